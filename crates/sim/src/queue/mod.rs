@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The queue seam: what happens to a packet that wants to leave by this port?
+//!
+//! Two kinds of policy answer. An [`Admission`] decides when the packet arrives at a FIFO port: the
+//! port then knows at once when the packet will have left, and one event carries it a whole hop. A
+//! [`Scheduler`] stores the packets itself and is asked for one whenever the transmitter is free.
+
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::Time;
+
+/// Why a packet was lost; the same names in every table and report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The buffer was full.
+    Full,
+    /// RED or PIE dropped early, at random.
+    Early,
+    /// RED's average is beyond its highest threshold (forced drop).
+    Forced,
+    /// CoDel dropped at departure.
+    Delay,
+    /// The longest queue gave way to another flow (SFQ, DRR).
+    Overlimit,
+    /// The space above sigma is kept for SYN, FIN and ACK (HSCC §III-B).
+    Reserved,
+}
+
+/// What becomes of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Queue it.
+    Pass,
+    /// Queue it, marked congestion experienced. Only for packets that are ECN-capable.
+    Mark,
+    /// Lose it.
+    Drop(DropReason),
+}
+
+/// A FIFO port as a packet finds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The instant of arrival.
+    pub now: Time,
+    /// Bytes queued or in transmission ahead of the packet.
+    pub backlog_bytes: u64,
+    /// Whole packets waiting ahead of it, the one in transmission not counted.
+    pub backlog_packets: u32,
+    /// When the port will have sent all that is ahead; in the past if it is idle.
+    pub free_at: Time,
+}
+
+/// A policy of a FIFO port (RED, threshold marking, PIE). The port itself enforces the buffer's size.
+pub trait Admission {
+    /// Decides on `packet`, which the buffer has room for.
+    fn admit(&mut self, port: &Arrival, packet: &Packet, rng: &mut Rng) -> Verdict;
+
+    /// How often [`Admission::tick`] wants to be called; `None` for never.
+    fn period(&self) -> Option<Time> {
+        None
+    }
+
+    /// Periodic work (PIE's drop probability). `backlog_bytes` as in [`Arrival`].
+    fn tick(&mut self, _now: Time, _backlog_bytes: u64) {}
+}
+
+/// A policy that owns its queues (CoDel, SFQ, DRR, HCF). Every packet given to it comes back
+/// exactly once: from `dequeue`, or through `lost`.
+pub trait Scheduler {
+    /// Takes a packet; what is lost by it (this one or another) is handed to `lost`.
+    fn enqueue(&mut self, now: Time, packet: Packet, lost: &mut dyn FnMut(Packet, DropReason));
+
+    /// The next packet to send; what is dropped at departure is handed to `lost`.
+    fn dequeue(&mut self, now: Time, lost: &mut dyn FnMut(Packet, DropReason)) -> Option<Packet>;
+
+    /// Bytes waiting, the packet in transmission not counted.
+    fn backlog_bytes(&self) -> u64;
+
+    /// Packets waiting.
+    fn backlog_packets(&self) -> u32;
+
+    /// How often [`Scheduler::tick`] wants to be called; `None` for never.
+    fn period(&self) -> Option<Time> {
+        None
+    }
+
+    /// Periodic work (HCF's fixed period).
+    fn tick(&mut self, _now: Time) {}
+}
