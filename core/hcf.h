@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * HCF: two FIFO queues per port; flows that were served little go first.
+ *
+ * Source: HCF Algorithm 1, §III-D (queue swap), §IV-A (Bloom counters), §IV-C (fixed period).
+ * Arrival: a bin with credits and room in the high queue: high, credits less; else room in the
+ * low queue: low, and the bin's credits end; else drop. When a departure leaves the high queue
+ * empty, the priority period ends: the queues swap roles, credits return, the hash changes.
+ *
+ * Order. With the swap and HCF_PERIOD_DYNAMIC or HCF_PERIOD_ORDERED no flow is reordered
+ * (Theorem 1): credits return only when the high queue is empty, and then the low queue, where a
+ * flow's older packets may wait, becomes the high one. Without the swap, or with
+ * HCF_PERIOD_FIXED as in §IV-C (credits return while both queues hold packets), flows are
+ * reordered. All packets of a flow must carry the same key.
+ *
+ * A packet is dropped when the queue it is meant for is full. Only the caller stores packets;
+ * here are counts, and the queues are physical indices 0 and 1. Returning all credits costs O(1):
+ * a bin's credits count only if its epoch is the current one. (A bin untouched for 2^32 periods
+ * has its old credits for one period, never more than full.)
+ */
+#ifndef PENSTOCK_HCF_H
+#define PENSTOCK_HCF_H
+
+#include "types.h"
+
+#define HCF_MAX_BINS   256u
+#define HCF_MAX_HASHES 4u
+
+enum hcf_queue {
+	HCF_QUEUE_0 = 0,
+	HCF_QUEUE_1 = 1,
+	HCF_NONE = 2, /* enqueue: drop; dequeue: both queues are empty */
+};
+
+enum hcf_period {
+	HCF_PERIOD_DYNAMIC = 0, /* ends when the high queue becomes empty */
+	HCF_PERIOD_FIXED = 1,	/* ends at each hcf_on_tick; reorders */
+	HCF_PERIOD_ORDERED = 2, /* ends when the high queue is empty at or after hcf_on_tick */
+};
+
+/* A capacity of 0 means unlimited; of packets and bytes at least one is limited. */
+struct hcf_params {
+	u32 bins;		 /* K: 1 .. 256 */
+	u32 credits;		 /* c0, packets or bytes: at least 1 */
+	u32 capacity_packets[2]; /* of the queue that is high now, of the low one */
+	u32 capacity_bytes[2];
+	u8 hashes;	 /* bins per flow: 1 .. 4 (Bloom counters) */
+	u8 period;	 /* enum hcf_period */
+	u8 swaps;	 /* 1: the queues swap roles; 0: as printed in Algorithm 1 */
+	u8 counts_bytes; /* 1: a packet costs its bytes; 0: one credit */
+};
+
+struct hcf_bin {
+	u32 epoch;   /* `credits` holds only in this epoch */
+	u32 credits; /* left */
+};
+
+/* A port. Prepare it with hcf_init. */
+struct hcf_state {
+	u64 bytes[2];	/* queued, by physical queue */
+	u32 packets[2]; /* queued, by physical queue */
+	u32 epoch;	/* number of the priority period */
+	u32 random;	/* state of the seed generator, never 0 */
+	u32 multiplier; /* of this period's hash, odd */
+	u32 offset;	/* of this period's hash */
+	u8 high;	/* physical index of the high queue */
+	u8 is_due;	/* HCF_PERIOD_ORDERED: the period ends once the high queue is empty */
+	u8 reserved[6];
+	struct hcf_bin bins[HCF_MAX_BINS];
+};
+
+CORE_INLINE struct hcf_params hcf_default_params(u32 buffer_packets)
+{
+	u32 low = buffer_packets / 2;
+	struct hcf_params params = {
+		.bins = 20,
+		.credits = 1,
+		.capacity_packets = {max_u32(buffer_packets - low, 1), max_u32(low, 1)},
+		.hashes = 1,
+		.period = HCF_PERIOD_DYNAMIC,
+		.swaps = 1,
+	};
+	return params;
+}
+
+CORE_INLINE struct hcf_params hcf_paper_params(u32 buffer_packets)
+{
+	struct hcf_params params = hcf_default_params(buffer_packets);
+
+	params.swaps = 0;
+	return params;
+}
+
+CORE_INLINE _Bool hcf_params_ok(const struct hcf_params *p)
+{
+	return p->bins && p->bins <= HCF_MAX_BINS && p->credits && p->hashes &&
+	       p->hashes <= HCF_MAX_HASHES && p->period <= HCF_PERIOD_ORDERED && p->swaps <= 1 &&
+	       p->counts_bytes <= 1 && (p->capacity_packets[0] || p->capacity_bytes[0]) &&
+	       (p->capacity_packets[1] || p->capacity_bytes[1]);
+}
+
+/* One number from a 4-tuple, the same for each packet of a flow. Any byte order, if always it. */
+CORE_INLINE u32 hcf_flow_key(u32 source, u32 destination, u16 source_port, u16 destination_port)
+{
+	u64 addresses = (u64)source << 32 | destination;
+	u64 mixed =
+		(addresses ^ ((u64)source_port << 16 | destination_port)) * 0x9e3779b97f4a7c15ull;
+
+	return (u32)((mixed ^ mixed >> 29) * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+/* Marsaglia's xorshift: every value but 0 once in 2^32 - 1 calls. */
+CORE_INLINE u32 hcf_random(struct hcf_state *s)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 17;
+	s->random ^= s->random << 5;
+	return s->random;
+}
+
+/* Bin number `index` of a flow: multiply-shift of the key, with this period's multiplier. */
+CORE_INLINE u32 hcf_bin_of(const struct hcf_state *s, const struct hcf_params *p, u32 key,
+			   u32 index)
+{
+	u32 hash = (key + index * 0x9e3779b1u) * (s->multiplier | 1) + s->offset;
+
+	hash = (hash ^ hash >> 16) * 0x9e3779b1u;
+	return (u32)((u64)hash * min_u32(p->bins, HCF_MAX_BINS) >> 32) & (HCF_MAX_BINS - 1);
+}
+
+CORE_INLINE u32 hcf_credits(const struct hcf_state *s, const struct hcf_params *p, u32 bin)
+{
+	const struct hcf_bin *b = &s->bins[bin & (HCF_MAX_BINS - 1)];
+
+	return b->epoch == s->epoch ? b->credits : p->credits;
+}
+
+CORE_INLINE void hcf_set_credits(struct hcf_state *s, u32 bin, u32 credits)
+{
+	s->bins[bin & (HCF_MAX_BINS - 1)].epoch = s->epoch;
+	s->bins[bin & (HCF_MAX_BINS - 1)].credits = credits;
+}
+
+/* A new priority period: all credits back, another hash, and the other queue first if allowed. */
+CORE_INLINE void hcf_start_period(struct hcf_state *s, const struct hcf_params *p)
+{
+	s->epoch++;
+	s->multiplier = hcf_random(s) | 1;
+	s->offset = hcf_random(s);
+	s->is_due = 0;
+	/* Only an empty high queue may become the low one, or its packets would be overtaken. */
+	if (p->swaps && s->packets[s->high & 1] == 0)
+		s->high ^= 1;
+}
+
+/* Prepares an empty port. Ports with different seeds use different hashes. */
+CORE_INLINE void hcf_init(struct hcf_state *s, const struct hcf_params *p, u32 seed)
+{
+	u32 bin;
+
+	for (bin = 0; bin < HCF_MAX_BINS; bin++) {
+		s->bins[bin].epoch = 0;
+		s->bins[bin].credits = 0;
+	}
+	s->bytes[0] = s->bytes[1] = 0;
+	s->packets[0] = s->packets[1] = 0;
+	s->epoch = 0;
+	/* The generator must not start at 0. */
+	s->random = seed ? seed : 0x9e3779b1u;
+	s->high = 1;
+	for (bin = 0; bin < sizeof(s->reserved); bin++)
+		s->reserved[bin] = 0;
+	hcf_start_period(s, p);
+	s->high = 0;
+}
+
+/* Room for a packet in the queue of a role: 0 high, 1 low. */
+CORE_INLINE _Bool hcf_has_room(const struct hcf_state *s, const struct hcf_params *p, u32 role,
+			       u32 size_bytes)
+{
+	u32 queue = (s->high ^ role) & 1;
+	u32 max_packets = p->capacity_packets[role & 1], max_bytes = p->capacity_bytes[role & 1];
+
+	if (s->packets[queue] == 0xffffffffu)
+		return 0;
+	return (!max_packets || s->packets[queue] < max_packets) &&
+	       (!max_bytes || s->bytes[queue] + size_bytes <= max_bytes);
+}
+
+/* Room for a packet in both queues together: after a swap, the high one may hold a low's share. */
+CORE_INLINE _Bool hcf_has_buffer(const struct hcf_state *s, const struct hcf_params *p,
+				 u32 size_bytes)
+{
+	const u32 *packets = p->capacity_packets, *bytes = p->capacity_bytes;
+
+	if (packets[0] && packets[1] &&
+	    (u64)s->packets[0] + s->packets[1] >= (u64)packets[0] + packets[1])
+		return 0;
+	return !bytes[0] || !bytes[1] ||
+	       s->bytes[0] + s->bytes[1] + size_bytes <= (u64)bytes[0] + bytes[1];
+}
+
+/* The bins of one flow and what is left in them. They are a set, though two may be the same. */
+struct hcf_bins {
+	u32 count;
+	u32 bin[HCF_MAX_HASHES];
+	u32 left[HCF_MAX_HASHES];
+	_Bool has_credits; /* in at least one of them (HCF §IV-A) */
+};
+
+CORE_INLINE void hcf_find_bins(const struct hcf_state *s, const struct hcf_params *p, u32 key,
+			       struct hcf_bins *bins)
+{
+	u32 i;
+
+	bins->count = min_u32(max_u32(p->hashes, 1), HCF_MAX_HASHES);
+	bins->has_credits = 0;
+	for (i = 0; i < HCF_MAX_HASHES && i < bins->count; i++) {
+		bins->bin[i] = hcf_bin_of(s, p, key, i);
+		bins->left[i] = hcf_credits(s, p, bins->bin[i]);
+		bins->has_credits |= bins->left[i] > 0;
+	}
+}
+
+/* Takes `cost` credits, or what is left, from each of the bins. */
+CORE_INLINE void hcf_spend(struct hcf_state *s, const struct hcf_bins *bins, u32 cost)
+{
+	u32 i;
+
+	for (i = 0; i < HCF_MAX_HASHES && i < bins->count; i++)
+		hcf_set_credits(s, bins->bin[i], bins->left[i] - min_u32(bins->left[i], cost));
+}
+
+/*
+ * A packet arrives: the physical queue to put it into, or HCF_NONE to drop it. The counts take
+ * the packet in.
+ */
+CORE_INLINE u32 hcf_on_enqueue(struct hcf_state *s, const struct hcf_params *p, u32 key,
+			       u32 size_bytes)
+{
+	struct hcf_bins bins;
+	u32 queue;
+
+	if (!hcf_has_buffer(s, p, size_bytes))
+		return HCF_NONE;
+	hcf_find_bins(s, p, key, &bins);
+	if (bins.has_credits && hcf_has_room(s, p, 0, size_bytes)) {
+		hcf_spend(s, &bins, p->counts_bytes ? size_bytes : 1);
+		queue = s->high & 1;
+	} else if (hcf_has_room(s, p, 1, size_bytes)) {
+		hcf_spend(s, &bins, 0xffffffffu); /* keeps the flow behind this packet */
+		queue = ~s->high & 1;
+	} else {
+		return HCF_NONE;
+	}
+	s->packets[queue]++;
+	s->bytes[queue] += size_bytes;
+	return queue;
+}
+
+/* The physical queue to send from, or HCF_NONE. Then tell hcf_departed. */
+CORE_INLINE u32 hcf_on_dequeue(const struct hcf_state *s)
+{
+	u32 high = s->high & 1;
+
+	if (s->packets[high])
+		return high;
+	return s->packets[high ^ 1] ? high ^ 1 : HCF_NONE;
+}
+
+/* The head of `queue` has left. */
+CORE_INLINE void hcf_departed(struct hcf_state *s, const struct hcf_params *p, u32 queue,
+			      u32 size_bytes)
+{
+	u32 from = queue & 1;
+	_Bool ends = p->period == HCF_PERIOD_DYNAMIC || s->is_due;
+
+	if (!s->packets[from])
+		return;
+	s->packets[from]--;
+	s->bytes[from] -= min_u64(s->bytes[from], size_bytes);
+	if (from == (s->high & 1) && s->packets[from] == 0 && ends)
+		hcf_start_period(s, p);
+}
+
+/* The end of a fixed period; nothing with HCF_PERIOD_DYNAMIC. */
+CORE_INLINE void hcf_on_tick(struct hcf_state *s, const struct hcf_params *p)
+{
+	if (p->period == HCF_PERIOD_FIXED ||
+	    (p->period == HCF_PERIOD_ORDERED && s->packets[s->high & 1] == 0))
+		hcf_start_period(s, p);
+	else if (p->period == HCF_PERIOD_ORDERED)
+		s->is_due = 1;
+}
+
+#endif

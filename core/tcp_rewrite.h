@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What Penstock may change in a TCP header: the receive window, the window scale's carriers, and
+ * the checksum that follows from them.
+ *
+ * Sources: RFC 7323 §2 (window scale), RFC 1624 eqn. 3 (checksum), FairQ §III-B (three ways for a
+ * switch to learn the scale).
+ *
+ * Invariants: a window is never raised; a window is never written below one segment unless it was
+ * below already. Windows are rounded up to the scale, because at a scale of 10 a segment of 1448
+ * bytes rounded down is 1024: the sender would wait for its persist timer.
+ *
+ * It does not parse packets and knows no flows. Header words are in host byte order, unless said
+ * otherwise.
+ */
+#ifndef PENSTOCK_TCP_REWRITE_H
+#define PENSTOCK_TCP_REWRITE_H
+
+#include "types.h"
+
+/* Flags of the 14th header byte (RFC 9293 §3.1). */
+#define TCP_FLAG_FIN 0x01u
+#define TCP_FLAG_SYN 0x02u
+#define TCP_FLAG_RST 0x04u
+#define TCP_FLAG_ACK 0x10u
+
+#define TCP_MAX_SCALE	  14u	/* RFC 7323 §2.3: larger shifts count as 14 */
+#define TCP_SCALE_UNKNOWN 0xffu /* the SYN was not seen: leave the window alone */
+#define TCP_MAX_WINDOW	  (65535u << TCP_MAX_SCALE) /* bytes */
+
+/* Where in the life of a flow an ACK stands; the first ones decide the first flight. */
+enum tcp_ack_kind {
+	TCP_ACK_LATER = 0, /* any other ACK */
+	TCP_ACK_FIRST = 1, /* among the first ACKs after the handshake */
+	TCP_ACK_SYN = 2,   /* a SYN or SYN-ACK: its window is never scaled (RFC 7323 §2.2) */
+};
+
+/* A window field as it leaves. */
+struct tcp_window {
+	u16 window; /* the field's value, as on the wire */
+	u8 changed; /* 1: lower than it came, the checksum must follow */
+	u8 floored; /* 1: changed, and less would have been written but for the floor */
+};
+
+/* Bytes that a window field stands for. */
+CORE_INLINE u32 tcp_window_bytes(u16 window, u32 scale)
+{
+	return (u32)window << min_u32(scale, TCP_MAX_SCALE);
+}
+
+CORE_INLINE struct tcp_window tcp_window_as_is(u16 window)
+{
+	struct tcp_window same = {window, 0, 0};
+	return same;
+}
+
+/*
+ * Lowers a window field to max(limit, floor) bytes, rounded up to the scale; leaves it if it is
+ * not above that, or if the scale is unknown. `floor_bytes` must be at least one segment.
+ */
+CORE_INLINE struct tcp_window tcp_lower_window(u16 window, u32 scale, u32 limit_bytes,
+					       u32 floor_bytes)
+{
+	struct tcp_window out = tcp_window_as_is(window);
+	u32 shift = min_u32(scale, TCP_MAX_SCALE);
+	u64 bytes = max_u32(limit_bytes, floor_bytes);
+	u64 field = (bytes + (1u << shift) - 1) >> shift;
+
+	if (scale == TCP_SCALE_UNKNOWN || field >= window)
+		return out;
+	out.window = (u16)field;
+	out.changed = 1;
+	out.floored = limit_bytes < floor_bytes;
+	return out;
+}
+
+/*
+ * Checksum after one 16-bit word of the segment changed (RFC 1624 eqn. 3): ~(~HC + ~m + m'). Any
+ * word will do: the window, or the word of data offset, reserved bits and flags. The three values
+ * may be in network order if all are.
+ */
+CORE_INLINE u16 tcp_checksum_update(u16 checksum, u16 old_word, u16 new_word)
+{
+	u32 sum = (u16)~checksum + (u32)(u16)~old_word + new_word;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (u16)~sum;
+}
+
+/*
+ * The same for one byte, such as the value of the scale option, which may stand at any offset.
+ * `offset` counts from the start of the TCP header; the checksum is in host order.
+ */
+CORE_INLINE u16 tcp_checksum_update_byte(u16 checksum, u32 offset, u8 old_byte, u8 new_byte)
+{
+	u32 shift = offset & 1 ? 0 : 8;
+
+	return tcp_checksum_update(checksum, (u16)(old_byte << shift), (u16)(new_byte << shift));
+}
+
+/*
+ * Scale carrier 1: the four reserved bits of the word at byte 12 (data offset, reserved, flags).
+ * The shim puts the scale into outgoing ACKs, the switch reads and clears it; the checksum is
+ * right again once cleared, so neither touches it. Not for networks with Accurate ECN, which owns
+ * the lowest of these bits. A carrier of 0 reads as scale 0.
+ */
+CORE_INLINE u16 tcp_reserved_put_scale(u16 offset_flags, u32 scale)
+{
+	return (u16)((offset_flags & 0xf0ffu) | min_u32(scale, TCP_MAX_SCALE) << 8);
+}
+
+CORE_INLINE u32 tcp_reserved_scale(u16 offset_flags)
+{
+	return (offset_flags >> 8) & 0xfu;
+}
+
+CORE_INLINE u16 tcp_reserved_clear(u16 offset_flags)
+{
+	return (u16)(offset_flags & 0xf0ffu);
+}
+
+/*
+ * Scale carrier 2: the upper four bits of the window field; the window keeps twelve. Windows
+ * above 4095 are lowered to 4095, which is 4 kB at scale 0: for receivers with a scale of 5 or
+ * more. The switch restores a plain field with tcp_window12_window before it rewrites.
+ */
+CORE_INLINE u16 tcp_window12_put(u16 window, u32 scale)
+{
+	return (u16)(min_u32(scale, TCP_MAX_SCALE) << 12 | min_u32(window, 0xfffu));
+}
+
+CORE_INLINE u32 tcp_window12_scale(u16 field)
+{
+	return field >> 12;
+}
+
+CORE_INLINE u16 tcp_window12_window(u16 field)
+{
+	return field & 0xfffu;
+}
+
+/*
+ * Scale carrier 3: one scale for the whole network. The shim writes it as the value of the scale
+ * option of every SYN and SYN-ACK that has one, and then says each later window in that scale.
+ * Here it rounds down, as a receiver's offer must not grow: up to 2^network_scale - 1 bytes are
+ * lost, so choose a network scale of at most 7.
+ */
+CORE_INLINE u16 tcp_unify_window(u16 window, u32 own_scale, u32 network_scale)
+{
+	u32 bytes = tcp_window_bytes(window, own_scale);
+
+	return (u16)min_u32(bytes >> min_u32(network_scale, TCP_MAX_SCALE), 0xffffu);
+}
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! How many flows can still send through a port (`core/flow_count.h`).
+
+use crate::tcp_rewrite::{AckKind, known_scale};
+
+/// Direction of a packet as a port sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// Leaves by the port, carries the data.
+    #[default]
+    Data = 0,
+    /// Comes back with the ACKs.
+    Acks = 1,
+}
+
+/// [`FlowPacket::scale`] of a SYN without the window scale option.
+pub const SCALE_NONE: u8 = 0xfe;
+
+/// TCP flags as on the wire.
+pub mod flag {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronize sequence numbers.
+    pub const SYN: u8 = 0x02;
+    /// Reset the connection.
+    pub const RST: u8 = 0x04;
+    /// The acknowledgement field is valid.
+    pub const ACK: u8 = 0x10;
+}
+
+/// What a [`FlowEntry`] has to know of a packet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowPacket {
+    /// The instant, nanoseconds.
+    pub now_ns: u64,
+    /// Sequence number.
+    pub seq: u32,
+    /// TCP payload, bytes.
+    pub payload: u16,
+    /// On a SYN the MSS option, 0 if absent.
+    pub mss: u16,
+    /// On a SYN the scale option, [`SCALE_NONE`] if absent.
+    pub scale: u8,
+    /// Bits of [`flag`]; others are ignored.
+    pub flags: u8,
+    /// Which way it goes.
+    pub direction: Direction,
+    pub(crate) reserved: u8,
+}
+
+/// One connection at one output port: counted once, whatever is retransmitted.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowEntry {
+    pub(crate) last_ns: u64,
+    pub(crate) isn: [u32; 2],
+    pub(crate) mss: [u16; 2],
+    pub(crate) scale: [u8; 2],
+    pub(crate) syns: u8,
+    pub(crate) syn_acks: u8,
+    pub(crate) phase: u8,
+    pub(crate) acks: u8,
+    pub(crate) reserved: [u8; 2],
+}
+
+unsafe extern "C" {
+    safe fn core_flow_on_packet(flow: &mut FlowEntry, packet: &FlowPacket) -> i32;
+    safe fn core_flow_expire(flow: &mut FlowEntry, now_ns: u64, idle_ns: u64) -> i32;
+    safe fn core_flow_scale(flow: &FlowEntry, direction: u32) -> u32;
+    safe fn core_flow_mss(flow: &FlowEntry) -> u32;
+    safe fn core_flow_ack_kind(flow: &FlowEntry, flags: u32, first_acks: u32) -> AckKind;
+    safe fn core_flow_counter_on_packet(
+        counter: &mut FlowCounter,
+        flags: u32,
+        payload: u32,
+        is_out: u32,
+        now_ns: u64,
+    ) -> u32;
+    safe fn core_flow_counter_expire(counter: &mut FlowCounter, now_ns: u64, idle_ns: u64) -> u32;
+}
+
+impl FlowEntry {
+    /// Follows the flow by one packet; returns by how much the number of flows changes: -1, 0, 1.
+    pub fn on_packet(&mut self, packet: &FlowPacket) -> i32 {
+        core_flow_on_packet(self, packet)
+    }
+
+    /// Uncounts a flow silent for `idle_ns`; returns -1 if it was counted, else 0.
+    pub fn expire(&mut self, now_ns: u64, idle_ns: u64) -> i32 {
+        core_flow_expire(self, now_ns, idle_ns)
+    }
+
+    /// Whether it is counted now.
+    pub fn is_counted(&self) -> bool {
+        self.phase == 1
+    }
+
+    /// Shift of the windows in packets of a direction, `None` before both ends are known to have
+    /// offered one.
+    pub fn scale(&self, direction: Direction) -> Option<u8> {
+        known_scale(core_flow_scale(self, direction as u32))
+    }
+
+    /// Largest segment of the data direction, bytes; 0 if the SYNs were not seen.
+    pub fn mss(&self) -> u32 {
+        core_flow_mss(self)
+    }
+
+    /// Which kind of ACK the packet just given to [`FlowEntry::on_packet`] is, where the first
+    /// `first_acks` after the handshake count as first.
+    pub fn ack_kind(&self, flags: u8, first_acks: u8) -> AckKind {
+        core_flow_ack_kind(self, u32::from(flags), u32::from(first_acks))
+    }
+}
+
+/// The papers' counter of a port: SYN-ACKs minus FINs and RSTs. It drifts under loss.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowCounter {
+    pub(crate) last_data_ns: u64,
+    pub(crate) flows: u32,
+    pub(crate) reserved: u32,
+}
+
+impl FlowCounter {
+    /// Time without data after which FairQ §IV-E restarts the count, nanoseconds.
+    pub const IDLE_NS: u64 = 1_000_000_000;
+
+    /// Counts one packet; `is_out` tells that it leaves by the port. Returns the number of flows.
+    pub fn on_packet(&mut self, flags: u8, payload: u16, is_out: bool, now_ns: u64) -> u32 {
+        core_flow_counter_on_packet(self, flags.into(), payload.into(), is_out.into(), now_ns)
+    }
+
+    /// Restarts the count after `idle_ns` without data. Returns the number of flows.
+    pub fn expire(&mut self, now_ns: u64, idle_ns: u64) -> u32 {
+        core_flow_counter_expire(self, now_ns, idle_ns)
+    }
+
+    /// The number of flows.
+    pub fn flows(&self) -> u32 {
+        self.flows
+    }
+}

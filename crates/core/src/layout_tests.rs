@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! The mirrors have the layout of the C structs, field by field.
+
+use std::mem::offset_of;
+
+macro_rules! same_layout {
+    ($test:ident, $symbol:ident, $mirror:ty, [$($field:ident),+ $(,)?]) => {
+        #[test]
+        fn $test() {
+            const MIRROR: &[usize] = &[size_of::<$mirror>(), $(offset_of!($mirror, $field)),+];
+            unsafe extern "C" {
+                safe static $symbol: [usize; MIRROR.len()];
+            }
+            assert_eq!(MIRROR, &$symbol);
+        }
+    };
+}
+
+same_layout!(
+    tcp_window,
+    core_layout_tcp_window,
+    crate::tcp_rewrite::TcpWindow,
+    [window, changed, floored]
+);
+same_layout!(
+    flow_entry,
+    core_layout_flow_entry,
+    crate::flow_count::FlowEntry,
+    [
+        last_ns, isn, mss, scale, syns, syn_acks, phase, acks, reserved
+    ]
+);
+same_layout!(
+    flow_packet,
+    core_layout_flow_packet,
+    crate::flow_count::FlowPacket,
+    [now_ns, seq, payload, mss, scale, flags, direction, reserved]
+);
+same_layout!(
+    flow_counter,
+    core_layout_flow_counter,
+    crate::flow_count::FlowCounter,
+    [last_data_ns, flows, reserved]
+);
+same_layout!(
+    fq_params,
+    core_layout_fq_params,
+    crate::fairq::FairQParams,
+    [
+        interval_ns,
+        buffer_bytes,
+        alpha_q16,
+        intervals,
+        mss_bytes,
+        paths,
+        shares_slow_start,
+        floor_segments,
+        first_floor_segments,
+        is_averaged
+    ]
+);
+same_layout!(
+    fq_state,
+    core_layout_fq_state,
+    crate::fairq::FairQState,
+    [
+        window_q8,
+        gamma_q8,
+        sample_sum,
+        target_bytes,
+        flows,
+        mss_bytes,
+        ticks,
+        samples,
+        next_sample,
+        in_slow_start,
+        has_data,
+        reserved
+    ]
+);
+same_layout!(
+    hscc_params,
+    core_layout_hscc_params,
+    crate::hscc::HsccParams,
+    [
+        expiry_ns,
+        release_interval_ns,
+        release_step_bytes,
+        alpha1_bytes,
+        alpha2_bytes,
+        sigma_bytes,
+        mss_bytes,
+        clamp_segments,
+        first_segments,
+        reserved
+    ]
+);
+same_layout!(
+    hscc_state,
+    core_layout_hscc_state,
+    crate::hscc::HsccState,
+    [queue_seen_ns, released_ns, mode, is_released, reserved]
+);
+same_layout!(
+    sicc_params,
+    core_layout_sicc_params,
+    crate::sicc::SiccParams,
+    [
+        interval_ns,
+        duration_ns,
+        buffer_bytes,
+        alpha1_q16,
+        alpha2_q16,
+        initial_segments,
+        mss_bytes,
+        clamp_segments,
+        off_needs_both,
+        reserved
+    ]
+);
+same_layout!(
+    sicc_port,
+    core_layout_sicc_port,
+    crate::sicc::SiccPortState,
+    [on_since_ns, queue_q8, beta, is_on, reserved]
+);
+same_layout!(
+    sicc_pair,
+    core_layout_sicc_pair,
+    crate::sicc::SiccPairState,
+    [until_ns, mss_bytes, scale, is_on, reserved]
+);
+same_layout!(
+    hcf_params,
+    core_layout_hcf_params,
+    crate::hcf::HcfParams,
+    [
+        bins,
+        credits,
+        capacity_packets,
+        capacity_bytes,
+        hashes,
+        period,
+        swaps,
+        counts_bytes
+    ]
+);
+same_layout!(
+    hcf_bin,
+    core_layout_hcf_bin,
+    crate::hcf::HcfBin,
+    [epoch, credits]
+);
+same_layout!(
+    hcf_state,
+    core_layout_hcf_state,
+    crate::hcf::HcfState,
+    [
+        bytes, packets, epoch, random, multiplier, offset, high, is_due, reserved, bins
+    ]
+);

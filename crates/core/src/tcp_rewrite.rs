@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! What may change in a TCP header (`core/tcp_rewrite.h`).
+//!
+//! Header words are in host byte order.
+
+/// Largest window a header can tell, bytes (RFC 7323 §2.3).
+pub const MAX_WINDOW_BYTES: u32 = 65535 << 14;
+
+/// As the C functions take a scale that was not learned.
+const SCALE_UNKNOWN: u32 = 0xff;
+
+/// A scale as the C functions take it; a window of unknown scale is left alone.
+pub(crate) fn raw_scale(scale: Option<u8>) -> u32 {
+    scale.map_or(SCALE_UNKNOWN, |shift| u32::from(shift).min(14))
+}
+
+/// The inverse of [`raw_scale`].
+pub(crate) fn known_scale(raw: u32) -> Option<u8> {
+    if raw <= 14 { Some(raw as u8) } else { None }
+}
+
+/// Where in the life of a flow an ACK stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum AckKind {
+    /// Any other ACK.
+    Later = 0,
+    /// Among the first ACKs after the handshake.
+    First = 1,
+    /// A SYN or SYN-ACK: its window is never scaled (RFC 7323 §2.2).
+    Syn = 2,
+}
+
+/// A window field as it leaves.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpWindow {
+    /// The field's value, as on the wire.
+    pub window: u16,
+    /// Lower than it came: the checksum must follow.
+    pub changed: bool,
+    /// Changed, and less would have been written but for the floor.
+    pub floored: bool,
+}
+
+unsafe extern "C" {
+    safe fn core_tcp_lower_window(window: u16, scale: u32, limit: u32, floor: u32) -> TcpWindow;
+    safe fn core_tcp_checksum_update(checksum: u16, old_word: u16, new_word: u16) -> u16;
+    safe fn core_tcp_checksum_update_byte(sum: u16, offset: u32, old: u8, new: u8) -> u16;
+    safe fn core_tcp_reserved_put_scale(offset_flags: u16, scale: u32) -> u16;
+    safe fn core_tcp_reserved_scale(offset_flags: u16) -> u32;
+    safe fn core_tcp_reserved_clear(offset_flags: u16) -> u16;
+    safe fn core_tcp_window12_put(window: u16, scale: u32) -> u16;
+    safe fn core_tcp_window12_scale(field: u16) -> u32;
+    safe fn core_tcp_window12_window(field: u16) -> u16;
+    safe fn core_tcp_unify_window(window: u16, own_scale: u32, network_scale: u32) -> u16;
+}
+
+/// Lowers a window field to `limit_bytes`, but not below `floor_bytes` (at least one segment),
+/// rounded up to the scale. Never raises it; leaves it if the scale is not known.
+pub fn lower_window(
+    window: u16,
+    scale: Option<u8>,
+    limit_bytes: u32,
+    floor_bytes: u32,
+) -> TcpWindow {
+    core_tcp_lower_window(window, raw_scale(scale), limit_bytes, floor_bytes)
+}
+
+/// Checksum after one 16-bit word of the segment changed (RFC 1624 eqn. 3).
+pub fn checksum_update(checksum: u16, old_word: u16, new_word: u16) -> u16 {
+    core_tcp_checksum_update(checksum, old_word, new_word)
+}
+
+/// Checksum after one byte changed, `offset` bytes from the start of the TCP header.
+pub fn checksum_update_byte(checksum: u16, offset: u32, old: u8, new: u8) -> u16 {
+    core_tcp_checksum_update_byte(checksum, offset, old, new)
+}
+
+/// Writes the scale into the four reserved bits of header bytes 12 and 13 (FairQ §III-B, 3rd way).
+pub fn reserved_put_scale(offset_flags: u16, scale: u8) -> u16 {
+    core_tcp_reserved_put_scale(offset_flags, u32::from(scale))
+}
+
+/// Reads the scale from the reserved bits.
+pub fn reserved_scale(offset_flags: u16) -> u8 {
+    core_tcp_reserved_scale(offset_flags) as u8
+}
+
+/// Clears the reserved bits, which makes the checksum right again.
+pub fn reserved_clear(offset_flags: u16) -> u16 {
+    core_tcp_reserved_clear(offset_flags)
+}
+
+/// Writes the scale into the upper four bits of the window field; windows above 4095 become 4095
+/// (FairQ §IV-C).
+pub fn window12_put(window: u16, scale: u8) -> u16 {
+    core_tcp_window12_put(window, u32::from(scale))
+}
+
+/// Reads the scale from such a window field.
+pub fn window12_scale(field: u16) -> u8 {
+    core_tcp_window12_scale(field) as u8
+}
+
+/// Reads the window from such a window field.
+pub fn window12_window(field: u16) -> u16 {
+    core_tcp_window12_window(field)
+}
+
+/// Says a window of scale `own` in the network's one scale, rounded down (FairQ §III-B, 2nd way).
+pub fn unify_window(window: u16, own: u8, network: u8) -> u16 {
+    core_tcp_unify_window(window, u32::from(own), u32::from(network))
+}
