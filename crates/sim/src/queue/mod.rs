@@ -5,6 +5,15 @@
 //! port then knows at once when the packet will have left, and one event carries it a whole hop. A
 //! [`Scheduler`] stores the packets itself and is asked for one whenever the transmitter is free.
 
+#[cfg(test)]
+mod fixtures;
+mod limit;
+pub mod pie;
+pub mod red;
+pub mod threshold;
+
+pub use limit::Limit;
+
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::Time;
@@ -55,6 +64,9 @@ pub struct Arrival {
 pub trait Admission {
     /// Decides on `packet`, which the buffer has room for.
     fn admit(&mut self, port: &Arrival, packet: &Packet, rng: &mut Rng) -> Verdict;
+
+    /// The port lost `packet`, for which the buffer had no room: averages must not miss it.
+    fn overflow(&mut self, _port: &Arrival, _packet: &Packet) {}
 
     /// How often [`Admission::tick`] wants to be called; `None` for never.
     fn period(&self) -> Option<Time> {

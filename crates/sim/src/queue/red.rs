@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//! RED, random early detection (Floyd and Jacobson 1993), with the semantics of ns-2.
+//!
+//! An exponentially weighted average of the queue decides: below `min_threshold` all pass, between
+//! the thresholds packets are dropped (ECN: marked) at random with a probability growing to `max_p`,
+//! beyond `max_threshold` it grows on to 1 at twice that ("gentle") or is 1 at once. Not here:
+//! adaptive `max_p`, random victims.
+
+use super::{Admission, Arrival, DropReason, Limit, Verdict};
+use crate::distribution::math;
+use crate::packet::{Packet, flag};
+use crate::rng::Rng;
+use crate::units::Rate;
+
+/// In what the queue is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets waiting, the one in transmission not counted (as in ns-2).
+    Packets,
+    /// Bytes, what is left of the packet in transmission included.
+    Bytes,
+}
+
+/// Parameters of [`Red`]; start from [`Config::for_link`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Unit of the average and of both thresholds.
+    pub unit: Unit,
+    /// Average below which every packet passes, in `unit`.
+    pub min_threshold: f64,
+    /// Average at which the probability reaches `max_p`, in `unit`.
+    pub max_threshold: f64,
+    /// Probability at `max_threshold`, 0 to 1.
+    pub max_p: f64,
+    /// Weight of a new sample in the average, 0 to 1; 1 is the instantaneous queue.
+    pub weight: f64,
+    /// Grow from `max_p` to 1 between the maximum threshold and its double, instead of jumping.
+    pub gentle: bool,
+    /// Space drops more evenly: none within 1/p packets of the last (ns-2's `wait_`).
+    pub wait: bool,
+    /// Scale the probability by the packet's size over `mean_packet_bytes` (the paper's byte mode).
+    pub by_size: bool,
+    /// Mark packets of ECN-capable flows instead of dropping them early.
+    pub ecn: bool,
+    /// Above this probability drop even what could be marked (ns-2's `mark_p_`); 1 for never.
+    pub mark_p: f64,
+    /// Drop ECN-capable packets too while the average is beyond the last threshold (RFC 3168 §7);
+    /// otherwise mark them.
+    pub hard_drop: bool,
+    /// Size of a typical packet on the wire, bytes: the unit of idle time and of byte mode.
+    pub mean_packet_bytes: u32,
+    /// Speed of the port: how many packets could have left in an idle time.
+    pub rate: Rate,
+}
+
+impl Config {
+    /// ns-2's automatic settings for a port of `rate` with a buffer of `limit`: the thresholds aim at a
+    /// queue of 5 ms (at least 5 packets; maximum = 3 x minimum), and the average forgets
+    /// with a time constant of one second: weight = 1 - exp(-1 / (packets per second)).
+    ///
+    /// ns-2 ignores the buffer. Here the maximum is at most half of it (so that gentle RED ends at
+    /// the buffer), or a shallow data-center port would be drop-tail under the name of RED.
+    pub fn for_link(rate: Rate, limit: Limit) -> Config {
+        const TARGET_DELAY_S: f64 = 0.005;
+        let mean_packet_bytes = 1500;
+        let packets_per_second = packets_per_second(rate, mean_packet_bytes);
+        let aim = (TARGET_DELAY_S * packets_per_second / 2.0).max(5.0);
+        let by_bytes = limit.bytes as f64 / f64::from(mean_packet_bytes);
+        let buffer = by_bytes.min(f64::from(limit.packets));
+        let min_threshold = aim.min(buffer / 6.0);
+        Config {
+            unit: Unit::Packets,
+            min_threshold,
+            max_threshold: 3.0 * min_threshold,
+            max_p: 0.1,
+            weight: 1.0 - math::exp(-1.0 / packets_per_second),
+            gentle: true,
+            wait: true,
+            by_size: false,
+            ecn: false,
+            mark_p: 1.0,
+            hard_drop: true,
+            mean_packet_bytes,
+            rate,
+        }
+    }
+}
+
+fn packets_per_second(rate: Rate, packet_bytes: u32) -> f64 {
+    rate.0 as f64 / (8.0 * f64::from(packet_bytes))
+}
+
+/// The state of one port under RED.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: Config,
+    /// Picoseconds to send a packet of mean size.
+    packet_time: u64,
+    /// Average beyond which all is dropped: 2 x maximum if gentle.
+    forced_at: f64,
+    /// The probability between the thresholds.
+    ramp: Line,
+    /// The probability from the maximum threshold to its double.
+    gentle_ramp: Line,
+    average: f64,
+    /// Packets since the last drop or mark, while the average is above the minimum.
+    count: u32,
+    /// Their bytes.
+    count_bytes: u64,
+    /// Whether the previous packet found the average above the minimum.
+    above_min: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    slope: f64,
+    intercept: f64,
+}
+
+impl Line {
+    fn through(from: (f64, f64), to: (f64, f64)) -> Line {
+        let slope = (to.1 - from.1) / (to.0 - from.0);
+        Line {
+            slope,
+            intercept: from.1 - slope * from.0,
+        }
+    }
+}
+
+/// What the random part of RED decides.
+enum Fate {
+    Pass,
+    Early { probability: f64 },
+    Forced,
+}
+
+impl Red {
+    /// A port that has been idle.
+    pub fn new(config: Config) -> Red {
+        let Config {
+            min_threshold,
+            max_threshold,
+            max_p,
+            ..
+        } = config;
+        Red {
+            ramp: Line::through((min_threshold, 0.0), (max_threshold, max_p)),
+            gentle_ramp: Line::through((max_threshold, max_p), (2.0 * max_threshold, 1.0)),
+            packet_time: config
+                .rate
+                .transmission(u64::from(config.mean_packet_bytes))
+                .0
+                .max(1),
+            forced_at: config.max_threshold * if config.gentle { 2.0 } else { 1.0 },
+            config,
+            average: 0.0,
+            count: 0,
+            count_bytes: 0,
+            above_min: false,
+        }
+    }
+
+    /// The average queue, in the configured unit.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    fn update_average(&mut self, port: &Arrival) {
+        let keep = 1.0 - self.config.weight;
+        if port.free_at < port.now {
+            // An idle port counts as if small packets had passed through an empty queue.
+            let missed = (port.now.0 - port.free_at.0) / self.packet_time;
+            self.average *= power(keep, missed);
+        }
+        let queue = match self.config.unit {
+            Unit::Packets => f64::from(port.backlog_packets),
+            Unit::Bytes => port.backlog_bytes as f64,
+        };
+        self.average = self.average * keep + queue * self.config.weight;
+    }
+
+    /// The probability at this average, before it is spread over the packets (the paper's p_b).
+    fn base_probability(&self) -> f64 {
+        let ramp = if self.average < self.config.max_threshold {
+            self.ramp
+        } else {
+            self.gentle_ramp
+        };
+        ramp.slope * self.average + ramp.intercept
+    }
+
+    /// Whether a uniform `u` falls below the paper's p_a = p / (1 - count p), with ns-2's `wait_`
+    /// p / (2 - count p) once count p is 1; cross-multiplied, as a division costs more than all else.
+    fn is_chosen(&self, p: f64, size: u32, u: f64) -> bool {
+        let mean = f64::from(self.config.mean_packet_bytes);
+        let count = match self.config.by_size {
+            true => self.count_bytes as f64 / mean,
+            false => f64::from(self.count),
+        };
+        let spent = count * p;
+        let scaled = if self.config.by_size {
+            p * f64::from(size) / mean
+        } else {
+            p
+        };
+        match self.config.wait {
+            true if spent < 1.0 => false,
+            true if spent < 2.0 => u * (2.0 - spent) < scaled,
+            false if spent < 1.0 => u * (1.0 - spent) < scaled,
+            _ => true,
+        }
+    }
+
+    fn fate(&mut self, port: &Arrival, size: u32, rng: &mut Rng) -> Fate {
+        self.update_average(port);
+        self.count = self.count.saturating_add(1);
+        self.count_bytes += u64::from(size);
+        // A queue of one packet or less is never congested, whatever its past (ns-2).
+        if self.average < self.config.min_threshold || port.backlog_packets <= 1 {
+            self.above_min = false;
+            return Fate::Pass;
+        }
+        if self.average >= self.forced_at {
+            self.restart_count(0, 0);
+            return Fate::Forced;
+        }
+        if !self.above_min {
+            self.above_min = true;
+            self.restart_count(1, u64::from(size));
+            return Fate::Pass;
+        }
+        let probability = self.base_probability();
+        if !self.is_chosen(probability, size, rng.unit()) {
+            return Fate::Pass;
+        }
+        self.restart_count(0, 0);
+        Fate::Early { probability }
+    }
+
+    fn restart_count(&mut self, packets: u32, bytes: u64) {
+        self.count = packets;
+        self.count_bytes = bytes;
+    }
+}
+
+impl Admission for Red {
+    fn admit(&mut self, port: &Arrival, packet: &Packet, rng: &mut Rng) -> Verdict {
+        let may_mark = self.config.ecn && packet.has(flag::ECT);
+        match self.fate(port, packet.size(), rng) {
+            Fate::Pass => Verdict::Pass,
+            Fate::Early { probability } if may_mark && probability <= self.config.mark_p => {
+                Verdict::Mark
+            }
+            Fate::Early { .. } => Verdict::Drop(DropReason::Early),
+            Fate::Forced if may_mark && !self.config.hard_drop => Verdict::Mark,
+            Fate::Forced => Verdict::Drop(DropReason::Forced),
+        }
+    }
+
+    fn overflow(&mut self, port: &Arrival, _packet: &Packet) {
+        self.update_average(port);
+        self.restart_count(0, 0);
+    }
+}
+
+/// `base` to a whole power by repeated squaring: the same bits on every machine, unlike `powf`.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent != 0 && result != 0.0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+#[path = "red_tests.rs"]
+mod tests;
