@@ -5,11 +5,18 @@
 //! port then knows at once when the packet will have left, and one event carries it a whole hop. A
 //! [`Scheduler`] stores the packets itself and is asked for one whenever the transmitter is free.
 
+pub mod codel;
+pub mod drr;
+mod fair;
 #[cfg(test)]
 mod fixtures;
 mod limit;
+mod longest;
 pub mod pie;
 pub mod red;
+#[cfg(test)]
+mod scheduler_tests;
+pub mod sfq;
 pub mod threshold;
 
 pub use limit::Limit;
