@@ -122,6 +122,10 @@ impl Cdf {
                 None,
                 "holds no points; write one per line, as in \"1500 0.25\"".to_owned(),
             )),
+            Some(&(0.0, 1.0)) => Err(fail(
+                Some(last_line),
+                "the largest flow has 0 bytes; write sizes in bytes".to_owned(),
+            )),
             Some(&(_, 1.0)) => Ok(Cdf { points }),
             Some(&(_, p)) => Err(fail(
                 Some(last_line),

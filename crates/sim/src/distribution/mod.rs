@@ -30,7 +30,7 @@ pub enum FlowSize {
     },
     /// Bounded Pareto: P(size > x) falls as x^-shape between the bounds.
     Pareto {
-        /// The exponent, above 0; not 1.
+        /// The exponent, above 0.
         shape: f64,
         /// Smallest size, above 0.
         min: f64,
@@ -47,7 +47,7 @@ impl FlowSize {
         match self {
             &FlowSize::Fixed(size) => size.max(1),
             &FlowSize::Uniform { min, max } => {
-                (min + rng.below((max - min).saturating_add(1))).max(1)
+                (min + rng.below(max.saturating_sub(min).saturating_add(1))).max(1)
             }
             &FlowSize::Exponential { mean } => whole(mean * exponential(rng)),
             &FlowSize::Pareto { shape, min, max } => {
@@ -69,6 +69,9 @@ impl FlowSize {
             FlowSize::Pareto { shape, min, max } => {
                 let ratio = math::ln(min / max);
                 let tail = math::exp(shape * ratio);
+                if shape == 1.0 {
+                    return min * -ratio / (1.0 - tail);
+                }
                 let head = 1.0 - math::exp((shape - 1.0) * ratio);
                 shape / (shape - 1.0) * min * head / (1.0 - tail)
             }

@@ -56,6 +56,13 @@ fn means_by_hand() {
         max: 2.0,
     };
     assert!((pareto.mean() - 4.0 / 3.0).abs() < 1e-12);
+    // Of shape 1: ln 2 / (1 - 1/2).
+    let harmonic = FlowSize::Pareto {
+        shape: 1.0,
+        min: 1.0,
+        max: 2.0,
+    };
+    assert!((harmonic.mean() - 2.0 * std::f64::consts::LN_2).abs() < 1e-12);
 }
 
 #[test]
@@ -131,6 +138,7 @@ fn errors_tell_where_what_and_what_to_do() {
             "0 0\n10 .5 # end\n\n",
             "flows.cdf:2: the last probability is 0.5; it must be 1",
         ),
+        ("0 0\n0 1", "flows.cdf:2: the largest flow has 0 bytes"),
         (
             "0 0",
             "flows.cdf:1: the last probability is 0; it must be 1",

@@ -17,9 +17,9 @@ const ONE: i128 = 1 << 60;
 /// Parameters of [`Pie`]; start from [`Config::for_link`] or [`Config::with_target`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Queueing delay to hold (QDELAY_REF).
+    /// Queueing delay to hold (QDELAY_REF), above 0.
     pub target: Time,
-    /// Period of the controller (T_UPDATE).
+    /// Period of the controller (T_UPDATE), above 0.
     pub update_period: Time,
     /// Integral gain: probability per second of delay off the target, each update.
     pub alpha_per_s: f64,

@@ -176,7 +176,9 @@ impl Red {
             Unit::Packets => f64::from(port.backlog_packets),
             Unit::Bytes => port.backlog_bytes as f64,
         };
-        self.average = self.average * keep + queue * self.config.weight;
+        let average = self.average * keep + queue * self.config.weight;
+        // A queue that stays empty must not end in subnormal numbers, which are slow and stick.
+        self.average = if average < 1e-12 { 0.0 } else { average };
     }
 
     /// The probability at this average, before it is spread over the packets (the paper's p_b).

@@ -82,6 +82,17 @@ fn idle_time_decays_the_average() {
 }
 
 #[test]
+fn an_empty_queue_ends_at_zero() {
+    let mut red = Red::new(Config {
+        weight: 0.5,
+        ..config()
+    });
+    red.average = 1.0;
+    (0..50).for_each(|_| red.update_average(&port(0)));
+    assert_eq!(red.average(), 0.0);
+}
+
+#[test]
 fn probability_by_hand() {
     let probability = |average: f64| {
         let mut red = Red::new(config());
