@@ -47,7 +47,8 @@ pub struct FlowPacket {
     pub flags: u8,
     /// Which way it goes.
     pub direction: Direction,
-    pub(crate) reserved: u8,
+    /// Zero.
+    pub reserved: u8,
 }
 
 /// One connection at one output port: counted once, whatever is retransmitted.

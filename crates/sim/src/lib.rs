@@ -2,9 +2,14 @@
 //! Packet-level simulator of data-center networks.
 
 pub mod distribution;
+pub mod engine;
+pub mod fabric;
+pub mod network;
 pub mod packet;
 pub mod queue;
 pub mod rng;
+pub mod simulation;
 pub mod stats;
 pub mod tcp;
 pub mod units;
+pub mod window;

@@ -5,7 +5,7 @@
 
 /// One direction of a connection: `connection << 1 | direction`, where direction 0 leaves the
 /// opener (the side that sends the SYN).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u32);
 
 impl FlowId {
@@ -53,7 +53,7 @@ pub mod flag {
 
 /// One packet, data or ACK.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// The flow it belongs to; sent by that flow's end point.
     pub flow: FlowId,

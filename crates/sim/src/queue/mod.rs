@@ -10,6 +10,7 @@ pub mod drr;
 mod fair;
 #[cfg(test)]
 mod fixtures;
+pub mod hcf;
 mod limit;
 mod longest;
 pub mod pie;
@@ -41,6 +42,30 @@ pub enum DropReason {
     Overlimit,
     /// The space above sigma is kept for SYN, FIN and ACK (HSCC §III-B).
     Reserved,
+}
+
+impl DropReason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [DropReason; 6] = [
+        DropReason::Full,
+        DropReason::Early,
+        DropReason::Forced,
+        DropReason::Delay,
+        DropReason::Overlimit,
+        DropReason::Reserved,
+    ];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::Full => "full",
+            DropReason::Early => "early",
+            DropReason::Forced => "forced",
+            DropReason::Delay => "delay",
+            DropReason::Overlimit => "overlimit",
+            DropReason::Reserved => "reserved",
+        }
+    }
 }
 
 /// What becomes of an arriving packet.

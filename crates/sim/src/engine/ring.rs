@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A growing ring of packets in flight on one link. `VecDeque` with what it costs taken out: the
+//! capacity is a power of two, so that an index is a mask away.
+
+/// First in, first out.
+pub struct Ring<T> {
+    slots: Box<[T]>,
+    head: u32,
+    len: u32,
+}
+
+impl<T: Copy + Default> Default for Ring<T> {
+    fn default() -> Self {
+        Ring { slots: Box::new([]), head: 0, len: 0 }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// Number of entries.
+    #[inline(always)]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is no entry.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The entry `index` places behind the head; the caller knows that it exists.
+    #[inline(always)]
+    pub fn get(&self, index: u32) -> &T {
+        debug_assert!(index < self.len);
+        &self.slots[(self.head.wrapping_add(index)) as usize & (self.slots.len() - 1)]
+    }
+
+    /// Appends an entry.
+    #[inline(always)]
+    pub fn push(&mut self, entry: T) {
+        if self.len as usize == self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        self.slots[self.head.wrapping_add(self.len) as usize & mask] = entry;
+        self.len += 1;
+    }
+
+    /// Takes the oldest entry; the caller knows that there is one.
+    #[inline(always)]
+    pub fn pop(&mut self) -> T {
+        debug_assert!(self.len > 0);
+        let entry = self.slots[self.head as usize & (self.slots.len() - 1)];
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        entry
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut slots = vec![T::default(); (2 * self.slots.len()).max(4)];
+        for (index, slot) in slots.iter_mut().take(self.len as usize).enumerate() {
+            *slot = *self.get(index as u32);
+        }
+        self.slots = slots.into_boxed_slice();
+        self.head = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn agrees_with_vecdeque() {
+        let mut ring = Ring::default();
+        let mut model = VecDeque::new();
+        let mut rng = crate::rng::Rng::new(2, 0);
+        for step in 0..50_000u64 {
+            if rng.below(100) < 50 + 10 * (step / 10_000) && step < 30_000 || model.is_empty() {
+                ring.push(step);
+                model.push_back(step);
+            } else {
+                assert_eq!(Some(ring.pop()), model.pop_front());
+            }
+            assert_eq!(ring.len() as usize, model.len());
+            if let Some(last) = model.back() {
+                assert_eq!(ring.get(ring.len() - 1), last);
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The fabric: hosts, switches and the cables between them.
+
+mod routes;
+mod shapes;
+
+use crate::network::Buffer;
+use crate::units::{Rate, Time};
+pub use routes::Routes;
+
+/// One direction of a cable with the output port that feeds it. Links `2n` and `2n + 1` are the two
+/// directions of one cable.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Index of the node whose port this is.
+    pub from: u32,
+    /// Index of the node at the far end.
+    pub to: u32,
+    /// Speed of the port.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Time,
+    /// What the port can queue.
+    pub buffer: Buffer,
+}
+
+/// Rate and delay of a cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cable {
+    /// Bits per second, each direction.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Time,
+}
+
+/// Hosts come first among the nodes, then the switches.
+#[derive(Clone, Debug, Default)]
+pub struct Fabric {
+    /// Names of all nodes.
+    pub nodes: Vec<String>,
+    /// How many of them are hosts.
+    pub hosts: usize,
+    /// All links.
+    pub links: Vec<LinkSpec>,
+    longest: usize,
+}
+
+/// What a host's own port queues: Linux's default transmit queue length.
+pub const HOST_BUFFER: Buffer = Buffer::Packets(1000);
+
+impl Fabric {
+    /// Whether `node` is a host.
+    pub fn is_host(&self, node: u32) -> bool {
+        (node as usize) < self.hosts
+    }
+
+    /// Links on the longest of the paths between hosts.
+    pub fn longest_path(&self) -> usize {
+        self.longest
+    }
+
+    /// `from->to`, as ports are named in scenarios and reports.
+    pub fn port_name(&self, link: u32) -> String {
+        let link = &self.links[link as usize];
+        format!("{}->{}", self.nodes[link.from as usize], self.nodes[link.to as usize])
+    }
+
+    fn add(&mut self, name: String) -> u32 {
+        self.nodes.push(name);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// A cable between `a` and `b`; hosts queue [`HOST_BUFFER`], switches `buffer`.
+    fn connect(&mut self, a: u32, b: u32, cable: Cable, buffer: Buffer) {
+        for (from, to) in [(a, b), (b, a)] {
+            let buffer = if self.is_host(from) { HOST_BUFFER } else { buffer };
+            self.links.push(LinkSpec { from, to, rate: cable.rate, delay: cable.delay, buffer });
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Shortest paths with equal-cost multi-path: at each switch the hash of the connection picks one
+//! of the links that lead nearer to the destination.
+
+use super::Fabric;
+use std::collections::VecDeque;
+
+/// Distances of all switches from each switch that has hosts, and the links out of every node.
+pub struct Routes {
+    hosts: usize,
+    /// Links out of each node, in the order of their numbers.
+    out: Vec<Vec<u32>>,
+    to: Vec<u32>,
+    /// `distance[edge][switch]`: cables between a switch and the edge switch, `u8::MAX` unreachable.
+    distance: Vec<Vec<u8>>,
+}
+
+impl Routes {
+    /// Routes of a fabric in which each host has one cable.
+    pub fn new(fabric: &Fabric) -> Routes {
+        let mut out = vec![Vec::new(); fabric.nodes.len()];
+        for (link, spec) in fabric.links.iter().enumerate() {
+            out[spec.from as usize].push(link as u32);
+        }
+        let mut routes = Routes {
+            hosts: fabric.hosts,
+            out,
+            to: fabric.links.iter().map(|spec| spec.to).collect(),
+            distance: vec![Vec::new(); fabric.nodes.len() - fabric.hosts],
+        };
+        for host in 0..fabric.hosts {
+            let edge = routes.edge(host as u32);
+            if routes.distance[edge].is_empty() {
+                routes.distance[edge] = routes.distances_from(edge);
+            }
+        }
+        routes
+    }
+
+    /// The switch of a host, counted among the switches.
+    fn edge(&self, host: u32) -> usize {
+        self.to[self.out[host as usize][0] as usize] as usize - self.hosts
+    }
+
+    fn distances_from(&self, edge: usize) -> Vec<u8> {
+        let mut distance = vec![u8::MAX; self.distance.len()];
+        let mut queue = VecDeque::from([edge]);
+        distance[edge] = 0;
+        while let Some(switch) = queue.pop_front() {
+            for link in &self.out[self.hosts + switch] {
+                let node = self.to[*link as usize] as usize;
+                if node >= self.hosts && distance[node - self.hosts] == u8::MAX {
+                    distance[node - self.hosts] = distance[switch] + 1;
+                    queue.push_back(node - self.hosts);
+                }
+            }
+        }
+        distance
+    }
+
+    /// The links from `source` to `destination` for a connection that hashes to `hash`, written
+    /// into `path`. Empty where there is no path or both are one host.
+    pub fn path(&self, source: u32, destination: u32, hash: u64, path: &mut Vec<u32>) {
+        path.clear();
+        if source == destination {
+            return;
+        }
+        let target = self.edge(destination);
+        let distance = &self.distance[target];
+        path.push(self.out[source as usize][0]);
+        let mut switch = self.edge(source);
+        while switch != target {
+            let nearer = |link: &&u32| {
+                let node = self.to[**link as usize] as usize;
+                node >= self.hosts && distance[node - self.hosts] < distance[switch]
+            };
+            let links = &self.out[self.hosts + switch];
+            let choices = links.iter().filter(nearer).count() as u64;
+            if choices == 0 {
+                return path.clear();
+            }
+            // Each switch sees other bits of the hash, or a pod would use a part of its uplinks only.
+            let choice = crate::rng::Rng::new(hash, switch as u64).below(choices);
+            let Some(link) = links.iter().filter(nearer).nth(choice as usize) else { return path.clear() };
+            path.push(*link);
+            switch = self.to[*link as usize] as usize - self.hosts;
+        }
+        // The access cable's link 2n leaves the host, 2n + 1 leaves the switch, or the reverse.
+        path.push(self.out[destination as usize][0] ^ 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Cable;
+    use crate::network::Buffer;
+    use crate::units::{Rate, Time};
+    use std::collections::HashSet;
+
+    const CABLE: Cable = Cable { rate: Rate(1_000_000_000), delay: Time(1) };
+
+    fn check(fabric: &Fabric, source: u32, destination: u32, hash: u64) -> Vec<u32> {
+        let routes = Routes::new(fabric);
+        let mut path = Vec::new();
+        routes.path(source, destination, hash, &mut path);
+        assert_eq!(fabric.links[path[0] as usize].from, source);
+        assert_eq!(fabric.links[path[path.len() - 1] as usize].to, destination);
+        for pair in path.windows(2) {
+            assert_eq!(fabric.links[pair[0] as usize].to, fabric.links[pair[1] as usize].from);
+        }
+        path
+    }
+
+    #[test]
+    fn fat_tree_uses_all_core_switches_and_the_right_lengths() {
+        let fabric = Fabric::fat_tree(4, CABLE, CABLE, Buffer::Packets(10));
+        assert_eq!((fabric.hosts, fabric.nodes.len(), fabric.links.len()), (16, 16 + 20, 2 * 48));
+        assert_eq!(check(&fabric, 0, 1, 1).len(), 2);
+        assert_eq!(check(&fabric, 0, 2, 1).len(), 4);
+        let cores: HashSet<u32> = (0..100)
+            .map(|hash| {
+                let path = check(&fabric, 0, 15, hash);
+                assert_eq!(path.len(), 6);
+                fabric.links[path[2] as usize].to
+            })
+            .collect();
+        assert_eq!(cores.len(), 4);
+    }
+
+    #[test]
+    fn every_shape_connects_all_hosts() {
+        let shapes = [
+            Fabric::dumbbell(3, 2, CABLE, Buffer::Packets(1), CABLE, Buffer::Packets(1)),
+            Fabric::tree(1, 2, 3, 4, CABLE, CABLE, CABLE, Buffer::Packets(1)),
+            Fabric::leaf_spine(3, 2, 4, CABLE, CABLE, Buffer::Packets(1)),
+            Fabric::fat_tree(6, CABLE, CABLE, Buffer::Packets(1)),
+        ];
+        for fabric in shapes {
+            for destination in 1..fabric.hosts as u32 {
+                assert!(check(&fabric, 0, destination, 7).len() <= fabric.longest_path());
+            }
+        }
+    }
+}

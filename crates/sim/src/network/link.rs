@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A link: the output port that feeds it, the wire, and the packets on their way to its far end.
+//!
+//! The port is a FIFO, so a packet's departure is known on its arrival: a hop is one event, and the
+//! queue is the difference between now and the time at which the transmitter will be free.
+
+use crate::engine::Ring;
+use crate::packet::Packet;
+use crate::units::{Rate, Time};
+
+/// How much an output port can hold, the packet in transmission included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// Bytes still to be sent.
+    Bytes(u64),
+    /// Packets not yet sent entirely, as ns-2 counts them.
+    Packets(u32),
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct InFlight {
+    pub arrives: Time,
+    pub packet: Packet,
+}
+
+/// What is done to packets at this link beyond forwarding; all clear on most links.
+pub(super) mod feature {
+    /// An [`crate::queue::Admission`] decides.
+    pub const ADMISSION: u8 = 2;
+    /// A [`crate::queue::Scheduler`] holds the packets.
+    pub const SCHEDULER: u8 = 4;
+    /// A window policy watches what leaves by this port.
+    pub const WINDOW: u8 = 8;
+    /// SYN and FIN leaving by this port are copied to the controller.
+    pub const REPORT: u8 = 16;
+}
+
+/// What happens where the link ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// A switch forwards.
+    Switch,
+    /// A switch forwards, and the port back over this link has a window policy.
+    Window,
+    /// A host takes the packet.
+    Host,
+}
+
+/// One direction of a cable.
+pub(super) struct Link {
+    pub ring: Ring<InFlight>,
+    /// When the transmitter will have sent all that was given to it.
+    pub free_at: Time,
+    pub byte_time_q16: u64,
+    pub delay: Time,
+    /// A buffer in bytes, as the time they take; [`Time::NEVER`] where packets are counted.
+    pub buffer_time: Time,
+    /// Longest wait met by a packet, its own transmission included.
+    pub peak: Time,
+    pub sent_bytes: u64,
+    pub sent_packets: u64,
+    /// Packets at the head of the ring whose transmission was over when last counted.
+    pub gone: u32,
+    pub buffer_packets: u32,
+    pub features: u8,
+    pub end: End,
+}
+
+impl Link {
+    pub fn new(rate: Rate, delay: Time, buffer: Buffer, end: End) -> Link {
+        let (buffer_time, buffer_packets) = match buffer {
+            Buffer::Bytes(bytes) => (rate.transmission(bytes), u32::MAX),
+            Buffer::Packets(packets) => (Time::NEVER, packets),
+        };
+        Link {
+            ring: Ring::default(),
+            free_at: Time::ZERO,
+            byte_time_q16: rate.byte_time_q16(),
+            delay,
+            buffer_time,
+            peak: Time::ZERO,
+            sent_bytes: 0,
+            sent_packets: 0,
+            gone: 0,
+            buffer_packets,
+            features: 0,
+            end,
+        }
+    }
+
+    /// How long `packet` occupies the transmitter.
+    #[inline(always)]
+    pub fn transmission(&self, packet: &Packet) -> Time {
+        Time((packet.size() as u64 * self.byte_time_q16) >> 16)
+    }
+
+    /// Bytes queued or in transmission at `now`.
+    pub fn backlog_bytes(&self, now: Time) -> u64 {
+        self.bytes_sent_in(self.free_at.saturating_sub(now))
+    }
+
+    /// Bytes of the longest wait met by a packet.
+    pub fn peak_bytes(&self) -> u64 {
+        self.bytes_sent_in(self.peak)
+    }
+
+    /// Bytes that take `time` to send, rounded up; right below 280 s, far more than a port can hold.
+    fn bytes_sent_in(&self, time: Time) -> u64 {
+        (time.0.min(u64::MAX >> 17) << 16).div_ceil(self.byte_time_q16)
+    }
+
+    /// Packets not yet sent entirely at `now`. They leave in order, so what has gone since the last
+    /// count is found at the head of the ring.
+    #[inline]
+    pub fn held_packets(&mut self, now: Time) -> u32 {
+        while self.gone < self.ring.len() && self.ring.get(self.gone).arrives <= now + self.delay {
+            self.gone += 1;
+        }
+        self.ring.len() - self.gone
+    }
+
+    /// Whether the buffer takes `packet`. Packets on the wire are counted only where they and those
+    /// in the buffer together might be too many.
+    #[inline(always)]
+    pub fn has_room(&mut self, now: Time, packet: &Packet) -> bool {
+        let wait = self.free_at.saturating_sub(now) + self.transmission(packet);
+        wait <= self.buffer_time
+            && (self.ring.len() < self.buffer_packets || self.held_packets(now) < self.buffer_packets)
+    }
+
+    /// Puts `packet` on the wire as soon as the transmitter is free; returns its arrival at the far
+    /// end and whether it is alone on the link.
+    #[inline(always)]
+    pub fn transmit(&mut self, now: Time, packet: Packet) -> (Time, bool) {
+        let done = self.free_at.max(now) + self.transmission(&packet);
+        self.free_at = done;
+        self.peak = self.peak.max(done - now);
+        self.sent_bytes += packet.size() as u64;
+        self.sent_packets += 1;
+        let arrives = done + self.delay;
+        let alone = self.ring.is_empty();
+        self.ring.push(InFlight { arrives, packet });
+        (arrives, alone)
+    }
+
+    /// Takes the packet that arrives now; returns it and the next arrival.
+    #[inline(always)]
+    pub fn arrival(&mut self) -> (Packet, Time) {
+        let packet = self.ring.pop().packet;
+        self.gone = self.gone.saturating_sub(1);
+        let next = if self.ring.is_empty() { Time::NEVER } else { self.ring.get(0).arrives };
+        (packet, next)
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the clients do when something happens.
+
+use super::clients::{ENDLESS, Record, Tally};
+use super::sockets::Order;
+use super::{Action, Client, Simulation, Transfer};
+use crate::packet::FlowId;
+use crate::rng::Rng;
+use crate::tcp::Events;
+use crate::units::Time;
+
+/// A number of a closed connection is given away again after this time, in which its last packets
+/// have surely left the network.
+const QUIET: Time = Time::from_secs(2);
+
+impl Simulation {
+    /// Adds a client that makes `transfers` transfers; returns its index, for [`Action::Begin`].
+    pub fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
+        let Transfer { source, destination, bytes } = transfer;
+        let client = Client { plan, number, source, destination, bytes, remaining: transfers, flow: None, record: u32::MAX, base: Tally::default() };
+        self.clients.push(client);
+        self.clients.len() as u32 - 1
+    }
+
+    pub(super) fn generate(&mut self, now: Time, index: u32) {
+        let (plan, generator, pending) = &mut self.generators[index as usize];
+        let (plan, due) = (*plan, pending.take());
+        if let Some((next, transfer)) = generator.next() {
+            *pending = Some(transfer);
+            self.schedule.add(next.max(now), Action::Generate(index));
+        }
+        if let Some(transfer) = due {
+            let number = self.clients.len() as u32;
+            let client = self.add_client(plan, number, transfer, 1);
+            self.begin(now, client);
+        }
+    }
+
+    /// The client starts its next transfer, on a new connection if it has none.
+    pub(super) fn begin(&mut self, now: Time, index: u32) {
+        let client = &mut self.clients[index as usize];
+        let plan = &self.plans[client.plan as usize];
+        let (request, bytes) = (plan.request_bytes, client.bytes);
+        client.remaining -= 1;
+        client.record = self.records.len() as u32;
+        let is_last = client.remaining == 0 || plan.reconnects;
+        self.records.push(Record {
+            traffic: plan.traffic,
+            number: client.number,
+            source: client.source,
+            destination: client.destination,
+            start: now,
+            end: None,
+            bytes,
+            total: Tally::default(),
+            before: Tally::default(),
+            silence: Time::ZERO,
+        });
+        let connected = client.flow;
+        let flow = connected.unwrap_or_else(|| self.connect(now, index));
+        self.mark_start(now, index, flow);
+        match request {
+            None => {
+                let receiver = self.sockets.get_mut(flow.reverse());
+                receiver.goal = receiver.endpoint.delivered().saturating_add(bytes);
+                self.order(now, flow, Order::Write(bytes));
+                if is_last && bytes < ENDLESS {
+                    self.order(now, flow, Order::Close);
+                }
+            }
+            Some(request) => {
+                let sender = self.sockets.get_mut(flow);
+                sender.goal = sender.endpoint.delivered() + request;
+                let receiver = self.sockets.get_mut(flow.reverse());
+                receiver.goal = receiver.endpoint.delivered().saturating_add(bytes);
+                self.order(now, flow.reverse(), Order::Write(request));
+            }
+        }
+    }
+
+    /// Opens a connection for the client; returns the flow of its data.
+    fn connect(&mut self, now: Time, index: u32) -> FlowId {
+        let client = &self.clients[index as usize];
+        let plan = &self.plans[client.plan as usize];
+        let reused = self.closed.front().is_some_and(|(since, _)| *since + QUIET <= now);
+        let opener = match self.closed.pop_front() {
+            Some((_, flow)) if reused => flow,
+            other => {
+                if let Some(entry) = other {
+                    self.closed.push_front(entry);
+                }
+                FlowId(self.sockets.len() as u32)
+            }
+        };
+        let data = if plan.request_bytes.is_some() { opener.reverse() } else { opener };
+        let hash = Rng::new(self.hash_seed, self.records.len() as u64).bits();
+        self.routes.path(client.source, client.destination, hash, &mut self.path);
+        self.network.paths.set(data, &self.path);
+        self.network.forget(opener);
+        self.sockets.open(opener, index, plan.config, now);
+        self.clients[index as usize].flow = Some(data);
+        self.order(now, opener, Order::Connect);
+        data
+    }
+
+    fn order(&mut self, now: Time, flow: FlowId, order: Order) {
+        self.sockets.order(&mut self.network, now, flow, order);
+    }
+
+    /// Something happened at the socket of `flow`.
+    pub(super) fn react(&mut self, now: Time, flow: FlowId, events: Events) {
+        let socket = self.sockets.get_mut(flow);
+        let index = socket.client;
+        if socket.endpoint.delivered() >= socket.goal {
+            socket.goal = u64::MAX;
+            if self.clients[index as usize].flow == Some(flow) {
+                self.answer(now, index, flow);
+            } else {
+                self.complete(now, index);
+            }
+        }
+        if events.contains(Events::PEER_CLOSED) {
+            self.order(now, flow, Order::Close);
+        }
+        if events.contains(Events::CLOSED) {
+            self.release(now, flow);
+        }
+    }
+
+    /// The request has arrived at the server: it answers.
+    fn answer(&mut self, now: Time, index: u32, flow: FlowId) {
+        let client = &self.clients[index as usize];
+        let is_last = client.remaining == 0 || self.plans[client.plan as usize].reconnects;
+        let bytes = client.bytes;
+        self.order(now, flow, Order::Write(bytes));
+        if is_last {
+            self.order(now, flow, Order::Close);
+        }
+    }
+
+    /// The last byte of the transfer is with the receiving application.
+    fn complete(&mut self, now: Time, index: u32) {
+        self.settle(now, index);
+        let client = &mut self.clients[index as usize];
+        self.records[client.record as usize].end = Some(now);
+        let plan = &self.plans[client.plan as usize];
+        if plan.reconnects {
+            client.flow = None;
+        }
+        if client.remaining > 0 {
+            self.at(now + plan.think, Action::Begin(index));
+        }
+    }
+
+    /// Once both sides are closed, the connection's number waits for its next use.
+    fn release(&mut self, now: Time, flow: FlowId) {
+        if self.sockets.get(flow.reverse()).endpoint.is_closed() {
+            let opener = if flow.is_opener() { flow } else { flow.reverse() };
+            self.closed.push_back((now, opener));
+        }
+    }
+
+    /// The client ends, finished or not.
+    pub(super) fn stop(&mut self, now: Time, index: u32) {
+        self.settle(now, index);
+        let client = &mut self.clients[index as usize];
+        client.remaining = 0;
+        if let Some(flow) = client.flow {
+            self.order(now, flow, Order::Abort);
+        }
+    }
+}

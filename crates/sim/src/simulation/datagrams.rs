@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! UDP background traffic.
+
+use super::{Action, Simulation};
+use crate::distribution::Poisson;
+use crate::packet::{FlowId, Packet, flag};
+use crate::rng::Rng;
+use crate::units::Time;
+
+/// IP and UDP headers, bytes.
+const HEADER: u8 = 28;
+
+/// A source of datagrams, from one host to another.
+pub struct Datagrams {
+    /// Its flow; no end point answers it.
+    pub flow: FlowId,
+    /// Bytes of a datagram on the wire, headers included.
+    pub size: u16,
+    /// Time between two datagrams.
+    pub gaps: Gaps,
+    /// Draws the gaps.
+    pub rng: Rng,
+}
+
+/// Times between datagrams.
+pub enum Gaps {
+    /// Always the same.
+    Constant(Time),
+    /// Those of a Poisson process.
+    Poisson(Poisson),
+}
+
+impl Datagrams {
+    /// Time to the next datagram.
+    pub fn next_gap(&mut self) -> Time {
+        match &self.gaps {
+            Gaps::Constant(gap) => *gap,
+            Gaps::Poisson(process) => process.gap(&mut self.rng),
+        }
+    }
+}
+
+impl Simulation {
+    pub(super) fn send_datagram(&mut self, now: Time, index: u32) {
+        let source = &mut self.datagrams[index as usize];
+        let packet = Packet {
+            flow: source.flow,
+            payload: source.size - HEADER as u16,
+            header: HEADER,
+            flags: flag::UDP,
+            ..Packet::default()
+        };
+        let next = now + source.next_gap();
+        self.network.inject(now, packet, &[]);
+        self.schedule.add(next, Action::Datagram(index));
+    }
+}

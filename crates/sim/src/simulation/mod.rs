@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A run: the network, the end points, the applications that drive them and what is measured.
+
+mod applications;
+mod clients;
+mod datagrams;
+mod measure;
+mod schedule;
+mod sockets;
+
+pub use clients::{Client, ENDLESS, Generator, Plan, Record, Tally, Transfer};
+pub use datagrams::{Datagrams, Gaps};
+pub use measure::{Queues, Sample};
+pub use schedule::Action;
+
+use crate::fabric::{Fabric, Routes};
+use crate::network::{Event, Network, Source};
+use crate::packet::FlowId;
+use crate::rng::Rng;
+use crate::tcp::Config;
+use crate::units::Time;
+use schedule::Schedule;
+use sockets::Sockets;
+use std::collections::VecDeque;
+
+/// Everything that moves.
+pub struct Simulation {
+    /// Links, switches and their policies.
+    pub network: Network,
+    routes: Routes,
+    sockets: Sockets,
+    schedule: Schedule,
+    plans: Vec<Plan>,
+    clients: Vec<Client>,
+    generators: Vec<(u32, Box<dyn Generator>, Option<Transfer>)>,
+    datagrams: Vec<Datagrams>,
+    /// Transfers begun, in order of their start.
+    pub records: Vec<Record>,
+    /// Connections that are over, oldest first: their numbers are used again.
+    closed: VecDeque<(Time, FlowId)>,
+    /// Queue lengths over time.
+    pub queues: Queues,
+    path: Vec<u32>,
+    /// Seed of the choices among equal paths.
+    hash_seed: u64,
+}
+
+impl Simulation {
+    /// A network at rest. `configs`: the TCP configurations that plans refer to.
+    pub fn new(fabric: &Fabric, configs: Vec<Config>, plans: Vec<Plan>, seed: u64) -> Simulation {
+        Simulation {
+            network: Network::new(fabric, Rng::new(seed, 0)),
+            routes: Routes::new(fabric),
+            sockets: Sockets::new(configs),
+            schedule: Schedule::default(),
+            plans,
+            clients: Vec::new(),
+            generators: Vec::new(),
+            datagrams: Vec::new(),
+            records: Vec::new(),
+            closed: VecDeque::new(),
+            queues: Queues::default(),
+            path: Vec::new(),
+            hash_seed: Rng::new(seed, 1).bits(),
+        }
+    }
+
+    /// Adds something to be done at `time`.
+    pub fn at(&mut self, time: Time, action: Action) {
+        self.schedule.add(time, action);
+        self.network.set_source(Source::Schedule, self.schedule.next());
+    }
+
+    /// Runs until nothing is left to do up to and at `end`.
+    pub fn run_until(&mut self, end: Time) {
+        loop {
+            let (now, event) = self.network.next();
+            if now > end {
+                return;
+            }
+            match event {
+                Event::Arrival(link) => {
+                    if let Some(packet) = self.network.arrive(now, link) {
+                        let to = packet.flow.reverse();
+                        let events = self.sockets.deliver(&mut self.network, now, packet);
+                        if events.any() {
+                            self.react(now, to, events);
+                        }
+                    }
+                }
+                Event::Departure(port) => self.network.depart(now, port),
+                Event::Other(Source::Timers) => {
+                    if let Some((flow, events)) = self.sockets.wake(&mut self.network, now) {
+                        self.react(now, flow, events);
+                    }
+                }
+                Event::Other(Source::Schedule) => self.act(now),
+            }
+            if self.network.has_news() {
+                self.account();
+            }
+        }
+    }
+
+    fn act(&mut self, now: Time) {
+        if let Some((_, action)) = self.schedule.pop() {
+            match action {
+                Action::MeasureStart => self.start_measuring(now),
+                Action::QueueTick(link) => {
+                    if let Some(period) = self.network.tick_queue(now, link) {
+                        self.schedule.add(now + period, action);
+                    }
+                }
+                Action::WindowTick(link) => {
+                    if let Some(period) = self.network.tick_window(now, link) {
+                        self.schedule.add(now + period, action);
+                    }
+                }
+                Action::Generate(index) => self.generate(now, index),
+                Action::Begin(client) => self.begin(now, client),
+                Action::Stop(client) => self.stop(now, client),
+                Action::Datagram(index) => self.send_datagram(now, index),
+                Action::Sample => {
+                    let next = self.queues.sample(now, &mut self.network);
+                    self.schedule.add(next, action);
+                }
+            }
+        }
+        self.network.set_source(Source::Schedule, self.schedule.next());
+    }
+
+    /// Books what the network lost to the transfers it was lost from.
+    #[cold]
+    fn account(&mut self) {
+        for loss in std::mem::take(&mut self.network.losses) {
+            let client = self.sockets.get(loss.flow).client;
+            if let Some(client) = self.clients.get(client as usize) {
+                self.records[client.record as usize].total.drops += 1;
+            }
+        }
+    }
+}

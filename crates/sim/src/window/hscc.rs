@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! HSCC at a port of the simulator (`core/hscc.h`).
+
+use super::{FIRST_ACKS, FlowEntry, Window, WindowCounters, flow_packet};
+use crate::packet::{Packet, flag};
+use crate::units::Time;
+use penstock_core::flow_count::Direction;
+
+/// The policy; it looks at the queue on each packet that leaves or enters.
+pub struct Hscc {
+    core: penstock_core::Hscc,
+    was_clamping: bool,
+    counters: WindowCounters,
+}
+
+impl Hscc {
+    /// A port in the free state.
+    pub fn new(core: penstock_core::Hscc) -> Hscc {
+        Hscc { core, was_clamping: false, counters: WindowCounters::default() }
+    }
+
+    fn look(&mut self, now: Time, backlog_bytes: u64) {
+        self.core.on_queue(u32::try_from(backlog_bytes).unwrap_or(u32::MAX), now.as_nanos());
+        let is_clamping = self.core.is_clamping(now.as_nanos());
+        self.counters.clamps += u64::from(is_clamping && !self.was_clamping);
+        self.was_clamping = is_clamping;
+    }
+}
+
+impl Window for Hscc {
+    fn on_departure(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        flows: &mut [FlowEntry],
+        slot: usize,
+        backlog_bytes: u64,
+    ) -> bool {
+        flows[slot].on_packet(&flow_packet(now, packet, Direction::Data));
+        self.look(now, backlog_bytes + u64::from(packet.size()));
+        let is_control = packet.payload == 0 || packet.has_any(flag::SYN | flag::FIN | flag::RST);
+        let backlog = u32::try_from(backlog_bytes).unwrap_or(u32::MAX);
+        !self.core.drops(backlog, packet.size(), is_control)
+    }
+
+    fn on_ack(&mut self, now: Time, packet: &mut Packet, flow: &mut FlowEntry, backlog_bytes: u64) {
+        self.look(now, backlog_bytes);
+        flow.on_packet(&flow_packet(now, packet, Direction::Acks));
+        let kind = flow.ack_kind(packet.flags as u8, FIRST_ACKS);
+        let scale = flow.scale(Direction::Acks);
+        let window = self.core.on_ack(packet.window, scale, flow.mss(), kind, now.as_nanos());
+        self.counters.apply(packet, window);
+    }
+
+    fn counters(&self) -> WindowCounters {
+        self.counters
+    }
+}
