@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an end point is: plain values, shared by reference among any number of connections.
+
+use crate::units::Time;
+
+/// Congestion control of an end point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// RFC 5681 growth and halving.
+    NewReno,
+    /// RFC 9438.
+    Cubic {
+        /// Leave slow start early, by ack trains and rising delay, as Linux does (HyStart).
+        hystart: bool,
+    },
+    /// RFC 8257; needs [`Config::ecn`] on both sides.
+    Dctcp,
+}
+
+/// How losses are found and repaired where SACK was negotiated; else it is always NewReno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Three duplicate ACKs and partial ACKs (RFC 6582); SACK is ignored.
+    NewReno,
+    /// The conservative scoreboard of RFC 6675.
+    Sack,
+    /// By time: RACK (RFC 8985 §6).
+    Rack,
+}
+
+/// What an ACK counts for when the window grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// One segment, whatever it acknowledges: RFC 5681's minimum and ns-2's rule.
+    Acks,
+    /// The bytes it acknowledges, in slow start at most this many segments (RFC 3465's L;
+    /// Linux sets no limit: `u8::MAX`).
+    Bytes(u8),
+}
+
+/// What a multiplicative decrease starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecreaseFrom {
+    /// Bytes in flight (RFC 5681 §3.1 eqn 4).
+    FlightSize,
+    /// The congestion window, as far as the send window lets it be used (ns-2, Linux).
+    Cwnd,
+}
+
+/// What the minimum RTO bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// The whole timeout (RFC 6298 §2.4, ns-2).
+    Timeout,
+    /// Its variance term, so that it is always above SRTT by as much (Linux).
+    Variance,
+}
+
+/// What becomes of the window after a silence of more than one RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Nothing.
+    Keep,
+    /// Back to the initial window (RFC 5681 §4.1).
+    Restart,
+    /// Halved once per RTO of silence, not below the initial window (Linux).
+    Decay,
+}
+
+/// The first sequence number of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialSequence {
+    /// This one.
+    Fixed(u32),
+    /// Drawn from the flow's number and this seed.
+    Seeded(u64),
+}
+
+/// An end point's settings. Start from a profile and change what differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Largest payload of a segment without options, bytes (the MSS option offered).
+    pub mss: u16,
+    /// IP and TCP headers without options, bytes.
+    pub header: u8,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Offer SACK (RFC 2018).
+    pub sack: bool,
+    /// Offer window scaling with this shift (RFC 7323 §2, at most 14).
+    pub window_scale: Option<u8>,
+    /// Offer ECN (RFC 3168).
+    pub ecn: bool,
+    /// First sequence number.
+    pub initial_sequence: InitialSequence,
+
+    /// Congestion control.
+    pub congestion: Algorithm,
+    /// Initial window, segments (RFC 6928: 10; RFC 5681: 2 to 4).
+    pub initial_window: u32,
+    /// How many retransmitted SYNs still leave the initial window whole; beyond, it is 1 segment
+    /// (RFC 6298 §5.7: 0, Linux: 1).
+    pub syn_losses_forgiven: u8,
+    /// What ACKs count for.
+    pub counting: Counting,
+    /// What a decrease starts from.
+    pub decrease_from: DecreaseFrom,
+    /// ns-2's windows where they depart from the RFCs: a halved window may fall to one segment,
+    /// it is in force as it stands when recovery ends, and every timeout halves the threshold anew.
+    pub ns2_windows: bool,
+    /// Grow the window only while it limits the sender (RFC 7661's aim by Linux's rule).
+    pub validate_cwnd: bool,
+    /// Window after silence.
+    pub idle: Idle,
+    /// The largest window the sender ever uses, bytes (ns-2's `window_`).
+    pub max_send_window: u32,
+    /// First slow-start threshold, bytes; `u32::MAX` for none.
+    pub initial_ssthresh: u32,
+
+    /// Loss detection and repair.
+    pub recovery: Recovery,
+    /// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
+    pub dupack_threshold: u8,
+    /// A changed window does not keep an ACK from being a duplicate (ns-2; RFC 5681 §2 says it does).
+    pub dupack_any_window: bool,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Restart the RTO at the first partial ACK only (RFC 6582 §4, "Impatient"); else at each.
+    pub impatient: bool,
+    /// After an RTO allow a fast retransmit below `recover` where the last ACK advanced by at most
+    /// the dupack threshold (RFC 6582 §4.1, ns-2's `bugfix_ack_`).
+    pub ack_heuristic: bool,
+    /// Reduce in proportion to what is delivered (RFC 6937); SACK only.
+    pub prr: bool,
+    /// Send a tail loss probe (RFC 8985 §7); SACK only.
+    pub tlp: bool,
+    /// Added to the probe timeout of 2 SRTT when one segment is in flight (its ACK may be delayed).
+    pub tlp_single_delay: Time,
+    /// Added to the probe timeout otherwise.
+    pub tlp_delay: Time,
+
+    /// RTO before the first sample (RFC 6298 §2.1: 1 s; ns-2: 3 s).
+    pub initial_rto: Time,
+    /// Minimum RTO.
+    pub min_rto: Time,
+    /// What the minimum bounds.
+    pub rto_floor: RtoFloor,
+    /// Maximum RTO, after back-off too.
+    pub max_rto: Time,
+    /// Clock granularity of samples, as ns-2's `tcpTick_`; `Time::ZERO` measures in nanoseconds.
+    pub tick: Time,
+    /// Largest factor of the exponential back-off, as a shift (ns-2: 6, that is 64).
+    pub max_backoff: u8,
+    /// Retransmissions of a SYN or SYN-ACK before giving up; `u8::MAX` for never.
+    pub syn_retries: u8,
+    /// Retransmissions of data before giving up; `u8::MAX` for never.
+    pub retries: u8,
+
+    /// Receive buffer, bytes: what is offered while nothing waits to be read.
+    pub receive_buffer: u32,
+    /// Window offered at first, bytes; grows by 2 MSS per segment in order up to the buffer.
+    pub initial_receive_window: u32,
+    /// Segments an ACK may stand for (1: every segment at once; RFC 9293 §3.8.6.3: 2).
+    pub ack_every: u8,
+    /// How long an ACK may be delayed.
+    pub delayed_ack: Time,
+    /// Segments acknowledged at once at the start and after disorder (Linux's quick-ack).
+    pub quick_acks: u8,
+    /// Hold back a short segment while data is in flight (RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// Never send more than half the largest window the peer offered in one segment, as Linux
+    /// does (`tcp_bound_to_half_wnd`).
+    pub half_window_mss: bool,
+    /// Time in TIME-WAIT.
+    pub time_wait: Time,
+}
+
+impl Config {
+    /// `Agent/TCP/Newreno` with `Agent/TCPSink` of ns-2, as the papers' simulations use it, with
+    /// 1500-byte packets. ns-2's names in brackets:
+    ///
+    /// initial window 2 (`windowInit_`), one ACK per packet, limited transmit (`singledup_` 1),
+    /// impatient partial ACKs (`newreno_changes1_` 1), RTO at first 3 s (`rtxcur_init_`), at least
+    /// 0.2 s (`minrto_`), at most 60 s (`maxrto_`), measured in ticks of 10 ms (`tcpTick_`), backed
+    /// off to 64-fold at most, window halved from cwnd (`windowd()`), no options, no Nagle, no
+    /// receive window but the sender's own limit (`window_`, here none).
+    pub const fn newreno_ns2() -> Config {
+        Config {
+            mss: 1460,
+            header: 40,
+            timestamps: false,
+            sack: false,
+            window_scale: Some(14),
+            ecn: false,
+            initial_sequence: InitialSequence::Fixed(0),
+            congestion: Algorithm::NewReno,
+            initial_window: 2,
+            syn_losses_forgiven: 0,
+            counting: Counting::Acks,
+            decrease_from: DecreaseFrom::Cwnd,
+            ns2_windows: true,
+            validate_cwnd: false,
+            idle: Idle::Keep,
+            max_send_window: u32::MAX,
+            initial_ssthresh: u32::MAX,
+            recovery: Recovery::NewReno,
+            dupack_threshold: 3,
+            dupack_any_window: true,
+            limited_transmit: true,
+            impatient: true,
+            ack_heuristic: true,
+            prr: false,
+            tlp: false,
+            tlp_single_delay: Time::ZERO,
+            tlp_delay: Time::ZERO,
+            initial_rto: Time::from_secs(3),
+            min_rto: Time::from_millis(200),
+            rto_floor: RtoFloor::Timeout,
+            max_rto: Time::from_secs(60),
+            tick: Time::from_millis(10),
+            max_backoff: 6,
+            syn_retries: u8::MAX,
+            retries: u8::MAX,
+            receive_buffer: 65535 << 14,
+            initial_receive_window: 65535 << 14,
+            ack_every: 1,
+            delayed_ack: Time::from_millis(100),
+            quick_acks: 0,
+            nagle: false,
+            half_window_mss: false,
+            time_wait: Time::from_millis(1),
+        }
+    }
+
+    /// A modern Linux guest with its default settings: SACK, timestamps, window scale 10 (a receive
+    /// buffer of at most 32 MB), initial window 10, CUBIC with HyStart, RACK-TLP, PRR, minimum RTO
+    /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start.
+    pub const fn linux() -> Config {
+        Config {
+            timestamps: true,
+            sack: true,
+            window_scale: Some(10),
+            initial_sequence: InitialSequence::Seeded(0),
+            congestion: Algorithm::Cubic { hystart: true },
+            initial_window: 10,
+            syn_losses_forgiven: 1,
+            counting: Counting::Bytes(u8::MAX),
+            ns2_windows: false,
+            validate_cwnd: true,
+            idle: Idle::Decay,
+            recovery: Recovery::Rack,
+            dupack_any_window: false,
+            impatient: false,
+            ack_heuristic: false,
+            prr: true,
+            tlp: true,
+            tlp_single_delay: Time::from_millis(200),
+            tlp_delay: Time::from_millis(2),
+            initial_rto: Time::from_secs(1),
+            rto_floor: RtoFloor::Variance,
+            max_rto: Time::from_secs(120),
+            tick: Time::ZERO,
+            max_backoff: 16,
+            syn_retries: 6,
+            retries: 15,
+            receive_buffer: 16 << 20,
+            initial_receive_window: 64240,
+            ack_every: 2,
+            delayed_ack: Time::from_millis(40),
+            quick_acks: 16,
+            nagle: true,
+            half_window_mss: true,
+            ..Config::newreno_ns2()
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Slow start and congestion avoidance of RFC 5681 §3.1, counted in ACKs or bytes (RFC 3465).
+
+use super::Window;
+use crate::tcp::config::{Config, Counting};
+
+/// Grows the window for an ACK of `acked` new bytes.
+#[inline]
+pub(in crate::tcp) fn grow(cfg: &Config, window: &mut Window, acked: u32, mss: u32) {
+    let counted = match cfg.counting {
+        Counting::Acks => mss,
+        Counting::Bytes(u8::MAX) => acked,
+        Counting::Bytes(limit) if window.in_slow_start() => acked.min(limit as u32 * mss),
+        Counting::Bytes(_) => acked,
+    };
+    if window.in_slow_start() {
+        window.cwnd = window.cwnd.saturating_add(counted);
+    } else {
+        // One segment per window acknowledged, without a division.
+        window.credit = window.credit.saturating_add(counted);
+        if window.credit >= window.cwnd {
+            window.credit -= window.cwnd;
+            window.cwnd = window.cwnd.saturating_add(mss);
+        }
+    }
+}
+
+/// Half (RFC 5681 eqn 4); the caller keeps it at two segments at least.
+pub(super) fn halve(base: u32) -> u32 {
+    base / 2
+}

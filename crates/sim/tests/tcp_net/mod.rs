@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Two end points over a link that loses, delays, repeats and marks, for the TCP tests.
+
+use penstock_sim::packet::{FlowId, Packet, SackBlock, flag};
+use penstock_sim::rng::Rng;
+use penstock_sim::tcp::{Config, Endpoint, Events, State, Wire};
+use penstock_sim::units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What the link does to packets; probabilities in 1/1000.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    pub loss: u64,
+    pub duplicate: u64,
+    pub mark: u64,
+    pub delay: Time,
+    /// Added delay, uniform from zero: reorders.
+    pub jitter: Time,
+}
+
+impl Link {
+    pub const CLEAN: Link = Link {
+        loss: 0,
+        duplicate: 0,
+        mark: 0,
+        delay: Time::from_micros(50),
+        jitter: Time::ZERO,
+    };
+}
+
+struct Outbox(Vec<(Packet, Vec<SackBlock>)>);
+
+impl Wire for Outbox {
+    fn send(&mut self, segment: Packet, sack: &[SackBlock]) {
+        assert_eq!(segment.hop, 0);
+        assert!(segment.header >= 40);
+        self.0.push((segment, sack.to_vec()));
+    }
+}
+
+/// A connection between `ends[0]`, the opener, and `ends[1]`.
+pub struct Net {
+    pub now: Time,
+    pub ends: [Endpoint; 2],
+    pub cfg: [Config; 2],
+    pub events: [Events; 2],
+    pub written: [u64; 2],
+    pub packets: u64,
+    pub link: Link,
+    /// Bytes that reached each end: the oracle that nothing is delivered that never came.
+    arrived: [Vec<bool>; 2],
+    flight: Vec<Option<(Packet, Vec<SackBlock>)>>,
+    queue: BinaryHeap<Reverse<(Time, u64, usize)>>,
+    order: u64,
+    rng: Rng,
+    isn: [Option<u32>; 2],
+    answer_close: [bool; 2],
+}
+
+impl Net {
+    pub fn new(cfg: [Config; 2], link: Link, seed: u64) -> Net {
+        let mut net = Net {
+            now: Time::ZERO,
+            ends: [Endpoint::new(FlowId(2)), Endpoint::new(FlowId(3))],
+            cfg,
+            events: [Events::NONE; 2],
+            written: [0; 2],
+            packets: 0,
+            link,
+            arrived: [Vec::new(), Vec::new()],
+            flight: Vec::new(),
+            queue: BinaryHeap::new(),
+            order: 0,
+            rng: Rng::new(seed, 0),
+            isn: [None; 2],
+            answer_close: [false; 2],
+        };
+        net.ends[1].listen(&net.cfg[1]);
+        net.act(0, |end, cfg, now, out| {
+            end.connect(cfg, now, out);
+            Events::NONE
+        });
+        net
+    }
+
+    pub fn write(&mut self, side: usize, bytes: u64) {
+        self.written[side] += bytes;
+        self.act(side, |end, cfg, now, out| {
+            end.write(cfg, now, bytes, out);
+            Events::NONE
+        });
+    }
+
+    pub fn close(&mut self, side: usize) {
+        self.act(side, |end, cfg, now, out| {
+            end.close(cfg, now, out);
+            Events::NONE
+        });
+    }
+
+    /// `side` closes once the peer has.
+    pub fn close_when_peer_closes(&mut self, side: usize) {
+        self.answer_close[side] = true;
+    }
+
+    /// The application on `side` wakes up now and then to read `bytes`.
+    pub fn read_some(&mut self, side: usize, bytes: u64) {
+        let waiting = self.ends[side].readable();
+        if waiting >= bytes || (waiting > 0 && self.rng.below(20) == 0) {
+            self.act(side, |end, cfg, now, out| {
+                end.read(cfg, now, bytes, out);
+                Events::NONE
+            });
+        }
+    }
+
+    fn act(
+        &mut self,
+        side: usize,
+        call: impl FnOnce(&mut Endpoint, &Config, Time, &mut Outbox) -> Events,
+    ) {
+        let mut out = Outbox(Vec::new());
+        let events = call(&mut self.ends[side], &self.cfg[side], self.now, &mut out);
+        self.events[side].0 |= events.0;
+        for (mut packet, sack) in out.0 {
+            if packet.has(flag::SYN) {
+                self.isn[side] = Some(packet.seq);
+            }
+            self.packets += 1;
+            if self.rng.below(1000) < self.link.loss {
+                continue;
+            }
+            if packet.has(flag::ECT) && self.rng.below(1000) < self.link.mark {
+                packet.flags |= flag::CE;
+            }
+            let copies = 1 + (self.rng.below(1000) < self.link.duplicate) as u32;
+            for _ in 0..copies {
+                let jitter = Time(self.rng.below(self.link.jitter.0 + 1));
+                let at = self.now + self.link.delay + jitter;
+                self.flight.push(Some((packet, sack.clone())));
+                self.queue
+                    .push(Reverse((at, self.order, self.flight.len() - 1)));
+                self.order += 1;
+            }
+        }
+    }
+
+    fn arrive(&mut self, packet: Packet, sack: &[SackBlock]) {
+        // Flow 2 is sent by the opener and received by the other side.
+        let to = if packet.flow.is_opener() { 1 } else { 0 };
+        if packet.payload > 0 {
+            let isn = self.isn[1 - to].expect("payload follows a SYN");
+            let from = packet.seq.wrapping_sub(isn).wrapping_sub(1) as usize;
+            let bytes = &mut self.arrived[to];
+            bytes.resize(bytes.len().max(from + packet.payload as usize), false);
+            bytes[from..from + packet.payload as usize].fill(true);
+            assert!(
+                bytes.len() as u64 <= self.written[1 - to],
+                "sent what was not written"
+            );
+        }
+        let before = self.ends[to].delivered();
+        self.act(to, |end, cfg, now, out| {
+            end.on_segment(cfg, now, &packet, sack, out)
+        });
+        let after = self.ends[to].delivered();
+        assert!(after >= before);
+        assert!(
+            self.arrived[to][before as usize..after as usize]
+                .iter()
+                .all(|b| *b),
+            "delivered what never arrived"
+        );
+        if self.answer_close[to] && self.events[to].has(Events::PEER_CLOSED) {
+            self.answer_close[to] = false;
+            self.close(to);
+        }
+    }
+
+    /// The next packet or timer; false when nothing is left to happen.
+    pub fn step(&mut self) -> bool {
+        let timer = self.ends[0].deadline().min(self.ends[1].deadline());
+        let packet = self
+            .queue
+            .peek()
+            .map_or(Time::NEVER, |Reverse((at, _, _))| *at);
+        let next = timer.min(packet);
+        if next == Time::NEVER {
+            return false;
+        }
+        assert!(next >= self.now, "a deadline in the past");
+        self.now = next;
+        if packet <= timer {
+            let Some(Reverse((_, _, index))) = self.queue.pop() else {
+                return false;
+            };
+            if let Some((packet, sack)) = self.flight[index].take() {
+                self.arrive(packet, &sack);
+            }
+        } else {
+            let side = (self.ends[1].deadline() < self.ends[0].deadline()) as usize;
+            self.act(side, |end, cfg, now, out| end.on_timer(cfg, now, out));
+            assert!(
+                self.ends[side].deadline() > self.now,
+                "a timer that does not move"
+            );
+        }
+        true
+    }
+
+    /// Runs until nothing is left to happen, or to `limit`.
+    pub fn run(&mut self, limit: Time) {
+        while self.now < limit && self.step() {}
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.ends.iter().all(|end| end.state() == State::Closed)
+    }
+}

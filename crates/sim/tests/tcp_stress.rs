@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Two end points over a bad link: every byte arrives once and in order, and both sides close,
+//! whatever the profile, the congestion control and the seed.
+
+mod tcp_net;
+
+use penstock_sim::rng::Rng;
+use penstock_sim::tcp::{Algorithm, Config, InitialSequence, Recovery, State};
+use penstock_sim::units::Time;
+use tcp_net::{Link, Net};
+
+const SEEDS: u64 = 400;
+
+/// One connection with everything drawn from `seed`: link, volumes in both directions, settings.
+fn exercise(name: &str, base: &Config, seed: u64) {
+    let mut draw = Rng::new(seed, 1);
+    let link = Link {
+        loss: [0, 5, 20, 100, 250][draw.below(5) as usize],
+        duplicate: [0, 10, 100][draw.below(3) as usize],
+        mark: [0, 20, 300][draw.below(3) as usize],
+        delay: Time::from_micros(50),
+        jitter: Time::from_micros([0, 0, 20, 400][draw.below(4) as usize]),
+    };
+    let mut cfg = base.clone();
+    cfg.syn_retries = u8::MAX;
+    cfg.retries = u8::MAX;
+    cfg.max_rto = Time::from_secs(4);
+    // Long enough for every retransmission of the last FIN: else it meets a RST.
+    cfg.time_wait = Time::from_secs(120);
+    cfg.initial_sequence = match draw.below(3) {
+        0 => InitialSequence::Fixed(u32::MAX - draw.below(100_000) as u32),
+        1 => InitialSequence::Fixed(0),
+        _ => InitialSequence::Seeded(seed),
+    };
+    cfg.nagle = draw.below(2) == 0;
+    cfg.limited_transmit = draw.below(2) == 0;
+    cfg.impatient = draw.below(2) == 0;
+    let mut peer = cfg.clone();
+    peer.ack_every = 1 + draw.below(2) as u8;
+    peer.receive_buffer = [peer.receive_buffer, 4_000, 20_000][draw.below(3) as usize];
+    peer.initial_receive_window = peer.initial_receive_window.min(peer.receive_buffer);
+    let mut net = Net::new([cfg, peer], link, seed);
+    let volume = [draw.below(200_000), draw.below(50_000) * draw.below(2)];
+    for side in 0..2 {
+        let first = draw.below(volume[side] + 1);
+        net.write(side, first);
+        net.write(side, volume[side] - first);
+    }
+    let pauses = draw.below(3) == 0;
+    if pauses {
+        net.ends[1].pause_reading();
+    }
+    net.close(0);
+    net.close_when_peer_closes(1);
+    let limit = Time::from_secs(3_000);
+    while net.now < limit && net.step() {
+        if pauses {
+            net.read_some(1, 5_000);
+        }
+    }
+    let context = || {
+        format!(
+            "{name}, seed {seed}, {link:?}, {volume:?}\n{:?} {:?}\n{:?}\n{:?}",
+            net.ends[0].state(),
+            net.ends[1].state(),
+            net.ends[0].stats(),
+            net.ends[1].stats()
+        )
+    };
+    for side in 0..2 {
+        assert_eq!(
+            net.ends[side].delivered(),
+            volume[1 - side],
+            "side {side}: {}",
+            context()
+        );
+        assert_eq!(
+            net.ends[side].acked(),
+            volume[side],
+            "side {side}: {}",
+            context()
+        );
+        assert_eq!(
+            net.ends[side].state(),
+            State::Closed,
+            "side {side}: {}",
+            context()
+        );
+    }
+}
+
+fn sweep(name: &str, cfg: &Config) {
+    for seed in 0..SEEDS {
+        exercise(name, cfg, seed);
+    }
+}
+
+fn with(base: Config, congestion: Algorithm, recovery: Recovery) -> Config {
+    Config {
+        ecn: true,
+        congestion,
+        recovery,
+        ..base
+    }
+}
+
+#[test]
+fn newreno_ns2() {
+    sweep("newreno_ns2", &Config::newreno_ns2());
+}
+
+#[test]
+fn linux() {
+    sweep("linux", &Config::linux());
+}
+
+#[test]
+fn linux_newreno_without_sack() {
+    let cfg = Config {
+        sack: false,
+        timestamps: false,
+        ..Config::linux()
+    };
+    sweep(
+        "no sack",
+        &Config {
+            congestion: Algorithm::NewReno,
+            ..cfg
+        },
+    );
+}
+
+#[test]
+fn rfc6675_newreno_ecn() {
+    sweep(
+        "rfc6675",
+        &with(Config::linux(), Algorithm::NewReno, Recovery::Sack),
+    );
+}
+
+#[test]
+fn rack_dctcp() {
+    sweep(
+        "dctcp",
+        &with(Config::linux(), Algorithm::Dctcp, Recovery::Rack),
+    );
+}
+
+#[test]
+fn newreno_dctcp() {
+    sweep(
+        "dctcp, no sack",
+        &with(Config::newreno_ns2(), Algorithm::Dctcp, Recovery::NewReno),
+    );
+}
+
+#[test]
+fn cubic_without_prr() {
+    let cfg = with(
+        Config::linux(),
+        Algorithm::Cubic { hystart: false },
+        Recovery::Sack,
+    );
+    sweep(
+        "cubic",
+        &Config {
+            prr: false,
+            tlp: false,
+            ..cfg
+        },
+    );
+}
