@@ -8,6 +8,7 @@ pub mod network;
 pub mod packet;
 pub mod queue;
 pub mod rng;
+pub mod scenario;
 pub mod simulation;
 pub mod stats;
 pub mod tcp;

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Scenario files: one TOML file tells the fabric, the TCP, the traffic, the schemes to compare
+//! and what to measure. The structs here are the only definition: the parser, the defaults, the
+//! JSON Schema and the engine read them.
+//!
+//! Start at [`Scenario`]. [`document`] reads TOML and keeps where everything was written, [`de`]
+//! types it, [`check`] refuses what cannot be run, [`error`] tells what is wrong.
+
+mod check;
+mod de;
+mod document;
+mod error;
+mod fabric;
+mod kinds;
+mod link;
+mod measure;
+mod naming;
+mod queue;
+mod resolve;
+mod schema;
+mod scheme;
+mod selector;
+mod size;
+mod tcp;
+mod traffic;
+mod units;
+mod window;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Time;
+
+pub use error::{Origin, Problem, ScenarioError};
+pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
+pub use link::Link;
+pub use measure::{BOTTLENECK, Measure};
+pub use naming::{Groups, port};
+pub use queue::{Codel, DropTail, Drr, Hcf, Period, Pie, Queue, Red, Sfq, Threshold};
+pub use schema::json_schema;
+pub use scheme::{Scheme, builtin_schemes};
+pub use selector::Selector;
+pub use size::Size;
+pub use tcp::{Congestion, Profile, Recovery, Tcp};
+pub use traffic::{
+    Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Poisson, Trace, Traffic, Udp,
+};
+pub use units::{Buffer, Bytes, Share};
+pub use window::{Controller, Counting, Fairq, Hscc, Scale, Sicc, Variant, Window};
+
+/// The seeds to run with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seeds {
+    /// 1, 2, ... up to this number.
+    Count(u32),
+    /// These.
+    List(Vec<u64>),
+}
+
+/// An experiment: a network, its traffic, and the schemes to compare on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// One line for tables and reports.
+    pub title: String,
+    /// What it shows, where it comes from, how it was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Simulated time at which a run ends.
+    pub duration: Time,
+    /// How many seeds (1, 2, ...) or a list of seeds. Default: 1.
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// Names of the schemes to compare, built-in or defined under `scheme`.
+    pub schemes: Vec<String>,
+    /// The network.
+    pub fabric: Fabric,
+    /// TCP of all hosts.
+    #[serde(default)]
+    pub tcp: Tcp,
+    /// What the hosts send, by name.
+    pub traffic: IndexMap<String, Traffic>,
+    /// What is measured.
+    #[serde(default)]
+    pub measure: Measure,
+    /// Schemes of one's own, or built-in ones with other parameters. Once parsed: every scheme
+    /// that is compared or defined, complete.
+    #[serde(default)]
+    pub scheme: IndexMap<String, Scheme>,
+}
+
+impl Scenario {
+    /// Reads a scenario. `origin` is the file, for messages; `overrides` are pairs of a dotted
+    /// path and a value, TOML or a bare string.
+    ///
+    /// # Errors
+    /// What is wrong, with file and line or with the override.
+    pub fn parse(
+        text: &str,
+        origin: &Path,
+        overrides: &[(String, String)],
+    ) -> Result<Scenario, ScenarioError> {
+        let refused = |problems| ScenarioError {
+            file: origin.to_owned(),
+            overrides: overrides
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect(),
+            problems,
+        };
+        resolve::read(text, overrides).map_err(refused)
+    }
+
+    /// The TCP of the flows of one traffic under one scheme: the scenario's, over it the
+    /// scheme's, over both the traffic's.
+    pub fn tcp_of(&self, scheme: &Scheme, traffic: &Traffic) -> Tcp {
+        let tcp = self.tcp.overlaid(&scheme.tcp);
+        traffic.tcp().map_or(tcp.clone(), |own| tcp.overlaid(own))
+    }
+
+    /// The scenario as TOML with every default written out; parses to an equal scenario.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+}
+
+impl Seeds {
+    /// The seeds in order.
+    pub fn list(&self) -> Vec<u64> {
+        match self {
+            Seeds::Count(count) => (1..=u64::from(*count)).collect(),
+            Seeds::List(seeds) => seeds.clone(),
+        }
+    }
+}
+
+impl Default for Seeds {
+    fn default() -> Seeds {
+        Seeds::Count(1)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seeds {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Seeds, D::Error> {
+        struct Reader;
+        impl<'de> serde::de::Visitor<'de> for Reader {
+            type Value = Seeds;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("how many seeds, at least 1, or a list of seeds")
+            }
+            fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<Seeds, E> {
+                match u32::try_from(count) {
+                    Ok(count @ 1..=1_000_000) => Ok(Seeds::Count(count)),
+                    _ => Err(E::custom(format!(
+                        "is {count}; allowed: 1 to 1000000 seeds"
+                    ))),
+                }
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<Seeds, A::Error> {
+                let mut seeds = Vec::new();
+                while let Some(seed) = seq.next_element()? {
+                    seeds.push(seed);
+                }
+                Ok(Seeds::List(seeds))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl Serialize for Seeds {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Seeds::Count(count) => serializer.serialize_u32(*count),
+            Seeds::List(seeds) => seeds.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for Seeds {
+    fn schema_name() -> Cow<'static, str> {
+        "Seeds".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "How many seeds (1, 2, ...), or a list of seeds.",
+            "anyOf": [
+                { "type": "integer", "minimum": 1, "maximum": 1_000_000 },
+                { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1 },
+            ],
+        })
+    }
+}
