@@ -26,7 +26,8 @@ pub struct HsccParams {
     pub clamp_segments: u8,
     /// Window of SYN-ACKs and first ACKs at most, segments; 0: not held.
     pub first_segments: u8,
-    pub(crate) reserved: [u8; 2],
+    /// Zero.
+    pub reserved: [u8; 2],
 }
 
 impl HsccParams {

@@ -8,9 +8,13 @@ pub mod network;
 pub mod packet;
 pub mod queue;
 pub mod rng;
+pub mod run;
 pub mod scenario;
 pub mod simulation;
 pub mod stats;
 pub mod tcp;
 pub mod units;
 pub mod window;
+
+pub use run::{Inputs, Outcome, RunError, run};
+pub use scenario::{Scenario, ScenarioError};

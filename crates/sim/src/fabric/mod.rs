@@ -34,7 +34,7 @@ pub struct Cable {
 }
 
 /// Hosts come first among the nodes, then the switches.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Fabric {
     /// Names of all nodes.
     pub nodes: Vec<String>,
@@ -43,10 +43,8 @@ pub struct Fabric {
     /// All links.
     pub links: Vec<LinkSpec>,
     longest: usize,
+    host_buffer: Buffer,
 }
-
-/// What a host's own port queues: Linux's default transmit queue length.
-pub const HOST_BUFFER: Buffer = Buffer::Packets(1000);
 
 impl Fabric {
     /// Whether `node` is a host.
@@ -70,10 +68,18 @@ impl Fabric {
         self.nodes.len() as u32 - 1
     }
 
-    /// A cable between `a` and `b`; hosts queue [`HOST_BUFFER`], switches `buffer`.
-    fn connect(&mut self, a: u32, b: u32, cable: Cable, buffer: Buffer) {
+    /// Longest round trip between hosts without queueing: the propagation there and back.
+    pub fn base_rtt(&self) -> Time {
+        let hosts = self.links.iter().filter(|link| self.is_host(link.from)).map(|link| link.delay.0);
+        let switches = self.links.iter().filter(|link| !self.is_host(link.from) && !self.is_host(link.to));
+        let switch = switches.map(|link| link.delay.0).max().unwrap_or(0);
+        Time(2 * (2 * hosts.max().unwrap_or(0) + (self.longest as u64).saturating_sub(2) * switch))
+    }
+
+    /// A cable between `a` and `b`.
+    fn connect(&mut self, a: u32, b: u32, (cable, buffer): shapes::Port) {
         for (from, to) in [(a, b), (b, a)] {
-            let buffer = if self.is_host(from) { HOST_BUFFER } else { buffer };
+            let buffer = if self.is_host(from) { self.host_buffer } else { buffer };
             self.links.push(LinkSpec { from, to, rate: cable.rate, delay: cable.delay, buffer });
         }
     }

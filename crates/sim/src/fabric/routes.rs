@@ -98,7 +98,8 @@ mod tests {
     use crate::units::{Rate, Time};
     use std::collections::HashSet;
 
-    const CABLE: Cable = Cable { rate: Rate(1_000_000_000), delay: Time(1) };
+    const BUFFER: Buffer = Buffer::Packets(10);
+    const PORT: (Cable, Buffer) = (Cable { rate: Rate(1_000_000_000), delay: Time(1) }, BUFFER);
 
     fn check(fabric: &Fabric, source: u32, destination: u32, hash: u64) -> Vec<u32> {
         let routes = Routes::new(fabric);
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn fat_tree_uses_all_core_switches_and_the_right_lengths() {
-        let fabric = Fabric::fat_tree(4, CABLE, CABLE, Buffer::Packets(10));
+        let fabric = Fabric::fat_tree(4, BUFFER, PORT, PORT);
         assert_eq!((fabric.hosts, fabric.nodes.len(), fabric.links.len()), (16, 16 + 20, 2 * 48));
         assert_eq!(check(&fabric, 0, 1, 1).len(), 2);
         assert_eq!(check(&fabric, 0, 2, 1).len(), 4);
@@ -131,10 +132,10 @@ mod tests {
     #[test]
     fn every_shape_connects_all_hosts() {
         let shapes = [
-            Fabric::dumbbell(3, 2, CABLE, Buffer::Packets(1), CABLE, Buffer::Packets(1)),
-            Fabric::tree(1, 2, 3, 4, CABLE, CABLE, CABLE, Buffer::Packets(1)),
-            Fabric::leaf_spine(3, 2, 4, CABLE, CABLE, Buffer::Packets(1)),
-            Fabric::fat_tree(6, CABLE, CABLE, Buffer::Packets(1)),
+            Fabric::dumbbell(3, 2, BUFFER, PORT, PORT),
+            Fabric::tree([1, 2, 3, 4], BUFFER, [PORT; 3]),
+            Fabric::leaf_spine([3, 2, 4], BUFFER, [PORT; 2]),
+            Fabric::fat_tree(6, BUFFER, PORT, PORT),
         ];
         for fabric in shapes {
             for destination in 1..fabric.hosts as u32 {

@@ -4,117 +4,106 @@
 use super::{Cable, Fabric};
 use crate::network::Buffer;
 
+/// A cable and what the switch ports on it can queue.
+pub type Port = (Cable, Buffer);
+
 impl Fabric {
-    fn with_hosts(names: impl Iterator<Item = String>, longest: usize) -> Fabric {
+    fn with_hosts(names: impl Iterator<Item = String>, longest: usize, host_buffer: Buffer) -> Fabric {
         let nodes: Vec<String> = names.collect();
-        Fabric { hosts: nodes.len(), nodes, links: Vec::new(), longest }
+        Fabric { hosts: nodes.len(), nodes, links: Vec::new(), longest, host_buffer }
     }
 
     /// Senders and receivers on two switches, with one cable, the bottleneck, between them. Link 0
-    /// is the bottleneck towards the receivers. `access_buffer` is that of the switches' ports
-    /// towards hosts.
-    pub fn dumbbell(
-        senders: usize,
-        receivers: usize,
-        access: Cable,
-        access_buffer: Buffer,
-        bottleneck: Cable,
-        bottleneck_buffer: Buffer,
-    ) -> Fabric {
+    /// is the bottleneck towards the receivers.
+    pub fn dumbbell(senders: usize, receivers: usize, hosts: Buffer, access: Port, bottleneck: Port) -> Fabric {
         let names = (1..=senders).map(|n| format!("sender{n}"));
-        let mut fabric = Fabric::with_hosts(names.chain((1..=receivers).map(|n| format!("receiver{n}"))), 3);
+        let names = names.chain((1..=receivers).map(|n| format!("receiver{n}")));
+        let mut fabric = Fabric::with_hosts(names, 3, hosts);
         let left = fabric.add("left".into());
         let right = fabric.add("right".into());
-        fabric.connect(left, right, bottleneck, bottleneck_buffer);
+        fabric.connect(left, right, bottleneck);
         for host in 0..senders + receivers {
             let switch = if host < senders { left } else { right };
-            fabric.connect(host as u32, switch, access, access_buffer);
+            fabric.connect(host as u32, switch, access);
         }
         fabric
     }
 
-    fn racks(racks: usize, hosts: usize, rack: &str, longest: usize, cable: Cable, buffer: Buffer) -> Fabric {
-        let mut fabric = Fabric::with_hosts((1..=racks * hosts).map(|n| format!("host{n}")), longest);
+    fn racks(racks: usize, hosts_each: usize, name: &str, longest: usize, hosts: Buffer, port: Port) -> Fabric {
+        let names = (1..=racks * hosts_each).map(|n| format!("host{n}"));
+        let mut fabric = Fabric::with_hosts(names, longest, hosts);
         for number in 1..=racks {
-            let switch = fabric.add(format!("{rack}{number}"));
-            for host in (number - 1) * hosts..number * hosts {
-                fabric.connect(host as u32, switch, cable, buffer);
+            let switch = fabric.add(format!("{name}{number}"));
+            for host in (number - 1) * hosts_each..number * hosts_each {
+                fabric.connect(host as u32, switch, port);
             }
         }
         fabric
+    }
+
+    /// Adds `count` switches, each joined to all nodes of `below`.
+    fn level(&mut self, name: &str, count: usize, below: std::ops::Range<u32>, port: Port) {
+        for number in 1..=count {
+            let switch = self.add(format!("{name}{number}"));
+            for lower in below.clone() {
+                self.connect(lower, switch, port);
+            }
+        }
     }
 
     /// The single-rooted tree of SICC §5.2: every rack switch to every aggregation switch, every
-    /// aggregation switch to every core switch.
-    #[allow(clippy::too_many_arguments)]
+    /// aggregation switch to every core. Counts of cores, aggregations, racks and hosts a rack;
+    /// ports of hosts, racks and cores.
     pub fn tree(
-        cores: usize,
-        aggregations: usize,
-        racks: usize,
-        hosts_per_rack: usize,
-        host: Cable,
-        rack: Cable,
-        core: Cable,
-        buffer: Buffer,
+        [cores, aggregations, racks, hosts_each]: [usize; 4],
+        hosts: Buffer,
+        [host, rack, core]: [Port; 3],
     ) -> Fabric {
-        let mut fabric = Fabric::racks(racks, hosts_per_rack, "rack", 6, host, buffer);
+        let mut fabric = Fabric::racks(racks, hosts_each, "rack", 6, hosts, host);
         let first_rack = fabric.hosts as u32;
         let first_aggregation = first_rack + racks as u32;
-        for number in 1..=aggregations {
-            let switch = fabric.add(format!("agg{number}"));
-            for rack_switch in first_rack..first_aggregation {
-                fabric.connect(rack_switch, switch, rack, buffer);
-            }
-        }
+        fabric.level("agg", aggregations, first_rack..first_aggregation, rack);
         let first_core = first_aggregation + aggregations as u32;
-        for number in 1..=cores {
-            let switch = fabric.add(format!("core{number}"));
-            for aggregation in first_aggregation..first_core {
-                fabric.connect(aggregation, switch, core, buffer);
-            }
-        }
+        fabric.level("core", cores, first_aggregation..first_core, core);
         fabric
     }
 
-    /// Every leaf switch to every spine switch.
-    pub fn leaf_spine(leaves: usize, spines: usize, hosts_per_leaf: usize, host: Cable, spine: Cable, buffer: Buffer) -> Fabric {
-        let mut fabric = Fabric::racks(leaves, hosts_per_leaf, "leaf", 4, host, buffer);
+    /// Every leaf switch to every spine switch. Counts of leaves, spines and hosts a leaf; ports of
+    /// hosts and spines.
+    pub fn leaf_spine(
+        [leaves, spines, hosts_each]: [usize; 3],
+        hosts: Buffer,
+        [host, spine]: [Port; 2],
+    ) -> Fabric {
+        let mut fabric = Fabric::racks(leaves, hosts_each, "leaf", 4, hosts, host);
         let first_leaf = fabric.hosts as u32;
-        for number in 1..=spines {
-            let switch = fabric.add(format!("spine{number}"));
-            for leaf in first_leaf..first_leaf + leaves as u32 {
-                fabric.connect(leaf, switch, spine, buffer);
-            }
-        }
+        fabric.level("spine", spines, first_leaf..first_leaf + leaves as u32, spine);
         fabric
     }
 
     /// The k-ary fat-tree (Al-Fares et al., SIGCOMM 2008): `k` pods of `k/2` edge and `k/2`
-    /// aggregation switches, `(k/2)^2` core switches, `k^3/4` hosts.
-    pub fn fat_tree(k: usize, host: Cable, switch: Cable, buffer: Buffer) -> Fabric {
+    /// aggregation switches, `(k/2)^2` cores, `k^3/4` hosts.
+    pub fn fat_tree(k: usize, hosts: Buffer, host: Port, switch: Port) -> Fabric {
         let half = k / 2;
-        let mut fabric = Fabric::with_hosts((1..=k * half * half).map(|n| format!("host{n}")), 6);
+        let names = (1..=k * half * half).map(|n| format!("host{n}"));
+        let mut fabric = Fabric::with_hosts(names, 6, hosts);
         let mut aggregations = Vec::new();
         for pod in 1..=k {
-            let edges: Vec<u32> = (1..=half).map(|n| fabric.add(format!("pod{pod}-edge{n}"))).collect();
-            for (number, edge) in edges.iter().enumerate() {
-                let first = ((pod - 1) * half + number) * half;
-                for host_number in first..first + half {
-                    fabric.connect(host_number as u32, *edge, host, buffer);
-                }
-            }
+            let first_edge = fabric.nodes.len() as u32;
             for number in 1..=half {
-                let aggregation = fabric.add(format!("pod{pod}-agg{number}"));
-                aggregations.push(aggregation);
-                for edge in &edges {
-                    fabric.connect(*edge, aggregation, switch, buffer);
+                let edge = fabric.add(format!("pod{pod}-edge{number}"));
+                let first_host = ((pod - 1) * half + number - 1) * half;
+                for host_number in first_host..first_host + half {
+                    fabric.connect(host_number as u32, edge, host);
                 }
             }
+            aggregations.push(fabric.nodes.len() as u32);
+            fabric.level(&format!("pod{pod}-agg"), half, first_edge..first_edge + half as u32, switch);
         }
         for number in 0..half * half {
             let core = fabric.add(format!("core{}", number + 1));
-            for pod in 0..k {
-                fabric.connect(aggregations[pod * half + number / half], core, switch, buffer);
+            for first in &aggregations {
+                fabric.connect(first + (number / half) as u32, core, switch);
             }
         }
         fabric

@@ -400,6 +400,13 @@ impl Network {
         scheduled.queue.period()
     }
 
+    /// How often the queue policy of a port wants [`Network::tick_queue`].
+    pub fn queue_period(&self, link: u32) -> Option<Time> {
+        let port = &self.ports[link as usize];
+        let scheduled = || self.scheduled[port.scheduled? as usize].queue.period();
+        port.admission.as_ref().and_then(|policy| policy.period()).or_else(scheduled)
+    }
+
     /// Bytes and packets not yet sent by a port.
     pub fn queue(&mut self, now: Time, link: u32) -> (u64, u32) {
         let port = &mut self.links[link as usize];

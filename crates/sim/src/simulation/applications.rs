@@ -3,10 +3,10 @@
 
 use super::clients::{ENDLESS, Record, Tally};
 use super::sockets::Order;
-use super::{Action, Client, Simulation, Transfer};
+use super::{Action, Client, Simulation, Source, Transfer};
 use crate::packet::FlowId;
 use crate::rng::Rng;
-use crate::tcp::Events;
+use crate::tcp::{Events, State};
 use crate::units::Time;
 
 /// A number of a closed connection is given away again after this time, in which its last packets
@@ -119,10 +119,10 @@ impl Simulation {
                 self.complete(now, index);
             }
         }
-        if events.contains(Events::PEER_CLOSED) {
+        if events.has(Events::PEER_CLOSED) {
             self.order(now, flow, Order::Close);
         }
-        if events.contains(Events::CLOSED) {
+        if events.has(Events::CLOSED) {
             self.release(now, flow);
         }
     }
@@ -148,13 +148,15 @@ impl Simulation {
             client.flow = None;
         }
         if client.remaining > 0 {
-            self.at(now + plan.think, Action::Begin(index));
+            let again = now + plan.think;
+            self.at(again, Action::Begin(index));
+            self.network.set_source(Source::Schedule, self.schedule.next());
         }
     }
 
     /// Once both sides are closed, the connection's number waits for its next use.
     fn release(&mut self, now: Time, flow: FlowId) {
-        if self.sockets.get(flow.reverse()).endpoint.is_closed() {
+        if self.sockets.get(flow.reverse()).endpoint.state() == State::Closed {
             let opener = if flow.is_opener() { flow } else { flow.reverse() };
             self.closed.push_back((now, opener));
         }

@@ -18,6 +18,8 @@ pub struct Datagrams {
     pub size: u16,
     /// Time between two datagrams.
     pub gaps: Gaps,
+    /// No more from here on.
+    pub stop: Time,
     /// Draws the gaps.
     pub rng: Rng,
 }
@@ -41,6 +43,28 @@ impl Datagrams {
 }
 
 impl Simulation {
+    /// Adds a source of datagrams of `size` bytes on the wire, working from and until the times of
+    /// `span`.
+    pub fn add_datagrams(
+        &mut self,
+        source: u32,
+        destination: u32,
+        size: u16,
+        gaps: Gaps,
+        (start, stop): (Time, Time),
+        rng: Rng,
+    ) {
+        let flow = FlowId(self.sockets.len() as u32);
+        self.sockets.open(flow, u32::MAX, 0, start);
+        let hash = Rng::new(self.hash_seed, u64::MAX - u64::from(flow.0)).bits();
+        self.routes.path(source, destination, hash, &mut self.path);
+        self.network.paths.set(flow, &self.path);
+        let mut source = Datagrams { flow, size, gaps, stop, rng };
+        let first = start + source.next_gap();
+        self.datagrams.push(source);
+        self.at(first, Action::Datagram(self.datagrams.len() as u32 - 1));
+    }
+
     pub(super) fn send_datagram(&mut self, now: Time, index: u32) {
         let source = &mut self.datagrams[index as usize];
         let packet = Packet {
@@ -50,6 +74,9 @@ impl Simulation {
             flags: flag::UDP,
             ..Packet::default()
         };
+        if now >= source.stop {
+            return;
+        }
         let next = now + source.next_gap();
         self.network.inject(now, packet, &[]);
         self.schedule.add(next, Action::Datagram(index));

@@ -65,14 +65,32 @@ impl Simulation {
         }
     }
 
+    /// Makes the calendar and begins to sample the queues of `links`, one sample of each every
+    /// `period`. To be called when all policies are set.
+    pub fn start(&mut self, links: Vec<u32>, period: Time) {
+        self.network.start();
+        self.queues = Queues { links, period, samples: Vec::new() };
+        self.at(Time::ZERO, Action::Sample);
+    }
+
+    /// Adds a generator whose transfers follow plan number `plan`.
+    pub fn add_generator(&mut self, plan: u32, mut generator: Box<dyn Generator>) {
+        let first = generator.next();
+        let index = self.generators.len() as u32;
+        self.generators.push((plan, generator, first.map(|(_, transfer)| transfer)));
+        if let Some((time, _)) = first {
+            self.at(time, Action::Generate(index));
+        }
+    }
+
     /// Adds something to be done at `time`.
     pub fn at(&mut self, time: Time, action: Action) {
         self.schedule.add(time, action);
-        self.network.set_source(Source::Schedule, self.schedule.next());
     }
 
     /// Runs until nothing is left to do up to and at `end`.
     pub fn run_until(&mut self, end: Time) {
+        self.network.set_source(Source::Schedule, self.schedule.next());
         loop {
             let (now, event) = self.network.next();
             if now > end {
@@ -82,8 +100,7 @@ impl Simulation {
                 Event::Arrival(link) => {
                     if let Some(packet) = self.network.arrive(now, link) {
                         let to = packet.flow.reverse();
-                        let events = self.sockets.deliver(&mut self.network, now, packet);
-                        if events.any() {
+                        if let Some(events) = self.sockets.deliver(&mut self.network, now, packet) {
                             self.react(now, to, events);
                         }
                     }

@@ -27,6 +27,14 @@ pub struct Socket {
     pub endpoint: Endpoint,
 }
 
+impl Socket {
+    /// Whether the application has to act: most of what happens is TCP's own business.
+    #[inline(always)]
+    fn concerns_application(&self, events: Events) -> bool {
+        self.endpoint.delivered() >= self.goal || events.0 & (Events::PEER_CLOSED.0 | Events::CLOSED.0) != 0
+    }
+}
+
 /// All sockets by [`FlowId`]: of a connection the opener's, then the listener's.
 pub struct Sockets {
     all: Vec<Socket>,
@@ -104,9 +112,9 @@ impl Sockets {
         &mut self.all[flow.0 as usize]
     }
 
-    /// Hands a packet to the end point it is for; tells whether the application has to act.
+    /// Hands a packet to the end point it is for; tells what the application has to act on.
     #[inline(always)]
-    pub fn deliver(&mut self, network: &mut Network, now: Time, packet: Packet) -> Events {
+    pub fn deliver(&mut self, network: &mut Network, now: Time, packet: Packet) -> Option<Events> {
         let to = packet.flow.reverse();
         let socket = &mut self.all[to.0 as usize];
         let (sack, blocks) = network.take_sack(&packet);
@@ -115,14 +123,15 @@ impl Sockets {
             socket.last_arrival = now;
             socket.packets += 1;
             if packet.has(flag::UDP) {
-                return Events::default();
+                return None;
             }
         }
         let config = &self.configs[socket.config as usize];
         let mut port = Port { network, now };
         let events = socket.endpoint.on_segment(config, now, &packet, &sack[..blocks], &mut port);
+        let concerns = !events.is_empty() && socket.concerns_application(events);
         self.arm(network, to);
-        events
+        concerns.then_some(events)
     }
 
     /// Tells the end point of `flow` what to do.
@@ -159,7 +168,8 @@ impl Sockets {
             if socket.endpoint.deadline() <= now {
                 let config = &self.configs[socket.config as usize];
                 let mut port = Port { network, now };
-                events = Some((flow, socket.endpoint.on_timer(config, now, &mut port)));
+                let all = socket.endpoint.on_timer(config, now, &mut port);
+                events = socket.concerns_application(all).then_some((flow, all));
             }
             self.arm(network, flow);
         }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a scenario to its results: one scheme, one seed, one run.
+
+mod fabric;
+mod inputs;
+mod outcome;
+mod ports;
+mod tcp;
+mod traffic;
+
+pub use inputs::{InputError, Inputs};
+pub use outcome::{
+    Distribution, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
+    QueueSummary,
+};
+
+use crate::rng::Rng;
+use crate::scenario::Scenario;
+use crate::simulation::{Action, Simulation};
+use crate::units::Time;
+use std::fmt;
+use std::time::Instant;
+
+/// Why a run cannot be made.
+#[derive(Debug)]
+pub enum RunError {
+    /// The scenario has no such scheme.
+    UnknownScheme(String),
+    /// A parameter that only shows to be impossible once the fabric is known: port, field, range.
+    Parameter(String),
+    /// More links and simulated time than an event's key can hold.
+    TooLong {
+        /// The scenario's duration.
+        duration: Time,
+        /// The longest that fits a fabric with so many links.
+        longest: Time,
+    },
+    /// Stopped by the caller.
+    Interrupted,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::UnknownScheme(name) => {
+                write!(f, "scheme \"{name}\" is not in the scenario; add it to `schemes`")
+            }
+            RunError::Parameter(what) => f.write_str(what),
+            RunError::TooLong { duration, longest } => write!(
+                f,
+                "duration: {} s is too long for this many links; at most {} s",
+                duration.as_secs_f64(),
+                longest.as_secs_f64()
+            ),
+            RunError::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Pieces a run is made in, to tell progress between them.
+const STEPS: u64 = 200;
+
+/// Runs `scenario` under the scheme of that name. `progress` is told the share that is done, from
+/// 0 to 1, and stops the run by answering false. The same arguments give the same outcome, but for
+/// its [`Performance`].
+pub fn run(
+    scenario: &Scenario,
+    inputs: &Inputs,
+    scheme: &str,
+    seed: u64,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<Outcome, RunError> {
+    let started = Instant::now();
+    let policies =
+        scenario.scheme.get(scheme).ok_or_else(|| RunError::UnknownScheme(scheme.to_owned()))?;
+    let fabric = fabric::build(&scenario.fabric);
+    let mut plans = traffic::Plans::default();
+    for traffic in scenario.traffic.values() {
+        plans.add(traffic, &scenario.tcp_of(policies, traffic));
+    }
+    let mut simulation = Simulation::new(&fabric, plans.configs, plans.plans, seed);
+    ports::set_up(&mut simulation, scenario, policies, &fabric, seed)?;
+    let measured = ports::measured(scenario, &fabric, inputs);
+    simulation.start(measured.clone(), scenario.measure.queue_every);
+    if scenario.duration > simulation.network.horizon() {
+        let (duration, longest) = (scenario.duration, simulation.network.horizon());
+        return Err(RunError::TooLong { duration, longest });
+    }
+    for (index, traffic) in scenario.traffic.values().enumerate() {
+        let rng = Rng::new(seed, 16 + index as u64);
+        traffic::set_up(&mut simulation, scenario, inputs, index as u32, traffic, rng);
+    }
+    simulation.at(scenario.measure.from, Action::MeasureStart);
+    let loop_started = Instant::now();
+    for step in 1..=STEPS {
+        let until = Time((scenario.duration.0 as u128 * step as u128 / STEPS as u128) as u64);
+        simulation.run_until(until);
+        if !progress(step as f64 / STEPS as f64) {
+            return Err(RunError::Interrupted);
+        }
+    }
+    simulation.finish(scenario.duration);
+    let performance = Performance::measure(
+        started.elapsed().as_secs_f64(),
+        loop_started.elapsed().as_secs_f64(),
+        simulation.network.packet_hops(),
+    );
+    Ok(outcome::collect(scenario, &fabric, &simulation, &measured, performance))
+}

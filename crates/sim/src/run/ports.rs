@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The policies of a scheme, put on the fabric's ports.
+
+use super::{Inputs, RunError};
+use crate::fabric::Fabric;
+use crate::network::Buffer;
+use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
+use crate::rng::Rng;
+use crate::scenario::{self, Period, Queue, Scenario, Scheme, Share, Traffic, Variant, Window};
+use crate::simulation::{Action, Simulation};
+use crate::units::{Rate, Time};
+use crate::window::{FairQ, Hscc};
+use penstock_core::ParamError;
+use penstock_core::fairq::FairQParams;
+use penstock_core::hcf::{HcfParams, HcfPeriod};
+use penstock_core::hscc::HsccParams;
+use std::num::NonZeroU32;
+
+/// A packet where buffers in packets and in bytes are converted, bytes.
+const FULL_PACKET: u64 = 1500;
+
+/// The links whose ports a scheme is put on: those of the bottleneck in a dumbbell, elsewhere all
+/// switch ports.
+pub fn protected<'a>(spec: &'a scenario::Fabric, fabric: &'a Fabric) -> impl Iterator<Item = u32> + 'a {
+    let is_dumbbell = matches!(spec, scenario::Fabric::Dumbbell(_));
+    (0..fabric.links.len() as u32).filter(move |link| {
+        let spec = &fabric.links[*link as usize];
+        !fabric.is_host(spec.from) && !(is_dumbbell && fabric.is_host(spec.to))
+    })
+}
+
+/// Indices of the links whose queues the scenario wants measured.
+pub fn measured(scenario: &Scenario, fabric: &Fabric, inputs: &Inputs) -> Vec<u32> {
+    let destinations = inputs.destinations(scenario);
+    (0..fabric.links.len() as u32)
+        .filter(|link| {
+            let spec = &fabric.links[*link as usize];
+            let by_traffic = !fabric.is_host(spec.from) && destinations.contains(&spec.to);
+            scenario.measure.selects(&scenario.fabric, &fabric.port_name(*link)).unwrap_or(by_traffic)
+        })
+        .collect()
+}
+
+/// Puts the scheme's queue and window policies on every protected port.
+pub fn set_up(
+    simulation: &mut Simulation,
+    scenario: &Scenario,
+    scheme: &Scheme,
+    fabric: &Fabric,
+    seed: u64,
+) -> Result<(), RunError> {
+    for link in protected(&scenario.fabric, fabric) {
+        let spec = &fabric.links[link as usize];
+        let port = Port { rate: spec.rate, buffer: spec.buffer, rtt: fabric.base_rtt(), seed: Rng::new(seed, 1 << 32 | u64::from(link)) };
+        let named = |error: ParamError| RunError::Parameter(format!("{}: {error}", fabric.port_name(link)));
+        port.set_queue(simulation, link, &scheme.queue).map_err(named)?;
+        port.set_window(simulation, link, &scheme.window).map_err(named)?;
+    }
+    Ok(())
+}
+
+/// What policies need to know of a port.
+struct Port {
+    rate: Rate,
+    buffer: Buffer,
+    rtt: Time,
+    seed: Rng,
+}
+
+fn in_bytes(buffer: Buffer) -> u64 {
+    match buffer {
+        Buffer::Bytes(bytes) => bytes,
+        Buffer::Packets(packets) => u64::from(packets) * FULL_PACKET,
+    }
+}
+
+fn q16(share: Share) -> u32 {
+    (share.0 * 65536.0 + 0.5) as u32
+}
+
+fn saturated(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+impl Port {
+    /// What a scheduler may hold beside the packet in transmission.
+    fn limit(&self) -> Limit {
+        match self.buffer {
+            Buffer::Bytes(bytes) => Limit::bytes(bytes),
+            Buffer::Packets(packets) => Limit::packets(packets.saturating_sub(1)),
+        }
+    }
+
+    fn buffer_bytes(&self) -> u32 {
+        saturated(in_bytes(self.buffer))
+    }
+
+    fn share_of_buffer(&self, share: Share) -> u32 {
+        (f64::from(self.buffer_bytes()) * share.0) as u32
+    }
+
+    fn set_queue(&self, simulation: &mut Simulation, link: u32, queue: &Queue) -> Result<(), ParamError> {
+        let network = &mut simulation.network;
+        match queue {
+            Queue::DropTail(_) => {}
+            Queue::Red(spec) => network.set_admission(link, Box::new(red::Red::new(self.red(spec)))),
+            Queue::Threshold(spec) => {
+                network.set_admission(link, Box::new(threshold::Marking::new(self.threshold(spec))));
+            }
+            Queue::Pie(spec) => network.set_admission(link, Box::new(pie::Pie::new(self.pie(spec)))),
+            Queue::Codel(spec) => {
+                let config = codel::Config {
+                    target: spec.target,
+                    interval: spec.interval,
+                    ecn: spec.ecn,
+                    ..codel::Config::new(self.limit())
+                };
+                network.set_scheduler(link, Box::new(codel::Codel::new(config)));
+            }
+            Queue::Sfq(spec) => {
+                let default = sfq::Config::new(self.limit());
+                let config = sfq::Config {
+                    buckets: NonZeroU32::new(spec.bins).unwrap_or(default.buckets),
+                    quantum_bytes: NonZeroU32::new(saturated(spec.quantum.0)),
+                    perturbation: spec.perturb,
+                    ..default
+                };
+                network.set_scheduler(link, Box::new(sfq::Sfq::new(config, self.seed.clone())));
+            }
+            Queue::Drr(spec) => {
+                let default = drr::Config::new(self.limit());
+                let quantum = NonZeroU32::new(saturated(spec.quantum.0));
+                let config = drr::Config { quantum_bytes: quantum.unwrap_or(default.quantum_bytes), ..default };
+                network.set_scheduler(link, Box::new(drr::Drr::new(config)));
+            }
+            Queue::Hcf(spec) => {
+                let core = penstock_core::Hcf::new(self.hcf(spec), self.seed.clone().bits() as u32)?;
+                let period = spec.every.filter(|_| spec.period != Period::Dynamic);
+                network.set_scheduler(link, Box::new(hcf::Hcf::new(core, period)));
+            }
+        }
+        if let Some(period) = network.queue_period(link) {
+            simulation.at(period, Action::QueueTick(link));
+        }
+        Ok(())
+    }
+
+    fn red(&self, spec: &scenario::Red) -> red::Config {
+        let packets = |buffer: scenario::Buffer| match buffer {
+            scenario::Buffer::Bytes(bytes) => bytes as f64 / FULL_PACKET as f64,
+            scenario::Buffer::Packets(packets) => f64::from(packets),
+        };
+        let quarter = in_bytes(self.buffer) as f64 / FULL_PACKET as f64 / 4.0;
+        let min_threshold = spec.min.map_or(quarter, packets);
+        red::Config {
+            unit: red::Unit::Packets,
+            min_threshold,
+            max_threshold: spec.max.map_or(3.0 * min_threshold, packets),
+            max_p: spec.probability.0,
+            weight: spec.weight.0,
+            gentle: spec.gentle,
+            ecn: spec.ecn,
+            ..red::Config::for_link(self.rate, self.limit())
+        }
+    }
+
+    fn threshold(&self, spec: &scenario::Threshold) -> threshold::Config {
+        // SICC §5: 15 packets at 1 Gb/s, 65 at 10 Gb/s; the line between, flat outside.
+        let gigabits = (self.rate.0 as f64 / 1e9).clamp(1.0, 10.0);
+        let derived = (15.0 + (gigabits - 1.0) * 50.0 / 9.0) as u32;
+        let threshold = match spec.mark_at {
+            None => threshold::Threshold::Packets(derived),
+            Some(scenario::Buffer::Packets(packets)) => threshold::Threshold::Packets(packets),
+            Some(scenario::Buffer::Bytes(bytes)) => threshold::Threshold::Bytes(bytes),
+        };
+        threshold::Config { threshold, unmarkable: threshold::Unmarkable::Pass }
+    }
+
+    fn pie(&self, spec: &scenario::Pie) -> pie::Config {
+        pie::Config {
+            target: spec.target,
+            update_period: spec.update,
+            alpha_per_s: spec.alpha,
+            beta_per_s: spec.beta,
+            max_burst: spec.burst,
+            ecn: spec.ecn,
+            ..pie::Config::for_link(self.rate)
+        }
+    }
+
+    fn hcf(&self, spec: &scenario::Hcf) -> HcfParams {
+        let split = |all: u32| {
+            let high = (f64::from(all) * spec.high_share.0) as u32;
+            [high.max(1), (all - high).max(1)]
+        };
+        let (packets, bytes) = match self.buffer {
+            Buffer::Packets(packets) => (split(packets), [0; 2]),
+            Buffer::Bytes(bytes) => ([0; 2], split(saturated(bytes))),
+        };
+        let (credits, counts_bytes) = match spec.credits {
+            scenario::Buffer::Packets(packets) => (packets, false),
+            scenario::Buffer::Bytes(bytes) => (saturated(bytes), true),
+        };
+        HcfParams {
+            bins: spec.bins,
+            credits,
+            capacity_packets: packets,
+            capacity_bytes: bytes,
+            hashes: spec.hashes,
+            period: match spec.period {
+                Period::Dynamic => HcfPeriod::Dynamic,
+                Period::Fixed => HcfPeriod::Fixed,
+                Period::Ordered => HcfPeriod::Ordered,
+            },
+            swaps: spec.swap,
+            counts_bytes,
+        }
+    }
+
+    fn set_window(&self, simulation: &mut Simulation, link: u32, window: &Window) -> Result<(), ParamError> {
+        let policy: Box<dyn crate::window::Window> = match window {
+            Window::None => return Ok(()),
+            Window::Fairq(spec) => Box::new(FairQ::new(penstock_core::FairQ::new(self.fairq(spec))?)),
+            Window::Hscc(spec) => Box::new(Hscc::new(penstock_core::Hscc::new(self.hscc(spec))?)),
+        };
+        if let Some(period) = policy.period() {
+            simulation.at(period, Action::WindowTick(link));
+        }
+        simulation.network.set_window(link, policy);
+        Ok(())
+    }
+
+    fn fairq(&self, spec: &scenario::Fairq) -> FairQParams {
+        let start = match spec.variant {
+            Variant::Default => FairQParams::new(self.buffer_bytes()),
+            Variant::Paper => FairQParams::paper(self.buffer_bytes()),
+        };
+        FairQParams {
+            interval_ns: spec.interval.unwrap_or(self.rtt).as_nanos().max(1),
+            alpha_q16: q16(spec.alpha),
+            intervals: spec.intervals,
+            paths: spec.paths,
+            floor_segments: spec.floor,
+            first_floor_segments: spec.first_floor.unwrap_or(start.first_floor_segments),
+            is_averaged: spec.averaged,
+            ..start
+        }
+    }
+
+    fn hscc(&self, spec: &scenario::Hscc) -> HsccParams {
+        let start = match spec.variant {
+            Variant::Default => HsccParams::new(self.buffer_bytes()),
+            Variant::Paper => HsccParams::paper(self.buffer_bytes()),
+        };
+        let bytes = |share: Option<Share>, default| share.map_or(default, |share| self.share_of_buffer(share));
+        let sigma = bytes(spec.sigma, start.sigma_bytes);
+        HsccParams {
+            alpha1_bytes: bytes(spec.alpha1, start.alpha1_bytes),
+            alpha2_bytes: bytes(spec.alpha2, start.alpha2_bytes),
+            sigma_bytes: if sigma >= self.buffer_bytes() { 0 } else { sigma },
+            clamp_segments: spec.floor,
+            first_segments: spec.first_flight.unwrap_or(start.first_segments),
+            release_step_bytes: spec
+                .release_step
+                .map_or(start.release_step_bytes, |segments| u32::from(segments) * start.mss_bytes),
+            release_interval_ns: spec.release_interval.as_nanos().max(1),
+            ..start
+        }
+    }
+}
+
+/// Hosts that a traffic sends to.
+pub fn destinations(traffic: &Traffic, fabric: &scenario::Fabric) -> Vec<u32> {
+    let hosts = traffic.ends().and_then(|(_, to)| to.resolve(fabric).ok());
+    hosts.unwrap_or_default().into_iter().map(|host| host as u32).collect()
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The scenario's TCP parameters over those of the profile.
+
+use crate::scenario::{self, Profile};
+use crate::tcp::{Algorithm, Config, Recovery};
+
+/// The end points' configuration.
+pub fn config(spec: &scenario::Tcp) -> Config {
+    let mut config = match spec.profile.unwrap_or_default() {
+        Profile::NewrenoNs2 => Config::newreno_ns2(),
+        Profile::Linux => Config::linux(),
+    };
+    fn set<T>(field: &mut T, value: Option<T>) {
+        if let Some(value) = value {
+            *field = value;
+        }
+    }
+    set(&mut config.congestion, spec.congestion.map(congestion));
+    set(&mut config.recovery, spec.recovery.map(recovery));
+    set(&mut config.prr, spec.prr);
+    set(&mut config.limited_transmit, spec.limited_transmit);
+    set(&mut config.mss, spec.mss);
+    set(&mut config.initial_window, spec.initial_window);
+    set(&mut config.validate_cwnd, spec.validation);
+    set(&mut config.window_scale, spec.window_scale.map(Some));
+    set(&mut config.sack, spec.sack);
+    set(&mut config.timestamps, spec.timestamps);
+    set(&mut config.ecn, spec.ecn);
+    set(&mut config.ack_every, spec.delayed_ack.map(|delayed| 1 + u8::from(delayed)));
+    set(&mut config.delayed_ack, spec.ack_delay);
+    set(&mut config.quick_acks, spec.quick_acks.map(|acks| acks.try_into().unwrap_or(u8::MAX)));
+    set(&mut config.nagle, spec.nagle);
+    set(&mut config.initial_rto, spec.initial_rto);
+    set(&mut config.min_rto, spec.min_rto);
+    set(&mut config.max_rto, spec.max_rto);
+    config.tlp = config.recovery == Recovery::Rack;
+    if let Some(segments) = spec.max_window {
+        config.max_send_window = segments.saturating_mul(config.mss.into());
+    }
+    if let Some(buffer) = spec.receive_buffer {
+        config.receive_buffer = buffer.0.try_into().unwrap_or(u32::MAX);
+        config.initial_receive_window = config.initial_receive_window.min(config.receive_buffer);
+    }
+    config
+}
+
+fn congestion(spec: scenario::Congestion) -> Algorithm {
+    match spec {
+        scenario::Congestion::Newreno => Algorithm::NewReno,
+        scenario::Congestion::Cubic => Algorithm::Cubic { hystart: true },
+        scenario::Congestion::Dctcp => Algorithm::Dctcp,
+    }
+}
+
+fn recovery(spec: scenario::Recovery) -> Recovery {
+    match spec {
+        scenario::Recovery::Newreno => Recovery::NewReno,
+        scenario::Recovery::Sack => Recovery::Sack,
+        scenario::Recovery::RackTlp => Recovery::Rack,
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The scenario's traffic as clients, generators and datagram sources.
+
+use super::{Inputs, tcp};
+use crate::distribution::{FlowSize, Poisson};
+use crate::rng::Rng;
+use crate::scenario::{
+    self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Selector, Tcp, Traffic, Udp,
+};
+use crate::simulation::{Action, ENDLESS, Gaps, Generator, Plan, Simulation, Transfer};
+use crate::tcp::Config;
+use crate::units::{Rate, Time};
+
+/// One plan and one TCP configuration for each traffic.
+#[derive(Default)]
+pub struct Plans {
+    /// By traffic.
+    pub plans: Vec<Plan>,
+    /// By traffic.
+    pub configs: Vec<Config>,
+}
+
+impl Plans {
+    /// Adds the next traffic, whose flows run `spec`.
+    pub fn add(&mut self, traffic: &Traffic, spec: &Tcp) {
+        let index = self.plans.len() as u32;
+        let (request_bytes, reconnects, think) = match traffic {
+            Traffic::Incast(t) => (
+                (t.mode == Mode::Pull).then_some(t.request.0),
+                t.connection == Connection::New,
+                t.think,
+            ),
+            Traffic::Poisson(t) => ((t.mode == Mode::Pull).then_some(t.request.0), true, Time::ZERO),
+            _ => (None, true, Time::ZERO),
+        };
+        self.plans.push(Plan { traffic: index, config: index, request_bytes, reconnects, think });
+        self.configs.push(tcp::config(spec));
+    }
+}
+
+/// Schedules all that the traffic does.
+pub fn set_up(
+    simulation: &mut Simulation,
+    scenario: &Scenario,
+    inputs: &Inputs,
+    plan: u32,
+    traffic: &Traffic,
+    rng: Rng,
+) {
+    let mut expansion = Expansion { simulation, scenario, inputs, plan, rng };
+    match traffic {
+        Traffic::Bulk(spec) => expansion.bulk(spec),
+        Traffic::Incast(spec) => expansion.incast(spec),
+        Traffic::Poisson(spec) => expansion.poisson(spec),
+        Traffic::Udp(spec) => expansion.udp(spec),
+        Traffic::Trace(spec) => {
+            let rows = inputs.trace(&spec.file).to_vec();
+            let shifted = rows.into_iter().map(|(time, transfer)| (time + spec.start, transfer));
+            expansion.simulation.add_generator(plan, Box::new(Recorded(shifted.collect::<Vec<_>>().into_iter())));
+        }
+    }
+}
+
+struct Expansion<'a> {
+    simulation: &'a mut Simulation,
+    scenario: &'a Scenario,
+    inputs: &'a Inputs,
+    plan: u32,
+    rng: Rng,
+}
+
+impl Expansion<'_> {
+    fn hosts(&self, selector: &Selector) -> Vec<usize> {
+        selector.resolve(&self.scenario.fabric).unwrap_or_default()
+    }
+
+    fn pairs(&mut self, pairs: Pairs, from: &Selector, to: &Selector, flows: Option<u32>) -> Vec<(usize, usize)> {
+        let (from, to) = (self.hosts(from), self.hosts(to));
+        pairs.choose(&from, &to, flows, |bound| self.rng.below(bound as u64) as usize)
+    }
+
+    /// Times of `count` starts from `start` on: uniform within `spread`, and `gap` apart on average.
+    fn starts(&mut self, count: usize, start: Time, spread: Time, gap: Time) -> Vec<Time> {
+        let process = (gap > Time::ZERO).then(|| Poisson::new(1.0 / gap.as_secs_f64()));
+        let mut at = start;
+        (0..count)
+            .map(|_| {
+                if let Some(process) = &process {
+                    at += process.gap(&mut self.rng);
+                }
+                at + Time(self.rng.below(spread.0.max(1)))
+            })
+            .collect()
+    }
+
+    fn bulk(&mut self, spec: &Bulk) {
+        let sizes = spec.size.as_ref().map_or(FlowSize::Fixed(ENDLESS), |size| self.inputs.distribution(size));
+        let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
+        let starts = self.starts(pairs.len(), spec.start, spec.start_spread, spec.start_gap);
+        for (number, (pair, start)) in pairs.into_iter().zip(starts).enumerate() {
+            let transfer = transfer(pair, sizes.sample(&mut self.rng));
+            let client = self.simulation.add_client(self.plan, number as u32, transfer, 1);
+            self.simulation.at(start, Action::Begin(client));
+            if let Some(stop) = spec.stop {
+                self.simulation.at(stop, Action::Stop(client));
+            }
+        }
+    }
+
+    fn incast(&mut self, spec: &Incast) {
+        let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
+        let sizes = match (&spec.size, spec.block) {
+            (Some(size), _) => self.inputs.distribution(size),
+            (None, block) => FlowSize::Fixed(block.map_or(1, |block| block.0 / pairs.len().max(1) as u64)),
+        };
+        for epoch in 0..u64::from(spec.epochs) {
+            let start = spec.start + Time(epoch * spec.every.unwrap_or(Time::ZERO).0);
+            let starts = self.starts(pairs.len(), start, spec.start_spread, spec.start_gap);
+            for (number, (pair, start)) in pairs.iter().zip(starts).enumerate() {
+                let transfer = transfer(*pair, sizes.sample(&mut self.rng));
+                let client = self.simulation.add_client(self.plan, number as u32, transfer, spec.requests);
+                self.simulation.at(start, Action::Begin(client));
+            }
+        }
+    }
+
+    fn poisson(&mut self, spec: &scenario::Poisson) {
+        let (from, to) = (self.hosts(&spec.from), self.hosts(&spec.to));
+        let full = self.full_load(spec.load_of, &spec.from, &spec.to);
+        let sizes = self.inputs.distribution(&spec.size);
+        let per_second = spec.load.0 * full.0 as f64 / (8.0 * sizes.mean());
+        let all = Pairs::All.choose(&from, &to, None, |_| 0);
+        let arrivals = PoissonTransfers {
+            process: Poisson::new(per_second),
+            pairs: match spec.pairs {
+                Pairs::Random => Drawn::Random(from, to),
+                Pairs::All => Drawn::Walk(all),
+                Pairs::Cyclic => Drawn::Walk(Pairs::Cyclic.choose(&from, &to, None, |_| 0)),
+            },
+            sizes,
+            at: spec.start,
+            made: 0,
+            most: spec.flows.map_or(u64::MAX, u64::from),
+            stop: spec.stop.unwrap_or(self.scenario.duration),
+            rng: self.rng.clone(),
+        };
+        self.simulation.add_generator(self.plan, Box::new(arrivals));
+    }
+
+    fn udp(&mut self, spec: &Udp) {
+        let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
+        let full = self.full_load(spec.load_of, &spec.from, &spec.to);
+        let rate = spec.rate.map_or_else(|| spec.load.map_or(0.0, |load| load.0 * full.0 as f64), |rate| rate.0 as f64);
+        let per_second = rate / (8.0 * spec.packet.0 as f64 * pairs.len().max(1) as f64);
+        for (source, destination) in pairs {
+            let rng = Rng::new(self.rng.bits(), 0);
+            let gaps = match spec.arrivals {
+                Arrivals::Poisson => Gaps::Poisson(Poisson::new(per_second)),
+                Arrivals::Constant => Gaps::Constant(Time((1e12 / per_second) as u64)),
+            };
+            let size = spec.packet.0.try_into().unwrap_or(u16::MAX);
+            let span = (spec.start, spec.stop.unwrap_or(Time::NEVER));
+            self.simulation.add_datagrams(source as u32, destination as u32, size, gaps, span, rng);
+        }
+    }
+
+    /// The rate that a load of 1 stands for.
+    fn full_load(&self, load_of: Option<LoadOf>, from: &Selector, to: &Selector) -> Rate {
+        let fabric = &self.scenario.fabric;
+        let host_rate = fabric.host_link().rate.0;
+        match (load_of, fabric.bottleneck_rate()) {
+            (None | Some(LoadOf::Bottleneck), Some(rate)) => rate,
+            (Some(LoadOf::Destinations), _) => Rate(host_rate * self.hosts(to).len() as u64),
+            _ => Rate(host_rate * self.hosts(from).len() as u64),
+        }
+    }
+}
+
+fn transfer((source, destination): (usize, usize), bytes: u64) -> Transfer {
+    Transfer { source: source as u32, destination: destination as u32, bytes }
+}
+
+struct Recorded(std::vec::IntoIter<(Time, Transfer)>);
+
+impl Generator for Recorded {
+    fn next(&mut self) -> Option<(Time, Transfer)> {
+        self.0.next()
+    }
+}
+
+/// How the ends of arriving transfers are found.
+enum Drawn {
+    Random(Vec<usize>, Vec<usize>),
+    Walk(Vec<(usize, usize)>),
+}
+
+struct PoissonTransfers {
+    process: Poisson,
+    pairs: Drawn,
+    sizes: FlowSize,
+    at: Time,
+    made: u64,
+    most: u64,
+    stop: Time,
+    rng: Rng,
+}
+
+impl Generator for PoissonTransfers {
+    fn next(&mut self) -> Option<(Time, Transfer)> {
+        let gap = self.process.gap(&mut self.rng);
+        if gap == Time::NEVER || self.made == self.most || self.at + gap >= self.stop {
+            return None;
+        }
+        self.at += gap;
+        let pair = match &self.pairs {
+            Drawn::Random(from, to) => {
+                *Pairs::Random.choose(from, to, Some(1), |bound| self.rng.below(bound as u64) as usize).first()?
+            }
+            Drawn::Walk(pairs) => *pairs.get(self.made as usize % pairs.len().max(1))?,
+        };
+        self.made += 1;
+        Some((self.at, transfer(pair, self.sizes.sample(&mut self.rng))))
+    }
+}
