@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What SFQ and DRR share: many FIFO queues in one buffer, served in rounds; when the buffer is full
-//! the longest queue gives way. Every operation takes constant time.
+//! the longest queue gives way. Every operation takes constant time (the search for the longest:
+//! amortized).
 
 use std::num::NonZeroU32;
 
@@ -24,6 +25,15 @@ pub(super) enum Measure {
     Packets,
     /// In steps of 256 bytes.
     Bytes,
+}
+
+impl Measure {
+    fn class(self, queue: &Queue) -> u32 {
+        match self {
+            Measure::Packets => queue.packets,
+            Measure::Bytes => queue.bytes.div_ceil(256) as u32,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +149,7 @@ impl FairQueues {
         q.bytes += u64::from(packet.size());
         self.packets += 1;
         self.bytes += u64::from(packet.size());
-        self.note_length(queue);
+        self.longest.grew(queue, self.measure.class(q));
     }
 
     /// The next packet in rounds.
@@ -174,7 +184,13 @@ impl FairQueues {
 
     /// The last packet of the longest queue.
     pub fn steal(&mut self) -> Option<Left> {
-        let queue = self.longest.get()?;
+        let FairQueues {
+            queues,
+            longest,
+            measure,
+            ..
+        } = self;
+        let queue = longest.find(|queue| measure.class(&queues[queue as usize]))?;
         let q = &mut self.queues[queue as usize];
         let slot = q.tail;
         q.tail = self.slots[slot as usize].previous;
@@ -211,7 +227,6 @@ impl FairQueues {
         if is_empty {
             self.leave_ring(queue);
         }
-        self.note_length(queue);
         Left {
             packet,
             queue,
@@ -233,15 +248,6 @@ impl FairQueues {
         self.free = self.slots[index as usize].next;
         self.slots[index as usize] = slot;
         index
-    }
-
-    fn note_length(&mut self, queue: u32) {
-        let q = &self.queues[queue as usize];
-        let class = match self.measure {
-            Measure::Packets => q.packets,
-            Measure::Bytes => q.bytes.div_ceil(256) as u32,
-        };
-        self.longest.set(queue, class);
     }
 
     /// Last in the round: just behind the queue whose turn it is.

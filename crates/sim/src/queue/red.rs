@@ -191,9 +191,9 @@ impl Red {
         ramp.slope * self.average + ramp.intercept
     }
 
-    /// Whether a uniform `u` falls below the paper's p_a = p / (1 - count p), with ns-2's `wait_`
+    /// Whether a uniform number falls below the paper's p_a = p / (1 - count p), with ns-2's `wait_`
     /// p / (2 - count p) once count p is 1; cross-multiplied, as a division costs more than all else.
-    fn is_chosen(&self, p: f64, size: u32, u: f64) -> bool {
+    fn is_chosen(&self, p: f64, size: u32, rng: &mut Rng) -> bool {
         let mean = f64::from(self.config.mean_packet_bytes);
         let count = match self.config.by_size {
             true => self.count_bytes as f64 / mean,
@@ -207,8 +207,8 @@ impl Red {
         };
         match self.config.wait {
             true if spent < 1.0 => false,
-            true if spent < 2.0 => u * (2.0 - spent) < scaled,
-            false if spent < 1.0 => u * (1.0 - spent) < scaled,
+            true if spent < 2.0 => rng.unit() * (2.0 - spent) < scaled,
+            false if spent < 1.0 => rng.unit() * (1.0 - spent) < scaled,
             _ => true,
         }
     }
@@ -232,7 +232,7 @@ impl Red {
             return Fate::Pass;
         }
         let probability = self.base_probability();
-        if !self.is_chosen(probability, size, rng.unit()) {
+        if !self.is_chosen(probability, size, rng) {
             return Fate::Pass;
         }
         self.restart_count(0, 0);
