@@ -166,6 +166,46 @@ fn another_target_scales_the_controller() {
     }
 }
 
+/// A port of a packet per millisecond under 20 % overload that never yields: the delay settles at the
+/// target and a sixth of the packets goes.
+#[test]
+fn holds_the_target_under_overload() {
+    let (mut pie, mut rng) = (pie(), Rng::new(8, 0));
+    let mut free_at = Time::ZERO;
+    let mut next_update = Time::ZERO;
+    let (mut arrivals, mut drops, mut delays) = (0u32, 0u32, 0.0);
+    for i in 0..480_000u64 {
+        let now = Time(i * 833_333_333);
+        let delay = free_at.saturating_sub(now);
+        let backlog_bytes = delay.0 * 1500 / 1_000_000_000;
+        if now >= next_update {
+            pie.tick(now, backlog_bytes);
+            next_update += Time::from_millis(15);
+        }
+        let port = Arrival {
+            now,
+            backlog_bytes,
+            backlog_packets: (backlog_bytes / 1500) as u32,
+            free_at,
+        };
+        let passes = pie.admit(&port, &data(0), &mut rng) == Verdict::Pass;
+        if passes {
+            free_at = free_at.max(now) + Time::from_millis(1);
+        }
+        if i >= 240_000 {
+            arrivals += 1;
+            drops += u32::from(!passes);
+            delays += delay.as_secs_f64();
+        }
+    }
+    let (share, mean) = (
+        f64::from(drops) / f64::from(arrivals),
+        delays / f64::from(arrivals),
+    );
+    assert!((share - 1.0 / 6.0).abs() < 0.002, "{share}");
+    assert!((0.014..0.016).contains(&mean), "{mean}");
+}
+
 proptest! {
     #[test]
     fn probability_is_bounded_and_only_ect_marked(steps in prop::collection::vec((0u64..10_000_000, any::<bool>()), 0..300)) {

@@ -21,7 +21,7 @@ pub struct Config {
     pub buckets: NonZeroU32,
     /// Bytes a queue may send each turn (deficit round robin); `None` for one packet (McKenney).
     pub quantum_bytes: Option<NonZeroU32>,
-    /// How often the hash changes; `None` for never.
+    /// How often the hash changes, above 0; `None` for never.
     pub perturbation: Option<Time>,
     /// The buffer, shared by all queues.
     pub limit: Limit,
