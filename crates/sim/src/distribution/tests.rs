@@ -85,6 +85,7 @@ fn jumps_and_gaps() {
     // Half the flows are of 100 bytes exactly, the others from 200 to 300.
     let cdf = Cdf::parse("x", "100 0\n100 .5\n200 .5\n300 1").expect("valid");
     assert_eq!(cdf.quantile(0.2), 100.0);
+    assert_eq!(cdf.quantile(0.5), 200.0);
     assert_eq!(cdf.quantile(0.75), 250.0);
     assert_eq!(cdf.mean(), 175.0);
     let flat_end = Cdf::parse("x", "0 0\n100 1\n200 1").expect("valid");

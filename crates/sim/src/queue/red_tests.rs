@@ -193,6 +193,16 @@ fn forced_beyond_the_last_threshold() {
     assert_eq!(fate(gentle, 30, &data(0)), forced);
 }
 
+/// ns-2 counts from the packet that first found the average above the minimum, which passes.
+#[test]
+fn counting_starts_above_the_minimum() {
+    let (mut red, mut rng) = (Red::new(instantaneous()), Rng::new(1, 0));
+    for (waiting, count) in [(4, 1), (4, 2), (7, 1), (7, 2), (4, 3), (7, 1)] {
+        assert_eq!(red.admit(&port(waiting), &data(0), &mut rng), Verdict::Pass);
+        assert_eq!(red.count, count, "{waiting} packets waiting");
+    }
+}
+
 #[test]
 fn a_short_queue_passes_whatever_the_average() {
     let (mut red, mut rng) = (Red::new(config()), Rng::new(1, 0));
