@@ -3,14 +3,19 @@
 //!
 //! An exponentially weighted average of the queue decides: below `min_threshold` all pass, between
 //! the thresholds packets are dropped (ECN: marked) at random with a probability growing to `max_p`,
-//! beyond `max_threshold` it grows on to 1 at twice that ("gentle") or is 1 at once. Not here:
-//! adaptive `max_p`, random victims.
+//! beyond `max_threshold` it grows on to 1 at twice that ("gentle") or is 1 at once. Optionally
+//! `max_p` adapts (Floyd, Gummadi and Shenker 2001). Not here: random victims.
 
 use super::{Admission, Arrival, DropReason, Limit, Verdict};
 use crate::distribution::math;
 use crate::packet::{Packet, flag};
 use crate::rng::Rng;
-use crate::units::Rate;
+use crate::units::{Rate, Time};
+
+/// How often an adaptive `max_p` moves, and its bounds (Adaptive RED §3).
+const ADAPT_PERIOD: Time = Time::from_millis(500);
+const LEAST_MAX_P: f64 = 0.01;
+const LARGEST_MAX_P: f64 = 0.5;
 
 /// In what the queue is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +37,9 @@ pub struct Config {
     pub max_threshold: f64,
     /// Probability at `max_threshold`, 0 to 1.
     pub max_p: f64,
+    /// Let `max_p` drift between 0.01 and 0.5, every 0.5 s, so that the average stays amid the
+    /// thresholds.
+    pub adaptive: bool,
     /// Weight of a new sample in the average, 0 to 1; 1 is the instantaneous queue.
     pub weight: f64,
     /// Grow from `max_p` to 1 between the maximum threshold and its double, instead of jumping.
@@ -54,7 +62,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// ns-2's automatic settings for a port of `rate` with a buffer of `limit`: the thresholds aim at a
+    /// ns-2's automatic settings (since 2004, `max_p` adapting) for a port of `rate` with a buffer of `limit`: the thresholds aim at a
     /// queue of 5 ms (at least 5 packets; maximum = 3 x minimum), and the average forgets
     /// with a time constant of one second: weight = 1 - exp(-1 / (packets per second)).
     ///
@@ -73,6 +81,7 @@ impl Config {
             min_threshold,
             max_threshold: 3.0 * min_threshold,
             max_p: 0.1,
+            adaptive: true,
             weight: 1.0 - math::exp(-1.0 / packets_per_second),
             gentle: true,
             wait: true,
@@ -111,6 +120,15 @@ pub struct Red {
     above_min: bool,
 }
 
+/// The probability up to the maximum threshold, and from there to its double.
+fn ramps(config: &Config) -> [Line; 2] {
+    let (min, max) = (config.min_threshold, config.max_threshold);
+    [
+        Line::through((min, 0.0), (max, config.max_p)),
+        Line::through((max, config.max_p), (2.0 * max, 1.0)),
+    ]
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Line {
     slope: f64,
@@ -137,15 +155,10 @@ enum Fate {
 impl Red {
     /// A port that has been idle.
     pub fn new(config: Config) -> Red {
-        let Config {
-            min_threshold,
-            max_threshold,
-            max_p,
-            ..
-        } = config;
+        let [ramp, gentle_ramp] = ramps(&config);
         Red {
-            ramp: Line::through((min_threshold, 0.0), (max_threshold, max_p)),
-            gentle_ramp: Line::through((max_threshold, max_p), (2.0 * max_threshold, 1.0)),
+            ramp,
+            gentle_ramp,
             packet_time: config
                 .rate
                 .transmission(u64::from(config.mean_packet_bytes))
@@ -189,6 +202,24 @@ impl Red {
             self.gentle_ramp
         };
         ramp.slope * self.average + ramp.intercept
+    }
+
+    /// Adaptive RED §3: additive increase while the average is in the upper two fifths of the range
+    /// between the thresholds or beyond, multiplicative decrease in the lower.
+    fn adapt(&mut self) {
+        let Config {
+            min_threshold,
+            max_threshold,
+            ..
+        } = self.config;
+        let part = 0.4 * (max_threshold - min_threshold);
+        let max_p = &mut self.config.max_p;
+        if self.average < min_threshold + part && *max_p > LEAST_MAX_P {
+            *max_p *= 0.9;
+        } else if self.average > max_threshold - part && *max_p < LARGEST_MAX_P {
+            *max_p += (*max_p / 4.0).min(0.01);
+        }
+        [self.ramp, self.gentle_ramp] = ramps(&self.config);
     }
 
     /// Whether a uniform number falls below the paper's p_a = p / (1 - count p), with ns-2's `wait_`
@@ -256,6 +287,16 @@ impl Admission for Red {
             Fate::Early { .. } => Verdict::Drop(DropReason::Early),
             Fate::Forced if may_mark && !self.config.hard_drop => Verdict::Mark,
             Fate::Forced => Verdict::Drop(DropReason::Forced),
+        }
+    }
+
+    fn period(&self) -> Option<Time> {
+        self.config.adaptive.then_some(ADAPT_PERIOD)
+    }
+
+    fn tick(&mut self, _now: Time, _backlog_bytes: u64) {
+        if self.config.adaptive {
+            self.adapt();
         }
     }
 

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::queue::fixtures::{data, ect, port, sized};
 use crate::rng::Rng;
-use crate::units::Time;
 
 /// The paper's figure: thresholds 5 and 15, 2 % at most, weight 0.002.
 fn config() -> Config {
@@ -191,6 +190,40 @@ fn forced_beyond_the_last_threshold() {
     };
     assert_eq!(fate(gentle, 29, &data(0)), Verdict::Pass);
     assert_eq!(fate(gentle, 30, &data(0)), forced);
+}
+
+/// Thresholds 5 and 15: down by a tenth below 9, up by 0.01 or a quarter above 11.
+#[test]
+fn max_p_adapts() {
+    let mut red = Red::new(config());
+    assert_eq!(red.period(), Some(Time::from_millis(500)));
+    let mut after = |average: f64, max_p: f64| {
+        (red.average, red.config.max_p) = (average, max_p);
+        red.tick(Time::ZERO, 0);
+        red.average = 10.0;
+        (red.config.max_p, 2.0 * red.base_probability())
+    };
+    for (average, max_p, expected) in [
+        (8.9, 0.1, 0.09),
+        (9.1, 0.1, 0.1),
+        (10.9, 0.1, 0.1),
+        (11.1, 0.1, 0.11),
+        (100.0, 0.02, 0.025),
+        (0.0, 0.01, 0.01),
+        (20.0, 0.5, 0.5),
+    ] {
+        let (got, at_maximum) = after(average, max_p);
+        assert!(
+            near(got, expected) && near(at_maximum, expected),
+            "{average}: {got}"
+        );
+    }
+    let mut fixed = Red::new(Config {
+        adaptive: false,
+        ..config()
+    });
+    fixed.tick(Time::ZERO, 0);
+    assert_eq!((fixed.period(), fixed.config.max_p), (None, 0.1));
 }
 
 /// ns-2 counts from the packet that first found the average above the minimum, which passes.
