@@ -115,6 +115,7 @@ fn main() {
         let ecn = red::Config {
             ecn: true,
             weight: 0.002,
+            adaptive: false,
             ..red::Config::for_link(RATE, LIMIT)
         };
         admission("red", red::Red::new(ecn));
