@@ -278,18 +278,16 @@ impl Network {
             return self.schedule(now, link, packet);
         }
         let port = &mut self.links[link as usize];
-        if !port.has_room(now, &packet) {
-            return self.lose(link, packet, DropReason::Full);
-        }
-        if features & feature::ADMISSION != 0 {
+        let has_room = port.has_room(now, &packet);
+        let extra = &mut self.ports[link as usize];
+        if let Some(policy) = &mut extra.admission {
             let arrival = Arrival {
                 now,
                 backlog_bytes: port.backlog_bytes(now),
                 backlog_packets: port.held_packets(now).saturating_sub(1),
                 free_at: port.free_at,
             };
-            let extra = &mut self.ports[link as usize];
-            if let Some(policy) = &mut extra.admission {
+            if has_room {
                 match policy.admit(&arrival, &packet, &mut self.rng) {
                     Verdict::Pass => {}
                     Verdict::Mark => {
@@ -298,9 +296,15 @@ impl Network {
                     }
                     Verdict::Drop(reason) => return self.lose(link, packet, reason),
                 }
+            } else {
+                policy.overflow(&arrival, &packet);
             }
         }
-        self.transmit(now, link, packet);
+        if has_room {
+            self.transmit(now, link, packet);
+        } else {
+            self.lose(link, packet, DropReason::Full);
+        }
     }
 }
 

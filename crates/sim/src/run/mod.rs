@@ -15,7 +15,7 @@ pub use outcome::{
 };
 
 use crate::rng::Rng;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, builtin_schemes};
 use crate::simulation::{Action, Simulation};
 use crate::units::Time;
 use std::fmt;
@@ -43,7 +43,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::UnknownScheme(name) => {
-                write!(f, "scheme \"{name}\" is not in the scenario; add it to `schemes`")
+                write!(f, "no scheme \"{name}\" in the scenario nor built in")
             }
             RunError::Parameter(what) => f.write_str(what),
             RunError::TooLong { duration, longest } => write!(
@@ -73,8 +73,8 @@ pub fn run(
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<Outcome, RunError> {
     let started = Instant::now();
-    let policies =
-        scenario.scheme.get(scheme).ok_or_else(|| RunError::UnknownScheme(scheme.to_owned()))?;
+    let known = scenario.scheme.get(scheme).or_else(|| builtin_schemes().get(scheme));
+    let policies = known.ok_or_else(|| RunError::UnknownScheme(scheme.to_owned()))?;
     let fabric = fabric::build(&scenario.fabric);
     let mut plans = traffic::Plans::default();
     for traffic in scenario.traffic.values() {

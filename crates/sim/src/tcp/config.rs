@@ -183,14 +183,15 @@ impl Config {
     /// impatient partial ACKs (`newreno_changes1_` 1), RTO at first 3 s (`rtxcur_init_`), at least
     /// 0.2 s (`minrto_`), at most 60 s (`maxrto_`), measured in ticks of 10 ms (`tcpTick_`), backed
     /// off to 64-fold at most, window halved from cwnd (`windowd()`), no options, no Nagle, no
-    /// receive window but the sender's own limit (`window_`, here none).
+    /// receive window but the sender's own limit (`window_`, here none). The receiver offers 2 MB at a
+    /// scale of 5: window policies can write a segment to within 32 bytes.
     pub const fn newreno_ns2() -> Config {
         Config {
             mss: 1460,
             header: 40,
             timestamps: false,
             sack: false,
-            window_scale: Some(14),
+            window_scale: Some(5),
             ecn: false,
             initial_sequence: InitialSequence::Fixed(0),
             congestion: Algorithm::NewReno,
@@ -221,8 +222,8 @@ impl Config {
             max_backoff: 6,
             syn_retries: u8::MAX,
             retries: u8::MAX,
-            receive_buffer: 65535 << 14,
-            initial_receive_window: 65535 << 14,
+            receive_buffer: 65535 << 5,
+            initial_receive_window: 65535 << 5,
             ack_every: 1,
             delayed_ack: Time::from_millis(100),
             quick_acks: 0,
