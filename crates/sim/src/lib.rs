@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packet-level simulator of data-center networks.
 
+pub mod controller;
 pub mod distribution;
 pub mod engine;
 pub mod fabric;

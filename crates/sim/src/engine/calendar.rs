@@ -3,9 +3,13 @@
 //!
 //! A source (a link with packets in flight, a port about to finish a transmission, the timers, the
 //! schedule) has one next event at most, so the tree never grows and a hop costs no allocation. A
-//! leaf is `time << bits | source` in one word: the minimum of two words is the earlier event and,
-//! at one instant, the source of lower number, whatever the order of insertion. An update walks
-//! from a leaf to the root without a branch; its loads do not depend on each other.
+//! leaf is `time << bits | source` in one word: the minimum of two words is the earlier event. An
+//! update walks from a leaf to the root without a branch; its loads do not depend on each other.
+//!
+//! At one instant the order is that of the sources' numbers, shuffled by a hash of the instant: the
+//! same on every machine and whatever the order of insertion, but no source wins every time. With
+//! a fixed order the first of many equal senders takes a full port for itself (the phase effect of
+//! Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
 use crate::units::Time;
 
@@ -17,16 +21,18 @@ pub struct Calendar {
     tree: Vec<u64>,
     leaves: usize,
     source_bits: u32,
+    salt: u64,
 }
 
 impl Calendar {
-    /// A calendar of `sources` idle sources.
-    pub fn new(sources: usize) -> Calendar {
+    /// A calendar of `sources` idle sources; `salt` chooses the order of simultaneous events.
+    pub fn new(sources: usize, salt: u64) -> Calendar {
         let leaves = sources.next_power_of_two().max(2);
         Calendar {
             tree: vec![EMPTY; 2 * leaves],
             leaves,
             source_bits: leaves.trailing_zeros(),
+            salt,
         }
     }
 
@@ -39,7 +45,8 @@ impl Calendar {
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
         debug_assert!(source < self.leaves);
-        let key = if time == Time::NEVER { EMPTY } else { time.0 << self.source_bits | source as u64 };
+        let place = source as u64 ^ self.shuffle(time.0);
+        let key = if time == Time::NEVER { EMPTY } else { time.0 << self.source_bits | place };
         let mut node = self.leaves + (source & (self.leaves - 1));
         let mut least = key;
         // SAFETY: node < 2 * leaves = tree.len(), and it only shrinks; node ^ 1 is its sibling, as
@@ -58,7 +65,15 @@ impl Calendar {
     #[inline(always)]
     pub fn first(&self) -> (Time, usize) {
         let key = self.tree[1];
-        (Time(key >> self.source_bits), (key & (self.leaves as u64 - 1)) as usize)
+        let time = key >> self.source_bits;
+        let source = (key ^ self.shuffle(time)) & (self.leaves as u64 - 1);
+        (Time(time), source as usize)
+    }
+
+    /// What the sources' numbers are mixed with at this instant.
+    #[inline(always)]
+    fn shuffle(&self, time: u64) -> u64 {
+        ((time ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) & (self.leaves as u64 - 1)
     }
 }
 
@@ -68,8 +83,8 @@ mod tests {
     use crate::rng::Rng;
 
     #[test]
-    fn pops_in_order_of_time_then_source() {
-        let mut calendar = Calendar::new(37);
+    fn the_first_event_is_the_earliest_and_ties_take_turns() {
+        let mut calendar = Calendar::new(37, 5);
         let mut times = [Time::NEVER; 37];
         let mut rng = Rng::new(1, 0);
         for _ in 0..10_000 {
@@ -77,12 +92,22 @@ mod tests {
             let time = if rng.below(4) == 0 { Time::NEVER } else { Time(rng.below(50)) };
             times[source] = time;
             calendar.set(source, time);
-            let expected = times.iter().enumerate().map(|(s, t)| (*t, s)).min();
             let (time, source) = calendar.first();
-            match expected {
-                Some((Time::NEVER, _)) | None => assert!(time > calendar.horizon()),
-                Some(event) => assert_eq!((time, source), event),
+            match times.iter().min() {
+                Some(&earliest) if earliest < Time::NEVER => {
+                    assert_eq!((time, times[source]), (earliest, earliest));
+                }
+                _ => assert!(time > calendar.horizon()),
             }
         }
+        let firsts = (0..1000).map(|at| {
+            (0..37).for_each(|source| calendar.set(source, Time(at)));
+            calendar.first().1
+        });
+        let wins = firsts.fold([0; 37], |mut wins, source| {
+            wins[source] += 1;
+            wins
+        });
+        assert!(wins.iter().all(|wins| (5..80).contains(wins)), "{wins:?}");
     }
 }

@@ -97,13 +97,15 @@ pub struct Network {
     pub reports: Vec<Report>,
 }
 
-/// Sources of events that are not the network's, after it in the order of simultaneous events.
+/// Sources of events that are not the network's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The end points' timers.
     Timers = 0,
     /// The schedule of everything rare.
     Schedule = 1,
+    /// The controller.
+    Controller = 2,
 }
 
 /// The next event.
@@ -127,7 +129,7 @@ impl Network {
             links: links.collect(),
             ports: Vec::new(),
             scheduled: Vec::new(),
-            calendar: Calendar::new(0),
+            calendar: Calendar::new(0, 0),
             paths: Paths::new(fabric.longest_path()),
             flows: Vec::new(),
             sacks: Sacks::default(),
@@ -169,7 +171,8 @@ impl Network {
 
     /// Makes the calendar; to be called once, when all policies are set.
     pub fn start(&mut self) {
-        self.calendar = Calendar::new(self.scheduled.len() + self.links.len() + 2);
+        let sources = self.scheduled.len() + self.links.len() + 3;
+        self.calendar = Calendar::new(sources, self.rng.bits());
     }
 
     /// The last instant a run can reach with this many links.
@@ -189,8 +192,10 @@ impl Network {
             Event::Arrival((source - ports) as u32)
         } else if source == ports + links {
             Event::Other(Source::Timers)
-        } else {
+        } else if source == ports + links + 1 {
             Event::Other(Source::Schedule)
+        } else {
+            Event::Other(Source::Controller)
         };
         (time, event)
     }
@@ -312,6 +317,10 @@ impl Network {
 impl Network {
     fn schedule(&mut self, now: Time, link: u32, packet: Packet) {
         let Some(port) = self.ports[link as usize].scheduled else { return };
+        if self.scheduled[port as usize].waiting && self.links[link as usize].free_at <= now {
+            // A departure and this arrival are simultaneous: what leaves makes room first.
+            self.depart(now, port);
+        }
         self.with_queue(port, |queue, lost| queue.enqueue(now, packet, lost));
         let peak = self.queue(now, link).0;
         let counters = &mut self.ports[link as usize].counters;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a run found: per traffic, per port, per flow.
 
+use crate::controller::ControllerCounters;
 use crate::fabric::Fabric;
 use crate::queue::DropReason;
 use crate::scenario::{Scenario, Traffic};
@@ -19,6 +20,8 @@ pub struct Outcome {
     pub ports: IndexMap<String, PortSummary>,
     /// Packets lost at all ports together.
     pub drops: u64,
+    /// What the controller did; `None` without one.
+    pub controller: Option<ControllerCounters>,
     /// Every transfer, in the order of their starts.
     pub flows: Vec<FlowRecord>,
     /// The measured queues over time.
@@ -260,6 +263,7 @@ pub(super) fn collect(
         groups,
         ports: ports.collect(),
         drops: all_links.map(|link| simulation.network.counters(link).drops.iter().sum::<u64>()).sum(),
+        controller: simulation.controller.as_ref().map(|controller| controller.counters()),
         flows,
         queues,
         performance,

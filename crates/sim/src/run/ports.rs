@@ -2,6 +2,7 @@
 //! The policies of a scheme, put on the fabric's ports.
 
 use super::{Inputs, RunError};
+use crate::controller::{Channel, Sicc};
 use crate::fabric::Fabric;
 use crate::network::Buffer;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
@@ -14,6 +15,7 @@ use penstock_core::ParamError;
 use penstock_core::fairq::FairQParams;
 use penstock_core::hcf::{HcfParams, HcfPeriod};
 use penstock_core::hscc::HsccParams;
+use penstock_core::sicc::SiccParams;
 use std::num::NonZeroU32;
 
 /// A packet where buffers in packets and in bytes are converted, bytes.
@@ -56,7 +58,37 @@ pub fn set_up(
         port.set_queue(simulation, link, &scheme.queue).map_err(named)?;
         port.set_window(simulation, link, &scheme.window).map_err(named)?;
     }
+    if let scenario::Controller::Sicc(spec) = &scheme.controller {
+        let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
+            .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, fabric.base_rtt())))
+            .collect();
+        for (link, _) in &links {
+            simulation.network.report_syn_fin(*link);
+        }
+        let rng = Rng::new(seed, 2);
+        let channel = Channel { latency: spec.latency, loss: spec.loss.0, rng };
+        let controller = Sicc::new(links.into_iter(), channel);
+        let controller = controller.map_err(|error| RunError::Parameter(error.to_string()))?;
+        simulation.controller = Some(Box::new(controller));
+    }
     Ok(())
+}
+
+fn sicc(spec: &scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams {
+    let buffer_bytes = saturated(in_bytes(buffer));
+    let start = match spec.variant {
+        Variant::Default => SiccParams::new(buffer_bytes),
+        Variant::Paper => SiccParams::paper(buffer_bytes),
+    };
+    SiccParams {
+        interval_ns: spec.interval.unwrap_or(Time(10 * rtt.0)).as_nanos().max(1),
+        duration_ns: spec.duration.as_nanos().max(1),
+        alpha1_q16: q16(spec.alpha1),
+        alpha2_q16: q16(spec.alpha2),
+        initial_segments: spec.initial_window,
+        clamp_segments: spec.floor,
+        ..start
+    }
 }
 
 /// What policies need to know of a port.

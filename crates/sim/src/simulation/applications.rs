@@ -97,6 +97,9 @@ impl Simulation {
         self.routes.path(client.source, client.destination, hash, &mut self.path);
         self.network.paths.set(data, &self.path);
         self.network.forget(opener);
+        if let Some(controller) = &mut self.controller {
+            controller.on_connect(data, client.source, client.destination);
+        }
         self.sockets.open(opener, index, plan.config, now);
         self.clients[index as usize].flow = Some(data);
         self.order(now, opener, Order::Connect);

@@ -59,6 +59,9 @@ impl Simulation {
         let hash = Rng::new(self.hash_seed, u64::MAX - u64::from(flow.0)).bits();
         self.routes.path(source, destination, hash, &mut self.path);
         self.network.paths.set(flow, &self.path);
+        if let Some(controller) = &mut self.controller {
+            controller.on_connect(flow, source, destination);
+        }
         let mut source = Datagrams { flow, size, gaps, stop, rng };
         let first = start + source.next_gap();
         self.datagrams.push(source);

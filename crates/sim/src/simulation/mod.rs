@@ -13,6 +13,7 @@ pub use datagrams::{Datagrams, Gaps};
 pub use measure::{Queues, Sample};
 pub use schedule::Action;
 
+use crate::controller::Controller;
 use crate::fabric::{Fabric, Routes};
 use crate::network::{Event, Network, Source};
 use crate::packet::FlowId;
@@ -38,6 +39,8 @@ pub struct Simulation {
     pub records: Vec<Record>,
     /// Connections that are over, oldest first: their numbers are used again.
     closed: VecDeque<(Time, FlowId)>,
+    /// The controller, if there is one.
+    pub controller: Option<Box<dyn Controller>>,
     /// Queue lengths over time.
     pub queues: Queues,
     path: Vec<u32>,
@@ -59,6 +62,7 @@ impl Simulation {
             datagrams: Vec::new(),
             records: Vec::new(),
             closed: VecDeque::new(),
+            controller: None,
             queues: Queues::default(),
             path: Vec::new(),
             hash_seed: Rng::new(seed, 1).bits(),
@@ -91,6 +95,7 @@ impl Simulation {
     /// Runs until nothing is left to do up to and at `end`.
     pub fn run_until(&mut self, end: Time) {
         self.network.set_source(Source::Schedule, self.schedule.next());
+        self.schedule_controller();
         loop {
             let (now, event) = self.network.next();
             if now > end {
@@ -98,7 +103,10 @@ impl Simulation {
             }
             match event {
                 Event::Arrival(link) => {
-                    if let Some(packet) = self.network.arrive(now, link) {
+                    if let Some(mut packet) = self.network.arrive(now, link) {
+                        if let Some(controller) = &mut self.controller {
+                            controller.on_delivery(now, &mut packet);
+                        }
                         let to = packet.flow.reverse();
                         if let Some(events) = self.sockets.deliver(&mut self.network, now, packet) {
                             self.react(now, to, events);
@@ -112,6 +120,12 @@ impl Simulation {
                     }
                 }
                 Event::Other(Source::Schedule) => self.act(now),
+                Event::Other(Source::Controller) => {
+                    if let Some(controller) = &mut self.controller {
+                        controller.act(now, &mut self.network);
+                    }
+                    self.schedule_controller();
+                }
             }
             if self.network.has_news() {
                 self.account();
@@ -146,9 +160,21 @@ impl Simulation {
         self.network.set_source(Source::Schedule, self.schedule.next());
     }
 
-    /// Books what the network lost to the transfers it was lost from.
+    fn schedule_controller(&mut self) {
+        let next = self.controller.as_ref().map_or(Time::NEVER, |controller| controller.next());
+        self.network.set_source(Source::Controller, next);
+    }
+
+    /// Books what the network lost to the transfers it was lost from, and what it copied to the
+    /// controller.
     #[cold]
     fn account(&mut self) {
+        if let Some(controller) = &mut self.controller {
+            for report in self.network.reports.drain(..) {
+                controller.on_report(&report);
+            }
+            self.schedule_controller();
+        }
         for loss in std::mem::take(&mut self.network.losses) {
             let client = self.sockets.get(loss.flow).client;
             if let Some(client) = self.clients.get(client as usize) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The controller seam: what does the network as a whole know?
+//!
+//! A controller gets copies of SYN and FIN from the switches, looks at queues, and speaks to shims
+//! below the hosts, which see each ACK before the guest does.
+
+mod sicc;
+
+pub use sicc::{Channel, Sicc};
+
+use crate::network::{Network, Report};
+use crate::packet::{FlowId, Packet};
+use crate::units::Time;
+use serde::Serialize;
+
+/// What a controller and its shims did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ControllerCounters {
+    /// Copies of SYN and FIN that reached the controller.
+    pub reports: u64,
+    /// Times that a port was said to suffer incast.
+    pub incasts: u64,
+    /// Messages sent to shims.
+    pub messages: u64,
+    /// Messages lost, either way.
+    pub lost: u64,
+    /// Windows lowered by shims.
+    pub rewrites: u64,
+}
+
+/// A controller with its shims.
+pub trait Controller {
+    /// A connection is about to open; its data goes from host `source` to host `destination`.
+    fn on_connect(&mut self, data: FlowId, source: u32, destination: u32);
+
+    /// A switch copies a SYN or FIN to the controller.
+    fn on_report(&mut self, report: &Report);
+
+    /// A packet is about to be delivered; the shim below the host may lower its window.
+    fn on_delivery(&mut self, now: Time, packet: &mut Packet);
+
+    /// When it has something to do next.
+    fn next(&self) -> Time;
+
+    /// It is [`Controller::next`]'s time.
+    fn act(&mut self, now: Time, network: &mut Network);
+
+    /// What it did so far.
+    fn counters(&self) -> ControllerCounters;
+}
