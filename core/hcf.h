@@ -55,7 +55,7 @@ struct hcf_bin {
 	u32 credits; /* left */
 };
 
-/* A port. Prepare it with hcf_init. */
+/* A port. Prepare zeroed memory with hcf_init. */
 struct hcf_state {
 	u64 bytes[2];	/* queued, by physical queue */
 	u32 packets[2]; /* queued, by physical queue */
@@ -153,23 +153,15 @@ CORE_INLINE void hcf_start_period(struct hcf_state *s, const struct hcf_params *
 		s->high ^= 1;
 }
 
-/* Prepares an empty port. Ports with different seeds use different hashes. */
+/*
+ * Empties a port. Its memory must be all zero or a port used before: the bins are not cleared, a
+ * new epoch voids them. Ports with different seeds use different hashes.
+ */
 CORE_INLINE void hcf_init(struct hcf_state *s, const struct hcf_params *p, u32 seed)
 {
-	u32 bin;
-
-	for (bin = 0; bin < HCF_MAX_BINS; bin++) {
-		s->bins[bin].epoch = 0;
-		s->bins[bin].credits = 0;
-	}
 	s->bytes[0] = s->bytes[1] = 0;
 	s->packets[0] = s->packets[1] = 0;
-	s->epoch = 0;
-	/* The generator must not start at 0. */
-	s->random = seed ? seed : 0x9e3779b1u;
-	s->high = 1;
-	for (bin = 0; bin < sizeof(s->reserved); bin++)
-		s->reserved[bin] = 0;
+	s->random = seed ? seed : 0x9e3779b1u; /* xorshift stays at 0 */
 	hcf_start_period(s, p);
 	s->high = 0;
 }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::replay;
+use penstock_core::flow_count::{Direction, FlowEntry, FlowPacket};
+use serde_json::json;
+
+#[test]
+fn follows_vectors() {
+    let text = include_str!("../../../../tests/vectors/flow_count.jsonl");
+    replay(
+        text,
+        |_| FlowEntry::default(),
+        |flow, event, a, _| {
+            let result = match event {
+                "packet" => {
+                    let mut packet = FlowPacket::default();
+                    packet.now_ns = a.get("now_ns");
+                    packet.seq = a.get("seq");
+                    packet.payload = a.get("payload");
+                    packet.mss = a.get("mss");
+                    packet.scale = a.get("scale");
+                    packet.flags = a.get("flags");
+                    packet.direction =
+                        [Direction::Data, Direction::Acks][a.get::<usize>("direction")];
+                    flow.on_packet(&packet)
+                }
+                "expire" => flow.expire(a.get("now_ns"), a.get("idle_ns")),
+                other => panic!("unknown event {other}"),
+            };
+            let state = json!({
+                "is_counted": u8::from(flow.is_counted()),
+                "scale_data": flow.scale(Direction::Data).unwrap_or(255),
+                "scale_acks": flow.scale(Direction::Acks).unwrap_or(255),
+                "mss": flow.mss(),
+            });
+            (json!(result), state)
+        },
+    );
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::{Args, replay, window_json};
+use penstock_core::hscc::{Hscc, HsccParams};
+use serde_json::{Value, json};
+
+fn begin(row: &Value) -> Hscc {
+    let p = Args(&row["params"]);
+    let mut params = HsccParams::paper(125000);
+    params.expiry_ns = p.get("expiry_ns");
+    params.release_interval_ns = p.get("release_interval_ns");
+    params.release_step_bytes = p.get("release_step_bytes");
+    params.alpha1_bytes = p.get("alpha1_bytes");
+    params.alpha2_bytes = p.get("alpha2_bytes");
+    params.sigma_bytes = p.get("sigma_bytes");
+    params.mss_bytes = p.get("mss_bytes");
+    params.clamp_segments = p.get("clamp_segments");
+    params.first_segments = p.get("first_segments");
+    let preset = match row["case"].as_str() {
+        Some("paper") => HsccParams::paper(125000),
+        _ => HsccParams::new(125000),
+    };
+    assert_eq!(params, preset);
+    Hscc::new(params).unwrap()
+}
+
+#[test]
+fn follows_vectors() {
+    let text = include_str!("../../../../tests/vectors/hscc.jsonl");
+    replay(text, begin, |port, event, a, row| {
+        let mut result = Value::Null;
+        match event {
+            "queue" => port.on_queue(a.get("queue_bytes"), a.get("now_ns")),
+            "ack" => {
+                let (scale, mss, now) = (a.scale("scale"), a.get("mss_bytes"), a.get("now_ns"));
+                result = window_json(port.on_ack(a.get("window"), scale, mss, a.kind(), now));
+            }
+            "drops" => {
+                let (queue, packet) = (a.get("queue_bytes"), a.get("packet_bytes"));
+                result = json!(u8::from(port.drops(queue, packet, a.flag("is_control"))));
+            }
+            other => panic!("unknown event {other}"),
+        }
+        let is_clamping = port.is_clamping(row["now_ns"].as_u64().unwrap());
+        (result, json!({"is_clamping": u8::from(is_clamping)}))
+    });
+}

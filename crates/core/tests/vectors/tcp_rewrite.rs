@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::{replay, window_json};
+use penstock_core::tcp_rewrite::*;
+use serde_json::{Value, json};
+
+#[test]
+fn follows_vectors() {
+    let text = include_str!("../../../../tests/vectors/tcp_rewrite.jsonl");
+    replay(
+        text,
+        |_| (),
+        |(), event, a, _| {
+            let result = match event {
+                "lower_window" => {
+                    let (limit, floor) = (a.get("limit_bytes"), a.get("floor_bytes"));
+                    window_json(lower_window(
+                        a.get("window"),
+                        a.scale("scale"),
+                        limit,
+                        floor,
+                    ))
+                }
+                "checksum_update" => {
+                    json!(checksum_update(
+                        a.get("checksum"),
+                        a.get("old"),
+                        a.get("new")
+                    ))
+                }
+                "checksum_update_byte" => {
+                    let (old, new) = (a.get("old"), a.get("new"));
+                    json!(checksum_update_byte(
+                        a.get("checksum"),
+                        a.get("offset"),
+                        old,
+                        new
+                    ))
+                }
+                "reserved_put_scale" => json!(reserved_put_scale(a.get("word"), a.get("scale"))),
+                "reserved_scale" => json!(reserved_scale(a.get("word"))),
+                "reserved_clear" => json!(reserved_clear(a.get("word"))),
+                "window12_put" => json!(window12_put(a.get("window"), a.get("scale"))),
+                "window12_scale" => json!(window12_scale(a.get("field"))),
+                "window12_window" => json!(window12_window(a.get("field"))),
+                "unify_window" => json!(unify_window(
+                    a.get("window"),
+                    a.get("own"),
+                    a.get("network")
+                )),
+                other => panic!("unknown event {other}"),
+            };
+            (result, Value::Null)
+        },
+    );
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the golden vectors beside this file: `python3 tests/vectors/generate.py`."""
+
+import json
+from pathlib import Path
+from random import Random
+
+from reference import fairq, flow_count, hcf, hscc, sicc, tcp_rewrite
+
+
+def main() -> None:
+    for module in (tcp_rewrite, flow_count, fairq, hscc, sicc, hcf):
+        stem = module.__name__.rpartition(".")[2]
+        lines = (json.dumps(row, separators=(",", ":")) for row in module.vectors(Random(stem)))
+        Path(__file__).with_name(f"{stem}.jsonl").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

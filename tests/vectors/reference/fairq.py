@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FairQ by Algorithm 1 (FairQ §III-A), exact fractions cut to 1/256 byte where state is kept."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
+from random import Random
+from typing import Any, Iterator
+
+from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
+
+DEFAULT = {
+    "interval_ns": 100000, "buffer_bytes": 125000, "alpha_q16": 16384, "intervals": 10,
+    "mss_bytes": 1460, "paths": 1, "shares_slow_start": 1, "floor_segments": 1,
+    "first_floor_segments": 2, "is_averaged": 0,
+}  # fmt: skip
+
+
+def q8(value: Fraction) -> Fraction:
+    return Fraction(floor(value * 256), 256)
+
+
+@dataclass
+class Port:
+    p: dict[str, int]
+    beta: int = 0
+    gamma: Fraction = Fraction(0)
+    ticks: int = 0
+    mss: int = 0
+    is_measured: bool = False
+    samples: list[int] = field(default_factory=lambda: [0] * 32)
+
+    def __post_init__(self) -> None:
+        self.target = floor(Fraction(self.p["buffer_bytes"] * self.p["alpha_q16"], 65536))
+        self.mss = self.p["mss_bytes"]
+        self.restart()
+
+    def restart(self) -> None:
+        self.wnd, self.slow_start = Fraction(min(self.target, LARGEST)), True
+
+    def flow(self, delta: int) -> None:
+        """Lines 3 to 12: the SYN-ACK's and the FIN's share."""
+        beta = self.beta
+        if delta > 0:
+            if beta == 0:
+                self.restart()
+            else:
+                self.wnd = q8(self.wnd * beta / (beta + 1))
+            self.beta += 1
+        elif delta < 0 and beta > 0:
+            self.beta -= 1
+            if self.beta > 0:
+                self.wnd = min(q8(self.wnd * beta / self.beta), Fraction(LARGEST))
+            else:
+                self.restart()
+
+    def data(self, payload_bytes: int) -> None:
+        if payload_bytes and (payload_bytes > self.mss or not self.is_measured):
+            self.mss, self.is_measured = payload_bytes, True
+
+    def sample(self, queue_bytes: int) -> None:
+        self.samples = [*self.samples[1:], queue_bytes]
+
+    def tick(self, queue_bytes: int) -> None:
+        """Lines 16 to 24."""
+        queue = sum(self.samples) // 32 if self.p["is_averaged"] else queue_bytes
+        queue = min(queue, self.p["buffer_bytes"])
+        kappa = 1 - Fraction(queue, self.target)
+        step = q8(abs(kappa) * self.mss / self.p["intervals"])
+        self.gamma += step if kappa > 0 else -step
+        self.ticks += 1
+        if self.ticks == self.p["intervals"]:
+            if self.slow_start:
+                share = max(self.beta, 1) if self.p["shares_slow_start"] else 1
+                self.wnd += q8(Fraction(2 * self.mss, share))
+            elif self.beta > 0:
+                part = q8(abs(self.gamma) / self.beta)
+                self.wnd += part if self.gamma >= 0 else -part
+            self.wnd = min(max(self.wnd, Fraction(0)), Fraction(LARGEST))
+            self.gamma, self.ticks = Fraction(0), 0
+        if queue >= self.target:
+            self.slow_start = False
+
+    def ack(self, window: int, scale: int, mss_bytes: int, kind: int) -> dict[str, int]:
+        """Lines 13 to 15, never below the floor; a SYN-ACK is not scaled."""
+        mss = mss_bytes or self.mss
+        segments = self.p["floor_segments" if kind == LATER else "first_floor_segments"]
+        limit = min(floor(self.wnd / self.p["paths"]), LARGEST)
+        return lowered(window, 0 if kind == SYN else scale, limit, mss * segments)
+
+    def state(self) -> dict[str, int]:
+        return {
+            "window_q8": int(self.wnd * 256), "gamma_q8": int(self.gamma * 256), "flows": self.beta,
+            "mss_bytes": self.mss, "ticks": self.ticks, "in_slow_start": int(self.slow_start),
+        }  # fmt: skip
+
+
+CASES = {
+    "default": {},
+    "paper": {"shares_slow_start": 0, "first_floor_segments": 1},
+    "averaged": {"is_averaged": 1, "intervals": 3},
+    "ecmp": {"paths": 3, "alpha_q16": 65536, "intervals": 1},
+    "large": {"buffer_bytes": 2**32 - 1, "alpha_q16": 65536, "mss_bytes": 65535, "intervals": 1},
+    "small": {"buffer_bytes": 9000, "alpha_q16": 8, "intervals": 2},
+}
+
+
+def vectors(random: Random) -> Iterator[dict[str, Any]]:
+    for name, changes in CASES.items():
+        params = DEFAULT | changes
+        port = Port(params)
+        yield {"case": name, "params": params}
+        for _ in range(120):
+            event = random.choice(["flow", "flow", "data", "sample", "tick", "tick", "tick", "ack"])
+            queue = random.choice([0, random.randrange(2 * port.target) % 2**32, params["buffer_bytes"]])
+            args = {
+                "flow": {"delta": random.choice([1, 1, 1, -1, 0])},
+                "data": {"payload_bytes": random.choice([0, 100, 1448, 1460])},
+                "sample": {"queue_bytes": queue},
+                "tick": {"queue_bytes": queue},
+                "ack": {
+                    "window": random.choice([0, 1, 64, 2000, 65535]),
+                    "scale": random.choice([0, 7, 10, 14, UNKNOWN]),
+                    "mss_bytes": random.choice([0, 1448, 536]),
+                    "kind": random.choice([LATER, FIRST, SYN]),
+                },
+            }[event]
+            result = getattr(port, event)(**args)
+            yield {"event": event, "args": args, "result": result, "state": port.state()}

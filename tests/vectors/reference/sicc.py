@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SICC by Algorithms 1 and 2 (SICC §4.1, §4.2), with the errata of the prose."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from random import Random
+from typing import Any, Iterator
+
+from .tcp_rewrite import FIRST, LATER, SYN, UNKNOWN, lowered
+
+KEEP, ON, OFF = 0, 1, 2
+DEFAULT = {
+    "interval_ns": 1000000, "duration_ns": 10000000, "buffer_bytes": 125000,
+    "alpha1_q16": 13107, "alpha2_q16": 65536, "initial_segments": 10, "mss_bytes": 1460,
+    "clamp_segments": 1, "off_needs_both": 0,
+}  # fmt: skip
+SYN_FLAG, FIN_FLAG, ACK_FLAG = 2, 1, 16
+
+
+@dataclass
+class World:
+    """One switch port at the controller and one pair at a shim."""
+
+    p: dict[str, int]
+    beta: int = 0
+    mean: Fraction = Fraction(0)
+    kappa: int = 0
+    is_on: bool = False
+    pair: tuple[int, int, int] | None = None
+
+    def packet(self, flags: int) -> None:
+        self.beta += bool(flags & SYN_FLAG)
+        self.beta = max(0, self.beta - bool(flags & FIN_FLAG))
+
+    def interval(self, queue_bytes: int, now_ns: int) -> int:
+        size, order = self.p["buffer_bytes"], KEEP
+        self.mean = Fraction(floor((self.mean / 4 + Fraction(3 * queue_bytes, 4)) * 256), 256)
+        gamma = self.beta * self.p["initial_segments"] * self.p["mss_bytes"] + self.mean
+        is_old = now_ns - self.kappa >= self.p["duration_ns"]
+        is_short = queue_bytes <= size * self.p["alpha1_q16"] // 65536
+        if self.is_on and (all if self.p["off_needs_both"] else any)([is_old, is_short]):
+            self.is_on, order = False, OFF
+        if self.beta > 0 and floor(gamma) >= size * self.p["alpha2_q16"] // 65536:
+            self.is_on, self.kappa, order = True, now_ns, ON
+        self.beta = 0
+        return order
+
+    def pair_on(self, mss_bytes: int, scale: int, now_ns: int) -> None:
+        if mss_bytes:
+            self.pair = (mss_bytes, scale, now_ns + self.p["duration_ns"])
+
+    def pair_off(self) -> None:
+        self.pair = None
+
+    def pair_ack(self, window: int, scale: int, kind: int, now_ns: int) -> dict[str, int]:
+        if self.pair is None or now_ns >= self.pair[2]:
+            return {"window": window, "changed": 0, "floored": 0}
+        clamp = self.pair[0] * self.p["clamp_segments"]
+        shift = self.pair[1] if scale == UNKNOWN else scale
+        return lowered(window, 0 if kind == SYN else shift, clamp, clamp)
+
+    def state(self) -> dict[str, int]:
+        return {"beta": self.beta, "queue_q8": int(self.mean * 256), "is_on": int(self.is_on)}
+
+
+CASES = {
+    "default": {},
+    "paper": {"off_needs_both": 1},
+    "large": {"buffer_bytes": 2**32 - 1, "alpha2_q16": 2, "initial_segments": 65535, "mss_bytes": 65535},
+}
+
+
+def vectors(random: Random) -> Iterator[dict[str, Any]]:
+    for name, changes in CASES.items():
+        params = DEFAULT | changes
+        world, now = World(params), 0
+        yield {"case": name, "params": params}
+        for _ in range(200):
+            now += random.choice([1000, 500000, 1000000, 5000000])
+            event = random.choice(["packet"] * 6 + ["interval"] * 4 + ["pair_on", "pair_off"] + ["pair_ack"] * 3)
+            share = random.choice([0, 0.1, 0.2, 0.3, 0.8, 1])
+            flags = random.choice([SYN_FLAG | ACK_FLAG] * 4 + [FIN_FLAG | ACK_FLAG, ACK_FLAG])
+            args = {
+                "packet": {"flags": flags},
+                "interval": {"queue_bytes": int(params["buffer_bytes"] * share), "now_ns": now},
+                "pair_on": {
+                    "mss_bytes": random.choice([0, 1448, 1448, 8948]),
+                    "scale": random.choice([0, 7, 10]),
+                    "now_ns": now,
+                },
+                "pair_off": {},
+                "pair_ack": {
+                    "window": random.choice([0, 1, 100, 65535]),
+                    "scale": random.choice([UNKNOWN, 7, 10]),
+                    "kind": random.choice([LATER, FIRST, SYN]),
+                    "now_ns": now,
+                },
+            }[event]
+            result = getattr(world, event)(**args)
+            yield {"event": event, "args": args, "result": result, "state": world.state()}
