@@ -58,7 +58,6 @@ struct flow_packet {
 	u8 scale;     /* on a SYN: scale option, FLOW_SCALE_NONE if absent */
 	u8 flags;     /* TCP_FLAG_* */
 	u8 direction; /* FLOW_DATA or FLOW_ACKS */
-	u8 reserved;
 };
 
 CORE_INLINE u32 flow_is_counted(const struct flow_entry *flow)

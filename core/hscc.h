@@ -40,7 +40,6 @@ struct hscc_params {
 	u32 mss_bytes;	   /* segment size where a flow's is not known: 1 .. 65535 */
 	u8 clamp_segments; /* window in CLAMP: 1 .. 255 MSS */
 	u8 first_segments; /* window of SYN-ACKs and first ACKs at most; 0: not held */
-	u8 reserved[2];
 };
 
 /* A port. Prepare it with hscc_init. */

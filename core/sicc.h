@@ -39,7 +39,6 @@ struct sicc_params {
 	u32 mss_bytes;	      /* segment size: 1 .. 65535 */
 	u8 clamp_segments;    /* window during incast: 1 .. 255 MSS */
 	u8 off_needs_both;    /* 1: OFF as printed, after DM and at a short queue */
-	u8 reserved[2];
 };
 
 /* The controller's view of a switch port. All zero to begin with. */

@@ -31,17 +31,12 @@ const size_t core_layout_flow_entry[] = {
 	offsetof(struct flow_entry, reserved),
 };
 
-extern const size_t core_layout_flow_packet[9];
+extern const size_t core_layout_flow_packet[8];
 const size_t core_layout_flow_packet[] = {
-	sizeof(struct flow_packet),
-	offsetof(struct flow_packet, now_ns),
-	offsetof(struct flow_packet, seq),
-	offsetof(struct flow_packet, payload),
-	offsetof(struct flow_packet, mss),
-	offsetof(struct flow_packet, scale),
-	offsetof(struct flow_packet, flags),
-	offsetof(struct flow_packet, direction),
-	offsetof(struct flow_packet, reserved),
+	sizeof(struct flow_packet),	     offsetof(struct flow_packet, now_ns),
+	offsetof(struct flow_packet, seq),   offsetof(struct flow_packet, payload),
+	offsetof(struct flow_packet, mss),   offsetof(struct flow_packet, scale),
+	offsetof(struct flow_packet, flags), offsetof(struct flow_packet, direction),
 };
 
 extern const size_t core_layout_flow_counter[4];
@@ -84,7 +79,7 @@ const size_t core_layout_fq_state[] = {
 	offsetof(struct fq_state, reserved),
 };
 
-extern const size_t core_layout_hscc_params[11];
+extern const size_t core_layout_hscc_params[10];
 const size_t core_layout_hscc_params[] = {
 	sizeof(struct hscc_params),
 	offsetof(struct hscc_params, expiry_ns),
@@ -96,7 +91,6 @@ const size_t core_layout_hscc_params[] = {
 	offsetof(struct hscc_params, mss_bytes),
 	offsetof(struct hscc_params, clamp_segments),
 	offsetof(struct hscc_params, first_segments),
-	offsetof(struct hscc_params, reserved),
 };
 
 extern const size_t core_layout_hscc_state[6];
@@ -109,7 +103,7 @@ const size_t core_layout_hscc_state[] = {
 	offsetof(struct hscc_state, reserved),
 };
 
-extern const size_t core_layout_sicc_params[11];
+extern const size_t core_layout_sicc_params[10];
 const size_t core_layout_sicc_params[] = {
 	sizeof(struct sicc_params),
 	offsetof(struct sicc_params, interval_ns),
@@ -121,7 +115,6 @@ const size_t core_layout_sicc_params[] = {
 	offsetof(struct sicc_params, mss_bytes),
 	offsetof(struct sicc_params, clamp_segments),
 	offsetof(struct sicc_params, off_needs_both),
-	offsetof(struct sicc_params, reserved),
 };
 
 extern const size_t core_layout_sicc_port[6];

@@ -47,8 +47,6 @@ pub struct FlowPacket {
     pub flags: u8,
     /// Which way it goes.
     pub direction: Direction,
-    /// Zero.
-    pub reserved: u8,
 }
 
 /// One connection at one output port: counted once, whatever is retransmitted.

@@ -26,8 +26,6 @@ pub struct HsccParams {
     pub clamp_segments: u8,
     /// Window of SYN-ACKs and first ACKs at most, segments; 0: not held.
     pub first_segments: u8,
-    /// Zero.
-    pub reserved: [u8; 2],
 }
 
 impl HsccParams {

@@ -34,7 +34,7 @@ same_layout!(
     flow_packet,
     core_layout_flow_packet,
     crate::flow_count::FlowPacket,
-    [now_ns, seq, payload, mss, scale, flags, direction, reserved]
+    [now_ns, seq, payload, mss, scale, flags, direction]
 );
 same_layout!(
     flow_counter,
@@ -91,8 +91,7 @@ same_layout!(
         sigma_bytes,
         mss_bytes,
         clamp_segments,
-        first_segments,
-        reserved
+        first_segments
     ]
 );
 same_layout!(
@@ -114,8 +113,7 @@ same_layout!(
         initial_segments,
         mss_bytes,
         clamp_segments,
-        off_needs_both,
-        reserved
+        off_needs_both
     ]
 );
 same_layout!(

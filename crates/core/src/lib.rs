@@ -23,6 +23,8 @@ pub use sicc::{SiccPort, SiccShim};
 
 #[cfg(test)]
 mod layout_tests;
+#[cfg(test)]
+mod param_tests;
 
 /// One in the Q16 fractions of the parameters.
 pub const Q16_ONE: u32 = 1 << 16;

@@ -26,8 +26,6 @@ pub struct SiccParams {
     pub clamp_segments: u8,
     /// OFF only after DM and at a short queue, as printed; if not, one of them suffices.
     pub off_needs_both: bool,
-    /// Zero.
-    pub reserved: [u8; 2],
 }
 
 impl SiccParams {

@@ -12,15 +12,15 @@ fn follows_vectors() {
         |flow, event, a, _| {
             let result = match event {
                 "packet" => {
-                    let mut packet = FlowPacket::default();
-                    packet.now_ns = a.get("now_ns");
-                    packet.seq = a.get("seq");
-                    packet.payload = a.get("payload");
-                    packet.mss = a.get("mss");
-                    packet.scale = a.get("scale");
-                    packet.flags = a.get("flags");
-                    packet.direction =
-                        [Direction::Data, Direction::Acks][a.get::<usize>("direction")];
+                    let packet = FlowPacket {
+                        now_ns: a.get("now_ns"),
+                        seq: a.get("seq"),
+                        payload: a.get("payload"),
+                        mss: a.get("mss"),
+                        scale: a.get("scale"),
+                        flags: a.get("flags"),
+                        direction: [Direction::Data, Direction::Acks][a.get::<usize>("direction")],
+                    };
                     flow.on_packet(&packet)
                 }
                 "expire" => flow.expire(a.get("now_ns"), a.get("idle_ns")),

@@ -5,16 +5,17 @@ use serde_json::{Value, json};
 
 fn begin(row: &Value) -> Hscc {
     let p = Args(&row["params"]);
-    let mut params = HsccParams::paper(125000);
-    params.expiry_ns = p.get("expiry_ns");
-    params.release_interval_ns = p.get("release_interval_ns");
-    params.release_step_bytes = p.get("release_step_bytes");
-    params.alpha1_bytes = p.get("alpha1_bytes");
-    params.alpha2_bytes = p.get("alpha2_bytes");
-    params.sigma_bytes = p.get("sigma_bytes");
-    params.mss_bytes = p.get("mss_bytes");
-    params.clamp_segments = p.get("clamp_segments");
-    params.first_segments = p.get("first_segments");
+    let params = HsccParams {
+        expiry_ns: p.get("expiry_ns"),
+        release_interval_ns: p.get("release_interval_ns"),
+        release_step_bytes: p.get("release_step_bytes"),
+        alpha1_bytes: p.get("alpha1_bytes"),
+        alpha2_bytes: p.get("alpha2_bytes"),
+        sigma_bytes: p.get("sigma_bytes"),
+        mss_bytes: p.get("mss_bytes"),
+        clamp_segments: p.get("clamp_segments"),
+        first_segments: p.get("first_segments"),
+    };
     let preset = match row["case"].as_str() {
         Some("paper") => HsccParams::paper(125000),
         _ => HsccParams::new(125000),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Holds the C code against the golden vectors of `tests/vectors` (see the README there).
 
+#![allow(clippy::unwrap_used)]
+
 mod fairq;
 mod flow_count;
 mod hcf;

@@ -5,16 +5,17 @@ use serde_json::{Value, json};
 
 fn begin(row: &Value) -> (SiccPort, SiccShim) {
     let p = Args(&row["params"]);
-    let mut params = SiccParams::new(125000);
-    params.interval_ns = p.get("interval_ns");
-    params.duration_ns = p.get("duration_ns");
-    params.buffer_bytes = p.get("buffer_bytes");
-    params.alpha1_q16 = p.get("alpha1_q16");
-    params.alpha2_q16 = p.get("alpha2_q16");
-    params.initial_segments = p.get("initial_segments");
-    params.mss_bytes = p.get("mss_bytes");
-    params.clamp_segments = p.get("clamp_segments");
-    params.off_needs_both = p.flag("off_needs_both");
+    let params = SiccParams {
+        interval_ns: p.get("interval_ns"),
+        duration_ns: p.get("duration_ns"),
+        buffer_bytes: p.get("buffer_bytes"),
+        alpha1_q16: p.get("alpha1_q16"),
+        alpha2_q16: p.get("alpha2_q16"),
+        initial_segments: p.get("initial_segments"),
+        mss_bytes: p.get("mss_bytes"),
+        clamp_segments: p.get("clamp_segments"),
+        off_needs_both: p.flag("off_needs_both"),
+    };
     match row["case"].as_str() {
         Some("default") => assert_eq!(params, SiccParams::new(125000)),
         Some("paper") => assert_eq!(params, SiccParams::paper(125000)),

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls every function of core/ with hostile numbers; built with the sanitizers by fuzz.rs. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fairq.h"
+#include "flow_count.h"
+#include "hcf.h"
+#include "hscc.h"
+#include "sicc.h"
+
+static u64 seed = 1;
+
+/* Numbers of any size, often at the limits of the types. */
+static u64 any(void)
+{
+	static const u64 limits[] = {0,		 1,	     2,		  255,	       256,
+				     65535,	 65536,	     0x7fffffffu, 0x80000000u, 0xffffffffu,
+				     1ull << 40, ~0ull >> 1, ~0ull};
+	u64 bits;
+
+	seed += 0x9e3779b97f4a7c15ull;
+	bits = seed * (seed >> 31 | 1);
+	bits ^= bits >> 29;
+	if (bits & 1)
+		return limits[(bits >> 8) % (sizeof(limits) / sizeof(limits[0]))];
+	return bits >> (bits >> 1) % 64;
+}
+
+static void fill(void *memory, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		((u8 *)memory)[i] = (u8)any();
+}
+
+static void expect(int holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "broken: %s\n", what);
+	exit(1);
+}
+
+static void expect_kept(struct tcp_window out, u16 window, u32 scale)
+{
+	u64 was = tcp_window_bytes(window, scale), is = tcp_window_bytes(out.window, scale);
+
+	expect(out.window <= window, "a window is never raised");
+	expect(out.changed == (out.window < window), "changed tells the truth");
+	/* Floors are at least one segment, which is at least one byte. */
+	expect(is >= min_u64(was, 1), "an open window is never closed");
+}
+
+static void fuzz_tcp(void)
+{
+	u16 window = (u16)any();
+	u32 scale = (u32)any();
+
+	expect_kept(tcp_lower_window(window, scale, (u32)any(), (u32)any() | 1), window, scale);
+	tcp_checksum_update((u16)any(), (u16)any(), (u16)any());
+	tcp_checksum_update_byte((u16)any(), (u32)any(), (u8)any(), (u8)any());
+	expect(tcp_reserved_scale(tcp_reserved_put_scale(window, scale)) <= 14, "a scale fits");
+	expect(tcp_window12_window(tcp_window12_put(window, scale)) <= window,
+	       "12 bits only lower");
+	tcp_unify_window(window, scale, (u32)any());
+}
+
+/* The parameters may change while a port lives: an operator does that. */
+static void fuzz_fairq(void)
+{
+	struct fq_params params;
+	struct fq_state state;
+	int i;
+
+	fill(&params, sizeof(params));
+	fq_init(&state, &params);
+	for (i = 0; i < 300; i++) {
+		u16 window = (u16)any();
+		u32 scale = (u32)any() & 15, kind = (u32)any() % 3;
+
+		if (i % 100 == 99)
+			fill(&params, sizeof(params));
+		fq_on_flow(&state, (s32)any());
+		if (any() % 8 == 0)
+			fq_set_flows(&state, (u32)any());
+		fq_on_data(&state, (u32)any());
+		fq_on_sample(&state, (u32)any());
+		fq_on_tick(&state, &params, (u32)any());
+		expect(state.window_q8 <= FQ_MAX_WINDOW_Q8, "the window is bounded");
+		expect_kept(fq_on_ack(&state, &params, window, scale, (u32)any(), kind), window,
+			    kind == TCP_ACK_SYN ? 0 : scale);
+	}
+}
+
+static void fuzz_hscc(void)
+{
+	struct hscc_params params;
+	struct hscc_state state;
+	int i;
+
+	fill(&params, sizeof(params));
+	hscc_init(&state);
+	for (i = 0; i < 100; i++) {
+		u16 window = (u16)any();
+		u32 scale = (u32)any() & 15, kind = (u32)any() % 3;
+
+		hscc_on_queue(&state, &params, (u32)any(), any());
+		hscc_drops(&params, (u32)any(), (u32)any(), any() & 1);
+		expect_kept(hscc_on_ack(&state, &params, window, scale, (u32)any(), kind, any()),
+			    window, kind == TCP_ACK_SYN ? 0 : scale);
+	}
+}
+
+static void fuzz_sicc(void)
+{
+	struct sicc_params params;
+	struct sicc_port port = {0};
+	struct sicc_pair pair = {0};
+	int i;
+
+	fill(&params, sizeof(params));
+	for (i = 0; i < 100; i++) {
+		u16 window = (u16)any();
+		u32 scale = (u32)any() & 15, kind = (u32)any() % 3;
+
+		sicc_on_packet(&port, (u32)any());
+		if (any() % 4 == 0)
+			sicc_on_interval(&port, &params, (u32)any(), any());
+		expect(port.queue_q8 >> 8 <= 0xffffffffu, "the mean is a queue length");
+		sicc_pair_on(&pair, &params, (u16)any(), (u32)any(), any());
+		expect_kept(sicc_pair_on_ack(&pair, &params, window, scale, kind, any()), window,
+			    kind == TCP_ACK_SYN ? 0 : scale);
+	}
+}
+
+static void fuzz_hcf(void)
+{
+	static struct hcf_state state;
+	struct hcf_params params;
+	int i;
+
+	fill(&params, sizeof(params));
+	hcf_init(&state, &params, (u32)any());
+	for (i = 0; i < 300; i++) {
+		u32 queue = hcf_on_enqueue(&state, &params, (u32)any(), (u32)any());
+
+		expect(queue <= HCF_NONE, "a queue or none");
+		queue = hcf_on_dequeue(&state);
+		if (any() & 1)
+			hcf_departed(&state, &params, queue, (u32)any());
+		if (any() % 8 == 0)
+			hcf_on_tick(&state, &params);
+	}
+}
+
+static void fuzz_flows(void)
+{
+	struct flow_entry flow;
+	struct flow_counter counter;
+	struct flow_packet packet;
+	int i;
+
+	fill(&flow, sizeof(flow));
+	fill(&counter, sizeof(counter));
+	for (i = 0; i < 100; i++) {
+		u32 was = flow_is_counted(&flow);
+		s32 delta;
+
+		fill(&packet, sizeof(packet));
+		delta = flow_on_packet(&flow, &packet);
+		expect((s32)flow_is_counted(&flow) - (s32)was == delta, "counted once");
+		flow_expire(&flow, any(), any());
+		flow_scale(&flow, (u32)any());
+		flow_mss(&flow);
+		flow_ack_kind(&flow, (u32)any(), (u32)any());
+		flow_counter_on_packet(&counter, (u32)any(), (u32)any(), any() & 1, any());
+		flow_counter_expire(&counter, any(), any());
+	}
+}
+
+int main(void)
+{
+	int round;
+
+	for (round = 0; round < 2000; round++) {
+		fuzz_tcp();
+		fuzz_fairq();
+		fuzz_hscc();
+		fuzz_sicc();
+		fuzz_hcf();
+		fuzz_flows();
+	}
+	return 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::acks;
+use penstock_core::fairq::{FairQ, FairQParams};
+use penstock_core::tcp_rewrite::{AckKind, MAX_WINDOW_BYTES};
+use proptest::prelude::*;
+
+fn params() -> impl Strategy<Value = FairQParams> {
+    let flags = (any::<bool>(), any::<bool>());
+    (
+        1u32..,
+        1u32..=65536,
+        1u32..50,
+        1u32..=65535,
+        1u32..=65535,
+        1u8..,
+        flags,
+    )
+        .prop_map(
+            |(buffer, alpha, intervals, mss, paths, floor, (shares, averaged))| FairQParams {
+                alpha_q16: alpha,
+                intervals,
+                mss_bytes: mss,
+                paths,
+                floor_segments: floor,
+                shares_slow_start: shares,
+                is_averaged: averaged,
+                ..FairQParams::new(buffer)
+            },
+        )
+        .prop_filter("alpha B is at least a byte", |params| {
+            params.check().is_ok()
+        })
+}
+
+proptest! {
+    #[test]
+    fn holds_at_any_input(
+        params in params(),
+        events in proptest::collection::vec((0u32..6, any::<u32>(), acks()), 0..200),
+    ) {
+        let mut port = FairQ::new(params).unwrap();
+        let mut flows = 0u32;
+        for (event, value, ack) in events {
+            match event {
+                0 => {
+                    let delta = value as i32 % 2;
+                    port.on_flow(delta);
+                    flows = flows.saturating_add_signed(delta);
+                }
+                1 => {
+                    flows = value >> 8;
+                    port.set_flows(flows);
+                }
+                2 => port.on_data(value),
+                3 => port.on_sample(value),
+                4 => port.on_tick(value),
+                _ => ack.assert_kept(port.on_ack(ack.window, ack.scale, ack.mss, ack.kind)),
+            }
+            prop_assert_eq!(port.state().flows, flows);
+            prop_assert!(port.window_bytes() <= MAX_WINDOW_BYTES);
+            prop_assert!(port.state().window_q8 <= u64::from(MAX_WINDOW_BYTES) << 8);
+        }
+    }
+
+    #[test]
+    fn flows_share_what_one_had(flows in 1u32..5000, buffer in 100_000u32..100_000_000) {
+        let mut port = FairQ::new(FairQParams::new(buffer)).unwrap();
+        for _ in 0..flows {
+            port.on_flow(1);
+        }
+        let (window, target) = (port.state().window_q8 * u64::from(flows), u64::from(buffer / 4) << 8);
+        prop_assert!(window <= target);
+        prop_assert!(target - window <= u64::from(flows) * u64::from(flows), "more than rounding lost");
+        for _ in 0..flows {
+            port.on_flow(-1);
+        }
+        prop_assert_eq!(port.window_bytes(), buffer / 4);
+    }
+}
+
+/// A port after slow start with `flows` flows.
+fn settled(flows: u32) -> FairQ {
+    let mut port = FairQ::new(FairQParams::new(125_000)).unwrap();
+    port.set_flows(flows);
+    port.on_tick(31_250);
+    (1..10).for_each(|_| port.on_tick(31_250));
+    assert!(!port.state().in_slow_start);
+    port
+}
+
+#[test]
+fn the_window_nears_the_target_from_both_sides() {
+    for (queue, change) in [(0, 1460 / 4), (31_250, 0), (62_500, -1460 / 4)] {
+        let mut port = settled(4);
+        let before = i64::from(port.window_bytes());
+        (0..10).for_each(|_| port.on_tick(queue));
+        assert!(
+            (i64::from(port.window_bytes()) - before - change).abs() <= 1,
+            "queue {queue}"
+        );
+    }
+}
+
+#[test]
+fn slow_start_adds_two_segments_as_printed_or_shared() {
+    for (params, gain) in [
+        (FairQParams::paper(125_000), 2920),
+        (FairQParams::new(125_000), 292),
+    ] {
+        let mut port = FairQ::new(params).unwrap();
+        port.set_flows(10);
+        let before = port.window_bytes();
+        (0..10).for_each(|_| port.on_tick(0));
+        assert_eq!(port.window_bytes() - before, gain);
+    }
+}
+
+#[test]
+fn the_state_is_not_held_to_the_floor_but_what_is_written_is() {
+    let mut port = settled(1000);
+    assert!(port.window_bytes() < 1460);
+    let out = port.on_ack(65535, Some(10), 1448, AckKind::Later);
+    assert_eq!((out.window, out.floored), (2, true));
+    assert_eq!(
+        port.on_ack(65535, Some(10), 1448, AckKind::Syn).window,
+        2896
+    );
+    (0..100_000).for_each(|_| port.on_tick(125_000));
+    assert_eq!(port.window_bytes(), 0);
+    (0..10).for_each(|_| port.on_tick(0));
+    assert!(port.state().window_q8 > 0, "it recovers");
+}
+
+#[test]
+fn refuses_parameters_out_of_range() {
+    let wrong = FairQParams {
+        alpha_q16: 65537,
+        ..FairQParams::new(125_000)
+    };
+    let error = FairQ::new(wrong).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "fairq: alpha_q16 is 65537, allowed is 1 to 65536"
+    );
+    let wrong = FairQParams {
+        alpha_q16: 2,
+        ..FairQParams::new(32_767)
+    };
+    assert_eq!(FairQ::new(wrong).unwrap_err().field, "buffer_bytes");
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::acks;
+use penstock_core::hscc::{Hscc, HsccParams};
+use penstock_core::tcp_rewrite::AckKind;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn holds_at_any_input(
+        buffer in 20u32..,
+        is_paper: bool,
+        segments in (1u8.., any::<u8>()),
+        release in (1u64.., any::<u32>()),
+        events in proptest::collection::vec((any::<bool>(), any::<u32>(), any::<u64>(), acks()), 0..200),
+    ) {
+        let mut params = if is_paper { HsccParams::paper(buffer) } else { HsccParams::new(buffer) };
+        (params.clamp_segments, params.first_segments) = segments;
+        (params.release_interval_ns, params.release_step_bytes) = release;
+        let mut port = Hscc::new(params).unwrap();
+        for (is_queue, queue, now, ack) in events {
+            if is_queue {
+                port.on_queue(queue, now);
+                prop_assert!(!port.is_clamping(now) || queue > params.alpha1_bytes);
+                prop_assert!(port.is_clamping(now) || queue < params.alpha2_bytes);
+            } else {
+                ack.assert_kept(port.on_ack(ack.window, ack.scale, ack.mss, ack.kind, now));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_mode_is_kept_between_the_thresholds() {
+    let mut port = Hscc::new(HsccParams::paper(100_000)).unwrap();
+    let modes = [0, 49_999, 50_000, 30_000, 25_001, 25_000, 49_999, 50_000].map(|queue| {
+        port.on_queue(queue, 1);
+        port.is_clamping(1)
+    });
+    assert_eq!(modes, [false, false, true, true, true, false, false, true]);
+}
+
+#[test]
+fn as_printed_only_a_clamp_lowers_windows() {
+    let mut port = Hscc::new(HsccParams::paper(100_000)).unwrap();
+    assert!(!port.on_ack(65535, None, 1448, AckKind::Syn, 0).changed);
+    port.on_queue(50_000, 1);
+    assert_eq!(
+        port.on_ack(65535, Some(0), 1448, AckKind::Later, 2).window,
+        1448
+    );
+    port.on_queue(0, 3);
+    assert!(!port.on_ack(65535, Some(0), 1448, AckKind::Later, 3).changed);
+}
+
+#[test]
+fn the_first_flight_is_held_and_a_release_is_gradual() {
+    let mut port = Hscc::new(HsccParams::new(100_000)).unwrap();
+    assert_eq!(port.on_ack(65535, None, 1448, AckKind::Syn, 0).window, 2896);
+    assert_eq!(
+        port.on_ack(65535, Some(4), 1448, AckKind::First, 0).window,
+        2896 / 16
+    );
+    assert!(!port.on_ack(65535, Some(4), 1448, AckKind::Later, 0).changed);
+    port.on_queue(25_000, 1_000);
+    assert_eq!(
+        port.on_ack(65535, Some(0), 1448, AckKind::First, 1_000)
+            .window,
+        2896
+    );
+    port.on_queue(10_000, 5_000);
+    let after = [0, 999_999, 1_000_000, 3_000_000, 60_000_000].map(|ns| {
+        port.on_ack(65535, Some(0), 1448, AckKind::Later, 5_000 + ns)
+            .window
+    });
+    assert_eq!(after, [1448, 1448, 1448 + 1460, 1448 + 3 * 1460, 65535]);
+}
+
+#[test]
+fn a_clamp_expires_without_reports() {
+    let mut port = Hscc::new(HsccParams::new(100_000)).unwrap();
+    port.on_queue(100_000, 7);
+    assert!(port.is_clamping(7 + 99_999_999));
+    assert!(!port.is_clamping(7 + 100_000_000));
+    assert!(
+        !port
+            .on_ack(65535, Some(0), 1448, AckKind::Later, 7 + 100_000_000)
+            .changed
+    );
+}
+
+#[test]
+fn sigma_keeps_room_for_control_packets() {
+    let port = Hscc::new(HsccParams::new(128_000)).unwrap();
+    assert!(!port.drops(122_500, 1500, false));
+    assert!(port.drops(122_501, 1500, false));
+    assert!(!port.drops(127_999, 40, true));
+    let paper = Hscc::new(HsccParams::paper(128_000)).unwrap();
+    assert!(!paper.drops(u32::MAX, 1500, false));
+}
+
+#[test]
+fn refuses_crossed_thresholds() {
+    let mut params = HsccParams::new(100_000);
+    params.alpha1_bytes = params.alpha2_bytes;
+    assert_eq!(Hscc::new(params).unwrap_err().field, "alpha1_bytes");
+}

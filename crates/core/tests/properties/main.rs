@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! What must hold of every scheme at any input.
+
+#![allow(clippy::unwrap_used)]
+
+mod fairq;
+mod flow_count;
+mod hcf;
+mod hscc;
+mod sicc;
+mod tcp_rewrite;
+
+use penstock_core::tcp_rewrite::{AckKind, TcpWindow};
+use proptest::prelude::*;
+
+/// A passing ACK: window field, scale, MSS of its flow, kind.
+#[derive(Clone, Copy, Debug)]
+struct Ack {
+    window: u16,
+    scale: Option<u8>,
+    mss: u32,
+    kind: AckKind,
+}
+
+fn acks() -> impl Strategy<Value = Ack> {
+    let kinds = prop_oneof![
+        Just(AckKind::Later),
+        Just(AckKind::First),
+        Just(AckKind::Syn)
+    ];
+    (
+        any::<u16>(),
+        proptest::option::of(0u8..=15),
+        1u32..=9000,
+        kinds,
+    )
+        .prop_map(|(window, scale, mss, kind)| Ack {
+            window,
+            scale,
+            mss,
+            kind,
+        })
+}
+
+impl Ack {
+    fn shift(&self) -> u32 {
+        if self.kind == AckKind::Syn {
+            0
+        } else {
+            self.scale.unwrap_or(0).min(14).into()
+        }
+    }
+
+    /// Never raised, never below one segment unless it came so, untouched if the scale is unknown.
+    fn assert_kept(&self, out: TcpWindow) {
+        let bytes = |window: u16| u64::from(window) << self.shift();
+        assert!(out.window <= self.window, "raised: {self:?} {out:?}");
+        assert_eq!(out.changed, out.window < self.window);
+        assert!(
+            bytes(out.window) >= bytes(self.window).min(self.mss.into()),
+            "{self:?} {out:?}"
+        );
+        assert!(out.changed || !out.floored);
+        if self.scale.is_none() && self.kind != AckKind::Syn {
+            assert!(!out.changed);
+        }
+    }
+}

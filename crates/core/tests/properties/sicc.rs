@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::acks;
+use penstock_core::flow_count::flag;
+use penstock_core::sicc::{SiccOrder, SiccParams, SiccPort, SiccShim};
+use penstock_core::tcp_rewrite::AckKind;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn the_controller_holds_at_any_input(
+        buffer in 1u32..,
+        alpha2 in 1u32..=256 * 65536,
+        is_paper: bool,
+        events in proptest::collection::vec((0u8..3, any::<u8>(), any::<u32>(), any::<u64>()), 0..200),
+    ) {
+        let mut params = if is_paper { SiccParams::paper(buffer) } else { SiccParams::new(buffer) };
+        params.alpha2_q16 = alpha2;
+        let mut port = SiccPort::new(params).unwrap();
+        let (mut is_on, mut syns) = (false, 0);
+        for (event, flags, queue, now) in events {
+            if event < 2 {
+                syns += u32::from(flags & flag::SYN != 0);
+                port.on_packet(flags);
+                prop_assert!(port.state().beta <= syns, "beta is negative or drifts");
+                continue;
+            }
+            let had_new_connections = port.state().beta > 0;
+            match port.on_interval(queue, now) {
+                SiccOrder::On => {
+                    prop_assert!(had_new_connections);
+                    is_on = true;
+                }
+                SiccOrder::Off => {
+                    prop_assert!(is_on);
+                    is_on = false;
+                }
+                SiccOrder::Keep => {}
+            }
+            syns = 0;
+            prop_assert_eq!(port.state().beta, 0);
+            prop_assert_eq!(port.state().is_on, is_on);
+            prop_assert!(port.state().queue_q8 <= u64::from(u32::MAX) << 8);
+        }
+    }
+
+    #[test]
+    fn the_shim_holds_at_any_input(
+        events in proptest::collection::vec((0u8..4, acks(), any::<u64>()), 0..100),
+    ) {
+        let mut shim = SiccShim::new(SiccParams::new(125_000)).unwrap();
+        let mut mss = 1;
+        for (event, mut ack, now) in events {
+            match event {
+                0 => shim.off(),
+                1 => {
+                    mss = ack.mss;
+                    shim.on(mss as u16, ack.scale, now);
+                }
+                _ => {
+                    ack.mss = mss;
+                    // Without a flow's own scale the pair's holds, which the ACK does not tell.
+                    ack.scale = ack.scale.or(Some(3));
+                    let out = shim.on_ack(ack.window, ack.scale, ack.kind, now);
+                    ack.assert_kept(out);
+                    prop_assert!(!out.changed || shim.is_clamping(now));
+                }
+            }
+        }
+    }
+}
+
+fn syn_acks(port: &mut SiccPort, count: u32) {
+    (0..count).for_each(|_| port.on_packet(flag::SYN | flag::ACK));
+}
+
+#[test]
+fn incast_is_foreseen_from_new_connections_and_the_queue() {
+    let mut port = SiccPort::new(SiccParams::new(125_000)).unwrap();
+    syn_acks(&mut port, 8); // 8 * 14,600 = 116,800 bytes, under 125,000
+    assert_eq!(port.on_interval(0, 1), SiccOrder::Keep);
+    syn_acks(&mut port, 8);
+    assert_eq!(port.on_interval(12_000, 2), SiccOrder::On); // + 9,000 of the mean
+    syn_acks(&mut port, 9);
+    port.on_packet(flag::FIN | flag::ACK);
+    assert_eq!(port.on_interval(0, 3), SiccOrder::Off);
+    assert_eq!(
+        port.on_interval(125_000, 4),
+        SiccOrder::Keep,
+        "no incast without new connections"
+    );
+}
+
+#[test]
+fn incast_ends_by_time_or_queue_but_as_printed_only_by_both() {
+    let ends = |params: SiccParams, queue, now| {
+        let mut port = SiccPort::new(params).unwrap();
+        syn_acks(&mut port, 20);
+        assert_eq!(port.on_interval(60_000, 1_000), SiccOrder::On);
+        port.on_interval(queue, now) == SiccOrder::Off
+    };
+    let (short, old) = (24_000, 1_000 + 10_000_000);
+    for (queue, now, prose, printed) in [
+        (short, 2_000, true, false),
+        (60_000, old, true, false),
+        (60_000, old - 1, false, false),
+        (short, old, true, true),
+    ] {
+        assert_eq!(
+            ends(SiccParams::new(125_000), queue, now),
+            prose,
+            "{queue} {now}"
+        );
+        assert_eq!(
+            ends(SiccParams::paper(125_000), queue, now),
+            printed,
+            "{queue} {now}"
+        );
+    }
+}
+
+#[test]
+fn a_lost_off_does_not_clamp_for_ever() {
+    let mut shim = SiccShim::new(SiccParams::new(125_000)).unwrap();
+    assert!(!shim.on_ack(65535, Some(0), AckKind::Later, 5).changed);
+    shim.on(1448, Some(10), 5);
+    assert_eq!(
+        shim.on_ack(65535, None, AckKind::Later, 6).window,
+        2,
+        "rounded up from 1448 >> 10"
+    );
+    assert_eq!(shim.on_ack(65535, Some(0), AckKind::Later, 6).window, 1448);
+    assert_eq!(shim.on_ack(65535, None, AckKind::Syn, 6).window, 1448);
+    assert!(
+        !shim
+            .on_ack(65535, None, AckKind::Later, 5 + 10_000_000)
+            .changed
+    );
+    shim.on(1448, Some(10), u64::MAX - 1);
+    assert!(shim.is_clamping(u64::MAX - 1), "time does not wrap");
+    shim.off();
+    assert!(!shim.is_clamping(u64::MAX - 1));
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::{Ack, acks};
+use penstock_core::tcp_rewrite::*;
+use proptest::prelude::*;
+
+/// The whole checksum (RFC 1071).
+fn checksum(words: &[u16]) -> u16 {
+    let mut sum: u32 = words.iter().map(|&word| u32::from(word)).sum();
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+proptest! {
+    #[test]
+    fn lowers_to_the_limit_and_no_further(ack in acks(), limit: u32) {
+        let ack = Ack { kind: AckKind::Later, ..ack };
+        let out = lower_window(ack.window, ack.scale, limit, ack.mss);
+        ack.assert_kept(out);
+        if let Some(shift) = ack.scale {
+            let wanted = u64::from(limit.max(ack.mss));
+            let written = u64::from(out.window) << shift.min(14);
+            prop_assert!(written < wanted + (1 << shift.min(14)), "the limit is not obeyed");
+            prop_assert!(!out.changed || written >= wanted, "lower than asked for");
+        }
+    }
+
+    #[test]
+    fn checksum_update_equals_recomputation(
+        mut words in proptest::collection::vec(any::<u16>(), 2..60),
+        index: prop::sample::Index,
+        new: u16,
+    ) {
+        words[0] = 6; // the pseudo-header holds the protocol: the sum is never zero
+        let index = 1 + index.index(words.len() - 1);
+        let (before, old) = (checksum(&words), words[index]);
+        words[index] = new;
+        prop_assert_eq!(checksum_update(before, old, new), checksum(&words));
+        // One's complement sums do not care for the byte order (RFC 1071 §2B).
+        let swapped = checksum_update(before.swap_bytes(), old.swap_bytes(), new.swap_bytes());
+        prop_assert_eq!(swapped.swap_bytes(), checksum(&words));
+    }
+
+    #[test]
+    fn reserved_bits_carry_a_scale_and_leave_no_trace(word: u16, scale in 0u8..=14) {
+        let plain = word & 0xf0ff;
+        let carried = reserved_put_scale(word, scale);
+        prop_assert_eq!(reserved_scale(carried), scale);
+        prop_assert_eq!(reserved_clear(carried), plain);
+    }
+
+    #[test]
+    fn twelve_bit_window_is_never_raised(window: u16, scale in 0u8..=14) {
+        let field = window12_put(window, scale);
+        prop_assert_eq!(window12_scale(field), scale);
+        prop_assert_eq!(window12_window(field), window.min(4095));
+    }
+
+    #[test]
+    fn unified_scale_offers_no_more_than_the_receiver(window: u16, own in 0u8..=14, network in 0u8..=14) {
+        let said = u64::from(unify_window(window, own, network)) << network;
+        let offered = u64::from(window) << own;
+        prop_assert!(said <= offered);
+        prop_assert!(offered - said < 1 << network || said == 65535 << network);
+    }
+}
