@@ -110,8 +110,10 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         params = DEFAULT | changes
         port = Port(params)
         yield {"case": name, "params": params}
+        kinds = ["flow", "flow", "data", "sample", "tick", "tick", "tick", "ack"]
+        kinds += ["sample"] * 8 * params["is_averaged"]
         for _ in range(120):
-            event = random.choice(["flow", "flow", "data", "sample", "tick", "tick", "tick", "ack"])
+            event = random.choice(kinds)
             queue = random.choice([0, random.randrange(2 * port.target) % 2**32, params["buffer_bytes"]])
             args = {
                 "flow": {"delta": random.choice([1, 1, 1, -1, 0])},

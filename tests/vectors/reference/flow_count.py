@@ -78,6 +78,28 @@ class Flow:
         }  # fmt: skip
 
 
+@dataclass
+class Counter:
+    """The counter of FairQ §IV-E: SYN-ACKs of both directions, FINs and RSTs of the outgoing."""
+
+    count: int = 0
+    last_data: int = 0
+
+    def packet(self, flags: int, payload: int, is_out: int, now_ns: int) -> int:
+        opens = flags & SYN and flags & ACK
+        if payload or opens:
+            self.last_data = now_ns
+        self.count += 1 if opens else 0
+        if is_out and (flags & FIN or flags & RST):
+            self.count = max(0, self.count - 1)
+        return self.count
+
+    def expire(self, now_ns: int, idle_ns: int) -> int:
+        if now_ns - self.last_data >= idle_ns:
+            self.count = 0
+        return self.count
+
+
 def packet(random: Random, now: int, direction: int, flags: int, isn: int) -> dict[str, int]:
     is_syn = bool(flags & SYN)
     return {
@@ -96,7 +118,7 @@ STORY = [(DATA, SYN), (DATA, SYN), (ACKS, SYN | ACK), (ACKS, SYN | ACK), (DATA, 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
     """Connections one after the other on the same ports, with packets lost, repeated and reset."""
     for case in range(12):
-        flow, now = Flow(), 0
+        flow, counter, now = Flow(), Counter(), 0
         yield {"case": f"flow-{case}", "params": {}}
         for connection in range(6):
             mirrored = random.randrange(2)
@@ -113,3 +135,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                     now += random.choice([0, 2000000000])
                     args = {"now_ns": now, "idle_ns": 1000000000}
                     yield {"event": "expire", "args": args, "result": flow.expire(**args), "state": flow.state()}
+                args = {"flags": flags, "payload": args.get("payload", 0), "is_out": random.randrange(2), "now_ns": now}
+                yield {"event": "counter_packet", "args": args, "result": counter.packet(**args), "state": flow.state()}
+                args = {"now_ns": now + random.choice([0, 999999999, 1000000000]), "idle_ns": 1000000000}
+                yield {"event": "counter_expire", "args": args, "result": counter.expire(**args), "state": flow.state()}

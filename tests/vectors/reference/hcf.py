@@ -119,7 +119,7 @@ CASES: dict[str, dict[str, Any]] = {
     "bytes-only": {"capacity_packets": [0, 0], "capacity_bytes": [6000, 12000], "bins": 256},
     "fixed": {"period": FIXED, "bins": 8},
     "ordered": {"period": ORDERED, "bins": 8},
-    "unequal": {"capacity_packets": [3, 12], "bins": 1, "credits": 5},
+    "unequal": {"capacity_packets": [1, 12], "bins": 1, "credits": 5},
 }
 
 
@@ -132,7 +132,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         for step in range(160):
             if step % 40 == 39:
                 is_busy = not is_busy
-            event = random.choice(["enqueue"] * (6 if is_busy else 2) + ["dequeue"] * 4 + ["tick"])
+            event = random.choice(["enqueue"] * (12 if is_busy else 2) + ["dequeue"] * 4 + ["tick"])
             args = {}
             if event == "enqueue":
                 key = random.randrange(12) * 0x01000193 % WORD

@@ -67,6 +67,7 @@ class World:
 CASES = {
     "default": {},
     "paper": {"off_needs_both": 1},
+    "threshold": {"buffer_bytes": 1, "initial_segments": 1, "mss_bytes": 1},
     "large": {"buffer_bytes": 2**32 - 1, "alpha2_q16": 2, "initial_segments": 65535, "mss_bytes": 65535},
 }
 

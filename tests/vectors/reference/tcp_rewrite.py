@@ -50,6 +50,13 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         args = {"checksum": checksum(words), "old": words[index], "new": new}
         after = checksum([*words[:index], new, *words[index + 1 :]])
         yield {"event": "checksum_update", "args": args, "result": after}
+    for first in (1, 0x1234, 0xFFFE):  # the sum of eqn. 3 is 0x1ffff: its carry carries again
+        words = [first, 0x8765, 6]
+        before = checksum(words)
+        new = 0x1FFFF - (before ^ 0xFFFF) - (0x8765 ^ 0xFFFF)
+        if 0 <= new <= 0xFFFF:
+            args = {"checksum": before, "old": 0x8765, "new": new}
+            yield {"event": "checksum_update", "args": args, "result": checksum([first, new, 6])}
     for offset in range(20, 40):
         octets = [random.randrange(256) for _ in range(44)]
         octets[1] = 6

@@ -128,4 +128,11 @@ fn only_the_first_acks_are_first() {
         kinds,
         [AckKind::Syn, AckKind::First, AckKind::First, AckKind::Later]
     );
+    flow.on_packet(&packet(Direction::Data, flag::SYN, 7));
+    flow.on_packet(&packet(Direction::Acks, flag::ACK, 8));
+    assert_eq!(
+        flow.ack_kind(flag::ACK, 1),
+        AckKind::First,
+        "the next connection begins anew"
+    );
 }

@@ -87,6 +87,18 @@ impl Port {
             assert_eq!(state.packets[queue] as usize, self.queues[queue].len());
             assert_eq!(state.bytes[queue], self.bytes(queue));
         }
+        let within = |load: u64, [high, low]: [u32; 2]| {
+            high == 0 || low == 0 || load <= u64::from(high) + u64::from(low)
+        };
+        let p = self.hcf.params();
+        assert!(within(
+            state.packets.iter().map(|&n| u64::from(n)).sum(),
+            p.capacity_packets
+        ));
+        assert!(
+            within(state.bytes.iter().sum(), p.capacity_bytes),
+            "the buffer is exceeded"
+        );
         let credits = self.hcf.params().credits;
         assert!((0..self.hcf.params().bins).all(|bin| self.hcf.credits(bin) <= credits));
     }

@@ -91,6 +91,19 @@ fn incast_is_foreseen_from_new_connections_and_the_queue() {
 }
 
 #[test]
+fn the_start_of_incast_includes_its_threshold() {
+    let order = |buffer_bytes| {
+        let mut port = SiccPort::new(SiccParams::new(buffer_bytes)).unwrap();
+        syn_acks(&mut port, 10);
+        port.on_interval(0, 1)
+    };
+    assert_eq!(
+        [146_000, 146_001].map(order),
+        [SiccOrder::On, SiccOrder::Keep]
+    );
+}
+
+#[test]
 fn incast_ends_by_time_or_queue_but_as_printed_only_by_both() {
     let ends = |params: SiccParams, queue, now| {
         let mut port = SiccPort::new(params).unwrap();

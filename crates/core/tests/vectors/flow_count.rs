@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::replay;
-use penstock_core::flow_count::{Direction, FlowEntry, FlowPacket};
+use penstock_core::flow_count::{Direction, FlowCounter, FlowEntry, FlowPacket};
 use serde_json::json;
 
 #[test]
@@ -8,8 +8,8 @@ fn follows_vectors() {
     let text = include_str!("../../../../tests/vectors/flow_count.jsonl");
     replay(
         text,
-        |_| FlowEntry::default(),
-        |flow, event, a, _| {
+        |_| (FlowEntry::default(), FlowCounter::default()),
+        |(flow, counter), event, a, _| {
             let result = match event {
                 "packet" => {
                     let packet = FlowPacket {
@@ -24,6 +24,11 @@ fn follows_vectors() {
                     flow.on_packet(&packet)
                 }
                 "expire" => flow.expire(a.get("now_ns"), a.get("idle_ns")),
+                "counter_packet" => {
+                    let (flags, payload, now) = (a.get("flags"), a.get("payload"), a.get("now_ns"));
+                    counter.on_packet(flags, payload, a.flag("is_out"), now) as i32
+                }
+                "counter_expire" => counter.expire(a.get("now_ns"), a.get("idle_ns")) as i32,
                 other => panic!("unknown event {other}"),
             };
             let state = json!({
