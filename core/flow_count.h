@@ -15,8 +15,8 @@
  *
  * Directions: 0 leaves by the port in question and carries the data, 1 comes back with the ACKs.
  *
- * Limits: 48 bytes an entry. A SYN-ACK that overtakes nothing but arrives after an RST counts the
- * flow until it idles.
+ * Limits: 32 bytes an entry. A SYN-ACK first seen after an RST of its connection counts a flow
+ * until it idles.
  */
 #ifndef PENSTOCK_FLOW_COUNT_H
 #define PENSTOCK_FLOW_COUNT_H
@@ -28,6 +28,12 @@
 
 #define FLOW_SCALE_NONE	     0xfeu	   /* a SYN without the window scale option */
 #define FLOW_COUNTER_IDLE_NS 1000000000ull /* FairQ §IV-E: 1 s without data */
+
+/*
+ * ACKs that count as first unless the caller knows better: the end of the handshake, a request,
+ * and two of the first flight.
+ */
+#define FLOW_FIRST_ACKS 4u
 
 enum flow_phase {
 	FLOW_UNSEEN = 0,  /* no SYN seen yet */
@@ -46,8 +52,10 @@ struct flow_entry {
 	u8 syn_acks; /* bit per direction: that SYN was a SYN-ACK */
 	u8 phase;    /* enum flow_phase */
 	u8 acks;     /* packets of the ACK direction after its SYN, saturating */
-	u8 reserved[2];
+	u8 reserved[6];
 };
+
+_Static_assert(sizeof(struct flow_entry) == 32, "a million flows fit in 32 MB");
 
 /* What an entry has to know of a packet. */
 struct flow_packet {

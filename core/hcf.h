@@ -179,7 +179,10 @@ CORE_INLINE _Bool hcf_has_room(const struct hcf_state *s, const struct hcf_param
 	       (!max_bytes || s->bytes[queue] + size_bytes <= max_bytes);
 }
 
-/* Room for a packet in both queues together: after a swap, the high one may hold a low's share. */
+/*
+ * Room for a packet in both queues together, for the low queue to ask: after a swap the high one
+ * may hold a low one's share. Where the high queue has room, so has the buffer.
+ */
 CORE_INLINE _Bool hcf_has_buffer(const struct hcf_state *s, const struct hcf_params *p,
 				 u32 size_bytes)
 {
@@ -233,13 +236,11 @@ CORE_INLINE u32 hcf_on_enqueue(struct hcf_state *s, const struct hcf_params *p, 
 	struct hcf_bins bins;
 	u32 queue;
 
-	if (!hcf_has_buffer(s, p, size_bytes))
-		return HCF_NONE;
 	hcf_find_bins(s, p, key, &bins);
 	if (bins.has_credits && hcf_has_room(s, p, 0, size_bytes)) {
 		hcf_spend(s, &bins, p->counts_bytes ? size_bytes : 1);
 		queue = s->high & 1;
-	} else if (hcf_has_room(s, p, 1, size_bytes)) {
+	} else if (hcf_has_room(s, p, 1, size_bytes) && hcf_has_buffer(s, p, size_bytes)) {
 		hcf_spend(s, &bins, 0xffffffffu); /* keeps the flow behind this packet */
 		queue = ~s->high & 1;
 	} else {

@@ -8,9 +8,10 @@
  *
  * Two parameter sets. hscc_paper_params: as printed; thresholds at 1/4 and 1/2 of the buffer.
  * hscc_default_params adds what real TCP needs: the first flight is over before a queue shows, so
- * SYN-ACKs and the first ACKs of each flow are held to two segments in FREE too (the price: a lone
- * short flow takes a few round trips more); thresholds at 1/10 and 1/4; and after CLAMP the window
- * opens step by step, so that the stored congestion windows do not burst out together.
+ * SYN-ACKs and the first ACKs of each flow are held to two segments in FREE too; thresholds are
+ * 1/10 and 1/4; and after CLAMP the window opens step by step, so that the stored congestion
+ * windows do not burst out together. The price: a lone short flow takes a few round trips more. A
+ * burst on an old connection is not held before the queue shows it.
  *
  * A clamp holds only while the queue is reported: `expiry_ns` after the last hscc_on_queue every
  * ACK passes untouched, so a dead monitor cannot throttle for ever.
@@ -71,6 +72,7 @@ CORE_INLINE struct hscc_params hscc_default_params(u32 buffer_bytes)
 	params.alpha2_bytes = max_u32(buffer_bytes / 4, 1);
 	params.sigma_bytes = buffer_bytes - buffer_bytes / 32; /* HSCC §III-B: about 3 % reserved */
 	params.expiry_ns = 100000000;
+	params.release_interval_ns = 100000; /* a segment per round trip, as TCP itself grows */
 	params.release_step_bytes = 1460;
 	params.first_segments = 2;
 	return params;

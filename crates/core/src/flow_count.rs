@@ -17,6 +17,9 @@ pub enum Direction {
 /// [`FlowPacket::scale`] of a SYN without the window scale option.
 pub const SCALE_NONE: u8 = 0xfe;
 
+/// ACKs that count as first unless the caller knows better.
+pub const FIRST_ACKS: u8 = 4;
+
 /// TCP flags as on the wire.
 pub mod flag {
     /// No more data from the sender.
@@ -61,7 +64,7 @@ pub struct FlowEntry {
     pub(crate) syn_acks: u8,
     pub(crate) phase: u8,
     pub(crate) acks: u8,
-    pub(crate) reserved: [u8; 2],
+    pub(crate) reserved: [u8; 6],
 }
 
 unsafe extern "C" {

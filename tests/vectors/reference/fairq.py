@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """FairQ by Algorithm 1 (FairQ §III-A), exact fractions cut to 1/256 byte where state is kept."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor
 from random import Random
-from typing import Any, Iterator
+from typing import Any
 
 from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 
@@ -114,7 +115,9 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         kinds += ["sample"] * 8 * params["is_averaged"]
         for _ in range(120):
             event = random.choice(kinds)
-            queue = random.choice([0, random.randrange(2 * port.target) % 2**32, params["buffer_bytes"]])
+            queue = random.choice(
+                [0, random.randrange(2 * port.target) % 2**32, params["buffer_bytes"]]
+            )
             args = {
                 "flow": {"delta": random.choice([1, 1, 1, -1, 0])},
                 "data": {"payload_bytes": random.choice([0, 100, 1448, 1460])},

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which flows can still send: connections told apart by their initial sequence numbers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Iterator
+from typing import Any
 
 from .tcp_rewrite import UNKNOWN
 
@@ -30,7 +31,9 @@ class Flow:
     is_idle: bool = False
     last: int = 0
 
-    def packet(self, now_ns: int, seq: int, payload: int, mss: int, scale: int, flags: int, direction: int) -> int:
+    def packet(
+        self, now_ns: int, seq: int, payload: int, mss: int, scale: int, flags: int, direction: int
+    ) -> int:
         before, self.last = self.can_send, now_ns
         if flags & RST:
             self.end()
@@ -111,8 +114,10 @@ def packet(random: Random, now: int, direction: int, flags: int, isn: int) -> di
     }  # fmt: skip
 
 
-STORY = [(DATA, SYN), (DATA, SYN), (ACKS, SYN | ACK), (ACKS, SYN | ACK), (DATA, ACK), (DATA, ACK),
-         (ACKS, ACK), (ACKS, FIN | ACK), (DATA, ACK), (DATA, FIN | ACK), (DATA, FIN | ACK)]  # fmt: skip
+STORY = [
+    (DATA, SYN), (DATA, SYN), (ACKS, SYN | ACK), (ACKS, SYN | ACK), (DATA, ACK), (DATA, ACK),
+    (ACKS, ACK), (ACKS, FIN | ACK), (DATA, ACK), (DATA, FIN | ACK), (DATA, FIN | ACK),
+]  # fmt: skip
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
@@ -134,8 +139,31 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                 if random.random() < 0.2:
                     now += random.choice([0, 2000000000])
                     args = {"now_ns": now, "idle_ns": 1000000000}
-                    yield {"event": "expire", "args": args, "result": flow.expire(**args), "state": flow.state()}
-                args = {"flags": flags, "payload": args.get("payload", 0), "is_out": random.randrange(2), "now_ns": now}
-                yield {"event": "counter_packet", "args": args, "result": counter.packet(**args), "state": flow.state()}
-                args = {"now_ns": now + random.choice([0, 999999999, 1000000000]), "idle_ns": 1000000000}
-                yield {"event": "counter_expire", "args": args, "result": counter.expire(**args), "state": flow.state()}
+                    yield {
+                        "event": "expire",
+                        "args": args,
+                        "result": flow.expire(**args),
+                        "state": flow.state(),
+                    }
+                args = {
+                    "flags": flags,
+                    "payload": args.get("payload", 0),
+                    "is_out": random.randrange(2),
+                    "now_ns": now,
+                }
+                yield {
+                    "event": "counter_packet",
+                    "args": args,
+                    "result": counter.packet(**args),
+                    "state": flow.state(),
+                }
+                args = {
+                    "now_ns": now + random.choice([0, 999999999, 1000000000]),
+                    "idle_ns": 1000000000,
+                }
+                yield {
+                    "event": "counter_expire",
+                    "args": args,
+                    "result": counter.expire(**args),
+                    "state": flow.state(),
+                }

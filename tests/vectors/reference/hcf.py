@@ -2,9 +2,10 @@
 """HCF by Algorithm 1, §III-D and §IV, over real queues of packets."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Iterator
+from typing import Any
 
 DYNAMIC, FIXED, ORDERED = 0, 1, 2
 NONE = 2
@@ -111,6 +112,14 @@ class Port:
         }  # fmt: skip
 
 
+def flow_key(source: int, destination: int, source_port: int, destination_port: int) -> int:
+    """Two rounds of multiplication by 2^64 / golden ratio, the upper half each time."""
+    golden, word = 0x9E3779B97F4A7C15, 2**64
+    x = (source << 32 | destination) ^ (source_port << 16 | destination_port)
+    x = x * golden % word
+    return (x ^ x >> 29) * golden % word >> 32
+
+
 CASES: dict[str, dict[str, Any]] = {
     "default": {},
     "paper": {"swaps": 0},
@@ -139,3 +148,12 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                 args = {"key": key, "size_bytes": random.choice([40, 576, 1500])}
             result = getattr(port, event)(**args)
             yield {"event": event, "args": args, "result": result, "state": port.state()}
+        for _ in range(8):
+            args = {"source": random.randrange(WORD), "destination": random.randrange(WORD)}
+            args |= {"source_port": random.randrange(65536), "destination_port": 65535}
+            yield {
+                "event": "flow_key",
+                "args": args,
+                "result": flow_key(**args),
+                "state": port.state(),
+            }

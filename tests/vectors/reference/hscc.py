@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """HSCC by Fig. 3 and Fig. 5b (HSCC §III-A), and the first flight and release of Penstock."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Iterator
+from typing import Any
 
 from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 
@@ -13,8 +14,8 @@ PAPER = {
     "clamp_segments": 1, "first_segments": 0,
 }  # fmt: skip
 DEFAULT = PAPER | {
-    "expiry_ns": 100000000, "release_step_bytes": 1460, "alpha1_bytes": 12500,
-    "alpha2_bytes": 31250, "sigma_bytes": 121094, "first_segments": 2,
+    "expiry_ns": 100000000, "release_interval_ns": 100000, "release_step_bytes": 1460,
+    "alpha1_bytes": 12500, "alpha2_bytes": 31250, "sigma_bytes": 121094, "first_segments": 2,
 }  # fmt: skip
 
 
@@ -37,7 +38,9 @@ class Port:
     def is_alive(self, now_ns: int) -> bool:
         return self.p["expiry_ns"] == 0 or now_ns - self.reported < self.p["expiry_ns"]
 
-    def ack(self, window: int, scale: int, mss_bytes: int, kind: int, now_ns: int) -> dict[str, int]:
+    def ack(
+        self, window: int, scale: int, mss_bytes: int, kind: int, now_ns: int
+    ) -> dict[str, int]:
         mss = mss_bytes or self.p["mss_bytes"]
         clamp = mss * self.p["clamp_segments"]
         limits, floor = [LARGEST], clamp
@@ -86,4 +89,10 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                 },
             }[event]
             result = getattr(port, event)(**args)
-            yield {"event": event, "args": args, "now_ns": now, "result": result, "state": port.state(now)}
+            yield {
+                "event": event,
+                "args": args,
+                "now_ns": now,
+                "result": result,
+                "state": port.state(now),
+            }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """SICC by Algorithms 1 and 2 (SICC §4.1, §4.2), with the errata of the prose."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from random import Random
-from typing import Any, Iterator
+from typing import Any
 
 from .tcp_rewrite import FIRST, LATER, SYN, UNKNOWN, lowered
 
@@ -68,7 +69,12 @@ CASES = {
     "default": {},
     "paper": {"off_needs_both": 1},
     "threshold": {"buffer_bytes": 1, "initial_segments": 1, "mss_bytes": 1},
-    "large": {"buffer_bytes": 2**32 - 1, "alpha2_q16": 2, "initial_segments": 65535, "mss_bytes": 65535},
+    "large": {
+        "buffer_bytes": 2**32 - 1,
+        "alpha2_q16": 2,
+        "initial_segments": 65535,
+        "mss_bytes": 65535,
+    },
 }
 
 
@@ -79,7 +85,9 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         yield {"case": name, "params": params}
         for _ in range(200):
             now += random.choice([1000, 500000, 1000000, 5000000])
-            event = random.choice(["packet"] * 6 + ["interval"] * 4 + ["pair_on", "pair_off"] + ["pair_ack"] * 3)
+            event = random.choice(
+                ["packet"] * 6 + ["interval"] * 4 + ["pair_on", "pair_off"] + ["pair_ack"] * 3
+            )
             share = random.choice([0, 0.1, 0.2, 0.3, 0.8, 1])
             flags = random.choice([SYN_FLAG | ACK_FLAG] * 4 + [FIN_FLAG | ACK_FLAG, ACK_FLAG])
             args = {

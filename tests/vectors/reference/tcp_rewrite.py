@@ -2,9 +2,10 @@
 """Window and checksum arithmetic by RFC 7323 and RFC 1071."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
-from typing import Any, Iterator
+from typing import Any
 
 UNKNOWN = 0xFF
 LARGEST = 65535 << 14
@@ -74,10 +75,22 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         short = min(window, 4095)
         network = random.randrange(15)
         said = min(65535, (window << scale) // 2**network)
-        yield {"event": "reserved_put_scale", "args": {"word": word, "scale": scale}, "result": carried}
+        yield {
+            "event": "reserved_put_scale",
+            "args": {"word": word, "scale": scale},
+            "result": carried,
+        }
         yield {"event": "reserved_scale", "args": {"word": carried}, "result": scale}
         yield {"event": "reserved_clear", "args": {"word": carried}, "result": word}
-        yield {"event": "window12_put", "args": {"window": window, "scale": scale}, "result": scale * 4096 + short}
+        yield {
+            "event": "window12_put",
+            "args": {"window": window, "scale": scale},
+            "result": scale * 4096 + short,
+        }
         yield {"event": "window12_scale", "args": {"field": scale * 4096 + short}, "result": scale}
         yield {"event": "window12_window", "args": {"field": scale * 4096 + short}, "result": short}
-        yield {"event": "unify_window", "args": {"window": window, "own": scale, "network": network}, "result": said}
+        yield {
+            "event": "unify_window",
+            "args": {"window": window, "own": scale, "network": network},
+            "result": said,
+        }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::{Args, replay};
-use penstock_core::hcf::{Hcf, HcfParams, HcfPeriod};
+use penstock_core::hcf::{Hcf, HcfParams, HcfPeriod, flow_key};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
@@ -53,6 +53,11 @@ fn follows_vectors() {
                     port.hcf.departed(q, port.queues[q].pop_front().unwrap());
                 }
                 result = json!(queue.unwrap_or(2));
+            }
+            "flow_key" => {
+                let ports = [a.get("source_port"), a.get("destination_port")];
+                let key = flow_key(a.get("source"), a.get("destination"), ports[0], ports[1]);
+                result = json!(key);
             }
             "tick" => port.hcf.on_tick(),
             other => panic!("unknown event {other}"),
