@@ -104,14 +104,16 @@ impl Node {
         }
     }
 
-    /// Where the value at the dotted `path` was written, or the nearest table around it.
+    /// Where the value at the dotted `path`, as in `schemes[2]`, was written, or the nearest table around it.
     pub fn locate(&self, path: &str) -> Origin {
         let mut node = self;
-        for key in path.split('.') {
-            match node.get(key) {
-                Some(next) => node = next,
-                None => break,
-            }
+        for part in path.split('.') {
+            let (key, index) = part.split_once('[').unwrap_or((part, ""));
+            let Some(next) = node.get(key) else { break };
+            node = match index.trim_end_matches(']').parse() {
+                Ok(index) => next.elements().nth(index).unwrap_or(next),
+                Err(_) => next,
+            };
         }
         node.at
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::kinds::kinds;
 use super::link::Link;
 use super::units::Buffer;
-use crate::units::Rate;
+use crate::units::{Rate, Time};
 
 /// The network.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -138,14 +138,32 @@ pub struct FatTree {
 }
 
 impl Fabric {
-    /// Buffer of the switch ports that send on `link`.
-    pub fn buffer_of(&self, link: &Link) -> Buffer {
-        link.buffer.unwrap_or(match self {
+    /// Buffer of a switch port where its link does not say.
+    pub const fn buffer(&self) -> Buffer {
+        match self {
             Fabric::Dumbbell(fabric) => fabric.buffer,
             Fabric::Tree(fabric) => fabric.buffer,
             Fabric::LeafSpine(fabric) => fabric.buffer,
             Fabric::FatTree(fabric) => fabric.buffer,
-        })
+        }
+    }
+
+    /// Buffer of the switch ports that send on `link`.
+    pub fn buffer_of(&self, link: &Link) -> Buffer {
+        link.buffer.unwrap_or(self.buffer())
+    }
+
+    /// The longest round trip by propagation alone.
+    pub fn base_rtt(&self) -> Time {
+        let one_way = match self {
+            Fabric::Dumbbell(f) => 2 * f.access.delay.0 + f.bottleneck.delay.0,
+            Fabric::Tree(f) => {
+                2 * (f.host_link.delay.0 + f.rack_link.delay.0 + f.core_link.delay.0)
+            }
+            Fabric::LeafSpine(f) => 2 * (f.host_link.delay.0 + f.spine_link.delay.0),
+            Fabric::FatTree(f) => 2 * f.host_link.delay.0 + 4 * f.switch_link().delay.0,
+        };
+        Time(2 * one_way)
     }
 
     /// Queue of each host's own port.

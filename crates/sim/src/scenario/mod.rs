@@ -104,6 +104,7 @@ impl Scenario {
         origin: &Path,
         overrides: &[(String, String)],
     ) -> Result<Scenario, ScenarioError> {
+        let folder = origin.parent().unwrap_or(Path::new(""));
         let refused = |problems| ScenarioError {
             file: origin.to_owned(),
             overrides: overrides
@@ -112,7 +113,7 @@ impl Scenario {
                 .collect(),
             problems,
         };
-        resolve::read(text, overrides).map_err(refused)
+        resolve::read(text, folder, overrides).map_err(refused)
     }
 
     /// The TCP of the flows of one traffic under one scheme: the scenario's, over it the

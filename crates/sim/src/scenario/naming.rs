@@ -49,6 +49,15 @@ impl Fabric {
         }
     }
 
+    /// The name of the host of this index.
+    pub fn host_name(&self, host: usize) -> String {
+        match self {
+            Fabric::Dumbbell(f) if host < f.senders as usize => format!("sender{}", host + 1),
+            Fabric::Dumbbell(f) => format!("receiver{}", host - f.senders as usize + 1),
+            _ => format!("host{}", host + 1),
+        }
+    }
+
     /// The hosts' names, by index.
     pub fn hosts(&self) -> Vec<String> {
         match self {
@@ -125,5 +134,62 @@ impl Fabric {
                 format!("pod{}-edge{}", edge / half + 1, edge % half + 1)
             }
         }
+    }
+
+    /// How many links join switches.
+    pub fn switch_link_count(&self) -> u64 {
+        match self {
+            Fabric::Dumbbell(_) => 1,
+            Fabric::Tree(f) => {
+                u64::from(f.aggregations).saturating_mul(u64::from(f.racks) + u64::from(f.cores))
+            }
+            Fabric::LeafSpine(f) => u64::from(f.leaves) * u64::from(f.spines),
+            Fabric::FatTree(f) => {
+                let half = u64::from(f.k / 2);
+                2 * u64::from(f.k).saturating_mul(half * half)
+            }
+        }
+    }
+
+    /// The pairs of switches that a link joins, the lower one first. In a fat-tree the aggregation
+    /// switches of the same number share the cores `(n-1)*k/2 + 1` to `n*k/2`.
+    pub fn switch_links(&self) -> Vec<(String, String)> {
+        let mesh = |lower: &str, lowers: u32, upper: &str, uppers: u32| {
+            numbered(lower, lowers)
+                .flat_map(|from| numbered(upper, uppers).map(move |to| (from.clone(), to)))
+                .collect::<Vec<_>>()
+        };
+        match self {
+            Fabric::Dumbbell(_) => vec![("left".to_owned(), "right".to_owned())],
+            Fabric::Tree(f) => {
+                let mut links = mesh("rack", f.racks, "agg", f.aggregations);
+                links.extend(mesh("agg", f.aggregations, "core", f.cores));
+                links
+            }
+            Fabric::LeafSpine(f) => mesh("leaf", f.leaves, "spine", f.spines),
+            Fabric::FatTree(f) => {
+                let half = f.k / 2;
+                let mut links = Vec::new();
+                for pod in 1..=f.k {
+                    let agg = format!("pod{pod}-agg");
+                    links.extend(mesh(&format!("pod{pod}-edge"), half, &agg, half));
+                    links.extend((0..half * half).map(|core| {
+                        let from = format!("{agg}{}", core / half + 1);
+                        (from, format!("core{}", core + 1))
+                    }));
+                }
+                links
+            }
+        }
+    }
+
+    /// The names of all ports, the switches' among themselves first.
+    pub fn ports(&self) -> Vec<String> {
+        let hosts = (0..self.host_count() as usize)
+            .map(|host| (self.host_name(host), self.switch_of(host)));
+        let links = self.switch_links().into_iter().chain(hosts);
+        links
+            .flat_map(|(lower, upper)| [port(&lower, &upper), port(&upper, &lower)])
+            .collect()
     }
 }

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From text to a scenario: parse, override, complete the schemes, type, check.
 
+use std::path::{Path, PathBuf};
+
 use serde::Deserialize;
 
 use super::check::check;
 use super::document::{self, Node};
 use super::error::{Origin, Problem};
-use super::{Scenario, scheme};
+use super::{Scenario, Size, Traffic, Window, scheme};
 
-/// Reads `text` with `overrides` on top.
-pub(super) fn read(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
+/// Reads `text` with `overrides` on top. Files are looked for in `folder`.
+pub(super) fn read(
+    text: &str,
+    folder: &Path,
+    overrides: &[(String, String)],
+) -> Result<Scenario, Vec<Problem>> {
     let mut root = document::parse(text).map_err(|problem| vec![problem])?;
     apply(&mut root, overrides)?;
     scheme::complete(&mut root).map_err(|problem| vec![problem])?;
-    let scenario = Scenario::deserialize(&root).map_err(|failure| vec![failure.problem("")])?;
+    let mut scenario = Scenario::deserialize(&root).map_err(|failure| vec![failure.problem("")])?;
+    complete(&mut scenario, folder);
     match check(&scenario, &root) {
         problems if problems.is_empty() => Ok(scenario),
         problems => Err(problems),
@@ -38,4 +45,35 @@ fn apply(root: &mut Node, overrides: &[(String, String)]) -> Result<(), Vec<Prob
             .map_err(problem)?;
     }
     Ok(())
+}
+
+/// Writes out what depends on other values, and files by their full path, so that the scenario
+/// means the same wherever it is saved.
+fn complete(scenario: &mut Scenario, folder: &Path) {
+    let full = |path: &mut PathBuf| {
+        let joined = folder.join(&path);
+        *path = std::path::absolute(&joined).unwrap_or(joined);
+    };
+    for traffic in scenario.traffic.values_mut() {
+        let size = match traffic {
+            Traffic::Bulk(bulk) => bulk.size.as_mut(),
+            Traffic::Incast(incast) => incast.size.as_mut(),
+            Traffic::Poisson(poisson) => Some(&mut poisson.size),
+            Traffic::Udp(_) => None,
+            Traffic::Trace(trace) => {
+                full(&mut trace.file);
+                None
+            }
+        };
+        if let Some(Size::File(path)) = size {
+            full(path);
+        }
+    }
+    for scheme in scenario.scheme.values_mut() {
+        match &mut scheme.window {
+            Window::None => {}
+            Window::Fairq(fairq) => fairq.complete(),
+            Window::Hscc(hscc) => hscc.complete(),
+        }
+    }
 }

@@ -57,8 +57,8 @@ const BUFFERS: Units = &[
     ("GiB", 1 << 30),
 ];
 
-/// The largest quantity read; sums of two stay within 64 bits.
-const LARGEST: u128 = 1 << 62;
+/// The largest quantity read (as a time: 13 days), so that sums of a dozen stay within 64 bits.
+const LARGEST: u128 = 1 << 60;
 
 fn names(units: Units) -> Vec<&'static str> {
     units.iter().map(|&(name, _)| name).collect()

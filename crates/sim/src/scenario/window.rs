@@ -67,6 +67,15 @@ pub enum Variant {
     Paper,
 }
 
+impl Variant {
+    const fn choose<T: Copy>(self, default: T, paper: T) -> T {
+        match self {
+            Variant::Default => default,
+            Variant::Paper => paper,
+        }
+    }
+}
+
 /// How the port learns the window scale of a flow (FairQ §III-B).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -102,7 +111,7 @@ pub struct Fairq {
     pub variant: Variant,
     /// The queue aimed at, as a share of the buffer. Default: 0.25 (FairQ §IV-D).
     pub alpha: Share,
-    /// T: time between updates. Default: the fabric's longest RTT without queueing.
+    /// T: time between updates. Default: the fabric's longest RTT by propagation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// M: updates per change of the window. Default: 10.
@@ -200,7 +209,7 @@ pub struct Sicc {
     pub alpha1: Share,
     /// It begins when so much of the buffer is expected. Default: 1 (SICC §5).
     pub alpha2: Share,
-    /// T: time between looks at a port. Default: 10 of the fabric's RTTs without queueing (SICC §5).
+    /// T: time between looks at a port. Default: 10 of the fabric's longest RTTs by propagation (SICC §5).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// IW: segments a new flow is expected to send at once. Default: 10 (RFC 6928).
@@ -228,5 +237,60 @@ impl Default for Sicc {
             latency: Time::from_micros(100),
             loss: Share(0.0),
         }
+    }
+}
+
+impl Fairq {
+    /// Smallest window written into SYN-ACKs and first ACKs, segments.
+    pub fn first_floor(&self) -> u8 {
+        self.first_floor.unwrap_or(self.variant.choose(2, 1))
+    }
+
+    /// How flows are counted.
+    pub fn counting(&self) -> Counting {
+        let printed = self.variant.choose(Counting::Exact, Counting::Packets);
+        self.counting.unwrap_or(printed)
+    }
+
+    /// Writes out what depends on the variant.
+    pub(super) fn complete(&mut self) {
+        self.first_floor = Some(self.first_floor());
+        self.counting = Some(self.counting());
+    }
+}
+
+impl Hscc {
+    /// The clamp ends at this share of the buffer.
+    pub fn alpha1(&self) -> Share {
+        self.alpha1.unwrap_or(Share(self.variant.choose(0.1, 0.25)))
+    }
+
+    /// The clamp begins at this share of the buffer.
+    pub fn alpha2(&self) -> Share {
+        self.alpha2.unwrap_or(Share(self.variant.choose(0.25, 0.5)))
+    }
+
+    /// Share of the buffer beyond which data is dropped.
+    pub fn sigma(&self) -> Share {
+        self.sigma.unwrap_or(Share(self.variant.choose(0.97, 1.0)))
+    }
+
+    /// Largest window of SYN-ACKs and first ACKs, segments; 0 for as it is.
+    pub fn first_flight(&self) -> u8 {
+        self.first_flight.unwrap_or(self.variant.choose(2, 0))
+    }
+
+    /// Segments by which the window grows per `release_interval` after a clamp.
+    pub fn release_step(&self) -> u8 {
+        self.release_step.unwrap_or(self.variant.choose(1, 0))
+    }
+
+    /// Writes out what depends on the variant.
+    pub(super) fn complete(&mut self) {
+        self.alpha1 = Some(self.alpha1());
+        self.alpha2 = Some(self.alpha2());
+        self.sigma = Some(self.sigma());
+        self.first_flight = Some(self.first_flight());
+        self.release_step = Some(self.release_step());
     }
 }

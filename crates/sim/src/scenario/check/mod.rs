@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the types cannot refuse: values that are well written but cannot be run.
+
+mod fabric;
+mod scheme;
+mod tcp;
+mod traffic;
+
+use std::collections::HashSet;
+
+use super::document::Node;
+use super::error::{Problem, unknown};
+use super::measure::{BOTTLENECK, matches};
+use super::{Fabric, Scenario, Seeds};
+use crate::units::Time;
+
+/// Gathers what is wrong, with where it was written.
+struct Checker<'a> {
+    root: &'a Node,
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn refuse(&mut self, key: &str, what: impl Into<String>) {
+        self.problems.push(Problem {
+            at: self.root.locate(key),
+            key: key.to_owned(),
+            what: what.into(),
+        });
+    }
+
+    /// Refuses `key` unless `holds`.
+    fn require(&mut self, holds: bool, key: &str, what: impl FnOnce() -> String) {
+        if !holds {
+            self.refuse(key, what());
+        }
+    }
+
+    fn positive(&mut self, time: Option<Time>, key: &str) {
+        self.require(time != Some(Time::ZERO), key, || {
+            "is 0; allowed: a time above 0 s".to_owned()
+        });
+    }
+
+    fn at_least_one(&mut self, count: u32, key: &str) {
+        self.require(count > 0, key, || "is 0; allowed: 1 or more".to_owned());
+    }
+
+    /// Refuses a share that is not above 0 and at most 1.
+    fn fraction(&mut self, share: f64, key: &str) {
+        self.require(share > 0.0 && share <= 1.0, key, || {
+            format!("is {share}; allowed: above 0, at most 1 (100 %)")
+        });
+    }
+
+    fn name(&mut self, name: &str, key: &str) {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        self.require(!name.is_empty() && name.chars().all(is_plain), key, || {
+            format!("\"{name}\" is no name; allowed: letters, digits, \"-\", \"_\"")
+        });
+    }
+}
+
+/// Everything that cannot be run, in the order of the file's sections.
+pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
+    let mut checker = Checker {
+        root,
+        problems: Vec::new(),
+    };
+    checker.positive(Some(scenario.duration), "duration");
+    checker.seeds(&scenario.seeds);
+    checker.schemes(scenario);
+    let buildable = checker.fabric(&scenario.fabric);
+    checker.tcp(&scenario.tcp, "tcp");
+    checker.require(!scenario.traffic.is_empty(), "traffic", || {
+        "has no entry; allowed: [traffic.NAME]".to_owned()
+    });
+    for (name, traffic) in &scenario.traffic {
+        let key = format!("traffic.{name}");
+        checker.name(name, &key);
+        if buildable {
+            checker.traffic(traffic, scenario, &key);
+        }
+    }
+    if buildable {
+        checker.measure(scenario);
+    }
+    for (name, scheme) in &scenario.scheme {
+        let key = format!("scheme.{name}");
+        checker.name(name, &key);
+        checker.scheme(scheme, &key);
+        checker.tcp(&scenario.tcp.overlaid(&scheme.tcp), &format!("{key}.tcp"));
+    }
+    checker.problems
+}
+
+impl Checker<'_> {
+    fn seeds(&mut self, seeds: &Seeds) {
+        let Seeds::List(seeds) = seeds else { return };
+        self.require(!seeds.is_empty(), "seeds", || {
+            "is empty; allowed: at least one seed".to_owned()
+        });
+        let mut seen = HashSet::new();
+        for (index, seed) in seeds.iter().enumerate() {
+            self.require(seen.insert(seed), &format!("seeds[{index}]"), || {
+                format!("{seed} is named twice")
+            });
+        }
+    }
+
+    fn schemes(&mut self, scenario: &Scenario) {
+        self.require(!scenario.schemes.is_empty(), "schemes", || {
+            "is empty; allowed: at least one scheme".to_owned()
+        });
+        let built_in = super::builtin_schemes();
+        let mut known: Vec<&str> = built_in.keys().map(String::as_str).collect();
+        let own = scenario.scheme.keys().map(String::as_str);
+        known.extend(own.filter(|name| !built_in.contains_key(*name)));
+        let mut seen = HashSet::new();
+        for (index, name) in scenario.schemes.iter().enumerate() {
+            let key = format!("schemes[{index}]");
+            self.require(known.contains(&name.as_str()), &key, || {
+                unknown("scheme", name, &known)
+            });
+            self.require(seen.insert(name), &key, || {
+                format!("\"{name}\" is named twice")
+            });
+        }
+    }
+
+    fn measure(&mut self, scenario: &Scenario) {
+        let measure = &scenario.measure;
+        self.positive(Some(measure.queue_every), "measure.queue_every");
+        self.require(measure.from < scenario.duration, "measure.from", || {
+            format!("is not before the end of the run, {}", scenario.duration)
+        });
+        if measure.ports.is_empty() {
+            return;
+        }
+        let ports = scenario.fabric.ports();
+        let is_dumbbell = matches!(scenario.fabric, Fabric::Dumbbell(_));
+        for (index, pattern) in measure.ports.iter().enumerate() {
+            let is_known = (pattern == "bottleneck" && is_dumbbell)
+                || ports.iter().any(|port| matches(pattern, port));
+            let example = ports.last().map_or(BOTTLENECK, String::as_str);
+            self.require(is_known, &format!("measure.ports[{index}]"), || {
+                let mut allowed = vec![example, "rack1->*"];
+                if is_dumbbell {
+                    allowed = vec!["bottleneck", BOTTLENECK, "right->receiver1", "right->*"];
+                }
+                unknown("port", pattern, &allowed)
+            });
+        }
+    }
+}
