@@ -10,6 +10,9 @@ use super::document::{self, Node};
 use super::error::{Origin, Problem};
 use super::{Scenario, Size, Traffic, Window, scheme};
 
+/// More keys in a path than any scenario has.
+const DEEPEST: usize = 16;
+
 /// Reads `text` with `overrides` on top. Files are looked for in `folder`.
 pub(super) fn read(
     text: &str,
@@ -37,7 +40,8 @@ fn apply(root: &mut Node, overrides: &[(String, String)]) -> Result<(), Vec<Prob
                 what,
             }]
         };
-        if key.split('.').any(|part| part.trim().is_empty()) {
+        let is_path = key.split('.').all(|part| !part.trim().is_empty());
+        if !is_path || key.split('.').count() > DEEPEST {
             let what = "is no key; allowed: as in traffic.mice.flows".to_owned();
             return Err(problem(what));
         }

@@ -99,7 +99,7 @@ fn allowed(fabric: &Fabric) -> Vec<String> {
 fn host(fabric: &Fabric, name: &str) -> Option<usize> {
     let number = |prefix: &str, count: u64| {
         let n: u64 = name.strip_prefix(prefix)?.parse().ok()?;
-        (1..=count).contains(&n).then_some(n as usize - 1)
+        (1..=count).contains(&n).then(|| n as usize - 1)
     };
     match fabric {
         Fabric::Dumbbell(f) => number("sender", f.senders.into())

@@ -7,6 +7,7 @@ mod messages;
 mod names;
 mod schemes;
 mod units;
+mod validator;
 
 use std::path::{Path, PathBuf};
 
