@@ -64,10 +64,9 @@ proc finish {} {
         incr sent [$tcp set ndatapack_]
         incr received [$tcp set nackpack_]
     }
-    set hops [expr {$sent + 7 * $received}]
-    puts [json_object [list simulator {"ns-2"} scenario {"leafspine"} seed $arg(seed) \
-        drops [expr {$sent - $received}] \
-        packet_hops $hops wall_s $wall packet_hops_per_s [expr {$hops / $wall}]]]
+    set performance [performance $wall [expr {$sent + 7 * $received}]]
+    puts [json_object [concat \
+        [list simulator {"ns-2"} scenario {"leafspine"} seed $arg(seed)] $performance]]
     exit 0
 }
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dumbbell of crosscheck/dumbbell.tcl in ns-3: python ns3_dumbbell.py [SECONDS]."""
+"""The dumbbell of ns2_dumbbell.tcl in ns-3: python ns3_dumbbell.py [SECONDS]."""
 
 import random
 import sys
 
-from ns3_fabric import PACKET_BYTES, UNLIMITED_PACKETS, default_route, flow, link, run, use_newreno
-
 from ns import ns
+
+from ns3_fabric import PACKET_BYTES, UNLIMITED_PACKETS, default_route, flow, link, run, use_newreno
 
 ELEPHANTS, MICE, MOUSE_BYTES = 20, 60, 10_000
 BUFFER_PACKETS = 83
@@ -17,7 +17,11 @@ def main(duration_s: float) -> None:
     use_newreno()
     draw = random.Random(1)
     flows = ELEPHANTS + MICE
-    routers, senders, receivers = ns.NodeContainer(2), ns.NodeContainer(flows), ns.NodeContainer(flows)
+    routers, senders, receivers = (
+        ns.NodeContainer(2),
+        ns.NodeContainer(flows),
+        ns.NodeContainer(flows),
+    )
     stack = ns.InternetStackHelper()
     for nodes in (routers, senders, receivers):
         stack.Install(nodes)

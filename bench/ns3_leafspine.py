@@ -4,9 +4,9 @@
 import random
 import sys
 
-from ns3_fabric import UNLIMITED_PACKETS, default_route, flow, link, network_route, run, use_newreno
-
 from ns import ns
+
+from ns3_fabric import UNLIMITED_PACKETS, default_route, flow, link, network_route, run, use_newreno
 
 RACKS, SPINES, HOSTS_PER_RACK = 3, 2, 48
 BUFFER_PACKETS = 83

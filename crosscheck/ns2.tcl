@@ -125,3 +125,13 @@ proc jain {values} {
     set total [sum $values]
     return [expr {double($total) * $total / ([llength $values] * [sum $squares])}]
 }
+
+# The event loop's speed and the peak memory, as pairs for the report.
+proc performance {wall hops} {
+    set status [open /proc/self/status]
+    regexp {VmHWM:\s+(\d+) kB} [read $status] -> kilobytes
+    close $status
+    return [list packet_hops $hops wall_s $wall \
+        packet_hops_per_s [expr {$hops / $wall}] \
+        peak_rss_bytes [expr {$kilobytes * 1024}]]
+}

@@ -18,7 +18,9 @@
 # after the same time, so what starves a flow is its phase within the 120 us:
 # at 10 Gb/s an answer arrives 105.7 us after a slot has become free. Another
 # speed of the host links, another delay or Poisson UDP change the result much,
-# for ns-2 as for any simulator that is held against it.
+# for ns-2 as for any simulator that is held against it. karn=0 shows the other
+# cause: timestamps of no size let every ACK of new data end the back-off, where
+# Karn's rule keeps it until a packet that was sent once is acknowledged.
 #
 # Measures, over the last 10 of 180 s: a flow's packets are those its receiver
 # got (duplicates too); the flow is starved when there were none. `variance` is
@@ -32,10 +34,16 @@ source [file join [file dirname [info script]] ns2.tcl]
 array set arg [arguments {
     seed 1 flows 400 duration 180.0 measured 10.0 buffer 20 window 1000
     spread 1.0 overhead 0 minrto 0.2 maxrto 60 udp 0.05 udp_arrivals constant access 10e9
+    karn 1
 }]
 Agent/TCP set overhead_ $arg(overhead)
 Agent/TCP set minrto_ $arg(minrto)
 Agent/TCP set maxrto_ $arg(maxrto)
+if {!$arg(karn)} {
+    Agent/TCP set timestamps_ true
+    Agent/TCP set ts_resetRTO_ true
+    Agent/TCP set ts_option_size_ 0
+}
 
 set rate 100e6
 set silence_step 0.1
