@@ -5,7 +5,6 @@ import random
 import sys
 
 from ns import ns
-
 from ns3_fabric import PACKET_BYTES, UNLIMITED_PACKETS, default_route, flow, link, run, use_newreno
 
 ELEPHANTS, MICE, MOUSE_BYTES = 20, 60, 10_000

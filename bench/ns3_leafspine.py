@@ -5,7 +5,6 @@ import random
 import sys
 
 from ns import ns
-
 from ns3_fabric import UNLIMITED_PACKETS, default_route, flow, link, network_route, run, use_newreno
 
 RACKS, SPINES, HOSTS_PER_RACK = 3, 2, 48

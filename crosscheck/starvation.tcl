@@ -23,7 +23,8 @@
 # Karn's rule keeps it until a packet that was sent once is acknowledged.
 #
 # Measures, over the last 10 of 180 s: a flow's packets are those its receiver
-# got (duplicates too); the flow is starved when there were none. `variance` is
+# got (duplicates too); the flow is starved when there were none, and one of the
+# `starved_attempts` when its sender sent none either. `variance` is
 # the population variance of the packets over the flows, `first_bin` the number
 # of flows in the first of ten equal bins from 0 to the largest count. The
 # longest silence is the longest time without a packet in the whole run, from
