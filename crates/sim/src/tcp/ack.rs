@@ -83,7 +83,7 @@ impl Endpoint {
             self.on_ecn_echo(cfg, acked as u32, echo);
         }
         if self.board.is_some() {
-            self.on_ack_with_board(cfg, now, acked, segment, sack, wire);
+            self.on_ack_with_board(cfg, now, acked, segment, sack);
         } else if acked > 0 {
             self.on_new_ack(cfg, now, acked, wire);
         } else if self.is_duplicate(cfg, segment, updated) {

@@ -192,7 +192,7 @@ impl Endpoint {
         self.last_sent = now;
         self.previous_una = 1;
         self.note_window(cfg);
-        if false && self.is(opt::SACK) && cfg.recovery != Recovery::NewReno {
+        if self.is(opt::SACK) && cfg.recovery != Recovery::NewReno {
             self.board = Some(Box::new(Scoreboard::new(cfg)));
         }
     }

@@ -41,15 +41,18 @@ impl Endpoint {
         if cfg.idle != Idle::Keep && self.snd_una == self.snd_max {
             self.resume_after_idle(cfg, now);
         }
-        if self.board.is_some() {
-            self.retransmit_lost(cfg, now, wire);
-        }
-        let stop = loop {
-            let stop = self.send_next(cfg, now, wire);
-            if let Some(stop) = stop {
-                break stop;
+        let stop = if self.board.is_some() && self.retransmit_lost(cfg, now, wire) {
+            Stop::Congestion
+        } else {
+            loop {
+                if let Some(stop) = self.send_next(cfg, now, wire) {
+                    break stop;
+                }
             }
         };
+        if stop != Stop::Congestion && self.board.is_some() {
+            self.rescue(cfg, now, wire);
+        }
         if stop == Stop::Window && self.snd_una == self.snd_max && self.rtx_at == Time::NEVER {
             self.arm_persist(cfg, now);
         }
@@ -145,12 +148,31 @@ impl Endpoint {
                 self.on_fin_sent();
             }
         }
-        if self.rtx_at == Time::NEVER || self.timer == Timer::Persist {
+        if cfg.tlp && self.board.is_some() && self.timer != Timer::Reorder {
+            self.arm_probe_or_timeout(cfg, now, self.timeout_start(now));
+        } else if self.rtx_at == Time::NEVER || self.timer == Timer::Persist {
             self.arm(Timer::Retransmit, now + self.rto);
         }
         if cfg.idle != Idle::Keep {
             self.last_sent = now;
         }
+    }
+
+    /// Sends a new segment even if the congestion window is full (RFC 8985 §7.3); true if it left.
+    pub(super) fn send_beyond_cwnd(
+        &mut self,
+        cfg: &Config,
+        now: Time,
+        wire: &mut impl Wire,
+    ) -> bool {
+        let unsent = self.snd_end.saturating_sub(self.snd_nxt);
+        let edge = self.snd_una + self.snd_wnd.min(cfg.max_send_window) as u64;
+        let len = unsent.min(self.mss as u64);
+        if len == 0 || self.snd_nxt + len > edge {
+            return false;
+        }
+        self.transmit_next(cfg, now, len as u16, wire);
+        true
     }
 
     /// Sends up to `len` bytes from `seq` again.

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Proportional rate reduction (RFC 6937): what is sent during recovery follows what is delivered.
+
+/// One recovery's account, bytes.
+#[derive(Debug, Default)]
+pub(super) struct Prr {
+    delivered: u64,
+    out: u64,
+    flight_at_start: u64,
+}
+
+impl Prr {
+    /// Recovery starts with `flight` bytes between SND.UNA and SND.NXT (RecoverFS).
+    pub(super) fn start(&mut self, flight: u32) {
+        *self = Prr {
+            delivered: 0,
+            out: 0,
+            flight_at_start: flight.max(1) as u64,
+        };
+    }
+
+    pub(super) fn sent(&mut self, bytes: u32) {
+        self.out += bytes as u64;
+    }
+
+    /// The window after an ACK that delivered `delivered` bytes. `healthy`: it advanced SND.UNA
+    /// and showed no further loss; only then the window may catch up as in slow start (SSRB; else
+    /// conservatively, CRB), as Linux has it.
+    pub(super) fn window(
+        &mut self,
+        delivered: u32,
+        pipe: u32,
+        ssthresh: u32,
+        mss: u32,
+        healthy: bool,
+    ) -> u32 {
+        self.delivered += delivered as u64;
+        let allowed = if pipe > ssthresh {
+            let proportion = self.delivered * ssthresh as u64;
+            proportion
+                .div_ceil(self.flight_at_start)
+                .saturating_sub(self.out)
+        } else {
+            let owed = self
+                .delivered
+                .saturating_sub(self.out)
+                .max(delivered as u64);
+            let limit = if healthy { owed + mss as u64 } else { owed };
+            limit.min((ssthresh - pipe) as u64)
+        };
+        // The first retransmission always leaves.
+        let floor = if self.out == 0 { mss as u64 } else { 0 };
+        pipe + allowed.max(floor) as u32
+    }
+}
