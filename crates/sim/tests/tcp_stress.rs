@@ -5,7 +5,7 @@
 mod tcp_net;
 
 use penstock_sim::rng::Rng;
-use penstock_sim::tcp::{Algorithm, Config, InitialSequence, Recovery, State};
+use penstock_sim::tcp::{Algorithm, Config, InitialSequence, Nagle, Recovery, State};
 use penstock_sim::units::Time;
 use tcp_net::{Link, Net};
 
@@ -32,7 +32,7 @@ fn exercise(name: &str, base: &Config, seed: u64) {
         1 => InitialSequence::Fixed(0),
         _ => InitialSequence::Seeded(seed),
     };
-    cfg.nagle = draw.below(2) == 0;
+    cfg.nagle = [Nagle::Off, Nagle::On, Nagle::Minshall][draw.below(3) as usize];
     cfg.limited_transmit = draw.below(2) == 0;
     cfg.impatient = draw.below(2) == 0;
     let mut peer = cfg.clone();

@@ -67,6 +67,17 @@ pub enum Idle {
     Decay,
 }
 
+/// When a short segment at the end of what was written is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nagle {
+    /// Never (TCP_NODELAY).
+    Off,
+    /// While anything is in flight (RFC 9293 §3.7.4).
+    On,
+    /// While another short segment is in flight (Minshall's variant, Linux).
+    Minshall,
+}
+
 /// The first sequence number of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialSequence {
@@ -166,8 +177,8 @@ pub struct Config {
     pub delayed_ack: Time,
     /// Segments acknowledged at once at the start and after disorder (Linux's quick-ack).
     pub quick_acks: u8,
-    /// Hold back a short segment while data is in flight (RFC 9293 §3.7.4).
-    pub nagle: bool,
+    /// When a short segment is held back.
+    pub nagle: Nagle,
     /// Never send more than half the largest window the peer offered in one segment, as Linux
     /// does (`tcp_bound_to_half_wnd`).
     pub half_window_mss: bool,
@@ -227,7 +238,7 @@ impl Config {
             ack_every: 1,
             delayed_ack: Time::from_millis(100),
             quick_acks: 0,
-            nagle: false,
+            nagle: Nagle::Off,
             half_window_mss: false,
             time_wait: Time::from_millis(1),
         }
@@ -269,7 +280,7 @@ impl Config {
             ack_every: 2,
             delayed_ack: Time::from_millis(40),
             quick_acks: 16,
-            nagle: true,
+            nagle: Nagle::Minshall,
             half_window_mss: true,
             ..Config::newreno_ns2()
         }

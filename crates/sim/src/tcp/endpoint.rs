@@ -147,6 +147,8 @@ pub struct Endpoint {
     pub(super) round_end: u64,
     pub(super) last_sent: Time,
     pub(super) last_received: Time,
+    /// End of the last short segment sent (Minshall).
+    pub(super) short_end: u64,
     pub(super) ts_recent: u32,
     /// What the application has read, while it reads on demand.
     pub(super) read: u64,
@@ -206,6 +208,7 @@ impl Endpoint {
             round_end: 0,
             last_sent: Time::ZERO,
             last_received: Time::ZERO,
+            short_end: 0,
             ts_recent: 0,
             read: 0,
             reassembly: Reassembly::default(),

@@ -41,7 +41,7 @@ mod timers;
 use crate::packet::{Packet, SackBlock};
 
 pub use config::{
-    Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Recovery, RtoFloor,
+    Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Nagle, Recovery, RtoFloor,
 };
 pub use endpoint::{Endpoint, State};
 pub use stats::Stats;

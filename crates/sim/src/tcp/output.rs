@@ -2,7 +2,7 @@
 //! What may leave now, and how it looks.
 
 use super::Wire;
-use super::config::{Config, Idle};
+use super::config::{Config, Idle, Nagle};
 use super::endpoint::{Endpoint, Phase, State, opt};
 use super::handshake::TIMESTAMPS_LEN;
 use super::timers::Timer;
@@ -88,6 +88,9 @@ impl Endpoint {
             return Some(Stop::Congestion);
         }
         self.transmit_next(cfg, now, len as u16, wire);
+        if len < mss {
+            self.short_end = self.snd_nxt;
+        }
         None
     }
 
@@ -107,10 +110,12 @@ impl Endpoint {
             return false;
         }
         if len == unsent {
-            return !cfg.nagle
-                || in_flight == 0
-                || self.is(opt::FIN)
-                || self.snd_nxt < self.snd_max;
+            let held = match cfg.nagle {
+                Nagle::Off => false,
+                Nagle::On => in_flight > 0,
+                Nagle::Minshall => self.short_end > self.snd_una,
+            };
+            return !held || self.is(opt::FIN) || self.snd_nxt < self.snd_max;
         }
         len >= self.max_window as u64 / 2
     }

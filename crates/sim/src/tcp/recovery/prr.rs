@@ -36,10 +36,10 @@ impl Prr {
     ) -> u32 {
         self.delivered += delivered as u64;
         let allowed = if pipe > ssthresh {
+            // Rounded up to a segment, the unit of the RFC's arithmetic.
             let proportion = self.delivered * ssthresh as u64;
-            proportion
-                .div_ceil(self.flight_at_start)
-                .saturating_sub(self.out)
+            let segments = proportion.div_ceil(self.flight_at_start * mss as u64);
+            (segments * mss as u64).saturating_sub(self.out)
         } else {
             let owed = self
                 .delivered
