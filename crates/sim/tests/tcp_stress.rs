@@ -9,7 +9,7 @@ use penstock_sim::tcp::{Algorithm, Config, InitialSequence, Nagle, Recovery, Sta
 use penstock_sim::units::Time;
 use tcp_net::{Link, Net};
 
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1000;
 
 /// One connection with everything drawn from `seed`: link, volumes in both directions, settings.
 fn exercise(name: &str, base: &Config, seed: u64) {
@@ -41,10 +41,10 @@ fn exercise(name: &str, base: &Config, seed: u64) {
     peer.initial_receive_window = peer.initial_receive_window.min(peer.receive_buffer);
     let mut net = Net::new([cfg, peer], link, seed);
     let volume = [draw.below(200_000), draw.below(50_000) * draw.below(2)];
-    for side in 0..2 {
-        let first = draw.below(volume[side] + 1);
+    for (side, bytes) in volume.into_iter().enumerate() {
+        let first = draw.below(bytes + 1);
         net.write(side, first);
-        net.write(side, volume[side] - first);
+        net.write(side, bytes - first);
     }
     let pauses = draw.below(3) == 0;
     if pauses {
@@ -169,4 +169,73 @@ fn cubic_without_prr() {
             ..cfg
         },
     );
+}
+
+/// Runs `bytes` from the opener over a clean link; both sides close.
+fn clean(cfg: Config, bytes: u64) -> Net {
+    let mut net = Net::new([cfg.clone(), cfg], Link::CLEAN, 1);
+    net.write(0, bytes);
+    net.close(0);
+    net.close_when_peer_closes(1);
+    net.run(Time::from_secs(10_000));
+    assert!(net.is_closed());
+    assert_eq!(net.ends[1].delivered(), bytes);
+    net
+}
+
+#[test]
+fn a_clean_link_wastes_nothing() {
+    for base in [Config::newreno_ns2(), Config::linux()] {
+        // Grows without bound on a link without a queue: limited by the window.
+        let net = clean(
+            Config {
+                max_send_window: 1 << 20,
+                ..base
+            },
+            10_000_000,
+        );
+        let stats = net.ends[0].stats();
+        assert_eq!(stats.bytes_sent, 10_000_000);
+        assert_eq!((stats.retransmits, stats.rtos, stats.tlp_probes), (0, 0, 0));
+        assert_eq!(net.ends[1].stats().duplicates_received, 0);
+    }
+}
+
+#[test]
+fn sequence_numbers_wrap_in_long_flows() {
+    let bytes = (1 << 33) + 12_345;
+    for base in [Config::newreno_ns2(), Config::linux()] {
+        let cfg = Config {
+            mss: 60_000,
+            max_send_window: 1 << 20,
+            ..base
+        };
+        let net = clean(cfg, bytes);
+        assert_eq!(net.ends[0].acked(), bytes);
+        assert_eq!(net.ends[0].stats().retransmits, 0);
+    }
+}
+
+/// A connection that has waited for the minimum RTO goes on at full speed afterwards.
+#[test]
+fn a_blackout_beyond_the_minimum_rto_is_survived() {
+    for base in [Config::newreno_ns2(), Config::linux()] {
+        let cfg = Config {
+            max_send_window: 100_000,
+            ..base
+        };
+        let mut net = Net::new([cfg.clone(), cfg], Link::CLEAN, 7);
+        net.write(0, u64::MAX / 2);
+        net.run(Time::from_millis(100));
+        let before = net.ends[1].delivered();
+        assert!(before > 10_000_000);
+        net.link.loss = 1000;
+        net.run(Time::from_millis(600));
+        let during = net.ends[1].delivered();
+        assert!(during - before < 200_000);
+        assert!(net.ends[0].stats().rtos >= 1);
+        net.link.loss = 0;
+        net.run(Time::from_millis(1_500));
+        assert!(net.ends[1].delivered() - during > 10_000_000);
+    }
 }

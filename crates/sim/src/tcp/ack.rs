@@ -2,7 +2,7 @@
 //! What an acknowledgement does to the sender.
 
 use super::config::{Config, DecreaseFrom};
-use super::congestion::{Acked, grow_newreno};
+use super::congestion::Acked;
 use super::endpoint::{Endpoint, Phase, opt};
 use super::timers::Timer;
 use super::{Events, Wire};
@@ -10,40 +10,9 @@ use crate::packet::{Packet, SackBlock, flag};
 use crate::units::Time;
 
 impl Endpoint {
-    /// The common case: an ACK of new data, nothing lost, NewReno bookkeeping.
-    #[inline]
-    pub(super) fn fast_ack(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        segment: &Packet,
-        acked: u32,
-        wire: &mut impl Wire,
-    ) -> Events {
-        self.previous_una = self.snd_una;
-        self.snd_una += acked as u64;
-        let window = (segment.window as u32) << self.snd_scale;
-        if window != self.snd_wnd {
-            self.snd_wnd = window;
-            self.note_window(cfg);
-        }
-        self.attempts = 0;
-        if self.timed_at != Time::NEVER {
-            self.take_timed_sample(cfg, now);
-        }
-        if self.congestion.is_newreno() && !cfg.validate_cwnd {
-            grow_newreno(cfg, &mut self.window, acked, self.mss as u32);
-        } else {
-            self.grow(cfg, now, acked, Time::ZERO);
-        }
-        self.restart_retransmission(now);
-        self.output(cfg, now, wire);
-        self.report_all_acked()
-    }
-
     /// ALL_ACKED, once, when nothing written is left unacknowledged.
     #[inline]
-    fn report_all_acked(&mut self) -> Events {
+    pub(super) fn report_all_acked(&mut self) -> Events {
         if self.snd_una >= self.snd_end && self.is(opt::UNREPORTED) {
             self.clear(opt::UNREPORTED);
             Events::ALL_ACKED
@@ -117,7 +86,7 @@ impl Endpoint {
 
     /// Ends the timing of a segment once it is acknowledged (one per round trip, RFC 6298 §3).
     #[inline]
-    fn take_timed_sample(&mut self, cfg: &Config, now: Time) {
+    pub(super) fn take_timed_sample(&mut self, cfg: &Config, now: Time) {
         if (self.snd_una as u32).wrapping_sub(self.timed_end) as i32 >= 0 {
             self.rtt.sample(cfg, self.timed_at, now);
             self.rto = self.rtt.timeout(cfg);
@@ -173,6 +142,18 @@ impl Endpoint {
             DecreaseFrom::FlightSize => self.flight_at_disorder(),
             DecreaseFrom::Cwnd => self.window.cwnd.min(cfg.max_send_window),
         }
+    }
+
+    /// The slow-start threshold after a loss found now.
+    pub(super) fn threshold_after_loss(&mut self, cfg: &Config) -> u32 {
+        let mss = self.mss as u32;
+        let base = self.decrease_base(cfg);
+        let threshold = self.congestion.on_loss(&self.window, base, mss);
+        if cfg.ns2_windows {
+            // An integer number of segments there.
+            return (threshold / mss * mss).max(2 * mss);
+        }
+        threshold
     }
 
     /// Bytes in flight, without what limited transmit added (RFC 5681 §3.2 step 2).

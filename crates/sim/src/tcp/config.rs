@@ -160,7 +160,7 @@ pub struct Config {
     pub max_rto: Time,
     /// Clock granularity of samples, as ns-2's `tcpTick_`; `Time::ZERO` measures in nanoseconds.
     pub tick: Time,
-    /// Largest factor of the exponential back-off, as a shift (ns-2: 6, that is 64).
+    /// Largest factor of the exponential back-off, as a shift.
     pub max_backoff: u8,
     /// Retransmissions of a SYN or SYN-ACK before giving up; `u8::MAX` for never.
     pub syn_retries: u8,
@@ -192,10 +192,10 @@ impl Config {
     ///
     /// initial window 2 (`windowInit_`), one ACK per packet, limited transmit (`singledup_` 1),
     /// impatient partial ACKs (`newreno_changes1_` 1), RTO at first 3 s (`rtxcur_init_`), at least
-    /// 0.2 s (`minrto_`), at most 60 s (`maxrto_`), measured in ticks of 10 ms (`tcpTick_`), backed
-    /// off to 64-fold at most, window halved from cwnd (`windowd()`), no options, no Nagle, no
-    /// receive window but the sender's own limit (`window_`, here none). The receiver offers 2 MB at a
-    /// scale of 5: window policies can write a segment to within 32 bytes.
+    /// 0.2 s (`minrto_`), backed off to at most 60 s (`maxrto_`, `rfc2988_`), measured in ticks of
+    /// 10 ms (`tcpTick_`), window halved from cwnd (`windowd()`), no options, no Nagle, no
+    /// receive window but the sender's own limit (`window_`, here none). The receiver offers 2 MB
+    /// at a scale of 5, so that window policies can write a segment to within 32 bytes.
     pub const fn newreno_ns2() -> Config {
         Config {
             mss: 1460,
@@ -230,7 +230,7 @@ impl Config {
             rto_floor: RtoFloor::Timeout,
             max_rto: Time::from_secs(60),
             tick: Time::from_millis(10),
-            max_backoff: 6,
+            max_backoff: 16,
             syn_retries: u8::MAX,
             retries: u8::MAX,
             receive_buffer: 65535 << 5,
@@ -272,7 +272,6 @@ impl Config {
             rto_floor: RtoFloor::Variance,
             max_rto: Time::from_secs(120),
             tick: Time::ZERO,
-            max_backoff: 16,
             syn_retries: 6,
             retries: 15,
             receive_buffer: 16 << 20,

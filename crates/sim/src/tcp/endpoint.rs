@@ -72,6 +72,8 @@ pub(super) mod opt {
     pub(in crate::tcp) const ACTIVE: u16 = 1 << 12;
     /// The receive window offered has not grown to the buffer yet.
     pub(in crate::tcp) const WINDOW_GROWS: u16 = 1 << 13;
+    /// No options, NewReno, every segment acknowledged: the fast path may be used.
+    pub(in crate::tcp) const PLAIN: u16 = 1 << 14;
 }
 
 /// One side of one connection, full duplex.
@@ -123,6 +125,10 @@ pub struct Endpoint {
     pub(super) last_ack_sent: u64,
     /// SND.UNA before the last advance: the ACK heuristic of RFC 6582 §4.1.
     pub(super) previous_una: u64,
+    /// Largest send window the peer ever offered.
+    pub(super) max_window: u32,
+    /// Bytes of a segment's headers without options.
+    pub(super) header: u8,
     pub(super) stats: Stats,
     pub(super) congestion: Congestion,
     pub(super) rtt: Rtt,
@@ -135,8 +141,6 @@ pub struct Endpoint {
     /// Sequence number of the segment that last updated the send window (SND.WL1), where it was
     /// out of order.
     pub(super) snd_wl1: u64,
-    /// Largest send window the peer ever offered.
-    pub(super) max_window: u32,
     /// MSS as negotiated; `mss` may be less ([`Config::half_window_mss`]).
     pub(super) full_mss: u16,
     /// Doublings of the persist timer.
@@ -193,6 +197,8 @@ impl Endpoint {
             quick: 0,
             last_ack_sent: 0,
             previous_una: 0,
+            max_window: 0,
+            header: 0,
             stats: Stats::default(),
             congestion: Congestion::NewReno,
             rtt: Rtt::default(),
@@ -200,7 +206,6 @@ impl Endpoint {
             limited: 0,
             recover: 0,
             snd_wl1: 0,
-            max_window: 0,
             full_mss: 0,
             persist_backoff: 0,
             ecn: Ecn::default(),
@@ -237,6 +242,7 @@ impl Endpoint {
             ..Endpoint::new(self.flow)
         };
         self.state = state;
+        self.header = cfg.header;
         self.opts = fin;
         self.iss = match cfg.initial_sequence {
             InitialSequence::Fixed(iss) => iss,
@@ -268,7 +274,7 @@ impl Endpoint {
     pub fn close(&mut self, cfg: &Config, now: Time, wire: &mut impl Wire) {
         match self.state {
             State::Closed => return,
-            State::Listen => return self.to_closed(),
+            State::Listen => return self.become_closed(),
             _ => self.set(opt::FIN),
         }
         if self.can_send() {
@@ -281,7 +287,7 @@ impl Endpoint {
         if self.state >= State::SynReceived && self.state < State::TimeWait {
             self.send_reset(cfg, now, wire);
         }
-        self.to_closed();
+        self.become_closed();
     }
 
     /// The application stops reading: what arrives fills the receive buffer until

@@ -192,6 +192,7 @@ impl Endpoint {
         self.last_sent = now;
         self.previous_una = 1;
         self.note_window(cfg);
+        self.note_plain(cfg);
         if self.is(opt::SACK) && cfg.recovery != Recovery::NewReno {
             self.board = Some(Box::new(Scoreboard::new(cfg)));
         }
@@ -208,7 +209,7 @@ impl Endpoint {
 
     /// The peer refused or vanished.
     pub(super) fn fail(&mut self) -> Events {
-        self.to_closed();
+        self.become_closed();
         let mut events = Events::RESET;
         events.add(Events::CLOSED);
         events

@@ -2,17 +2,10 @@
 //! An arriving segment.
 
 use super::config::Config;
-use super::endpoint::{Endpoint, Phase, State, opt};
+use super::endpoint::{Endpoint, State, opt};
 use super::{Events, Wire};
 use crate::packet::{Packet, SackBlock, flag};
 use crate::units::Time;
-
-/// Bits of which the fast path takes ACK alone.
-const CONTROL: u16 =
-    flag::SYN | flag::FIN | flag::RST | flag::ACK | flag::ECE | flag::CWR | flag::CE;
-
-/// Conditions that keep segments off the fast path.
-const SURPRISES: u16 = opt::OUT_OF_ORDER | opt::PAUSED | opt::WINDOW_GROWS | opt::ECN;
 
 impl Endpoint {
     /// Takes a segment with its SACK blocks, answers as TCP must, and tells what happened.
@@ -25,33 +18,10 @@ impl Endpoint {
         sack: &[SackBlock],
         wire: &mut impl Wire,
     ) -> Events {
-        if segment.flags & CONTROL == flag::ACK
-            && self.state == State::Established
-            && self.opts & SURPRISES == 0
-            && segment.seq == self.irs.wrapping_add(self.rcv_nxt as u32)
-        {
-            let acked = segment
-                .ack
-                .wrapping_sub(self.iss.wrapping_add(self.snd_una as u32));
-            if segment.payload == 0 {
-                if acked.wrapping_sub(1) < (self.snd_nxt - self.snd_una) as u32
-                    && self.phase == Phase::Open
-                    && self.opts & opt::TIMESTAMPS == 0
-                    && self.board.is_none()
-                {
-                    return self.fast_ack(cfg, now, segment, acked, wire);
-                }
-            } else if acked == 0
-                && self.opts & opt::TIMESTAMPS == 0
-                && (segment.window as u32) << self.snd_scale == self.snd_wnd
-                && self.rcv_nxt + segment.payload as u64 <= self.rcv_edge
-            {
-                self.rcv_nxt += segment.payload as u64;
-                self.acknowledge(cfg, now, segment.payload, wire);
-                return Events::DELIVERED;
-            }
+        match self.on_expected(cfg, now, segment, wire) {
+            Some(events) => events,
+            None => self.on_any_segment(cfg, now, segment, sack, wire),
         }
-        self.on_any_segment(cfg, now, segment, sack, wire)
     }
 
     /// Everything that is not an expected segment of a quiet connection.

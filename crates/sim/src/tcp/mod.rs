@@ -11,7 +11,8 @@
 //! | `config.rs` | the settings and the profiles `newreno_ns2` and `linux` |
 //! | `endpoint.rs` | the state and the application's calls |
 //! | `handshake.rs`, `teardown.rs` | opening (RFC 9293 §3.5), FIN, RST and TIME-WAIT (§3.6) |
-//! | `input.rs` | an arriving segment: the fast path, then the checks of RFC 9293 §3.10.7 |
+//! | `fast.rs` | the common case of what follows, for connections without options |
+//! | `input.rs` | an arriving segment: the checks of RFC 9293 §3.10.7 |
 //! | `ack.rs` | what an acknowledgement does to the sender |
 //! | `receive.rs` | reassembly, SACK blocks, when to acknowledge, the window offered |
 //! | `output.rs` | what may be sent now: windows, Nagle, silly windows; building of segments |
@@ -28,6 +29,7 @@ mod config;
 mod congestion;
 mod ecn;
 mod endpoint;
+mod fast;
 mod handshake;
 mod input;
 mod output;

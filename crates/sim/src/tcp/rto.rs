@@ -30,11 +30,13 @@ impl Rtt {
         if self.min.0 == 0 || span < self.min {
             self.min = span;
         }
-        let measured = if cfg.tick.0 == 0 {
-            span.as_nanos()
-        } else {
-            // Both instants as the ticking clock shows them.
-            now.0 / cfg.tick.0 - sent.0 / cfg.tick.0
+        // With ticks, both instants as the ticking clock shows them.
+        let measured = match (
+            now.0.checked_div(cfg.tick.0),
+            sent.0.checked_div(cfg.tick.0),
+        ) {
+            (Some(now), Some(sent)) => now - sent,
+            _ => span.as_nanos(),
         }
         .max(1);
         self.backoff = 0;

@@ -10,7 +10,7 @@ use crate::units::Time;
 
 impl Endpoint {
     /// CLOSED, no timers; counters and what was delivered stay readable.
-    pub(super) fn to_closed(&mut self) {
+    pub(super) fn become_closed(&mut self) {
         self.state = State::Closed;
         self.rtx_at = Time::NEVER;
         self.ack_at = Time::NEVER;
@@ -34,7 +34,7 @@ impl Endpoint {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(cfg, now),
             State::LastAck => {
-                self.to_closed();
+                self.become_closed();
                 events.add(Events::CLOSED);
             }
             _ => {}

@@ -37,7 +37,7 @@ impl Endpoint {
                 Timer::Probe => self.on_probe_timeout(cfg, now, wire),
                 Timer::Persist => self.on_persist_timeout(cfg, now, wire, &mut events),
                 Timer::TimeWait => {
-                    self.to_closed();
+                    self.become_closed();
                     events.add(Events::CLOSED);
                 }
             }
@@ -78,7 +78,7 @@ impl Endpoint {
             cfg.retries
         };
         if self.attempts >= limit && limit != u8::MAX {
-            self.to_closed();
+            self.become_closed();
             events.add(Events::RESET);
             events.add(Events::CLOSED);
             return;
@@ -102,11 +102,9 @@ impl Endpoint {
 
     /// The window fell to one segment: everything in flight is taken for lost (RFC 5681 §3.1).
     fn enter_loss(&mut self, cfg: &Config, now: Time) {
-        let base = self.decrease_base(cfg);
         // A second timeout of the same data decreases no further (RFC 5681 §3.1).
         if self.attempts <= 1 || cfg.ns2_windows {
-            let mss = self.mss as u32;
-            self.window.ssthresh = self.congestion.on_loss(&self.window, base, mss);
+            self.window.ssthresh = self.threshold_after_loss(cfg);
         }
         self.congestion.on_rto();
         self.window.cwnd = self.mss as u32;
@@ -132,7 +130,7 @@ impl Endpoint {
         events: &mut Events,
     ) {
         if self.attempts >= cfg.retries && cfg.retries != u8::MAX {
-            self.to_closed();
+            self.become_closed();
             events.add(Events::RESET);
             events.add(Events::CLOSED);
             return;

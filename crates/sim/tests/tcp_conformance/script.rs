@@ -64,7 +64,10 @@ pub fn parse(text: &str) -> Parsed<Script> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let outcome = match words.as_slice() {
             [] => Ok(()),
-            ["profile", "newreno_ns2"] => Ok(script.cfg = Config::newreno_ns2()),
+            ["profile", "newreno_ns2"] => {
+                script.cfg = Config::newreno_ns2();
+                Ok(())
+            }
             ["profile", "linux"] => {
                 script.cfg = Config::linux();
                 script.cfg.initial_sequence = InitialSequence::Fixed(0);

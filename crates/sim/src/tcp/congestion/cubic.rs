@@ -26,8 +26,8 @@ pub(in crate::tcp) struct Cubic {
     epoch: Time,
     /// Time from the epoch to the plateau, 1/1024 s.
     k: u64,
-    /// Bytes to acknowledge per segment of growth, and what it was computed for.
-    per_segment: u32,
+    /// Bytes to acknowledge per segment of growth by the curve, and what it was computed for.
+    per_curve: u32,
     computed_for: u32,
     computed_at: Time,
     /// The Reno-friendly window, bytes, and its credit (RFC 9438 §4.3).
@@ -43,7 +43,7 @@ impl Cubic {
             prior: 0,
             epoch: Time::NEVER,
             k: 0,
-            per_segment: u32::MAX,
+            per_curve: u32::MAX,
             computed_for: 0,
             computed_at: Time::ZERO,
             friendly: 0,
@@ -63,16 +63,17 @@ impl Cubic {
                 return;
             }
         }
-        self.follow(window, ack);
+        let per_segment = self.follow(window, ack);
         window.credit = window.credit.saturating_add(ack.bytes);
-        if window.credit >= self.per_segment {
+        if window.credit >= per_segment {
             window.credit = 0;
             window.cwnd = window.cwnd.saturating_add(ack.mss);
         }
     }
 
-    /// Brings `per_segment` up to date with the curve and the Reno-friendly window.
-    fn follow(&mut self, window: &Window, ack: &Acked) {
+    /// Bytes to acknowledge per segment of growth, by the curve or the Reno-friendly window,
+    /// whichever is ahead.
+    fn follow(&mut self, window: &Window, ack: &Acked) -> u32 {
         let cwnd = window.cwnd / ack.mss;
         if self.epoch == Time::NEVER {
             self.start_epoch(window, ack, cwnd);
@@ -87,23 +88,23 @@ impl Cubic {
             self.friendly_credit -= window.cwnd;
             self.friendly += ack.mss;
         }
-        if window.cwnd == self.computed_for && ack.now < self.computed_at + REFRESH {
-            return;
+        if window.cwnd != self.computed_for || ack.now >= self.computed_at + REFRESH {
+            self.computed_for = window.cwnd;
+            self.computed_at = ack.now;
+            let target = self.target(cwnd, ack);
+            self.per_curve = if target > cwnd {
+                window.cwnd / (target - cwnd)
+            } else {
+                window.cwnd.saturating_mul(100)
+            };
         }
-        self.computed_for = window.cwnd;
-        self.computed_at = ack.now;
-        let target = self.target(cwnd, ack);
-        self.per_segment = if target > cwnd {
-            window.cwnd / (target - cwnd)
-        } else {
-            window.cwnd.saturating_mul(100)
-        };
+        let mut per_segment = self.per_curve;
         if self.friendly > window.cwnd {
             let ahead = (self.friendly - window.cwnd).div_ceil(ack.mss);
-            self.per_segment = self.per_segment.min(window.cwnd / ahead);
+            per_segment = per_segment.min(window.cwnd / ahead);
         }
         // No more than half a segment per segment acknowledged: 1.5 cwnd in an RTT (§4.4).
-        self.per_segment = self.per_segment.max(2 * ack.mss);
+        per_segment.max(2 * ack.mss)
     }
 
     fn start_epoch(&mut self, window: &Window, ack: &Acked, cwnd: u32) {
@@ -239,7 +240,80 @@ impl HyStart {
 
 #[cfg(test)]
 mod tests {
-    use super::cube_root;
+    use super::*;
+
+    /// After a loss at 100 segments the window follows 0.4 (t - K)^3 + 100 with K = 4.217 s.
+    #[test]
+    fn the_window_follows_the_curve() {
+        let (mss, rtt) = (1_000, Time::from_millis(200));
+        let cfg = Config::linux();
+        let mut cubic = Cubic::new(false);
+        let mut window = Window {
+            cwnd: 100 * mss,
+            ssthresh: 1,
+            credit: 0,
+        };
+        window.cwnd = cubic.decrease(&window, window.cwnd, mss);
+        window.ssthresh = window.cwnd;
+        assert_eq!(window.cwnd / mss, 70);
+        let (mut now, mut una) = (Time::from_secs(1), 0);
+        for round in 0..40 {
+            for _ in 0..window.cwnd / mss {
+                una += mss as u64;
+                let nxt = una + window.cwnd as u64;
+                let ack = Acked {
+                    now,
+                    bytes: mss,
+                    mss,
+                    una,
+                    nxt,
+                    rtt,
+                    smoothed: rtt,
+                };
+                cubic.grow(&cfg, &mut window, &ack);
+            }
+            now += rtt;
+            let t = (round + 1) as f64 * 0.2;
+            let curve = 0.4 * (t - 4.217).powi(3) + 100.0;
+            let got = window.cwnd as f64 / mss as f64;
+            assert!((got - curve).abs() < 4.0, "t {t}: {got}, not {curve}");
+        }
+    }
+
+    /// With a short round trip growth is Reno's: 0.529 segments a round, then 1 (RFC 9438 §4.3).
+    #[test]
+    fn short_round_trips_are_reno_friendly() {
+        let (mss, rtt) = (1_000, Time::from_micros(100));
+        let cfg = Config::linux();
+        let mut cubic = Cubic::new(false);
+        let mut window = Window {
+            cwnd: 20 * mss,
+            ssthresh: 1,
+            credit: 0,
+        };
+        window.cwnd = cubic.decrease(&window, window.cwnd, mss);
+        window.ssthresh = window.cwnd;
+        let (mut now, mut una) = (Time::from_secs(1), 0);
+        for _ in 0..20 {
+            for _ in 0..window.cwnd / mss {
+                una += mss as u64;
+                let nxt = una + window.cwnd as u64;
+                let ack = Acked {
+                    now,
+                    bytes: mss,
+                    mss,
+                    una,
+                    nxt,
+                    rtt,
+                    smoothed: rtt,
+                };
+                cubic.grow(&cfg, &mut window, &ack);
+            }
+            now += rtt;
+        }
+        // 14 + 11 rounds to 20, then one a round.
+        assert!((26..=31).contains(&(window.cwnd / mss)), "{}", window.cwnd);
+    }
 
     #[test]
     fn cube_roots_are_exact() {

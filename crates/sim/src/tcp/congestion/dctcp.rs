@@ -34,10 +34,9 @@ impl Dctcp {
         if una <= self.until {
             return;
         }
-        if self.acked > 0 {
+        if let Some(gained) = (self.marked << (10 - GAIN_SHIFT)).checked_div(self.acked) {
             // alpha := alpha (1 - g) + g M; at least 1 is taken off so that it reaches zero.
             let decayed = self.alpha - (self.alpha >> GAIN_SHIFT).max(self.alpha.min(1));
-            let gained = (self.marked << (10 - GAIN_SHIFT)) / self.acked;
             self.alpha = (decayed + gained as u32).min(ONE);
         }
         (self.acked, self.marked, self.until) = (0, 0, nxt);

@@ -57,12 +57,6 @@ impl Congestion {
         }
     }
 
-    /// Whether growth needs nothing but the window and what was acknowledged.
-    #[inline]
-    pub(super) fn is_newreno(&self) -> bool {
-        matches!(self, Congestion::NewReno)
-    }
-
     /// New data was acknowledged outside recovery; the window may grow.
     pub(super) fn on_ack(&mut self, cfg: &Config, window: &mut Window, ack: &Acked) {
         match self {

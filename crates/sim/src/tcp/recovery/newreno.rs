@@ -110,13 +110,13 @@ impl Endpoint {
     fn enter_recovery(&mut self, cfg: &Config, now: Time, wire: &mut impl Wire) {
         let mss = self.mss as u32;
         let base = self.decrease_base(cfg);
-        self.window.ssthresh = self.congestion.on_loss(&self.window, base, mss);
-        self.window.cwnd = self.window.ssthresh;
-        if cfg.ns2_windows {
-            // ns-2 floors the threshold to whole segments at no less than two, the window at one.
-            self.window.cwnd = (base / 2).max(mss);
-            self.window.ssthresh = (base / 2 / mss * mss).max(2 * mss);
-        }
+        self.window.ssthresh = self.threshold_after_loss(cfg);
+        self.window.cwnd = if cfg.ns2_windows {
+            // Not raised to the threshold's minimum of two segments.
+            (base / 2).max(mss)
+        } else {
+            self.window.ssthresh
+        };
         self.window.credit = 0;
         self.phase = Phase::Recovery;
         self.recover = self.snd_max;

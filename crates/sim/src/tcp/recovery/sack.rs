@@ -141,14 +141,12 @@ impl Endpoint {
     }
 
     fn enter_board_recovery(&mut self, cfg: &Config) {
-        let mss = self.mss as u32;
-        let base = self.decrease_base(cfg);
         self.stats.fast_recoveries += 1;
         self.phase = Phase::Recovery;
         self.recover = self.snd_max;
         self.window.credit = 0;
         if !self.is_reduced() {
-            self.window.ssthresh = self.congestion.on_loss(&self.window, base, mss);
+            self.window.ssthresh = self.threshold_after_loss(cfg);
         }
         self.window.cwnd = self.window.ssthresh;
         let flight = (self.snd_max - self.snd_una) as u32;
@@ -185,8 +183,7 @@ impl Endpoint {
 
     /// One decrease for a loss that a probe has already repaired.
     fn reduce_once(&mut self, cfg: &Config) {
-        let base = self.decrease_base(cfg);
-        self.window.ssthresh = self.congestion.on_loss(&self.window, base, self.mss as u32);
+        self.window.ssthresh = self.threshold_after_loss(cfg);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.window.credit = 0;
     }
