@@ -185,6 +185,14 @@ impl Net {
         }
     }
 
+    /// When something will happen next.
+    fn next(&self) -> Time {
+        let timer = self.ends[0].deadline().min(self.ends[1].deadline());
+        self.queue
+            .peek()
+            .map_or(timer, |Reverse((at, _, _))| timer.min(*at))
+    }
+
     /// The next packet or timer; false when nothing is left to happen.
     pub fn step(&mut self) -> bool {
         let timer = self.ends[0].deadline().min(self.ends[1].deadline());
@@ -219,7 +227,8 @@ impl Net {
 
     /// Runs until nothing is left to happen, or to `limit`.
     pub fn run(&mut self, limit: Time) {
-        while self.now < limit && self.step() {}
+        while self.next() <= limit && self.step() {}
+        self.now = self.now.max(limit);
     }
 
     pub fn is_closed(&self) -> bool {
