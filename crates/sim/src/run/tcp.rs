@@ -2,7 +2,7 @@
 //! The scenario's TCP parameters over those of the profile.
 
 use crate::scenario::{self, Profile};
-use crate::tcp::{Algorithm, Config, Recovery};
+use crate::tcp::{Algorithm, Config, Nagle, Recovery};
 
 /// The end points' configuration.
 pub fn config(spec: &scenario::Tcp) -> Config {
@@ -29,7 +29,11 @@ pub fn config(spec: &scenario::Tcp) -> Config {
     set(&mut config.ack_every, spec.delayed_ack.map(|delayed| 1 + u8::from(delayed)));
     set(&mut config.delayed_ack, spec.ack_delay);
     set(&mut config.quick_acks, spec.quick_acks.map(|acks| acks.try_into().unwrap_or(u8::MAX)));
-    set(&mut config.nagle, spec.nagle);
+    match spec.nagle {
+        Some(true) if config.nagle == Nagle::Off => config.nagle = Nagle::On,
+        Some(false) => config.nagle = Nagle::Off,
+        _ => {}
+    }
     set(&mut config.initial_rto, spec.initial_rto);
     set(&mut config.min_rto, spec.min_rto);
     set(&mut config.max_rto, spec.max_rto);
