@@ -220,7 +220,7 @@ impl Config {
             dupack_any_window: true,
             limited_transmit: true,
             impatient: true,
-            ack_heuristic: true,
+            ack_heuristic: false,
             prr: false,
             tlp: false,
             tlp_single_delay: Time::ZERO,
