@@ -11,6 +11,9 @@ use serde::de::{
 use super::document::{Node, Value};
 use super::error::{Origin, Problem, unknown};
 
+/// The name by which an enumeration asks to be read from a table with a key `kind`.
+pub const TAGGED: &str = "kind";
+
 /// What typing failed on, while the path to it is still being gathered (innermost key first).
 #[derive(Debug)]
 pub struct Failure {
@@ -203,27 +206,27 @@ impl<'de> Deserializer<'de> for &'de Node {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
         match &self.value {
             Value::Table(_) => self.deserialize_any(visitor),
-            _ => Err(mismatch(self, "a table").at(self.at)),
+            _ => Err(mismatch(self, "a table as in { key = value }").at(self.at)),
         }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
         match &self.value {
             Value::Array(_) => self.deserialize_any(visitor),
-            _ => Err(mismatch(self, "a list").at(self.at)),
+            _ => Err(mismatch(self, "a list as in [a, b]").at(self.at)),
         }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Failure> {
         let allowed = variants.join(", ");
         let name = match &self.value {
-            Value::String(name) => name,
-            Value::Table(_) => match self.get("kind") {
+            Value::String(text) if name != TAGGED => text,
+            Value::Table(_) if name == TAGGED => match self.get("kind") {
                 None => {
                     let what = format!("is missing; allowed: {allowed}");
                     return Err(Failure::new(what).within("kind").at(self.at));
@@ -232,6 +235,10 @@ impl<'de> Deserializer<'de> for &'de Node {
                     .text()
                     .ok_or_else(|| mismatch(kind, &allowed).within("kind").at(kind.at))?,
             },
+            _ if name == TAGGED => {
+                let expected = format!("a table as in {{ kind = \"{}\" }}", variants[0]);
+                return Err(mismatch(self, &expected).at(self.at));
+            }
             _ => return Err(mismatch(self, &allowed).at(self.at)),
         };
         visitor

@@ -93,7 +93,11 @@ pub fn unknown(thing: &str, name: &str, allowed: &[&str]) -> String {
 
 /// The candidate that differs least from `name`, if it is near enough to be meant.
 pub fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let limit = (name.chars().count().max(3)) / 2;
+    let length = name.chars().count();
+    if length > 100 {
+        return None;
+    }
+    let limit = (length / 3).max(1);
     candidates
         .iter()
         .map(|candidate| (distance(name, candidate), *candidate))
@@ -102,19 +106,23 @@ pub fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein's distance: insertions, deletions and substitutions that turn `a` into `b`.
-/// Letters that differ in case only count nothing.
+/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours that turn
+/// `a` into `b`. Letters that differ in case only count nothing.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(row[j + 1] + 1);
+    let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
+    let (a, b) = (letters(a), letters(b));
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let differs = usize::from(a[i - 1] != b[j - 1]);
+            let mut least = (rows[i - 1][j - 1] + differs).min(rows[i - 1][j].min(row[j - 1]) + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }

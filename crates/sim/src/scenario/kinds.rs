@@ -23,7 +23,7 @@ macro_rules! kinds {
                         }
                     }
                 }
-                deserializer.deserialize_enum(stringify!($type), &[$($name),*], Reader)
+                deserializer.deserialize_enum($crate::scenario::de::TAGGED, &[$($name),*], Reader)
             }
         }
     };

@@ -19,6 +19,7 @@ mod queue;
 mod resolve;
 mod schema;
 mod scheme;
+mod seeds;
 mod selector;
 mod size;
 mod tcp;
@@ -26,7 +27,6 @@ mod traffic;
 mod units;
 mod window;
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -43,6 +43,7 @@ pub use naming::{Groups, port};
 pub use queue::{Codel, DropTail, Drr, Hcf, Period, Pie, Queue, Red, Sfq, Threshold};
 pub use schema::json_schema;
 pub use scheme::{Scheme, builtin_schemes};
+pub use seeds::Seeds;
 pub use selector::Selector;
 pub use size::Size;
 pub use tcp::{Congestion, Profile, Recovery, Tcp};
@@ -51,15 +52,6 @@ pub use traffic::{
 };
 pub use units::{Buffer, Bytes, Share};
 pub use window::{Controller, Counting, Fairq, Hscc, Scale, Sicc, Variant, Window};
-
-/// The seeds to run with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seeds {
-    /// 1, 2, ... up to this number.
-    Count(u32),
-    /// These.
-    List(Vec<u64>),
-}
 
 /// An experiment: a network, its traffic, and the schemes to compare on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,76 +118,5 @@ impl Scenario {
     /// The scenario as TOML with every default written out; parses to an equal scenario.
     pub fn resolved(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| unreachable!("{error}"))
-    }
-}
-
-impl Seeds {
-    /// The seeds in order.
-    pub fn list(&self) -> Vec<u64> {
-        match self {
-            Seeds::Count(count) => (1..=u64::from(*count)).collect(),
-            Seeds::List(seeds) => seeds.clone(),
-        }
-    }
-}
-
-impl Default for Seeds {
-    fn default() -> Seeds {
-        Seeds::Count(1)
-    }
-}
-
-impl<'de> Deserialize<'de> for Seeds {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Seeds, D::Error> {
-        struct Reader;
-        impl<'de> serde::de::Visitor<'de> for Reader {
-            type Value = Seeds;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("how many seeds, at least 1, or a list of seeds")
-            }
-            fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<Seeds, E> {
-                match u32::try_from(count) {
-                    Ok(count @ 1..=1_000_000) => Ok(Seeds::Count(count)),
-                    _ => Err(E::custom(format!(
-                        "is {count}; allowed: 1 to 1000000 seeds"
-                    ))),
-                }
-            }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(
-                self,
-                mut seq: A,
-            ) -> Result<Seeds, A::Error> {
-                let mut seeds = Vec::new();
-                while let Some(seed) = seq.next_element()? {
-                    seeds.push(seed);
-                }
-                Ok(Seeds::List(seeds))
-            }
-        }
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl Serialize for Seeds {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Seeds::Count(count) => serializer.serialize_u32(*count),
-            Seeds::List(seeds) => seeds.serialize(serializer),
-        }
-    }
-}
-
-impl JsonSchema for Seeds {
-    fn schema_name() -> Cow<'static, str> {
-        "Seeds".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "How many seeds (1, 2, ...), or a list of seeds.",
-            "anyOf": [
-                { "type": "integer", "minimum": 1, "maximum": 1_000_000 },
-                { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1 },
-            ],
-        })
     }
 }

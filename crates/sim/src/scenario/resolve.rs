@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::check::check;
 use super::document::{self, Node};
-use super::error::{Origin, Problem};
+use super::error::{Origin, Problem, unknown};
 use super::{Scenario, Size, Traffic, Window, scheme};
 
 /// More keys in a path than any scenario has.
@@ -45,10 +45,35 @@ fn apply(root: &mut Node, overrides: &[(String, String)]) -> Result<(), Vec<Prob
             let what = "is no key; allowed: as in traffic.mice.flows".to_owned();
             return Err(problem(what));
         }
+        if let Some(what) = unknown_entry(root, key) {
+            return Err(problem(what));
+        }
         root.set(key.trim(), document::parse_value(value), at)
             .map_err(problem)?;
     }
     Ok(())
+}
+
+/// An override below a traffic or a scheme that does not exist is a slip: it could not make one.
+fn unknown_entry(root: &Node, key: &str) -> Option<String> {
+    let mut parts = key.trim().split('.');
+    let (section, name) = (parts.next()?, parts.next()?);
+    parts.next()?;
+    let mut known: Vec<&str> = match section {
+        "traffic" => Vec::new(),
+        "scheme" => scheme::builtin_schemes()
+            .keys()
+            .map(String::as_str)
+            .collect(),
+        _ => return None,
+    };
+    known.extend(
+        root.get(section)
+            .into_iter()
+            .flat_map(Node::keys)
+            .map(String::as_str),
+    );
+    (!known.contains(&name)).then(|| unknown(section, name, &known))
 }
 
 /// Writes out what depends on other values, and files by their full path, so that the scenario

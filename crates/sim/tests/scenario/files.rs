@@ -35,7 +35,12 @@ fn every_scenario_obeys_the_schema() {
         for text in [text, read(&path).resolved()] {
             let value: toml::Value = toml::from_str(&text).unwrap();
             let value = serde_json::to_value(value).unwrap();
-            assert_eq!(violation(&schema, &schema, &value), None, "{}", path.display());
+            assert_eq!(
+                violation(&schema, &schema, &value),
+                None,
+                "{}",
+                path.display()
+            );
         }
     }
 }
@@ -71,7 +76,10 @@ fn every_key_of_the_schema_is_described() {
             };
             for (key, property) in properties.iter().filter(|(key, _)| *key != "kind") {
                 keys += 1;
-                assert!(property["description"].is_string(), "{name}.{key} has no description");
+                assert!(
+                    property["description"].is_string(),
+                    "{name}.{key} has no description"
+                );
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{SAMPLE, parse, parse_with};
 
-/// `(what is replaced in the sample, by what, the message)`.
+/// `(what is replaced in the sample, by what, the message)`; `FOLDER` stands for the current one.
 const BROKEN: &[(&str, &str, &str)] = &include!("broken.in");
 
 /// `(key, value, the message)`.
@@ -11,12 +11,18 @@ const OVERRIDES: &[(&str, &str, &str)] = &include!("overrides.in");
 
 #[test]
 fn broken_files() {
+    let folder = std::env::current_dir().unwrap();
     for (from, to, message) in BROKEN {
         let broken = SAMPLE.replacen(from, to, 1);
         assert_ne!(broken, SAMPLE, "{from}");
         match parse(&broken) {
-            Ok(_) => println!("ACCEPTED {to}"),
-            Err(error) => println!("{error}"),
+            Ok(_) => panic!("accepted: {to}"),
+            Err(error) => {
+                let told = error
+                    .to_string()
+                    .replace(folder.to_str().unwrap(), "FOLDER");
+                assert_eq!(&told, message);
+            }
         }
     }
 }
@@ -25,8 +31,8 @@ fn broken_files() {
 fn broken_overrides() {
     for (key, value, message) in OVERRIDES {
         match parse_with(key, value) {
-            Ok(_) => println!("ACCEPTED {key}={value}"),
-            Err(error) => println!("{error}"),
+            Ok(_) => panic!("accepted: {key}={value}"),
+            Err(error) => assert_eq!(&error.to_string(), message),
         }
     }
 }

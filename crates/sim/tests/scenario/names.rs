@@ -12,7 +12,10 @@ fn fabric(text: &str) -> Fabric {
     let value = format!("{{ {} }}", text.replace("LINK", link));
     let overrides = [
         ("fabric", value.as_str()),
-        ("traffic", "{ x = { kind = \"bulk\", from = \"all\", to = \"all\", pairs = \"all\" } }"),
+        (
+            "traffic",
+            "{ x = { kind = \"bulk\", from = \"all\", to = \"all\", pairs = \"all\" } }",
+        ),
         ("measure", "{}"),
     ]
     .map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -23,9 +26,15 @@ fn fabric(text: &str) -> Fabric {
 
 fn fabrics() -> Vec<Fabric> {
     vec![
-        fabric(r#"kind = "dumbbell", senders = 3, receivers = 2, access = LINK, bottleneck = LINK"#),
-        fabric(r#"kind = "tree", cores = 2, aggregations = 2, racks = 3, hosts_per_rack = 4, host_link = LINK, rack_link = LINK, core_link = LINK"#),
-        fabric(r#"kind = "leaf-spine", leaves = 3, spines = 2, hosts_per_leaf = 4, host_link = LINK, spine_link = LINK"#),
+        fabric(
+            r#"kind = "dumbbell", senders = 3, receivers = 2, access = LINK, bottleneck = LINK"#,
+        ),
+        fabric(
+            r#"kind = "tree", cores = 2, aggregations = 2, racks = 3, hosts_per_rack = 4, host_link = LINK, rack_link = LINK, core_link = LINK"#,
+        ),
+        fabric(
+            r#"kind = "leaf-spine", leaves = 3, spines = 2, hosts_per_leaf = 4, host_link = LINK, spine_link = LINK"#,
+        ),
         fabric(r#"kind = "fat-tree", k = 4, host_link = LINK"#),
     ]
 }
@@ -46,7 +55,10 @@ fn names_are_distinct_and_ports_join_what_exists() {
         assert_eq!(links.len() as u64, fabric.switch_link_count());
         assert_eq!(links.iter().collect::<HashSet<_>>().len(), links.len());
         for (lower, upper) in &links {
-            assert!(switches.contains(lower) && switches.contains(upper), "{lower} {upper}");
+            assert!(
+                switches.contains(lower) && switches.contains(upper),
+                "{lower} {upper}"
+            );
         }
         for host in 0..hosts.len() {
             assert!(switches.contains(&fabric.switch_of(host)));
@@ -88,13 +100,27 @@ fn selectors() {
     assert_eq!(resolve(dumbbell, &["all"]), Ok(vec![0, 1, 2, 3, 4]));
     assert_eq!(resolve(dumbbell, &["senders"]), Ok(vec![0, 1, 2]));
     assert_eq!(resolve(dumbbell, &["senders[1..]"]), Ok(vec![1, 2]));
-    assert_eq!(resolve(dumbbell, &["senders[..1]", "receivers[1]"]), Ok(vec![0, 4]));
+    assert_eq!(
+        resolve(dumbbell, &["senders[..1]", "receivers[1]"]),
+        Ok(vec![0, 4])
+    );
     assert_eq!(resolve(dumbbell, &["receiver2", "sender1"]), Ok(vec![4, 0]));
     assert_eq!(resolve(tree, &["rack2"]), Ok(vec![4, 5, 6, 7]));
     assert_eq!(resolve(tree, &["rack3[0..2]", "host1"]), Ok(vec![8, 9, 0]));
     assert_eq!(resolve(fat_tree, &["pod2"]), Ok(vec![4, 5, 6, 7]));
     assert_eq!(resolve(fat_tree, &["pod2-edge2"]), Ok(vec![6, 7]));
-    for term in ["senders[0..4]", "senders[2..1]", "senders[9]", "senders[x]", "senders[1", "sender0", "sender4", "rack1", "", "sender1[0]"] {
+    for term in [
+        "senders[0..4]",
+        "senders[2..1]",
+        "senders[9]",
+        "senders[x]",
+        "senders[1",
+        "sender0",
+        "sender4",
+        "rack1",
+        "",
+        "sender1[0]",
+    ] {
         assert!(resolve(dumbbell, &[term]).is_err(), "{term}");
     }
     assert!(resolve(dumbbell, &[]).is_err());
@@ -103,27 +129,52 @@ fn selectors() {
 #[test]
 fn pairs() {
     let draw = |_| 0;
-    assert_eq!(Pairs::Cyclic.choose(&[0, 1], &[2, 3, 4], Some(3), draw), [(0, 2), (1, 3), (0, 4)]);
-    assert_eq!(Pairs::Cyclic.choose(&[0, 1, 2], &[3], None, draw), [(0, 3), (1, 3), (2, 3)]);
-    assert_eq!(Pairs::All.choose(&[0, 1], &[0, 1], None, draw), [(0, 1), (1, 0)]);
-    assert_eq!(Pairs::All.choose(&[0], &[1, 2], Some(3), draw), [(0, 1), (0, 2), (0, 1)]);
+    assert_eq!(
+        Pairs::Cyclic.choose(&[0, 1], &[2, 3, 4], Some(3), draw),
+        [(0, 2), (1, 3), (0, 4)]
+    );
+    assert_eq!(
+        Pairs::Cyclic.choose(&[0, 1, 2], &[3], None, draw),
+        [(0, 3), (1, 3), (2, 3)]
+    );
+    assert_eq!(
+        Pairs::All.choose(&[0, 1], &[0, 1], None, draw),
+        [(0, 1), (1, 0)]
+    );
+    assert_eq!(
+        Pairs::All.choose(&[0], &[1, 2], Some(3), draw),
+        [(0, 1), (0, 2), (0, 1)]
+    );
     let mut state = 7;
     let draw = |below| {
         state = (state * 5 + 3) % 1024;
         state / 4 % below
     };
     let random = Pairs::Random.choose(&[0, 1, 2], &[1, 2], Some(100), draw);
-    assert!(random.iter().all(|(source, destination)| source != destination));
+    assert!(
+        random
+            .iter()
+            .all(|(source, destination)| source != destination)
+    );
     assert_eq!(random.iter().collect::<HashSet<_>>().len(), 4);
 }
 
 #[test]
 fn base_round_trip_times() {
-    let demo = scenarios().into_iter().find(|path| path.ends_with("demo.toml")).unwrap();
+    let demo = scenarios()
+        .into_iter()
+        .find(|path| path.ends_with("demo.toml"))
+        .unwrap();
     let text = std::fs::read_to_string(&demo).unwrap();
     let demo = Scenario::parse(&text, &demo, &[]).unwrap();
     assert_eq!(demo.fabric.base_rtt().as_micros(), 100);
-    assert_eq!(fabrics().iter().map(|f| f.base_rtt().as_micros()).collect::<Vec<_>>(), [30, 60, 40, 60]);
+    assert_eq!(
+        fabrics()
+            .iter()
+            .map(|f| f.base_rtt().as_micros())
+            .collect::<Vec<_>>(),
+        [30, 60, 40, 60]
+    );
 }
 
 #[test]
@@ -135,6 +186,12 @@ fn ports_are_selected_by_pattern() {
     assert_eq!(selects("left->right"), Some(true));
     assert_eq!(selects("right->left"), Some(false));
     let scenario = parse_with("measure.ports", "[]").unwrap();
-    assert_eq!(scenario.measure.selects(&scenario.fabric, "left->right"), Some(true));
-    assert_eq!(scenario.measure.selects(&scenario.fabric, "right->left"), Some(false));
+    assert_eq!(
+        scenario.measure.selects(&scenario.fabric, "left->right"),
+        Some(true)
+    );
+    assert_eq!(
+        scenario.measure.selects(&scenario.fabric, "right->left"),
+        Some(false)
+    );
 }

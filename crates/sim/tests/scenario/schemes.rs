@@ -12,12 +12,28 @@ fn the_built_in_schemes_are_told() {
     assert_eq!(
         names,
         [
-            "drop-tail", "red", "red-ecn", "dctcp", "codel", "pie", "sfq", "drr", "fairq",
-            "fairq-paper", "hscc", "hscc-paper", "sicc", "hcf", "hcf-fairq"
+            "drop-tail",
+            "red",
+            "red-ecn",
+            "dctcp",
+            "codel",
+            "pie",
+            "sfq",
+            "drr",
+            "fairq",
+            "fairq-paper",
+            "hscc",
+            "hscc-paper",
+            "sicc",
+            "hcf",
+            "hcf-fairq"
         ]
     );
     for (name, scheme) in builtin_schemes() {
-        assert!(!scheme.title.is_empty() && !scheme.source.is_empty(), "{name}");
+        assert!(
+            !scheme.title.is_empty() && !scheme.source.is_empty(),
+            "{name}"
+        );
         let scenario = parse_with("schemes", &format!("[\"{name}\"]")).unwrap();
         assert_eq!(scenario.scheme[name].title, scheme.title);
     }
@@ -59,9 +75,12 @@ fn the_paper_variant_has_the_printed_parameters() {
 
 #[test]
 fn tcp_is_laid_in_three_layers() {
-    let text = format!("{SAMPLE}\n[scheme.dctcp.tcp]\nmin_rto = \"10 ms\"\n[traffic.mice.tcp]\nmax_window = 2\nmin_rto = \"5 ms\"\n");
+    let text = format!(
+        "{SAMPLE}\n[scheme.dctcp.tcp]\nmin_rto = \"10 ms\"\n[traffic.mice.tcp]\nmax_window = 2\nmin_rto = \"5 ms\"\n"
+    );
     let scenario = parse(&text).unwrap();
-    let tcp = |traffic: &str| scenario.tcp_of(&scenario.scheme["dctcp"], &scenario.traffic[traffic]);
+    let tcp =
+        |traffic: &str| scenario.tcp_of(&scenario.scheme["dctcp"], &scenario.traffic[traffic]);
     assert_eq!(tcp("mice").min_rto, Some(Time::from_millis(5)));
     assert_eq!(tcp("mice").max_window, Some(2));
     assert_eq!(tcp("elephants").min_rto, Some(Time::from_millis(10)));
@@ -72,7 +91,10 @@ fn tcp_is_laid_in_three_layers() {
 #[test]
 fn an_override_is_toml_or_bare_text() {
     for value in ["10 ms", "\"10 ms\"", " 10 ms "] {
-        assert_eq!(parse_with("tcp.min_rto", value).unwrap().tcp.min_rto, Some(Time::from_millis(10)));
+        assert_eq!(
+            parse_with("tcp.min_rto", value).unwrap().tcp.min_rto,
+            Some(Time::from_millis(10))
+        );
     }
     assert_eq!(parse_with("seeds", "[4, 9]").unwrap().seeds.list(), [4, 9]);
     assert_eq!(parse(SAMPLE).unwrap().seeds.list(), [1, 2]);

@@ -22,14 +22,21 @@ fn units_as_people_write_them() {
     assert_eq!(Buffer::read("83 packets"), Ok(Buffer::Packets(83)));
     assert_eq!(Buffer::read("1 packet"), Ok(Buffer::Packets(1)));
     assert_eq!(Buffer::read("0.125 MB"), Ok(Buffer::Bytes(125_000)));
-    for (text, share) in [("20 %", 0.2), ("0.1%", 0.001), ("97 %", 0.97), ("12.5 %", 0.125)] {
+    for (text, share) in [
+        ("20 %", 0.2),
+        ("0.1%", 0.001),
+        ("97 %", 0.97),
+        ("12.5 %", 0.125),
+    ] {
         assert_eq!(Share::read(text), Ok(Share(share)));
     }
 }
 
 #[test]
 fn what_is_no_quantity() {
-    for text in ["", "10", "s", "-1 s", "1,5 s", "1..2 s", "1 s s", "1e3 s", ".5 s", "0.1 ps"] {
+    for text in [
+        "", "10", "s", "-1 s", "1,5 s", "1..2 s", "1 s s", "1e3 s", ".5 s", "0.1 ps",
+    ] {
         assert!(Time::read(text).is_err(), "{text}");
     }
     for text in ["0 b/s", "1 GB/s", "1 gb/s", "99999999999 Tb/s"] {

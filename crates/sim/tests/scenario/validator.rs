@@ -5,7 +5,14 @@ use serde_json::{Map, Value};
 
 /// Keywords that only tell.
 const NOTES: [&str; 8] = [
-    "$schema", "$defs", "title", "description", "default", "format", "examples", "pattern",
+    "$schema",
+    "$defs",
+    "title",
+    "description",
+    "default",
+    "format",
+    "examples",
+    "pattern",
 ];
 
 /// What is wrong with `value`, the first thing only.
@@ -27,7 +34,13 @@ fn broken(
     value: &Value,
 ) -> Option<String> {
     let fits = |schema: &Value| violation(root, schema, value).is_none();
-    let count = || rule.as_array().unwrap().iter().filter(|schema| fits(schema)).count();
+    let count = || {
+        rule.as_array()
+            .unwrap()
+            .iter()
+            .filter(|schema| fits(schema))
+            .count()
+    };
     let holds = match keyword {
         "$ref" => {
             let name = rule.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
@@ -41,14 +54,21 @@ fn broken(
         "const" => rule == value,
         "minimum" => value.as_f64().is_none_or(|n| n >= rule.as_f64().unwrap()),
         "maximum" => value.as_f64().is_none_or(|n| n <= rule.as_f64().unwrap()),
-        "minItems" => value.as_array().is_none_or(|a| a.len() as u64 >= rule.as_u64().unwrap()),
+        "minItems" => value
+            .as_array()
+            .is_none_or(|a| a.len() as u64 >= rule.as_u64().unwrap()),
         "anyOf" => count() > 0,
         "oneOf" => count() == 1,
         "required" => value.as_object().is_none_or(|object| {
             let mut names = rule.as_array().unwrap().iter();
             names.all(|name| object.contains_key(name.as_str().unwrap()))
         }),
-        "items" => return value.as_array()?.iter().find_map(|item| violation(root, rule, item)),
+        "items" => {
+            return value
+                .as_array()?
+                .iter()
+                .find_map(|item| violation(root, rule, item));
+        }
         "properties" => {
             return value.as_object()?.iter().find_map(|(key, item)| {
                 violation(root, rule.get(key)?, item).map(|what| format!("{key}: {what}"))

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Fabric, Scenario, Seeds};
+use super::{Fabric, Scenario, Tcp};
 use crate::units::Time;
 
 /// Gathers what is wrong, with where it was written.
@@ -68,10 +68,14 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
         problems: Vec::new(),
     };
     checker.positive(Some(scenario.duration), "duration");
-    checker.seeds(&scenario.seeds);
+    if !checker.problems.is_empty() {
+        // All other times are held against it.
+        return checker.problems;
+    }
+    checker.seeds(scenario.seeds.list());
     checker.schemes(scenario);
     let buildable = checker.fabric(&scenario.fabric);
-    checker.tcp(&scenario.tcp, "tcp");
+    checker.tcp(&Tcp::default(), &scenario.tcp, "tcp");
     checker.require(!scenario.traffic.is_empty(), "traffic", || {
         "has no entry; allowed: [traffic.NAME]".to_owned()
     });
@@ -89,14 +93,13 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
         let key = format!("scheme.{name}");
         checker.name(name, &key);
         checker.scheme(scheme, &key);
-        checker.tcp(&scenario.tcp.overlaid(&scheme.tcp), &format!("{key}.tcp"));
+        checker.tcp(&scenario.tcp, &scheme.tcp, &format!("{key}.tcp"));
     }
     checker.problems
 }
 
 impl Checker<'_> {
-    fn seeds(&mut self, seeds: &Seeds) {
-        let Seeds::List(seeds) = seeds else { return };
+    fn seeds(&mut self, seeds: &[u64]) {
         self.require(!seeds.is_empty(), "seeds", || {
             "is empty; allowed: at least one seed".to_owned()
         });

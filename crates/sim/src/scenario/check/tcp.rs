@@ -5,8 +5,12 @@ use super::Checker;
 use crate::scenario::{Congestion, Profile, Recovery, Tcp};
 
 impl Checker<'_> {
-    /// Checks what holds at `key`, what is below it laid under.
-    pub(super) fn tcp(&mut self, tcp: &Tcp, key: &str) {
+    /// Checks the parameters `own` at `key`, laid over those of `below`.
+    pub(super) fn tcp(&mut self, below: &Tcp, own: &Tcp, key: &str) {
+        let tcp = &below.overlaid(own);
+        if tcp == below {
+            return;
+        }
         let at = |name: &str| format!("{key}.{name}");
         self.require(
             tcp.mss.is_none_or(|mss| (88..=8960).contains(&mss)),

@@ -17,7 +17,7 @@ impl Checker<'_> {
             format!("is not before the end of the run, {}", scenario.duration)
         });
         if let Some(own) = traffic.tcp() {
-            self.tcp(&scenario.tcp.overlaid(own), &at("tcp"));
+            self.tcp(&scenario.tcp, own, &at("tcp"));
         }
         match traffic {
             Traffic::Bulk(bulk) => self.bulk(bulk, &scenario.fabric, key),
