@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Scenario files: what is accepted, what is refused and how that is told.
 
+mod claims;
 mod files;
 mod fuzz;
 mod messages;
