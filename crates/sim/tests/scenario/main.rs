@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Scenario files: what is accepted, what is refused and how that is told.
 
+#![allow(clippy::unwrap_used)]
+
 mod claims;
 mod files;
 mod fuzz;
