@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python API: the same as the command line, with polars frames."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock import _native, source, stats, tables
+from penstock.errors import ScenarioError
+from penstock.results import Run, check_target
+from penstock.traces import with_csv_traces
+
+Scenario = str | Path | Mapping[str, Any]
+Overrides = Mapping[str, object] | Sequence[tuple[str, str]]
+
+
+def run(
+    scenario: Scenario,
+    *,
+    schemes: Sequence[str] | None = None,
+    overrides: Overrides | None = None,
+    seeds: int | Sequence[int] | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> Run:
+    """Simulates a scenario under each of its schemes and seeds.
+
+    Args:
+        scenario: a TOML file, the name of a shipped template, or a dict of the same shape.
+        schemes: instead of the scenario's own.
+        overrides: values by dotted path, as `{"tcp.min_rto": "10 ms", "traffic.mice.flows": 120}`.
+        seeds: how many (1 to n), or which.
+        jobs: threads; default: one a core. The results do not depend on it.
+        out: also write the run's folder here.
+        progress: called with (fraction done, scheme) about ten times a second.
+
+    Raises:
+        ScenarioError: the scenario, a scheme or an override cannot be used; one line.
+        RunError: a run could not be computed.
+    """
+    if out is not None:
+        check_target(Path(out))
+    origin = source.load(scenario)
+    settings = _overrides(overrides, schemes, seeds)
+    with with_csv_traces(origin) as traces:
+        text = _native.validate(origin.text, str(origin.origin), settings + traces.overrides)
+        document = tomllib.loads(text)
+        tasks = [(name, seed) for name in document["schemes"] for seed in document["seeds"]]
+        rows = _native.run(text, str(origin.origin), tasks, jobs or _cores(), progress)
+        text = traces.restored(text)
+    result = _collect(text, rows, settings, origin.name)
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def resolved(scenario: Scenario, *, overrides: Overrides | None = None) -> str:
+    """The scenario with every default written out, in TOML.
+
+    Raises:
+        ScenarioError: it cannot be used; one line.
+    """
+    origin = source.load(scenario)
+    with with_csv_traces(origin) as traces:
+        settings = _overrides(overrides, None, None) + traces.overrides
+        return traces.restored(_native.validate(origin.text, str(origin.origin), settings))
+
+
+def validate(scenario: Scenario, *, overrides: Overrides | None = None) -> dict[str, Any]:
+    """The scenario with every default written out, as a dict.
+
+    Raises:
+        ScenarioError: it cannot be used; one line.
+    """
+    return tomllib.loads(resolved(scenario, overrides=overrides))
+
+
+def schemes() -> list[dict[str, Any]]:
+    """The built-in schemes: name, title, source and parts of each."""
+    listed: list[dict[str, Any]] = json.loads(_native.schemes())
+    return listed
+
+
+def _overrides(
+    overrides: Overrides | None,
+    schemes: Sequence[str] | None,
+    seeds: int | Sequence[int] | None,
+) -> list[tuple[str, str]]:
+    """All settings as (dotted path, value as TOML writes it)."""
+    items = overrides.items() if isinstance(overrides, Mapping) else overrides or ()
+    settings = [(key, value if isinstance(value, str) else json.dumps(value)) for key, value in items]
+    if schemes:
+        settings.append(("schemes", json.dumps(list(schemes))))
+    if seeds is not None:
+        if seeds == 0 or (not isinstance(seeds, int) and not seeds):
+            message = "seeds: at least one is needed"
+            raise ScenarioError(message)
+        settings.append(("seeds", json.dumps(seeds if isinstance(seeds, int) else list(seeds))))
+    return settings
+
+
+def _collect(
+    scenario: str,
+    rows: Sequence[tuple[str, int, str, bytes, bytes]],
+    settings: Sequence[tuple[str, str]],
+    name: str,
+) -> Run:
+    """The simulator's rows as one run: seeds combined, tables stacked."""
+    document = tomllib.loads(scenario)
+    summaries = [(scheme, seed, json.loads(text)) for scheme, seed, text, _, _ in rows]
+    results = [
+        _result(document, scheme, [summary for of, _, summary in summaries if of == scheme])
+        for scheme in document["schemes"]
+    ]
+    return Run(
+        summary={"scenario": document, "seeds": document["seeds"], "results": results},
+        flows=tables.stack(tables.read(row[3], tables.FLOWS, row[0], row[1]) for row in rows),
+        queues=tables.stack(tables.read(row[4], tables.QUEUES, row[0], row[1]) for row in rows),
+        ports=tables.ports((scheme, seed, summary["ports"]) for scheme, seed, summary in summaries),
+        scenario=scenario,
+        info={
+            "name": name,
+            "penstock": _native.__version__,
+            "schemes": document["schemes"],
+            "seeds": document["seeds"],
+            "overrides": dict(settings),
+            "command": shlex.join(sys.argv),
+            "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": _cores()},
+            "python": platform.python_version(),
+        },
+    )
+
+
+def _result(document: dict[str, Any], scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
+    measured = [{"groups": seed["groups"], "ports": seed["ports"]} for seed in seeds]
+    return {
+        "scheme": scheme,
+        "tcp": _congestion(document, scheme),
+        **stats.mean_of(seeds),
+        "ci95": stats.ci95_of(measured) if len(seeds) > 1 else None,
+    }
+
+
+def _congestion(document: dict[str, Any], scheme: str) -> str:
+    """The congestion control that the hosts run under the scheme."""
+    own = document.get("scheme", {}).get(scheme, {}).get("tcp", {})
+    return str(own.get("congestion", document["tcp"]["congestion"]))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line. What is slow to import is imported by the commands that need it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from penstock.errors import PenstockError, ScenarioError
+
+_INTERRUPTED = 130  # as shells report Ctrl-C
+
+app = typer.Typer(
+    name="penstock",
+    help="See, simulate and stop TCP incast without touching the TCP end points.",
+    epilog="Begin with: penstock demo",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would double the time that --help takes
+)
+
+
+def _scheme_names() -> list[str]:
+    from penstock import _native  # noqa: PLC0415
+
+    return [scheme["name"] for scheme in json.loads(_native.schemes())]
+
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A scenario in TOML, or the name of a template.")
+]
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme",
+        metavar="NAME",
+        help="Only this scheme; may be repeated.",
+        autocompletion=_scheme_names,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set a value by its dotted path; may be repeated."
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", min=1, help="Run seeds 1 to N and show means.", show_default=False),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Threads; default: one a core.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="The run's folder; default: runs/NAME. Replaces a run only."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """See, simulate and stop TCP incast without touching the TCP end points."""
+    if version:
+        from penstock import _native  # noqa: PLC0415
+
+        typer.echo(f"penstock {_native.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(epilog="Example: penstock demo --seeds 5")
+def demo(
+    schemes: Schemes = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Run the demo: 20 elephants and 60 mice share a 1 Gb/s bottleneck under seven schemes."""
+    _run("demo", schemes, None, seeds, jobs, as_json, out)
+
+
+@app.command(
+    epilog="Example: penstock run demo --scheme drop-tail --scheme hcf --set tcp.min_rto='10 ms'"
+)
+def run(
+    file: File,
+    schemes: Schemes = None,
+    settings: Settings = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Simulate a scenario under each of its schemes; show a table and write the run's folder.
+
+    The folder holds scenario.toml (every default written out), run.json (versions, command),
+    summary.json (what --json prints), flows, queues and ports as Parquet, report.html, and
+    figures/ as SVG and PDF.
+
+    --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
+    `scheme`, `tcp`, `groups` and `ports` by name, `performance`, and `ci95`. With several seeds
+    every number is the mean over them, and `ci95` holds `groups` and `ports` once more with the
+    half-widths of the 95 % confidence intervals (Student's t); with one seed it is null. With
+    --json and without --out no folder is written.
+    """
+    _run(file, schemes, settings, seeds, jobs, as_json, out)
+
+
+def _run(
+    file: str,
+    schemes: list[str] | None,
+    settings: list[str] | None,
+    seeds: int | None,
+    jobs: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    overrides = [_setting(text) for text in settings or ()]
+    from penstock import api, results, terminal  # noqa: PLC0415 (polars)
+
+    if out is not None:
+        results.check_target(out)
+    with terminal.Progress() as progress:
+        ran = api.run(
+            file, schemes=schemes, overrides=overrides, seeds=seeds, jobs=jobs, progress=progress
+        )
+    if as_json:
+        if out is not None:
+            ran.save(out, report=True)
+        _print_json(ran.summary)
+        return
+    typer.echo(f"{ran.summary['scenario']['title']}\n")
+    terminal.show(ran.summary)
+    folder = ran.save(out or results.free_folder(ran.info["name"]), report=True)
+    typer.echo(f"Run:    {folder}\nReport: {folder / 'report.html'}")
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        message = f"--set {text}: give KEY=VALUE, such as --set tcp.min_rto='10 ms'"
+        raise ScenarioError(message)
+    return key.strip(), value.strip()
+
+
+@app.command(epilog="Example: penstock report runs/demo")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="The page; figures/ comes beside it. Default: in RUN."
+        ),
+    ] = None,
+) -> None:
+    """Write the report of a run: one HTML page that needs no network, and figures for papers."""
+    from penstock.results import Run  # noqa: PLC0415
+
+    path = Run.load(folder).report(out or folder / "report.html")
+    typer.echo(f"Report: {path}")
+
+
+@app.command(epilog="Example: penstock schemes --json")
+def schemes(as_json: Json = False) -> None:
+    """List the built-in schemes: what each does, and where it comes from."""
+    from penstock import _native  # noqa: PLC0415
+
+    listed = json.loads(_native.schemes())
+    if as_json:
+        _print_json({"schemes": listed})
+        return
+    width = max(len(scheme["name"]) for scheme in listed)
+    for scheme in listed:
+        typer.echo(f"{scheme['name']:<{width}}  {scheme['title']} ({scheme['source']})")
+
+
+@app.command(epilog="Example: penstock scenarios")
+def scenarios(as_json: Json = False) -> None:
+    """List the templates that come with Penstock; `penstock run NAME` runs one."""
+    from penstock import source  # noqa: PLC0415
+
+    listed = [(name, source.title(path), path) for name, path in source.templates()]
+    if as_json:
+        keys = ("name", "title", "file")
+        rows = [dict(zip(keys, map(str, row), strict=True)) for row in listed]
+        _print_json({"scenarios": rows})
+        return
+    width = max((len(name) for name, _, _ in listed), default=0)
+    for name, title, _ in listed:
+        typer.echo(f"{name:<{width}}  {title}")
+
+
+@app.command(epilog="Example: penstock schema > scenario.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from penstock import _native  # noqa: PLC0415
+
+    typer.echo(_native.schema().rstrip())
+
+
+@app.command(epilog="Example: penstock validate my.toml --set traffic.mice.flows=120")
+def validate(file: File, settings: Settings = None) -> None:
+    """Check a scenario, and print it with every default written out."""
+    overrides = [_setting(text) for text in settings or ()]
+    from penstock import api  # noqa: PLC0415
+
+    typer.echo(api.resolved(file, overrides=overrides).rstrip())
+
+
+@app.command(epilog="Example: penstock reproduce sicc-4 hcf-4")
+def reproduce(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="Experiments of the papers.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    out: Out = None,
+) -> None:
+    """Run experiments of the papers; print each published claim beside what was measured.
+
+    A claim that does not hold is a finding, not a failure: the exit code is 0, and the last line
+    counts the claims that hold. --json prints `experiments`, `held`, and `claims`: a list of
+    `id`, `text`, `published`, `measured`, `holds`.
+    """
+    from penstock import reproduce as experiment  # noqa: PLC0415
+
+    if listed or not experiments:
+        for name, title in experiment.listed():
+            typer.echo(f"{name:<8}  {title}")
+        return
+    outcome = experiment.reproduce(experiments, seeds=seeds, jobs=jobs, out=out)
+    if as_json:
+        _print_json(outcome.as_json())
+    else:
+        outcome.show()
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def main() -> None:
+    """The program `penstock`: errors are one line on stderr, with an exit code that is not 0."""
+    try:
+        code = app(standalone_mode=False)
+    except PenstockError as error:
+        _fail(str(error), error.exit_code)
+    except TyperException as error:
+        _fail(_with_hint(error), error.exit_code)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
+        sys.exit(1)
+    except OSError as error:
+        _fail(f"{error.filename or 'output'}: {error.strerror}", 1)
+    if code == _INTERRUPTED:
+        _fail("interrupted; nothing was written", _INTERRUPTED)
+
+
+def _with_hint(error: TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    hint = f" (see `{context.command_path} --help`)" if context else ""
+    return error.format_message() + hint
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    typer.echo(f"penstock: {' '.join(message.split())}", err=True)
+    sys.exit(code)

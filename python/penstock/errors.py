@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, as one line each: what, where, and what to do."""
+
+
+class PenstockError(Exception):
+    """Any error that is not a defect of Penstock; `str()` of it is one line for the user."""
+
+    exit_code = 1
+
+
+class ScenarioError(PenstockError):
+    """A scenario, option or file that cannot be used as given (exit code 2)."""
+
+    exit_code = 2
+
+
+class RunError(PenstockError):
+    """A run, report or claim that could not be computed (exit code 1)."""

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several seeds into one result: means, and half-widths of their 95 % confidence intervals."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
+_STUDENT_T = (
+    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
+    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
+    *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
+)
+_NORMAL = 1.959964
+
+
+def student_t(freedom: int) -> float:
+    """The two-sided 95 % quantile of Student's t, to four digits.
+
+    Beyond 30 degrees of freedom by its expansion about the normal (Abramowitz & Stegun 26.7.5).
+    """
+    if freedom <= len(_STUDENT_T):
+        return _STUDENT_T[freedom - 1]
+    z = _NORMAL
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+
+
+def mean_of(values: Sequence[Any]) -> Any:  # noqa: ANN401 (a JSON value)
+    """The mean of the seeds' values, key by key; what is no number stays as the first has it.
+
+    A value that a seed lacks (no flow finished: no FCT) is left out of the mean.
+    """
+    if isinstance(values[0], dict):
+        return {key: mean_of([value[key] for value in values]) for key in values[0]}
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    if not _is_number(known[0]) or all(value == known[0] for value in known):
+        return known[0]
+    return math.fsum(known) / len(known)
+
+
+def ci95_of(values: Sequence[Any]) -> Any:  # noqa: ANN401 (a JSON value)
+    """Half-widths of the 95 % confidence intervals of the means, key by key.
+
+    None where fewer than two seeds have the value, or where it is no number.
+    """
+    if isinstance(values[0], dict):
+        return {key: ci95_of([value[key] for value in values]) for key in values[0]}
+    known = [value for value in values if value is not None]
+    if len(known) < 2 or not _is_number(known[0]):  # noqa: PLR2004
+        return None
+    mean = math.fsum(known) / len(known)
+    variance = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)
+    return student_t(len(known) - 1) * math.sqrt(variance / len(known))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run looks like in a terminal: a line of progress, then tables that fit 100 columns."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from penstock import columns
+
+_BAR = 30
+
+
+class Progress:
+    """One line on stderr, rewritten in place; silent where stderr is no terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Begins to count the time."""
+        self._stream = stream or sys.stderr
+        self._shown = self._stream.isatty()
+        self._begun = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Shows an empty bar."""
+        self(0.0, "")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Clears the line."""
+        if self._shown:
+            self._stream.write("\r\x1b[2K")
+            self._stream.flush()
+
+    def __call__(self, fraction: float, label: str) -> None:
+        """Shows the fraction done, what is being done, and how long it will yet take."""
+        if not self._shown:
+            return
+        passed = time.monotonic() - self._begun
+        left = f"{passed / fraction - passed:.0f} s left" if fraction > 0.02 and passed > 1 else ""  # noqa: PLR2004
+        bar = ("█" * int(fraction * _BAR)).ljust(_BAR, "░")
+        self._stream.write(f"\r\x1b[2K{bar} {fraction:4.0%}  {label}  {left}")
+        self._stream.flush()
+
+
+def show(summary: dict[str, Any]) -> None:
+    """Prints the tables of a summary, the best value of each column in bold."""
+    from rich.console import Console  # noqa: PLC0415 (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    for block in columns.blocks(summary):
+        table = Table(
+            title=f"[bold]{block.title}[/]  [dim]{block.about}[/]",
+            title_justify="left",
+            title_style="",
+            box=None,
+            pad_edge=False,
+            padding=(0, 2, 0, 0),
+        )
+        table.add_column("scheme", style="cyan", no_wrap=True)
+        for column in block.columns:
+            table.add_column(column.heading, justify="right", no_wrap=True)
+        best = [column.best(block.rows) for column in block.columns]
+        for number, (scheme, row) in enumerate(zip(block.schemes, block.rows, strict=True)):
+            cells = [
+                f"[bold]{column.text(row)}[/]" if number in best[place] else column.text(row)
+                for place, column in enumerate(block.columns)
+            ]
+            table.add_row(scheme, *cells)
+        console.print(table, "")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as people read them: three digits and a unit."""
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_RATES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+NONE = "–"
+
+
+def seconds(value: float | None) -> str:
+    """`0.00123` is `1.23 ms`."""
+    return _scaled(value, _TIMES)
+
+
+def rate(value: float | None) -> str:
+    """Bits per second: `94.1e6` is `94.1 Mb/s`."""
+    return _scaled(value, _RATES)
+
+
+def size(value: float | None) -> str:
+    """Bytes: `125000` is `125 kB`."""
+    return _scaled(value, _SIZES)
+
+
+def percent(value: float | None) -> str:
+    """`0.9871` is `98.7 %`."""
+    return NONE if value is None else f"{three(100 * value)} %"
+
+
+def count(value: float | None) -> str:
+    """Counts, and means of counts over seeds: thousands apart, at most one decimal."""
+    if value is None:
+        return NONE
+    text = f"{value:,.0f}" if float(value).is_integer() or value >= 1000 else f"{value:,.1f}"  # noqa: PLR2004
+    return text.replace(",", "\u202f")
+
+
+def ratio(value: float | None) -> str:
+    """A number between 0 and 1, such as Jain's index."""
+    return NONE if value is None else f"{value:.3f}"
+
+
+def three(value: float) -> str:
+    """Three significant digits, without an exponent where people would write none."""
+    if value == 0:
+        return "0"
+    text = f"{value:.3g}"
+    return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e6 else text  # noqa: PLR2004
+
+
+def _scaled(value: float | None, scale: tuple[tuple[float, str], ...]) -> str:
+    if value is None:
+        return NONE
+    if value == 0:
+        return f"0 {scale[0][1] if scale is _TIMES else scale[-1][1]}"
+    for factor, unit in scale:
+        if abs(value) >= 0.9995 * factor:  # rounds to 1.00 of this unit, not to 1000 of the next
+            return f"{three(value / factor)} {unit}"
+    factor, unit = scale[-1]
+    return f"{three(value / factor)} {unit}"
