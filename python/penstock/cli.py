@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.exceptions import TyperException
+from click import ClickException
 
 from penstock.errors import PenstockError, ScenarioError
 
@@ -259,7 +259,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except PenstockError as error:
         _fail(str(error), error.exit_code)
-    except TyperException as error:
+    except ClickException as error:
         _fail(_with_hint(error), error.exit_code)
     except KeyboardInterrupt:
         code = _INTERRUPTED
@@ -272,7 +272,7 @@ def main() -> None:
         _fail("interrupted; nothing was written", _INTERRUPTED)
 
 
-def _with_hint(error: TyperException) -> str:
+def _with_hint(error: ClickException) -> str:
     context = getattr(error, "ctx", None)
     hint = f" (see `{context.command_path} --help`)" if context else ""
     return error.format_message() + hint

@@ -41,11 +41,11 @@ def ratio(value: float | None) -> str:
 
 
 def three(value: float) -> str:
-    """Three significant digits, without an exponent where people would write none."""
+    """Three significant digits, as `18.0`; a plain `0` for zero, and never an exponent."""
     if value == 0:
         return "0"
-    text = f"{value:.3g}"
-    return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e6 else text  # noqa: PLR2004
+    exponent = int(f"{value:.2e}".partition("e")[2])
+    return f"{value:.{max(0, 2 - exponent)}f}"
 
 
 def _scaled(value: float | None, scale: tuple[tuple[float, str], ...]) -> str:

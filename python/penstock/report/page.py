@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report's page: HTML and CSS in one file, no script, nothing from a network."""
+
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from penstock import columns, units
+from penstock.report import style, words
+from penstock.report.figures import Drawing
+from penstock.results import Run
+
+
+def render(run: Run, drawings: list[Drawing]) -> str:
+    """The page as text."""
+    summary = run.summary
+    document = summary["scenario"]
+    title = escape(document["title"])
+    about = document.get("about", "")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title} · Penstock</title>
+<style>
+{_css()}
+</style>
+</head>
+<body>
+<header>
+<p class="brand">Penstock</p>
+<h1>{title}</h1>
+<p class="lead">{escape(words.scenario(document, summary["seeds"]))}</p>
+{f'<p class="about">{escape(about)}</p>' if about else ""}
+{_findings(run)}
+</header>
+<main>
+<section>
+<h2>Summary</h2>
+<p class="hint">The best of each column is bold.{_ci_hint(run)}</p>
+<div class="tables">
+{"".join(_table(block) for block in columns.blocks(summary))}
+</div>
+</section>
+{"".join(_section(name, list(part)) for name, part in groupby(drawings, lambda d: d.section))}
+</main>
+{_footer(run)}
+</body>
+</html>
+"""
+
+
+def _css() -> str:
+    css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    css = css.partition("*/\n")[2]  # the licence line
+    return css.replace("/*light*/", style.css_colours("light")).replace("/*dark*/", style.css_colours("dark"))
+
+
+def _findings(run: Run) -> str:
+    said = words.findings(run.summary["results"])
+    return "".join(f'<p class="finding">{sentence}</p>' for sentence in said)
+
+
+def _ci_hint(run: Run) -> str:
+    seeds = len(run.summary["seeds"])
+    return f" Means over {seeds} seeds, ± the 95 % confidence interval." if seeds > 1 else ""
+
+
+def _table(block: columns.Block) -> str:
+    best = [column.best(block.rows) for column in block.columns]
+    head = "".join(f'<th scope="col" title="{escape(c.meaning)}">{escape(c.heading)}</th>' for c in block.columns)
+    body = ""
+    for number, scheme in enumerate(block.schemes):
+        cells = ""
+        for place, column in enumerate(block.columns):
+            text = escape(column.text(block.rows[number]))
+            text = f"<b>{text}</b>" if number in best[place] else text
+            cells += f"<td>{text}{_half_width(column, block, number)}</td>"
+        swatch = f'<i style="background: var(--s{number % len(style.SERIES)})"></i>'
+        body += f'<tr><th scope="row">{swatch}{escape(scheme)}</th>{cells}</tr>\n'
+    return f"""<div class="scroll"><table>
+<caption><b>{escape(block.title)}</b> {escape(block.about)}</caption>
+<thead><tr><th scope="col">scheme</th>{head}</tr></thead>
+<tbody>
+{body}</tbody>
+</table></div>
+"""
+
+
+def _half_width(column: columns.Column, block: columns.Block, number: int) -> str:
+    half = block.ci95[number]
+    value = column.value(half) if half else None
+    return "" if value is None else f"<small>± {escape(column.form(value))}</small>"
+
+
+def _section(name: str, drawings: list[Drawing]) -> str:
+    figures = "".join(
+        f"<figure>{style.for_page(drawing.svg, escape(f'{name}: {drawing.title}'))}"
+        f"<figcaption><b>{escape(drawing.title)}</b></figcaption></figure>\n"
+        for drawing in drawings
+    )
+    meaning = f'<p class="hint">{escape(drawings[0].meaning)}</p>'
+    return f'<section>\n<h2>{escape(name)}</h2>\n{meaning}\n<div class="figures">\n{figures}</div>\n</section>\n'
+
+
+def _footer(run: Run) -> str:
+    hops = sum(result["performance"]["packet_hops"] for result in run.summary["results"])
+    wall = sum(result["performance"]["wall_s"] for result in run.summary["results"])
+    return f"""<footer>
+<p><code>{escape(run.info["command"])}</code></p>
+<p>Penstock {escape(run.info["penstock"])} · {units.count(hops)} packet-hops in {units.seconds(wall)}
+of computing, per seed · figures as SVG and PDF in <code>figures/</code> · the scenario as run in
+<code>scenario.toml</code></p>
+</footer>"""

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Colours and type of the figures, in print and on the page.
+
+A figure is drawn once, in the light colours. On the page each of them becomes a CSS variable, so
+that one figure serves light and dark.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+
+class Ink(NamedTuple):
+    """A colour: its CSS variable, and its value on light and on dark."""
+
+    name: str
+    light: str
+    dark: str
+
+
+TEXT = Ink("ink", "#1f2430", "#e6e8ee")
+QUIET = Ink("quiet", "#6a7180", "#9aa3b5")
+GRID = Ink("grid", "#e3e6ec", "#2d3341")
+
+# Okabe and Ito's colours for the colour-blind, darkened for lines on white; the first scheme is
+# usually the base line, hence grey.
+SERIES = (
+    Ink("s0", "#6b7383", "#a3acbd"),
+    Ink("s1", "#d98e04", "#f2b134"),
+    Ink("s2", "#0072b3", "#4ba6e3"),
+    Ink("s3", "#009e74", "#2cc79a"),
+    Ink("s4", "#c5659b", "#e58fbf"),
+    Ink("s5", "#d55e01", "#ff8a45"),
+    Ink("s6", "#6046a8", "#a994ee"),
+    Ink("s7", "#8a6a2f", "#cdac6b"),
+)
+INKS = (TEXT, QUIET, GRID, *SERIES)
+DASHES: tuple[Any, ...] = ("-", (0, (7, 1.5)), (0, (6, 1.5, 1.2, 1.5)), (0, (2, 1)))
+
+WIDTH_INCHES = 4.4
+
+MATPLOTLIB: dict[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": QUIET.light,
+    "axes.grid": True,
+    "axes.labelcolor": TEXT.light,
+    "axes.labelsize": 9,
+    "axes.linewidth": 0.7,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "grid.color": GRID.light,
+    "grid.linewidth": 0.7,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "legend.labelcolor": TEXT.light,
+    "lines.linewidth": 1.6,
+    "pdf.fonttype": 42,
+    "savefig.transparent": True,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "penstock",
+    "text.color": TEXT.light,
+    "xtick.color": QUIET.light,
+    "xtick.labelcolor": QUIET.light,
+    "xtick.labelsize": 8,
+    "ytick.color": QUIET.light,
+    "ytick.labelcolor": QUIET.light,
+    "ytick.labelsize": 8,
+}
+
+
+def series(index: int) -> tuple[str, Any]:
+    """Colour and dashes of the scheme at this place; no two of the first 32 are alike."""
+    return SERIES[index % len(SERIES)].light, DASHES[(index + index // len(SERIES)) % len(DASHES)]
+
+
+def css_colours(mode: str) -> str:
+    """The declarations of the colour variables, for `light` or `dark`."""
+    return " ".join(f"--{ink.name}: {getattr(ink, mode)};" for ink in INKS)
+
+
+def for_page(svg: str, label: str) -> str:
+    """A figure's SVG as the page holds it: colours as variables, the page's type, no names."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' id="\w+_\d+"', "", svg)
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
+    for ink in INKS:
+        svg = svg.replace(ink.light, f"var(--{ink.name})")
+    head = f'<svg role="img" aria-label="{label}" '
+    return re.sub(r'<svg (?:xmlns:xlink="[^"]*" )?(?:width|height)="[^"]*" (?:height="[^"]*" )?', head, svg, count=1)
