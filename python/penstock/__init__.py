@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from penstock.api import resolved, run, schemes, validate
     from penstock.results import Run
 
-__all__ = ["PenstockError", "Run", "RunError", "ScenarioError", "resolved", "run", "schemes", "validate"]
+__all__ = [
+    "PenstockError",
+    "Run",
+    "RunError",
+    "ScenarioError",
+    "resolved",
+    "run",
+    "schemes",
+    "validate",
+]
 
 _HOMES = {
     "Run": "penstock.results",

@@ -95,7 +95,9 @@ def _overrides(
 ) -> list[tuple[str, str]]:
     """All settings as (dotted path, value as TOML writes it)."""
     items = overrides.items() if isinstance(overrides, Mapping) else overrides or ()
-    settings = [(key, value if isinstance(value, str) else json.dumps(value)) for key, value in items]
+    settings = [
+        (key, value if isinstance(value, str) else json.dumps(value)) for key, value in items
+    ]
     if schemes:
         settings.append(("schemes", json.dumps(list(schemes))))
     if seeds is not None:
@@ -132,7 +134,11 @@ def _collect(
             "seeds": document["seeds"],
             "overrides": dict(settings),
             "command": shlex.join(sys.argv),
-            "machine": {"system": platform.platform(), "processor": platform.machine(), "cores": _cores()},
+            "machine": {
+                "system": platform.platform(),
+                "processor": platform.machine(),
+                "cores": _cores(),
+            },
             "python": platform.python_version(),
         },
     )

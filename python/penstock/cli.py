@@ -25,7 +25,7 @@ app = typer.Typer(
 
 
 def _scheme_names() -> list[str]:
-    from penstock import _native  # noqa: PLC0415
+    from penstock import _native
 
     return [scheme["name"] for scheme in json.loads(_native.schemes())]
 
@@ -72,7 +72,7 @@ def root(
 ) -> None:
     """See, simulate and stop TCP incast without touching the TCP end points."""
     if version:
-        from penstock import _native  # noqa: PLC0415
+        from penstock import _native
 
         typer.echo(f"penstock {_native.__version__}")
     elif context.invoked_subcommand is None:
@@ -128,7 +128,7 @@ def _run(
     out: Path | None,
 ) -> None:
     overrides = [_setting(text) for text in settings or ()]
-    from penstock import api, results, terminal  # noqa: PLC0415 (polars)
+    from penstock import api, results, terminal
 
     if out is not None:
         results.check_target(out)
@@ -166,7 +166,7 @@ def report(
     ] = None,
 ) -> None:
     """Write the report of a run: one HTML page that needs no network, and figures for papers."""
-    from penstock.results import Run  # noqa: PLC0415
+    from penstock.results import Run
 
     path = Run.load(folder).report(out or folder / "report.html")
     typer.echo(f"Report: {path}")
@@ -175,7 +175,7 @@ def report(
 @app.command(epilog="Example: penstock schemes --json")
 def schemes(as_json: Json = False) -> None:
     """List the built-in schemes: what each does, and where it comes from."""
-    from penstock import _native  # noqa: PLC0415
+    from penstock import _native
 
     listed = json.loads(_native.schemes())
     if as_json:
@@ -189,7 +189,7 @@ def schemes(as_json: Json = False) -> None:
 @app.command(epilog="Example: penstock scenarios")
 def scenarios(as_json: Json = False) -> None:
     """List the templates that come with Penstock; `penstock run NAME` runs one."""
-    from penstock import source  # noqa: PLC0415
+    from penstock import source
 
     listed = [(name, source.title(path), path) for name, path in source.templates()]
     if as_json:
@@ -205,7 +205,7 @@ def scenarios(as_json: Json = False) -> None:
 @app.command(epilog="Example: penstock schema > scenario.schema.json")
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors."""
-    from penstock import _native  # noqa: PLC0415
+    from penstock import _native
 
     typer.echo(_native.schema().rstrip())
 
@@ -214,7 +214,7 @@ def schema() -> None:
 def validate(file: File, settings: Settings = None) -> None:
     """Check a scenario, and print it with every default written out."""
     overrides = [_setting(text) for text in settings or ()]
-    from penstock import api  # noqa: PLC0415
+    from penstock import api
 
     typer.echo(api.resolved(file, overrides=overrides).rstrip())
 
@@ -236,7 +236,7 @@ def reproduce(
     counts the claims that hold. --json prints `experiments`, `held`, and `claims`: a list of
     `id`, `text`, `published`, `measured`, `holds`.
     """
-    from penstock import reproduce as experiment  # noqa: PLC0415
+    from penstock import reproduce as experiment
 
     if listed or not experiments:
         for name, title in experiment.listed():

@@ -4,6 +4,7 @@
 The terminal and the report show the same table.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -43,7 +44,9 @@ class Column:
             return set()
         goal = min(known) if self.better == "less" else max(known)
         shown = self.form(goal)
-        return {i for i, value in enumerate(values) if value is not None and self.form(value) == shown}
+        return {
+            i for i, value in enumerate(values) if value is not None and self.form(value) == shown
+        }
 
 
 GROUP = (
@@ -52,11 +55,11 @@ GROUP = (
     Column("max", "fct_s.max", units.seconds, "less", "the slowest finished flow"),
     Column("finished", "finished", units.count, "more", "flows that ended within the run"),
     Column("timeouts", "timeouts", units.count, "less", "retransmission timeouts"),
-    Column("goodput", "goodput_bps.mean", units.rate, "more", "mean over the flows of what arrived"),
+    Column("goodput", "goodput_bps.mean", units.rate, "more", "what arrived, mean of the flows"),
     Column("Jain", "jain", units.ratio, "more", "fairness of the goodputs: 1 is equal shares"),
 )
 ENDLESS = (
-    Column("goodput", "goodput_bps.mean", units.rate, "more", "mean over the flows of what arrived"),
+    Column("goodput", "goodput_bps.mean", units.rate, "more", "what arrived, mean of the flows"),
     Column("min", "goodput_bps.min", units.rate, "more", "the slowest flow"),
     Column("max", "goodput_bps.max", units.rate, "neither", "the fastest flow"),
     Column("Jain", "jain", units.ratio, "more", "fairness of the goodputs: 1 is equal shares"),
@@ -89,7 +92,9 @@ def blocks(summary: Values, ports: int = 3) -> list[Block]:
     """The tables of a summary: one for each traffic group, then the `ports` busiest ports."""
     results = summary["results"]
     first = results[0]
-    groups = [_block(results, "groups", name, _columns_of(results, name)) for name in first["groups"]]
+    groups = [
+        _block(results, "groups", name, _columns_of(results, name)) for name in first["groups"]
+    ]
     busiest = sorted(first["ports"], key=lambda name: -_drops(results, name))
     return groups + [_block(results, "ports", name, PORT) for name in busiest[:ports]]
 
@@ -114,4 +119,4 @@ def _columns_of(results: list[Values], group: str) -> tuple[Column, ...]:
 
 
 def _drops(results: list[Values], port: str) -> float:
-    return sum(result["ports"][port]["drops"] for result in results)
+    return math.fsum(result["ports"][port]["drops"] for result in results)

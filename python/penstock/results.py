@@ -90,7 +90,7 @@ class Run:
 
     def report(self, path: str | Path) -> Path:
         """Writes the report, one HTML page without outside parts, and `figures/` beside it."""
-        from penstock.report import write  # noqa: PLC0415 (matplotlib)
+        from penstock.report import write
 
         return write(self, Path(path))
 

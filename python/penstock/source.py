@@ -46,7 +46,7 @@ def load(scenario: str | Path | Mapping[str, Any]) -> Source:
         ScenarioError: no such file or template, or not readable.
     """
     if isinstance(scenario, Mapping):
-        import tomli_w  # noqa: PLC0415
+        import tomli_w
 
         return Source(tomli_w.dumps(scenario), Path("scenario"), "run")
     path, name = _find(str(scenario))

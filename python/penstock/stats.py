@@ -48,7 +48,7 @@ def ci95_of(values: Sequence[Any]) -> Any:  # noqa: ANN401 (a JSON value)
     if isinstance(values[0], dict):
         return {key: ci95_of([value[key] for value in values]) for key in values[0]}
     known = [value for value in values if value is not None]
-    if len(known) < 2 or not _is_number(known[0]):  # noqa: PLR2004
+    if len(known) < 2 or not _is_number(known[0]):
         return None
     mean = math.fsum(known) / len(known)
     variance = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)

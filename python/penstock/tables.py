@@ -36,7 +36,9 @@ QUEUES: dict[str, type[pl.DataType]] = {
 }
 
 
-def read(text: bytes, columns: Mapping[str, type[pl.DataType]], scheme: str, seed: int) -> pl.DataFrame:
+def read(
+    text: bytes, columns: Mapping[str, type[pl.DataType]], scheme: str, seed: int
+) -> pl.DataFrame:
     """A table of one run from its CSV text, with `scheme` and `seed` in front.
 
     Columns the simulator adds beyond `columns` are kept, their types inferred.

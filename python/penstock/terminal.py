@@ -26,7 +26,10 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Clears the line."""
         if self._shown:
@@ -38,7 +41,7 @@ class Progress:
         if not self._shown:
             return
         passed = time.monotonic() - self._begun
-        left = f"{passed / fraction - passed:.0f} s left" if fraction > 0.02 and passed > 1 else ""  # noqa: PLR2004
+        left = f"{passed / fraction - passed:.0f} s left" if fraction > 0.02 and passed > 1 else ""
         bar = ("█" * int(fraction * _BAR)).ljust(_BAR, "░")
         self._stream.write(f"\r\x1b[2K{bar} {fraction:4.0%}  {label}  {left}")
         self._stream.flush()
@@ -46,8 +49,8 @@ class Progress:
 
 def show(summary: dict[str, Any]) -> None:
     """Prints the tables of a summary, the best value of each column in bold."""
-    from rich.console import Console  # noqa: PLC0415 (slow to import)
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
     for block in columns.blocks(summary):

@@ -31,7 +31,7 @@ def count(value: float | None) -> str:
     """Counts, and means of counts over seeds: thousands apart, at most one decimal."""
     if value is None:
         return NONE
-    text = f"{value:,.0f}" if float(value).is_integer() or value >= 1000 else f"{value:,.1f}"  # noqa: PLR2004
+    text = f"{value:,.0f}" if float(value).is_integer() or value >= 1000 else f"{value:,.1f}"
     return text.replace(",", "\u202f")
 
 

@@ -50,7 +50,9 @@ def draw(run: Run) -> Iterator[Drawing]:
         yield from _drops(run.ports, schemes)
 
 
-def _completion_times(flows: pl.DataFrame, schemes: list[str], groups: list[str]) -> Iterator[Drawing]:
+def _completion_times(
+    flows: pl.DataFrame, schemes: list[str], groups: list[str]
+) -> Iterator[Drawing]:
     for group in groups:
         members = flows.filter(pl.col("traffic") == group)
         if members["fct_s"].null_count() == members.height:
@@ -62,7 +64,9 @@ def _completion_times(flows: pl.DataFrame, schemes: list[str], groups: list[str]
             x, y = [*curve.x, slowest], [*curve.y, curve.y[-1] if len(curve.y) else 0.0]
             colour, dashes = style.series(index)
             axes.step(x, y, where="post", color=colour, linestyle=dashes, label=scheme)
-        axes.set(xscale="log", ylim=(0, 1.02), xlabel="flow completion time", ylabel="share of flows")
+        axes.set(
+            xscale="log", ylim=(0, 1.02), xlabel="flow completion time", ylabel="share of flows"
+        )
         axes.xaxis.set_major_formatter(EngFormatter("s", sep=" "))
         _legend(figure, axes)
         meaning = "Further left is faster; a curve that ends below 1 left flows unfinished."
@@ -87,7 +91,7 @@ def _goodputs(flows: pl.DataFrame, schemes: list[str], groups: list[str]) -> Ite
         else:
             axes.set_ylim(bottom=0)
         _legend(figure, axes)
-        meaning = "A flat line is a fair share for all; a line that sinks to the left starves flows."
+        meaning = "A flat line is a fair share for all; one that sinks to the left starves flows."
         yield _drawing(figure, "Goodput of each flow", f"goodput-{group}", group, meaning)
 
 
@@ -97,12 +101,16 @@ def _queues(run: Run, schemes: list[str]) -> Iterator[Drawing]:
     first_seed = run.queues.filter(pl.col("seed") == run.queues["seed"].min())
     for port in _busiest(run):
         samples = first_seed.filter(pl.col("port") == port)
-        figure = Figure(figsize=(style.WIDTH_INCHES, 0.62 * len(schemes) + 0.5), layout="constrained")
+        figure = Figure(
+            figsize=(style.WIDTH_INCHES, 0.62 * len(schemes) + 0.5), layout="constrained"
+        )
         rows = figure.subplots(len(schemes), sharex=True, sharey=True, squeeze=False)[:, 0]
         for index, (axes, scheme) in enumerate(zip(rows, schemes, strict=True)):
             queue = data.envelope(samples.filter(pl.col("scheme") == scheme))
             colour, _ = style.series(index)
-            axes.fill_between(queue.time, queue.least, queue.greatest, color=colour, alpha=0.3, lw=0)
+            axes.fill_between(
+                queue.time, queue.least, queue.greatest, color=colour, alpha=0.3, lw=0
+            )
             axes.plot(queue.time, queue.mean, color=colour, linewidth=0.9)
             axes.set_title(scheme, loc="left", fontsize=8, pad=2, color=colour, weight="bold")
             axes.yaxis.set_major_locator(MaxNLocator(2))
@@ -159,7 +167,9 @@ def _axes(height: float = 3.0) -> tuple[Figure, Axes]:
 
 def _legend(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=4, handlelength=2.2, columnspacing=1.4)
+    figure.legend(
+        handles, labels, loc="outside upper left", ncols=4, handlelength=2.2, columnspacing=1.4
+    )
 
 
 def _drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -> Drawing:

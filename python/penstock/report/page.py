@@ -55,7 +55,9 @@ def render(run: Run, drawings: list[Drawing]) -> str:
 def _css() -> str:
     css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     css = css.partition("*/\n")[2]  # the licence line
-    return css.replace("/*light*/", style.css_colours("light")).replace("/*dark*/", style.css_colours("dark"))
+    return css.replace("/*light*/", style.css_colours("light")).replace(
+        "/*dark*/", style.css_colours("dark")
+    )
 
 
 def _findings(run: Run) -> str:
@@ -70,7 +72,10 @@ def _ci_hint(run: Run) -> str:
 
 def _table(block: columns.Block) -> str:
     best = [column.best(block.rows) for column in block.columns]
-    head = "".join(f'<th scope="col" title="{escape(c.meaning)}">{escape(c.heading)}</th>' for c in block.columns)
+    head = "".join(
+        f'<th scope="col" title="{escape(c.meaning)}">{escape(c.heading)}</th>'
+        for c in block.columns
+    )
     body = ""
     for number, scheme in enumerate(block.schemes):
         cells = ""
@@ -102,7 +107,13 @@ def _section(name: str, drawings: list[Drawing]) -> str:
         for drawing in drawings
     )
     meaning = f'<p class="hint">{escape(drawings[0].meaning)}</p>'
-    return f'<section>\n<h2>{escape(name)}</h2>\n{meaning}\n<div class="figures">\n{figures}</div>\n</section>\n'
+    return f"""<section>
+<h2>{escape(name)}</h2>
+{meaning}
+<div class="figures">
+{figures}</div>
+</section>
+"""
 
 
 def _footer(run: Run) -> str:
@@ -110,7 +121,7 @@ def _footer(run: Run) -> str:
     wall = sum(result["performance"]["wall_s"] for result in run.summary["results"])
     return f"""<footer>
 <p><code>{escape(run.info["command"])}</code></p>
-<p>Penstock {escape(run.info["penstock"])} · {units.count(hops)} packet-hops in {units.seconds(wall)}
-of computing, per seed · figures as SVG and PDF in <code>figures/</code> · the scenario as run in
+<p>Penstock {escape(run.info["penstock"])} ·
+{units.count(hops)} packet-hops in {units.seconds(wall)} of computing, per seed · figures as SVG and PDF in <code>figures/</code> · the scenario as run in
 <code>scenario.toml</code></p>
 </footer>"""

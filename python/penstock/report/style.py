@@ -38,7 +38,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (7, 1.5)), (0, (6, 1.5, 1.2, 1.5)), (0, (2, 
 
 WIDTH_INCHES = 4.4
 
-MATPLOTLIB: dict[str, Any] = {
+MATPLOTLIB: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": QUIET.light,
     "axes.grid": True,
@@ -91,4 +91,9 @@ def for_page(svg: str, label: str) -> str:
     for ink in INKS:
         svg = svg.replace(ink.light, f"var(--{ink.name})")
     head = f'<svg role="img" aria-label="{label}" '
-    return re.sub(r'<svg (?:xmlns:xlink="[^"]*" )?(?:width|height)="[^"]*" (?:height="[^"]*" )?', head, svg, count=1)
+    return re.sub(
+        r'<svg (?:xmlns:xlink="[^"]*" )?(?:width|height)="[^"]*" (?:height="[^"]*" )?',
+        head,
+        svg,
+        count=1,
+    )

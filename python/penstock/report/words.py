@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scenario and its outcome in a sentence each."""
 
+from html import escape
 from typing import Any
 
 from penstock import units
@@ -8,29 +9,35 @@ from penstock import units
 
 def scenario(document: dict[str, Any], seeds: list[int]) -> str:
     """What was simulated: traffic, fabric, TCP, duration, seeds."""
-    traffic = _listed([_traffic(name, table) for name, table in document.get("traffic", {}).items()])
+    traffic = _listed(
+        [_traffic(name, table) for name, table in document.get("traffic", {}).items()]
+    )
     fabric = _fabric(document.get("fabric", {}))
     tcp = document.get("tcp", {}).get("congestion", "")
     repeated = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
-    return f"{traffic} on {fabric}, {tcp} senders, {document.get('duration', '')} simulated{repeated}."
+    return (
+        f"{traffic} on {fabric}, {tcp} senders, {document.get('duration', '')} simulated{repeated}."
+    )
 
 
 def findings(results: list[dict[str, Any]]) -> list[str]:
-    """For each traffic whose slowest 1 % differ between schemes: the best and the worst."""
+    """For each traffic whose slowest 1 % differ: the best and the worst scheme, as HTML."""
     said = []
     for group in results[0]["groups"]:
         tails = {
-            result["scheme"]: (result["groups"][group].get("fct_s") or {}).get("p99") for result in results
+            result["scheme"]: (result["groups"][group].get("fct_s") or {}).get("p99")
+            for result in results
         }
         known = {scheme: tail for scheme, tail in tails.items() if tail}
-        if len(known) < 2:  # noqa: PLR2004
+        if len(known) < 2:
             continue
         best, worst = min(known, key=lambda s: known[s]), max(known, key=lambda s: known[s])
-        if known[worst] < 1.5 * known[best]:  # noqa: PLR2004
+        if known[worst] < 1.5 * known[best]:
             continue
         said.append(
-            f"99 % of the finished {group} took at most <b>{units.seconds(known[best])}</b> under {best}, "
-            f"and <b>{units.seconds(known[worst])}</b> under {worst}."
+            f"99 % of the finished {escape(group)} took at most "
+            f"<b>{units.seconds(known[best])}</b> under {escape(best)}, "
+            f"and <b>{units.seconds(known[worst])}</b> under {escape(worst)}."
         )
     return said
 
@@ -52,4 +59,10 @@ def _fabric(fabric: dict[str, Any]) -> str:
 
 
 def _listed(items: list[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "No traffic"
+    return (
+        items[0]
+        if len(items) == 1
+        else f"{', '.join(items[:-1])} and {items[-1]}"
+        if items
+        else "No traffic"
+    )
