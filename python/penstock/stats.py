@@ -2,7 +2,7 @@
 """Several seeds into one result: means, and half-widths of their 95 % confidence intervals."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 # Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
@@ -15,7 +15,7 @@ _NORMAL = 1.959964
 
 
 def student_t(freedom: int) -> float:
-    """The two-sided 95 % quantile of Student's t, to four digits.
+    """The two-sided 95 % quantile of Student's t, within 1e-4.
 
     Beyond 30 degrees of freedom by its expansion about the normal (Abramowitz & Stegun 26.7.5).
     """
@@ -30,11 +30,11 @@ def mean_of(values: Sequence[Any]) -> Any:  # noqa: ANN401 (a JSON value)
 
     A value that a seed lacks (no flow finished: no FCT) is left out of the mean.
     """
-    if isinstance(values[0], dict):
-        return {key: mean_of([value[key] for value in values]) for key in values[0]}
     known = [value for value in values if value is not None]
     if not known:
         return None
+    if isinstance(known[0], dict):
+        return {key: mean_of(values) for key, values in _by_key(known)}
     if not _is_number(known[0]) or all(value == known[0] for value in known):
         return known[0]
     return math.fsum(known) / len(known)
@@ -45,14 +45,20 @@ def ci95_of(values: Sequence[Any]) -> Any:  # noqa: ANN401 (a JSON value)
 
     None where fewer than two seeds have the value, or where it is no number.
     """
-    if isinstance(values[0], dict):
-        return {key: ci95_of([value[key] for value in values]) for key in values[0]}
     known = [value for value in values if value is not None]
+    if known and isinstance(known[0], dict):
+        return {key: ci95_of(values) for key, values in _by_key(known)}
     if len(known) < 2 or not _is_number(known[0]):
         return None
     mean = math.fsum(known) / len(known)
     variance = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)
     return student_t(len(known) - 1) * math.sqrt(variance / len(known))
+
+
+def _by_key(tables: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
+    """Each key that any of the tables has, with the values of those that have it."""
+    for key in dict.fromkeys(key for table in tables for key in table):
+        yield key, [table[key] for table in tables if key in table]
 
 
 def _is_number(value: object) -> bool:

@@ -122,6 +122,7 @@ def _footer(run: Run) -> str:
     return f"""<footer>
 <p><code>{escape(run.info["command"])}</code></p>
 <p>Penstock {escape(run.info["penstock"])} ·
-{units.count(hops)} packet-hops in {units.seconds(wall)} of computing, per seed · figures as SVG and PDF in <code>figures/</code> · the scenario as run in
+{units.count(hops)} packet-hops in {units.seconds(wall)} of computing, per seed ·
+figures as SVG and PDF in <code>figures/</code> · the scenario as run in
 <code>scenario.toml</code></p>
 </footer>"""

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from penstock import RunError, ScenarioError, results
+from penstock.results import Run
+
+
+def test_a_run_comes_back_from_its_folder(made_up, tmp_path):
+    loaded = Run.load(made_up.save(tmp_path / "run"))
+    assert loaded.summary == made_up.summary
+    assert loaded.info == made_up.info
+    assert loaded.scenario == made_up.scenario
+    for table in results.TABLES:
+        assert_frame_equal(getattr(loaded, table), getattr(made_up, table))
+
+
+def test_an_earlier_run_is_replaced_and_nothing_else_is(made_up, tmp_path):
+    folder = made_up.save(tmp_path / "run")
+    (folder / "old").touch()
+    made_up.save(folder)
+    assert not (folder / "old").exists()
+
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter1.tex").write_text("precious")
+    with pytest.raises(ScenarioError, match=r"thesis: exists and is not a run's folder"):
+        made_up.save(other)
+    assert (other / "chapter1.tex").read_text() == "precious"
+
+
+def test_a_failed_save_leaves_the_earlier_run_and_no_litter(made_up, tmp_path, monkeypatch):
+    folder = made_up.save(tmp_path / "run")
+    before = (folder / "summary.json").read_bytes()
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Run, "report", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        made_up.save(folder, report=True)
+    assert (folder / "summary.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_damaged_run_is_said_to_be(made_up, tmp_path):
+    folder = made_up.save(tmp_path / "run")
+    (folder / "flows.parquet").write_bytes(b"not parquet")
+    with pytest.raises(RunError, match="damaged"):
+        Run.load(folder)
+    with pytest.raises(ScenarioError, match="not a run's folder"):
+        Run.load(tmp_path)
+
+
+def test_free_folders_are_numbered(tmp_path):
+    assert results.free_folder("demo", tmp_path) == tmp_path / "demo"
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo-2").mkdir()
+    assert results.free_folder("demo", tmp_path) == tmp_path / "demo-3"
+
+
+def test_drop_reasons_become_columns(made_up):
+    ports = made_up.ports
+    assert {"scheme", "seed", "port", "drops_full", "drops_early"} <= set(ports.columns)
+    assert ports.select(pl.col("drops_full") + pl.col("drops_early")).to_series().to_list() == (
+        ports["drops"].to_list()
+    )
