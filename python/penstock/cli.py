@@ -228,7 +228,10 @@ def reproduce(
     seeds: Seeds = None,
     jobs: Jobs = None,
     as_json: Json = False,
-    out: Out = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Holds the runs' folders; default: runs."),
+    ] = None,
 ) -> None:
     """Run experiments of the papers; print each published claim beside what was measured.
 
@@ -236,17 +239,24 @@ def reproduce(
     counts the claims that hold. --json prints `experiments`, `held`, and `claims`: a list of
     `id`, `text`, `published`, `measured`, `holds`.
     """
-    from penstock import reproduce as experiment
+    from penstock import reproduce as papers
 
     if listed or not experiments:
-        for name, title in experiment.listed():
+        for name, title in papers.listed():
             typer.echo(f"{name:<8}  {title}")
         return
-    outcome = experiment.reproduce(experiments, seeds=seeds, jobs=jobs, out=out)
+    for name in experiments:
+        papers.find(name)  # a misspelt one is told before the others have run
+    done = []
+    for name in experiments:
+        done.append(papers.reproduce(name, seeds=seeds, jobs=jobs, parent=out))
+        if not as_json:
+            papers.show(done[-1])
+    summary = papers.as_json(done)
     if as_json:
-        _print_json(outcome.as_json())
+        _print_json(summary)
     else:
-        outcome.show()
+        typer.echo(f"{summary['held']} of {len(summary['claims'])} claims hold.")
 
 
 def _print_json(value: dict[str, Any]) -> None:

@@ -23,20 +23,24 @@ class Source:
 
 
 def templates_dir() -> Path:
-    """The folder of the shipped scenarios: of the installed package, or of the source tree."""
-    package = Path(__file__).resolve().parent
-    shipped = package / "scenarios"
-    return shipped if shipped.is_dir() else package.parents[1] / "scenarios"
+    """The folder of the shipped scenarios; in a source tree a link to `scenarios/`."""
+    return (Path(__file__).parent / "scenarios").resolve()
 
 
 def templates() -> Iterator[tuple[str, Path]]:
-    """Name and file of each shipped scenario: `demo`, `papers/sicc-4`, ... in order of names."""
+    """Name and file of each shipped scenario: `demo`, `papers/sicc-4`, ... in order of names.
+
+    Those of the folder `templates` go by their own names, without the folder's.
+    """
     root = templates_dir()
-    for path in sorted(root.rglob("*.toml")):
-        if path.name == "claims.toml":
-            continue
-        named = path.parent if path.name == "scenario.toml" else path.with_suffix("")
-        yield named.relative_to(root).as_posix(), path
+    files = (path for path in root.rglob("*.toml") if path.name != "claims.toml")
+    named = {_template_name(path.relative_to(root)): path for path in files}
+    yield from sorted(named.items())
+
+
+def _template_name(path: Path) -> str:
+    named = path.parent if path.name == "scenario.toml" else path.with_suffix("")
+    return named.as_posix().removeprefix("templates/")
 
 
 def load(scenario: str | Path | Mapping[str, Any]) -> Source:

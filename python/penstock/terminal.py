@@ -50,12 +50,13 @@ class Progress:
 def show(summary: dict[str, Any]) -> None:
     """Prints the tables of a summary, the best value of each column in bold."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
     for block in columns.blocks(summary):
         table = Table(
-            title=f"[bold]{block.title}[/]  [dim]{block.about}[/]",
+            title=f"[bold]{escape(block.title)}[/]  [dim]{block.about}[/]",
             title_justify="left",
             title_style="",
             box=None,
@@ -71,5 +72,5 @@ def show(summary: dict[str, Any]) -> None:
                 f"[bold]{column.text(row)}[/]" if number in best[place] else column.text(row)
                 for place, column in enumerate(block.columns)
             ]
-            table.add_row(scheme, *cells)
+            table.add_row(escape(scheme), *cells)
         console.print(table, "")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+import tomllib
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import penstock
+from penstock import ScenarioError, api, tables
+
+from .conftest import SMALL
+
+
+def without_performance(summary):
+    results = [{k: v for k, v in one.items() if k != "performance"} for one in summary["results"]]
+    return {**summary, "results": results}
+
+
+def test_a_file_and_a_dict_give_the_same_run(small):
+    of_file, of_dict = penstock.run(small), penstock.run(tomllib.loads(SMALL))
+    assert without_performance(of_file.summary) == without_performance(of_dict.summary)
+    for table in ("flows", "queues", "ports"):
+        assert_frame_equal(getattr(of_file, table), getattr(of_dict, table))
+
+
+def test_tables_have_the_documented_columns(small):
+    run = penstock.run(small, seeds=2)
+    assert {*tables.KEYS, *tables.FLOWS} <= set(run.flows.columns)
+    assert list(run.queues.columns[:2]) == ["scheme", "seed"]
+    assert set(tables.QUEUES) <= set(run.queues.columns)
+    keys = run.flows.select("scheme", "seed").unique().sort("scheme", "seed").rows()
+    assert keys == [("drop-tail", 1), ("drop-tail", 2), ("fairq", 1), ("fairq", 2)]
+
+
+def test_the_summary_agrees_with_the_flows(small):
+    run = penstock.run(small, schemes=["drop-tail"])
+    mice = run.summary["results"][0]["groups"]["mice"]
+    rows = run.flows.filter(pl.col("traffic") == "mice")
+    assert mice["flows"] == rows.height
+    assert mice["finished"] == rows["fct_s"].count()
+    assert mice["timeouts"] == rows["timeouts"].sum()
+    assert mice["fct_s"]["mean"] == pytest.approx(rows["fct_s"].mean())
+    assert mice["fct_s"]["max"] == pytest.approx(rows["fct_s"].max())
+
+
+def test_several_seeds_give_means_and_intervals(small):
+    run = penstock.run(small, schemes=["drop-tail"], seeds=3)
+    result = run.summary["results"][0]
+    goodput = result["groups"]["elephants"]["goodput_bps"]["mean"]
+    by_seed = run.flows.filter(pl.col("traffic") == "elephants").group_by("seed")
+    means = by_seed.agg(pl.col("goodput_bps").mean())["goodput_bps"]
+    assert goodput == pytest.approx(means.mean())
+    half = result["ci95"]["groups"]["elephants"]["goodput_bps"]["mean"]
+    assert half == pytest.approx(4.3027 * means.std() / 3**0.5)
+    assert run.summary["seeds"] == [1, 2, 3]
+
+
+def test_one_seed_has_no_interval(small):
+    run = penstock.run(small, schemes=["drop-tail"])
+    assert run.summary["results"][0]["ci95"] is None
+
+
+def test_overrides_reach_the_scenario(small):
+    run = penstock.run(small, schemes=["fairq"], overrides={"traffic.mice.flows": 3})
+    assert run.summary["scenario"]["traffic"]["mice"]["flows"] == 3
+    assert run.flows.filter(pl.col("traffic") == "mice").height == 3
+    assert run.info["overrides"]["traffic.mice.flows"] == "3"
+
+
+def test_the_resolved_scenario_is_the_same_scenario(small):
+    resolved = api.resolved(small)
+    assert api.resolved(tomllib.loads(resolved)) == resolved
+
+
+def test_schemes_are_named_and_explained():
+    listed = {scheme["name"]: scheme for scheme in penstock.schemes()}
+    assert {"drop-tail", "red-ecn", "dctcp", "fairq", "hscc", "sicc", "hcf"} <= set(listed)
+    assert all(scheme["title"] and scheme["source"] for scheme in listed.values())
+
+
+@pytest.mark.parametrize("seeds", [0, []])
+def test_no_seeds_are_refused(small, seeds):
+    with pytest.raises(ScenarioError, match="at least one"):
+        penstock.run(small, seeds=seeds)
+
+
+def test_a_run_is_not_begun_where_it_cannot_be_written(small, tmp_path):
+    with pytest.raises(ScenarioError, match="exists and is not"):
+        penstock.run(small, out=tmp_path)
+
+
+def test_an_error_in_progress_stops_the_run(small):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        penstock.run(small, overrides={"duration": "1000 s"}, progress=fail)
+
+
+def traced(tmp_path, file):
+    text = SMALL[: SMALL.index("[traffic.elephants]")]
+    path = tmp_path / "traced.toml"
+    path.write_text(f'{text}[traffic.recorded]\nkind = "trace"\nfile = "{file}"\n')
+    return path
+
+
+def test_a_parquet_trace_is_as_good_as_csv(tmp_path):
+    trace = pl.DataFrame(
+        {
+            "start_s": [0.0, 0.001, 0.002],
+            "source": ["senders0", "senders1", "senders2"],
+            "destination": ["receivers0", "receivers1", "receivers2"],
+            "bytes": [10_000, 20_000, 30_000],
+        }
+    )
+    trace.write_parquet(tmp_path / "flows.parquet")
+    trace.write_csv(tmp_path / "flows.csv")
+    of_parquet = penstock.run(traced(tmp_path, "flows.parquet"))
+    of_csv = penstock.run(traced(tmp_path, "flows.csv"))
+    assert_frame_equal(of_parquet.flows, of_csv.flows)
+    named = of_parquet.summary["scenario"]["traffic"]["recorded"]["file"]
+    assert named == str(tmp_path / "flows.parquet"), "not the copy"
+
+
+def test_a_parquet_trace_that_lacks_a_column_says_so(tmp_path):
+    pl.DataFrame({"start_s": [0.0]}).write_parquet(tmp_path / "flows.parquet")
+    with pytest.raises(ScenarioError, match=r"flows.parquet: a trace needs the columns"):
+        penstock.run(traced(tmp_path, "flows.parquet"))
+    with pytest.raises(ScenarioError, match=r"none.parquet: no such trace"):
+        penstock.run(traced(tmp_path, "none.parquet"))

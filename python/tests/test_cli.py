@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line end to end, as a user meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from penstock import cli
+
+COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+PENSTOCK = Path(sys.executable).with_name("penstock")
+
+
+def penstock(*arguments, cwd=None, code=0):
+    done = subprocess.run(
+        [PENSTOCK, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A run with two threads, its output, and its folder."""
+    from .conftest import SMALL
+
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "small.toml").write_text(SMALL)
+    return penstock("run", "small.toml", "--jobs", "2", cwd=folder), folder / "runs/small"
+
+
+def test_a_run_shows_a_table_and_writes_its_folder(ran):
+    done, folder = ran
+    for word in ("drop-tail", "fairq", "elephants", "mice", "FCT mean", "p99", "utilization"):
+        assert word in done.stdout
+    assert done.stdout.endswith("Run:    runs/small\nReport: runs/small/report.html\n")
+    assert done.stderr == ""
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    files = {path.name for path in folder.iterdir()}
+    tables = {"flows.parquet", "queues.parquet", "ports.parquet"}
+    pages = {"report.html", "figures", "scenario.toml", "run.json", "summary.json"}
+    assert files == tables | pages
+    info = json.loads((folder / "run.json").read_text())
+    assert info["command"].endswith("run small.toml --jobs 2")
+    assert info["schemes"] == ["drop-tail", "fairq"]
+
+
+def test_the_resolved_scenario_runs_again(ran, tmp_path):
+    _, folder = ran
+    penstock("run", folder / "scenario.toml", "--out", tmp_path / "again")
+    assert (tmp_path / "again/flows.parquet").read_bytes() == (
+        folder / "flows.parquet"
+    ).read_bytes()
+
+
+def test_any_number_of_threads_gives_the_same_bytes(ran, small, tmp_path):
+    _, folder = ran
+    one = tmp_path / "one"
+    penstock("run", small, "--jobs", 1, "--out", one)
+    for name in ("flows.parquet", "queues.parquet", "ports.parquet", "scenario.toml"):
+        assert (one / name).read_bytes() == (folder / name).read_bytes(), name
+    one, two = (json.loads((path / "summary.json").read_text()) for path in (one, folder))
+    for result in one["results"] + two["results"]:
+        del result["performance"]
+    assert one == two
+
+
+def test_json_is_one_object_and_no_folder(small, tmp_path):
+    done = penstock("run", small, "--json", "--scheme", "fairq", cwd=tmp_path)
+    summary = json.loads(done.stdout)
+    assert set(summary) == {"scenario", "seeds", "results"}
+    (result,) = summary["results"]
+    assert {"scheme", "tcp", "groups", "ports", "performance"} <= set(result)
+    assert result["scheme"] == "fairq"
+    assert result["tcp"] == "newreno"
+    mice = result["groups"]["mice"]
+    assert {"flows", "finished", "missed_deadlines", "jain", "retransmits", "timeouts"} <= set(mice)
+    assert {"mean", "sd", "p50", "p90", "p95", "p99", "max"} <= set(mice["fct_s"])
+    assert {"mean", "min", "max"} <= set(mice["goodput_bps"])
+    (port,) = result["ports"].values()
+    assert {"drops", "utilization", "queue_bytes"} <= set(port)
+    assert {"mean", "p99", "max"} <= set(port["queue_bytes"])
+    assert {"wall_s", "packet_hops", "packet_hops_per_s", "peak_rss_bytes"} <= set(
+        result["performance"]
+    )
+    assert done.stderr == ""
+    assert not (tmp_path / "runs").exists()
+
+
+def test_seeds_are_shown_with_their_intervals(small, tmp_path):
+    done = penstock("run", small, "--json", "--seeds", 2, "--out", tmp_path / "run")
+    summary = json.loads(done.stdout)
+    assert summary == json.loads((tmp_path / "run/summary.json").read_text())
+    assert summary["seeds"] == [1, 2]
+    assert set(summary["results"][0]["ci95"]) == {"groups", "ports"}
+
+
+def test_a_second_run_gets_its_own_folder(ran, small):
+    _, folder = ran
+    done = penstock("run", small, "--scheme", "fairq", cwd=folder.parents[1])
+    assert "runs/small-2/report.html" in done.stdout
+
+
+def test_a_report_is_made_of_a_run(ran, tmp_path):
+    _, folder = ran
+    page = tmp_path / "elsewhere" / "page.html"
+    assert penstock("report", folder, "--out", page).stdout == f"Report: {page}\n"
+    assert page.read_bytes() == (folder / "report.html").read_bytes()
+
+
+def test_validate_prints_a_scenario_with_its_defaults(small):
+    printed = penstock("validate", small, "--set", "traffic.mice.flows=5").stdout
+    document = tomllib.loads(printed)
+    assert document["traffic"]["mice"]["flows"] == 5
+    assert document["tcp"]["congestion"] == "newreno"
+
+
+def test_lists():
+    assert "drop-tail" in penstock("schemes").stdout
+    assert "demo" in penstock("scenarios").stdout
+    assert json.loads(penstock("schemes", "--json").stdout)["schemes"]
+    assert json.loads(penstock("scenarios", "--json").stdout)["scenarios"]
+    assert json.loads(penstock("schema").stdout)
+    penstock("reproduce", "--list")
+    assert penstock("--version").stdout.startswith("penstock ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["run", "demoo"], 2, "did you mean 'demo'?"),
+        (["run"], 2, "Missing argument"),
+        (["ruin"], 2, "No such command 'ruin'"),
+        (["run", "demo", "--seeds", "0"], 2, "--seeds"),
+        (["run", "demo", "--set", "tcp.min_rto"], 2, "give KEY=VALUE"),
+        (["run", "demo", "--scheme", "hfc"], 2, "hfc"),
+        (["run", "demo", "--set", "trafic.mice.flows=1"], 2, "trafic"),
+        (["run", "demo", "--out", "/"], 2, "give another --out"),
+        (["report", "/"], 2, "not a run's folder"),
+        (["reproduce", "sic-4"], 2, "no such experiment"),
+        (["validate", "/dev/null/x"], 2, "no such file"),
+    ],
+)
+def test_errors_are_one_line(arguments, code, said):
+    done = penstock(*arguments, code=code)
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("penstock: ")
+
+
+def test_a_damaged_run_is_a_failure(ran, tmp_path):
+    _, folder = ran
+    (tmp_path / "run.json").write_bytes((folder / "run.json").read_bytes())
+    assert "damaged" in penstock("report", tmp_path, code=1).stderr
+
+
+def test_ctrl_c_stops_at_once_and_leaves_nothing(small, tmp_path):
+    command = [PENSTOCK, "run", small, "--set", "duration=10000 s"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(1.5)
+    assert running.poll() is None, running.communicate()
+    begun = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    stdout, stderr = running.communicate(timeout=20)
+    assert time.monotonic() - begun < 1.5
+    assert running.returncode == 130
+    assert stdout == ""
+    assert stderr == "penstock: interrupted; nothing was written\n"
+    assert list(tmp_path.iterdir()) == [small]
+
+
+def test_a_closed_pipe_is_no_traceback(small):
+    shell = f"'{PENSTOCK}' validate '{small}' | true"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_is_quick_and_has_an_example(command):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", PENSTOCK, *command.split(), "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert ("Example: penstock" if command else "Begin with: penstock demo") in done.stdout
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    heavy = {"polars", "matplotlib", "numpy", "rich.console", "penstock._native"}
+    assert not heavy & imported
+
+
+def test_completion_can_be_installed():
+    shown = subprocess.run(
+        [PENSTOCK],
+        env={**os.environ, "_PENSTOCK_COMPLETE": "complete_bash", "COMP_WORDS": "penstock re"}
+        | {"COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.stdout.split() == ["report", "reproduce"]
