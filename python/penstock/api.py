@@ -133,7 +133,7 @@ def _collect(
             "schemes": document["schemes"],
             "seeds": document["seeds"],
             "overrides": dict(settings),
-            "command": shlex.join(sys.argv),
+            "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             "machine": {
                 "system": platform.platform(),
                 "processor": platform.machine(),

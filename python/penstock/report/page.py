@@ -44,7 +44,9 @@ def render(run: Run, drawings: list[Drawing]) -> str:
 {"".join(_table(block) for block in columns.blocks(summary))}
 </div>
 </section>
+<div class="columns">
 {"".join(_section(name, list(part)) for name, part in groupby(drawings, lambda d: d.section))}
+</div>
 </main>
 {_footer(run)}
 </body>
@@ -101,19 +103,19 @@ def _half_width(column: columns.Column, block: columns.Block, number: int) -> st
 
 
 def _section(name: str, drawings: list[Drawing]) -> str:
-    figures = "".join(
-        f"<figure>{style.for_page(drawing.svg, escape(f'{name}: {drawing.title}'))}"
-        f"<figcaption><b>{escape(drawing.title)}</b></figcaption></figure>\n"
-        for drawing in drawings
-    )
+    figures = "".join(_figure(drawing) for drawing in drawings)
     meaning = f'<p class="hint">{escape(drawings[0].meaning)}</p>'
     return f"""<section>
 <h2>{escape(name)}</h2>
 {meaning}
-<div class="figures">
-{figures}</div>
-</section>
+{figures}</section>
 """
+
+
+def _figure(drawing: Drawing) -> str:
+    label = escape(f"{drawing.section}: {drawing.title}".removesuffix(": "))
+    caption = f"<figcaption>{escape(drawing.title)}</figcaption>" if drawing.title else ""
+    return f"<figure>{caption}{style.for_page(drawing.svg, label)}</figure>\n"
 
 
 def _footer(run: Run) -> str:
