@@ -2,6 +2,7 @@
 """The simulator, from crates/python."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 __version__: str
 
@@ -9,10 +10,14 @@ def schema() -> str:
     """The JSON Schema of scenario files."""
 
 def schemes() -> str:
-    """The built-in schemes as a JSON list."""
+    """The built-in schemes as a JSON object, by name."""
 
-def validate(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
-    """The scenario with every default written out, as TOML.
+def validate(
+    text: str, origin: str, overrides: list[tuple[str, str]], to_csv: Callable[[Path], str]
+) -> str:
+    """The scenario with every default written out, as TOML; the files it names are checked.
+
+    `to_csv` gives the text of a trace that is not CSV.
 
     Raises:
         ScenarioError: one line with file, line, key, the allowed values and the nearest match.
@@ -23,6 +28,7 @@ def run(
     origin: str,
     tasks: list[tuple[str, int]],
     jobs: int,
+    to_csv: Callable[[Path], str],
     progress: Callable[[float, str], object] | None,
 ) -> list[tuple[str, int, str, bytes, bytes]]:
     """Simulates every (scheme, seed); gives scheme, seed, summary (JSON), flows, queues (CSV).

@@ -14,7 +14,8 @@ from typing import Any
 from penstock import _native, source, stats, tables
 from penstock.errors import ScenarioError
 from penstock.results import Run, check_target
-from penstock.traces import with_csv_traces
+from penstock.source import Source
+from penstock.traces import to_csv
 
 Scenario = str | Path | Mapping[str, Any]
 Overrides = Mapping[str, object] | Sequence[tuple[str, str]]
@@ -47,15 +48,13 @@ def run(
     """
     if out is not None:
         check_target(Path(out))
-    origin = source.load(scenario)
+    loaded = source.load(scenario)
     settings = _overrides(overrides, schemes, seeds)
-    with with_csv_traces(origin) as traces:
-        text = _native.validate(origin.text, str(origin.origin), settings + traces.overrides)
-        document = tomllib.loads(text)
-        tasks = [(name, seed) for name in document["schemes"] for seed in document["seeds"]]
-        rows = _native.run(text, str(origin.origin), tasks, jobs or _cores(), progress)
-        text = traces.restored(text)
-    result = _collect(text, rows, settings, origin.name)
+    text = _resolved(loaded, settings)
+    document = tomllib.loads(text)
+    tasks = [(name, seed) for name in document["schemes"] for seed in _seeds(document)]
+    rows = _native.run(text, str(loaded.origin), tasks, jobs or _cores(), to_csv, progress)
+    result = _collect(text, rows, settings, loaded.name)
     if out is not None:
         result.save(out)
     return result
@@ -67,10 +66,7 @@ def resolved(scenario: Scenario, *, overrides: Overrides | None = None) -> str:
     Raises:
         ScenarioError: it cannot be used; one line.
     """
-    origin = source.load(scenario)
-    with with_csv_traces(origin) as traces:
-        settings = _overrides(overrides, None, None) + traces.overrides
-        return traces.restored(_native.validate(origin.text, str(origin.origin), settings))
+    return _resolved(source.load(scenario), _overrides(overrides, None, None))
 
 
 def validate(scenario: Scenario, *, overrides: Overrides | None = None) -> dict[str, Any]:
@@ -84,8 +80,22 @@ def validate(scenario: Scenario, *, overrides: Overrides | None = None) -> dict[
 
 def schemes() -> list[dict[str, Any]]:
     """The built-in schemes: name, title, source and parts of each."""
-    listed: list[dict[str, Any]] = json.loads(_native.schemes())
-    return listed
+    listed: dict[str, dict[str, Any]] = json.loads(_native.schemes())
+    return [{"name": name, **scheme} for name, scheme in listed.items()]
+
+
+def _resolved(loaded: Source, settings: list[tuple[str, str]]) -> str:
+    """The scenario in TOML; the files it names by their full paths, so that it runs anywhere."""
+    origin = str(loaded.origin)
+    text = _native.validate(loaded.text, origin, settings, to_csv)
+    found = [
+        (f"traffic.{name}.{key}", json.dumps(str(path.resolve())))
+        for name, traffic in tomllib.loads(text)["traffic"].items()
+        for key in ("file", "sizes")
+        if isinstance(traffic.get(key), str)
+        and (path := loaded.origin.parent / traffic[key]).is_file()
+    ]
+    return _native.validate(text, origin, found, to_csv) if found else text
 
 
 def _overrides(
@@ -116,22 +126,27 @@ def _collect(
 ) -> Run:
     """The simulator's rows as one run: seeds combined, tables stacked."""
     document = tomllib.loads(scenario)
-    summaries = [(scheme, seed, json.loads(text)) for scheme, seed, text, _, _ in rows]
+    seeds = _seeds(document)
+    parsed = [(scheme, seed, json.loads(text)) for scheme, seed, text, _, _ in rows]
     results = [
-        _result(document, scheme, [summary for of, _, summary in summaries if of == scheme])
+        _result(scheme, [summary for of, _, summary in parsed if of == scheme])
         for scheme in document["schemes"]
     ]
+    queues = (
+        tables.read_queues(row[4], list(summary["ports"]), scheme, seed)
+        for row, (scheme, seed, summary) in zip(rows, parsed, strict=True)
+    )
     return Run(
-        summary={"scenario": document, "seeds": document["seeds"], "results": results},
+        summary={"scenario": document, "seeds": seeds, "results": results},
         flows=tables.stack(tables.read(row[3], tables.FLOWS, row[0], row[1]) for row in rows),
-        queues=tables.stack(tables.read(row[4], tables.QUEUES, row[0], row[1]) for row in rows),
-        ports=tables.ports((scheme, seed, summary["ports"]) for scheme, seed, summary in summaries),
+        queues=tables.stack(queues),
+        ports=tables.ports((scheme, seed, summary["ports"]) for scheme, seed, summary in parsed),
         scenario=scenario,
         info={
             "name": name,
             "penstock": _native.__version__,
             "schemes": document["schemes"],
-            "seeds": document["seeds"],
+            "seeds": seeds,
             "overrides": dict(settings),
             "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             "machine": {
@@ -144,20 +159,19 @@ def _collect(
     )
 
 
-def _result(document: dict[str, Any], scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
+def _seeds(document: dict[str, Any]) -> list[int]:
+    """The seeds of a scenario, which has their number or a list."""
+    seeds: int | list[int] = document["seeds"]
+    return list(range(1, seeds + 1)) if isinstance(seeds, int) else seeds
+
+
+def _result(scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
     measured = [{"groups": seed["groups"], "ports": seed["ports"]} for seed in seeds]
     return {
         "scheme": scheme,
-        "tcp": _congestion(document, scheme),
         **stats.mean_of(seeds),
         "ci95": stats.ci95_of(measured) if len(seeds) > 1 else None,
     }
-
-
-def _congestion(document: dict[str, Any], scheme: str) -> str:
-    """The congestion control that the hosts run under the scheme."""
-    own = document.get("scheme", {}).get(scheme, {}).get("tcp", {})
-    return str(own.get("congestion", document["tcp"]["congestion"]))
 
 
 def _cores() -> int:

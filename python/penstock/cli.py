@@ -27,7 +27,7 @@ app = typer.Typer(
 def _scheme_names() -> list[str]:
     from penstock import _native
 
-    return [scheme["name"] for scheme in json.loads(_native.schemes())]
+    return list(json.loads(_native.schemes()))
 
 
 File = Annotated[
@@ -175,9 +175,9 @@ def report(
 @app.command(epilog="Example: penstock schemes --json")
 def schemes(as_json: Json = False) -> None:
     """List the built-in schemes: what each does, and where it comes from."""
-    from penstock import _native
+    from penstock import api
 
-    listed = json.loads(_native.schemes())
+    listed = api.schemes()
     if as_json:
         _print_json({"schemes": listed})
         return

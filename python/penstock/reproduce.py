@@ -2,6 +2,7 @@
 """Experiments of the papers, run again: what was published beside what is measured."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 from penstock import api, claims, results, source
 from penstock.errors import ScenarioError
-from penstock.results import Run
 from penstock.terminal import Progress
 
 
@@ -19,8 +19,11 @@ class Finding:
 
     id: str
     text: str
+    where: str
     published: str | float
     measured: float | None
+    against: float | None
+    """What the measured number was held against."""
     holds: bool
     shown: str
     """The measured number as people read it."""
@@ -32,8 +35,8 @@ class Reproduction:
 
     experiment: str
     title: str
-    source: str
-    folder: Path
+    folders: tuple[Path, ...]
+    """Of its runs, with a report in each."""
     findings: tuple[Finding, ...]
 
     @property
@@ -44,9 +47,7 @@ class Reproduction:
 
 def listed() -> list[tuple[str, str]]:
     """Id and title of every experiment that can be reproduced."""
-    return [
-        (name, source.title(folder / "scenario.toml")) for name, folder in _experiments().items()
-    ]
+    return [(name, source.title(path / "scenario.toml")) for name, path in _experiments().items()]
 
 
 def reproduce(
@@ -56,57 +57,68 @@ def reproduce(
     jobs: int | None = None,
     parent: Path | None = None,
 ) -> Reproduction:
-    """Runs an experiment, writes its run's folder with the report and the findings.
+    """Runs an experiment, judges its claims, and writes its runs' folders with their reports.
 
     Args:
         experiment: its id, as `sicc-4`.
         seeds: instead of what the experiment says.
         jobs: threads; default: one a core.
-        parent: where the run's folder is written, named by the id; default: a new one in `runs`.
+        parent: where the runs' folders are written, named by the id; default: new ones in `runs`.
 
     Raises:
         ScenarioError: no such experiment.
-        RunError: the run, or a claim of it, could not be computed.
+        RunError: a run, or a claim, could not be computed.
     """
     folder = find(experiment)
     published = claims.load(folder / "claims.toml")
-    target = parent / experiment if parent else results.free_folder(experiment)
-    results.check_target(target)
-    with Progress() as progress:
-        run = api.run(
-            folder / "scenario.toml",
-            seeds=seeds or published.seeds,
-            jobs=jobs,
-            progress=lambda done, scheme: progress(done, f"{experiment}: {scheme}"),
-        )
-    found = judge(run, published)
-    run.info["findings"] = [asdict(finding) for finding in found]
-    run.save(target, report=True)
-    title = run.summary["scenario"]["title"]
-    return Reproduction(experiment, title, published.source, target, found)
+    targets = {name: _target(experiment, name, parent) for name in published.runs}
+    runs = {}
+    for name, overrides in published.runs.items():
+        with Progress(prefix=f"{experiment} {name}".strip() + ": ") as progress:
+            runs[name] = api.run(
+                folder / "scenario.toml",
+                overrides=overrides,
+                seeds=seeds,
+                jobs=jobs,
+                progress=progress,
+            )
+    found = judge({name: run.summary for name, run in runs.items()}, published)
+    for name, run in runs.items():
+        run.info["findings"] = [asdict(finding) for finding in found]
+        run.save(targets[name], report=True)
+    title = source.title(folder / "scenario.toml")
+    return Reproduction(experiment, title, tuple(targets.values()), found)
 
 
-def judge(run: Run, published: claims.Claims) -> tuple[Finding, ...]:
-    """Holds each claim against the run.
+def judge(runs: claims.Summaries, published: claims.Claims) -> tuple[Finding, ...]:
+    """Holds each claim against the runs.
 
     Raises:
-        RunError: a claim names a scheme or a value that the run does not have.
+        RunError: a claim is about a scheme or a value that its run does not have.
     """
-    by_scheme = {result["scheme"]: result for result in run.summary["results"]}
     found = []
     for claim in published.claims:
-        measured = claim.measure(by_scheme)
+        measured, against = claim.measured_in(runs)
         found.append(
             Finding(
                 claim.id,
                 claim.text,
+                claim.where,
                 claim.published,
                 measured,
-                claim.is_borne_out(measured),
-                claim.show(measured),
+                against,
+                claim.is_borne_out(measured, against),
+                claim.show(measured, against),
             )
         )
     return tuple(found)
+
+
+def _target(experiment: str, run: str, parent: Path | None) -> Path:
+    name = "-".join(part for part in (experiment, re.sub(r"[^\w.]+", "-", run)) if part)
+    target = parent / name if parent else results.free_folder(name)
+    results.check_target(target)
+    return target
 
 
 def as_json(done: Sequence[Reproduction]) -> dict[str, Any]:
@@ -120,7 +132,7 @@ def as_json(done: Sequence[Reproduction]) -> dict[str, Any]:
         del claim["shown"]
     return {
         "experiments": [
-            {"id": one.experiment, "title": one.title, "source": one.source, "run": str(one.folder)}
+            {"id": one.experiment, "title": one.title, "runs": [str(path) for path in one.folders]}
             for one in done
         ],
         "held": sum(one.held for one in done),
@@ -137,7 +149,7 @@ def show(done: Reproduction) -> None:
     console = Console(highlight=False)
     console = console if console.is_terminal else Console(highlight=False, width=100)
     table = Table(
-        title=f"[bold]{done.experiment}[/]  {done.title}  [dim]{done.source}[/]",
+        title=f"[bold]{done.experiment}[/]  {escape(done.title)}",
         title_justify="left",
         title_style="",
         box=None,
@@ -152,7 +164,9 @@ def show(done: Reproduction) -> None:
         verdict = "[green]holds[/]" if finding.holds else "[red]does not hold[/]"
         table.add_row(escape(finding.text), str(finding.published), finding.shown, verdict)
     console.print(table)
-    console.print(f"[dim]{done.folder / 'report.html'}[/]\n", soft_wrap=True)
+    for folder in done.folders:
+        console.print(f"Report: {folder / 'report.html'}", soft_wrap=True)
+    console.print()
 
 
 def find(experiment: str) -> Path:

@@ -2,7 +2,7 @@
 """The tables of a run: what their columns are, and how the simulator's text becomes polars."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -20,13 +20,14 @@ FLOWS: dict[str, type[pl.DataType]] = {
     "bytes": pl.Int64,  # null: endless
     "delivered_bytes": pl.Int64,
     "fct_s": pl.Float64,
-    "packets": pl.Int64,  # data packets sent in the measured time
+    "goodput_bps": pl.Float64,  # in the measured time; null: not under way in it
+    "packets": pl.Int64,  # data packets that arrived in the measured time
     "retransmits": pl.Int64,
     "timeouts": pl.Int64,
     "syn_timeouts": pl.Int64,
+    "drops": pl.Int64,  # either direction
     "longest_silence_s": pl.Float64,
-    "missed_deadline": pl.Boolean,
-    "goodput_bps": pl.Float64,
+    "missed_deadline": pl.Boolean,  # null: no deadline
 }
 QUEUES: dict[str, type[pl.DataType]] = {
     "port": pl.String,
@@ -50,6 +51,14 @@ def read(
     types = {name: columns[name] for name in header if name in columns}
     frame = pl.read_csv(io.BytesIO(text), schema_overrides=types, infer_schema_length=None)
     return frame.select(*keys, pl.all())
+
+
+def read_queues(text: bytes, ports: Sequence[str], scheme: str, seed: int) -> pl.DataFrame:
+    """The queue samples of one run, whose text has indices into `ports` instead of names."""
+    names = (
+        pl.col("port").cast(pl.Int64).replace_strict(dict(enumerate(ports)), return_dtype=pl.String)
+    )
+    return read(text, QUEUES, scheme, seed).with_columns(names)
 
 
 def stack(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:

@@ -14,8 +14,9 @@ _BAR = 30
 class Progress:
     """One line on stderr, rewritten in place; silent where stderr is no terminal."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        """Begins to count the time."""
+    def __init__(self, stream: TextIO | None = None, prefix: str = "") -> None:
+        """Begins to count the time; `prefix` goes before every label."""
+        self._prefix = prefix
         self._stream = stream or sys.stderr
         self._shown = self._stream.isatty()
         self._begun = time.monotonic()
@@ -43,7 +44,7 @@ class Progress:
         passed = time.monotonic() - self._begun
         left = f"{passed / fraction - passed:.0f} s left" if fraction > 0.02 and passed > 1 else ""
         bar = ("█" * int(fraction * _BAR)).ljust(_BAR, "░")
-        self._stream.write(f"\r\x1b[2K{bar} {fraction:4.0%}  {label}  {left}")
+        self._stream.write(f"\r\x1b[2K{bar} {fraction:4.0%}  {self._prefix}{label}  {left}")
         self._stream.flush()
 
 

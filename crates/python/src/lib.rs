@@ -8,7 +8,8 @@ mod pool;
 
 use std::path::Path;
 
-use penstock_sim::{Outcome, Scenario, scenario};
+use penstock_sim::scenario::{Congestion, Profile};
+use penstock_sim::{Inputs, Outcome, Scenario, scenario};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,8 +17,6 @@ use serde::Serialize;
 
 pyo3::import_exception!(penstock.errors, RunError);
 pyo3::import_exception!(penstock.errors, ScenarioError);
-
-type Overrides = Vec<(String, String)>;
 
 /// One run as Python gets it: scheme, seed, summary (JSON), flows (CSV), queue samples (CSV).
 type Row<'py> = (
@@ -28,27 +27,31 @@ type Row<'py> = (
     Bound<'py, PyBytes>,
 );
 
-fn parse(text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<Scenario> {
-    Scenario::parse(text, Path::new(origin), overrides)
-        .map_err(|error| ScenarioError::new_err(error.to_string()))
-}
-
 /// The JSON Schema of scenario files.
 #[pyfunction]
 fn schema() -> String {
     scenario::json_schema()
 }
 
-/// The built-in schemes as a JSON list.
+/// The built-in schemes as a JSON object, by name.
 #[pyfunction]
 fn schemes() -> PyResult<String> {
-    json(&scenario::builtin_schemes())
+    json(scenario::builtin_schemes())
 }
 
-/// The scenario with every default written out, as TOML.
+/// The scenario with every default written out, as TOML; the files it names are read and checked.
+///
+/// `to_csv` gives the text of a trace that is not CSV.
 #[pyfunction]
-fn validate(text: &str, origin: &str, overrides: Overrides) -> PyResult<String> {
-    Ok(parse(text, origin, &overrides)?.resolved())
+fn validate(
+    text: &str,
+    origin: &str,
+    overrides: Vec<(String, String)>,
+    to_csv: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    let scenario = parse(text, origin, &overrides)?;
+    read_inputs(&scenario, origin, to_csv)?;
+    Ok(scenario.resolved())
 }
 
 /// Simulates every (scheme, seed) on `jobs` threads; the results are in the order of the tasks.
@@ -61,29 +64,61 @@ fn run<'py>(
     origin: &str,
     tasks: Vec<(String, u64)>,
     jobs: usize,
+    to_csv: &Bound<'py, PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Row<'py>>> {
     let scenario = parse(text, origin, &[])?;
+    let inputs = read_inputs(&scenario, origin, to_csv)?;
     let report = |fraction: f64, label: &str| match &progress {
         Some(callback) => callback.call1(py, (fraction, label)).map(drop),
         None => Ok(()),
     };
     let results = pool::run(py, &tasks, jobs, report, |(scheme, seed), progress| {
-        let outcome = penstock_sim::run(&scenario, scheme, *seed, progress)?;
-        Ok(Tables::of(&outcome))
+        let outcome = penstock_sim::run(&scenario, &inputs, scheme, *seed, progress)?;
+        Ok(Tables::of(&outcome, congestion(&scenario, scheme)))
     })?;
     tasks
         .into_iter()
         .zip(results)
         .map(|((scheme, seed), tables)| {
-            let tables = tables.map_err(|e: penstock_sim::Error| {
-                RunError::new_err(format!("{scheme}, seed {seed}: {e}"))
+            let tables = tables.map_err(|error: penstock_sim::RunError| {
+                RunError::new_err(format!("{scheme}, seed {seed}: {error}"))
             })??;
             let flows = PyBytes::new(py, &tables.flows);
             let queues = PyBytes::new(py, &tables.queues);
             Ok((scheme, seed, tables.summary, flows, queues))
         })
         .collect()
+}
+
+fn parse(text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<Scenario> {
+    Scenario::parse(text, Path::new(origin), overrides)
+        .map_err(|error| ScenarioError::new_err(error.to_string()))
+}
+
+fn read_inputs(scenario: &Scenario, origin: &str, to_csv: &Bound<'_, PyAny>) -> PyResult<Inputs> {
+    let folder = Path::new(origin).parent().unwrap_or(Path::new(""));
+    let convert = |file: &Path| -> Result<String, String> {
+        let text = to_csv.call1((file,)).and_then(|text| text.extract());
+        text.map_err(|error| error.value(to_csv.py()).to_string())
+    };
+    Inputs::read(scenario, folder, &convert).map_err(|e| ScenarioError::new_err(e.to_string()))
+}
+
+/// The congestion control that the hosts run under a scheme.
+fn congestion(scenario: &Scenario, scheme: &str) -> Congestion {
+    let own = scenario.scheme.get(scheme).map(|scheme| &scheme.tcp);
+    let chosen = own
+        .and_then(|tcp| tcp.congestion)
+        .or(scenario.tcp.congestion);
+    let profile = own
+        .and_then(|tcp| tcp.profile)
+        .or(scenario.tcp.profile)
+        .unwrap_or_default();
+    chosen.unwrap_or(match profile {
+        Profile::NewrenoNs2 => Congestion::Newreno,
+        Profile::Linux => Congestion::Cubic,
+    })
 }
 
 /// An [`Outcome`] as text, made on the worker's thread.
@@ -94,9 +129,10 @@ struct Tables {
 }
 
 impl Tables {
-    fn of(outcome: &Outcome) -> PyResult<Tables> {
+    fn of(outcome: &Outcome, tcp: Congestion) -> PyResult<Tables> {
         #[derive(Serialize)]
         struct Summary<'a, G, P, F> {
+            tcp: Congestion,
             groups: &'a G,
             ports: &'a P,
             performance: &'a F,
@@ -111,6 +147,7 @@ impl Tables {
         } = outcome;
         Ok(Tables {
             summary: json(&Summary {
+                tcp,
                 groups,
                 ports,
                 performance,

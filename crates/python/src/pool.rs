@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Independent tasks on several threads, while the calling thread shows progress and hears Ctrl-C.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -15,8 +14,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// A task's progress is counted in steps of a millionth, so that it fits an atomic integer.
 const STEPS: f64 = 1e6;
 
-/// What a task calls with the fraction it has done; `Break` asks it to end early.
-pub type Progress<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
+/// What a task calls with the fraction it has done; false asks it to end early.
+pub type Progress<'a> = &'a (dyn Fn(f64) -> bool + Sync);
 
 /// Calls `work` for each task on `jobs` threads and returns what it gave, in the tasks' order.
 ///
@@ -48,11 +47,7 @@ where
             let Some(task) = tasks.get(index) else { break };
             let result = work(task, &|fraction| {
                 done[index].store((fraction * STEPS) as u64, Relaxed);
-                if stop.load(Relaxed) {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
+                !stop.load(Relaxed)
             });
             failed.fetch_or(result.is_err(), Relaxed);
             done[index].store(STEPS as u64, Relaxed);
