@@ -18,7 +18,7 @@ kind = "dumbbell"
 senders = 8
 receivers = 8
 access = { rate = "1 Gb/s", delay = "10 us" }
-bottleneck = { rate = "1 Gb/s", delay = "30 us", buffer = "20 packets" }
+bottleneck = { rate = "1 Gb/s", delay = "30 us", buffer = "100 packets" }
 
 [tcp]
 profile = "newreno-ns2"

@@ -94,7 +94,7 @@ def test_an_error_in_progress_stops_the_run(small):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        penstock.run(small, overrides={"duration": "1000 s"}, progress=fail)
+        penstock.run(small, overrides={"duration": "100 s"}, progress=fail)
 
 
 def traced(tmp_path, file):
@@ -108,8 +108,8 @@ def test_a_parquet_trace_is_as_good_as_csv(tmp_path):
     trace = pl.DataFrame(
         {
             "start_s": [0.0, 0.001, 0.002],
-            "source": ["senders0", "senders1", "senders2"],
-            "destination": ["receivers0", "receivers1", "receivers2"],
+            "source": ["sender1", "sender2", "sender3"],
+            "destination": ["receiver1", "receiver2", "receiver3"],
             "bytes": [10_000, 20_000, 30_000],
         }
     )
@@ -124,7 +124,7 @@ def test_a_parquet_trace_is_as_good_as_csv(tmp_path):
 
 def test_a_parquet_trace_that_lacks_a_column_says_so(tmp_path):
     pl.DataFrame({"start_s": [0.0]}).write_parquet(tmp_path / "flows.parquet")
-    with pytest.raises(ScenarioError, match=r"flows.parquet: a trace needs the columns"):
+    with pytest.raises(ScenarioError, match=r"flows.parquet: needs the columns start_s"):
         penstock.run(traced(tmp_path, "flows.parquet"))
     with pytest.raises(ScenarioError, match=r"none.parquet: no such trace"):
         penstock.run(traced(tmp_path, "none.parquet"))

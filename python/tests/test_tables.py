@@ -16,8 +16,15 @@ def test_columns_have_their_types_even_where_all_are_missing():
 
 def test_no_rows_still_make_a_table():
     empty = tables.read(b"", tables.QUEUES, "hcf", 1)
-    some = tables.read(b"port,time_s,bytes,packets\na,0.5,1500,1\n", tables.QUEUES, "hcf", 2)
-    assert tables.stack([empty, some]).height == 1
+    assert tables.stack([empty, empty]).height == 0
+
+
+def test_ports_get_their_names():
+    text = b"port,time_s,bytes,packets\n1,0.5,1500,1\n0,0.5,0,0\n"
+    frame = tables.read_queues(text, ["a->b", "b->c"], "hcf", 1)
+    assert frame["port"].to_list() == ["b->c", "a->b"]
+    none = tables.read_queues(b"", ["a->b"], "hcf", 2)
+    assert tables.stack([frame, none]).height == 2
 
 
 def test_floats_come_through_exactly():
