@@ -111,7 +111,7 @@ class Claim:
         """What was measured as people read it, and what it was held against if that was too."""
         shown = self.measure.show(measured)
         if isinstance(self.against, Measure):
-            return f"{shown} / {self.against.show(against)}"
+            return f"{shown} vs {self.against.show(against)}"
         return shown
 
 

@@ -183,7 +183,7 @@ def schemes(as_json: Json = False) -> None:
         return
     width = max(len(scheme["name"]) for scheme in listed)
     for scheme in listed:
-        typer.echo(f"{scheme['name']:<{width}}  {scheme['title']} ({scheme['source']})")
+        typer.echo(f"{scheme['name']:<{width}}  {scheme['title']} · {scheme['source']}")
 
 
 @app.command(epilog="Example: penstock scenarios")

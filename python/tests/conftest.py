@@ -28,6 +28,7 @@ kind = "bulk"
 flows = 2
 from = "senders[0..2]"
 to = "receivers[0..2]"
+start = "5 ms"
 
 [traffic.mice]
 kind = "incast"
@@ -35,7 +36,7 @@ flows = 6
 size = "10 kB"
 from = "senders[2..8]"
 to = "receivers[2..8]"
-start = "10 ms"
+start = "0 s"
 """
 
 

@@ -64,7 +64,7 @@ def test_what_did_not_happen_bears_nothing_out():
 
 
 def test_numbers_are_shown_as_people_read_them():
-    assert claim().show(0.00123, 0.2) == "1.23 ms / 200 ms"
+    assert claim().show(0.00123, 0.2) == "1.23 ms vs 200 ms"
     assert claim(against=3.0).show(None, 3.0) == "–"
     starved = Measure("hcf", "starved", group="long")
     assert starved.show(0.015) == "1.50 %"
