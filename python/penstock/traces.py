@@ -22,9 +22,6 @@ def to_csv(path: Path) -> str:
     try:
         frame = pl.read_parquet(path)
         return frame.select(COLUMNS).write_csv()
-    except FileNotFoundError:
-        message = "no such trace; it is looked for beside the scenario"
-        raise ScenarioError(message) from None
     except pl.exceptions.ColumnNotFoundError:
         message = f"needs the columns {', '.join(COLUMNS)}; has {', '.join(frame.columns)}"
         raise ScenarioError(message) from None
