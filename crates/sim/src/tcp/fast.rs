@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The fast path: an expected segment of a quiet connection without options. Everything here is
+//! The fast path: an expected segment of a quiet connection. Everything here is
 //! the general code of `ack.rs`, `receive.rs` and `output.rs` with what cannot happen left out.
 
 use super::config::{Algorithm, Config, Idle};
@@ -14,8 +14,8 @@ use crate::units::Time;
 const CONTROL: u16 =
     flag::SYN | flag::FIN | flag::RST | flag::ACK | flag::ECE | flag::CWR | flag::CE;
 
-/// What keeps segments of a plain connection off the fast path for a while.
-const BUSY: u16 = opt::OUT_OF_ORDER | opt::PAUSED | opt::WINDOW_GROWS;
+/// What keeps segments off the fast path for a while.
+const BUSY: u16 = opt::OUT_OF_ORDER | opt::PAUSED;
 
 impl Endpoint {
     /// Notes whether this connection may use the fast path at all.
@@ -40,7 +40,7 @@ impl Endpoint {
         wire: &mut impl Wire,
     ) -> Option<Events> {
         if segment.flags & CONTROL != flag::ACK
-            || self.opts & (BUSY | opt::PLAIN) != opt::PLAIN
+            || self.opts & (BUSY | opt::ECN) != 0
             || self.state != State::Established
             || segment.seq != self.irs.wrapping_add(self.rcv_nxt as u32)
         {
@@ -50,21 +50,78 @@ impl Endpoint {
             .ack
             .wrapping_sub(self.iss.wrapping_add(self.snd_una as u32));
         let window = (segment.window as u32) << self.snd_scale;
+        let plain = self.is(opt::PLAIN);
         if segment.payload == 0 {
             let new = acked.wrapping_sub(1) < (self.snd_nxt - self.snd_una) as u32;
             if !new || self.phase != Phase::Open {
                 return None;
             }
-            Some(self.on_plain_ack(cfg, now, acked, window, wire))
+            if plain {
+                return Some(self.on_plain_ack(cfg, now, acked, window, wire));
+            }
+            self.on_optioned_ack(cfg, now, segment, acked, window, wire)
         } else {
             let next = self.rcv_nxt + segment.payload as u64;
             if acked != 0 || window != self.snd_wnd || next > self.rcv_edge {
                 return None;
             }
+            if plain && !self.is(opt::WINDOW_GROWS) {
+                self.rcv_nxt = next;
+                self.send_plain(self.snd_max, 0, wire);
+                return Some(Events::DELIVERED);
+            }
+            if !self.takes_timestamp(segment) {
+                return None;
+            }
             self.rcv_nxt = next;
-            self.send_plain(self.snd_max, 0, wire);
+            self.grow_offer(cfg, segment.payload as u64);
+            self.acknowledge(cfg, now, segment.payload, wire);
             Some(Events::DELIVERED)
         }
+    }
+
+    /// Checks and keeps the timestamp of a segment at RCV.NXT; false where it is unexpected.
+    #[inline(always)]
+    fn takes_timestamp(&mut self, segment: &Packet) -> bool {
+        if !self.is(opt::TIMESTAMPS) {
+            return true;
+        }
+        if !segment.has(flag::TIMESTAMPS)
+            || (segment.ts_val.wrapping_sub(self.ts_recent) as i32) < 0
+        {
+            return false;
+        }
+        if self.rcv_nxt <= self.last_ack_sent {
+            self.ts_recent = segment.ts_val;
+        }
+        true
+    }
+
+    /// An ACK of new data with options in use, nothing being lost.
+    #[inline]
+    fn on_optioned_ack(
+        &mut self,
+        cfg: &Config,
+        now: Time,
+        segment: &Packet,
+        acked: u32,
+        window: u32,
+        wire: &mut impl Wire,
+    ) -> Option<Events> {
+        let quiet = self.board.as_ref().is_some_and(|board| board.is_quiet());
+        if !quiet || self.is(opt::FIN) || !self.takes_timestamp(segment) {
+            return None;
+        }
+        self.previous_una = self.snd_una;
+        self.snd_una += acked as u64;
+        if window != self.snd_wnd {
+            self.snd_wnd = window;
+            self.note_window(cfg);
+        }
+        self.attempts = 0;
+        self.dupacks = 0;
+        self.on_quiet_ack(cfg, now, acked, wire);
+        Some(self.report_all_acked())
     }
 
     #[inline(always)]

@@ -18,10 +18,12 @@ impl Endpoint {
         sack: &[SackBlock],
         wire: &mut impl Wire,
     ) -> Events {
-        match self.on_expected(cfg, now, segment, wire) {
-            Some(events) => events,
-            None => self.on_any_segment(cfg, now, segment, sack, wire),
+        if sack.is_empty()
+            && let Some(events) = self.on_expected(cfg, now, segment, wire)
+        {
+            return events;
         }
+        self.on_any_segment(cfg, now, segment, sack, wire)
     }
 
     /// Everything that is not an expected segment of a quiet connection.

@@ -20,6 +20,11 @@ enum Stop {
     Window,
 }
 
+/// The timestamp clock: milliseconds (RFC 7323 §5.4 allows 1 ms to 1 s).
+pub(super) fn timestamp(now: Time) -> u32 {
+    (now.0 / Time::from_millis(1).0) as u32
+}
+
 impl Endpoint {
     /// Sends all that the windows allow, in the states that allow it; true if anything left.
     pub(super) fn output_or_nothing(
@@ -41,6 +46,7 @@ impl Endpoint {
         if cfg.idle != Idle::Keep && self.snd_una == self.snd_max {
             self.resume_after_idle(cfg, now);
         }
+        let sent = self.snd_max;
         let stop = if self.board.is_some() && self.retransmit_lost(cfg, now, wire) {
             Stop::Congestion
         } else {
@@ -52,6 +58,9 @@ impl Endpoint {
         };
         if stop != Stop::Congestion && self.board.is_some() {
             self.rescue(cfg, now, wire);
+        }
+        if cfg.tlp && self.snd_max != sent && self.timer != Timer::Reorder {
+            self.arm_probe_or_timeout(cfg, now, self.timeout_start(now));
         }
         if stop == Stop::Window && self.snd_una == self.snd_max && self.rtx_at == Time::NEVER {
             self.arm_persist(cfg, now);
@@ -153,9 +162,7 @@ impl Endpoint {
                 self.on_fin_sent();
             }
         }
-        if cfg.tlp && self.board.is_some() && self.timer != Timer::Reorder {
-            self.arm_probe_or_timeout(cfg, now, self.timeout_start(now));
-        } else if self.rtx_at == Time::NEVER || self.timer == Timer::Persist {
+        if self.rtx_at == Time::NEVER || self.timer == Timer::Persist {
             self.arm(Timer::Retransmit, now + self.rto);
         }
         if cfg.idle != Idle::Keep {
@@ -275,10 +282,11 @@ impl Endpoint {
         }
     }
 
-    /// Timestamps in milliseconds (RFC 7323 §5.4 allows 1 ms to 1 s).
+    /// Adds timestamps.
+    #[inline]
     pub(super) fn stamp(&self, now: Time, segment: &mut Packet) {
         segment.flags |= flag::TIMESTAMPS;
-        segment.ts_val = (now.as_micros() / 1_000) as u32;
+        segment.ts_val = timestamp(now);
         segment.ts_ecr = if segment.has(flag::ACK) {
             self.ts_recent
         } else {

@@ -195,7 +195,8 @@ impl Endpoint {
     }
 
     /// The window offered grows with use, up to the buffer (Linux's `rcv_ssthresh`).
-    fn grow_offer(&mut self, cfg: &Config, arrived: u64) {
+    #[inline]
+    pub(super) fn grow_offer(&mut self, cfg: &Config, arrived: u64) {
         if self.is(opt::WINDOW_GROWS) {
             let grown = self.rcv_space as u64 + 2 * arrived;
             self.rcv_space = grown.min(cfg.receive_buffer as u64) as u32;

@@ -6,6 +6,7 @@ use crate::packet::{Packet, SackBlock, flag};
 use crate::tcp::Wire;
 use crate::tcp::config::Config;
 use crate::tcp::endpoint::{Endpoint, Phase};
+use crate::tcp::output::timestamp;
 use crate::tcp::timers::Timer;
 use crate::units::Time;
 
@@ -60,6 +61,36 @@ impl Endpoint {
         self.rearm_with_board(cfg, now, acked > 0, wait);
     }
 
+    /// An ACK of new data while nothing is SACKed, lost or probed: what is left of the above.
+    #[inline]
+    pub(in crate::tcp) fn on_quiet_ack(
+        &mut self,
+        cfg: &Config,
+        now: Time,
+        acked: u32,
+        wire: &mut impl Wire,
+    ) {
+        let (una, min) = (self.snd_una, self.rtt.min);
+        let Some(board) = &mut self.board else { return };
+        let mut delivery = Delivery::default();
+        board.acknowledge(una, now, min, &mut delivery);
+        let mut rtt = Time::ZERO;
+        if let (Some(oldest), Some(newest)) = (delivery.oldest, delivery.newest) {
+            self.rtt.sample(cfg, oldest, now);
+            self.rto = self.rtt.timeout(cfg);
+            rtt = now.saturating_sub(newest);
+        }
+        self.grow(cfg, now, acked, rtt);
+        // Started by the output, if it sends.
+        self.timer = Timer::Retransmit;
+        self.rtx_at = now + self.rto;
+        let sent = self.snd_max;
+        self.output(cfg, now, wire);
+        if self.snd_max == sent {
+            self.arm_probe_or_timeout(cfg, now, now);
+        }
+    }
+
     /// Updates the scoreboard and takes the round trip.
     fn take_delivery(
         &mut self,
@@ -106,7 +137,7 @@ impl Endpoint {
             self.rto = self.rtt.timeout(cfg);
         } else if acked > 0 && segment.has(flag::TIMESTAMPS) && segment.ts_ecr != 0 {
             // The timestamp tells which transmission is meant (RFC 7323 §4.1).
-            let clock = (now.as_micros() / 1_000) as u32;
+            let clock = timestamp(now);
             let span = clock.wrapping_sub(segment.ts_ecr).max(1);
             if span < 1 << 30 {
                 let span = Time::from_millis(span as u64);

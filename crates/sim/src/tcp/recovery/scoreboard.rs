@@ -98,6 +98,12 @@ impl Scoreboard {
         (flight + self.resent).saturating_sub(self.sacked + self.lost)
     }
 
+    /// Whether nothing is SACKED, lost, sent again or probed.
+    #[inline]
+    pub(in crate::tcp) fn is_quiet(&self) -> bool {
+        self.sacked | self.lost | self.resent == 0 && self.probe.end == 0
+    }
+
     /// A segment left for the first time.
     #[inline]
     pub(in crate::tcp) fn push(&mut self, seq: u64, len: u16, now: Time) {
