@@ -68,6 +68,7 @@ impl Endpoint {
             self.attempts = 0;
             if was_zero && self.snd_wnd > 0 {
                 self.rtx_at = Time::NEVER;
+                self.persist_backoff = 0;
             }
         }
         true

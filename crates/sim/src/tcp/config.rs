@@ -134,7 +134,8 @@ pub struct Config {
     pub dupack_threshold: u8,
     /// A changed window does not keep an ACK from being a duplicate (ns-2; RFC 5681 §2 says it does).
     pub dupack_any_window: bool,
-    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    /// Send new data on the first two duplicate ACKs (RFC 3042). With SACK the pipe has room for
+    /// it anyway.
     pub limited_transmit: bool,
     /// Restart the RTO at the first partial ACK only (RFC 6582 §4, "Impatient"); else at each.
     pub impatient: bool,

@@ -35,7 +35,7 @@ impl Endpoint {
             self.ecn.reduced_until = 0;
         }
         let growing = matches!(self.phase, Phase::Open | Phase::Disorder);
-        if !echo || self.ecn.reduced_until != 0 || !growing || self.snd_una == self.snd_max {
+        if !echo || self.ecn.reduced_until != 0 || !growing {
             return;
         }
         let mss = self.mss as u32;

@@ -76,7 +76,7 @@ pub(super) mod opt {
     pub(in crate::tcp) const PLAIN: u16 = 1 << 14;
 }
 
-/// One side of one connection, full duplex.
+/// One side of one connection, full duplex. It can be opened again once CLOSED; its counters go on.
 ///
 /// Sequence variables are offsets from the initial sequence number: SYN 0, first byte 1.
 /// The first two cache lines hold what the fast path touches.
@@ -234,8 +234,13 @@ impl Endpoint {
     }
 
     fn reset_to(&mut self, cfg: &Config, state: State) {
-        let written = self.snd_end;
-        let fin = self.opts & opt::FIN;
+        // Written before the first connection only; a past one leaves nothing behind.
+        let written = if self.snd_max == 0 { self.snd_end } else { 1 };
+        let fin = if self.snd_max == 0 {
+            self.opts & opt::FIN
+        } else {
+            0
+        };
         *self = Endpoint {
             snd_end: written,
             stats: self.stats,

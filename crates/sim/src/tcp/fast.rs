@@ -109,7 +109,7 @@ impl Endpoint {
         wire: &mut impl Wire,
     ) -> Option<Events> {
         let quiet = self.board.as_ref().is_some_and(|board| board.is_quiet());
-        if !quiet || self.is(opt::FIN) || !self.takes_timestamp(segment) {
+        if !quiet || !self.takes_timestamp(segment) {
             return None;
         }
         self.previous_una = self.snd_una;

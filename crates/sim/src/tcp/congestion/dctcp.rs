@@ -11,7 +11,7 @@ pub(in crate::tcp) struct Dctcp {
     alpha: u32,
     acked: u64,
     marked: u64,
-    /// End of the observation window.
+    /// End of the observation window; 0 before the first ACK.
     until: u64,
 }
 
@@ -30,6 +30,9 @@ impl Dctcp {
         self.acked += bytes as u64;
         if echo {
             self.marked += bytes as u64;
+        }
+        if self.until == 0 {
+            self.until = nxt;
         }
         if una <= self.until {
             return;
