@@ -81,12 +81,18 @@ impl Sicc {
         let mut params = SiccParams::new(1);
         for (link, port_params) in links {
             params = port_params;
-            ports.push(Port { link, core: SiccPort::new(params)?, flows: BTreeSet::new() });
+            ports.push(Port {
+                link,
+                core: SiccPort::new(params)?,
+                flows: BTreeSet::new(),
+            });
         }
         let numbered = ports.iter().enumerate();
         Ok(Sicc {
             params,
-            port_of_link: numbered.map(|(number, port)| (port.link, number as u32)).collect(),
+            port_of_link: numbered
+                .map(|(number, port)| (port.link, number as u32))
+                .collect(),
             ports,
             flows: Vec::new(),
             pair_of: HashMap::new(),
@@ -102,7 +108,8 @@ impl Sicc {
         if self.channel.loss > 0.0 && self.channel.rng.unit() < self.channel.loss {
             self.counters.lost += 1;
         } else {
-            self.messages.push(Reverse((now + self.channel.latency, message)));
+            self.messages
+                .push(Reverse((now + self.channel.latency, message)));
         }
     }
 
@@ -120,7 +127,9 @@ impl Sicc {
                     port.flows.remove(&flow);
                 }
             }
-            Message::On(pair, mss, scale) => self.shims[pair as usize].on(mss, scale, now.as_nanos()),
+            Message::On(pair, mss, scale) => {
+                self.shims[pair as usize].on(mss, scale, now.as_nanos())
+            }
             Message::Off(pair) => self.shims[pair as usize].off(),
         }
     }
@@ -130,7 +139,9 @@ impl Sicc {
         for number in 0..self.ports.len() {
             let port = &mut self.ports[number];
             let (queue, _) = network.queue(now, port.link);
-            let order = port.core.on_interval(u32::try_from(queue).unwrap_or(u32::MAX), now.as_nanos());
+            let order = port
+                .core
+                .on_interval(u32::try_from(queue).unwrap_or(u32::MAX), now.as_nanos());
             if order != SiccOrder::Keep {
                 self.counters.incasts += u64::from(order == SiccOrder::On);
                 for message in self.orders(number, order) {
@@ -162,13 +173,19 @@ impl Controller for Sicc {
         if self.flows.len() < needed {
             self.flows.resize(needed, Flow::default());
         }
-        for (flow, ends) in [(data, (source, destination)), (data.reverse(), (destination, source))] {
+        for (flow, ends) in [
+            (data, (source, destination)),
+            (data.reverse(), (destination, source)),
+        ] {
             let pair = *self.pair_of.entry(ends).or_insert_with(|| {
                 // The parameters were checked when the ports were made.
                 self.shims.extend(SiccShim::new(self.params).ok());
                 self.shims.len() as u32 - 1
             });
-            self.flows[flow.0 as usize] = Flow { pair, ..Flow::default() };
+            self.flows[flow.0 as usize] = Flow {
+                pair,
+                ..Flow::default()
+            };
         }
     }
 
@@ -181,7 +198,11 @@ impl Controller for Sicc {
     }
 
     fn on_delivery(&mut self, now: Time, packet: &mut Packet) {
-        let kind = if packet.has(flag::SYN) { AckKind::Syn } else { AckKind::Later };
+        let kind = if packet.has(flag::SYN) {
+            AckKind::Syn
+        } else {
+            AckKind::Later
+        };
         if kind == AckKind::Syn {
             self.flows[packet.flow.0 as usize].passed = Some(SynOptions::unpack(packet.options));
         }
@@ -198,7 +219,10 @@ impl Controller for Sicc {
     }
 
     fn next(&self) -> Time {
-        let message = self.messages.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+        let message = self
+            .messages
+            .peek()
+            .map_or(Time::NEVER, |Reverse((time, _))| *time);
         message.min(self.next_look)
     }
 

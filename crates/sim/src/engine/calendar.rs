@@ -46,7 +46,11 @@ impl Calendar {
     pub fn set(&mut self, source: usize, time: Time) {
         debug_assert!(source < self.leaves);
         let place = source as u64 ^ self.shuffle(time.0);
-        let key = if time == Time::NEVER { EMPTY } else { time.0 << self.source_bits | place };
+        let key = if time == Time::NEVER {
+            EMPTY
+        } else {
+            time.0 << self.source_bits | place
+        };
         let mut node = self.leaves + (source & (self.leaves - 1));
         let mut least = key;
         // SAFETY: node < 2 * leaves = tree.len(), and it only shrinks; node ^ 1 is its sibling, as
@@ -89,7 +93,11 @@ mod tests {
         let mut rng = Rng::new(1, 0);
         for _ in 0..10_000 {
             let source = rng.below(37) as usize;
-            let time = if rng.below(4) == 0 { Time::NEVER } else { Time(rng.below(50)) };
+            let time = if rng.below(4) == 0 {
+                Time::NEVER
+            } else {
+                Time(rng.below(50))
+            };
             times[source] = time;
             calendar.set(source, time);
             let (time, source) = calendar.first();

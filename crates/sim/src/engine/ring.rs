@@ -11,7 +11,11 @@ pub struct Ring<T> {
 
 impl<T: Copy + Default> Default for Ring<T> {
     fn default() -> Self {
-        Ring { slots: Box::new([]), head: 0, len: 0 }
+        Ring {
+            slots: Box::new([]),
+            head: 0,
+            len: 0,
+        }
     }
 }
 

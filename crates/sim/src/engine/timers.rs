@@ -28,7 +28,9 @@ impl Timers {
 
     /// When the next wake-up is due; [`Time::NEVER`] for none.
     pub fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |Reverse((time, _))| *time)
+        self.heap
+            .peek()
+            .map_or(Time::NEVER, |Reverse((time, _))| *time)
     }
 
     /// Takes the next wake-up. The caller compares its time with the owner's `wake`: another time

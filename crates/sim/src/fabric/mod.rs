@@ -60,7 +60,10 @@ impl Fabric {
     /// `from->to`, as ports are named in scenarios and reports.
     pub fn port_name(&self, link: u32) -> String {
         let link = &self.links[link as usize];
-        format!("{}->{}", self.nodes[link.from as usize], self.nodes[link.to as usize])
+        format!(
+            "{}->{}",
+            self.nodes[link.from as usize], self.nodes[link.to as usize]
+        )
     }
 
     fn add(&mut self, name: String) -> u32 {
@@ -68,19 +71,21 @@ impl Fabric {
         self.nodes.len() as u32 - 1
     }
 
-    /// Longest round trip between hosts without queueing: the propagation there and back.
-    pub fn base_rtt(&self) -> Time {
-        let hosts = self.links.iter().filter(|link| self.is_host(link.from)).map(|link| link.delay.0);
-        let switches = self.links.iter().filter(|link| !self.is_host(link.from) && !self.is_host(link.to));
-        let switch = switches.map(|link| link.delay.0).max().unwrap_or(0);
-        Time(2 * (2 * hosts.max().unwrap_or(0) + (self.longest as u64).saturating_sub(2) * switch))
-    }
-
     /// A cable between `a` and `b`.
     fn connect(&mut self, a: u32, b: u32, (cable, buffer): shapes::Port) {
         for (from, to) in [(a, b), (b, a)] {
-            let buffer = if self.is_host(from) { self.host_buffer } else { buffer };
-            self.links.push(LinkSpec { from, to, rate: cable.rate, delay: cable.delay, buffer });
+            let buffer = if self.is_host(from) {
+                self.host_buffer
+            } else {
+                buffer
+            };
+            self.links.push(LinkSpec {
+                from,
+                to,
+                rate: cable.rate,
+                delay: cable.delay,
+                buffer,
+            });
         }
     }
 }

@@ -81,7 +81,9 @@ impl Routes {
             }
             // Each switch sees other bits of the hash, or a pod would use a part of its uplinks only.
             let choice = crate::rng::Rng::new(hash, switch as u64).below(choices);
-            let Some(link) = links.iter().filter(nearer).nth(choice as usize) else { return path.clear() };
+            let Some(link) = links.iter().filter(nearer).nth(choice as usize) else {
+                return path.clear();
+            };
             path.push(*link);
             switch = self.to[*link as usize] as usize - self.hosts;
         }
@@ -99,7 +101,13 @@ mod tests {
     use std::collections::HashSet;
 
     const BUFFER: Buffer = Buffer::Packets(10);
-    const PORT: (Cable, Buffer) = (Cable { rate: Rate(1_000_000_000), delay: Time(1) }, BUFFER);
+    const PORT: (Cable, Buffer) = (
+        Cable {
+            rate: Rate(1_000_000_000),
+            delay: Time(1),
+        },
+        BUFFER,
+    );
 
     fn check(fabric: &Fabric, source: u32, destination: u32, hash: u64) -> Vec<u32> {
         let routes = Routes::new(fabric);
@@ -108,7 +116,10 @@ mod tests {
         assert_eq!(fabric.links[path[0] as usize].from, source);
         assert_eq!(fabric.links[path[path.len() - 1] as usize].to, destination);
         for pair in path.windows(2) {
-            assert_eq!(fabric.links[pair[0] as usize].to, fabric.links[pair[1] as usize].from);
+            assert_eq!(
+                fabric.links[pair[0] as usize].to,
+                fabric.links[pair[1] as usize].from
+            );
         }
         path
     }
@@ -116,7 +127,10 @@ mod tests {
     #[test]
     fn fat_tree_uses_all_core_switches_and_the_right_lengths() {
         let fabric = Fabric::fat_tree(4, BUFFER, PORT, PORT);
-        assert_eq!((fabric.hosts, fabric.nodes.len(), fabric.links.len()), (16, 16 + 20, 2 * 48));
+        assert_eq!(
+            (fabric.hosts, fabric.nodes.len(), fabric.links.len()),
+            (16, 16 + 20, 2 * 48)
+        );
         assert_eq!(check(&fabric, 0, 1, 1).len(), 2);
         assert_eq!(check(&fabric, 0, 2, 1).len(), 4);
         let cores: HashSet<u32> = (0..100)

@@ -8,14 +8,30 @@ use crate::network::Buffer;
 pub type Port = (Cable, Buffer);
 
 impl Fabric {
-    fn with_hosts(names: impl Iterator<Item = String>, longest: usize, host_buffer: Buffer) -> Fabric {
+    fn with_hosts(
+        names: impl Iterator<Item = String>,
+        longest: usize,
+        host_buffer: Buffer,
+    ) -> Fabric {
         let nodes: Vec<String> = names.collect();
-        Fabric { hosts: nodes.len(), nodes, links: Vec::new(), longest, host_buffer }
+        Fabric {
+            hosts: nodes.len(),
+            nodes,
+            links: Vec::new(),
+            longest,
+            host_buffer,
+        }
     }
 
     /// Senders and receivers on two switches, with one cable, the bottleneck, between them. Link 0
     /// is the bottleneck towards the receivers.
-    pub fn dumbbell(senders: usize, receivers: usize, hosts: Buffer, access: Port, bottleneck: Port) -> Fabric {
+    pub fn dumbbell(
+        senders: usize,
+        receivers: usize,
+        hosts: Buffer,
+        access: Port,
+        bottleneck: Port,
+    ) -> Fabric {
         let names = (1..=senders).map(|n| format!("sender{n}"));
         let names = names.chain((1..=receivers).map(|n| format!("receiver{n}")));
         let mut fabric = Fabric::with_hosts(names, 3, hosts);
@@ -29,7 +45,14 @@ impl Fabric {
         fabric
     }
 
-    fn racks(racks: usize, hosts_each: usize, name: &str, longest: usize, hosts: Buffer, port: Port) -> Fabric {
+    fn racks(
+        racks: usize,
+        hosts_each: usize,
+        name: &str,
+        longest: usize,
+        hosts: Buffer,
+        port: Port,
+    ) -> Fabric {
         let names = (1..=racks * hosts_each).map(|n| format!("host{n}"));
         let mut fabric = Fabric::with_hosts(names, longest, hosts);
         for number in 1..=racks {
@@ -77,7 +100,12 @@ impl Fabric {
     ) -> Fabric {
         let mut fabric = Fabric::racks(leaves, hosts_each, "leaf", 4, hosts, host);
         let first_leaf = fabric.hosts as u32;
-        fabric.level("spine", spines, first_leaf..first_leaf + leaves as u32, spine);
+        fabric.level(
+            "spine",
+            spines,
+            first_leaf..first_leaf + leaves as u32,
+            spine,
+        );
         fabric
     }
 
@@ -98,7 +126,12 @@ impl Fabric {
                 }
             }
             aggregations.push(fabric.nodes.len() as u32);
-            fabric.level(&format!("pod{pod}-agg"), half, first_edge..first_edge + half as u32, switch);
+            fabric.level(
+                &format!("pod{pod}-agg"),
+                half,
+                first_edge..first_edge + half as u32,
+                switch,
+            );
         }
         for number in 0..half * half {
             let core = fabric.add(format!("core{}", number + 1));

@@ -125,7 +125,8 @@ impl Link {
     pub fn has_room(&mut self, now: Time, packet: &Packet) -> bool {
         let wait = self.free_at.saturating_sub(now) + self.transmission(packet);
         wait <= self.buffer_time
-            && (self.ring.len() < self.buffer_packets || self.held_packets(now) < self.buffer_packets)
+            && (self.ring.len() < self.buffer_packets
+                || self.held_packets(now) < self.buffer_packets)
     }
 
     /// Puts `packet` on the wire as soon as the transmitter is free; returns its arrival at the far
@@ -148,7 +149,11 @@ impl Link {
     pub fn arrival(&mut self) -> (Packet, Time) {
         let packet = self.ring.pop().packet;
         self.gone = self.gone.saturating_sub(1);
-        let next = if self.ring.is_empty() { Time::NEVER } else { self.ring.get(0).arrives };
+        let next = if self.ring.is_empty() {
+            Time::NEVER
+        } else {
+            self.ring.get(0).arrives
+        };
         (packet, next)
     }
 }

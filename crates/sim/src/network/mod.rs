@@ -122,7 +122,11 @@ impl Network {
     /// The fabric's links, all ports drop-tail.
     pub fn new(fabric: &Fabric, rng: Rng) -> Network {
         let links = fabric.links.iter().map(|spec| {
-            let end = if fabric.is_host(spec.to) { End::Host } else { End::Switch };
+            let end = if fabric.is_host(spec.to) {
+                End::Host
+            } else {
+                End::Switch
+            };
             Link::new(spec.rate, spec.delay, spec.buffer, end)
         });
         let mut network = Network {
@@ -137,7 +141,9 @@ impl Network {
             losses: Vec::new(),
             reports: Vec::new(),
         };
-        network.ports.resize_with(network.links.len(), Port::default);
+        network
+            .ports
+            .resize_with(network.links.len(), Port::default);
         network
     }
 
@@ -151,7 +157,11 @@ impl Network {
     pub fn set_scheduler(&mut self, link: u32, queue: Box<dyn Scheduler>) {
         self.links[link as usize].features |= feature::SCHEDULER;
         self.ports[link as usize].scheduled = Some(self.scheduled.len() as u32);
-        self.scheduled.push(Scheduled { link, queue, waiting: false });
+        self.scheduled.push(Scheduled {
+            link,
+            queue,
+            waiting: false,
+        });
     }
 
     /// Gives `link` a window policy: it sees what leaves by the link and what enters beside it.
@@ -203,7 +213,10 @@ impl Network {
     /// Sets the next event of a source that is not the network's.
     #[inline(always)]
     pub fn set_source(&mut self, source: Source, time: Time) {
-        self.calendar.set(self.scheduled.len() + self.links.len() + source as usize, time);
+        self.calendar.set(
+            self.scheduled.len() + self.links.len() + source as usize,
+            time,
+        );
     }
 
     /// Sends a segment from its end point: the first step of the flow's path.
@@ -259,14 +272,21 @@ impl Network {
     fn transmit(&mut self, now: Time, link: u32, packet: Packet) {
         let (arrives, alone) = self.links[link as usize].transmit(now, packet);
         if alone {
-            self.calendar.set(self.scheduled.len() + link as usize, arrives);
+            self.calendar
+                .set(self.scheduled.len() + link as usize, arrives);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn lose(&mut self, link: u32, packet: Packet, reason: DropReason) {
-        account_loss(&mut self.ports[link as usize].counters, &mut self.sacks, &mut self.losses, &packet, reason);
+        account_loss(
+            &mut self.ports[link as usize].counters,
+            &mut self.sacks,
+            &mut self.losses,
+            &packet,
+            reason,
+        );
     }
 
     /// The way through a port that does more than drop-tail by bytes.
@@ -274,7 +294,11 @@ impl Network {
     fn send_by_policy(&mut self, now: Time, link: u32, mut packet: Packet) {
         let features = self.links[link as usize].features;
         if features & feature::REPORT != 0 && packet.has_any(flag::SYN | flag::FIN) {
-            self.reports.push(Report { link, time: now, packet });
+            self.reports.push(Report {
+                link,
+                time: now,
+                packet,
+            });
         }
         if features & feature::WINDOW != 0 && !self.on_departure(now, link, &mut packet) {
             return self.lose(link, packet, DropReason::Reserved);
@@ -316,7 +340,9 @@ impl Network {
 /// Ports whose policy holds the packets: a departure is an event.
 impl Network {
     fn schedule(&mut self, now: Time, link: u32, packet: Packet) {
-        let Some(port) = self.ports[link as usize].scheduled else { return };
+        let Some(port) = self.ports[link as usize].scheduled else {
+            return;
+        };
         if self.scheduled[port as usize].waiting && self.links[link as usize].free_at <= now {
             // A departure and this arrival are simultaneous: what leaves makes room first.
             self.depart(now, port);
@@ -329,7 +355,8 @@ impl Network {
             self.depart(now, port);
         } else if !self.scheduled[port as usize].waiting {
             self.scheduled[port as usize].waiting = true;
-            self.calendar.set(port as usize, self.links[link as usize].free_at);
+            self.calendar
+                .set(port as usize, self.links[link as usize].free_at);
         }
     }
 
@@ -342,14 +369,28 @@ impl Network {
         }
         let waiting = self.scheduled[port as usize].queue.backlog_packets() > 0;
         self.scheduled[port as usize].waiting = waiting;
-        let next = if waiting { self.links[link as usize].free_at } else { Time::NEVER };
+        let next = if waiting {
+            self.links[link as usize].free_at
+        } else {
+            Time::NEVER
+        };
         self.calendar.set(port as usize, next);
     }
 
-    fn with_queue<T>(&mut self, port: u32, act: impl FnOnce(&mut dyn Scheduler, &mut dyn FnMut(Packet, DropReason)) -> T) -> T {
+    fn with_queue<T>(
+        &mut self,
+        port: u32,
+        act: impl FnOnce(&mut dyn Scheduler, &mut dyn FnMut(Packet, DropReason)) -> T,
+    ) -> T {
         let Scheduled { link, queue, .. } = &mut self.scheduled[port as usize];
-        let (counters, sacks, losses) = (&mut self.ports[*link as usize].counters, &mut self.sacks, &mut self.losses);
-        act(queue.as_mut(), &mut |packet, reason| account_loss(counters, sacks, losses, &packet, reason))
+        let (counters, sacks, losses) = (
+            &mut self.ports[*link as usize].counters,
+            &mut self.sacks,
+            &mut self.losses,
+        );
+        act(queue.as_mut(), &mut |packet, reason| {
+            account_loss(counters, sacks, losses, &packet, reason)
+        })
     }
 }
 
@@ -417,7 +458,10 @@ impl Network {
     pub fn queue_period(&self, link: u32) -> Option<Time> {
         let port = &self.ports[link as usize];
         let scheduled = || self.scheduled[port.scheduled? as usize].queue.period();
-        port.admission.as_ref().and_then(|policy| policy.period()).or_else(scheduled)
+        port.admission
+            .as_ref()
+            .and_then(|policy| policy.period())
+            .or_else(scheduled)
     }
 
     /// Bytes and packets not yet sent by a port.
@@ -427,7 +471,10 @@ impl Network {
         match self.ports[link as usize].scheduled {
             Some(index) => {
                 let queue = &self.scheduled[index as usize].queue;
-                (bytes + queue.backlog_bytes(), packets + queue.backlog_packets())
+                (
+                    bytes + queue.backlog_bytes(),
+                    packets + queue.backlog_packets(),
+                )
             }
             None => (bytes, packets),
         }
@@ -454,7 +501,11 @@ impl Network {
             sent_bytes: link.sent_bytes,
             measured_bytes: link.sent_bytes - port.sent_before,
             peak_bytes: link.peak_bytes().max(port.counters.peak_bytes),
-            window: port.window.as_ref().map(|policy| policy.counters()).unwrap_or_default(),
+            window: port
+                .window
+                .as_ref()
+                .map(|policy| policy.counters())
+                .unwrap_or_default(),
             ..port.counters.clone()
         }
     }
@@ -471,8 +522,17 @@ fn make_room(flows: &mut Vec<FlowEntry>, slot: usize) {
     }
 }
 
-fn account_loss(counters: &mut PortCounters, sacks: &mut Sacks, losses: &mut Vec<Loss>, packet: &Packet, reason: DropReason) {
+fn account_loss(
+    counters: &mut PortCounters,
+    sacks: &mut Sacks,
+    losses: &mut Vec<Loss>,
+    packet: &Packet,
+    reason: DropReason,
+) {
     counters.drops[reason as usize] += 1;
     sacks.take_from(packet);
-    losses.push(Loss { flow: packet.flow, data: packet.payload > 0 });
+    losses.push(Loss {
+        flow: packet.flow,
+        data: packet.payload > 0,
+    });
 }

@@ -36,7 +36,10 @@ pub struct Paths {
 impl Paths {
     /// No flows yet; `longest`: links on the longest path of the fabric.
     pub fn new(longest: usize) -> Paths {
-        Paths { stride: longest, steps: Vec::new() }
+        Paths {
+            stride: longest,
+            steps: Vec::new(),
+        }
     }
 
     /// Sets the path of `forward` and, back over the same cables, of its reverse. The links of a
@@ -83,7 +86,18 @@ mod tests {
         paths.set(FlowId(5), &[10, 20, 31]);
         let there: Vec<_> = (0..3).map(|hop| paths.step(FlowId(5), hop)).collect();
         let back: Vec<_> = (0..3).map(|hop| paths.step(FlowId(4), hop)).collect();
-        assert_eq!(there.iter().map(|s| (s.link(), s.remaining())).collect::<Vec<_>>(), [(10, 2), (20, 1), (31, 0)]);
-        assert_eq!(back.iter().map(|s| (s.link(), s.remaining())).collect::<Vec<_>>(), [(30, 2), (21, 1), (11, 0)]);
+        assert_eq!(
+            there
+                .iter()
+                .map(|s| (s.link(), s.remaining()))
+                .collect::<Vec<_>>(),
+            [(10, 2), (20, 1), (31, 0)]
+        );
+        assert_eq!(
+            back.iter()
+                .map(|s| (s.link(), s.remaining()))
+                .collect::<Vec<_>>(),
+            [(30, 2), (21, 1), (11, 0)]
+        );
     }
 }

@@ -18,7 +18,11 @@ pub struct Hcf {
 impl Hcf {
     /// An empty port.
     pub fn new(core: penstock_core::Hcf, period: Option<Time>) -> Hcf {
-        Hcf { core, queues: Default::default(), period }
+        Hcf {
+            core,
+            queues: Default::default(),
+            period,
+        }
     }
 }
 

@@ -53,14 +53,20 @@ impl Inputs {
                     true => std::fs::read_to_string(&file).map_err(|error| error.to_string()),
                     false => convert(&file),
                 };
-                let text = text.map_err(|what| InputError { file: file.clone(), line: None, what })?;
+                let text = text.map_err(|what| InputError {
+                    file: file.clone(),
+                    line: None,
+                    what,
+                })?;
                 let rows = parse_trace(&text, &file, scenario)?;
                 inputs.traces.insert(trace.file.clone(), rows);
             }
             if let Some(Size::File(path)) = size_of(traffic) {
                 let file = folder.join(path);
-                let cdf = Cdf::load(&file).map_err(|error| {
-                    InputError { file: error.file.into(), line: error.line, what: error.message }
+                let cdf = Cdf::load(&file).map_err(|error| InputError {
+                    file: error.file.into(),
+                    line: error.line,
+                    what: error.message,
                 })?;
                 inputs.cdfs.insert(path.clone(), cdf);
             }
@@ -72,7 +78,9 @@ impl Inputs {
     pub fn distribution(&self, size: &Size) -> FlowSize {
         match size {
             Size::Fixed(bytes) => FlowSize::Fixed(bytes.0),
-            Size::Exponential(mean) => FlowSize::Exponential { mean: mean.0 as f64 },
+            Size::Exponential(mean) => FlowSize::Exponential {
+                mean: mean.0 as f64,
+            },
             Size::WebSearch => FlowSize::Empirical(Cdf::web_search()),
             Size::DataMining => FlowSize::Empirical(Cdf::data_mining()),
             Size::File(path) => {
@@ -88,8 +96,15 @@ impl Inputs {
 
     /// Hosts that any traffic sends to.
     pub fn destinations(&self, scenario: &Scenario) -> HashSet<u32> {
-        let named = scenario.traffic.values().flat_map(|t| ports::destinations(t, &scenario.fabric));
-        let traced = self.traces.values().flatten().map(|(_, transfer)| transfer.destination);
+        let named = scenario
+            .traffic
+            .values()
+            .flat_map(|t| ports::destinations(t, &scenario.fabric));
+        let traced = self
+            .traces
+            .values()
+            .flatten()
+            .map(|(_, transfer)| transfer.destination);
         named.chain(traced).collect()
     }
 }
@@ -106,44 +121,102 @@ fn size_of(traffic: &Traffic) -> Option<&Size> {
 const COLUMNS: [&str; 4] = ["start_s", "source", "destination", "bytes"];
 
 /// Reads CSV with the columns `start_s,source,destination,bytes` in any order, others ignored.
-fn parse_trace(text: &str, file: &Path, scenario: &Scenario) -> Result<Vec<(Time, Transfer)>, InputError> {
-    let fail = |line: usize, what: String| InputError { file: file.to_owned(), line: Some(line), what };
+fn parse_trace(
+    text: &str,
+    file: &Path,
+    scenario: &Scenario,
+) -> Result<Vec<(Time, Transfer)>, InputError> {
+    let fail = |line: usize, what: String| InputError {
+        file: file.to_owned(),
+        line: Some(line),
+        what,
+    };
     let names = scenario.fabric.hosts();
-    let hosts: HashMap<&str, u32> =
-        names.iter().enumerate().map(|(index, name)| (name.as_str(), index as u32)).collect();
-    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    let header: Vec<&str> = lines.next().map_or("", |(_, line)| line).split(',').map(str::trim).collect();
+    let hosts: HashMap<&str, u32> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| (name.as_str(), index as u32))
+        .collect();
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line));
+    let header: Vec<&str> = lines
+        .next()
+        .map_or("", |(_, line)| line)
+        .split(',')
+        .map(str::trim)
+        .collect();
     let mut at = [0; 4];
     for (place, column) in at.iter_mut().zip(COLUMNS) {
-        *place = header.iter().position(|name| *name == column).ok_or_else(|| {
-            fail(1, format!("has no column {column}; needed: {}", COLUMNS.join(",")))
-        })?;
+        *place = header
+            .iter()
+            .position(|name| *name == column)
+            .ok_or_else(|| {
+                fail(
+                    1,
+                    format!("has no column {column}; needed: {}", COLUMNS.join(",")),
+                )
+            })?;
     }
     let mut rows = Vec::new();
     for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let field = |column: usize| {
-            let text = fields.get(at[column]).copied().filter(|text| !text.is_empty());
+            let text = fields
+                .get(at[column])
+                .copied()
+                .filter(|text| !text.is_empty());
             text.ok_or_else(|| fail(number, format!("has no {}", COLUMNS[column])))
         };
         let host = |column: usize| {
             let name = field(column)?;
             hosts.get(name).copied().ok_or_else(|| {
                 let known = format!("{} to {}", names[0], names[names.len() - 1]);
-                fail(number, format!("{}: no host \"{name}\" in the fabric; it has {known}", COLUMNS[column]))
+                fail(
+                    number,
+                    format!(
+                        "{}: no host \"{name}\" in the fabric; it has {known}",
+                        COLUMNS[column]
+                    ),
+                )
             })
         };
-        let start: f64 = field(0)?.parse().ok().filter(|s| (0.0..=1e6).contains(s)).ok_or_else(|| {
-            fail(number, "start_s: not a time in seconds from 0 to 1e6".to_owned())
-        })?;
-        let bytes: u64 = field(3)?.parse().ok().filter(|bytes| (1..=1 << 50).contains(bytes)).ok_or_else(|| {
-            fail(number, "bytes: not a whole number from 1 to 2^50".to_owned())
-        })?;
+        let start: f64 = field(0)?
+            .parse()
+            .ok()
+            .filter(|s| (0.0..=1e6).contains(s))
+            .ok_or_else(|| {
+                fail(
+                    number,
+                    "start_s: not a time in seconds from 0 to 1e6".to_owned(),
+                )
+            })?;
+        let bytes: u64 = field(3)?
+            .parse()
+            .ok()
+            .filter(|bytes| (1..=1 << 50).contains(bytes))
+            .ok_or_else(|| {
+                fail(
+                    number,
+                    "bytes: not a whole number from 1 to 2^50".to_owned(),
+                )
+            })?;
         let (source, destination) = (host(1)?, host(2)?);
         if source == destination {
-            return Err(fail(number, format!("source and destination are both {}", field(1)?)));
+            return Err(fail(
+                number,
+                format!("source and destination are both {}", field(1)?),
+            ));
         }
-        rows.push((Time((start * 1e12 + 0.5) as u64), Transfer { source, destination, bytes }));
+        rows.push((
+            Time((start * 1e12 + 0.5) as u64),
+            Transfer {
+                source,
+                destination,
+                bytes,
+            },
+        ));
     }
     rows.sort_by_key(|(time, _)| *time);
     Ok(rows)

@@ -10,8 +10,8 @@ mod traffic;
 
 pub use inputs::{InputError, Inputs};
 pub use outcome::{
-    Distribution, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
-    QueueSummary,
+    Distribution, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary,
+    QueueSample, QueueSummary,
 };
 
 use crate::rng::Rng;
@@ -73,7 +73,10 @@ pub fn run(
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<Outcome, RunError> {
     let started = Instant::now();
-    let known = scenario.scheme.get(scheme).or_else(|| builtin_schemes().get(scheme));
+    let known = scenario
+        .scheme
+        .get(scheme)
+        .or_else(|| builtin_schemes().get(scheme));
     let policies = known.ok_or_else(|| RunError::UnknownScheme(scheme.to_owned()))?;
     let fabric = fabric::build(&scenario.fabric);
     let mut plans = traffic::Plans::default();
@@ -90,7 +93,14 @@ pub fn run(
     }
     for (index, traffic) in scenario.traffic.values().enumerate() {
         let rng = Rng::new(seed, 16 + index as u64);
-        traffic::set_up(&mut simulation, scenario, inputs, index as u32, traffic, rng);
+        traffic::set_up(
+            &mut simulation,
+            scenario,
+            inputs,
+            index as u32,
+            traffic,
+            rng,
+        );
     }
     simulation.at(scenario.measure.from, Action::MeasureStart);
     let loop_started = Instant::now();
@@ -107,5 +117,11 @@ pub fn run(
         loop_started.elapsed().as_secs_f64(),
         simulation.network.packet_hops(),
     );
-    Ok(outcome::collect(scenario, &fabric, &simulation, &measured, performance))
+    Ok(outcome::collect(
+        scenario,
+        &fabric,
+        &simulation,
+        &measured,
+        performance,
+    ))
 }

@@ -51,7 +51,15 @@ pub struct Distribution {
 
 impl From<Summary> for Distribution {
     fn from(s: Summary) -> Distribution {
-        Distribution { mean: s.mean, sd: s.sd, p50: s.p50, p90: s.p90, p95: s.p95, p99: s.p99, max: s.max }
+        Distribution {
+            mean: s.mean,
+            sd: s.sd,
+            p50: s.p50,
+            p90: s.p90,
+            p95: s.p95,
+            p99: s.p99,
+            max: s.max,
+        }
     }
 }
 
@@ -213,7 +221,8 @@ impl Performance {
     pub(super) fn measure(wall_s: f64, loop_s: f64, packet_hops: u64) -> Performance {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kibibytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        let kibibytes =
+            peak.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
         Performance {
             wall_s,
             loop_s,
@@ -235,8 +244,11 @@ pub(super) fn collect(
     let mut groups = IndexMap::new();
     let mut flows = Vec::with_capacity(simulation.records.len());
     for (index, (name, traffic)) in scenario.traffic.iter().enumerate() {
-        let records: Vec<&Record> =
-            simulation.records.iter().filter(|record| record.traffic == index as u32).collect();
+        let records: Vec<&Record> = simulation
+            .records
+            .iter()
+            .filter(|record| record.traffic == index as u32)
+            .collect();
         if !matches!(traffic, Traffic::Udp(_)) {
             groups.insert(name.clone(), summarize(scenario, traffic, &records));
         }
@@ -247,7 +259,10 @@ pub(super) fn collect(
         }
     }
     let queues = simulation.queues.samples.iter().map(|sample| QueueSample {
-        port: measured.iter().position(|link| *link == sample.link).unwrap_or(0) as u32,
+        port: measured
+            .iter()
+            .position(|link| *link == sample.link)
+            .unwrap_or(0) as u32,
         time_s: sample.time.as_secs_f64(),
         bytes: sample.bytes,
         packets: sample.packets,
@@ -256,14 +271,22 @@ pub(super) fn collect(
     let ports = measured.iter().enumerate().map(|(index, link)| {
         let lengths = queues.iter().filter(|sample| sample.port == index as u32);
         let lengths: Vec<f64> = lengths.map(|sample| sample.bytes as f64).collect();
-        (fabric.port_name(*link), port_summary(scenario, fabric, simulation, *link, &lengths))
+        (
+            fabric.port_name(*link),
+            port_summary(scenario, fabric, simulation, *link, &lengths),
+        )
     });
     let all_links = 0..fabric.links.len() as u32;
     Outcome {
         groups,
         ports: ports.collect(),
-        drops: all_links.map(|link| simulation.network.counters(link).drops.iter().sum::<u64>()).sum(),
-        controller: simulation.controller.as_ref().map(|controller| controller.counters()),
+        drops: all_links
+            .map(|link| simulation.network.counters(link).drops.iter().sum::<u64>())
+            .sum(),
+        controller: simulation
+            .controller
+            .as_ref()
+            .map(|controller| controller.counters()),
         flows,
         queues,
         performance,
@@ -296,16 +319,29 @@ fn goodput(scenario: &Scenario, record: &Record) -> Option<f64> {
 fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> GroupSummary {
     let fct = |record: &&Record| record.end.map(|end| (end - record.start).as_secs_f64());
     let times: Vec<f64> = records.iter().filter_map(fct).collect();
-    let rates: Vec<f64> = records.iter().filter_map(|record| goodput(scenario, record)).collect();
-    let packets: Vec<u64> = records.iter().map(|r| r.total.since(&r.before).packets).collect();
-    let silences: Vec<f64> = records.iter().map(|record| record.silence.as_secs_f64()).collect();
-    let missed: Vec<bool> = records.iter().filter_map(|r| missed(scenario, traffic, r)).collect();
+    let rates: Vec<f64> = records
+        .iter()
+        .filter_map(|record| goodput(scenario, record))
+        .collect();
+    let packets: Vec<u64> = records
+        .iter()
+        .map(|r| r.total.since(&r.before).packets)
+        .collect();
+    let silences: Vec<f64> = records
+        .iter()
+        .map(|record| record.silence.as_secs_f64())
+        .collect();
+    let missed: Vec<bool> = records
+        .iter()
+        .filter_map(|r| missed(scenario, traffic, r))
+        .collect();
     let most = packets.iter().copied().max().unwrap_or(0);
     GroupSummary {
         flows: records.len(),
         finished: times.len(),
         fct_s: Summary::of(&times).map(Distribution::from),
-        missed_deadlines: deadline(traffic).map(|_| missed.iter().filter(|missed| **missed).count()),
+        missed_deadlines: deadline(traffic)
+            .map(|_| missed.iter().filter(|missed| **missed).count()),
         goodput_bps: Summary::of(&rates).map(|summary| Goodput {
             mean: summary.mean,
             min: rates.iter().copied().fold(f64::INFINITY, f64::min),
@@ -314,7 +350,10 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
         jain: stats::jain_index(&rates),
         retransmits: records.iter().map(|record| record.total.retransmits).sum(),
         timeouts: records.iter().map(|record| record.total.timeouts).sum(),
-        stalled: records.iter().filter(|r| r.total.timeouts + r.total.syn_timeouts > 0).count(),
+        stalled: records
+            .iter()
+            .filter(|r| r.total.timeouts + r.total.syn_timeouts > 0)
+            .count(),
         syn_timeouts: records.iter().map(|record| record.total.syn_timeouts).sum(),
         drops: records.iter().map(|record| record.total.drops).sum(),
         starved: stats::starvation_percent(&packets).unwrap_or(0.0) / 100.0,
@@ -326,13 +365,17 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
 }
 
 fn block_goodput(traffic: &Traffic, records: &[&Record]) -> Option<f64> {
-    let Traffic::Incast(spec) = traffic else { return None };
+    let Traffic::Incast(spec) = traffic else {
+        return None;
+    };
     let mut goodputs = Vec::new();
     for epoch in 0..u64::from(spec.epochs) {
         let first = spec.start + Time(epoch * spec.every.unwrap_or(Time::ZERO).0);
         let next = spec.every.map_or(Time::NEVER, |every| first + every);
         let is_last = epoch + 1 == u64::from(spec.epochs);
-        let block = records.iter().filter(|r| r.start >= first && (is_last || r.start < next));
+        let block = records
+            .iter()
+            .filter(|r| r.start >= first && (is_last || r.start < next));
         let ends: Option<Vec<Time>> = block.clone().map(|record| record.end).collect();
         let last = ends?.into_iter().max()?;
         let bytes: u64 = block.map(|record| record.bytes).sum();
@@ -380,8 +423,12 @@ fn port_summary(
     let counters = simulation.network.counters(link);
     let sorted = stats::sorted(lengths);
     let measured = scenario.duration - scenario.measure.from;
-    let sending = fabric.links[link as usize].rate.transmission(counters.measured_bytes);
-    let by_reason = DropReason::ALL.iter().map(|r| (r.name(), counters.drops[*r as usize]));
+    let sending = fabric.links[link as usize]
+        .rate
+        .transmission(counters.measured_bytes);
+    let by_reason = DropReason::ALL
+        .iter()
+        .map(|r| (r.name(), counters.drops[*r as usize]));
     PortSummary {
         drops: counters.drops.iter().sum(),
         drops_by_reason: by_reason.collect(),

@@ -23,11 +23,14 @@ const FULL_PACKET: u64 = 1500;
 
 /// The links whose ports a scheme is put on: those of the bottleneck in a dumbbell, elsewhere all
 /// switch ports.
-pub fn protected<'a>(spec: &'a scenario::Fabric, fabric: &'a Fabric) -> impl Iterator<Item = u32> + 'a {
+pub fn protected<'a>(
+    spec: &'a scenario::Fabric,
+    fabric: &'a Fabric,
+) -> impl Iterator<Item = u32> + 'a {
     let is_dumbbell = matches!(spec, scenario::Fabric::Dumbbell(_));
     (0..fabric.links.len() as u32).filter(move |link| {
         let spec = &fabric.links[*link as usize];
-        !fabric.is_host(spec.from) && !(is_dumbbell && fabric.is_host(spec.to))
+        !(fabric.is_host(spec.from) || is_dumbbell && fabric.is_host(spec.to))
     })
 }
 
@@ -38,7 +41,10 @@ pub fn measured(scenario: &Scenario, fabric: &Fabric, inputs: &Inputs) -> Vec<u3
         .filter(|link| {
             let spec = &fabric.links[*link as usize];
             let by_traffic = !fabric.is_host(spec.from) && destinations.contains(&spec.to);
-            scenario.measure.selects(&scenario.fabric, &fabric.port_name(*link)).unwrap_or(by_traffic)
+            scenario
+                .measure
+                .selects(&scenario.fabric, &fabric.port_name(*link))
+                .unwrap_or(by_traffic)
         })
         .collect()
 }
@@ -53,20 +59,33 @@ pub fn set_up(
 ) -> Result<(), RunError> {
     for link in protected(&scenario.fabric, fabric) {
         let spec = &fabric.links[link as usize];
-        let port = Port { rate: spec.rate, buffer: spec.buffer, rtt: fabric.base_rtt(), seed: Rng::new(seed, 1 << 32 | u64::from(link)) };
-        let named = |error: ParamError| RunError::Parameter(format!("{}: {error}", fabric.port_name(link)));
-        port.set_queue(simulation, link, &scheme.queue).map_err(named)?;
-        port.set_window(simulation, link, &scheme.window).map_err(named)?;
+        let port = Port {
+            rate: spec.rate,
+            buffer: spec.buffer,
+            rtt: scenario.fabric.base_rtt(),
+            seed: Rng::new(seed, 1 << 32 | u64::from(link)),
+        };
+        let named =
+            |error: ParamError| RunError::Parameter(format!("{}: {error}", fabric.port_name(link)));
+        port.set_queue(simulation, link, &scheme.queue)
+            .map_err(named)?;
+        port.set_window(simulation, link, &scheme.window)
+            .map_err(named)?;
     }
     if let scenario::Controller::Sicc(spec) = &scheme.controller {
+        let rtt = scenario.fabric.base_rtt();
         let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
-            .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, fabric.base_rtt())))
+            .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, rtt)))
             .collect();
         for (link, _) in &links {
             simulation.network.report_syn_fin(*link);
         }
         let rng = Rng::new(seed, 2);
-        let channel = Channel { latency: spec.latency, loss: spec.loss.0, rng };
+        let channel = Channel {
+            latency: spec.latency,
+            loss: spec.loss.0,
+            rng,
+        };
         let controller = Sicc::new(links.into_iter(), channel);
         let controller = controller.map_err(|error| RunError::Parameter(error.to_string()))?;
         simulation.controller = Some(Box::new(controller));
@@ -131,15 +150,27 @@ impl Port {
         (f64::from(self.buffer_bytes()) * share.0) as u32
     }
 
-    fn set_queue(&self, simulation: &mut Simulation, link: u32, queue: &Queue) -> Result<(), ParamError> {
+    fn set_queue(
+        &self,
+        simulation: &mut Simulation,
+        link: u32,
+        queue: &Queue,
+    ) -> Result<(), ParamError> {
         let network = &mut simulation.network;
         match queue {
             Queue::DropTail(_) => {}
-            Queue::Red(spec) => network.set_admission(link, Box::new(red::Red::new(self.red(spec)))),
-            Queue::Threshold(spec) => {
-                network.set_admission(link, Box::new(threshold::Marking::new(self.threshold(spec))));
+            Queue::Red(spec) => {
+                network.set_admission(link, Box::new(red::Red::new(self.red(spec))))
             }
-            Queue::Pie(spec) => network.set_admission(link, Box::new(pie::Pie::new(self.pie(spec)))),
+            Queue::Threshold(spec) => {
+                network.set_admission(
+                    link,
+                    Box::new(threshold::Marking::new(self.threshold(spec))),
+                );
+            }
+            Queue::Pie(spec) => {
+                network.set_admission(link, Box::new(pie::Pie::new(self.pie(spec))))
+            }
             Queue::Codel(spec) => {
                 let config = codel::Config {
                     target: spec.target,
@@ -162,11 +193,15 @@ impl Port {
             Queue::Drr(spec) => {
                 let default = drr::Config::new(self.limit());
                 let quantum = NonZeroU32::new(saturated(spec.quantum.0));
-                let config = drr::Config { quantum_bytes: quantum.unwrap_or(default.quantum_bytes), ..default };
+                let config = drr::Config {
+                    quantum_bytes: quantum.unwrap_or(default.quantum_bytes),
+                    ..default
+                };
                 network.set_scheduler(link, Box::new(drr::Drr::new(config)));
             }
             Queue::Hcf(spec) => {
-                let core = penstock_core::Hcf::new(self.hcf(spec), self.seed.clone().bits() as u32)?;
+                let core =
+                    penstock_core::Hcf::new(self.hcf(spec), self.seed.clone().bits() as u32)?;
                 let period = spec.every.filter(|_| spec.period != Period::Dynamic);
                 network.set_scheduler(link, Box::new(hcf::Hcf::new(core, period)));
             }
@@ -192,6 +227,7 @@ impl Port {
             weight: spec.weight.0,
             gentle: spec.gentle,
             ecn: spec.ecn,
+            adaptive: false,
             ..red::Config::for_link(self.rate, self.limit())
         }
     }
@@ -205,7 +241,10 @@ impl Port {
             Some(scenario::Buffer::Packets(packets)) => threshold::Threshold::Packets(packets),
             Some(scenario::Buffer::Bytes(bytes)) => threshold::Threshold::Bytes(bytes),
         };
-        threshold::Config { threshold, unmarkable: threshold::Unmarkable::Pass }
+        threshold::Config {
+            threshold,
+            unmarkable: threshold::Unmarkable::Pass,
+        }
     }
 
     fn pie(&self, spec: &scenario::Pie) -> pie::Config {
@@ -249,10 +288,17 @@ impl Port {
         }
     }
 
-    fn set_window(&self, simulation: &mut Simulation, link: u32, window: &Window) -> Result<(), ParamError> {
+    fn set_window(
+        &self,
+        simulation: &mut Simulation,
+        link: u32,
+        window: &Window,
+    ) -> Result<(), ParamError> {
         let policy: Box<dyn crate::window::Window> = match window {
             Window::None => return Ok(()),
-            Window::Fairq(spec) => Box::new(FairQ::new(penstock_core::FairQ::new(self.fairq(spec))?)),
+            Window::Fairq(spec) => {
+                Box::new(FairQ::new(penstock_core::FairQ::new(self.fairq(spec))?))
+            }
             Window::Hscc(spec) => Box::new(Hscc::new(penstock_core::Hscc::new(self.hscc(spec))?)),
         };
         if let Some(period) = policy.period() {
@@ -273,7 +319,7 @@ impl Port {
             intervals: spec.intervals,
             paths: spec.paths,
             floor_segments: spec.floor,
-            first_floor_segments: spec.first_floor.unwrap_or(start.first_floor_segments),
+            first_floor_segments: spec.first_floor(),
             is_averaged: spec.averaged,
             ..start
         }
@@ -284,17 +330,18 @@ impl Port {
             Variant::Default => HsccParams::new(self.buffer_bytes()),
             Variant::Paper => HsccParams::paper(self.buffer_bytes()),
         };
-        let bytes = |share: Option<Share>, default| share.map_or(default, |share| self.share_of_buffer(share));
-        let sigma = bytes(spec.sigma, start.sigma_bytes);
+        let sigma = self.share_of_buffer(spec.sigma());
         HsccParams {
-            alpha1_bytes: bytes(spec.alpha1, start.alpha1_bytes),
-            alpha2_bytes: bytes(spec.alpha2, start.alpha2_bytes),
-            sigma_bytes: if sigma >= self.buffer_bytes() { 0 } else { sigma },
+            alpha1_bytes: self.share_of_buffer(spec.alpha1()),
+            alpha2_bytes: self.share_of_buffer(spec.alpha2()),
+            sigma_bytes: if sigma >= self.buffer_bytes() {
+                0
+            } else {
+                sigma
+            },
             clamp_segments: spec.floor,
-            first_segments: spec.first_flight.unwrap_or(start.first_segments),
-            release_step_bytes: spec
-                .release_step
-                .map_or(start.release_step_bytes, |segments| u32::from(segments) * start.mss_bytes),
+            first_segments: spec.first_flight(),
+            release_step_bytes: u32::from(spec.release_step()) * start.mss_bytes,
             release_interval_ns: spec.release_interval.as_nanos().max(1),
             ..start
         }
@@ -304,5 +351,9 @@ impl Port {
 /// Hosts that a traffic sends to.
 pub fn destinations(traffic: &Traffic, fabric: &scenario::Fabric) -> Vec<u32> {
     let hosts = traffic.ends().and_then(|(_, to)| to.resolve(fabric).ok());
-    hosts.unwrap_or_default().into_iter().map(|host| host as u32).collect()
+    hosts
+        .unwrap_or_default()
+        .into_iter()
+        .map(|host| host as u32)
+        .collect()
 }

@@ -26,9 +26,16 @@ pub fn config(spec: &scenario::Tcp) -> Config {
     set(&mut config.sack, spec.sack);
     set(&mut config.timestamps, spec.timestamps);
     set(&mut config.ecn, spec.ecn);
-    set(&mut config.ack_every, spec.delayed_ack.map(|delayed| 1 + u8::from(delayed)));
+    set(
+        &mut config.ack_every,
+        spec.delayed_ack.map(|delayed| 1 + u8::from(delayed)),
+    );
     set(&mut config.delayed_ack, spec.ack_delay);
-    set(&mut config.quick_acks, spec.quick_acks.map(|acks| acks.try_into().unwrap_or(u8::MAX)));
+    set(
+        &mut config.quick_acks,
+        spec.quick_acks
+            .map(|acks| acks.try_into().unwrap_or(u8::MAX)),
+    );
     match spec.nagle {
         Some(true) if config.nagle == Nagle::Off => config.nagle = Nagle::On,
         Some(false) => config.nagle = Nagle::Off,

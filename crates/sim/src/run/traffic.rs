@@ -5,7 +5,8 @@ use super::{Inputs, tcp};
 use crate::distribution::{FlowSize, Poisson};
 use crate::rng::Rng;
 use crate::scenario::{
-    self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Selector, Tcp, Traffic, Udp,
+    self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Selector, Tcp,
+    Traffic, Udp,
 };
 use crate::simulation::{Action, ENDLESS, Gaps, Generator, Plan, Simulation, Transfer};
 use crate::tcp::Config;
@@ -30,10 +31,20 @@ impl Plans {
                 t.connection == Connection::New,
                 t.think,
             ),
-            Traffic::Poisson(t) => ((t.mode == Mode::Pull).then_some(t.request.0), true, Time::ZERO),
+            Traffic::Poisson(t) => (
+                (t.mode == Mode::Pull).then_some(t.request.0),
+                true,
+                Time::ZERO,
+            ),
             _ => (None, true, Time::ZERO),
         };
-        self.plans.push(Plan { traffic: index, config: index, request_bytes, reconnects, think });
+        self.plans.push(Plan {
+            traffic: index,
+            config: index,
+            request_bytes,
+            reconnects,
+            think,
+        });
         self.configs.push(tcp::config(spec));
     }
 }
@@ -47,7 +58,13 @@ pub fn set_up(
     traffic: &Traffic,
     rng: Rng,
 ) {
-    let mut expansion = Expansion { simulation, scenario, inputs, plan, rng };
+    let mut expansion = Expansion {
+        simulation,
+        scenario,
+        inputs,
+        plan,
+        rng,
+    };
     match traffic {
         Traffic::Bulk(spec) => expansion.bulk(spec),
         Traffic::Incast(spec) => expansion.incast(spec),
@@ -55,8 +72,13 @@ pub fn set_up(
         Traffic::Udp(spec) => expansion.udp(spec),
         Traffic::Trace(spec) => {
             let rows = inputs.trace(&spec.file).to_vec();
-            let shifted = rows.into_iter().map(|(time, transfer)| (time + spec.start, transfer));
-            expansion.simulation.add_generator(plan, Box::new(Recorded(shifted.collect::<Vec<_>>().into_iter())));
+            let shifted = rows
+                .into_iter()
+                .map(|(time, transfer)| (time + spec.start, transfer));
+            expansion.simulation.add_generator(
+                plan,
+                Box::new(Recorded(shifted.collect::<Vec<_>>().into_iter())),
+            );
         }
     }
 }
@@ -74,9 +96,17 @@ impl Expansion<'_> {
         selector.resolve(&self.scenario.fabric).unwrap_or_default()
     }
 
-    fn pairs(&mut self, pairs: Pairs, from: &Selector, to: &Selector, flows: Option<u32>) -> Vec<(usize, usize)> {
+    fn pairs(
+        &mut self,
+        pairs: Pairs,
+        from: &Selector,
+        to: &Selector,
+        flows: Option<u32>,
+    ) -> Vec<(usize, usize)> {
         let (from, to) = (self.hosts(from), self.hosts(to));
-        pairs.choose(&from, &to, flows, |bound| self.rng.below(bound as u64) as usize)
+        pairs.choose(&from, &to, flows, |bound| {
+            self.rng.below(bound as u64) as usize
+        })
     }
 
     /// Times of `count` starts from `start` on: uniform within `spread`, and `gap` apart on average.
@@ -94,12 +124,16 @@ impl Expansion<'_> {
     }
 
     fn bulk(&mut self, spec: &Bulk) {
-        let sizes = spec.size.as_ref().map_or(FlowSize::Fixed(ENDLESS), |size| self.inputs.distribution(size));
+        let sizes = spec.size.as_ref().map_or(FlowSize::Fixed(ENDLESS), |size| {
+            self.inputs.distribution(size)
+        });
         let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
         let starts = self.starts(pairs.len(), spec.start, spec.start_spread, spec.start_gap);
         for (number, (pair, start)) in pairs.into_iter().zip(starts).enumerate() {
             let transfer = transfer(pair, sizes.sample(&mut self.rng));
-            let client = self.simulation.add_client(self.plan, number as u32, transfer, 1);
+            let client = self
+                .simulation
+                .add_client(self.plan, number as u32, transfer, 1);
             self.simulation.at(start, Action::Begin(client));
             if let Some(stop) = spec.stop {
                 self.simulation.at(stop, Action::Stop(client));
@@ -111,14 +145,18 @@ impl Expansion<'_> {
         let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
         let sizes = match (&spec.size, spec.block) {
             (Some(size), _) => self.inputs.distribution(size),
-            (None, block) => FlowSize::Fixed(block.map_or(1, |block| block.0 / pairs.len().max(1) as u64)),
+            (None, block) => {
+                FlowSize::Fixed(block.map_or(1, |block| block.0 / pairs.len().max(1) as u64))
+            }
         };
         for epoch in 0..u64::from(spec.epochs) {
             let start = spec.start + Time(epoch * spec.every.unwrap_or(Time::ZERO).0);
             let starts = self.starts(pairs.len(), start, spec.start_spread, spec.start_gap);
             for (number, (pair, start)) in pairs.iter().zip(starts).enumerate() {
                 let transfer = transfer(*pair, sizes.sample(&mut self.rng));
-                let client = self.simulation.add_client(self.plan, number as u32, transfer, spec.requests);
+                let client =
+                    self.simulation
+                        .add_client(self.plan, number as u32, transfer, spec.requests);
                 self.simulation.at(start, Action::Begin(client));
             }
         }
@@ -150,7 +188,10 @@ impl Expansion<'_> {
     fn udp(&mut self, spec: &Udp) {
         let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
         let full = self.full_load(spec.load_of, &spec.from, &spec.to);
-        let rate = spec.rate.map_or_else(|| spec.load.map_or(0.0, |load| load.0 * full.0 as f64), |rate| rate.0 as f64);
+        let rate = spec.rate.map_or_else(
+            || spec.load.map_or(0.0, |load| load.0 * full.0 as f64),
+            |rate| rate.0 as f64,
+        );
         let per_second = rate / (8.0 * spec.packet.0 as f64 * pairs.len().max(1) as f64);
         for (source, destination) in pairs {
             let rng = Rng::new(self.rng.bits(), 0);
@@ -160,7 +201,8 @@ impl Expansion<'_> {
             };
             let size = spec.packet.0.try_into().unwrap_or(u16::MAX);
             let span = (spec.start, spec.stop.unwrap_or(Time::NEVER));
-            self.simulation.add_datagrams(source as u32, destination as u32, size, gaps, span, rng);
+            self.simulation
+                .add_datagrams(source as u32, destination as u32, size, gaps, span, rng);
         }
     }
 
@@ -177,7 +219,11 @@ impl Expansion<'_> {
 }
 
 fn transfer((source, destination): (usize, usize), bytes: u64) -> Transfer {
-    Transfer { source: source as u32, destination: destination as u32, bytes }
+    Transfer {
+        source: source as u32,
+        destination: destination as u32,
+        bytes,
+    }
 }
 
 struct Recorded(std::vec::IntoIter<(Time, Transfer)>);
@@ -213,9 +259,11 @@ impl Generator for PoissonTransfers {
         }
         self.at += gap;
         let pair = match &self.pairs {
-            Drawn::Random(from, to) => {
-                *Pairs::Random.choose(from, to, Some(1), |bound| self.rng.below(bound as u64) as usize).first()?
-            }
+            Drawn::Random(from, to) => *Pairs::Random
+                .choose(from, to, Some(1), |bound| {
+                    self.rng.below(bound as u64) as usize
+                })
+                .first()?,
             Drawn::Walk(pairs) => *pairs.get(self.made as usize % pairs.len().max(1))?,
         };
         self.made += 1;

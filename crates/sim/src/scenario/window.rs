@@ -176,7 +176,7 @@ pub struct Hscc {
     /// ends. Default: 1; paper: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_step: Option<u8>,
-    /// Time between the steps of the release. Default: 1 ms.
+    /// Time between the steps of the release. Default: 100 us.
     pub release_interval: Time,
     /// How window scales are learnt. Default: tracked.
     pub scale: Scale,
@@ -192,7 +192,7 @@ impl Default for Hscc {
             floor: 1,
             first_flight: None,
             release_step: None,
-            release_interval: Time::from_millis(1),
+            release_interval: Time::from_micros(100),
             scale: Scale::Tracked,
         }
     }

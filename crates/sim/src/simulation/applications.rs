@@ -15,9 +15,29 @@ const QUIET: Time = Time::from_secs(2);
 
 impl Simulation {
     /// Adds a client that makes `transfers` transfers; returns its index, for [`Action::Begin`].
-    pub fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
-        let Transfer { source, destination, bytes } = transfer;
-        let client = Client { plan, number, source, destination, bytes, remaining: transfers, flow: None, record: u32::MAX, base: Tally::default() };
+    pub fn add_client(
+        &mut self,
+        plan: u32,
+        number: u32,
+        transfer: Transfer,
+        transfers: u32,
+    ) -> u32 {
+        let Transfer {
+            source,
+            destination,
+            bytes,
+        } = transfer;
+        let client = Client {
+            plan,
+            number,
+            source,
+            destination,
+            bytes,
+            remaining: transfers,
+            flow: None,
+            record: u32::MAX,
+            base: Tally::default(),
+        };
         self.clients.push(client);
         self.clients.len() as u32 - 1
     }
@@ -82,7 +102,10 @@ impl Simulation {
     fn connect(&mut self, now: Time, index: u32) -> FlowId {
         let client = &self.clients[index as usize];
         let plan = &self.plans[client.plan as usize];
-        let reused = self.closed.front().is_some_and(|(since, _)| *since + QUIET <= now);
+        let reused = self
+            .closed
+            .front()
+            .is_some_and(|(since, _)| *since + QUIET <= now);
         let opener = match self.closed.pop_front() {
             Some((_, flow)) if reused => flow,
             other => {
@@ -92,9 +115,14 @@ impl Simulation {
                 FlowId(self.sockets.len() as u32)
             }
         };
-        let data = if plan.request_bytes.is_some() { opener.reverse() } else { opener };
+        let data = if plan.request_bytes.is_some() {
+            opener.reverse()
+        } else {
+            opener
+        };
         let hash = Rng::new(self.hash_seed, self.records.len() as u64).bits();
-        self.routes.path(client.source, client.destination, hash, &mut self.path);
+        self.routes
+            .path(client.source, client.destination, hash, &mut self.path);
         self.network.paths.set(data, &self.path);
         self.network.forget(opener);
         if let Some(controller) = &mut self.controller {
@@ -153,14 +181,19 @@ impl Simulation {
         if client.remaining > 0 {
             let again = now + plan.think;
             self.at(again, Action::Begin(index));
-            self.network.set_source(Source::Schedule, self.schedule.next());
+            self.network
+                .set_source(Source::Schedule, self.schedule.next());
         }
     }
 
     /// Once both sides are closed, the connection's number waits for its next use.
     fn release(&mut self, now: Time, flow: FlowId) {
         if self.sockets.get(flow.reverse()).endpoint.state() == State::Closed {
-            let opener = if flow.is_opener() { flow } else { flow.reverse() };
+            let opener = if flow.is_opener() {
+                flow
+            } else {
+                flow.reverse()
+            };
             self.closed.push_back((now, opener));
         }
     }

@@ -62,7 +62,13 @@ impl Simulation {
         if let Some(controller) = &mut self.controller {
             controller.on_connect(flow, source, destination);
         }
-        let mut source = Datagrams { flow, size, gaps, stop, rng };
+        let mut source = Datagrams {
+            flow,
+            size,
+            gaps,
+            stop,
+            rng,
+        };
         let first = start + source.next_gap();
         self.datagrams.push(source);
         self.at(first, Action::Datagram(self.datagrams.len() as u32 - 1));

@@ -35,7 +35,12 @@ impl Queues {
     pub(super) fn sample(&mut self, now: Time, network: &mut Network) -> Time {
         for link in &self.links {
             let (bytes, packets) = network.queue(now, *link);
-            self.samples.push(Sample { link: *link, time: now, bytes, packets });
+            self.samples.push(Sample {
+                link: *link,
+                time: now,
+                bytes,
+                packets,
+            });
         }
         now + self.period
     }
@@ -67,12 +72,18 @@ impl Simulation {
     /// Brings the record of the client's transfer up to date.
     pub(super) fn settle(&mut self, now: Time, index: u32) {
         let client = &self.clients[index as usize];
-        let (Some(flow), Some(record)) = (client.flow, self.records.get(client.record as usize)) else { return };
+        let (Some(flow), Some(record)) = (client.flow, self.records.get(client.record as usize))
+        else {
+            return;
+        };
         if record.end.is_some() {
             return;
         }
         let drops = record.total.drops;
-        let total = Tally { drops, ..self.tally(flow).since(&client.base) };
+        let total = Tally {
+            drops,
+            ..self.tally(flow).since(&client.base)
+        };
         let receiver = self.sockets.get(flow.reverse());
         let silence = receiver.silence.max(now - receiver.last_arrival);
         let record = &mut self.records[client.record as usize];

@@ -73,7 +73,11 @@ impl Simulation {
     /// `period`. To be called when all policies are set.
     pub fn start(&mut self, links: Vec<u32>, period: Time) {
         self.network.start();
-        self.queues = Queues { links, period, samples: Vec::new() };
+        self.queues = Queues {
+            links,
+            period,
+            samples: Vec::new(),
+        };
         self.at(Time::ZERO, Action::Sample);
     }
 
@@ -81,7 +85,8 @@ impl Simulation {
     pub fn add_generator(&mut self, plan: u32, mut generator: Box<dyn Generator>) {
         let first = generator.next();
         let index = self.generators.len() as u32;
-        self.generators.push((plan, generator, first.map(|(_, transfer)| transfer)));
+        self.generators
+            .push((plan, generator, first.map(|(_, transfer)| transfer)));
         if let Some((time, _)) = first {
             self.at(time, Action::Generate(index));
         }
@@ -94,7 +99,8 @@ impl Simulation {
 
     /// Runs until nothing is left to do up to and at `end`.
     pub fn run_until(&mut self, end: Time) {
-        self.network.set_source(Source::Schedule, self.schedule.next());
+        self.network
+            .set_source(Source::Schedule, self.schedule.next());
         self.schedule_controller();
         loop {
             let (now, event) = self.network.next();
@@ -157,11 +163,15 @@ impl Simulation {
                 }
             }
         }
-        self.network.set_source(Source::Schedule, self.schedule.next());
+        self.network
+            .set_source(Source::Schedule, self.schedule.next());
     }
 
     fn schedule_controller(&mut self) {
-        let next = self.controller.as_ref().map_or(Time::NEVER, |controller| controller.next());
+        let next = self
+            .controller
+            .as_ref()
+            .map_or(Time::NEVER, |controller| controller.next());
         self.network.set_source(Source::Controller, next);
     }
 

@@ -41,7 +41,9 @@ impl Schedule {
 
     /// When the next is due; [`Time::NEVER`] for none.
     pub fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |Reverse((time, _))| *time)
+        self.heap
+            .peek()
+            .map_or(Time::NEVER, |Reverse((time, _))| *time)
     }
 
     /// Takes the next.

@@ -31,7 +31,8 @@ impl Socket {
     /// Whether the application has to act: most of what happens is TCP's own business.
     #[inline(always)]
     fn concerns_application(&self, events: Events) -> bool {
-        self.endpoint.delivered() >= self.goal || events.0 & (Events::PEER_CLOSED.0 | Events::CLOSED.0) != 0
+        self.endpoint.delivered() >= self.goal
+            || events.0 & (Events::PEER_CLOSED.0 | Events::CLOSED.0) != 0
     }
 }
 
@@ -69,7 +70,11 @@ pub enum Order {
 impl Sockets {
     /// No sockets yet.
     pub fn new(configs: Vec<Config>) -> Sockets {
-        Sockets { all: Vec::new(), configs, timers: Timers::default() }
+        Sockets {
+            all: Vec::new(),
+            configs,
+            timers: Timers::default(),
+        }
     }
 
     /// Makes both sockets of connection `flow`, the listening side listening.
@@ -128,7 +133,9 @@ impl Sockets {
         }
         let config = &self.configs[socket.config as usize];
         let mut port = Port { network, now };
-        let events = socket.endpoint.on_segment(config, now, &packet, &sack[..blocks], &mut port);
+        let events = socket
+            .endpoint
+            .on_segment(config, now, &packet, &sack[..blocks], &mut port);
         let concerns = !events.is_empty() && socket.concerns_application(events);
         self.arm(network, to);
         concerns.then_some(events)
@@ -152,7 +159,8 @@ impl Sockets {
     fn arm(&mut self, network: &mut Network, flow: FlowId) {
         let socket = &mut self.all[flow.0 as usize];
         if socket.endpoint.deadline() < socket.wake {
-            self.timers.arm(flow.0, socket.endpoint.deadline(), &mut socket.wake);
+            self.timers
+                .arm(flow.0, socket.endpoint.deadline(), &mut socket.wake);
             network.set_source(Source::Timers, self.timers.next());
         }
     }

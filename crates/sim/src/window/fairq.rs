@@ -23,7 +23,12 @@ pub struct FairQ {
 impl FairQ {
     /// A port without flows.
     pub fn new(core: penstock_core::FairQ) -> FairQ {
-        FairQ { core, counted: Vec::new(), next: 0, counters: WindowCounters::default() }
+        FairQ {
+            core,
+            counted: Vec::new(),
+            next: 0,
+            counters: WindowCounters::default(),
+        }
     }
 }
 
@@ -49,13 +54,21 @@ impl Window for FairQ {
         true
     }
 
-    fn on_ack(&mut self, now: Time, packet: &mut Packet, flow: &mut FlowEntry, _backlog_bytes: u64) {
+    fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        flow: &mut FlowEntry,
+        _backlog_bytes: u64,
+    ) {
         let delta = flow.on_packet(&flow_packet(now, packet, Direction::Acks));
         if delta != 0 {
             self.core.on_flow(delta);
         }
         let kind = flow.ack_kind(packet.flags as u8, FIRST_ACKS);
-        let window = self.core.on_ack(packet.window, flow.scale(Direction::Acks), flow.mss(), kind);
+        let window = self
+            .core
+            .on_ack(packet.window, flow.scale(Direction::Acks), flow.mss(), kind);
         self.counters.apply(packet, window);
     }
 
@@ -65,7 +78,11 @@ impl Window for FairQ {
 
     fn tick(&mut self, now: Time, flows: &mut [FlowEntry], backlog_bytes: u64) {
         for _ in 0..SWEEP.min(self.counted.len()) {
-            self.next = if self.next < self.counted.len() { self.next } else { 0 };
+            self.next = if self.next < self.counted.len() {
+                self.next
+            } else {
+                0
+            };
             let flow = &mut flows[self.counted[self.next]];
             self.core.on_flow(flow.expire(now.as_nanos(), IDLE_NS));
             if flow.is_counted() {

@@ -16,11 +16,18 @@ pub struct Hscc {
 impl Hscc {
     /// A port in the free state.
     pub fn new(core: penstock_core::Hscc) -> Hscc {
-        Hscc { core, was_clamping: false, counters: WindowCounters::default() }
+        Hscc {
+            core,
+            was_clamping: false,
+            counters: WindowCounters::default(),
+        }
     }
 
     fn look(&mut self, now: Time, backlog_bytes: u64) {
-        self.core.on_queue(u32::try_from(backlog_bytes).unwrap_or(u32::MAX), now.as_nanos());
+        self.core.on_queue(
+            u32::try_from(backlog_bytes).unwrap_or(u32::MAX),
+            now.as_nanos(),
+        );
         let is_clamping = self.core.is_clamping(now.as_nanos());
         self.counters.clamps += u64::from(is_clamping && !self.was_clamping);
         self.was_clamping = is_clamping;
@@ -48,7 +55,9 @@ impl Window for Hscc {
         flow.on_packet(&flow_packet(now, packet, Direction::Acks));
         let kind = flow.ack_kind(packet.flags as u8, FIRST_ACKS);
         let scale = flow.scale(Direction::Acks);
-        let window = self.core.on_ack(packet.window, scale, flow.mss(), kind, now.as_nanos());
+        let window = self
+            .core
+            .on_ack(packet.window, scale, flow.mss(), kind, now.as_nanos());
         self.counters.apply(packet, window);
     }
 
