@@ -81,12 +81,11 @@ impl Endpoint {
             rtt = now.saturating_sub(newest);
         }
         self.grow(cfg, now, acked, rtt);
-        // Started by the output, if it sends.
-        self.timer = Timer::Retransmit;
-        self.rtx_at = now + self.rto;
+        self.restart_retransmission(now);
         let sent = self.snd_max;
         self.output(cfg, now, wire);
-        if self.snd_max == sent {
+        // What the output sent has armed the timer already.
+        if self.snd_max == sent && self.snd_una < sent {
             self.arm_probe_or_timeout(cfg, now, now);
         }
     }
