@@ -46,7 +46,7 @@ impl Endpoint {
         let acked = ack - self.snd_una;
         let echo = segment.has(flag::ECE) && self.is(opt::ECN);
         if acked > 0 {
-            self.advance(cfg, now, ack, segment);
+            self.advance(cfg, now, ack);
         }
         if self.is(opt::ECN) {
             self.on_ecn_echo(cfg, acked as u32, echo);
@@ -75,7 +75,7 @@ impl Endpoint {
     }
 
     /// SND.UNA moves to `ack`.
-    fn advance(&mut self, cfg: &Config, now: Time, ack: u64, _segment: &Packet) {
+    fn advance(&mut self, cfg: &Config, now: Time, ack: u64) {
         self.previous_una = self.snd_una;
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);

@@ -198,6 +198,10 @@ impl Config {
     /// 10 ms (`tcpTick_`), window halved from cwnd (`windowd()`), no options, no Nagle, no
     /// receive window but the sender's own limit (`window_`, here none). The receiver offers 2 MB
     /// at a scale of 5, so that window policies can write a segment to within 32 bytes.
+    ///
+    /// Where it differs from ns-2: the handshake is real (ns-2 sends data right behind the SYN and
+    /// never closes) and its SYN is 48 bytes, not 40; windows are bytes, not packets, and grow by
+    /// whole segments, not by fractions; bursts are not limited to 2 in recovery.
     pub const fn newreno_ns2() -> Config {
         Config {
             mss: 1460,
@@ -249,6 +253,11 @@ impl Config {
     /// A modern Linux guest with its default settings: SACK, timestamps, window scale 10 (a receive
     /// buffer of at most 32 MB), initial window 10, CUBIC with HyStart, RACK-TLP, PRR, minimum RTO
     /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start.
+    ///
+    /// Where it differs from Linux: no segmentation offload, pacing, F-RTO, undo of needless
+    /// reductions or fast open; windows are bytes, not segments; without SACK a timeout goes back
+    /// to SND.UNA; an ECN reduction is immediate, not spread over a round trip; the receive window
+    /// grows by two bytes per byte received up to a fixed buffer; timers do not round to jiffies.
     pub const fn linux() -> Config {
         Config {
             timestamps: true,

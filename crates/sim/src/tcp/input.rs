@@ -71,7 +71,9 @@ impl Endpoint {
             return self.on_reset(cfg, now, seq, wire);
         }
         if segment.has(flag::SYN) {
-            return self.on_stray_syn(cfg, now, segment, seq, wire);
+            // Challenged (RFC 5961 §4.2).
+            self.send_ack(cfg, now, wire);
+            return Events::NONE;
         }
         if !segment.has(flag::ACK) {
             return Events::NONE;
@@ -172,19 +174,6 @@ impl Endpoint {
             return Events::NONE;
         }
         self.fail()
-    }
-
-    /// A SYN on an open connection is challenged (RFC 5961 §4.2).
-    fn on_stray_syn(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        _segment: &Packet,
-        _seq: u64,
-        wire: &mut impl Wire,
-    ) -> Events {
-        self.send_ack(cfg, now, wire);
-        Events::NONE
     }
 
     /// TS.Recent (RFC 7323 §4.3).

@@ -9,7 +9,7 @@
 //! | file | content |
 //! |---|---|
 //! | `config.rs` | the settings and the profiles `newreno_ns2` and `linux` |
-//! | `endpoint.rs` | the state and the application's calls |
+//! | `endpoint.rs`, `api.rs` | the state; the application's calls |
 //! | `handshake.rs`, `teardown.rs` | opening (RFC 9293 §3.5), FIN, RST and TIME-WAIT (§3.6) |
 //! | `fast.rs` | the common case of what follows, for connections without options |
 //! | `input.rs` | an arriving segment: the checks of RFC 9293 §3.10.7 |
@@ -25,6 +25,7 @@
 //! payload byte 1) and wrap to 32 bits on the wire only, so that comparisons are plain.
 
 mod ack;
+mod api;
 mod config;
 mod congestion;
 mod ecn;
