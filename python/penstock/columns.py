@@ -13,6 +13,9 @@ from penstock import units
 
 Values = dict[str, Any]
 
+# In a terminal there is room for the spread of what has a unit, not of counts and indices.
+_SPREAD = (units.seconds, units.rate, units.size)
+
 
 @dataclass(frozen=True)
 class Column:
@@ -35,6 +38,13 @@ class Column:
     def text(self, of: Values) -> str:
         """The number as shown."""
         return self.form(self.value(of))
+
+    def with_spread(self, of: Values, half: Values | None) -> str:
+        """The number, and the half-width of its confidence interval in percent of it."""
+        value, width = self.value(of), self.value(half) if half else None
+        if not value or width is None or self.form not in _SPREAD or self.path.endswith(".max"):
+            return self.text(of)
+        return f"{self.text(of)} ±{100 * width / value:.0f} %"
 
     def best(self, rows: Sequence[Values]) -> set[int]:
         """Indices of the rows with the best value; none where all are alike."""

@@ -69,9 +69,10 @@ def show(summary: dict[str, Any]) -> None:
             table.add_column(column.heading, justify="right", no_wrap=True)
         best = [column.best(block.rows) for column in block.columns]
         for number, (scheme, row) in enumerate(zip(block.schemes, block.rows, strict=True)):
+            texts = [column.with_spread(row, block.ci95[number]) for column in block.columns]
             cells = [
-                f"[bold]{column.text(row)}[/]" if number in best[place] else column.text(row)
-                for place, column in enumerate(block.columns)
+                f"[bold]{text}[/]" if number in best[place] else text
+                for place, text in enumerate(texts)
             ]
             table.add_row(escape(scheme), *cells)
         console.print(table, "")

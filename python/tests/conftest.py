@@ -82,6 +82,7 @@ def make_run(schemes=("drop-tail", "hcf"), seeds=(1,), mice=30, samples=400):
             | {"ci95": ci95 if len(seeds) > 1 else None}
         )
     document = {"title": "Made up <of> numbers", "duration": "1 s", "seeds": list(seeds)}
+    document["traffic"] = {"mice": {"kind": "incast", "flows": mice, "size": "10 kB"}}
     keys = {**tables.KEYS}
     return Run(
         summary={"scenario": document, "seeds": list(seeds), "results": results},

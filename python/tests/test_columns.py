@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import pytest
+
 from penstock import columns, terminal
+
+from .conftest import make_run
 
 
 def test_the_best_is_marked_as_shown_and_not_where_all_are_alike():
@@ -25,9 +29,12 @@ def test_endless_flows_show_goodput_instead_of_completion(made_up):
     assert port.title == "a->b"
 
 
-def test_tables_fit_a_hundred_columns(made_up, capsys):
-    terminal.show(made_up.summary)
+@pytest.mark.parametrize("seeds", [(1,), (1, 2, 3)])
+def test_tables_fit_a_hundred_columns(seeds, capsys):
+    terminal.show(make_run(schemes=("fairq-paper", "hcf"), seeds=seeds).summary)
     lines = capsys.readouterr().out.splitlines()
+    assert any("±" in line for line in lines) == (len(seeds) > 1)
+    assert "…" not in "".join(lines), "cut off"
     assert any("hcf" in line for line in lines)
     assert max(map(len, lines)) <= 100
 

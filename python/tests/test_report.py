@@ -32,6 +32,7 @@ def test_the_page_has_every_part(page):
     assert "± " in text, "several seeds show their confidence intervals"
     assert "Made up &lt;of&gt; numbers" in text
     assert "<of>" not in text
+    assert "30 mice (incast of 10 kB) on a network; NewReno; 1 s simulated, 2 seeds." in text
 
 
 def test_figures_take_their_colours_from_the_page(page):

@@ -32,7 +32,7 @@ def render(run: Run, drawings: list[Drawing]) -> str:
 <header>
 <p class="brand">Penstock</p>
 <h1>{title}</h1>
-<p class="lead">{escape(words.scenario(document, summary["seeds"]))}</p>
+<p class="lead">{escape(words.scenario(summary))}</p>
 {f'<p class="about">{escape(about)}</p>' if about else ""}
 {_findings(run)}
 </header>

@@ -6,38 +6,43 @@ from typing import Any
 
 from penstock import units
 
+_TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP"}
 
-def scenario(document: dict[str, Any], seeds: list[int]) -> str:
+
+def scenario(summary: dict[str, Any]) -> str:
     """What was simulated: traffic, fabric, TCP, duration, seeds."""
-    traffic = _listed(
-        [_traffic(name, table) for name, table in document.get("traffic", {}).items()]
-    )
+    document, seeds = summary["scenario"], summary["seeds"]
+    tables = document.get("traffic", {})
+    traffic = _listed([_traffic(name, table) for name, table in tables.items()])
     fabric = _fabric(document.get("fabric", {}))
-    tcp = document.get("tcp", {}).get("congestion", "")
+    tcp = _listed(list(dict.fromkeys(_TCP.get(r["tcp"], r["tcp"]) for r in summary["results"])))
     repeated = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
-    return (
-        f"{traffic} on {fabric}, {tcp} senders, {document.get('duration', '')} simulated{repeated}."
-    )
+    return f"{traffic} on {fabric}; {tcp}; {document['duration']} simulated{repeated}."
 
 
 def findings(results: list[dict[str, Any]]) -> list[str]:
     """For each traffic whose slowest 1 % differ: the best and the worst scheme, as HTML."""
     said = []
     for group in results[0]["groups"]:
+        by_scheme = {result["scheme"]: result["groups"][group] for result in results}
         tails = {
-            result["scheme"]: (result["groups"][group].get("fct_s") or {}).get("p99")
-            for result in results
+            scheme: values["fct_s"]["p99"]
+            for scheme, values in by_scheme.items()
+            if values["fct_s"] and values["fct_s"]["p99"]
         }
-        known = {scheme: tail for scheme, tail in tails.items() if tail}
-        if len(known) < 2:
+        if len(tails) < 2:
             continue
-        best, worst = min(known, key=lambda s: known[s]), max(known, key=lambda s: known[s])
-        if known[worst] < 1.5 * known[best]:
+        best, worst = min(tails, key=lambda s: tails[s]), max(tails, key=lambda s: tails[s])
+        if tails[worst] < 1.5 * tails[best]:
             continue
+        parts = [
+            f"<b>{units.seconds(tails[scheme])}</b> under {escape(scheme)} "
+            f"({units.count(by_scheme[scheme]['finished'])} "
+            f"of {units.count(by_scheme[scheme]['flows'])} finished)"
+            for scheme in (best, worst)
+        ]
         said.append(
-            f"99 % of the finished {escape(group)} took at most "
-            f"<b>{units.seconds(known[best])}</b> under {escape(best)}, "
-            f"and <b>{units.seconds(known[worst])}</b> under {escape(worst)}."
+            f"99 % of the finished {escape(group)} took at most {parts[0]}, and {parts[1]}."
         )
     return said
 
