@@ -24,8 +24,6 @@ _FORMS: dict[str, Callable[[float | None], str]] = {
     "goodput_bps": units.rate,
     "block_goodput_bps": units.rate,
     "queue_bytes": units.size,
-    "utilization": units.percent,
-    "starved": units.percent,
 }
 
 

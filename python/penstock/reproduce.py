@@ -162,7 +162,9 @@ def show(done: Reproduction) -> None:
     table.add_column("", no_wrap=True)
     for finding in done.findings:
         verdict = "[green]holds[/]" if finding.holds else "[red]does not hold[/]"
-        table.add_row(escape(finding.text), str(finding.published), finding.shown, verdict)
+        published = finding.published
+        printed = published if isinstance(published, str) else f"{published:g}"
+        table.add_row(escape(finding.text), escape(printed), finding.shown, verdict)
     console.print(table)
     for folder in done.folders:
         console.print(f"Report: {folder / 'report.html'}", soft_wrap=True)

@@ -67,7 +67,7 @@ def test_numbers_are_shown_as_people_read_them():
     assert claim().show(0.00123, 0.2) == "1.23 ms vs 200 ms"
     assert claim(against=3.0).show(None, 3.0) == "–"
     starved = Measure("hcf", "starved", group="long")
-    assert starved.show(0.015) == "1.50 %"
+    assert starved.show(0.015) == "0.015", "as the papers print shares"
     assert Measure("hcf", "packets_variance", group="long").show(6740.0) == "6740"
 
 
