@@ -40,8 +40,10 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@touch $@
 
 .venv/.built: .venv/.tools $(RUST)
-	@echo "== Simulator"
-	@$(BIN)/maturin develop --release --uv --quiet
+	@echo "== Simulator (about a minute when new)"
+	@# Offline: what it needs is in place, in the locked versions.
+	@UV_OFFLINE=1 $(BIN)/maturin develop --release --uv --quiet >.venv/build.log 2>&1 || \
+		{ cat .venv/build.log; exit 1; }
 	@touch $@
 
 lint: .venv/.tools ## Check format, lint and types, and change nothing

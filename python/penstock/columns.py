@@ -111,15 +111,21 @@ def blocks(summary: Values, ports: int = 3) -> list[Block]:
 
 def _block(results: list[Values], kind: str, name: str, columns: tuple[Column, ...]) -> Block:
     rows = [result[kind][name] for result in results]
-    about = f"{units.count(rows[0]['flows'])} flows" if kind == "groups" else "port"
     return Block(
         title=name,
-        about=about,
+        about=_flows(rows) if kind == "groups" else "port",
         columns=columns,
         schemes=[result["scheme"] for result in results],
         rows=rows,
         ci95=[result["ci95"][kind][name] if result["ci95"] else None for result in results],
     )
+
+
+def _flows(rows: list[Values]) -> str:
+    """How many flows began; closed loops begin more under a faster scheme."""
+    counts = [row["flows"] for row in rows]
+    least, most = units.count(min(counts)), units.count(max(counts))
+    return f"{most} flows" if least == most else f"{least} to {most} flows"
 
 
 def _columns_of(results: list[Values], group: str) -> tuple[Column, ...]:

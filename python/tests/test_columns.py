@@ -22,6 +22,12 @@ def test_a_missing_value_is_shown_as_such_and_is_never_best():
     assert mean.best(rows) == {1}
 
 
+def test_closed_loops_begin_as_many_flows_as_they_can(made_up):
+    made_up.summary["results"][1]["groups"]["mice"]["flows"] = 12_500
+    _, mice, _ = columns.blocks(made_up.summary)
+    assert mice.about == "30 to 12\u202f500 flows"
+
+
 def test_endless_flows_show_goodput_instead_of_completion(made_up):
     elephants, mice, port = columns.blocks(made_up.summary)
     assert elephants.columns is columns.ENDLESS
