@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A growing ring of packets in flight on one link. `VecDeque` with what it costs taken out: the
-//! capacity is a power of two, so that an index is a mask away.
+//! capacity is a power of two, so that an index is a mask away and needs no check.
 
 /// First in, first out.
 pub struct Ring<T> {
+    /// Empty, or a power of two of slots.
     slots: Box<[T]>,
     head: u32,
     len: u32,
@@ -32,11 +33,25 @@ impl<T: Copy + Default> Ring<T> {
         self.len == 0
     }
 
-    /// The entry `index` places behind the head; the caller knows that it exists.
+    /// The slot `index` places behind the head.
+    #[inline(always)]
+    fn slot(&self, index: u32) -> usize {
+        self.head.wrapping_add(index) as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    /// The entry `index` places behind the head; panics where there is none.
     #[inline(always)]
     pub fn get(&self, index: u32) -> &T {
-        debug_assert!(index < self.len);
-        &self.slots[(self.head.wrapping_add(index)) as usize & (self.slots.len() - 1)]
+        assert!(index < self.len);
+        // SAFETY: there is an entry, so slots.len() is a power of two and the mask stays below it.
+        unsafe { self.slots.get_unchecked(self.slot(index)) }
+    }
+
+    /// The slot of the oldest entry, which holds something old where there is no entry; the caller
+    /// knows that something was pushed before.
+    #[inline(always)]
+    pub fn head(&self) -> &T {
+        &self.slots[self.slot(0)]
     }
 
     /// Appends an entry.
@@ -45,22 +60,23 @@ impl<T: Copy + Default> Ring<T> {
         if self.len as usize == self.slots.len() {
             self.grow();
         }
-        let mask = self.slots.len() - 1;
-        self.slots[self.head.wrapping_add(self.len) as usize & mask] = entry;
+        let slot = self.slot(self.len);
+        // SAFETY: slots.len() > len, so it is a power of two and the mask stays below it.
+        unsafe { *self.slots.get_unchecked_mut(slot) = entry };
         self.len += 1;
     }
 
-    /// Takes the oldest entry; the caller knows that there is one.
+    /// Takes the oldest entry; panics where there is none.
     #[inline(always)]
     pub fn pop(&mut self) -> T {
-        debug_assert!(self.len > 0);
-        let entry = self.slots[self.head as usize & (self.slots.len() - 1)];
+        let entry = *self.get(0);
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
         entry
     }
 
     #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
         let mut slots = vec![T::default(); (2 * self.slots.len()).max(4)];
         for (index, slot) in slots.iter_mut().take(self.len as usize).enumerate() {

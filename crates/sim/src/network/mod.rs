@@ -85,6 +85,11 @@ pub struct Network {
     ports: Vec<Port>,
     scheduled: Vec<Scheduled>,
     calendar: Calendar,
+    /// Number of link 0 among the calendar's sources; even, so that the links of a cable are
+    /// neighbours there too.
+    first_link: usize,
+    /// A link whose packet is being delivered: its next arrival is not in force yet.
+    delivering: Option<u32>,
     /// The way of every flow.
     pub paths: Paths,
     /// What window policies know of each flow at each hop; empty where no port has one.
@@ -134,6 +139,8 @@ impl Network {
             ports: Vec::new(),
             scheduled: Vec::new(),
             calendar: Calendar::new(0, 0),
+            first_link: 0,
+            delivering: None,
             paths: Paths::new(fabric.longest_path()),
             flows: Vec::new(),
             sacks: Sacks::default(),
@@ -181,7 +188,8 @@ impl Network {
 
     /// Makes the calendar; to be called once, when all policies are set.
     pub fn start(&mut self) {
-        let sources = self.scheduled.len() + self.links.len() + 3;
+        self.first_link = self.scheduled.len().next_multiple_of(2);
+        let sources = self.first_link + self.links.len() + 3;
         self.calendar = Calendar::new(sources, self.rng.bits());
     }
 
@@ -194,29 +202,29 @@ impl Network {
     #[inline(always)]
     pub fn next(&self) -> (Time, Event) {
         let (time, source) = self.calendar.first();
-        let ports = self.scheduled.len();
-        let links = self.links.len();
-        let event = if source < ports {
-            Event::Departure(source as u32)
-        } else if source < ports + links {
-            Event::Arrival((source - ports) as u32)
-        } else if source == ports + links {
-            Event::Other(Source::Timers)
-        } else if source == ports + links + 1 {
-            Event::Other(Source::Schedule)
+        let past_ports = source.wrapping_sub(self.first_link);
+        let event = if past_ports < self.links.len() {
+            Event::Arrival(past_ports as u32)
         } else {
-            Event::Other(Source::Controller)
+            self.other_event(source)
         };
         (time, event)
+    }
+
+    fn other_event(&self, source: usize) -> Event {
+        match source.checked_sub(self.first_link + self.links.len()) {
+            None => Event::Departure(source as u32),
+            Some(0) => Event::Other(Source::Timers),
+            Some(1) => Event::Other(Source::Schedule),
+            Some(_) => Event::Other(Source::Controller),
+        }
     }
 
     /// Sets the next event of a source that is not the network's.
     #[inline(always)]
     pub fn set_source(&mut self, source: Source, time: Time) {
-        self.calendar.set(
-            self.scheduled.len() + self.links.len() + source as usize,
-            time,
-        );
+        self.calendar
+            .set(self.first_link + self.links.len() + source as usize, time);
     }
 
     /// Sends a segment from its end point: the first step of the flow's path.
@@ -238,14 +246,17 @@ impl Network {
     /// A packet comes out of `link`. A switch sends it on; one for a host is returned.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
-        let source = self.scheduled.len() + link as usize;
+        let source = self.first_link + link as usize;
         let from = &mut self.links[link as usize];
         let (mut packet, next) = from.arrival();
         let end = from.end;
-        self.calendar.set(source, next);
         if end == End::Host {
+            // The host will probably answer by the link's neighbour.
+            self.calendar.set_beside(source, next);
+            self.delivering = Some(link);
             return Some(packet);
         }
+        self.calendar.set(source, next);
         if end == End::Window && packet.has(flag::ACK) {
             self.on_ack(now, link, &mut packet);
         }
@@ -255,25 +266,38 @@ impl Network {
         None
     }
 
-    /// Gives a packet to the output port of `link`.
+    /// The packet that [`Network::arrive`] returned has been dealt with. To be called before
+    /// [`Network::next`].
     #[inline(always)]
-    fn send(&mut self, now: Time, link: u32, packet: Packet) {
-        let port = &mut self.links[link as usize];
-        if port.features != 0 {
-            self.send_by_policy(now, link, packet);
-        } else if port.has_room(now, &packet) {
-            self.transmit(now, link, packet);
-        } else {
-            self.lose(link, packet, DropReason::Full);
+    pub fn delivered(&mut self) {
+        if let Some(link) = self.delivering.take() {
+            let next = self.links[link as usize].next_arrival();
+            self.calendar.set(self.first_link + link as usize, next);
         }
     }
 
+    /// Gives a packet to the output port of `link`.
+    #[inline(always)]
+    fn send(&mut self, now: Time, link: u32, packet: Packet) {
+        if self.links[link as usize].features == 0 {
+            self.transmit(now, link, packet);
+        } else {
+            self.send_by_policy(now, link, packet);
+        }
+    }
+
+    /// Queues a packet at a FIFO port, if the buffer takes it.
     #[inline(always)]
     fn transmit(&mut self, now: Time, link: u32, packet: Packet) {
-        let (arrives, alone) = self.links[link as usize].transmit(now, packet);
-        if alone {
-            self.calendar
-                .set(self.scheduled.len() + link as usize, arrives);
+        match self.links[link as usize].offer(now, &packet) {
+            Some((arrives, true)) => {
+                self.calendar.set(self.first_link + link as usize, arrives);
+                if self.delivering == Some(link ^ 1) {
+                    self.delivering = None;
+                }
+            }
+            Some((_, false)) => {}
+            None => self.lose(link, packet, DropReason::Full),
         }
     }
 
@@ -329,11 +353,7 @@ impl Network {
                 policy.overflow(&arrival, &packet);
             }
         }
-        if has_room {
-            self.transmit(now, link, packet);
-        } else {
-            self.lose(link, packet, DropReason::Full);
-        }
+        self.transmit(now, link, packet);
     }
 }
 

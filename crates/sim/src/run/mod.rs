@@ -60,7 +60,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 /// Pieces a run is made in, to tell progress between them.
-const STEPS: u64 = 200;
+const STEPS: u64 = 10_000;
 
 /// Runs `scenario` under the scheme of that name. `progress` is told the share that is done, from
 /// 0 to 1, and stops the run by answering false. The same arguments give the same outcome, but for

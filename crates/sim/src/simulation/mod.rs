@@ -117,6 +117,7 @@ impl Simulation {
                         if let Some(events) = self.sockets.deliver(&mut self.network, now, packet) {
                             self.react(now, to, events);
                         }
+                        self.network.delivered();
                     }
                 }
                 Event::Departure(port) => self.network.depart(now, port),
