@@ -7,7 +7,7 @@
 //! update walks from a leaf to the root without a branch; its loads do not depend on each other. A
 //! third of all time is spent here.
 //!
-//! At one instant the order is that of the sources' numbers, shuffled by a hash of the instant: the
+//! At one instant the order is that of the sources' numbers, shuffled by bits of the instant: the
 //! same on every machine and whatever the order of insertion, but of two sources each wins half of
 //! the time. With a fixed order the first of many equal senders takes a full port for itself (the
 //! phase effect of Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
@@ -134,7 +134,7 @@ impl Calendar {
     /// What the sources' numbers are mixed with at this instant.
     #[inline(always)]
     fn shuffle(&self, time: u64) -> u64 {
-        ((time ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) & (self.leaves as u64 - 1)
+        (time >> 10 ^ self.salt) & (self.leaves as u64 - 1)
     }
 }
 

@@ -54,16 +54,18 @@ impl<T: Copy + Default> Ring<T> {
         &self.slots[self.slot(0)]
     }
 
-    /// Appends an entry.
+    /// Appends an entry, and lends it.
     #[inline(always)]
-    pub fn push(&mut self, entry: T) {
+    pub fn push(&mut self, entry: T) -> &mut T {
         if self.len as usize == self.slots.len() {
             self.grow();
         }
         let slot = self.slot(self.len);
-        // SAFETY: slots.len() > len, so it is a power of two and the mask stays below it.
-        unsafe { *self.slots.get_unchecked_mut(slot) = entry };
         self.len += 1;
+        // SAFETY: slots.len() > len, so it is a power of two and the mask stays below it.
+        let place = unsafe { self.slots.get_unchecked_mut(slot) };
+        *place = entry;
+        place
     }
 
     /// Takes the oldest entry; panics where there is none.

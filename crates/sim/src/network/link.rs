@@ -134,9 +134,9 @@ impl Link {
     }
 
     /// Queues `packet` if the buffer takes it. Its departure is known at once: returns its arrival
-    /// at the far end, and whether it is alone on the link.
+    /// at the far end, and whether it is alone on the link. `hop`: links behind it then.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: &Packet) -> Option<(Time, bool)> {
+    pub fn offer(&mut self, now: Time, packet: &Packet, hop: u8) -> Option<(Time, bool)> {
         let done = self.free_at.max(now) + self.transmission(packet);
         let wait = done - now;
         if wait > self.buffer_time || !self.has_place(now) {
@@ -148,10 +148,12 @@ impl Link {
         self.sent_packets += 1;
         let arrives = done + self.delay;
         let alone = self.ring.is_empty();
-        self.ring.push(InFlight {
+        let entry = InFlight {
             arrives,
             packet: *packet,
-        });
+        };
+        // A byte written to the copy would stall the copy's next read.
+        self.ring.push(entry).packet.hop = hop;
         Some((arrives, alone))
     }
 

@@ -234,7 +234,7 @@ impl Network {
             packet.options = self.sacks.put(sack);
         }
         let link = self.paths.step(packet.flow, 0).link();
-        self.send(now, link, packet);
+        self.send(now, link, packet, 0);
     }
 
     /// Takes the SACK blocks of a delivered packet.
@@ -260,9 +260,9 @@ impl Network {
         if end == End::Window && packet.has(flag::ACK) {
             self.on_ack(now, link, &mut packet);
         }
-        packet.hop += 1;
-        let onward = self.paths.step(packet.flow, packet.hop as u32).link();
-        self.send(now, onward, packet);
+        let hop = packet.hop + 1;
+        let onward = self.paths.step(packet.flow, hop.into()).link();
+        self.send(now, onward, packet, hop);
         None
     }
 
@@ -278,18 +278,19 @@ impl Network {
 
     /// Gives a packet to the output port of `link`.
     #[inline(always)]
-    fn send(&mut self, now: Time, link: u32, packet: Packet) {
+    fn send(&mut self, now: Time, link: u32, mut packet: Packet, hop: u8) {
         if self.links[link as usize].features == 0 {
-            self.transmit(now, link, packet);
+            self.transmit(now, link, packet, hop);
         } else {
+            packet.hop = hop;
             self.send_by_policy(now, link, packet);
         }
     }
 
     /// Queues a packet at a FIFO port, if the buffer takes it.
     #[inline(always)]
-    fn transmit(&mut self, now: Time, link: u32, packet: Packet) {
-        match self.links[link as usize].offer(now, &packet) {
+    fn transmit(&mut self, now: Time, link: u32, packet: Packet, hop: u8) {
+        match self.links[link as usize].offer(now, &packet, hop) {
             Some((arrives, true)) => {
                 self.calendar.set(self.first_link + link as usize, arrives);
                 if self.delivering == Some(link ^ 1) {
@@ -353,7 +354,7 @@ impl Network {
                 policy.overflow(&arrival, &packet);
             }
         }
-        self.transmit(now, link, packet);
+        self.transmit(now, link, packet, packet.hop);
     }
 }
 
@@ -385,7 +386,7 @@ impl Network {
         let next = self.with_queue(port, |queue, lost| queue.dequeue(now, lost));
         let link = self.scheduled[port as usize].link;
         if let Some(packet) = next {
-            self.transmit(now, link, packet);
+            self.transmit(now, link, packet, packet.hop);
         }
         let waiting = self.scheduled[port as usize].queue.backlog_packets() > 0;
         self.scheduled[port as usize].waiting = waiting;

@@ -30,7 +30,9 @@ impl Scheduler for Hcf {
     fn enqueue(&mut self, _now: Time, packet: Packet, lost: &mut dyn FnMut(Packet, DropReason)) {
         let key = flow_key(packet.flow.0, 0, 0, 0);
         match self.core.on_enqueue(key, packet.size()) {
-            Some(queue) => self.queues[queue].push(packet),
+            Some(queue) => {
+                self.queues[queue].push(packet);
+            }
             None => lost(packet, DropReason::Full),
         }
     }
