@@ -131,6 +131,14 @@ impl Calendar {
         (Time(time), source as usize)
     }
 
+    /// The source that lost to the first one at the root: likely to be next.
+    #[inline(always)]
+    pub fn runner_up(&self) -> usize {
+        let key = self.tree[2].max(self.tree[3]);
+        let time = key >> self.source_bits;
+        ((key ^ self.shuffle(time)) & (self.leaves as u64 - 1)) as usize
+    }
+
     /// What the sources' numbers are mixed with at this instant.
     #[inline(always)]
     fn shuffle(&self, time: u64) -> u64 {

@@ -2,6 +2,8 @@
 //! A growing ring of packets in flight on one link. `VecDeque` with what it costs taken out: the
 //! capacity is a power of two, so that an index is a mask away and needs no check.
 
+use super::prefetch;
+
 /// First in, first out.
 pub struct Ring<T> {
     /// Empty, or a power of two of slots.
@@ -52,6 +54,12 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn head(&self) -> &T {
         &self.slots[self.slot(0)]
+    }
+
+    /// Asks for the cache line of the entry `index` places behind the head.
+    #[inline(always)]
+    pub fn prefetch(&self, index: u32) {
+        prefetch(self.slots.as_ptr().wrapping_add(self.slot(index)));
     }
 
     /// Appends an entry, and lends it.

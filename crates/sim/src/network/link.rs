@@ -46,7 +46,8 @@ pub(super) enum End {
     Host,
 }
 
-/// One direction of a cable.
+/// One direction of a cable: two cache lines, the first with all that decides.
+#[repr(C, align(64))]
 pub(super) struct Link {
     pub ring: Ring<InFlight>,
     /// When the transmitter will have sent all that was given to it.
@@ -55,15 +56,15 @@ pub(super) struct Link {
     pub delay: Time,
     /// A buffer in bytes, as the time they take; [`Time::NEVER`] where packets are counted.
     pub buffer_time: Time,
+    pub features: u8,
+    pub end: End,
+    pub buffer_packets: u32,
     /// Longest wait met by a packet, its own transmission included.
     pub peak: Time,
     pub sent_bytes: u64,
     pub sent_packets: u64,
     /// Packets at the head of the ring whose transmission was over when last counted.
     pub gone: u32,
-    pub buffer_packets: u32,
-    pub features: u8,
-    pub end: End,
 }
 
 impl Link {
@@ -161,6 +162,8 @@ impl Link {
     #[inline(always)]
     pub fn arrival(&mut self) -> (Packet, Time) {
         let packet = self.ring.pop().packet;
+        // The next arrival reads the entry behind its own.
+        self.ring.prefetch(1);
         self.gone = self.gone.saturating_sub(1);
         (packet, self.next_arrival())
     }

@@ -113,6 +113,10 @@ pub enum Source {
     Controller = 2,
 }
 
+/// With more links than this they do not fit the first cache: what is likely to be needed next is
+/// asked for in time.
+const MANY_LINKS: usize = 1024;
+
 /// The next event.
 pub enum Event {
     /// A port has finished a transmission and may send again.
@@ -203,6 +207,12 @@ impl Network {
     pub fn next(&self) -> (Time, Event) {
         let (time, source) = self.calendar.first();
         let past_ports = source.wrapping_sub(self.first_link);
+        if self.links.len() > MANY_LINKS {
+            let likely = self.calendar.runner_up().wrapping_sub(self.first_link);
+            if let Some(link) = self.links.get(likely) {
+                link.ring.prefetch(0);
+            }
+        }
         let event = if past_ports < self.links.len() {
             Event::Arrival(past_ports as u32)
         } else {
