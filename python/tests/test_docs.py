@@ -2,8 +2,8 @@
 """What the documents show is run, so that they cannot rot.
 
 A TOML block with a title is a scenario; one without is part of one, put over BASE. Blocks
-`toml NAME` and `csv NAME` are written to a folder, in which the `sh` and `python` blocks of the
-same document run.
+with a name (`toml NAME`) are written to a folder, in which the `sh` and `python` blocks of the same
+document run.
 """
 
 import json
@@ -69,7 +69,7 @@ def folder(tmp_path, monkeypatch):
 
     def fill(document):
         for block in blocks(document):
-            if block.language in {"toml", "csv"} and block.name:
+            if block.language in {"toml", "csv", "text"} and block.name:
                 (tmp_path / block.name).write_text(block.text)
         monkeypatch.chdir(tmp_path)
 
