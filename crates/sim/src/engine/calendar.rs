@@ -180,8 +180,10 @@ mod tests {
         let mut calendar = Calendar::new(37, 5);
         for (one, other) in [(0, 1), (3, 36), (20, 33)] {
             let wins = (0..1000).filter(|time| {
-                calendar.set(one, Time(*time));
-                calendar.set(other, Time(*time));
+                // Slots of 12 us, as full packets at 1 Gb/s leave them.
+                let time = Time::from_micros(12 * time);
+                calendar.set(one, time);
+                calendar.set(other, time);
                 calendar.first().1 == one
             });
             let wins = wins.count();

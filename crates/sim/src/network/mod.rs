@@ -518,19 +518,20 @@ impl Network {
     }
 
     /// From now on [`PortCounters::measured_bytes`] counts.
-    pub fn start_measuring(&mut self) {
+    pub fn start_measuring(&mut self, now: Time) {
         for (port, link) in self.ports.iter_mut().zip(&self.links) {
-            port.sent_before = link.sent_bytes;
+            port.sent_before = link.sent_bytes - link.backlog_bytes(now);
         }
     }
 
-    /// What the port of `link` did.
-    pub fn counters(&self, link: u32) -> PortCounters {
+    /// What the port of `link` did until `now`.
+    pub fn counters(&self, link: u32, now: Time) -> PortCounters {
         let (port, link) = (&self.ports[link as usize], &self.links[link as usize]);
         PortCounters {
             sent_packets: link.sent_packets,
             sent_bytes: link.sent_bytes,
-            measured_bytes: link.sent_bytes - port.sent_before,
+            // Packets are booked when they are queued; what waits has not been sent.
+            measured_bytes: link.sent_bytes - link.backlog_bytes(now) - port.sent_before,
             peak_bytes: link.peak_bytes().max(port.counters.peak_bytes),
             window: port
                 .window

@@ -281,7 +281,14 @@ pub(super) fn collect(
         groups,
         ports: ports.collect(),
         drops: all_links
-            .map(|link| simulation.network.counters(link).drops.iter().sum::<u64>())
+            .map(|link| {
+                simulation
+                    .network
+                    .counters(link, scenario.duration)
+                    .drops
+                    .iter()
+                    .sum::<u64>()
+            })
             .sum(),
         controller: simulation
             .controller
@@ -420,7 +427,7 @@ fn port_summary(
     link: u32,
     lengths: &[f64],
 ) -> PortSummary {
-    let counters = simulation.network.counters(link);
+    let counters = simulation.network.counters(link, scenario.duration);
     let sorted = stats::sorted(lengths);
     let measured = scenario.duration - scenario.measure.from;
     let sending = fabric.links[link as usize]

@@ -103,7 +103,7 @@ impl Simulation {
         for record in &mut self.records {
             record.before = record.total;
         }
-        self.network.start_measuring();
+        self.network.start_measuring(now);
     }
 
     /// The run is over.
