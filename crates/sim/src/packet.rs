@@ -49,6 +49,8 @@ pub mod flag {
     pub const UDP: u16 = 0x400;
     /// Carries the timestamps option (RFC 7323 §3).
     pub const TIMESTAMPS: u16 = 0x800;
+    /// The four reserved bits of the TCP header, in which a shim may write the window scale.
+    pub const RESERVED: u16 = 0xf000;
 }
 
 /// One packet, data or ACK.

@@ -33,6 +33,8 @@ pub(super) mod feature {
     pub const WINDOW: u8 = 8;
     /// SYN and FIN leaving by this port are copied to the controller.
     pub const REPORT: u8 = 16;
+    /// A shim sits between the host and this link.
+    pub const SHIM: u8 = 32;
 }
 
 /// What happens where the link ends.
@@ -44,6 +46,8 @@ pub(super) enum End {
     Window,
     /// A host takes the packet.
     Host,
+    /// A host takes it from its shim.
+    Shim,
 }
 
 /// One direction of a cable: two cache lines, the first with all that decides.

@@ -18,7 +18,7 @@ use crate::packet::{FlowId, Packet, SackBlock, flag};
 use crate::queue::{Admission, Arrival, DropReason, Scheduler, Verdict};
 use crate::rng::Rng;
 use crate::units::Time;
-use crate::window::{FlowEntry, Window, WindowCounters};
+use crate::window::{FlowEntry, Shims, Window, WindowCounters};
 use link::{End, Link, feature};
 use sacks::Sacks;
 
@@ -95,6 +95,7 @@ pub struct Network {
     /// What window policies know of each flow at each hop; empty where no port has one.
     flows: Vec<FlowEntry>,
     sacks: Sacks,
+    shims: Option<Shims>,
     rng: Rng,
     /// Packets lost since the caller last looked.
     pub losses: Vec<Loss>,
@@ -148,6 +149,7 @@ impl Network {
             paths: Paths::new(fabric.longest_path()),
             flows: Vec::new(),
             sacks: Sacks::default(),
+            shims: None,
             rng,
             losses: Vec::new(),
             reports: Vec::new(),
@@ -182,6 +184,17 @@ impl Network {
         let back = &mut self.links[link as usize ^ 1];
         if back.end == End::Switch {
             back.end = End::Window;
+        }
+    }
+
+    /// Puts shims below all hosts; to be called once, before any packet is sent.
+    pub fn set_shims(&mut self, shims: Option<Shims>) {
+        self.shims = shims;
+        for link in 0..self.links.len() {
+            if self.shims.is_some() && self.links[link].end == End::Host {
+                self.links[link].end = End::Shim;
+                self.links[link ^ 1].features |= feature::SHIM;
+            }
         }
     }
 
@@ -260,14 +273,17 @@ impl Network {
         let from = &mut self.links[link as usize];
         let (mut packet, next) = from.arrival();
         let end = from.end;
-        if end == End::Host {
+        if matches!(end, End::Host | End::Shim) {
             // The host will probably answer by the link's neighbour.
             self.calendar.set_beside(source, next);
             self.delivering = Some(link);
+            if end == End::Shim {
+                self.through_shim(&mut packet);
+            }
             return Some(packet);
         }
         self.calendar.set(source, next);
-        if end == End::Window && packet.has(flag::ACK) {
+        if end == End::Window && packet.has_any(flag::ACK | flag::SYN | flag::RST) {
             self.on_ack(now, link, &mut packet);
         }
         let hop = packet.hop + 1;
@@ -283,6 +299,14 @@ impl Network {
         if let Some(link) = self.delivering.take() {
             let next = self.links[link as usize].next_arrival();
             self.calendar.set(self.first_link + link as usize, next);
+        }
+    }
+
+    /// A packet passes the shim on its way up to its host.
+    #[inline(never)]
+    fn through_shim(&mut self, packet: &mut Packet) {
+        if let Some(shims) = &mut self.shims {
+            shims.on_delivery(packet);
         }
     }
 
@@ -328,6 +352,13 @@ impl Network {
     #[inline(never)]
     fn send_by_policy(&mut self, now: Time, link: u32, mut packet: Packet) {
         let features = self.links[link as usize].features;
+        if let Some(shims) = self
+            .shims
+            .as_mut()
+            .filter(|_| features & feature::SHIM != 0)
+        {
+            shims.on_departure(&mut packet);
+        }
         if features & feature::REPORT != 0 && packet.has_any(flag::SYN | flag::FIN) {
             self.reports.push(Report {
                 link,
@@ -449,7 +480,7 @@ impl Network {
         let slot = self.paths.slot(packet.flow.reverse(), hop);
         if let Some(policy) = &mut self.ports[port].window {
             make_room(&mut self.flows, slot);
-            policy.on_ack(now, packet, &mut self.flows[slot], backlog);
+            policy.on_ack(now, packet, &mut self.flows, slot, backlog);
         }
     }
 

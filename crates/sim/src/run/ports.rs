@@ -10,7 +10,7 @@ use crate::rng::Rng;
 use crate::scenario::{self, Period, Queue, Scenario, Scheme, Share, Traffic, Variant, Window};
 use crate::simulation::{Action, Simulation};
 use crate::units::{Rate, Time};
-use crate::window::{FairQ, Hscc};
+use crate::window::{Carrier, Counting, FairQ, Hscc, Shims};
 use penstock_core::ParamError;
 use penstock_core::fairq::FairQParams;
 use penstock_core::hcf::{HcfParams, HcfPeriod};
@@ -72,6 +72,12 @@ pub fn set_up(
         port.set_window(simulation, link, &scheme.window)
             .map_err(named)?;
     }
+    let carrier = match &scheme.window {
+        Window::None => Carrier::Tracked,
+        Window::Fairq(spec) => carrier(spec.scale),
+        Window::Hscc(spec) => carrier(spec.scale),
+    };
+    simulation.network.set_shims(Shims::new(carrier));
     if let scenario::Controller::Sicc(spec) = &scheme.controller {
         let rtt = scenario.fabric.base_rtt();
         let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
@@ -91,6 +97,15 @@ pub fn set_up(
         simulation.controller = Some(Box::new(controller));
     }
     Ok(())
+}
+
+fn carrier(scale: scenario::Scale) -> Carrier {
+    match scale {
+        scenario::Scale::Tracked => Carrier::Tracked,
+        scenario::Scale::Unified => Carrier::Unified,
+        scenario::Scale::ReservedBits => Carrier::ReservedBits,
+        scenario::Scale::WindowBits => Carrier::WindowBits,
+    }
 }
 
 fn sicc(spec: &scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams {
@@ -227,7 +242,7 @@ impl Port {
             weight: spec.weight.0,
             gentle: spec.gentle,
             ecn: spec.ecn,
-            adaptive: false,
+            adaptive: spec.adaptive,
             ..red::Config::for_link(self.rate, self.limit())
         }
     }
@@ -297,9 +312,17 @@ impl Port {
         let policy: Box<dyn crate::window::Window> = match window {
             Window::None => return Ok(()),
             Window::Fairq(spec) => {
-                Box::new(FairQ::new(penstock_core::FairQ::new(self.fairq(spec))?))
+                let counting = match spec.counting() {
+                    scenario::Counting::Exact => Counting::Exact,
+                    scenario::Counting::Packets => Counting::Packets,
+                };
+                let core = penstock_core::FairQ::new(self.fairq(spec))?;
+                Box::new(FairQ::new(core, counting, carrier(spec.scale)))
             }
-            Window::Hscc(spec) => Box::new(Hscc::new(penstock_core::Hscc::new(self.hscc(spec))?)),
+            Window::Hscc(spec) => {
+                let core = penstock_core::Hscc::new(self.hscc(spec))?;
+                Box::new(Hscc::new(core, carrier(spec.scale)))
+            }
         };
         if let Some(period) = policy.period() {
             simulation.at(period, Action::WindowTick(link));

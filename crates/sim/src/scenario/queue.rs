@@ -69,6 +69,9 @@ pub struct Red {
     pub weight: Share,
     /// From `max` to twice `max` the probability grows to 1 instead of jumping. Default: true.
     pub gentle: bool,
+    /// `probability` drifts between 0.01 and 0.5 so that the average stays amid `min` and `max`
+    /// (Floyd, Gummadi, Shenker 2001). Default: false.
+    pub adaptive: bool,
     /// Mark ECN-capable packets instead of dropping them (RFC 3168). Default: false.
     pub ecn: bool,
 }
@@ -81,6 +84,7 @@ impl Default for Red {
             probability: Share(0.1),
             weight: Share(0.002),
             gentle: true,
+            adaptive: false,
             ecn: false,
         }
     }

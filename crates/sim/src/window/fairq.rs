@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! FairQ at a port of the simulator (`core/fairq.h`, `core/flow_count.h`).
 
-use super::{FIRST_ACKS, FlowEntry, Window, WindowCounters, flow_packet};
-use crate::packet::Packet;
+use super::count::Count;
+use super::{Carrier, Counting, FIRST_ACKS, FlowEntry, Window, WindowCounters, flow_packet};
+use crate::packet::{Packet, flag};
 use crate::units::Time;
 use penstock_core::flow_count::Direction;
 
-/// A flow silent for so long is no longer counted (FairQ §IV-E: 1 s without data).
-const IDLE_NS: u64 = 1_000_000_000;
-/// Flows looked at for idleness in each interval.
-const SWEEP: usize = 16;
-
-/// The policy and its exact count of flows.
+/// The policy, its count of flows and where it finds window scales.
 pub struct FairQ {
     core: penstock_core::FairQ,
-    /// Slots of the flows counted, swept in turn for idle ones.
-    counted: Vec<usize>,
-    next: usize,
+    count: Count,
+    carrier: Carrier,
     counters: WindowCounters,
 }
 
 impl FairQ {
     /// A port without flows.
-    pub fn new(core: penstock_core::FairQ) -> FairQ {
+    pub fn new(core: penstock_core::FairQ, counting: Counting, carrier: Carrier) -> FairQ {
         FairQ {
             core,
-            counted: Vec::new(),
-            next: 0,
+            count: Count::new(counting),
+            carrier,
             counters: WindowCounters::default(),
         }
     }
@@ -41,13 +36,9 @@ impl Window for FairQ {
         slot: usize,
         _backlog_bytes: u64,
     ) -> bool {
-        let delta = flows[slot].on_packet(&flow_packet(now, packet, Direction::Data));
-        if delta != 0 {
-            self.core.on_flow(delta);
-            if delta > 0 {
-                self.counted.push(slot);
-            }
-        }
+        let seen = flow_packet(now, packet, Direction::Data);
+        let delta = flows[slot].on_packet(&seen);
+        self.count.on_packet(&mut self.core, &seen, slot, delta);
         if packet.payload > 0 {
             self.core.on_data(packet.payload.into());
         }
@@ -58,18 +49,22 @@ impl Window for FairQ {
         &mut self,
         now: Time,
         packet: &mut Packet,
-        flow: &mut FlowEntry,
+        flows: &mut [FlowEntry],
+        slot: usize,
         _backlog_bytes: u64,
     ) {
-        let delta = flow.on_packet(&flow_packet(now, packet, Direction::Acks));
-        if delta != 0 {
-            self.core.on_flow(delta);
+        let flow = &mut flows[slot];
+        let seen = flow_packet(now, packet, Direction::Acks);
+        let delta = flow.on_packet(&seen);
+        self.count.on_packet(&mut self.core, &seen, slot, delta);
+        if !packet.has(flag::ACK) {
+            return;
         }
         let kind = flow.ack_kind(packet.flags as u8, FIRST_ACKS);
-        let window = self
-            .core
-            .on_ack(packet.window, flow.scale(Direction::Acks), flow.mss(), kind);
-        self.counters.apply(packet, window);
+        let (window, scale) = self.carrier.read(packet, flow);
+        let lowered = self.core.on_ack(window, scale, flow.mss(), kind);
+        self.carrier.write(packet, lowered.window);
+        self.counters.count(lowered);
     }
 
     fn period(&self) -> Option<Time> {
@@ -77,20 +72,7 @@ impl Window for FairQ {
     }
 
     fn tick(&mut self, now: Time, flows: &mut [FlowEntry], backlog_bytes: u64) {
-        for _ in 0..SWEEP.min(self.counted.len()) {
-            self.next = if self.next < self.counted.len() {
-                self.next
-            } else {
-                0
-            };
-            let flow = &mut flows[self.counted[self.next]];
-            self.core.on_flow(flow.expire(now.as_nanos(), IDLE_NS));
-            if flow.is_counted() {
-                self.next += 1;
-            } else {
-                self.counted.swap_remove(self.next);
-            }
-        }
+        self.count.expire(&mut self.core, flows, now.as_nanos());
         let backlog = u32::try_from(backlog_bytes).unwrap_or(u32::MAX);
         self.core.on_sample(backlog);
         self.core.on_tick(backlog);

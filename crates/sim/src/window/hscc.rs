@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! HSCC at a port of the simulator (`core/hscc.h`).
 
-use super::{FIRST_ACKS, FlowEntry, Window, WindowCounters, flow_packet};
+use super::{Carrier, FIRST_ACKS, FlowEntry, Window, WindowCounters, flow_packet};
 use crate::packet::{Packet, flag};
 use crate::units::Time;
 use penstock_core::flow_count::Direction;
@@ -9,15 +9,17 @@ use penstock_core::flow_count::Direction;
 /// The policy; it looks at the queue on each packet that leaves or enters.
 pub struct Hscc {
     core: penstock_core::Hscc,
+    carrier: Carrier,
     was_clamping: bool,
     counters: WindowCounters,
 }
 
 impl Hscc {
     /// A port in the free state.
-    pub fn new(core: penstock_core::Hscc) -> Hscc {
+    pub fn new(core: penstock_core::Hscc, carrier: Carrier) -> Hscc {
         Hscc {
             core,
+            carrier,
             was_clamping: false,
             counters: WindowCounters::default(),
         }
@@ -50,15 +52,27 @@ impl Window for Hscc {
         !self.core.drops(backlog, packet.size(), is_control)
     }
 
-    fn on_ack(&mut self, now: Time, packet: &mut Packet, flow: &mut FlowEntry, backlog_bytes: u64) {
+    fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        flows: &mut [FlowEntry],
+        slot: usize,
+        backlog_bytes: u64,
+    ) {
+        let flow = &mut flows[slot];
         self.look(now, backlog_bytes);
         flow.on_packet(&flow_packet(now, packet, Direction::Acks));
+        if !packet.has(flag::ACK) {
+            return;
+        }
         let kind = flow.ack_kind(packet.flags as u8, FIRST_ACKS);
-        let scale = flow.scale(Direction::Acks);
-        let window = self
+        let (window, scale) = self.carrier.read(packet, flow);
+        let lowered = self
             .core
-            .on_ack(packet.window, scale, flow.mss(), kind, now.as_nanos());
-        self.counters.apply(packet, window);
+            .on_ack(window, scale, flow.mss(), kind, now.as_nanos());
+        self.carrier.write(packet, lowered.window);
+        self.counters.count(lowered);
     }
 
     fn counters(&self) -> WindowCounters {

@@ -6,9 +6,13 @@
 //! scheme that holds ACKs back or sends window updates of its own would answer from the same two
 //! calls: [`Window::on_ack`] is given the whole packet, and the network can inject at any port.
 
+mod carrier;
+mod count;
 mod fairq;
 mod hscc;
 
+pub use carrier::{Carrier, NETWORK_SCALE, Shims};
+pub use count::Counting;
 pub use fairq::FairQ;
 pub use hscc::Hscc;
 pub use penstock_core::FlowEntry;
@@ -35,12 +39,10 @@ pub struct WindowCounters {
 }
 
 impl WindowCounters {
-    /// Writes the window into the packet and counts.
-    fn apply(&mut self, packet: &mut Packet, window: TcpWindow) {
+    fn count(&mut self, window: TcpWindow) {
         self.acks += 1;
         self.rewrites += u64::from(window.changed);
         self.floors += u64::from(window.floored);
-        packet.window = window.window;
     }
 }
 
@@ -57,8 +59,16 @@ pub trait Window {
         backlog_bytes: u64,
     ) -> bool;
 
-    /// `packet`, an ACK, has entered beside the port; its window may be lowered.
-    fn on_ack(&mut self, now: Time, packet: &mut Packet, flow: &mut FlowEntry, backlog_bytes: u64);
+    /// `packet` has entered beside the port. If it is an ACK its window may be lowered; else it is
+    /// a SYN or RST, from which the port only learns.
+    fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        flows: &mut [FlowEntry],
+        slot: usize,
+        backlog_bytes: u64,
+    );
 
     /// How often [`Window::tick`] wants to be called; `None` for never.
     fn period(&self) -> Option<Time> {

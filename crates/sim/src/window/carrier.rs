@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a port learns the scale of the window in an ACK (FairQ §III-B): from the SYNs that it saw,
+//! or from what the shims below the hosts write into each ACK (`core/tcp_rewrite.h`).
+
+use super::FlowEntry;
+use crate::packet::{Packet, SynOptions, flag};
+use penstock_core::flow_count::Direction;
+use penstock_core::tcp_rewrite::{
+    reserved_clear, reserved_put_scale, reserved_scale, unify_window, window12_put, window12_scale,
+    window12_window,
+};
+
+/// The one scale of a network of [`Carrier::Unified`]. Windows lose up to `2^7 - 1` bytes to it and
+/// reach 8 MB.
+pub const NETWORK_SCALE: u8 = 7;
+
+/// Where the scale of a window is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// The port remembers each flow's SYN and SYN-ACK.
+    #[default]
+    Tracked,
+    /// All windows have [`NETWORK_SCALE`]; for hosts that offer to scale.
+    Unified,
+    /// The four reserved bits of the header.
+    ReservedBits,
+    /// The upper four bits of the window field, which leaves twelve for windows up to 4095.
+    WindowBits,
+}
+
+impl Carrier {
+    /// The window field of an ACK and its scale; a SYN's window has none.
+    pub(super) fn read(self, packet: &Packet, flow: &FlowEntry) -> (u16, Option<u8>) {
+        if packet.has(flag::SYN) {
+            return (packet.window, Some(0));
+        }
+        match self {
+            Carrier::Tracked => (packet.window, flow.scale(Direction::Acks)),
+            Carrier::Unified => (packet.window, Some(NETWORK_SCALE)),
+            Carrier::ReservedBits => (packet.window, Some(reserved_scale(header_word(packet)))),
+            Carrier::WindowBits => (
+                window12_window(packet.window),
+                Some(window12_scale(packet.window)),
+            ),
+        }
+    }
+
+    /// Writes a window beside the scale it was read with, for the ports and the shim behind.
+    pub(super) fn write(self, packet: &mut Packet, window: u16) {
+        packet.window = match self {
+            Carrier::WindowBits if !packet.has(flag::SYN) => {
+                window12_put(window, window12_scale(packet.window))
+            }
+            _ => window,
+        };
+    }
+}
+
+/// The shims below all hosts. A shim writes the scale into what leaves its host, and makes what
+/// arrives plain again: with several ports on the way, none knows whether it is the last to read it.
+#[derive(Debug, Default)]
+pub struct Shims {
+    carrier: Carrier,
+    /// Scale that each flow's host offered in its SYN.
+    offered: Vec<Option<u8>>,
+}
+
+impl Shims {
+    /// Shims that have seen no SYN yet; `None` where the carrier needs none.
+    pub fn new(carrier: Carrier) -> Option<Shims> {
+        (carrier != Carrier::Tracked).then(|| Shims {
+            carrier,
+            offered: Vec::new(),
+        })
+    }
+
+    /// A packet leaves its host.
+    pub fn on_departure(&mut self, packet: &mut Packet) {
+        if packet.has(flag::SYN) {
+            return self.on_syn(packet);
+        }
+        if !packet.has(flag::ACK) {
+            return;
+        }
+        let scale = self.scale(packet);
+        match self.carrier {
+            Carrier::Tracked => {}
+            Carrier::Unified if self.is_scaled(packet) => {
+                packet.window = unify_window(packet.window, scale, NETWORK_SCALE);
+            }
+            Carrier::Unified => {}
+            Carrier::ReservedBits => {
+                let word = reserved_put_scale(header_word(packet), scale);
+                set_reserved(packet, word);
+            }
+            Carrier::WindowBits => packet.window = window12_put(packet.window, scale),
+        }
+    }
+
+    /// A packet is about to reach its host.
+    pub fn on_delivery(&mut self, packet: &mut Packet) {
+        if !packet.has(flag::ACK) || packet.has(flag::SYN) {
+            return;
+        }
+        match self.carrier {
+            Carrier::Tracked | Carrier::Unified => {}
+            Carrier::ReservedBits => {
+                let word = reserved_clear(header_word(packet));
+                set_reserved(packet, word);
+            }
+            Carrier::WindowBits => packet.window = window12_window(packet.window),
+        }
+    }
+
+    fn on_syn(&mut self, packet: &mut Packet) {
+        let options = SynOptions::unpack(packet.options);
+        let needed = (packet.flow.0 | 1) as usize + 1;
+        if self.offered.len() < needed {
+            self.offered.resize(needed, None);
+        }
+        self.offered[packet.flow.0 as usize] = options.window_scale;
+        if self.carrier == Carrier::Unified && options.window_scale.is_some() {
+            let unified = SynOptions {
+                window_scale: Some(NETWORK_SCALE),
+                ..options
+            };
+            packet.options = unified.pack();
+        }
+    }
+
+    fn offer(&self, flow: u32) -> Option<u8> {
+        self.offered.get(flow as usize).copied().flatten()
+    }
+
+    /// Whether both ends offered to scale: only then do they (RFC 7323 §2.2).
+    fn is_scaled(&self, packet: &Packet) -> bool {
+        let flow = packet.flow;
+        self.offer(flow.0).is_some() && self.offer(flow.reverse().0).is_some()
+    }
+
+    /// Scale of the windows of the packet's sender.
+    fn scale(&self, packet: &Packet) -> u8 {
+        let own = self.offer(packet.flow.0).unwrap_or(0);
+        if self.is_scaled(packet) { own } else { 0 }
+    }
+}
+
+/// Header bytes 12 and 13 as `core/` takes them, without the data offset. A packet holds the
+/// reserved bits above the bits of [`flag`].
+fn header_word(packet: &Packet) -> u16 {
+    packet.flags & 0xff | (packet.flags & flag::RESERVED) >> 4
+}
+
+fn set_reserved(packet: &mut Packet, word: u16) {
+    packet.flags = packet.flags & !flag::RESERVED | (word << 4) & flag::RESERVED;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::FlowId;
+
+    fn syn(flow: FlowId, window_scale: Option<u8>) -> Packet {
+        let options = SynOptions {
+            mss: 1460,
+            window_scale,
+            sack: true,
+            timestamps: false,
+        };
+        let answers = if flow.is_opener() { 0 } else { flag::ACK };
+        Packet {
+            flow,
+            flags: flag::SYN | answers,
+            options: options.pack(),
+            window: 60_000,
+            ..Packet::default()
+        }
+    }
+
+    fn ack(flow: FlowId, window: u16) -> Packet {
+        Packet {
+            flow,
+            flags: flag::ACK | flag::ECE | flag::ECT | flag::TIMESTAMPS,
+            window,
+            ..Packet::default()
+        }
+    }
+
+    /// The shims of a connection whose ends offered these scales, and the SYN-ACK as it left.
+    fn shims(carrier: Carrier, scales: [Option<u8>; 2]) -> (Shims, Packet) {
+        let mut shims = Shims::new(carrier).expect("not tracked");
+        let mut passing = Packet::default();
+        for (flow, scale) in scales.into_iter().enumerate() {
+            passing = syn(FlowId(8 + flow as u32), scale);
+            shims.on_departure(&mut passing);
+        }
+        (shims, passing)
+    }
+
+    #[test]
+    fn the_bits_carry_every_scale_past_any_number_of_ports() {
+        for carrier in [Carrier::ReservedBits, Carrier::WindowBits] {
+            for scale in 0..=14 {
+                let (mut shims, _) = shims(carrier, [Some(3), Some(scale)]);
+                let plain = ack(FlowId(9), 4000);
+                let mut packet = plain;
+                shims.on_departure(&mut packet);
+                for window in [3000, 2000] {
+                    let (_, read) = carrier.read(&packet, &FlowEntry::default());
+                    assert_eq!(read, Some(scale));
+                    carrier.write(&mut packet, window);
+                    assert_eq!(
+                        carrier.read(&packet, &FlowEntry::default()),
+                        (window, Some(scale))
+                    );
+                }
+                shims.on_delivery(&mut packet);
+                assert_eq!(
+                    packet,
+                    Packet {
+                        window: 2000,
+                        ..plain
+                    }
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_scale_that_the_peer_does_not_know_is_not_in_force() {
+        let (mut shims, _) = shims(Carrier::ReservedBits, [None, Some(7)]);
+        let mut packet = ack(FlowId(9), 4000);
+        shims.on_departure(&mut packet);
+        let (_, scale) = Carrier::ReservedBits.read(&packet, &FlowEntry::default());
+        assert_eq!(scale, Some(0));
+    }
+
+    #[test]
+    fn twelve_bits_hold_no_more_than_4095() {
+        let (mut shims, _) = shims(Carrier::WindowBits, [Some(7), Some(7)]);
+        let mut packet = ack(FlowId(8), 65_535);
+        shims.on_departure(&mut packet);
+        shims.on_delivery(&mut packet);
+        assert_eq!(packet.window, 4095);
+    }
+
+    #[test]
+    fn a_unified_window_is_the_same_number_of_bytes_rounded_down() {
+        let (mut shims, answer) = shims(Carrier::Unified, [Some(5), Some(10)]);
+        let told = SynOptions::unpack(answer.options).window_scale;
+        assert_eq!((told, answer.window), (Some(NETWORK_SCALE), 60_000));
+        for (flow, scale) in [(8, 5), (9, 10)] {
+            let mut packet = ack(FlowId(flow), 1001);
+            shims.on_departure(&mut packet);
+            shims.on_delivery(&mut packet);
+            assert_eq!(u32::from(packet.window), (1001 << scale) >> NETWORK_SCALE);
+        }
+    }
+
+    #[test]
+    fn without_the_option_nothing_is_unified() {
+        let (mut shims, answer) = shims(Carrier::Unified, [Some(5), None]);
+        assert_eq!(SynOptions::unpack(answer.options).window_scale, None);
+        let mut packet = ack(FlowId(8), 1001);
+        shims.on_departure(&mut packet);
+        assert_eq!(packet.window, 1001);
+    }
+}

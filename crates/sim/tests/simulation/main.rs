@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whole runs of small scenarios.
+
+#![allow(clippy::unwrap_used)]
+
+mod shims;
+
+use penstock_sim::{Inputs, Outcome, Scenario, run};
+use std::path::Path;
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse(text, Path::new("test.toml"), &[]).unwrap()
+}
+
+/// Runs a scenario that names no files.
+fn outcome(text: &str, scheme: &str) -> Outcome {
+    let scenario = scenario(text);
+    run(&scenario, &Inputs::default(), scheme, 1, &|_| true).unwrap()
+}
+
+/// Asserts that two texts are the same, and shows where they part.
+fn assert_same(one: &str, other: &str, what: &str) {
+    let at = one
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let around = |text: &str| text[at.saturating_sub(150)..text.len().min(at + 50)].to_owned();
+    assert!(
+        one == other,
+        "{what}: byte {at}:\n{}\n{}",
+        around(one),
+        around(other)
+    );
+}
+
+/// All that two equal runs have in common, as one text.
+fn results(outcome: &Outcome) -> String {
+    let Outcome {
+        groups,
+        ports,
+        drops,
+        controller,
+        flows,
+        queues,
+        performance: _,
+    } = outcome;
+    serde_json::to_string(&(groups, ports, drops, controller, flows, queues)).unwrap()
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The ways to learn a window's scale (FairQ §III-B) and to count flows, on real traffic.
+
+use super::{assert_same, outcome, results};
+use penstock_sim::Outcome;
+
+const CARRIERS: [&str; 4] = ["tracked", "reserved-bits", "window-bits", "unified"];
+
+/// Elephants and mice through 60 packets of buffer; windows lowered on every second ACK or so.
+fn dumbbell(profile: &str, carrier: &str, more: &str) -> String {
+    format!(
+        r#"
+        title = "window scales"
+        duration = "400 ms"
+        schemes = ["fairq", "hscc", "hcf-fairq"]
+        [fabric]
+        kind = "dumbbell"
+        senders = 12
+        receivers = 12
+        access = {{ rate = "1 Gb/s", delay = "10 us" }}
+        bottleneck = {{ rate = "1 Gb/s", delay = "10 us", buffer = "60 packets" }}
+        [tcp]
+        profile = "{profile}"
+        min_rto = "20 ms"
+        initial_rto = "20 ms"
+        {more}
+        [scheme.fairq.window]
+        scale = "{carrier}"
+        [scheme.hscc.window]
+        scale = "{carrier}"
+        [scheme.hcf-fairq.window]
+        scale = "{carrier}"
+        [traffic.long]
+        kind = "bulk"
+        from = "senders[0..4]"
+        to = "receivers[0..4]"
+        start_spread = "1 ms"
+        [traffic.mice]
+        kind = "incast"
+        mode = "pull"
+        size = "20 kB"
+        from = "senders[4..12]"
+        to = "receivers[4..12]"
+        start = "50 ms"
+        epochs = 3
+        every = "100 ms"
+        "#
+    )
+}
+
+fn fct(outcome: &Outcome) -> f64 {
+    outcome.groups["mice"].fct_s.unwrap().mean
+}
+
+#[test]
+fn the_bits_tell_a_port_what_it_would_have_tracked() {
+    for profile in ["linux", "newreno-ns2"] {
+        for scheme in ["fairq", "hscc", "hcf-fairq"] {
+            let [tracked, reserved, window, _] = CARRIERS
+                .map(|carrier| outcome(&dumbbell(profile, carrier, "window_scale = 10"), scheme));
+            let rewrites = |o: &Outcome| o.ports.values().map(|p| p.rewrites).sum::<u64>();
+            assert!(rewrites(&tracked) > 100, "{profile} {scheme}");
+            let what = format!("{profile} {scheme}");
+            assert_same(&results(&tracked), &results(&reserved), &what);
+            // At scale 10 no window of these flows needs more than twelve bits.
+            assert_same(&results(&tracked), &results(&window), &what);
+        }
+    }
+}
+
+#[test]
+fn one_scale_for_all_does_as_well() {
+    for profile in ["linux", "newreno-ns2"] {
+        for scheme in ["fairq", "hscc"] {
+            let tracked = outcome(&dumbbell(profile, "tracked", ""), scheme);
+            let unified = outcome(&dumbbell(profile, "unified", ""), scheme);
+            let ratio = fct(&unified) / fct(&tracked);
+            assert!((0.5..2.0).contains(&ratio), "{profile} {scheme}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn everything_arrives_under_every_carrier() {
+    for carrier in CARRIERS {
+        for profile in ["linux", "newreno-ns2"] {
+            for scheme in ["fairq", "hscc", "hcf-fairq"] {
+                let outcome = outcome(&dumbbell(profile, carrier, ""), scheme);
+                let mice = &outcome.groups["mice"];
+                assert_eq!(
+                    (mice.flows, mice.finished),
+                    (24, 24),
+                    "{carrier} {profile} {scheme}"
+                );
+                let busy = outcome.ports["left->right"].utilization;
+                assert!(busy > 0.5, "{carrier} {profile} {scheme}: {busy}");
+            }
+        }
+    }
+}
+
+/// As printed, FairQ counts SYN-ACKs and FINs: repeated ones make flows that are not there, and the
+/// window smaller than it need be.
+#[test]
+fn both_ways_to_count_run() {
+    let text = dumbbell("linux", "tracked", "");
+    let with = |counting: &str| {
+        let table = format!("[scheme.fairq.window]\ncounting = \"{counting}\"");
+        outcome(&text.replace("[scheme.fairq.window]", &table), "fairq")
+    };
+    let (exact, packets) = (with("exact"), with("packets"));
+    assert!(results(&exact) != results(&packets));
+    assert_eq!(packets.groups["mice"].finished, 24);
+}
