@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod golden;
+mod measures;
 mod shims;
 
 use penstock_sim::{Inputs, Outcome, Scenario, run};

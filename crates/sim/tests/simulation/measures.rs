@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is measured, against answers found by hand.
+
+use super::{outcome, scenario};
+use penstock_sim::{Inputs, Outcome, run};
+
+/// Two senders and receivers; every link 1 Gb/s and 10 us, so that 1500 bytes need 12 us and 10 us
+/// per link.
+fn small(duration: &str, rest: &str) -> String {
+    format!(
+        r#"
+        title = "by hand"
+        duration = "{duration}"
+        schemes = ["drop-tail"]
+        [fabric]
+        kind = "dumbbell"
+        senders = 2
+        receivers = 2
+        access = {{ rate = "1 Gb/s", delay = "10 us" }}
+        bottleneck = {{ rate = "1 Gb/s", delay = "10 us", buffer = "100 packets" }}
+        [tcp]
+        profile = "newreno-ns2"
+        {rest}
+        "#
+    )
+}
+
+const ONE_SEGMENT: &str = r#"
+    [traffic.one]
+    kind = "incast"
+    from = "sender1"
+    to = "receiver1"
+    size = "1460 B"
+    start = "1 ms"
+    deadline = "DEADLINE"
+"#;
+
+/// SYN and SYN-ACK: 48 bytes over three links. Then the segment, which acknowledges the SYN-ACK.
+const HANDSHAKE_US: f64 = 2.0 * 3.0 * (0.384 + 10.0);
+const SEGMENT_US: f64 = 3.0 * (12.0 + 10.0);
+
+fn near(value: f64, expected: f64) -> bool {
+    (value - expected).abs() <= 1e-9 * expected.abs()
+}
+
+#[test]
+fn one_segment_takes_its_handshake_and_its_way() {
+    let outcome = outcome(
+        &small("10 ms", &ONE_SEGMENT.replace("DEADLINE", "1 s")),
+        "drop-tail",
+    );
+    let fct = (HANDSHAKE_US + SEGMENT_US) * 1e-6;
+    let group = &outcome.groups["one"];
+    let times = group.fct_s.unwrap();
+    assert!(near(times.mean, fct), "{} {fct}", times.mean);
+    assert!(near(times.max, fct) && times.sd == 0.0);
+    let rate = 1460.0 * 8.0 / fct;
+    let goodput = group.goodput_bps.unwrap();
+    assert!(near(goodput.mean, rate) && near(goodput.min, rate));
+    // The one epoch is the one transfer; the one packet comes at its end.
+    assert!(near(group.block_goodput_bps.unwrap(), rate));
+    assert!(near(group.longest_silence_s.unwrap().max, fct));
+    assert_eq!((group.flows, group.finished), (1, 1));
+    assert_eq!((group.jain, group.starved), (Some(1.0), 0.0));
+    let flow = &outcome.flows[0];
+    assert_eq!((flow.packets, flow.delivered_bytes), (1, 1460));
+    assert!(near(flow.start_s, 1e-3) && near(flow.end_s.unwrap(), 1e-3 + fct));
+}
+
+#[test]
+fn a_deadline_is_missed_by_who_takes_longer() {
+    let missed = |deadline: &str| {
+        let text = small("10 ms", &ONE_SEGMENT.replace("DEADLINE", deadline));
+        outcome(&text, "drop-tail").groups["one"]
+            .missed_deadlines
+            .unwrap()
+    };
+    assert_eq!((missed("129 us"), missed("128 us")), (0, 1));
+}
+
+#[test]
+fn who_starts_too_late_starves_and_is_silent() {
+    let text = small(
+        "10 ms",
+        r#"
+        [traffic.early]
+        kind = "bulk"
+        from = "sender1"
+        to = "receiver1"
+        [traffic.late]
+        kind = "bulk"
+        from = "sender2"
+        to = "receiver2"
+        start = "9.95 ms"
+        deadline = "10 us"
+        "#,
+    );
+    let outcome = outcome(&text, "drop-tail");
+    let (early, late) = (&outcome.groups["early"], &outcome.groups["late"]);
+    assert_eq!((early.starved, late.starved), (0.0, 1.0));
+    assert!(near(late.longest_silence_s.unwrap().max, 50e-6));
+    assert_eq!(late.missed_deadlines, Some(1));
+    assert_eq!((late.finished, late.fct_s.is_none()), (0, true));
+    assert_eq!(late.goodput_bps.unwrap().mean, 0.0);
+}
+
+#[test]
+fn the_time_before_the_measured_does_not_count() {
+    let rest = |from: &str| {
+        format!(
+            r#"
+            [traffic.noise]
+            kind = "udp"
+            rate = "500 Mb/s"
+            arrivals = "constant"
+            packet = "1000 B"
+            from = "sender1"
+            to = "receiver1"
+            start = "50 ms"
+            [traffic.short]
+            kind = "bulk"
+            size = "100 kB"
+            from = "sender2"
+            to = "receiver2"
+            [measure]
+            from = "{from}"
+            "#
+        )
+    };
+    let all = outcome(&small("100 ms", &rest("0 s")), "drop-tail");
+    let late = outcome(&small("100 ms", &rest("60 ms")), "drop-tail");
+    let busy = |o: &Outcome| o.ports["left->right"].utilization;
+    // Half of the time at half of the rate, and 100 kB with their headers.
+    let expected = 0.25 + 102_800.0 * 8.0 / 1e8;
+    assert!(
+        (busy(&all) - expected).abs() < 2e-4,
+        "{} {expected}",
+        busy(&all)
+    );
+    assert!((busy(&late) - 0.5).abs() < 4e-4, "{}", busy(&late));
+    assert!(late.groups["short"].goodput_bps.is_none());
+    assert_eq!(all.flows[0].packets, 69);
+    assert_eq!(late.flows[0].packets, 0);
+}
+
+/// The summaries of a crowded run, from its list of flows.
+#[test]
+fn a_summary_is_that_of_its_flows() {
+    let text = small(
+        "300 ms",
+        r#"
+        initial_rto = "20 ms"
+        min_rto = "20 ms"
+        [traffic.crowd]
+        kind = "incast"
+        flows = 150
+        size = "20 kB"
+        from = "senders"
+        to = "receivers"
+        deadline = "10 ms"
+        "#,
+    );
+    let outcome = outcome(&text, "drop-tail");
+    let (group, flows) = (&outcome.groups["crowd"], &outcome.flows);
+    assert_eq!((group.flows, flows.len()), (150, 150));
+    let ended: Vec<f64> = flows.iter().filter_map(|flow| flow.fct_s).collect();
+    assert_eq!(group.finished, ended.len());
+    let last = ended.iter().copied().fold(0.0, f64::max);
+    assert_eq!(group.fct_s.unwrap().max, last);
+    assert!(near(
+        group.block_goodput_bps.unwrap(),
+        150.0 * 20_000.0 * 8.0 / last
+    ));
+    let late = flows
+        .iter()
+        .filter(|flow| flow.fct_s.is_none_or(|fct| fct > 10e-3));
+    assert_eq!(group.missed_deadlines, Some(late.count()));
+    let rates: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_bps).collect();
+    let (sum, squares) = rates
+        .iter()
+        .fold((0.0, 0.0), |(s, q), rate| (s + rate, q + rate * rate));
+    assert!(near(
+        group.jain.unwrap(),
+        sum * sum / (rates.len() as f64 * squares)
+    ));
+    let total = |of: fn(&penstock_sim::run::FlowRecord) -> u64| flows.iter().map(of).sum::<u64>();
+    assert_eq!(group.retransmits, total(|flow| flow.retransmits));
+    assert_eq!(group.timeouts, total(|flow| flow.timeouts));
+    assert_eq!(group.drops, total(|flow| flow.drops));
+    assert!(group.timeouts > 0 && group.drops == outcome.drops);
+    // What arrived and what was lost was sent: data once, and again when lost.
+    let arrived = total(|flow| flow.packets);
+    assert!(arrived >= 150 * 14 && arrived + group.drops >= 150 * 14 + group.retransmits);
+}
+
+#[test]
+fn progress_is_told_and_can_stop_the_run() {
+    let scenario = scenario(&small("10 ms", &ONE_SEGMENT.replace("DEADLINE", "1 s")));
+    let told = std::sync::Mutex::new(Vec::new());
+    let stop_at_half = |share: f64| {
+        told.lock().unwrap().push(share);
+        share < 0.5
+    };
+    let error = run(&scenario, &Inputs::default(), "drop-tail", 1, &stop_at_half).unwrap_err();
+    assert_eq!(error.to_string(), "interrupted");
+    let told = told.into_inner().unwrap();
+    assert!(told.is_sorted_by(|a, b| a < b) && told.last() == Some(&0.5));
+}
+
+#[test]
+fn what_cannot_run_is_refused_in_a_line() {
+    let refused = |text: &str, scheme: &str| {
+        run(&scenario(text), &Inputs::default(), scheme, 1, &|_| true)
+            .unwrap_err()
+            .to_string()
+    };
+    let text = small("10 ms", &ONE_SEGMENT.replace("DEADLINE", "1 s"));
+    let unknown = refused(&text, "drop-tial");
+    assert!(unknown.contains("no scheme \"drop-tial\""), "{unknown}");
+    let wide = text.replace("senders = 2", "senders = 200");
+    let endless = wide.replace("duration = \"10 ms\"", "duration = \"1000000 s\"");
+    let long = refused(&endless, "drop-tail");
+    assert!(
+        long.starts_with("duration: 1000000 s is too long for this many links; at most "),
+        "{long}"
+    );
+}
