@@ -117,8 +117,7 @@ pub struct Config {
     /// What a decrease starts from.
     pub decrease_from: DecreaseFrom,
     /// ns-2's windows where they depart from the RFCs: a halved window may fall to one segment,
-    /// it is in force as it stands when recovery ends, every timeout halves the threshold anew, and
-    /// the ACK of the SYN already grows the window by a segment.
+    /// it is in force as it stands when recovery ends, and every timeout halves the threshold anew.
     pub ns2_windows: bool,
     /// Grow the window only while it limits the sender (RFC 7661's aim by Linux's rule).
     pub validate_cwnd: bool,

@@ -179,7 +179,7 @@ impl Endpoint {
         } else {
             cfg.initial_window
         };
-        self.window.cwnd = (segments + cfg.ns2_windows as u32) * mss;
+        self.window.cwnd = segments * mss;
         if self.timed_at != Time::NEVER {
             self.rtt.sample(cfg, self.timed_at, now);
             self.rto = self.rtt.timeout(cfg);
