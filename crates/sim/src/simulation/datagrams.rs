@@ -26,13 +26,21 @@ pub struct Datagrams {
 
 /// Times between datagrams.
 pub enum Gaps {
-    /// Always the same.
+    /// Always the same; the first datagram comes at a time uniform in the first gap.
     Constant(Time),
     /// Those of a Poisson process.
     Poisson(Poisson),
 }
 
 impl Datagrams {
+    /// Time from the start to the first datagram.
+    fn first_gap(&mut self) -> Time {
+        match &self.gaps {
+            Gaps::Constant(gap) => Time(self.rng.below(gap.0.max(1))),
+            Gaps::Poisson(_) => self.next_gap(),
+        }
+    }
+
     /// Time to the next datagram.
     pub fn next_gap(&mut self) -> Time {
         match &self.gaps {
@@ -69,7 +77,7 @@ impl Simulation {
             stop,
             rng,
         };
-        let first = start + source.next_gap();
+        let first = start + source.first_gap();
         self.datagrams.push(source);
         self.at(first, Action::Datagram(self.datagrams.len() as u32 - 1));
     }

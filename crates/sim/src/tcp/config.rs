@@ -117,7 +117,8 @@ pub struct Config {
     /// What a decrease starts from.
     pub decrease_from: DecreaseFrom,
     /// ns-2's windows where they depart from the RFCs: a halved window may fall to one segment,
-    /// it is in force as it stands when recovery ends, and every timeout halves the threshold anew.
+    /// it is in force as it stands when recovery ends, every timeout halves the threshold anew (that of
+    /// a SYN too), and congestion avoidance grows by fractions of a segment (RFC 5681 eqn 3).
     pub ns2_windows: bool,
     /// Grow the window only while it limits the sender (RFC 7661's aim by Linux's rule).
     pub validate_cwnd: bool,
@@ -199,8 +200,8 @@ impl Config {
     /// at a scale of 5, so that window policies can write a segment to within 32 bytes.
     ///
     /// Where it differs from ns-2: the handshake is real (ns-2 sends data right behind the SYN and
-    /// never closes) and its SYN is 48 bytes, not 40; windows are bytes, not packets, and grow by
-    /// whole segments, not by fractions; bursts are not limited to 2 in recovery.
+    /// never closes) and its SYN is 48 bytes, not 40; windows are bytes, not packets; bursts are
+    /// not limited to 2 in recovery.
     pub const fn newreno_ns2() -> Config {
         Config {
             mss: 1460,
@@ -273,7 +274,6 @@ impl Config {
             recovery: Recovery::Rack,
             dupack_any_window: false,
             impatient: false,
-            ack_heuristic: false,
             prr: true,
             tlp: true,
             tlp_single_delay: Time::from_millis(200),

@@ -180,6 +180,10 @@ impl Endpoint {
             cfg.initial_window
         };
         self.window.cwnd = segments * mss;
+        if cfg.ns2_windows && self.attempts > 0 {
+            // A timeout like any other: the threshold fell to its minimum.
+            self.window.ssthresh = 2 * mss;
+        }
         if self.timed_at != Time::NEVER {
             self.rtt.sample(cfg, self.timed_at, now);
             self.rto = self.rtt.timeout(cfg);

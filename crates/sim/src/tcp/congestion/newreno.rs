@@ -15,6 +15,11 @@ pub(in crate::tcp) fn grow(cfg: &Config, window: &mut Window, acked: u32, mss: u
     };
     if window.in_slow_start() {
         window.cwnd = window.cwnd.saturating_add(counted);
+    } else if cfg.ns2_windows {
+        // RFC 5681 eqn 3: fractions of a segment count at once, which matters where windows are small.
+        let square = mss * mss;
+        let step = square.saturating_add(window.cwnd / 2) / window.cwnd.max(1);
+        window.cwnd = window.cwnd.saturating_add(step.max(1));
     } else {
         // One segment per window acknowledged, without a division.
         window.credit = window.credit.saturating_add(counted);
