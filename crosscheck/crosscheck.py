@@ -112,26 +112,29 @@ def over_seeds(values: list[float]) -> Estimate:
     return Estimate(statistics.mean(values), quantile * statistics.stdev(values) / math.sqrt(n))
 
 
-def estimate(value: Any) -> Estimate:
-    """A number of `penstock run --json`: plain, or {mean, ci95} over seeds."""
-    if isinstance(value, dict):
-        return Estimate(float(value["mean"]), float(value.get("ci95", 0.0)))
-    return Estimate(float(value))
+def estimate(result: Json, *path: str) -> Estimate:
+    """A number of `penstock run --json` and its confidence interval, which `ci95` mirrors."""
+    mean: Any = result
+    half: Any = result["ci95"]
+    for key in path:
+        mean = mean[key]
+        half = half and half[key]
+    return Estimate(float(mean), float(half or 0.0))
 
 
 def port(name: str) -> Callable[[Json], Estimate]:
     """A number of the one measured port."""
 
     def get(result: Json) -> Estimate:
-        (measured,) = result["ports"].values()
-        return estimate(measured[name])
+        (measured,) = result["ports"]
+        return estimate(result, "ports", measured, name)
 
     return get
 
 
 def group(name: str, path: str) -> Callable[[Json], Estimate]:
     """A number of the traffic group `name`."""
-    return lambda result: estimate(at(result["groups"][name], path))
+    return lambda result: estimate(result, "groups", name, *path.split("."))
 
 
 def timeouts(*names: str) -> Callable[[Json], Estimate]:
@@ -140,8 +143,8 @@ def timeouts(*names: str) -> Callable[[Json], Estimate]:
     def get(result: Json) -> Estimate:
         total = Estimate(0.0)
         for name in names:
-            record = result["groups"][name]
-            total += estimate(record["timeouts"]) + estimate(record.get("syn_timeouts", 0))
+            for field in ("timeouts", "syn_timeouts"):
+                total += estimate(result, "groups", name, field)
         return total
 
     return get
