@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Simulated time and link speed as integers, so that every machine computes the same run.
+//! Simulated time, link speed and buffers as integers, so that every machine computes the same run.
 
 use std::ops::{Add, AddAssign, Sub};
 
@@ -89,4 +89,13 @@ impl Rate {
     pub const fn transmission(self, bytes: u64) -> Time {
         Time(((bytes as u128 * self.byte_time_q16() as u128) >> 16) as u64)
     }
+}
+
+/// How much an output port can hold, the packet in transmission included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// Bytes still to be sent.
+    Bytes(u64),
+    /// Packets not yet sent entirely, as ns-2 counts them.
+    Packets(u32),
 }

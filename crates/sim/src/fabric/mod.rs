@@ -4,7 +4,7 @@
 mod routes;
 mod shapes;
 
-use crate::network::Buffer;
+use crate::units::Buffer;
 use crate::units::{Rate, Time};
 pub use routes::Routes;
 

@@ -96,7 +96,7 @@ impl Routes {
 mod tests {
     use super::*;
     use crate::fabric::Cable;
-    use crate::network::Buffer;
+    use crate::units::Buffer;
     use crate::units::{Rate, Time};
     use std::collections::HashSet;
 

@@ -6,16 +6,7 @@
 
 use crate::engine::Ring;
 use crate::packet::Packet;
-use crate::units::{Rate, Time};
-
-/// How much an output port can hold, the packet in transmission included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
-    /// Bytes still to be sent.
-    Bytes(u64),
-    /// Packets not yet sent entirely, as ns-2 counts them.
-    Packets(u32),
-}
+use crate::units::{Buffer, Rate, Time};
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct InFlight {

@@ -9,7 +9,6 @@ mod link;
 mod paths;
 mod sacks;
 
-pub use link::Buffer;
 pub use paths::Paths;
 
 use crate::engine::Calendar;

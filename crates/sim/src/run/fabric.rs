@@ -2,7 +2,6 @@
 //! The scenario's fabric as nodes and links.
 
 use crate::fabric::{Cable, Fabric};
-use crate::network::Buffer;
 use crate::scenario;
 
 fn cable(link: &scenario::Link) -> Cable {
@@ -12,17 +11,10 @@ fn cable(link: &scenario::Link) -> Cable {
     }
 }
 
-fn buffer(buffer: scenario::Buffer) -> Buffer {
-    match buffer {
-        scenario::Buffer::Bytes(bytes) => Buffer::Bytes(bytes),
-        scenario::Buffer::Packets(packets) => Buffer::Packets(packets),
-    }
-}
-
 /// Nodes and links of a scenario's fabric.
 pub fn build(spec: &scenario::Fabric) -> Fabric {
-    let port = |link: &scenario::Link| (cable(link), buffer(spec.buffer_of(link)));
-    let hosts = buffer(spec.host_buffer());
+    let port = |link: &scenario::Link| (cable(link), spec.buffer_of(link));
+    let hosts = spec.host_buffer();
     match spec {
         scenario::Fabric::Dumbbell(f) => Fabric::dumbbell(
             f.senders as usize,

@@ -4,11 +4,11 @@
 use super::{Inputs, RunError};
 use crate::controller::{Channel, Sicc};
 use crate::fabric::Fabric;
-use crate::network::Buffer;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
 use crate::scenario::{self, Period, Queue, Scenario, Scheme, Share, Traffic, Variant, Window};
 use crate::simulation::{Action, Simulation};
+use crate::units::Buffer;
 use crate::units::{Rate, Time};
 use crate::window::{Carrier, Counting, FairQ, Hscc, Shims};
 use penstock_core::ParamError;
@@ -109,7 +109,7 @@ fn carrier(scale: scenario::Scale) -> Carrier {
 }
 
 fn sicc(spec: &scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams {
-    let buffer_bytes = saturated(in_bytes(buffer));
+    let buffer_bytes = saturated(buffer.bytes(FULL_PACKET));
     let start = match spec.variant {
         Variant::Default => SiccParams::new(buffer_bytes),
         Variant::Paper => SiccParams::paper(buffer_bytes),
@@ -133,13 +133,6 @@ struct Port {
     seed: Rng,
 }
 
-fn in_bytes(buffer: Buffer) -> u64 {
-    match buffer {
-        Buffer::Bytes(bytes) => bytes,
-        Buffer::Packets(packets) => u64::from(packets) * FULL_PACKET,
-    }
-}
-
 fn q16(share: Share) -> u32 {
     (share.0 * 65536.0 + 0.5) as u32
 }
@@ -158,7 +151,7 @@ impl Port {
     }
 
     fn buffer_bytes(&self) -> u32 {
-        saturated(in_bytes(self.buffer))
+        saturated(self.buffer.bytes(FULL_PACKET))
     }
 
     fn share_of_buffer(&self, share: Share) -> u32 {
@@ -229,10 +222,10 @@ impl Port {
 
     fn red(&self, spec: &scenario::Red) -> red::Config {
         let packets = |buffer: scenario::Buffer| match buffer {
-            scenario::Buffer::Bytes(bytes) => bytes as f64 / FULL_PACKET as f64,
-            scenario::Buffer::Packets(packets) => f64::from(packets),
+            Buffer::Bytes(bytes) => bytes as f64 / FULL_PACKET as f64,
+            Buffer::Packets(packets) => f64::from(packets),
         };
-        let quarter = in_bytes(self.buffer) as f64 / FULL_PACKET as f64 / 4.0;
+        let quarter = self.buffer.bytes(FULL_PACKET) as f64 / FULL_PACKET as f64 / 4.0;
         let min_threshold = spec.min.map_or(quarter, packets);
         red::Config {
             unit: red::Unit::Packets,
@@ -253,8 +246,8 @@ impl Port {
         let derived = (15.0 + (gigabits - 1.0) * 50.0 / 9.0) as u32;
         let threshold = match spec.mark_at {
             None => threshold::Threshold::Packets(derived),
-            Some(scenario::Buffer::Packets(packets)) => threshold::Threshold::Packets(packets),
-            Some(scenario::Buffer::Bytes(bytes)) => threshold::Threshold::Bytes(bytes),
+            Some(Buffer::Packets(packets)) => threshold::Threshold::Packets(packets),
+            Some(Buffer::Bytes(bytes)) => threshold::Threshold::Bytes(bytes),
         };
         threshold::Config {
             threshold,
@@ -284,8 +277,8 @@ impl Port {
             Buffer::Bytes(bytes) => ([0; 2], split(saturated(bytes))),
         };
         let (credits, counts_bytes) = match spec.credits {
-            scenario::Buffer::Packets(packets) => (packets, false),
-            scenario::Buffer::Bytes(bytes) => (saturated(bytes), true),
+            Buffer::Packets(packets) => (packets, false),
+            Buffer::Bytes(bytes) => (saturated(bytes), true),
         };
         HcfParams {
             bins: spec.bins,

@@ -12,6 +12,8 @@ use serde::ser::{Serialize, Serializer};
 use super::error::nearest;
 use crate::units::{Rate, Time};
 
+pub use crate::units::Buffer;
+
 /// Names of units with what each is worth; the first name of a worth is the one written.
 type Units = &'static [(&'static str, u64)];
 
@@ -129,15 +131,6 @@ fn written(value: u64, units: Units) -> String {
 /// Bytes: a transfer's length or a packet's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
-
-/// A buffer's size. The packet in transmission counts against it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
-    /// Room for so many bytes on the wire.
-    Bytes(u64),
-    /// Room for so many packets of any size.
-    Packets(u32),
-}
 
 /// A fraction of something, `1` for all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]

@@ -2,9 +2,9 @@
 //! Drop-tail by hand: when a packet arrives, and how much a port holds.
 
 use super::{BOTTLENECK, DELAY, HOSTS, dumbbell, packet, random_traffic, transport};
-use penstock_sim::network::Buffer;
 use penstock_sim::packet::Packet;
 use penstock_sim::queue::{DropReason, Scheduler};
+use penstock_sim::units::Buffer;
 use penstock_sim::units::Time;
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ fn accepted(buffer: Buffer, size: u16) -> usize {
         .map(|host| (Time::ZERO, packet(host, 0, size)))
         .collect();
     let arrived = transport(&mut network, &burst).len();
-    let full = network.counters(BOTTLENECK).drops[DropReason::Full as usize];
+    let full = network.counters(BOTTLENECK, Time::from_secs(10)).drops[DropReason::Full as usize];
     assert_eq!(arrived + full as usize, HOSTS as usize);
     assert_eq!(network.losses.len(), full as usize);
     arrived
@@ -78,7 +78,7 @@ fn the_queue_is_told_in_bytes_and_packets() {
         .map(|host| (Time::ZERO, packet(host, 0, 1500)))
         .collect();
     transport(&mut network, &burst);
-    let counters = network.counters(BOTTLENECK);
+    let counters = network.counters(BOTTLENECK, Time::from_secs(10));
     assert_eq!((counters.sent_packets, counters.sent_bytes), (4, 6000));
     assert_eq!(counters.peak_bytes, 6000);
     assert_eq!(network.queue(Time::from_secs(1), BOTTLENECK), (0, 0));
@@ -137,7 +137,10 @@ fn foreseen_departures_are_those_of_a_port_that_looks() {
             let parts = arrived.iter().zip(&looked).find(|(a, b)| a != b);
             assert!(arrived == looked, "{size} packets, seed {seed}: {parts:?}");
             lost += packets.len() - arrived.len();
-            let (one, other) = (foreseen.counters(BOTTLENECK), looking.counters(BOTTLENECK));
+            let (one, other) = (
+                foreseen.counters(BOTTLENECK, Time::from_secs(10)),
+                looking.counters(BOTTLENECK, Time::from_secs(10)),
+            );
             assert_eq!((one.drops, one.peak_bytes), (other.drops, other.peak_bytes));
         }
         assert!(lost > 0, "{size} packets");

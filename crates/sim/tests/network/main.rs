@@ -7,10 +7,10 @@ mod fifo;
 mod policies;
 
 use penstock_sim::fabric::{Cable, Fabric};
-use penstock_sim::network::{Buffer, Event, Network};
+use penstock_sim::network::{Event, Network};
 use penstock_sim::packet::{FlowId, Packet, flag};
 use penstock_sim::rng::Rng;
-use penstock_sim::units::{Rate, Time};
+use penstock_sim::units::{Buffer, Rate, Time};
 
 /// Hosts on each side.
 const HOSTS: u32 = 8;
@@ -80,6 +80,7 @@ fn transport(network: &mut Network, packets: &[(Time, Packet)]) -> Vec<(Time, Pa
         match event {
             Event::Arrival(link) => {
                 arrived.extend(network.arrive(now, link).map(|packet| (now, packet)));
+                network.delivered();
             }
             Event::Departure(port) => network.depart(now, port),
             Event::Other(_) => unreachable!("nobody else was scheduled"),

@@ -3,11 +3,11 @@
 
 use super::{BOTTLENECK, HOSTS, dumbbell, random_traffic, transport};
 use penstock_core::hcf::{HcfParams, HcfPeriod};
-use penstock_sim::network::{Buffer, Network};
+use penstock_sim::network::Network;
 use penstock_sim::packet::{Packet, flag};
 use penstock_sim::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use penstock_sim::rng::Rng;
-use penstock_sim::units::{Rate, Time};
+use penstock_sim::units::{Buffer, Rate, Time};
 
 const RATE: Rate = Rate(100_000_000);
 const LIMIT: Limit = Limit::packets(20);
@@ -135,7 +135,7 @@ fn every_packet_arrives_or_is_a_counted_loss_and_flows_keep_their_order() {
         for seed in 0..10 {
             for load in [0.5, 1.0, 3.0] {
                 let (mut network, sent, arrived) = run(&set_up, load, seed);
-                let counters = network.counters(BOTTLENECK);
+                let counters = network.counters(BOTTLENECK, Time::from_secs(10));
                 let drops = counters.drops.iter().sum::<u64>() as usize;
                 assert_eq!(sent, arrived.len() + drops, "{name}");
                 assert_eq!(network.losses.len(), drops, "{name}");
