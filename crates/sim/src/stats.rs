@@ -3,6 +3,7 @@
 //! numbers give the same bits. Values must not be NaN. No values give `None`.
 
 use crate::units::Time;
+use serde::Serialize;
 
 /// Arithmetic mean.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -82,9 +83,10 @@ pub fn time_weighted_mean(samples: &[(Time, f64)], end: Time) -> Option<f64> {
 }
 
 /// What tables show of a set of values.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// How many.
+    #[serde(skip)]
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,

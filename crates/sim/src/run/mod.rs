@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a scenario to its results: one scheme, one seed, one run.
 
+mod collect;
 mod fabric;
 mod inputs;
 mod outcome;
@@ -10,8 +11,7 @@ mod traffic;
 
 pub use inputs::{InputError, Inputs};
 pub use outcome::{
-    Distribution, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary,
-    QueueSample, QueueSummary,
+    FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample, QueueSummary,
 };
 
 use crate::rng::Rng;
@@ -117,7 +117,7 @@ pub fn run(
         loop_started.elapsed().as_secs_f64(),
         simulation.network.packet_hops(),
     );
-    Ok(outcome::collect(
+    Ok(collect::collect(
         scenario,
         &fabric,
         &simulation,

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Gathers the results of a finished simulation.
+
+use super::outcome::{
+    FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample, QueueSummary,
+};
+use crate::fabric::Fabric;
+use crate::queue::DropReason;
+use crate::scenario::{Scenario, Traffic};
+use crate::simulation::{ENDLESS, Record, Simulation};
+use crate::stats::{self, Summary};
+use crate::units::Time;
+use indexmap::IndexMap;
+
+/// Gathers the results of a finished simulation. `measured`: links of the measured ports.
+pub(super) fn collect(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    simulation: &Simulation,
+    measured: &[u32],
+    performance: Performance,
+) -> Outcome {
+    let mut groups = IndexMap::new();
+    let mut flows = Vec::with_capacity(simulation.records.len());
+    for (index, (name, traffic)) in scenario.traffic.iter().enumerate() {
+        let records: Vec<&Record> = simulation
+            .records
+            .iter()
+            .filter(|record| record.traffic == index as u32)
+            .collect();
+        if !matches!(traffic, Traffic::Udp(_)) {
+            groups.insert(name.clone(), summarize(scenario, traffic, &records));
+        }
+    }
+    for record in &simulation.records {
+        if let Some((name, traffic)) = scenario.traffic.get_index(record.traffic as usize) {
+            flows.push(flow_record(scenario, fabric, name, traffic, record));
+        }
+    }
+    let queues = simulation.queues.samples.iter().map(|sample| QueueSample {
+        port: measured
+            .iter()
+            .position(|link| *link == sample.link)
+            .unwrap_or(0) as u32,
+        time_s: sample.time.as_secs_f64(),
+        bytes: sample.bytes,
+        packets: sample.packets,
+    });
+    let queues: Vec<QueueSample> = queues.collect();
+    let ports = measured.iter().enumerate().map(|(index, link)| {
+        let lengths = queues.iter().filter(|sample| sample.port == index as u32);
+        let lengths: Vec<f64> = lengths.map(|sample| sample.bytes as f64).collect();
+        (
+            fabric.port_name(*link),
+            port_summary(scenario, fabric, simulation, *link, &lengths),
+        )
+    });
+    let all_links = 0..fabric.links.len() as u32;
+    Outcome {
+        groups,
+        ports: ports.collect(),
+        drops: all_links
+            .map(|link| {
+                simulation
+                    .network
+                    .counters(link, scenario.duration)
+                    .drops
+                    .iter()
+                    .sum::<u64>()
+            })
+            .sum(),
+        controller: simulation
+            .controller
+            .as_ref()
+            .map(|controller| controller.counters()),
+        flows,
+        queues,
+        performance,
+    }
+}
+
+fn deadline(traffic: &Traffic) -> Option<Time> {
+    match traffic {
+        Traffic::Bulk(t) => t.deadline,
+        Traffic::Incast(t) => t.deadline,
+        Traffic::Poisson(t) => t.deadline,
+        Traffic::Trace(t) => t.deadline,
+        Traffic::Udp(_) => None,
+    }
+}
+
+fn missed(scenario: &Scenario, traffic: &Traffic, record: &Record) -> Option<bool> {
+    let end = record.end.unwrap_or(scenario.duration);
+    deadline(traffic).map(|deadline| end - record.start > deadline)
+}
+
+/// Payload rate in the measured time; `None` if the transfer was not under way in it.
+fn goodput(scenario: &Scenario, record: &Record) -> Option<f64> {
+    let from = record.start.max(scenario.measure.from);
+    let span = record.end.unwrap_or(scenario.duration).saturating_sub(from);
+    let bytes = record.total.since(&record.before).delivered;
+    (span > Time::ZERO).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
+}
+
+fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> GroupSummary {
+    let fct = |record: &&Record| record.end.map(|end| (end - record.start).as_secs_f64());
+    let times: Vec<f64> = records.iter().filter_map(fct).collect();
+    let rates: Vec<f64> = records
+        .iter()
+        .filter_map(|record| goodput(scenario, record))
+        .collect();
+    let packets: Vec<u64> = records
+        .iter()
+        .map(|r| r.total.since(&r.before).packets)
+        .collect();
+    let silences: Vec<f64> = records
+        .iter()
+        .map(|record| record.silence.as_secs_f64())
+        .collect();
+    let missed: Vec<bool> = records
+        .iter()
+        .filter_map(|r| missed(scenario, traffic, r))
+        .collect();
+    let most = packets.iter().copied().max().unwrap_or(0);
+    GroupSummary {
+        flows: records.len(),
+        finished: times.len(),
+        fct_s: Summary::of(&times),
+        missed_deadlines: deadline(traffic)
+            .map(|_| missed.iter().filter(|missed| **missed).count()),
+        goodput_bps: Summary::of(&rates).map(|summary| Goodput {
+            mean: summary.mean,
+            min: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            max: summary.max,
+        }),
+        jain: stats::jain_index(&rates),
+        retransmits: records.iter().map(|record| record.total.retransmits).sum(),
+        timeouts: records.iter().map(|record| record.total.timeouts).sum(),
+        stalled: records
+            .iter()
+            .filter(|r| r.total.timeouts + r.total.syn_timeouts > 0)
+            .count(),
+        syn_timeouts: records.iter().map(|record| record.total.syn_timeouts).sum(),
+        drops: records.iter().map(|record| record.total.drops).sum(),
+        starved: stats::starvation_percent(&packets).unwrap_or(0.0) / 100.0,
+        packets_variance: stats::unfairness(&packets).unwrap_or(0.0),
+        first_bin: packets.iter().filter(|count| **count * 10 < most).count(),
+        longest_silence_s: Summary::of(&silences),
+        block_goodput_bps: block_goodput(traffic, records),
+    }
+}
+
+fn block_goodput(traffic: &Traffic, records: &[&Record]) -> Option<f64> {
+    let Traffic::Incast(spec) = traffic else {
+        return None;
+    };
+    let mut goodputs = Vec::new();
+    for epoch in 0..u64::from(spec.epochs) {
+        let first = spec.start + Time(epoch * spec.every.unwrap_or(Time::ZERO).0);
+        let next = spec.every.map_or(Time::NEVER, |every| first + every);
+        let is_last = epoch + 1 == u64::from(spec.epochs);
+        let block = records
+            .iter()
+            .filter(|r| r.start >= first && (is_last || r.start < next));
+        let ends: Option<Vec<Time>> = block.clone().map(|record| record.end).collect();
+        let last = ends?.into_iter().max()?;
+        let bytes: u64 = block.map(|record| record.bytes).sum();
+        goodputs.push(bytes as f64 * 8.0 / (last - first).as_secs_f64());
+    }
+    stats::mean(&goodputs)
+}
+
+fn flow_record(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    name: &str,
+    traffic: &Traffic,
+    record: &Record,
+) -> FlowRecord {
+    let host = |index: u32| fabric.nodes[index as usize].clone();
+    FlowRecord {
+        traffic: name.to_owned(),
+        flow: record.number,
+        source: host(record.source),
+        destination: host(record.destination),
+        start_s: record.start.as_secs_f64(),
+        end_s: record.end.map(Time::as_secs_f64),
+        bytes: (record.bytes < ENDLESS).then_some(record.bytes),
+        delivered_bytes: record.total.delivered,
+        fct_s: record.end.map(|end| (end - record.start).as_secs_f64()),
+        goodput_bps: goodput(scenario, record),
+        packets: record.total.since(&record.before).packets,
+        retransmits: record.total.retransmits,
+        timeouts: record.total.timeouts,
+        syn_timeouts: record.total.syn_timeouts,
+        drops: record.total.drops,
+        longest_silence_s: record.silence.as_secs_f64(),
+        missed_deadline: missed(scenario, traffic, record),
+    }
+}
+
+fn port_summary(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    simulation: &Simulation,
+    link: u32,
+    lengths: &[f64],
+) -> PortSummary {
+    let counters = simulation.network.counters(link, scenario.duration);
+    let sorted = stats::sorted(lengths);
+    let measured = scenario.duration - scenario.measure.from;
+    let sending = fabric.links[link as usize]
+        .rate
+        .transmission(counters.measured_bytes);
+    let by_reason = DropReason::ALL
+        .iter()
+        .map(|r| (r.name(), counters.drops[*r as usize]));
+    PortSummary {
+        drops: counters.drops.iter().sum(),
+        drops_by_reason: by_reason.collect(),
+        utilization: sending.as_secs_f64() / measured.as_secs_f64(),
+        queue_bytes: QueueSummary {
+            mean: stats::mean(&sorted).unwrap_or(0.0),
+            p99: stats::quantile(&sorted, 0.99).unwrap_or(0.0),
+            max: counters.peak_bytes,
+        },
+        sent_packets: counters.sent_packets,
+        sent_bytes: counters.sent_bytes,
+        marks: counters.marks,
+        rewrites: counters.window.rewrites,
+        clamps: counters.window.clamps,
+        floors: counters.window.floors,
+    }
+}
