@@ -21,6 +21,13 @@ use std::num::NonZeroU32;
 /// A packet where buffers in packets and in bytes are converted, bytes.
 const FULL_PACKET: u64 = 1500;
 
+/// Shortest RTT that intervals are derived from: cables without delay would make them zero.
+const LEAST_RTT: Time = Time::from_micros(10);
+
+fn rtt(fabric: &scenario::Fabric) -> Time {
+    fabric.base_rtt().max(LEAST_RTT)
+}
+
 /// The links whose ports a scheme is put on: those of the bottleneck in a dumbbell, elsewhere all
 /// switch ports.
 pub fn protected<'a>(
@@ -62,7 +69,7 @@ pub fn set_up(
         let port = Port {
             rate: spec.rate,
             buffer: spec.buffer,
-            rtt: scenario.fabric.base_rtt(),
+            rtt: rtt(&scenario.fabric),
             seed: Rng::new(seed, 1 << 32 | u64::from(link)),
         };
         let named =
@@ -79,7 +86,7 @@ pub fn set_up(
     };
     simulation.network.set_shims(Shims::new(carrier));
     if let scenario::Controller::Sicc(spec) = &scheme.controller {
-        let rtt = scenario.fabric.base_rtt();
+        let rtt = rtt(&scenario.fabric);
         let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
             .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, rtt)))
             .collect();

@@ -111,7 +111,7 @@ pub struct Fairq {
     pub variant: Variant,
     /// The queue aimed at, as a share of the buffer. Default: 0.25 (FairQ §IV-D).
     pub alpha: Share,
-    /// T: time between updates. Default: the fabric's longest RTT by propagation.
+    /// T: time between updates. Default: the fabric's longest RTT by propagation, at least 10 us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// M: updates per change of the window. Default: 10.
@@ -209,7 +209,8 @@ pub struct Sicc {
     pub alpha1: Share,
     /// It begins when so much of the buffer is expected. Default: 1 (SICC §5).
     pub alpha2: Share,
-    /// T: time between looks at a port. Default: 10 of the fabric's longest RTTs by propagation (SICC §5).
+    /// T: time between looks at a port. Default: 10 of the fabric's longest RTTs by propagation (SICC
+    /// §5), at least 100 us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// IW: segments a new flow is expected to send at once. Default: 10 (RFC 6928).

@@ -3,9 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod fuzz;
 mod golden;
 mod measures;
 mod shims;
+mod traffic;
 
 use penstock_sim::{Inputs, Outcome, Scenario, run};
 use std::path::Path;

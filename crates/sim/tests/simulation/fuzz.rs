@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Random scenarios: nothing panics or overflows, and no byte is made up.
+
+use super::outcome;
+use penstock_sim::rng::Rng;
+use penstock_sim::scenario::builtin_schemes;
+
+struct Dice(Rng);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.below(bound)
+    }
+
+    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    fn link(&mut self) -> String {
+        let rate = self.one_of(&["10 Mb/s", "100 Mb/s", "1 Gb/s", "10 Gb/s", "100 Gb/s"]);
+        let delay = self.one_of(&["0 s", "1 us", "13 us", "2 ms"]);
+        format!("{{ rate = \"{rate}\", delay = \"{delay}\" }}")
+    }
+
+    fn fabric(&mut self) -> String {
+        let buffer = self.one_of(&["2 packets", "30 packets", "3 kB", "200 kB", "10 MB"]);
+        let shape = match self.below(4) {
+            0 => format!(
+                "kind = \"dumbbell\"\nsenders = {}\nreceivers = {}\naccess = {}\nbottleneck = {}",
+                1 + self.below(5),
+                1 + self.below(5),
+                self.link(),
+                self.link()
+            ),
+            1 => format!(
+                "kind = \"tree\"\naggregations = {}\nracks = {}\nhosts_per_rack = {}\n\
+                 host_link = {}\nrack_link = {}\ncore_link = {}",
+                1 + self.below(3),
+                1 + self.below(3),
+                2 + self.below(3),
+                self.link(),
+                self.link(),
+                self.link()
+            ),
+            2 => format!(
+                "kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}\n\
+                 host_link = {}\nspine_link = {}",
+                1 + self.below(3),
+                1 + self.below(3),
+                2 + self.below(3),
+                self.link(),
+                self.link()
+            ),
+            _ => format!("kind = \"fat-tree\"\nk = 4\nhost_link = {}", self.link()),
+        };
+        format!("[fabric]\n{shape}\nbuffer = \"{buffer}\"\n")
+    }
+
+    fn tcp(&mut self) -> String {
+        let mut text = format!(
+            "[tcp]\nprofile = \"{}\"\n",
+            self.one_of(&["linux", "newreno-ns2"])
+        );
+        let keys = [
+            "congestion = \"newreno\"",
+            "congestion = \"cubic\"",
+            "mss = 536",
+            "mss = 8960",
+            "max_window = 2",
+            "initial_window = 100",
+            "window_scale = 0",
+            "window_scale = 14",
+            "sack = false\nrecovery = \"newreno\"\ntimestamps = true",
+            "receive_buffer = \"4 kB\"",
+            "sack = true\nrecovery = \"sack\"",
+            "delayed_ack = false",
+            "min_rto = \"1 ms\"\ninitial_rto = \"1 ms\"",
+            "ecn = true",
+        ];
+        let first = self.one_of(&keys);
+        let second = self.one_of(&keys);
+        text += first;
+        if second.split(' ').next() != first.split(' ').next() {
+            text = format!("{text}\n{second}");
+        }
+        text + "\n"
+    }
+
+    fn traffic(&mut self, number: usize) -> String {
+        let size = self.one_of(&["1 B", "10 kB", "websearch", "exponential 30 kB", "5 MB"]);
+        let ends = "from = \"all\"\nto = \"all\"\npairs = \"random\"";
+        let start = self.one_of(&["0 s", "3 ms", "19.999 ms"]);
+        let what = match self.below(4) {
+            0 => format!(
+                "kind = \"bulk\"\nflows = {}\nstop = \"15 ms\"",
+                1 + self.below(9)
+            ),
+            1 => format!(
+                "kind = \"incast\"\nflows = {}\nsize = \"{size}\"\nrequests = {}\n\
+                 mode = \"{}\"\nconnection = \"{}\"\nthink = \"{}\"\nepochs = 3\nevery = \"2 ms\"",
+                1 + self.below(20),
+                1 + self.below(4),
+                self.one_of(&["push", "pull"]),
+                self.one_of(&["new", "persistent"]),
+                self.one_of(&["0 s", "100 us"])
+            ),
+            2 => format!(
+                "kind = \"poisson\"\nload = \"{} %\"\nsize = \"{size}\"\nflows = 300\nmode = \"{}\"",
+                1 + self.below(90),
+                self.one_of(&["push", "pull"])
+            ),
+            _ => format!(
+                "kind = \"udp\"\nflows = 2\nrate = \"{}\"\npacket = \"{}\"",
+                self.one_of(&["1 kb/s", "300 Mb/s"]),
+                self.one_of(&["64 B", "1500 B", "9000 B"])
+            ),
+        };
+        let start = match what.contains("bulk") {
+            true => "1 ms",
+            false => start,
+        };
+        format!("[traffic.t{number}]\n{what}\nstart = \"{start}\"\n{ends}\n")
+    }
+
+    fn scheme(&mut self, base: &str) -> String {
+        let scale = self.one_of(&["tracked", "unified", "reserved-bits", "window-bits"]);
+        let counting = self.one_of(&["exact", "packets"]);
+        let window = match base {
+            _ if base.contains("fairq") => {
+                format!("scale = \"{scale}\"\ncounting = \"{counting}\"\n")
+            }
+            _ if base.contains("hscc") => format!("scale = \"{scale}\"\n"),
+            _ => return String::new(),
+        };
+        format!("[scheme.{base}.window]\n{window}")
+    }
+}
+
+#[test]
+fn nothing_breaks() {
+    let schemes: Vec<&str> = builtin_schemes().keys().map(String::as_str).collect();
+    for seed in 0..150 {
+        let mut dice = Dice(Rng::new(seed, 77));
+        let scheme = schemes[seed as usize % schemes.len()];
+        let mut text =
+            format!("title = \"fuzz {seed}\"\nduration = \"20 ms\"\nschemes = [\"{scheme}\"]\n");
+        text += &dice.fabric();
+        text += &dice.tcp();
+        text += &dice.scheme(scheme);
+        for number in 0..1 + dice.below(3) as usize {
+            text += &dice.traffic(number);
+        }
+        // The scenario is shown if the run panics.
+        println!("{text}");
+        let outcome = outcome(&text, scheme);
+        for flow in &outcome.flows {
+            assert!(flow.bytes.is_none_or(|bytes| flow.delivered_bytes <= bytes));
+            let is_done = flow.bytes == Some(flow.delivered_bytes);
+            assert_eq!(flow.end_s.is_some(), is_done, "{flow:?}");
+        }
+        for port in outcome.ports.values() {
+            let drops: u64 = port.drops_by_reason.values().sum();
+            assert!(port.utilization < 1.1 && drops == port.drops);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Each traffic does what its keys say.
+
+use super::outcome;
+use penstock_sim::run::FlowRecord;
+use penstock_sim::{Inputs, Outcome, Scenario, run};
+
+fn wide(duration: &str, traffic: &str) -> String {
+    format!(
+        r#"
+        title = "traffic"
+        duration = "{duration}"
+        schemes = ["drop-tail"]
+        [fabric]
+        kind = "dumbbell"
+        senders = 4
+        receivers = 4
+        access = {{ rate = "1 Gb/s", delay = "10 us" }}
+        bottleneck = {{ rate = "1 Gb/s", delay = "10 us", buffer = "1000 packets" }}
+        [tcp]
+        profile = "newreno-ns2"
+        {traffic}
+        "#
+    )
+}
+
+/// A closed loop of three requests and a pause of 1 ms.
+fn loop_of_three(mode: &str, connection: &str, clients: u32) -> Outcome {
+    let traffic = format!(
+        r#"
+        [traffic.ask]
+        kind = "incast"
+        flows = {clients}
+        from = "senders"
+        to = "receivers"
+        size = "1000 B"
+        mode = "{mode}"
+        connection = "{connection}"
+        requests = 3
+        think = "1 ms"
+        "#
+    );
+    outcome(&wide("50 ms", &traffic), "drop-tail")
+}
+
+fn of_client(outcome: &Outcome, client: u32) -> Vec<&FlowRecord> {
+    let flows = outcome.flows.iter();
+    flows.filter(|flow| flow.flow == client).collect()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9
+}
+
+#[test]
+fn a_closed_loop_asks_again_after_thinking() {
+    for mode in ["push", "pull"] {
+        for connection in ["new", "persistent"] {
+            let outcome = loop_of_three(mode, connection, 4);
+            assert_eq!(outcome.groups["ask"].finished, 12, "{mode} {connection}");
+            for client in 0..4 {
+                let flows = of_client(&outcome, client);
+                assert_eq!(flows.len(), 3);
+                assert_eq!(flows[0].source, format!("sender{}", client + 1));
+                assert_eq!(flows[0].destination, format!("receiver{}", client + 1));
+                for pair in flows.windows(2) {
+                    assert!(near(pair[1].start_s, pair[0].end_s.unwrap() + 1e-3));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_persistent_connection_saves_the_handshake_and_pull_costs_a_request() {
+    let times = |mode: &str, connection: &str| {
+        let outcome = loop_of_three(mode, connection, 1);
+        let flows = of_client(&outcome, 0);
+        (flows[0].fct_s.unwrap(), flows[1].fct_s.unwrap())
+    };
+    // One way: 30 us, and what the packet takes to send three times, at 8 ns per byte.
+    let way = |bytes: f64| 30e-6 + 3.0 * bytes * 8e-9;
+    let (handshake, data, request) = (2.0 * way(48.0), way(1040.0), way(140.0));
+    // The answer waits behind the ACK of the request.
+    let answer = 40.0 * 8e-9 + data;
+    let by_hand = [
+        ("push", "new", handshake + data, handshake + data),
+        ("push", "persistent", handshake + data, data),
+        (
+            "pull",
+            "new",
+            handshake + request + answer,
+            handshake + request + answer,
+        ),
+        (
+            "pull",
+            "persistent",
+            handshake + request + answer,
+            request + answer,
+        ),
+    ];
+    for (mode, connection, first, second) in by_hand {
+        let (one, two) = times(mode, connection);
+        assert!(
+            near(one, first) && near(two, second),
+            "{mode} {connection}: {one} {first}, {two} {second}"
+        );
+    }
+}
+
+#[test]
+fn epochs_begin_on_time_whatever_is_unfinished() {
+    let traffic = r#"
+        [traffic.epochs]
+        kind = "incast"
+        from = "senders"
+        to = "receivers"
+        block = "4 MB"
+        start = "2 ms"
+        start_spread = "100 us"
+        epochs = 4
+        every = "10 ms"
+    "#;
+    let outcome = outcome(&wide("60 ms", traffic), "drop-tail");
+    let starts: Vec<f64> = outcome.flows.iter().map(|flow| flow.start_s).collect();
+    assert_eq!(starts.len(), 16);
+    for (index, start) in starts.iter().enumerate() {
+        let epoch = 2e-3 + 10e-3 * (index / 4) as f64;
+        assert!((epoch..epoch + 100e-6).contains(start), "{start}");
+    }
+    assert!(
+        outcome
+            .flows
+            .iter()
+            .all(|flow| flow.bytes == Some(1_000_000))
+    );
+    // 4 MB need 32 ms at least: the last epoch begins before the first is over.
+    let first = &outcome.flows[..4];
+    assert!(
+        first
+            .iter()
+            .any(|flow| flow.end_s.is_none_or(|end| end > starts[15]))
+    );
+}
+
+#[test]
+fn poisson_arrivals_offer_their_load() {
+    let traffic = r#"
+        [traffic.web]
+        kind = "poisson"
+        load = "40 %"
+        size = "10 kB"
+        from = "senders"
+        to = "receivers"
+        start = "100 ms"
+        stop = "900 ms"
+    "#;
+    let outcome = outcome(&wide("1 s", traffic), "drop-tail");
+    let flows = &outcome.flows;
+    let load = flows.len() as f64 * 80_000.0 / (0.8 * 1e9);
+    // 4000 arrivals: a standard deviation is 1.6 %.
+    assert!((load - 0.4).abs() < 0.4 * 0.06, "{load}");
+    assert!(flows.iter().all(|f| (0.1..0.9).contains(&f.start_s)));
+    assert_eq!(outcome.groups["web"].finished, flows.len());
+    let gaps: Vec<f64> = flows
+        .windows(2)
+        .map(|pair| pair[1].start_s - pair[0].start_s)
+        .collect();
+    // Of exponential gaps a share of 1 - 1/e is shorter than the mean.
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let short = gaps.iter().filter(|gap| **gap < mean).count() as f64;
+    assert!((short / gaps.len() as f64 - 0.632).abs() < 0.03);
+}
+
+#[test]
+fn udp_sends_at_its_rate_and_stops() {
+    for arrivals in ["constant", "poisson"] {
+        let traffic = format!(
+            r#"
+            [traffic.noise]
+            kind = "udp"
+            rate = "200 Mb/s"
+            arrivals = "{arrivals}"
+            packet = "1000 B"
+            from = "senders"
+            to = "receivers"
+            stop = "500 ms"
+            "#
+        );
+        let outcome = outcome(&wide("1 s", &traffic), "drop-tail");
+        let sent = outcome.ports["left->right"].sent_packets as f64;
+        let tolerance = if arrivals == "constant" { 4.0 } else { 500.0 };
+        assert!((sent - 12_500.0).abs() <= tolerance, "{arrivals}: {sent}");
+        assert!(outcome.groups.is_empty() && outcome.flows.is_empty());
+    }
+}
+
+#[test]
+fn bulk_starts_and_stops_when_told() {
+    let traffic = r#"
+        [traffic.long]
+        kind = "bulk"
+        from = "sender1"
+        to = "receiver1"
+        start = "10 ms"
+        stop = "30 ms"
+        [measure]
+        from = "45 ms"
+    "#;
+    let outcome = outcome(&wide("50 ms", traffic), "drop-tail");
+    let flow = &outcome.flows[0];
+    assert!(flow.delivered_bytes > 1_000_000 && flow.end_s.is_none());
+    assert_eq!((flow.packets, flow.bytes), (0, None));
+    assert_eq!(outcome.ports["left->right"].utilization, 0.0);
+}
+
+/// Reads `rows` as the trace of a scenario, and runs it.
+fn replay(name: &str, rows: &str) -> Result<Outcome, String> {
+    let folder = std::env::temp_dir().join(format!("penstock-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("trace.csv"), rows).unwrap();
+    let traffic = r#"
+        [traffic.recorded]
+        kind = "trace"
+        file = "trace.csv"
+        start = "1 ms"
+    "#;
+    let file = folder.join("test.toml");
+    let scenario = Scenario::parse(&wide("50 ms", traffic), &file, &[]).unwrap();
+    let read = Inputs::read(&scenario, &folder, &|_| Err("not CSV".to_owned()));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let inputs = read.map_err(|error| {
+        let shown = error.to_string();
+        let at = shown.find("trace.csv").unwrap();
+        shown[at..].to_owned()
+    })?;
+    Ok(run(&scenario, &inputs, "drop-tail", 1, &|_| true).unwrap())
+}
+
+#[test]
+fn a_trace_is_replayed() {
+    let rows = "note,bytes,destination,source,start_s\n\
+                a,2000,receiver2,sender1,0.002\n\
+                \n\
+                b, 3000 ,receiver1,receiver4,0.0005\n";
+    let outcome = replay("good", rows).unwrap();
+    let found: Vec<_> = outcome
+        .flows
+        .iter()
+        .map(|f| (f.source.as_str(), f.destination.as_str(), f.delivered_bytes))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("receiver4", "receiver1", 3000),
+            ("sender1", "receiver2", 2000)
+        ]
+    );
+    assert!(near(outcome.flows[0].start_s, 1.5e-3));
+    assert!(near(outcome.flows[1].start_s, 3e-3));
+}
+
+#[test]
+fn a_broken_trace_is_refused_with_its_line() {
+    let header = "start_s,source,destination,bytes\n";
+    let broken = [
+        (
+            "start_s,source,bytes\n".to_owned(),
+            "trace.csv:1: has no column destination; needed: start_s,source,destination,bytes",
+        ),
+        (
+            format!("{header}0,sender1,receiver1,10\n1,sender1,receiver9,10\n"),
+            "trace.csv:3: destination: no host \"receiver9\" in the fabric; it has sender1 to receiver4",
+        ),
+        (
+            format!("{header}\n-1,sender1,receiver1,10\n"),
+            "trace.csv:3: start_s: not a time in seconds from 0 to 1e6",
+        ),
+        (
+            format!("{header}0,sender1,receiver1,0\n"),
+            "trace.csv:2: bytes: not a whole number from 1 to 2^50",
+        ),
+        (
+            format!("{header}0,sender1,receiver1\n"),
+            "trace.csv:2: has no bytes",
+        ),
+        (
+            format!("{header}0,sender1,sender1,5\n"),
+            "trace.csv:2: source and destination are both sender1",
+        ),
+    ];
+    for (number, (rows, message)) in broken.into_iter().enumerate() {
+        let error = replay(&format!("broken{number}"), &rows).unwrap_err();
+        assert_eq!(error, message);
+    }
+}
+
+/// One-to-all and all-to-all.
+#[test]
+fn all_pairs_are_each_source_with_each_other_host() {
+    let traffic = r#"
+        [traffic.shuffle]
+        kind = "incast"
+        pairs = "all"
+        from = "all"
+        to = "all"
+        size = "1 kB"
+    "#;
+    let outcome = outcome(&wide("100 ms", traffic), "drop-tail");
+    let pairs: std::collections::HashSet<_> = outcome
+        .flows
+        .iter()
+        .map(|flow| (&flow.source, &flow.destination))
+        .collect();
+    assert_eq!((pairs.len(), outcome.groups["shuffle"].finished), (56, 56));
+    assert!(pairs.iter().all(|(from, to)| from != to));
+}
