@@ -50,3 +50,99 @@ pub fn build(spec: &scenario::Fabric) -> Fabric {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Routes;
+    use std::collections::{BTreeSet, HashSet};
+    use std::path::Path;
+
+    fn scenario(fabric: &str) -> scenario::Scenario {
+        let text = format!(
+            "title = \"names\"\nduration = \"1 s\"\nschemes = [\"drop-tail\"]\n[fabric]\n{fabric}\n\
+             [traffic.t]\nkind = \"bulk\"\nfrom = \"all\"\nto = \"all\"\npairs = \"all\"\n"
+        );
+        scenario::Scenario::parse(&text, Path::new("names.toml"), &[]).expect("valid")
+    }
+
+    const FABRICS: [&str; 5] = [
+        "kind = \"dumbbell\"\nsenders = 3\nreceivers = 2\n\
+         access = { rate = \"1 Gb/s\", delay = \"1 us\" }\n\
+         bottleneck = { rate = \"2 Gb/s\", delay = \"3 us\", buffer = \"9 packets\" }",
+        "kind = \"tree\"\ncores = 2\naggregations = 3\nracks = 4\nhosts_per_rack = 2\n\
+         host_link = { rate = \"1 Gb/s\", delay = \"1 us\" }\n\
+         rack_link = { rate = \"2 Gb/s\", delay = \"2 us\" }\n\
+         core_link = { rate = \"3 Gb/s\", delay = \"3 us\" }",
+        "kind = \"leaf-spine\"\nleaves = 3\nspines = 4\nhosts_per_leaf = 2\n\
+         host_link = { rate = \"1 Gb/s\", delay = \"1 us\" }\n\
+         spine_link = { rate = \"4 Gb/s\", delay = \"2 us\" }",
+        "kind = \"fat-tree\"\nk = 4\nhost_link = { rate = \"1 Gb/s\", delay = \"1 us\" }",
+        "kind = \"fat-tree\"\nk = 6\nhost_link = { rate = \"1 Gb/s\", delay = \"1 us\" }\n\
+         switch_link = { rate = \"2 Gb/s\", delay = \"2 us\" }",
+    ];
+
+    #[test]
+    fn ports_and_hosts_are_called_as_scenarios_call_them() {
+        for text in FABRICS {
+            let spec = scenario(text).fabric;
+            let fabric = build(&spec);
+            let links = 0..fabric.links.len() as u32;
+            let built: BTreeSet<String> = links.map(|link| fabric.port_name(link)).collect();
+            let named = spec.ports();
+            assert_eq!(named.len(), fabric.links.len());
+            assert_eq!(built, named.into_iter().collect());
+            assert_eq!(fabric.nodes[..fabric.hosts], spec.hosts());
+        }
+    }
+
+    #[test]
+    fn a_cable_is_the_same_in_both_directions() {
+        for text in FABRICS {
+            let fabric = build(&scenario(text).fabric);
+            for cable in fabric.links.chunks(2) {
+                let (there, back) = (&cable[0], &cable[1]);
+                assert_eq!((there.from, there.to), (back.to, back.from));
+                assert_eq!((there.rate, there.delay), (back.rate, back.delay));
+                // Only switch ports have the scenario's buffer.
+                let between_switches = !fabric.is_host(there.from) && !fabric.is_host(there.to);
+                assert_eq!(between_switches, there.buffer == back.buffer);
+            }
+        }
+    }
+
+    #[test]
+    fn every_equal_path_is_a_shortest_one_and_all_are_used() {
+        // Paths between the first host and the last, and their length.
+        let expected = [(1, 3), (3, 4), (4, 4), (4, 6), (9, 6)];
+        for (text, (paths, length)) in FABRICS.into_iter().zip(expected) {
+            let fabric = build(&scenario(text).fabric);
+            let routes = Routes::new(&fabric);
+            let last = fabric.hosts as u32 - 1;
+            let mut used = HashSet::new();
+            let mut path = Vec::new();
+            for (source, destination, hash) in (0..fabric.hosts as u32)
+                .flat_map(|from| (0..=last).map(move |to| (from, to, 1)))
+                .chain((0..200).map(|hash| (0, last, hash)))
+                .filter(|(from, to, _)| from != to)
+            {
+                routes.path(source, destination, hash, &mut path);
+                let nodes: Vec<u32> = path
+                    .iter()
+                    .map(|link| fabric.links[*link as usize].from)
+                    .chain([destination])
+                    .collect();
+                let ends = path.iter().map(|link| fabric.links[*link as usize].to);
+                assert!(ends.eq(nodes[1..].iter().copied()) && nodes[0] == source);
+                let visited: HashSet<&u32> = nodes.iter().collect();
+                assert_eq!(visited.len(), nodes.len(), "a loop");
+                assert!(path.len() <= fabric.longest_path());
+                if (source, destination) == (0, last) {
+                    assert_eq!(path.len(), length);
+                    used.insert(path.clone());
+                }
+            }
+            assert_eq!(used.len(), paths, "{text}");
+        }
+    }
+}
