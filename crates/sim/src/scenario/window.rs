@@ -83,11 +83,14 @@ pub enum Scale {
     /// The switch remembers each flow's SYN and SYN-ACK.
     #[default]
     Tracked,
-    /// One scale for all, written into SYN and SYN-ACK.
+    /// One scale for all, 7, written into SYN and SYN-ACK by the shims, which then say every
+    /// window in it.
     Unified,
-    /// The shim writes it into the reserved bits of the header; the switch clears them.
+    /// The shim writes it into the reserved bits of the header; that of the other host clears
+    /// them.
     ReservedBits,
-    /// The shim writes it into four bits of the window field.
+    /// The shim writes it into four bits of the window field; twelve are left, for windows up to
+    /// 4095.
     WindowBits,
 }
 
