@@ -138,7 +138,7 @@ impl Sicc {
     fn look(&mut self, now: Time, network: &mut Network) {
         for number in 0..self.ports.len() {
             let port = &mut self.ports[number];
-            let (queue, _) = network.queue(now, port.link);
+            let queue = network.backlog_bytes(now, port.link);
             let order = port
                 .core
                 .on_interval(u32::try_from(queue).unwrap_or(u32::MAX), now.as_nanos());

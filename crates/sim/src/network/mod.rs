@@ -6,7 +6,9 @@
 //! link up in the flow's path and sends it on, a host gets it.
 
 mod link;
+mod measure;
 mod paths;
+mod policies;
 mod sacks;
 
 pub use paths::Paths;
@@ -14,7 +16,7 @@ pub use paths::Paths;
 use crate::engine::Calendar;
 use crate::fabric::Fabric;
 use crate::packet::{FlowId, Packet, SackBlock, flag};
-use crate::queue::{Admission, Arrival, DropReason, Scheduler, Verdict};
+use crate::queue::{Admission, DropReason, Scheduler};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::window::{FlowEntry, Shims, Window, WindowCounters};
@@ -38,15 +40,6 @@ pub struct PortCounters {
     pub peak_bytes: u64,
     /// What the window policy did.
     pub window: WindowCounters,
-}
-
-/// A packet that did not get through, for whoever accounts for it.
-#[derive(Clone, Copy, Debug)]
-pub struct Loss {
-    /// The flow that lost it.
-    pub flow: FlowId,
-    /// Whether it carried payload.
-    pub data: bool,
 }
 
 /// A port whose policy holds the packets itself.
@@ -96,8 +89,8 @@ pub struct Network {
     sacks: Sacks,
     shims: Option<Shims>,
     rng: Rng,
-    /// Packets lost since the caller last looked.
-    pub losses: Vec<Loss>,
+    /// Flows that lost a packet since the caller last looked, once a packet.
+    pub losses: Vec<FlowId>,
     /// SYN and FIN copied to the controller since the caller last looked.
     pub reports: Vec<Report>,
 }
@@ -301,14 +294,6 @@ impl Network {
         }
     }
 
-    /// A packet passes the shim on its way up to its host.
-    #[inline(never)]
-    fn through_shim(&mut self, packet: &mut Packet) {
-        if let Some(shims) = &mut self.shims {
-            shims.on_delivery(packet);
-        }
-    }
-
     /// Gives a packet to the output port of `link`.
     #[inline(always)]
     fn send(&mut self, now: Time, link: u32, mut packet: Packet, hop: u8) {
@@ -338,7 +323,7 @@ impl Network {
     #[cold]
     #[inline(never)]
     fn lose(&mut self, link: u32, packet: Packet, reason: DropReason) {
-        account_loss(
+        policies::account_loss(
             &mut self.ports[link as usize].counters,
             &mut self.sacks,
             &mut self.losses,
@@ -346,255 +331,4 @@ impl Network {
             reason,
         );
     }
-
-    /// The way through a port that does more than drop-tail by bytes.
-    #[inline(never)]
-    fn send_by_policy(&mut self, now: Time, link: u32, mut packet: Packet) {
-        let features = self.links[link as usize].features;
-        if let Some(shims) = self
-            .shims
-            .as_mut()
-            .filter(|_| features & feature::SHIM != 0)
-        {
-            shims.on_departure(&mut packet);
-        }
-        if features & feature::REPORT != 0 && packet.has_any(flag::SYN | flag::FIN) {
-            self.reports.push(Report {
-                link,
-                time: now,
-                packet,
-            });
-        }
-        if features & feature::WINDOW != 0 && !self.on_departure(now, link, &mut packet) {
-            return self.lose(link, packet, DropReason::Reserved);
-        }
-        if features & feature::SCHEDULER != 0 {
-            return self.schedule(now, link, packet);
-        }
-        let port = &mut self.links[link as usize];
-        let has_room = port.has_room(now, &packet);
-        let extra = &mut self.ports[link as usize];
-        if let Some(policy) = &mut extra.admission {
-            let arrival = Arrival {
-                now,
-                backlog_bytes: port.backlog_bytes(now),
-                backlog_packets: port.held_packets(now).saturating_sub(1),
-                free_at: port.free_at,
-            };
-            if has_room {
-                match policy.admit(&arrival, &packet, &mut self.rng) {
-                    Verdict::Pass => {}
-                    Verdict::Mark => {
-                        packet.flags |= flag::CE;
-                        extra.counters.marks += 1;
-                    }
-                    Verdict::Drop(reason) => return self.lose(link, packet, reason),
-                }
-            } else {
-                policy.overflow(&arrival, &packet);
-            }
-        }
-        self.transmit(now, link, packet, packet.hop);
-    }
-}
-
-/// Ports whose policy holds the packets: a departure is an event.
-impl Network {
-    fn schedule(&mut self, now: Time, link: u32, packet: Packet) {
-        let Some(port) = self.ports[link as usize].scheduled else {
-            return;
-        };
-        if self.scheduled[port as usize].waiting && self.links[link as usize].free_at <= now {
-            // A departure and this arrival are simultaneous: what leaves makes room first.
-            self.depart(now, port);
-        }
-        self.with_queue(port, |queue, lost| queue.enqueue(now, packet, lost));
-        let peak = self.queue(now, link).0;
-        let counters = &mut self.ports[link as usize].counters;
-        counters.peak_bytes = counters.peak_bytes.max(peak);
-        if !self.scheduled[port as usize].waiting && self.links[link as usize].free_at <= now {
-            self.depart(now, port);
-        } else if !self.scheduled[port as usize].waiting {
-            self.scheduled[port as usize].waiting = true;
-            self.calendar
-                .set(port as usize, self.links[link as usize].free_at);
-        }
-    }
-
-    /// The transmitter of scheduled port number `port` is free: it sends the next packet.
-    pub fn depart(&mut self, now: Time, port: u32) {
-        let next = self.with_queue(port, |queue, lost| queue.dequeue(now, lost));
-        let link = self.scheduled[port as usize].link;
-        if let Some(packet) = next {
-            self.transmit(now, link, packet, packet.hop);
-        }
-        let waiting = self.scheduled[port as usize].queue.backlog_packets() > 0;
-        self.scheduled[port as usize].waiting = waiting;
-        let next = if waiting {
-            self.links[link as usize].free_at
-        } else {
-            Time::NEVER
-        };
-        self.calendar.set(port as usize, next);
-    }
-
-    fn with_queue<T>(
-        &mut self,
-        port: u32,
-        act: impl FnOnce(&mut dyn Scheduler, &mut dyn FnMut(Packet, DropReason)) -> T,
-    ) -> T {
-        let Scheduled { link, queue, .. } = &mut self.scheduled[port as usize];
-        let (counters, sacks, losses) = (
-            &mut self.ports[*link as usize].counters,
-            &mut self.sacks,
-            &mut self.losses,
-        );
-        act(queue.as_mut(), &mut |packet, reason| {
-            account_loss(counters, sacks, losses, &packet, reason)
-        })
-    }
-}
-
-/// Ports with a window policy.
-impl Network {
-    /// `packet` is about to join the queue of `link`; false: the policy drops it.
-    fn on_departure(&mut self, now: Time, link: u32, packet: &mut Packet) -> bool {
-        let backlog = self.links[link as usize].backlog_bytes(now);
-        let slot = self.paths.slot(packet.flow, packet.hop.into());
-        match &mut self.ports[link as usize].window {
-            Some(policy) => {
-                make_room(&mut self.flows, slot);
-                policy.on_departure(now, packet, &mut self.flows, slot, backlog)
-            }
-            None => true,
-        }
-    }
-
-    /// `packet` entered over `link`, beside the port whose policy may lower its window.
-    fn on_ack(&mut self, now: Time, link: u32, packet: &mut Packet) {
-        let port = (link ^ 1) as usize;
-        let backlog = self.links[port].backlog_bytes(now);
-        // The port's place on the way of the data is the ACK's, counted from the other end.
-        let hop = self.paths.step(packet.flow, packet.hop.into()).remaining();
-        let slot = self.paths.slot(packet.flow.reverse(), hop);
-        if let Some(policy) = &mut self.ports[port].window {
-            make_room(&mut self.flows, slot);
-            policy.on_ack(now, packet, &mut self.flows, slot, backlog);
-        }
-    }
-
-    /// Forgets a closed connection whose number is given away again.
-    pub fn forget(&mut self, flow: FlowId) {
-        let first = self.paths.slot(FlowId(flow.0 & !1), 0);
-        let last = self.paths.slot(FlowId(flow.0 | 1), 0) + self.paths.stride();
-        if let Some(entries) = self.flows.get_mut(first..last) {
-            entries.fill(FlowEntry::default());
-        }
-    }
-
-    /// Periodic work of a window policy; returns its period.
-    pub fn tick_window(&mut self, now: Time, link: u32) -> Option<Time> {
-        let backlog = self.links[link as usize].backlog_bytes(now);
-        let policy = self.ports[link as usize].window.as_mut()?;
-        policy.tick(now, &mut self.flows, backlog);
-        policy.period()
-    }
-}
-
-/// Periodic work, and what is measured.
-impl Network {
-    /// Periodic work of a queue policy; returns its period.
-    pub fn tick_queue(&mut self, now: Time, link: u32) -> Option<Time> {
-        let port = &mut self.ports[link as usize];
-        if let Some(policy) = &mut port.admission {
-            policy.tick(now, self.links[link as usize].backlog_bytes(now));
-            return policy.period();
-        }
-        let scheduled = &mut self.scheduled[port.scheduled? as usize];
-        scheduled.queue.tick(now);
-        scheduled.queue.period()
-    }
-
-    /// How often the queue policy of a port wants [`Network::tick_queue`].
-    pub fn queue_period(&self, link: u32) -> Option<Time> {
-        let port = &self.ports[link as usize];
-        let scheduled = || self.scheduled[port.scheduled? as usize].queue.period();
-        port.admission
-            .as_ref()
-            .and_then(|policy| policy.period())
-            .or_else(scheduled)
-    }
-
-    /// Bytes and packets not yet sent by a port.
-    pub fn queue(&mut self, now: Time, link: u32) -> (u64, u32) {
-        let port = &mut self.links[link as usize];
-        let (bytes, packets) = (port.backlog_bytes(now), port.held_packets(now));
-        match self.ports[link as usize].scheduled {
-            Some(index) => {
-                let queue = &self.scheduled[index as usize].queue;
-                (
-                    bytes + queue.backlog_bytes(),
-                    packets + queue.backlog_packets(),
-                )
-            }
-            None => (bytes, packets),
-        }
-    }
-
-    /// Whether [`Network::losses`] or [`Network::reports`] wait for the caller.
-    #[inline(always)]
-    pub fn has_news(&self) -> bool {
-        !self.losses.is_empty() || !self.reports.is_empty()
-    }
-
-    /// From now on [`PortCounters::measured_bytes`] counts.
-    pub fn start_measuring(&mut self, now: Time) {
-        for (port, link) in self.ports.iter_mut().zip(&self.links) {
-            port.sent_before = link.sent_bytes - link.backlog_bytes(now);
-        }
-    }
-
-    /// What the port of `link` did until `now`.
-    pub fn counters(&self, link: u32, now: Time) -> PortCounters {
-        let (port, link) = (&self.ports[link as usize], &self.links[link as usize]);
-        PortCounters {
-            sent_packets: link.sent_packets,
-            sent_bytes: link.sent_bytes,
-            // Packets are booked when they are queued; what waits has not been sent.
-            measured_bytes: link.sent_bytes - link.backlog_bytes(now) - port.sent_before,
-            peak_bytes: link.peak_bytes().max(port.counters.peak_bytes),
-            window: port
-                .window
-                .as_ref()
-                .map(|policy| policy.counters())
-                .unwrap_or_default(),
-            ..port.counters.clone()
-        }
-    }
-
-    /// Packets sent on all links so far: the packet-hops of the run.
-    pub fn packet_hops(&self) -> u64 {
-        self.links.iter().map(|link| link.sent_packets).sum()
-    }
-}
-
-fn make_room(flows: &mut Vec<FlowEntry>, slot: usize) {
-    if slot >= flows.len() {
-        flows.resize(slot + 1, FlowEntry::default());
-    }
-}
-
-fn account_loss(
-    counters: &mut PortCounters,
-    sacks: &mut Sacks,
-    losses: &mut Vec<Loss>,
-    packet: &Packet,
-    reason: DropReason,
-) {
-    counters.drops[reason as usize] += 1;
-    sacks.take_from(packet);
-    losses.push(Loss {
-        flow: packet.flow,
-        data: packet.payload > 0,
-    });
 }

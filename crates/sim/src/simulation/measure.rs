@@ -34,7 +34,8 @@ impl Queues {
     /// Takes a sample of each port; returns when to take the next.
     pub(super) fn sample(&mut self, now: Time, network: &mut Network) -> Time {
         for link in &self.links {
-            let (bytes, packets) = network.queue(now, *link);
+            let bytes = network.backlog_bytes(now, *link);
+            let packets = network.backlog_packets(now, *link);
             self.samples.push(Sample {
                 link: *link,
                 time: now,

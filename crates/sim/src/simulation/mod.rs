@@ -186,8 +186,8 @@ impl Simulation {
             }
             self.schedule_controller();
         }
-        for loss in std::mem::take(&mut self.network.losses) {
-            let client = self.sockets.get(loss.flow).client;
+        for flow in std::mem::take(&mut self.network.losses) {
+            let client = self.sockets.get(flow).client;
             if let Some(client) = self.clients.get(client as usize) {
                 self.records[client.record as usize].total.drops += 1;
             }

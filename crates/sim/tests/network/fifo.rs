@@ -81,7 +81,8 @@ fn the_queue_is_told_in_bytes_and_packets() {
     let counters = network.counters(BOTTLENECK, Time::from_secs(10));
     assert_eq!((counters.sent_packets, counters.sent_bytes), (4, 6000));
     assert_eq!(counters.peak_bytes, 6000);
-    assert_eq!(network.queue(Time::from_secs(1), BOTTLENECK), (0, 0));
+    assert_eq!(network.backlog_bytes(Time::from_secs(1), BOTTLENECK), 0);
+    assert_eq!(network.backlog_packets(Time::from_secs(1), BOTTLENECK), 0);
 }
 
 /// First in, first out, as a scheduler: a port that could not foresee departures.

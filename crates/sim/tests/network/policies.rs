@@ -142,7 +142,8 @@ fn every_packet_arrives_or_is_a_counted_loss_and_flows_keep_their_order() {
                 let marked = arrived.iter().filter(|(_, p)| p.has(flag::CE)).count();
                 assert!(counters.marks as usize >= marked, "{name}");
                 assert!(is_ordered(&arrived), "{name}, seed {seed}");
-                assert_eq!(network.queue(Time::from_secs(1), BOTTLENECK), (0, 0));
+                assert_eq!(network.backlog_bytes(Time::from_secs(1), BOTTLENECK), 0);
+                assert_eq!(network.backlog_packets(Time::from_secs(1), BOTTLENECK), 0);
                 lost += drops;
             }
         }
