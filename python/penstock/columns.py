@@ -13,6 +13,10 @@ from penstock import units
 
 Values = dict[str, Any]
 
+_MOST = 0.99
+UNFINISHED = "unfinished"
+"""Instead of a 99th percentile where more than 1 % of the flows did not finish."""
+
 # In a terminal there is room for the spread of what has a unit, not of counts and indices.
 _SPREAD = (units.seconds, units.rate, units.size)
 
@@ -37,22 +41,41 @@ class Column:
 
     def text(self, of: Values) -> str:
         """The number as shown."""
+        if self.path == "finished":
+            return f"{self.form(of['finished'])} of {self.form(of['flows'])}"
+        if self.path == "fct_s.p99" and _finished(of) < _MOST:
+            return UNFINISHED
         return self.form(self.value(of))
 
     def with_spread(self, of: Values, half: Values | None) -> str:
         """The number, and the half-width of its confidence interval in percent of it."""
-        value, width = self.value(of), self.value(half) if half else None
+        text, value, width = self.text(of), self.value(of), self.value(half) if half else None
         if not value or width is None or self.form not in _SPREAD or self.path.endswith(".max"):
-            return self.text(of)
-        return f"{self.text(of)} ±{100 * width / value:.0f} %"
+            return text
+        return text if text == UNFINISHED else f"{text} ±{100 * width / value:.0f} %"
 
     def best(self, rows: Sequence[Values]) -> set[int]:
-        """Indices of the rows with the best value; none where all are alike."""
-        values = [self.value(row) for row in rows]
+        """Indices of the rows with the best value; none where all are alike.
+
+        A completion time competes only where as many flows finished as under any other scheme:
+        whoever leaves the slow ones unfinished would win.
+        """
+        if self.path == "finished":
+            values: list[float | None] = [_finished(row) for row in rows]
+        else:
+            values = [self.value(row) for row in rows]
+        if self.path.startswith("fct_s"):
+            most = comparable(rows)
+            values = [
+                value if i in most and self.text(rows[i]) != UNFINISHED else None
+                for i, value in enumerate(values)
+            ]
         known = [value for value in values if value is not None]
         if self.better == "neither" or not known or min(known) == max(known):
             return set()
         goal = min(known) if self.better == "less" else max(known)
+        if self.path == "finished":
+            return {i for i, value in enumerate(values) if value == goal}
         shown = self.form(goal)
         return {
             i for i, value in enumerate(values) if value is not None and self.form(value) == shown
@@ -60,10 +83,14 @@ class Column:
 
 
 GROUP = (
-    Column("FCT mean", "fct_s.mean", units.seconds, "less", "mean flow completion time"),
-    Column("p99", "fct_s.p99", units.seconds, "less", "99 % of the finished flows took less"),
+    Column("finished", "finished", units.count, "more", "flows that ended, of those that began"),
+    Column(
+        "FCT mean", "fct_s.mean", units.seconds, "less", "completion time of the finished flows"
+    ),
+    Column(
+        "p99", "fct_s.p99", units.seconds, "less", "99 % of the flows took less, if so many ended"
+    ),
     Column("max", "fct_s.max", units.seconds, "less", "the slowest finished flow"),
-    Column("finished", "finished", units.count, "more", "flows that ended within the run"),
     Column("timeouts", "timeouts", units.count, "less", "retransmission timeouts"),
     Column("goodput", "goodput_bps.mean", units.rate, "more", "what arrived, mean of the flows"),
     Column("Jain", "jain", units.ratio, "more", "fairness of the goodputs: 1 is equal shares"),
@@ -98,22 +125,41 @@ class Block:
     """Half-widths of the 95 % confidence intervals beside `rows`, with several seeds."""
 
 
+def _finished(of: Values) -> float:
+    """The share of a group's flows that finished."""
+    return float(of["finished"] / of["flows"]) if of["flows"] else 0.0
+
+
+def comparable(rows: Sequence[Values]) -> set[int]:
+    """Indices of the rows where the largest share of the flows finished, to 0.1 %.
+
+    Only their completion times can be compared: those of the others lack slow flows.
+    """
+    shares = [_finished(row) for row in rows]
+    return {i for i, share in enumerate(shares) if share > max(shares) - 0.001}
+
+
 def blocks(summary: Values, ports: int = 3) -> list[Block]:
-    """The tables of a summary: one for each traffic group, then the `ports` busiest ports."""
+    """The tables of a summary: one for each traffic group, then the ports that dropped most."""
     results = summary["results"]
     first = results[0]
     groups = [
         _block(results, "groups", name, _columns_of(results, name)) for name in first["groups"]
     ]
     busiest = sorted(first["ports"], key=lambda name: -_drops(results, name))
-    return groups + [_block(results, "ports", name, PORT) for name in busiest[:ports]]
+    about = "port"
+    if len(busiest) > ports:
+        about = f"port, one of the {ports} of {len(busiest)} that dropped most"
+    return groups + [_block(results, "ports", name, PORT, about) for name in busiest[:ports]]
 
 
-def _block(results: list[Values], kind: str, name: str, columns: tuple[Column, ...]) -> Block:
+def _block(
+    results: list[Values], kind: str, name: str, columns: tuple[Column, ...], about: str = ""
+) -> Block:
     rows = [result[kind][name] for result in results]
     return Block(
         title=name,
-        about=_flows(rows) if kind == "groups" else "port",
+        about=about or _flows(rows),
         columns=columns,
         schemes=[result["scheme"] for result in results],
         rows=rows,
@@ -123,9 +169,10 @@ def _block(results: list[Values], kind: str, name: str, columns: tuple[Column, .
 
 def _flows(rows: list[Values]) -> str:
     """How many flows began; closed loops begin more under a faster scheme."""
-    counts = [row["flows"] for row in rows]
+    counts = [float(row["flows"]) for row in rows]
     least, most = units.count(min(counts)), units.count(max(counts))
-    return f"{most} flows" if least == most else f"{least} to {most} flows"
+    flows = f"{most} flows" if least == most else f"{least} to {most} flows"
+    return flows if all(count.is_integer() for count in counts) else f"{flows} (mean of the seeds)"
 
 
 def _columns_of(results: list[Values], group: str) -> tuple[Column, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run looks like in a terminal: a line of progress, then tables that fit 100 columns."""
+"""What a run looks like in a terminal: a line of progress, then tables as wide as it is."""
 
 import sys
 import time
@@ -49,13 +49,21 @@ class Progress:
 
 
 def show(summary: dict[str, Any]) -> None:
-    """Prints the tables of a summary, the best value of each column in bold."""
+    """Prints the tables of a summary, the best value of each column in bold.
+
+    Where the terminal is too narrow the last columns are left out, and named.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    console = Console(highlight=False, width=_width())
+    if (seeds := len(summary["seeds"])) > 1:
+        spread = "± the half-width of the 95 % confidence interval in percent of the mean"
+        console.print(f"Means of {seeds} seeds, {spread}.\n")
     for block in columns.blocks(summary):
+        cells = _cells(block)
+        shown = _fitting(block, cells, console.width)
         table = Table(
             title=f"[bold]{escape(block.title)}[/]  [dim]{block.about}[/]",
             title_justify="left",
@@ -65,14 +73,39 @@ def show(summary: dict[str, Any]) -> None:
             padding=(0, 2, 0, 0),
         )
         table.add_column("scheme", style="cyan", no_wrap=True)
-        for column in block.columns:
+        for column in block.columns[:shown]:
             table.add_column(column.heading, justify="right", no_wrap=True)
         best = [column.best(block.rows) for column in block.columns]
-        for number, (scheme, row) in enumerate(zip(block.schemes, block.rows, strict=True)):
-            texts = [column.with_spread(row, block.ci95[number]) for column in block.columns]
-            cells = [
+        for number, (scheme, texts) in enumerate(zip(block.schemes, cells, strict=True)):
+            marked = [
                 f"[bold]{text}[/]" if number in best[place] else text
-                for place, text in enumerate(texts)
+                for place, text in enumerate(texts[:shown])
             ]
-            table.add_row(escape(scheme), *cells)
-        console.print(table, "")
+            table.add_row(escape(scheme), *marked)
+        console.print(table)
+        if left_out := [column.heading for column in block.columns[shown:]]:
+            console.print(f"[dim]no room for: {', '.join(left_out)}[/]")
+        console.print()
+
+
+def _width() -> int | None:
+    """The terminal's width by rich's own measure; 100 where stdout is none."""
+    return None if sys.stdout.isatty() else 100
+
+
+def _cells(block: columns.Block) -> list[list[str]]:
+    """The texts of a table's rows."""
+    return [
+        [column.with_spread(row, half) for column in block.columns]
+        for row, half in zip(block.rows, block.ci95, strict=True)
+    ]
+
+
+def _fitting(block: columns.Block, cells: list[list[str]], width: int) -> int:
+    """How many of a table's columns fit beside the schemes' names; at least one."""
+    used, gap = max(map(len, ("scheme", *block.schemes))), 2
+    for place, column in enumerate(block.columns):
+        used += gap + max(len(column.heading), *(len(row[place]) for row in cells))
+        if used > width:
+            return max(place, 1)
+    return len(block.columns)

@@ -17,9 +17,41 @@ def test_the_best_is_marked_as_shown_and_not_where_all_are_alike():
 
 def test_a_missing_value_is_shown_as_such_and_is_never_best():
     mean = next(column for column in columns.GROUP if column.path == "fct_s.mean")
-    rows = [{"fct_s": None}, {"fct_s": {"mean": 0.1}}, {"fct_s": {"mean": 0.2}}]
+    rows = [of(9, None), of(9, {"mean": 0.1}), of(9, {"mean": 0.2})]
     assert mean.text(rows[0]) == "–"
     assert mean.best(rows) == {1}
+
+
+def of(finished, fct, flows=10):
+    return {"finished": finished, "flows": flows, "fct_s": fct}
+
+
+def test_who_leaves_slow_flows_unfinished_does_not_win():
+    finished, mean, p99, longest, *_ = columns.GROUP
+    fct = [{"mean": s, "p99": s, "max": s} for s in (0.1, 0.3, 0.2)]
+    rows = [of(5, fct[0]), of(10, fct[1]), of(10, fct[2])]
+    assert [finished.text(row) for row in rows] == ["5 of 10", "10 of 10", "10 of 10"]
+    assert finished.best(rows) == {1, 2}
+    for column in (mean, p99, longest):
+        assert column.best(rows) == {2}
+    assert p99.text(rows[0]) == columns.UNFINISHED
+    assert p99.text(rows[1]) == "300 ms"
+    assert mean.best(rows[:2]) == set(), "one alone has nobody to compare with"
+
+
+def test_a_mean_of_counts_is_called_one():
+    run = make_run(seeds=(1, 2))
+    run.summary["results"][0]["groups"]["mice"]["flows"] = 29.5
+    run.summary["results"][1]["groups"]["mice"]["flows"] = 29.5
+    _, mice, _ = columns.blocks(run.summary)
+    assert mice.about == "29.5 flows (mean of the seeds)"
+
+
+def test_the_busiest_ports_are_told_to_be_some_of_many(made_up):
+    for result in made_up.summary["results"]:
+        result["ports"] = {f"port{n}": result["ports"]["a->b"] for n in range(16)}
+    abouts = {block.about for block in columns.blocks(made_up.summary)[2:]}
+    assert abouts == {"port, one of the 3 of 16 that dropped most"}
 
 
 def test_closed_loops_begin_as_many_flows_as_they_can(made_up):
@@ -35,14 +67,23 @@ def test_endless_flows_show_goodput_instead_of_completion(made_up):
     assert port.title == "a->b"
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
 @pytest.mark.parametrize("seeds", [(1,), (1, 2, 3)])
-def test_tables_fit_a_hundred_columns(seeds, capsys):
-    terminal.show(make_run(schemes=("fairq-paper", "hcf"), seeds=seeds).summary)
-    lines = capsys.readouterr().out.splitlines()
-    assert any("±" in line for line in lines) == (len(seeds) > 1)
-    assert "…" not in "".join(lines), "cut off"
-    assert any("hcf" in line for line in lines)
-    assert max(map(len, lines)) <= 100
+def test_tables_fit_and_no_value_is_cut(seeds, width, capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "_width", lambda: width)
+    summary = make_run(schemes=("fairq-paper", "hcf"), seeds=seeds).summary
+    terminal.show(summary)
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    assert ("Means of 3 seeds" in text) == (len(seeds) > 1)
+    assert "…" not in text, "cut off"
+    assert max(map(len, lines)) <= width
+    *_, port = columns.blocks(summary)
+    shown = next(line.split() for line in reversed(lines) if line.startswith("hcf"))
+    whole = " ".join(port.columns[0].with_spread(port.rows[1], port.ci95[1]).split())
+    assert " ".join(shown[1:]).startswith(whole)
+    if width in {40, 100}:
+        assert ("no room for: " in text) == (width == 40)
 
 
 class Terminal:

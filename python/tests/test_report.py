@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from penstock.report import data, style
+from penstock.report import data, style, words
 from penstock.results import Run
 
 from .conftest import make_run
@@ -104,3 +104,25 @@ def test_an_envelope_keeps_the_extremes():
     assert len(queue.time) <= data.POINTS
     assert queue.greatest.max() == 99.0
     assert queue.mean.max() < 10
+
+
+def test_the_findings_do_not_praise_whoever_loses_the_slow_flows():
+    def row(finished, p99):
+        return {"flows": 100, "finished": finished, "fct_s": {"p99": p99}}
+
+    def said(**rows):
+        return words.findings([{"scheme": s, "groups": {"mice": r}} for s, r in rows.items()])
+
+    (first,) = said(lossy=row(50, 0.1), slow=row(100, 1.0))
+    assert "<b>100 of 100</b> under slow" in first
+    assert "<b>50 of 100</b> under lossy" in first
+    (only,) = said(fast=row(100, 0.1), slow=row(100, 1.0))
+    assert "<b>100 ms</b> under fast, and <b>1.00 s</b> under slow" in only
+
+
+def test_figures_read_on_any_ground(page):
+    for path in (page.parent / "figures").glob("*.svg"):
+        assert path.read_text().count(f"fill: {style.GROUND}") == 1
+    assert style.GROUND not in "".join(
+        re.findall(r"<svg.*?</svg>", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    )

@@ -119,6 +119,8 @@ def _queues(run: Run, schemes: list[str]) -> Iterator[Drawing]:
         figure.supylabel("queue (kB)", fontsize=9)
         rows[-1].set_xlabel("time (s)")
         meaning = "The line is the mean of each interval, the band its shortest and longest queue."
+        if (known := run.queues["port"].n_unique()) > PORTS:
+            meaning += f" {PORTS} of {known} ports are drawn: those that dropped most."
         yield _drawing(figure, "Queue over time", f"queue-{port}", port, meaning)
 
 
@@ -176,7 +178,13 @@ def _drawing(figure: Figure, section: str, name: str, title: str, meaning: str) 
     svg, pdf = io.StringIO(), io.BytesIO()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # or both files would be laid out anew, at twice the time
-    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "Penstock"})
+    figure.savefig(
+        svg,
+        format="svg",
+        facecolor=style.GROUND,
+        transparent=False,
+        metadata={"Date": None, "Creator": "Penstock"},
+    )
     figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": "Penstock"})
     file_name = re.sub(r"[^\w.]+", "-", name)
     return Drawing(section, file_name, title, meaning, svg.getvalue(), pdf.getvalue())

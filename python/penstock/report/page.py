@@ -39,7 +39,9 @@ def render(run: Run, drawings: list[Drawing]) -> str:
 <main>
 <section>
 <h2>Summary</h2>
-<p class="hint">The best of each column is bold.{_ci_hint(run)}</p>
+<p class="hint">The best of each column is bold; of completion times, the best of the schemes under
+which most flows finished. “{columns.UNFINISHED}”: more than 1 % of the flows had not ended.
+{_ci_hint(run)}</p>
 <div class="tables">
 {"".join(_table(block) for block in columns.blocks(summary))}
 </div>
@@ -69,7 +71,11 @@ def _findings(run: Run) -> str:
 
 def _ci_hint(run: Run) -> str:
     seeds = len(run.summary["seeds"])
-    return f" Means over {seeds} seeds, ± the 95 % confidence interval." if seeds > 1 else ""
+    return (
+        f"Numbers are means of {seeds} seeds, ± the half-width of the 95 % confidence interval."
+        if seeds > 1
+        else ""
+    )
 
 
 def _table(block: columns.Block) -> str:
@@ -99,7 +105,8 @@ def _table(block: columns.Block) -> str:
 def _half_width(column: columns.Column, block: columns.Block, number: int) -> str:
     half = block.ci95[number]
     value = column.value(half) if half else None
-    return "" if value is None else f"<small>± {escape(column.form(value))}</small>"
+    hidden = value is None or column.text(block.rows[number]) == columns.UNFINISHED
+    return "" if hidden else f"<small>± {escape(column.form(value))}</small>"
 
 
 def _section(name: str, drawings: list[Drawing]) -> str:

@@ -36,6 +36,8 @@ SERIES = (
 INKS = (TEXT, QUIET, GRID, *SERIES)
 DASHES: tuple[Any, ...] = ("-", (0, (7, 1.5)), (0, (6, 1.5, 1.2, 1.5)), (0, (2, 1)))
 
+GROUND = "#ffffff"  # of a figure's file, so that it reads on any page
+
 WIDTH_INCHES = 4.4
 
 MATPLOTLIB: Any = {
@@ -88,6 +90,7 @@ def for_page(svg: str, label: str) -> str:
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r' id="\w+_\d+"', "", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
+    svg = svg.replace(f"fill: {GROUND}", "fill: none", 1)  # here the page itself is the ground
     for ink in INKS:
         svg = svg.replace(ink.light, f"var(--{ink.name})")
     head = f'<svg role="img" aria-label="{label}" '

@@ -4,7 +4,7 @@
 from html import escape
 from typing import Any
 
-from penstock import units
+from penstock import columns, units
 
 _TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP"}
 
@@ -21,30 +21,53 @@ def scenario(summary: dict[str, Any]) -> str:
 
 
 def findings(results: list[dict[str, Any]]) -> list[str]:
-    """For each traffic whose slowest 1 % differ: the best and the worst scheme, as HTML."""
+    """For each traffic whose schemes differ: the best and the worst of them, as HTML.
+
+    First by how many flows finished; the slowest 1 % are told only of schemes under which as many
+    did, or whoever leaves the slow flows unfinished would look best.
+    """
     said = []
     for group in results[0]["groups"]:
-        by_scheme = {result["scheme"]: result["groups"][group] for result in results}
-        tails = {
-            scheme: values["fct_s"]["p99"]
-            for scheme, values in by_scheme.items()
-            if values["fct_s"] and values["fct_s"]["p99"]
-        }
-        if len(tails) < 2:
+        rows = {result["scheme"]: result["groups"][group] for result in results}
+        if not any(row["finished"] for row in rows.values()):
             continue
-        best, worst = min(tails, key=lambda s: tails[s]), max(tails, key=lambda s: tails[s])
-        if tails[worst] < 1.5 * tails[best]:
-            continue
-        parts = [
-            f"<b>{units.seconds(tails[scheme])}</b> under {escape(scheme)} "
-            f"({units.count(by_scheme[scheme]['finished'])} "
-            f"of {units.count(by_scheme[scheme]['flows'])} finished)"
-            for scheme in (best, worst)
-        ]
-        said.append(
-            f"99 % of the finished {escape(group)} took at most {parts[0]}, and {parts[1]}."
-        )
+        said += _finishers(group, rows)
+        said += _slowest(group, rows)
     return said
+
+
+def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
+    shares = {scheme: row["finished"] / max(row["flows"], 1) for scheme, row in rows.items()}
+    best, worst = max(shares, key=lambda s: shares[s]), min(shares, key=lambda s: shares[s])
+    if shares[best] - shares[worst] < 0.01:
+        return []
+    parts = [
+        f"<b>{units.count(rows[scheme]['finished'])} of {units.count(rows[scheme]['flows'])}</b> "
+        f"under {escape(scheme)}"
+        for scheme in (best, worst)
+    ]
+    return [
+        f"Of the {escape(group)}, {parts[0]} finished within the run, and {parts[1]}; completion "
+        "times are those of the finished ones, so compare them only where as many finished."
+    ]
+
+
+def _slowest(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
+    most = columns.comparable(list(rows.values()))
+    tails = {
+        scheme: row["fct_s"]["p99"]
+        for place, (scheme, row) in enumerate(rows.items())
+        if place in most and row["fct_s"] and row["fct_s"]["p99"]
+    }
+    if len(tails) < 2:
+        return []
+    best, worst = min(tails, key=lambda s: tails[s]), max(tails, key=lambda s: tails[s])
+    if tails[worst] < 1.5 * tails[best]:
+        return []
+    parts = [
+        f"<b>{units.seconds(tails[scheme])}</b> under {escape(scheme)}" for scheme in (best, worst)
+    ]
+    return [f"99 % of the finished {escape(group)} took at most {parts[0]}, and {parts[1]}."]
 
 
 def _traffic(name: str, table: dict[str, Any]) -> str:
