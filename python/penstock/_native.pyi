@@ -15,7 +15,7 @@ def schemes() -> str:
 def validate(
     text: str, origin: str, overrides: list[tuple[str, str]], to_csv: Callable[[Path], str]
 ) -> str:
-    """The scenario with every default written out, as TOML; the files it names are checked.
+    """The scenario with its defaults written out, as TOML; the files it names are checked.
 
     `to_csv` gives the text of a trace that is not CSV.
 

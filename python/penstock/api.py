@@ -4,6 +4,7 @@
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 import tomllib
@@ -50,7 +51,10 @@ def run(
         check_target(Path(out))
     loaded = source.load(scenario)
     settings = _overrides(overrides, schemes, seeds)
-    text = _resolved(loaded, settings)
+    try:
+        text = _resolved(loaded, settings)
+    except ScenarioError as error:
+        raise _about_schemes(error) if schemes else error from None
     document = tomllib.loads(text)
     tasks = [(name, seed) for name in document["schemes"] for seed in _seeds(document)]
     rows = _native.run(text, str(loaded.origin), tasks, jobs or _cores(), to_csv, progress)
@@ -61,7 +65,9 @@ def run(
 
 
 def resolved(scenario: Scenario, *, overrides: Overrides | None = None) -> str:
-    """The scenario with every default written out, in TOML.
+    """The scenario with its defaults written out, in TOML.
+
+    Left open is what follows from the TCP profile, or from a port's rate and buffer.
 
     Raises:
         ScenarioError: it cannot be used; one line.
@@ -70,7 +76,7 @@ def resolved(scenario: Scenario, *, overrides: Overrides | None = None) -> str:
 
 
 def validate(scenario: Scenario, *, overrides: Overrides | None = None) -> dict[str, Any]:
-    """The scenario with every default written out, as a dict.
+    """The scenario with its defaults written out, as a dict; see `resolved` for those left open.
 
     Raises:
         ScenarioError: it cannot be used; one line.
@@ -96,6 +102,14 @@ def _resolved(loaded: Source, settings: list[tuple[str, str]]) -> str:
         and (path := loaded.origin.parent / traffic[key]).is_file()
     ]
     return _native.validate(text, origin, found, to_csv) if found else text
+
+
+def _about_schemes(error: ScenarioError) -> ScenarioError:
+    """Names the option that was given, not the override that it becomes."""
+    unknown = r'--set schemes=.*: schemes\[\d+\]: unknown scheme "(.*?)"; (.*)'
+    if found := re.fullmatch(unknown, str(error)):
+        return ScenarioError(f"--scheme {found[1]}: no such scheme; {found[2]}")
+    return error
 
 
 def _overrides(

@@ -3,18 +3,43 @@
 
 import json
 import os
+import shutil
 import sys
+import textwrap
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
+import click
 import typer
-from click import ClickException
+from typer.core import TyperGroup
 
 from penstock.errors import PenstockError, ScenarioError
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
+# What is said above the scenarios of a folder.
+_GROUPS = {
+    "bench": "Benchmarks:",
+    "crosscheck": "Compared with ns-2:",
+    "papers": "Experiments of the papers (`penstock reproduce` compares them with the claims):",
+}
+
+
+class _Commands(TyperGroup):
+    """Tells what each command does in a whole sentence, where click would cut it."""
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of the commands."""
+        rows = [
+            (name, (command.help or "").split("\n\n")[0]) for name, command in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="penstock",
     help="See, simulate and stop TCP incast without touching the TCP end points.",
     epilog="Begin with: penstock demo",
@@ -105,9 +130,9 @@ def run(
 ) -> None:
     """Simulate a scenario under each of its schemes; show a table and write the run's folder.
 
-    The folder holds scenario.toml (every default written out), run.json (versions, command),
-    summary.json (what --json prints), flows, queues and ports as Parquet, report.html, and
-    figures/ as SVG and PDF.
+    The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
+    (versions, command), summary.json (what --json prints), flows, queues and ports as Parquet,
+    report.html, and figures/ as SVG and PDF.
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `performance`, and `ci95`. With several seeds
@@ -181,9 +206,7 @@ def schemes(as_json: Json = False) -> None:
     if as_json:
         _print_json({"schemes": listed})
         return
-    width = max(len(scheme["name"]) for scheme in listed)
-    for scheme in listed:
-        typer.echo(f"{scheme['name']:<{width}}  {scheme['title']} · {scheme['source']}")
+    _print_list([(one["name"], f"{one['title']} · {one['source']}") for one in listed])
 
 
 @app.command(epilog="Example: penstock scenarios")
@@ -198,8 +221,11 @@ def scenarios(as_json: Json = False) -> None:
         _print_json({"scenarios": rows})
         return
     width = max((len(name) for name, _, _ in listed), default=0)
-    for name, title, _ in listed:
-        typer.echo(f"{name:<{width}}  {title}")
+    listed.sort(key=lambda row: row[0].rpartition("/")[0])  # templates have no folder
+    for part, members in groupby(listed, lambda row: row[0].rpartition("/")[0]):
+        if part:
+            typer.echo(f"\n{_GROUPS.get(part, part)}")
+        _print_list([(name, title) for name, title, _ in members], width)
 
 
 @app.command(epilog="Example: penstock schema > scenario.schema.json")
@@ -212,7 +238,11 @@ def schema() -> None:
 
 @app.command(epilog="Example: penstock validate my.toml --set traffic.mice.flows=120")
 def validate(file: File, settings: Settings = None) -> None:
-    """Check a scenario, and print it with every default written out."""
+    """Check a scenario, and print it with its defaults written out.
+
+    Left open is what follows from the TCP profile, or from a port's rate and buffer: `penstock
+    run` derives it anew, and docs/tcp.md and docs/schemes.md tell how.
+    """
     overrides = [_setting(text) for text in settings or ()]
     from penstock import api
 
@@ -259,6 +289,15 @@ def reproduce(
         typer.echo(f"{summary['held']} of {len(summary['claims'])} claims hold.")
 
 
+def _print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
+    """Names, and what is said of each, wrapped to the terminal."""
+    width = max(width, *(len(name) for name, _ in rows)) + 2
+    for name, text in rows:
+        room = max(shutil.get_terminal_size((100, 24)).columns - width, 20)
+        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+        typer.echo(f"{name:<{width}}" + f"\n{'':<{width}}".join(lines))
+
+
 def _print_json(value: dict[str, Any]) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
@@ -269,7 +308,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except PenstockError as error:
         _fail(str(error), error.exit_code)
-    except ClickException as error:
+    except click.ClickException as error:
         _fail(_with_hint(error), error.exit_code)
     except KeyboardInterrupt:
         code = _INTERRUPTED
@@ -282,7 +321,7 @@ def main() -> None:
         _fail("interrupted; nothing was written", _INTERRUPTED)
 
 
-def _with_hint(error: ClickException) -> str:
+def _with_hint(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     hint = f" (see `{context.command_path} --help`)" if context else ""
     return error.format_message() + hint

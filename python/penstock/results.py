@@ -27,7 +27,7 @@ class Run:
     ports: pl.DataFrame
     """One row a measured port: what it sent, marked, rewrote, and dropped by reason."""
     scenario: str
-    """The scenario as resolved, in TOML: every default written out."""
+    """The scenario as resolved, in TOML: its defaults written out."""
     info: dict[str, Any]
     """Versions, seeds, schemes, overrides, command line and machine of the run."""
 

@@ -132,6 +132,24 @@ def test_lists():
     assert penstock("--version").stdout.startswith("penstock ")
 
 
+def test_lists_wrap_and_begin_with_the_templates(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    schemes = penstock("schemes").stdout
+    assert max(map(len, schemes.splitlines())) <= 60
+    assert "Floyd, Jacobson, ToN 1993" in " ".join(schemes.split())
+    scenarios = penstock("scenarios").stdout
+    places = [
+        scenarios.index(name) for name in ("demo ", "web ", "bench/", "crosscheck/", "papers/")
+    ]
+    assert places == sorted(places)
+
+
+def test_the_help_tells_each_command_whole():
+    said = " ".join(penstock("--help").stdout.split())
+    assert "..." not in said.partition("Commands:")[2]
+    assert "show a table and write the run's folder. report" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -140,7 +158,8 @@ def test_lists():
         (["ruin"], 2, "No such command 'ruin'"),
         (["run", "demo", "--seeds", "0"], 2, "--seeds"),
         (["run", "demo", "--set", "tcp.min_rto"], 2, "give KEY=VALUE"),
-        (["run", "demo", "--scheme", "hfc"], 2, "hfc"),
+        (["run", "demo", "--scheme", "hcff"], 2, " --scheme hcff: no such scheme; allowed: drop"),
+        (["run", "demo", "--scheme", "hcff"], 2, 'did you mean "hcf"?'),
         (["run", "demo", "--set", "trafic.mice.flows=1"], 2, "trafic"),
         (["run", "demo", "--out", "/"], 2, "give another --out"),
         (["report", "/"], 2, "not a run's folder"),

@@ -39,7 +39,7 @@ fn schemes() -> PyResult<String> {
     json(scenario::builtin_schemes())
 }
 
-/// The scenario with every default written out, as TOML; the files it names are read and checked.
+/// The scenario with its defaults written out, as TOML; the files it names are read and checked.
 ///
 /// `to_csv` gives the text of a trace that is not CSV.
 #[pyfunction]
