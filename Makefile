@@ -42,7 +42,7 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 .venv/.built: .venv/.tools $(RUST)
 	@echo "== Simulator (about a minute when new)"
 	@# Offline: what it needs is in place, in the locked versions.
-	@UV_OFFLINE=1 $(BIN)/maturin develop --release --uv --quiet >.venv/build.log 2>&1 || \
+	@UV_OFFLINE=1 $(BIN)/maturin develop --profile module --uv --quiet >.venv/build.log 2>&1 || \
 		{ cat .venv/build.log; exit 1; }
 	@touch $@
 
@@ -64,6 +64,8 @@ format: .venv/.tools ## Format Rust, C and Python
 	@$(BIN)/ruff format --quiet
 
 bench: build ## Measure the simulator's speed and memory beside its peers
+	@echo "== Simulator without Python (about two minutes when new)"
+	@cargo build --release --quiet --package penstock-sim --example hops
 	@$(BIN)/python bench/bench.py
 
 crosscheck: build ## Compare the simulator with ns-2 (installed by apt where allowed)

@@ -1,217 +1,218 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures packet-hops per second of Penstock beside ns-2 and ns-3.
+"""Measures Penstock's event loop beside ns-2's and ns-3's, schemes beside drop-tail, and sweeps.
 
-A hop is one packet, data or ACK, sent on one link. The simulators take turns
-on one core, several rounds; the table gives the median of the event loop's
-speed with the least and the greatest, the median with start and set-up, the
-peak memory, and how many times faster Penstock is. A peer that is not installed
-is left out. ns-3 simulates a shorter time, or it would take minutes.
+A hop is one packet, data or ACK, sent on one link. What is compared takes turns on one core, so
+that a slow moment hits all; every number is the median of the rounds with the least and the
+greatest. A peer that is not installed is left out; ns-3 simulates a shorter time, or it would take
+minutes.
 """
 
 import argparse
-import importlib.util
 import json
 import os
-import shutil
 import statistics
-import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-HOPS_PROGRAM = ROOT / "target/release/examples/hops"
-NS3_PYTHON = ROOT / "target/ns3/bin/python"
+import programs
+from programs import ROOT, Program, Sample, penstock
 
-# Simulated seconds of ns-3 in each scenario: a few seconds of wall time.
-NS3_DURATION_S = {"dumbbell": 0.5, "leafspine": 0.02}
-
-
-@dataclass(frozen=True)
-class Simulator:
-    """A simulator under test: its command, or what to do to have one."""
-
-    name: str
-    remedy: str
-    command: list[str] | None
-    note: str = ""
+# Aims: millions of packet-hops per second, and megabytes of memory.
+SCENARIOS: dict[str, tuple[float | None, float]] = {
+    "dumbbell": (50, 32),
+    "leaf-spine": (25, 32),
+    "fat-tree": (8, 128),
+    "many-flows": (None, 1074),
+}
+SCHEMES = ("hcf", "fairq", "hscc", "red")
+SACK = ("tcp.sack=true", "tcp.recovery=rack-tlp")
+SWEEP = (".venv/bin/penstock", "run", "bench/dumbbell", "--set", "duration=30 s", "--seeds", "8")
 
 
 @dataclass(frozen=True)
-class Sample:
-    """One run of a simulator."""
-
-    packet_hops: int
-    loop_s: float
-    process_s: float
-    peak_rss_bytes: int
-
-
-@dataclass(frozen=True)
-class Result:
+class Speed:
     """A simulator's runs of a scenario."""
 
     scenario: str
-    simulator: Simulator
+    program: Program
     samples: list[Sample]
+    ours: list[Sample]
 
-    def loop(self) -> list[float]:
-        """Hops per second of the event loop, sorted."""
-        return sorted(s.packet_hops / s.loop_s for s in self.samples)
+    def ratios(self) -> list[float]:
+        """How many times faster Penstock's event loop was, round by round."""
+        return [a.speed / b.speed for a, b in zip(self.ours, self.samples, strict=True)]
 
-    def process(self) -> float:
-        """Median hops per second, start and set-up of the program included."""
-        return statistics.median(s.packet_hops / s.process_s for s in self.samples)
-
-    def peak_rss(self) -> int:
-        """The greatest peak of resident memory, in bytes."""
-        return max(s.peak_rss_bytes for s in self.samples)
+    def aim(self) -> str:
+        """What Penstock should reach here."""
+        speed, memory = SCENARIOS[self.scenario]
+        wanted = [f"{speed:g} M"] if speed else []
+        return ", ".join([*wanted, f"{memory:g} MB"]) if self.program.name == "penstock" else ""
 
 
-def simulators(scenario: str, ns3_python: Path) -> list[Simulator]:
-    """Penstock first, then the peers."""
-    ours = [str(HOPS_PROGRAM), f"scenarios/bench/{scenario}.toml", "--json"]
-    ns2 = ["ns", f"bench/ns2_{scenario}.tcl"]
-    duration = NS3_DURATION_S[scenario]
-    ns3 = [str(ns3_python), f"bench/ns3_{scenario}.py", str(duration)]
+@dataclass(frozen=True)
+class Ratio:
+    """Something relative to a base line, round by round, and the least it should be."""
+
+    name: str
+    values: list[float]
+    aim: float
+
+
+def in_turns(label: str, known: Sequence[Program], rounds: int) -> dict[str, list[Sample]]:
+    """Runs the programs in turns, round by round."""
+    samples: dict[str, list[Sample]] = {program.name: [] for program in known}
+    for done in range(rounds):
+        for program in known:
+            samples[program.name].append(programs.run(program))
+        print(f"bench: {label}: round {done + 1} of {rounds}", file=sys.stderr)
+    return samples
+
+
+def speeds(scenario: str, rounds: int, ns3_python: Path) -> list[Speed]:
+    """A scenario under Penstock and the peers that are here."""
+    known = [penstock(scenario), *programs.peers(scenario, ns3_python)]
+    for absent in (program for program in known if program.command is None):
+        print(f"bench: without {absent.name}; to have it: {absent.remedy}", file=sys.stderr)
+    present = [program for program in known if program.command]
+    samples = in_turns(scenario, present, rounds)
+    ours = samples.get("penstock", [])
+    return [Speed(scenario, p, samples[p.name], ours or samples[p.name]) for p in present]
+
+
+def schemes(rounds: int) -> list[Ratio]:
+    """Schemes, and SACK with RACK-TLP, on the dumbbell, by drop-tail with NewReno."""
+    base = penstock("dumbbell", name="drop-tail")
+    known = [base, *(penstock("dumbbell", f'schemes=["{s}"]', name=s) for s in SCHEMES)]
+    known.append(penstock("dumbbell", *SACK, name="SACK, RACK-TLP"))
+    samples = in_turns("schemes", known, rounds)
     return [
-        Simulator(
-            "penstock",
-            "cargo build --release --example hops",
-            ours if HOPS_PROGRAM.exists() else None,
-        ),
-        Simulator("ns-2", "apt-get install ns2", ns2 if shutil.which("ns") else None),
-        Simulator(
-            "ns-3",
-            "python3 -m venv target/ns3 && target/ns3/bin/pip install ns3==3.44.post0",
-            ns3 if has_ns3(ns3_python) else None,
-            f"{duration:g} s simulated",
-        ),
+        Ratio(
+            f"{name} / drop-tail NewReno",
+            [a.speed / b.speed for a, b in zip(own, samples[base.name], strict=True)],
+            0.6 if "SACK" in name else 0.5,
+        )
+        for name, own in samples.items()
+        if name != base.name
     ]
 
 
-def has_ns3(python: Path) -> bool:
-    """Whether the interpreter has ns-3's bindings, without loading them."""
-    if python == Path(sys.executable):
-        return importlib.util.find_spec("ns") is not None
-    probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('ns') is None)"
-    return python.exists() and subprocess.run([python, "-c", probe], check=False).returncode == 0
-
-
-def run(simulator: Simulator) -> Sample:
-    """Runs a simulator once; its report is the last line of its output."""
-    assert simulator.command is not None
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        simulator.command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    output, _ = process.communicate()
-    process_s = time.perf_counter() - started
-    if process.returncode != 0:
-        raise SystemExit(f"bench: {' '.join(simulator.command)} failed: {process.returncode}")
-    report: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
-    return Sample(
-        packet_hops=int(report["packet_hops"]),
-        loop_s=float(report["wall_s"]),
-        process_s=process_s,
-        peak_rss_bytes=int(report["peak_rss_bytes"]),
-    )
-
-
-def measure(scenario: str, present: list[Simulator], rounds: int) -> list[Result]:
-    """Lets the simulators take turns, so that a slow moment hits all of them."""
-    samples: dict[str, list[Sample]] = {s.name: [] for s in present}
+def sweep(rounds: int) -> Ratio:
+    """The wall time of eight seeds on one thread by that on two."""
+    values = []
     for done in range(rounds):
-        for simulator in present:
-            samples[simulator.name].append(run(simulator))
-        print(f"bench: {scenario}: round {done + 1} of {rounds}", file=sys.stderr)
-    return [Result(scenario, s, samples[s.name]) for s in present]
+        one, two = (programs.timed([*SWEEP, "--json", "--jobs", jobs])[1] for jobs in ("1", "2"))
+        values.append(one / two)
+        print(f"bench: sweep: round {done + 1} of {rounds}", file=sys.stderr)
+    return Ratio("sweep of 8 seeds: 1 thread / 2 threads", values, 1.9)
 
 
-def ratio(result: Result, results: list[Result]) -> float | None:
-    """How many times faster Penstock's event loop is than that of `result`."""
-    for other in results:
-        if other.scenario == result.scenario and other.simulator.name == "penstock":
-            return statistics.median(other.loop()) / statistics.median(result.loop())
-    return None
+def spread(values: Sequence[float], scale: float = 1.0) -> str:
+    """Median (least-greatest)."""
+    least, middle, most = (f(values) / scale for f in (min, statistics.median, max))
+    return f"{middle:.3g} ({least:.3g}-{most:.3g})"
 
 
-def table(results: list[Result]) -> str:
-    """The results as aligned text; speeds in millions of packet-hops per second."""
-    rows = [("scenario", "simulator", "Mhops/s (min-max)", "with set-up", "MB", "penstock is", "")]
-    for result in results:
-        loop = [speed / 1e6 for speed in result.loop()]
-        times = ratio(result, results)
+def table(measured: list[Speed], ratios: list[Ratio]) -> str:
+    """The results as aligned text."""
+    rows = [
+        ("scenario", "simulator", "Mhops/s (min-max)", "with set-up", "MB", "penstock is", "aim")
+    ]
+    for one in measured:
+        process = statistics.median(s.packet_hops / s.process_s for s in one.samples)
+        own = one.program.name == "penstock"
         rows.append((
-            result.scenario,
-            result.simulator.name,
-            f"{statistics.median(loop):.3g} ({loop[0]:.3g}-{loop[-1]:.3g})",
-            f"{result.process() / 1e6:.3g}",
-            f"{result.peak_rss() / 1e6:.0f}",
-            "-" if times is None else f"{times:.3g}x",
-            result.simulator.note,
+            one.scenario,
+            one.program.name,
+            spread([s.speed for s in one.samples], 1e6),
+            f"{process / 1e6:.3g}",
+            f"{max(s.peak_rss_bytes for s in one.samples) / 1e6:.0f}",
+            "" if own else f"{spread(one.ratios())} x",
+            one.aim() or one.program.note,
         ))  # fmt: skip
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    parts = [_aligned(rows)] if measured else []
+    if ratios:
+        below = [("ratio", "median (min-max)", "aim")]
+        below += [(ratio.name, spread(ratio.values), f"{ratio.aim:g}") for ratio in ratios]
+        parts.append(_aligned(below))
+    return "\n\n".join(parts)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def report(results: list[Result], rounds: int) -> dict[str, Any]:
+def report(measured: list[Speed], ratios: list[Ratio], rounds: int) -> dict[str, Any]:
     """The results as one JSON object."""
     return {
         "rounds": rounds,
-        "results": [
+        "speeds": [
             {
-                "scenario": result.scenario,
-                "simulator": result.simulator.name,
-                "note": result.simulator.note,
-                "packet_hops": result.samples[0].packet_hops,
-                "packet_hops_per_s": {
-                    "median": statistics.median(result.loop()),
-                    "min": result.loop()[0],
-                    "max": result.loop()[-1],
-                    "with_set_up": result.process(),
-                },
-                "peak_rss_bytes": result.peak_rss(),
-                "penstock_ratio": ratio(result, results),
+                "scenario": one.scenario,
+                "simulator": one.program.name,
+                "packet_hops": one.samples[0].packet_hops,
+                "packet_hops_per_s": numbers([s.speed for s in one.samples]),
+                "with_set_up": numbers([s.packet_hops / s.process_s for s in one.samples]),
+                "peak_rss_bytes": max(s.peak_rss_bytes for s in one.samples),
+                "penstock_ratio": numbers(one.ratios()),
             }
-            for result in results
+            for one in measured
         ],
+        "ratios": [{"name": r.name, "aim": r.aim, **numbers(r.values)} for r in ratios],
     }
 
 
+def numbers(values: Sequence[float]) -> dict[str, float]:
+    """Median, least and greatest."""
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
 def arguments() -> argparse.Namespace:
+    here = [name for name in SCENARIOS if (ROOT / f"scenarios/bench/{name}.toml").exists()]
     parser = argparse.ArgumentParser(
-        description="Measure Penstock's event loop beside ns-2's and ns-3's.",
-        epilog="Example: python bench/bench.py --scenario dumbbell --rounds 3",
+        description="Measure Penstock's speed beside its peers, schemes beside drop-tail, sweeps.",
+        epilog="Example: python bench/bench.py dumbbell schemes --rounds 3",
     )
-    parser.add_argument("--scenario", action="append", choices=NS3_DURATION_S, help="default: all")
+    parts = [*here, "schemes", "sweep"]
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}; or all")
     parser.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser.add_argument("--core", type=int, help="the core to run on; default: the last one")
-    parser.add_argument("--ns3-python", type=Path, default=NS3_PYTHON, metavar="PATH")
+    parser.add_argument("--ns3-python", type=Path, default=programs.NS3_PYTHON, metavar="PATH")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
+    given.parts = given.parts or parts
+    if unknown := [part for part in given.parts if part not in parts]:
+        parser.error(f"{unknown[0]}: give parts of {', '.join(parts)}")
     if given.rounds < 1:
         parser.error("--rounds must be at least 1")
     if given.core is not None and given.core not in os.sched_getaffinity(0):
         parser.error(f"--core must be one of {sorted(os.sched_getaffinity(0))}")
+    if penstock("dumbbell").command is None:
+        parser.error(f"first: {penstock('dumbbell').remedy}")
     return given
 
 
 def main() -> int:
     given = arguments()
-    core = max(os.sched_getaffinity(0)) if given.core is None else given.core
-    os.sched_setaffinity(0, {core})  # the simulators inherit it
-    scenarios: list[str] = given.scenario or list(NS3_DURATION_S)
-    plan = {scenario: simulators(scenario, given.ns3_python) for scenario in scenarios}
-    for absent in (s for s in plan[scenarios[0]] if s.command is None):
-        print(f"bench: without {absent.name}; to have it: {absent.remedy}", file=sys.stderr)
-    results: list[Result] = []
-    for scenario, known in plan.items():
-        results += measure(scenario, [s for s in known if s.command], given.rounds)
-    print(json.dumps(report(results, given.rounds)) if given.json else table(results))
+    cores = os.sched_getaffinity(0)
+    core = max(cores) if given.core is None else given.core
+    os.sched_setaffinity(0, {core})  # the programs inherit it
+    measured = [
+        speed
+        for name in SCENARIOS
+        if name in given.parts
+        for speed in speeds(name, given.rounds, given.ns3_python)
+    ]
+    ratios = schemes(given.rounds) if "schemes" in given.parts else []
+    os.sched_setaffinity(0, cores)
+    if "sweep" in given.parts:
+        ratios.append(sweep(given.rounds))
+    done = (measured, ratios)
+    print(json.dumps(report(*done, given.rounds), indent=2) if given.json else table(*done))
     return 0
 
 

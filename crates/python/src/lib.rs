@@ -6,6 +6,8 @@
 
 mod pool;
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use penstock_sim::scenario::{Congestion, Profile};
@@ -74,14 +76,15 @@ fn run<'py>(
         None => Ok(()),
     };
     let results = pool::run(py, &tasks, jobs, report, |(scheme, seed), progress| {
-        let outcome = penstock_sim::run(&scenario, &inputs, scheme, *seed, progress)?;
+        let outcome = caught(|| penstock_sim::run(&scenario, &inputs, scheme, *seed, progress))?
+            .map_err(|error| error.to_string())?;
         Ok(Tables::of(&outcome, congestion(&scenario, scheme)))
     })?;
     tasks
         .into_iter()
         .zip(results)
         .map(|((scheme, seed), tables)| {
-            let tables = tables.map_err(|error: penstock_sim::RunError| {
+            let tables = tables.map_err(|error: String| {
                 RunError::new_err(format!("{scheme}, seed {seed}: {error}"))
             })??;
             let flows = PyBytes::new(py, &tables.flows);
@@ -89,6 +92,15 @@ fn run<'py>(
             Ok((scheme, seed, tables.summary, flows, queues))
         })
         .collect()
+}
+
+/// What `work` gives, or what it said when it panicked: one run's bug ends that run alone.
+fn caught<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic: Box<dyn Any + Send>| {
+        let literal = panic.downcast_ref::<&str>().copied();
+        let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        format!("a bug of the simulator: {}", said.unwrap_or("it panicked"))
+    })
 }
 
 fn parse(text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<Scenario> {

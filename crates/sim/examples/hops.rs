@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs one scenario under one scheme and tells how fast: `hops FILE [SCHEME] [--json]`.
+//! Runs one scenario under one scheme and tells how fast:
+//! `hops FILE [SCHEME] [--set KEY=VALUE]... [--json]`.
 
 use penstock_sim::{Inputs, Scenario, run};
 use std::error::Error;
 use std::path::Path;
 
+const USAGE: &str = "usage: hops FILE [SCHEME] [--set KEY=VALUE]... [--json]";
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&String> = arguments
-        .iter()
-        .filter(|word| !word.starts_with("--"))
-        .collect();
-    let file = Path::new(words.first().ok_or("usage: hops FILE [SCHEME] [--json]")?);
-    let scenario = Scenario::parse(&std::fs::read_to_string(file)?, file, &[])?;
+    let mut arguments = std::env::args().skip(1);
+    let (mut words, mut settings, mut json) = (Vec::new(), Vec::new(), false);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--json" => json = true,
+            "--set" => {
+                let setting = arguments.next().ok_or(USAGE)?;
+                let (key, value) = setting.split_once('=').ok_or(USAGE)?;
+                settings.push((key.to_owned(), value.to_owned()));
+            }
+            _ => words.push(argument),
+        }
+    }
+    let file = Path::new(words.first().ok_or(USAGE)?);
+    let scenario = Scenario::parse(&std::fs::read_to_string(file)?, file, &settings)?;
     let scheme = words
         .get(1)
         .map_or(scenario.schemes[0].as_str(), |name| name.as_str());
@@ -21,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Err("the bench reads CSV only".to_owned())
     })?;
     let outcome = run(&scenario, &inputs, scheme, 1, &|_| true)?;
-    if arguments.iter().any(|word| word == "--json") {
+    if json {
         println!("{}", serde_json::to_string(&outcome.performance)?);
         return Ok(());
     }
