@@ -74,8 +74,6 @@ def in_turns(label: str, known: Sequence[Program], rounds: int) -> dict[str, lis
 def speeds(scenario: str, rounds: int, ns3_python: Path) -> list[Speed]:
     """A scenario under Penstock and the peers that are here."""
     known = [penstock(scenario), *programs.peers(scenario, ns3_python)]
-    for absent in (program for program in known if program.command is None):
-        print(f"bench: without {absent.name}; to have it: {absent.remedy}", file=sys.stderr)
     present = [program for program in known if program.command]
     samples = in_turns(scenario, present, rounds)
     ours = samples.get("penstock", [])
@@ -198,6 +196,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     given = arguments()
+    for absent in (p for p in programs.peers("dumbbell", given.ns3_python) if p.command is None):
+        print(f"bench: without {absent.name}; to have it: {absent.remedy}", file=sys.stderr)
     cores = os.sched_getaffinity(0)
     core = max(cores) if given.core is None else given.core
     os.sched_setaffinity(0, {core})  # the programs inherit it

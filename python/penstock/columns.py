@@ -171,7 +171,9 @@ def _flows(rows: list[Values]) -> str:
     """How many flows began; closed loops begin more under a faster scheme."""
     counts = [float(row["flows"]) for row in rows]
     least, most = units.count(min(counts)), units.count(max(counts))
-    flows = f"{most} flows" if least == most else f"{least} to {most} flows"
+    flows = (
+        f"{most} flow{'' if most == '1' else 's'}" if least == most else f"{least} to {most} flows"
+    )
     return flows if all(count.is_integer() for count in counts) else f"{flows} (mean of the seeds)"
 
 

@@ -63,6 +63,7 @@ def test_closed_loops_begin_as_many_flows_as_they_can(made_up):
 def test_endless_flows_show_goodput_instead_of_completion(made_up):
     elephants, mice, port = columns.blocks(made_up.summary)
     assert elephants.columns is columns.ENDLESS
+    assert elephants.about == "1 flow"
     assert mice.columns is columns.GROUP
     assert port.title == "a->b"
 
