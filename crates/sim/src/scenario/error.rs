@@ -88,6 +88,7 @@ pub fn unknown(thing: &str, name: &str, allowed: &[&str]) -> String {
         [] => "none".to_owned(),
         _ => allowed.join(", "),
     };
+    let name = name.escape_debug();
     format!("unknown {thing} \"{name}\"; allowed: {allowed}{hint}")
 }
 
