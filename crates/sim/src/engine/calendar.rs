@@ -131,10 +131,12 @@ impl Calendar {
         (Time(time), source as usize)
     }
 
-    /// The source that lost to the first one at the root: likely to be next.
+    /// The source that loses to `source`, the first one, `depth` steps below the root: of depth 1
+    /// every second one is the next, of depth 2 every fourth, and so on.
     #[inline(always)]
-    pub fn runner_up(&self) -> usize {
-        let key = self.tree[2].max(self.tree[3]);
+    pub fn runner_up(&self, source: usize, depth: u32) -> usize {
+        let node = (self.leaves + source) >> (self.source_bits - depth);
+        let key = self.tree[node ^ 1];
         let time = key >> self.source_bits;
         ((key ^ self.shuffle(time)) & (self.leaves as u64 - 1)) as usize
     }

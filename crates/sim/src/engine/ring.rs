@@ -8,7 +8,8 @@ use super::prefetch;
 pub struct Ring<T> {
     /// Empty, or a power of two of slots.
     slots: Box<[T]>,
-    head: u32,
+    /// Entries taken so far; its low bits are the head's slot.
+    taken: u32,
     len: u32,
 }
 
@@ -16,7 +17,7 @@ impl<T: Copy + Default> Default for Ring<T> {
     fn default() -> Self {
         Ring {
             slots: Box::new([]),
-            head: 0,
+            taken: 0,
             len: 0,
         }
     }
@@ -38,7 +39,7 @@ impl<T: Copy + Default> Ring<T> {
     /// The slot `index` places behind the head.
     #[inline(always)]
     fn slot(&self, index: u32) -> usize {
-        self.head.wrapping_add(index) as usize & self.slots.len().wrapping_sub(1)
+        self.taken.wrapping_add(index) as usize & self.slots.len().wrapping_sub(1)
     }
 
     /// The entry `index` places behind the head; panics where there is none.
@@ -54,6 +55,12 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn head(&self) -> &T {
         &self.slots[self.slot(0)]
+    }
+
+    /// How many entries have been taken, modulo 2^32.
+    #[inline(always)]
+    pub fn taken(&self) -> u32 {
+        self.taken
     }
 
     /// Asks for the cache line of the entry `index` places behind the head.
@@ -80,7 +87,7 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn pop(&mut self) -> T {
         let entry = *self.get(0);
-        self.head = self.head.wrapping_add(1);
+        self.taken = self.taken.wrapping_add(1);
         self.len -= 1;
         entry
     }
@@ -88,12 +95,12 @@ impl<T: Copy + Default> Ring<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let mut slots = vec![T::default(); (2 * self.slots.len()).max(4)];
-        for (index, slot) in slots.iter_mut().take(self.len as usize).enumerate() {
-            *slot = *self.get(index as u32);
+        let mut grown = vec![T::default(); (2 * self.slots.len()).max(4)].into_boxed_slice();
+        let mask = grown.len() - 1;
+        for index in 0..self.len {
+            grown[self.taken.wrapping_add(index) as usize & mask] = *self.get(index);
         }
-        self.slots = slots.into_boxed_slice();
-        self.head = 0;
+        self.slots = grown;
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Link {
     pub peak: Time,
     pub sent_bytes: u64,
     pub sent_packets: u64,
-    /// Packets at the head of the ring whose transmission was over when last counted.
+    /// The packet whose transmission was not over when last counted, by the ring's numbering.
     pub gone: u32,
 }
 
@@ -109,10 +109,16 @@ impl Link {
     /// count is found at the head of the ring.
     #[inline]
     pub fn held_packets(&mut self, now: Time) -> u32 {
-        while self.gone < self.ring.len() && self.ring.get(self.gone).arrives <= now + self.delay {
-            self.gone += 1;
+        let taken = self.ring.taken();
+        let mut gone = self.gone.wrapping_sub(taken);
+        if gone > self.ring.len() {
+            gone = 0; // They have arrived since.
         }
-        self.ring.len() - self.gone
+        while gone < self.ring.len() && self.ring.get(gone).arrives <= now + self.delay {
+            gone += 1;
+        }
+        self.gone = taken.wrapping_add(gone);
+        self.ring.len() - gone
     }
 
     /// Whether the buffer takes `packet`.
@@ -159,7 +165,6 @@ impl Link {
         let packet = self.ring.pop().packet;
         // The next arrival reads the entry behind its own.
         self.ring.prefetch(1);
-        self.gone = self.gone.saturating_sub(1);
         (packet, self.next_arrival())
     }
 

@@ -213,10 +213,7 @@ impl Network {
         let (time, source) = self.calendar.first();
         let past_ports = source.wrapping_sub(self.first_link);
         if self.links.len() > MANY_LINKS {
-            let likely = self.calendar.runner_up().wrapping_sub(self.first_link);
-            if let Some(link) = self.links.get(likely) {
-                link.ring.prefetch(0);
-            }
+            self.foresee(source);
         }
         let event = if past_ports < self.links.len() {
             Event::Arrival(past_ports as u32)
@@ -224,6 +221,17 @@ impl Network {
             self.other_event(source)
         };
         (time, event)
+    }
+
+    /// Asks for the packets of the events that are likely to follow that of `source`.
+    #[inline(always)]
+    fn foresee(&self, source: usize) {
+        for depth in 1..=3 {
+            let likely = self.calendar.runner_up(source, depth);
+            if let Some(link) = self.links.get(likely.wrapping_sub(self.first_link)) {
+                link.ring.prefetch(0);
+            }
+        }
     }
 
     fn other_event(&self, source: usize) -> Event {
