@@ -63,10 +63,13 @@ impl<T: Copy + Default> Ring<T> {
         self.taken
     }
 
-    /// Asks for the cache line of the entry `index` places behind the head.
+    /// Asks for the memory of the oldest entry and of the one behind it.
     #[inline(always)]
-    pub fn prefetch(&self, index: u32) {
-        prefetch(self.slots.as_ptr().wrapping_add(self.slot(index)));
+    pub fn prefetch(&self) {
+        let slots = self.slots.as_ptr();
+        prefetch(slots.wrapping_add(self.slot(0)));
+        let end = slots.wrapping_add(self.slot(1) + 1);
+        prefetch(end.cast::<u8>().wrapping_sub(1));
     }
 
     /// Appends an entry, and lends it.

@@ -163,8 +163,6 @@ impl Link {
     #[inline(always)]
     pub fn arrival(&mut self) -> (Packet, Time) {
         let packet = self.ring.pop().packet;
-        // The next arrival reads the entry behind its own.
-        self.ring.prefetch(1);
         (packet, self.next_arrival())
     }
 

@@ -229,7 +229,7 @@ impl Network {
         for depth in 1..=3 {
             let likely = self.calendar.runner_up(source, depth);
             if let Some(link) = self.links.get(likely.wrapping_sub(self.first_link)) {
-                link.ring.prefetch(0);
+                link.ring.prefetch();
             }
         }
     }
