@@ -29,7 +29,7 @@ SCENARIOS: dict[str, tuple[float | None, float]] = {
 }
 SCHEMES = ("hcf", "fairq", "hscc", "red")
 SACK = ("tcp.sack=true", "tcp.recovery=rack-tlp")
-SWEEP = (".venv/bin/penstock", "run", "bench/dumbbell", "--set", "duration=30 s", "--seeds", "8")
+SWEEP = (".venv/bin/penstock", "run", "bench/dumbbell", "--set", "duration=100 s", "--seeds", "8")
 
 
 @dataclass(frozen=True)
