@@ -156,6 +156,8 @@ impl Network {
     pub fn forget(&mut self, flow: FlowId) {
         let first = self.paths.slot(FlowId(flow.0 & !1), 0);
         let last = self.paths.slot(FlowId(flow.0 | 1), 0) + self.paths.stride();
+        // The table ends with the last entry ever used, which may be one of these.
+        let last = last.min(self.flows.len());
         if let Some(entries) = self.flows.get_mut(first..last) {
             entries.fill(FlowEntry::default());
         }
