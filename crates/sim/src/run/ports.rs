@@ -153,7 +153,8 @@ impl Port {
     fn limit(&self) -> Limit {
         match self.buffer {
             Buffer::Bytes(bytes) => Limit::bytes(bytes),
-            Buffer::Packets(packets) => Limit::packets(packets.saturating_sub(1)),
+            // One waits for an instant even where there is only room in the transmitter.
+            Buffer::Packets(packets) => Limit::packets(packets.saturating_sub(1).max(1)),
         }
     }
 
