@@ -77,7 +77,7 @@ impl Simulation {
             stop,
             rng,
         };
-        let first = start + source.first_gap();
+        let first = Time(start.0.saturating_add(source.first_gap().0));
         self.datagrams.push(source);
         self.at(first, Action::Datagram(self.datagrams.len() as u32 - 1));
     }
@@ -94,7 +94,7 @@ impl Simulation {
         if now >= source.stop {
             return;
         }
-        let next = now + source.next_gap();
+        let next = Time(now.0.saturating_add(source.next_gap().0));
         self.network.inject(now, packet, &[]);
         self.schedule.add(next, Action::Datagram(index));
     }
