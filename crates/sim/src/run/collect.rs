@@ -97,7 +97,8 @@ fn missed(scenario: &Scenario, traffic: &Traffic, record: &Record) -> Option<boo
 /// Payload rate in the measured time; `None` if the transfer was not under way in it.
 fn goodput(scenario: &Scenario, record: &Record) -> Option<f64> {
     let from = record.start.max(scenario.measure.from);
-    let span = record.end.unwrap_or(scenario.duration).saturating_sub(from);
+    let until = record.end.or(record.stopped).unwrap_or(scenario.duration);
+    let span = until.saturating_sub(from);
     let bytes = record.total.since(&record.before).delivered;
     (span > Time::ZERO).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
 }

@@ -43,22 +43,26 @@ impl Simulation {
     }
 
     pub(super) fn generate(&mut self, now: Time, index: u32) {
-        let (plan, generator, pending) = &mut self.generators[index as usize];
-        let (plan, due) = (*plan, pending.take());
-        if let Some((next, transfer)) = generator.next() {
-            *pending = Some(transfer);
+        let arrivals = &mut self.arrivals[index as usize];
+        let (plan, number, due) = (arrivals.plan, arrivals.made, arrivals.pending.take());
+        if let Some((next, transfer)) = arrivals.generator.next() {
+            arrivals.pending = Some(transfer);
             self.schedule.add(next.max(now), Action::Generate(index));
         }
         if let Some(transfer) = due {
-            let number = self.clients.len() as u32;
+            arrivals.made += 1;
             let client = self.add_client(plan, number, transfer, 1);
             self.begin(now, client);
         }
     }
 
-    /// The client starts its next transfer, on a new connection if it has none.
+    /// The client starts its next transfer, on a new connection if it has none. One that was
+    /// stopped before has none left.
     pub(super) fn begin(&mut self, now: Time, index: u32) {
         let client = &mut self.clients[index as usize];
+        if client.remaining == 0 {
+            return;
+        }
         let plan = &self.plans[client.plan as usize];
         let (request, bytes) = (plan.request_bytes, client.bytes);
         client.remaining -= 1;
@@ -71,6 +75,7 @@ impl Simulation {
             destination: client.destination,
             start: now,
             end: None,
+            stopped: None,
             bytes,
             total: Tally::default(),
             before: Tally::default(),
@@ -78,6 +83,9 @@ impl Simulation {
         });
         let connected = client.flow;
         let flow = connected.unwrap_or_else(|| self.connect(now, index));
+        for side in [flow, flow.reverse()] {
+            self.sockets.get_mut(side).record = self.clients[index as usize].record;
+        }
         self.mark_start(now, index, flow);
         match request {
             None => {
@@ -102,19 +110,8 @@ impl Simulation {
     fn connect(&mut self, now: Time, index: u32) -> FlowId {
         let client = &self.clients[index as usize];
         let plan = &self.plans[client.plan as usize];
-        let reused = self
-            .closed
-            .front()
-            .is_some_and(|(since, _)| *since + QUIET <= now);
-        let opener = match self.closed.pop_front() {
-            Some((_, flow)) if reused => flow,
-            other => {
-                if let Some(entry) = other {
-                    self.closed.push_front(entry);
-                }
-                FlowId(self.sockets.len() as u32)
-            }
-        };
+        let quiet = self.closed.pop_front_if(|(since, _)| *since + QUIET <= now);
+        let opener = quiet.map_or(FlowId(self.sockets.len() as u32), |(_, flow)| flow);
         let data = if plan.request_bytes.is_some() {
             opener.reverse()
         } else {
@@ -154,6 +151,7 @@ impl Simulation {
             self.order(now, flow, Order::Close);
         }
         if events.has(Events::CLOSED) {
+            self.detach(now, index, flow);
             self.release(now, flow);
         }
     }
@@ -186,6 +184,16 @@ impl Simulation {
         }
     }
 
+    /// The connection is gone, perhaps given up: the client's counts end here, before others count
+    /// under the same number.
+    fn detach(&mut self, now: Time, index: u32, flow: FlowId) {
+        let own = self.clients[index as usize].flow;
+        if own.is_some_and(|own| own.connection() == flow.connection()) {
+            self.settle(now, index);
+            self.clients[index as usize].flow = None;
+        }
+    }
+
     /// Once both sides are closed, the connection's number waits for its next use.
     fn release(&mut self, now: Time, flow: FlowId) {
         if self.sockets.get(flow.reverse()).endpoint.state() == State::Closed {
@@ -203,7 +211,10 @@ impl Simulation {
         self.settle(now, index);
         let client = &mut self.clients[index as usize];
         client.remaining = 0;
-        if let Some(flow) = client.flow {
+        if let Some(flow) = client.flow.take() {
+            self.records[client.record as usize].stopped = Some(now);
+            // What is still on its way arrives too late.
+            self.sockets.get_mut(flow.reverse()).goal = u64::MAX;
             self.order(now, flow, Order::Abort);
         }
     }

@@ -61,6 +61,16 @@ pub trait Generator {
     fn next(&mut self) -> Option<(Time, Transfer)>;
 }
 
+/// A generator of transfers and the transfer it will make next.
+pub(super) struct Arrivals {
+    /// Index of the plan that its transfers follow.
+    pub plan: u32,
+    pub generator: Box<dyn Generator>,
+    /// Transfers begun: the number of the next.
+    pub made: u32,
+    pub pending: Option<Transfer>,
+}
+
 /// Endless, as a number of bytes.
 pub const ENDLESS: u64 = u64::MAX / 2;
 
@@ -79,6 +89,8 @@ pub struct Record {
     pub start: Time,
     /// When the receiver's application had the last byte; `None`: unfinished.
     pub end: Option<Time>,
+    /// When it was stopped, unfinished.
+    pub stopped: Option<Time>,
     /// Bytes to move; [`ENDLESS`] for a flow without end.
     pub bytes: u64,
     /// What has been counted of it, from its start.

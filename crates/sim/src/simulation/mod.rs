@@ -20,6 +20,7 @@ use crate::packet::FlowId;
 use crate::rng::Rng;
 use crate::tcp::Config;
 use crate::units::Time;
+use clients::Arrivals;
 use schedule::Schedule;
 use sockets::Sockets;
 use std::collections::VecDeque;
@@ -33,7 +34,7 @@ pub struct Simulation {
     schedule: Schedule,
     plans: Vec<Plan>,
     clients: Vec<Client>,
-    generators: Vec<(u32, Box<dyn Generator>, Option<Transfer>)>,
+    arrivals: Vec<Arrivals>,
     datagrams: Vec<Datagrams>,
     /// Transfers begun, in order of their start.
     pub records: Vec<Record>,
@@ -58,7 +59,7 @@ impl Simulation {
             schedule: Schedule::default(),
             plans,
             clients: Vec::new(),
-            generators: Vec::new(),
+            arrivals: Vec::new(),
             datagrams: Vec::new(),
             records: Vec::new(),
             closed: VecDeque::new(),
@@ -84,9 +85,13 @@ impl Simulation {
     /// Adds a generator whose transfers follow plan number `plan`.
     pub fn add_generator(&mut self, plan: u32, mut generator: Box<dyn Generator>) {
         let first = generator.next();
-        let index = self.generators.len() as u32;
-        self.generators
-            .push((plan, generator, first.map(|(_, transfer)| transfer)));
+        let index = self.arrivals.len() as u32;
+        self.arrivals.push(Arrivals {
+            plan,
+            generator,
+            made: 0,
+            pending: first.map(|(_, transfer)| transfer),
+        });
         if let Some((time, _)) = first {
             self.at(time, Action::Generate(index));
         }
@@ -187,9 +192,9 @@ impl Simulation {
             self.schedule_controller();
         }
         for flow in std::mem::take(&mut self.network.losses) {
-            let client = self.sockets.get(flow).client;
-            if let Some(client) = self.clients.get(client as usize) {
-                self.records[client.record as usize].total.drops += 1;
+            let record = self.sockets.get(flow).record;
+            if let Some(record) = self.records.get_mut(record as usize) {
+                record.total.drops += 1;
             }
         }
     }

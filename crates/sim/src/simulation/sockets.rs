@@ -21,6 +21,8 @@ pub struct Socket {
     pub packets: u64,
     /// Index of the client whose connection this is.
     pub client: u32,
+    /// Index of the record of the transfer under way or, since then, of the last one.
+    pub record: u32,
     /// Index of the TCP configuration.
     config: u32,
     /// The TCP state machine.
@@ -91,6 +93,7 @@ impl Sockets {
                 silence: Time::ZERO,
                 packets: 0,
                 client,
+                record: u32::MAX,
                 config,
                 endpoint,
             };

@@ -6,6 +6,7 @@
 mod fuzz;
 mod golden;
 mod measures;
+mod reuse;
 mod shims;
 mod traffic;
 
