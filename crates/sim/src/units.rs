@@ -48,6 +48,11 @@ impl Time {
         self.0 as f64 / 1e12
     }
 
+    /// `self + other`, or [`Time::NEVER`] where that is out of range.
+    pub const fn saturating_add(self, other: Time) -> Time {
+        Time(self.0.saturating_add(other.0))
+    }
+
     /// `self - other`, or zero where `other` is later.
     pub const fn saturating_sub(self, other: Time) -> Time {
         Time(self.0.saturating_sub(other.0))

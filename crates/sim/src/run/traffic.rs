@@ -116,9 +116,9 @@ impl Expansion<'_> {
         (0..count)
             .map(|_| {
                 if let Some(process) = &process {
-                    at += process.gap(&mut self.rng);
+                    at = at.saturating_add(process.gap(&mut self.rng));
                 }
-                at + Time(self.rng.below(spread.0.max(1)))
+                at.saturating_add(Time(self.rng.below(spread.0.max(1))))
             })
             .collect()
     }
@@ -253,11 +253,10 @@ struct PoissonTransfers {
 
 impl Generator for PoissonTransfers {
     fn next(&mut self) -> Option<(Time, Transfer)> {
-        let gap = self.process.gap(&mut self.rng);
-        if gap == Time::NEVER || self.made == self.most || self.at + gap >= self.stop {
+        self.at = self.at.saturating_add(self.process.gap(&mut self.rng));
+        if self.made == self.most || self.at >= self.stop {
             return None;
         }
-        self.at += gap;
         let pair = match &self.pairs {
             Drawn::Random(from, to) => *Pairs::Random
                 .choose(from, to, Some(1), |bound| {

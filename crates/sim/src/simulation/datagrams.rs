@@ -77,7 +77,7 @@ impl Simulation {
             stop,
             rng,
         };
-        let first = Time(start.0.saturating_add(source.first_gap().0));
+        let first = start.saturating_add(source.first_gap());
         self.datagrams.push(source);
         self.at(first, Action::Datagram(self.datagrams.len() as u32 - 1));
     }
@@ -94,7 +94,7 @@ impl Simulation {
         if now >= source.stop {
             return;
         }
-        let next = Time(now.0.saturating_add(source.next_gap().0));
+        let next = now.saturating_add(source.next_gap());
         self.network.inject(now, packet, &[]);
         self.schedule.add(next, Action::Datagram(index));
     }
