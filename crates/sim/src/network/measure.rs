@@ -63,8 +63,10 @@ impl Network {
 
     /// What the port of `link` did until `now`.
     pub fn counters(&self, link: u32, now: Time) -> PortCounters {
+        let marked_at_departure = self.scheduler(link).map_or(0, |queue| queue.marks());
         let (port, link) = (&self.ports[link as usize], &self.links[link as usize]);
         PortCounters {
+            marks: port.counters.marks + marked_at_departure,
             sent_packets: link.sent_packets,
             sent_bytes: link.sent_bytes,
             // Packets are booked when they are queued; what waits has not been sent.

@@ -55,6 +55,7 @@ pub struct Codel {
     /// `count` when it began.
     last_count: u32,
     dropping: bool,
+    marks: u64,
 }
 
 impl Codel {
@@ -69,6 +70,7 @@ impl Codel {
             count: 0,
             last_count: 0,
             dropping: false,
+            marks: 0,
         }
     }
 
@@ -90,6 +92,12 @@ impl Codel {
 
     fn can_mark(&self, packet: &Packet) -> bool {
         self.config.ecn && packet.has(flag::ECT)
+    }
+
+    fn mark(&mut self, mut packet: Packet) -> Packet {
+        packet.flags |= flag::CE;
+        self.marks += 1;
+        packet
     }
 
     /// Counts after a pause: a recent spell of dropping resumes near its rate (§5.5).
@@ -122,7 +130,7 @@ impl Scheduler for Codel {
             }
             self.start_dropping(now);
             if self.can_mark(&packet) {
-                return Some(marked(packet));
+                return Some(self.mark(packet));
             }
             lost(packet, DropReason::Delay);
             return self.take(now).0;
@@ -131,7 +139,7 @@ impl Scheduler for Codel {
             self.count = self.count.saturating_add(1);
             if self.can_mark(&packet) {
                 self.drop_next += spacing(self.config.interval, self.count);
-                return Some(marked(packet));
+                return Some(self.mark(packet));
             }
             lost(packet, DropReason::Delay);
             let (next, may) = self.take(now);
@@ -156,11 +164,10 @@ impl Scheduler for Codel {
     fn backlog_packets(&self) -> u32 {
         u32::try_from(self.queue.len()).unwrap_or(u32::MAX)
     }
-}
 
-fn marked(mut packet: Packet) -> Packet {
-    packet.flags |= flag::CE;
-    packet
+    fn marks(&self) -> u64 {
+        self.marks
+    }
 }
 
 /// The control law (§5.4): `interval` / sqrt(`count`), the root to 32 bits.

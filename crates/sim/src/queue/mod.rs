@@ -124,6 +124,11 @@ pub trait Scheduler {
     /// Packets waiting.
     fn backlog_packets(&self) -> u32;
 
+    /// Packets marked congestion experienced so far.
+    fn marks(&self) -> u64 {
+        0
+    }
+
     /// How often [`Scheduler::tick`] wants to be called; `None` for never.
     fn period(&self) -> Option<Time> {
         None
