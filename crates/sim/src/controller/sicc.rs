@@ -182,10 +182,19 @@ impl Controller for Sicc {
                 self.shims.extend(SiccShim::new(self.params).ok());
                 self.shims.len() as u32 - 1
             });
-            self.flows[flow.0 as usize] = Flow {
-                pair,
-                ..Flow::default()
-            };
+            let before = std::mem::replace(
+                &mut self.flows[flow.0 as usize],
+                Flow {
+                    pair,
+                    ..Flow::default()
+                },
+            );
+            if before.learned.is_some() {
+                // The number is used again, and a connection that was reset left no FIN.
+                for port in &mut self.ports {
+                    port.flows.remove(&flow);
+                }
+            }
         }
     }
 
