@@ -189,3 +189,33 @@ pub(super) fn account_loss(
     sacks.take_from(packet);
     losses.push(packet.flow);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::{Cable, Fabric};
+    use crate::rng::Rng;
+    use crate::units::{Buffer, Rate};
+
+    #[test]
+    fn the_last_entry_of_the_table_is_forgotten_too() {
+        let cable = Cable {
+            rate: Rate(1_000_000_000),
+            delay: Time::ZERO,
+        };
+        let buffer = Buffer::Packets(10);
+        let port = (cable, buffer);
+        let fabric = Fabric::dumbbell(1, 1, buffer, port, port);
+        let mut network = Network::new(&fabric, Rng::new(1, 0));
+        let slot = network.paths.slot(FlowId(2), 1);
+        make_room(&mut network.flows, slot);
+        let syn = penstock_core::flow_count::FlowPacket {
+            flags: flag::SYN as u8,
+            ..Default::default()
+        };
+        network.flows[slot].on_packet(&syn);
+        assert!(network.flows[slot].is_counted());
+        network.forget(FlowId(2));
+        assert!(!network.flows[slot].is_counted());
+    }
+}
