@@ -112,6 +112,7 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
         .collect();
     let packets: Vec<u64> = records
         .iter()
+        .filter(|record| goodput(scenario, record).is_some())
         .map(|r| r.total.since(&r.before).packets)
         .collect();
     let silences: Vec<f64> = records

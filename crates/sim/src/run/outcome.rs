@@ -63,11 +63,13 @@ pub struct GroupSummary {
     pub syn_timeouts: u64,
     /// Packets lost, either direction.
     pub drops: u64,
-    /// Share of transfers of which no packet arrived in the measured time (HCF §V-B).
+    /// Share of the transfers under way in the measured time of which no packet arrived in it
+    /// (HCF §V-B).
     pub starved: f64,
-    /// Variance over the transfers of the packets that arrived in the measured time (HCF §V-B).
+    /// Variance over the same transfers of the packets that arrived in the measured time
+    /// (HCF §V-B).
     pub packets_variance: f64,
-    /// Transfers in the first of ten equal bins from 0 to the most packets of any (HCF Fig. 4).
+    /// Those of them in the first of ten equal bins from 0 to the most packets of any (HCF Fig. 4).
     pub first_bin: usize,
     /// Longest time between two data packets at the receiver, of each transfer.
     pub longest_silence_s: Option<Summary>,
