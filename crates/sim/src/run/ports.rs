@@ -281,7 +281,7 @@ impl Port {
             [high.max(1), (all - high).max(1)]
         };
         let (packets, bytes) = match self.buffer {
-            Buffer::Packets(packets) => (split(packets), [0; 2]),
+            Buffer::Packets(_) => (split(self.limit().packets), [0; 2]),
             Buffer::Bytes(bytes) => ([0; 2], split(saturated(bytes))),
         };
         let (credits, counts_bytes) = match spec.credits {

@@ -39,7 +39,8 @@ impl Window for FairQ {
         let seen = flow_packet(now, packet, Direction::Data);
         let delta = flows[slot].on_packet(&seen);
         self.count.on_packet(&mut self.core, &seen, slot, delta);
-        if packet.payload > 0 {
+        // Datagrams tell nothing of the size of segments.
+        if packet.payload > 0 && !packet.has(flag::UDP) {
             self.core.on_data(packet.payload.into());
         }
         true

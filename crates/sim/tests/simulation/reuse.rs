@@ -155,3 +155,51 @@ fn a_buffer_of_one_packet_holds_the_packet_in_transmission() {
         assert_eq!((group.finished, group.drops), (1, 0), "{scheme}");
     }
 }
+
+#[test]
+fn marks_at_departure_are_counted() {
+    let traffic = r#"
+        ecn = true
+        [scheme.marking]
+        queue = { kind = "codel", ecn = true, target = "50 us", interval = "1 ms" }
+        [traffic.long]
+        kind = "bulk"
+        from = "senders"
+        to = "receiver1"
+    "#;
+    let outcome = outcome(&wide("20 ms", "100 packets", traffic), "marking");
+    assert!(outcome.ports["left->right"].marks > 0);
+}
+
+#[test]
+fn every_queue_keeps_within_the_buffer() {
+    let traffic = r#"
+        [traffic.long]
+        kind = "bulk"
+        from = "senders"
+        to = "receivers"
+        flows = 40
+        [measure]
+        queue_every = "10 us"
+    "#;
+    for scheme in ["drop-tail", "codel", "sfq", "drr", "hcf"] {
+        let outcome = outcome(&wide("10 ms", "50 packets", traffic), scheme);
+        let most = outcome.queues.iter().map(|sample| sample.packets).max();
+        assert!(most <= Some(50), "{scheme}: {most:?}");
+    }
+}
+
+#[test]
+fn what_ended_before_the_measured_time_does_not_starve_in_it() {
+    let traffic = r#"
+        [traffic.short]
+        kind = "bulk"
+        size = "10 kB"
+        from = "senders"
+        to = "receivers"
+        [measure]
+        from = "10 ms"
+    "#;
+    let outcome = outcome(&wide("20 ms", "100 packets", traffic), "drop-tail");
+    assert_eq!(outcome.groups["short"].starved, 0.0);
+}
