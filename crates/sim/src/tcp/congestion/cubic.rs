@@ -64,11 +64,17 @@ impl Cubic {
             }
         }
         let per_segment = self.follow(window, ack);
-        window.credit = window.credit.saturating_add(ack.bytes);
+        // As Linux's tcp_cong_avoid_ai: what was saved up at a slower pace counts once, and what is
+        // left over is kept.
+        let mut segments = 0;
         if window.credit >= per_segment {
             window.credit = 0;
-            window.cwnd = window.cwnd.saturating_add(ack.mss);
+            segments = 1;
         }
+        window.credit = window.credit.saturating_add(ack.bytes);
+        segments += window.credit / per_segment;
+        window.credit %= per_segment;
+        window.cwnd = window.cwnd.saturating_add(segments * ack.mss);
     }
 
     /// Bytes to acknowledge per segment of growth, by the curve or the Reno-friendly window,
@@ -150,8 +156,9 @@ impl Cubic {
         ((base as u64 * BETA) >> 10) as u32
     }
 
-    /// The next epoch starts at the window in force then (RFC 9438 §4.8).
+    /// The next epoch starts at the window in force then, which is its plateau (RFC 9438 §4.8).
     pub(super) fn on_rto(&mut self) {
+        self.w_max = 0;
         self.epoch = Time::NEVER;
         if let Some(hystart) = &mut self.hystart {
             hystart.restart();
@@ -313,6 +320,60 @@ mod tests {
         }
         // 14 + 11 rounds to 20, then one a round.
         assert!((26..=31).contains(&(window.cwnd / mss)), "{}", window.cwnd);
+    }
+
+    /// After a timeout K is 0 and the plateau is where congestion avoidance begins (RFC 9438 §4.8).
+    #[test]
+    fn a_timeout_forgets_the_plateau() {
+        let mss = 1_000;
+        let mut cubic = Cubic::new(false);
+        let mut window = Window {
+            cwnd: 100 * mss,
+            ssthresh: 1,
+            credit: 0,
+        };
+        window.ssthresh = cubic.decrease(&window, window.cwnd, mss);
+        cubic.on_rto();
+        window.cwnd = window.ssthresh;
+        let ack = acked(mss, mss);
+        cubic.grow(&Config::linux(), &mut window, &ack);
+        assert_eq!((cubic.k, cubic.w_max), (0, window.ssthresh / mss));
+    }
+
+    /// ACKs of two segments open the window as fast as twice as many of one.
+    #[test]
+    fn what_an_ack_leaves_over_counts() {
+        let mss = 1_000;
+        let [one, two] = [1, 2].map(|stretch| {
+            let mut cubic = Cubic::new(false);
+            let mut window = Window {
+                cwnd: 100 * mss,
+                ssthresh: 1,
+                credit: 0,
+            };
+            (cubic.epoch, cubic.w_max, cubic.computed_for) = (Time::ZERO, 100, window.cwnd);
+            cubic.computed_at = Time::NEVER.saturating_sub(Time::from_secs(1));
+            cubic.per_curve = 2_500;
+            for _ in 0..100 / stretch {
+                cubic.computed_for = window.cwnd;
+                cubic.grow(&Config::linux(), &mut window, &acked(mss, stretch * mss));
+            }
+            window.cwnd
+        });
+        assert_eq!(two, one);
+        assert_eq!(one, 140 * mss);
+    }
+
+    fn acked(mss: u32, bytes: u32) -> Acked {
+        Acked {
+            now: Time::from_secs(1),
+            bytes,
+            mss,
+            una: 1,
+            nxt: 1,
+            rtt: Time::from_millis(1),
+            smoothed: Time::from_millis(1),
+        }
     }
 
     #[test]
