@@ -115,8 +115,10 @@ impl Endpoint {
     fn is_acceptable(&self, seq: u64, length: u64) -> bool {
         let edge = self.rcv_edge.max(self.rcv_nxt);
         if length == 0 {
-            // An offset "before" 0 wraps to a huge one.
-            return seq == self.rcv_nxt || (seq > self.rcv_nxt && seq < edge);
+            // What a peer sends that has filled the window, with a FIN behind it perhaps, stands at
+            // its edge: the ACK is valid (RFC 9293 §3.10.7.4 makes the allowance), and to drop it
+            // on both sides would be an endless exchange. An offset "before" 0 wraps to a huge one.
+            return seq >= self.rcv_nxt && seq <= edge + 1;
         }
         let end = seq.wrapping_add(length);
         self.rcv_edge > self.rcv_nxt
