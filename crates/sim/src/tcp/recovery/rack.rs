@@ -148,6 +148,9 @@ impl Scoreboard {
             .rack
             .as_ref()
             .map_or(Time::ZERO, |r| r.rtt + r.window(true, min, smoothed));
+        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
+            self.forget_sacked();
+        }
         let mut first = true;
         for index in 0..self.segments.len() {
             let segment = self.segments[index];

@@ -216,6 +216,14 @@ impl Scoreboard {
         }
     }
 
+    /// The peer has dropped what it reported, as it may (RFC 2018 §8).
+    pub(super) fn forget_sacked(&mut self) {
+        for segment in &mut self.segments {
+            segment.marks &= !SACKED;
+        }
+        (self.sacked, self.sacked_segments) = (0, 0);
+    }
+
     /// Takes the segment at `index` for lost; true if it was not before.
     pub(super) fn mark_lost(&mut self, index: usize) -> bool {
         let segment = &mut self.segments[index];
