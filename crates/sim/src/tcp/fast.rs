@@ -180,7 +180,7 @@ impl Endpoint {
         // Stopped by a window with data in flight and no use for a short segment.
         end < self.snd_end
             && self.snd_una < self.snd_nxt
-            && (self.window.cwnd <= offered || self.max_window as u64 >= 2 * mss)
+            && (self.window.cwnd < offered || self.max_window as u64 >= 2 * mss)
     }
 
     /// A segment with ACK alone and no options.
