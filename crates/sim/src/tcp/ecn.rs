@@ -3,7 +3,7 @@
 
 use super::Wire;
 use super::config::{Algorithm, Config};
-use super::endpoint::{Endpoint, Phase};
+use super::endpoint::{Endpoint, Phase, opt};
 use crate::packet::{Packet, flag};
 use crate::units::Time;
 
@@ -48,6 +48,17 @@ impl Endpoint {
         self.stats.ecn_reductions += 1;
     }
 
+    /// Sender: the window was reduced because of a loss, which CWR tells too (RFC 3168 §6.1.2).
+    pub(super) fn announce_reduction(&mut self) {
+        self.ecn.announce = self.is(opt::ECN);
+    }
+
+    /// Whether a loss found now belongs to a window that ECN has already reduced. DCTCP, whose
+    /// reduction may have been slight, answers the loss nevertheless (RFC 8257 §3.5).
+    pub(super) fn is_answered_by_ecn(&self, cfg: &Config) -> bool {
+        self.is_reduced() && cfg.congestion != Algorithm::Dctcp
+    }
+
     /// Whether a reduction is in force, during which the window does not grow.
     pub(super) fn is_reduced(&self) -> bool {
         self.ecn.reduced_until != 0
@@ -72,6 +83,7 @@ impl Endpoint {
                 self.ecn.echo = marked;
                 // ... and tells of the change at once (RFC 8257 §3.2).
                 self.quick = self.quick.max(1);
+                self.clear(opt::INTERACTIVE);
             }
             return;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The two timers: one for what was or will be sent, one for a delayed ACK.
 
-use super::config::Config;
+use super::config::{Config, DecreaseFrom};
 use super::endpoint::{Endpoint, Phase, State, opt};
 use super::{Events, Wire};
 use crate::units::Time;
@@ -103,7 +103,10 @@ impl Endpoint {
     /// The window fell to one segment: everything in flight is taken for lost (RFC 5681 §3.1).
     fn enter_loss(&mut self, cfg: &Config, now: Time) {
         // A second timeout of the same data decreases no further (RFC 5681 §3.1).
-        if self.attempts <= 1 || cfg.ns2_windows {
+        // Nor does, in Linux, one within fast recovery, whose window says nothing of the path.
+        let reduced = self.attempts > 1
+            || (self.phase == Phase::Recovery && cfg.decrease_from == DecreaseFrom::Cwnd);
+        if !reduced || cfg.ns2_windows {
             self.window.ssthresh = self.threshold_after_loss(cfg);
         }
         self.congestion.on_rto();
@@ -115,6 +118,7 @@ impl Endpoint {
         self.dupacks = 0;
         self.clear(opt::PARTIAL_ACKED);
         self.ecn.leave_reduction();
+        self.announce_reduction();
         if self.board.is_some() {
             self.mark_lost_by_timeout(cfg, now);
         } else {

@@ -109,14 +109,17 @@ impl Endpoint {
 
     fn enter_recovery(&mut self, cfg: &Config, now: Time, wire: &mut impl Wire) {
         let mss = self.mss as u32;
-        let base = self.decrease_base(cfg);
-        self.window.ssthresh = self.threshold_after_loss(cfg);
-        self.window.cwnd = if cfg.ns2_windows {
-            // Not raised to the threshold's minimum of two segments.
-            (base / 2).max(mss)
-        } else {
-            self.window.ssthresh
-        };
+        if !self.is_answered_by_ecn(cfg) {
+            let base = self.decrease_base(cfg);
+            self.window.ssthresh = self.threshold_after_loss(cfg);
+            self.window.cwnd = if cfg.ns2_windows {
+                // Not raised to the threshold's minimum of two segments.
+                (base / 2).max(mss)
+            } else {
+                self.window.ssthresh
+            };
+            self.announce_reduction();
+        }
         self.window.credit = 0;
         self.phase = Phase::Recovery;
         self.recover = self.snd_max;

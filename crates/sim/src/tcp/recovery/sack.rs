@@ -175,8 +175,9 @@ impl Endpoint {
         self.phase = Phase::Recovery;
         self.recover = self.snd_max;
         self.window.credit = 0;
-        if !self.is_reduced() {
+        if !self.is_answered_by_ecn(cfg) {
             self.window.ssthresh = self.threshold_after_loss(cfg);
+            self.announce_reduction();
         }
         self.window.cwnd = self.window.ssthresh;
         let flight = (self.snd_max - self.snd_una) as u32;
@@ -216,6 +217,7 @@ impl Endpoint {
         self.window.ssthresh = self.threshold_after_loss(cfg);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.window.credit = 0;
+        self.announce_reduction();
     }
 
     fn rearm_with_board(&mut self, cfg: &Config, now: Time, advanced: bool, wait: Time) {
