@@ -141,6 +141,8 @@ pub struct Endpoint {
     pub(super) snd_wl1: u64,
     /// MSS as negotiated; `mss` may be less ([`Config::half_window_mss`]).
     pub(super) full_mss: u16,
+    /// The peer's full segment as far as seen (Linux's `rcv_mss`).
+    pub(super) rcv_mss: u16,
     /// Doublings of the persist timer.
     pub(super) persist_backoff: u8,
     pub(super) ecn: Ecn,
@@ -205,6 +207,7 @@ impl Endpoint {
             recover: 0,
             snd_wl1: 0,
             full_mss: 0,
+            rcv_mss: 0,
             persist_backoff: 0,
             ecn: Ecn::default(),
             max_flight: 0,

@@ -163,6 +163,7 @@ impl Endpoint {
         let theirs = if offered.mss == 0 { 536 } else { offered.mss };
         self.full_mss = cfg.mss.min(theirs).saturating_sub(options).max(1);
         self.mss = self.full_mss;
+        self.rcv_mss = self.full_mss.min(536);
     }
 
     /// The handshake is done: SND.UNA is 1, the send window is known.

@@ -229,7 +229,10 @@ impl Endpoint {
                 self.ecn.announce = false;
             }
         }
-        if cfg.ack_every > 1 && now.saturating_sub(self.last_received) < cfg.delayed_ack {
+        if cfg.ack_every > 1
+            && self.rcv_nxt > 1
+            && now.saturating_sub(self.last_received) < cfg.delayed_ack
+        {
             self.set(opt::INTERACTIVE);
         }
         self.stats.bytes_sent += len as u64;

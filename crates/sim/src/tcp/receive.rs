@@ -40,6 +40,11 @@ impl Reassembly {
         !self.ranges.is_empty() || self.duplicate.is_some()
     }
 
+    /// Whether nothing waits for what comes at `next` or later: no payload, no FIN.
+    fn is_settled(&self, next: u64) -> bool {
+        self.ranges.is_empty() && self.fin <= next
+    }
+
     /// Keeps `start..end`; false where all of it was there already.
     fn insert(&mut self, start: u64, end: u64) -> bool {
         self.clock += 1;
@@ -132,7 +137,7 @@ impl Endpoint {
         let gap = self.is(opt::OUT_OF_ORDER);
         if gap {
             self.rcv_nxt = self.reassembly.take(self.rcv_nxt);
-            if self.reassembly.ranges.is_empty() {
+            if self.reassembly.is_settled(self.rcv_nxt) {
                 self.clear(opt::OUT_OF_ORDER);
             }
         }
@@ -161,6 +166,8 @@ impl Endpoint {
                 self.stats.duplicates_received += 1;
                 self.reassembly.note_duplicate(seq, end);
             }
+        }
+        if !self.reassembly.is_settled(self.rcv_nxt) {
             self.set(opt::OUT_OF_ORDER);
         }
         self.quick = self.quick.max(cfg.quick_acks);
@@ -181,12 +188,13 @@ impl Endpoint {
             return self.send_ack(cfg, now, wire);
         }
         self.last_received = now;
+        self.rcv_mss = self.rcv_mss.max(payload);
         if self.quick > 0 && !self.is(opt::INTERACTIVE) {
             self.quick -= 1;
             return self.send_ack(cfg, now, wire);
         }
         let owed = self.rcv_nxt - self.last_ack_sent;
-        if payload == 0 || owed > (cfg.ack_every as u64 - 1) * self.full_mss as u64 {
+        if payload == 0 || owed > (cfg.ack_every as u64 - 1) * self.rcv_mss as u64 {
             return self.send_ack(cfg, now, wire);
         }
         if self.ack_at == Time::NEVER {
