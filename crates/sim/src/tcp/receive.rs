@@ -161,11 +161,9 @@ impl Endpoint {
     /// A segment ahead of order: kept, and acknowledged at once (RFC 5681 §4.2).
     fn on_early(&mut self, cfg: &Config, now: Time, seq: u64, end: u64, wire: &mut impl Wire) {
         self.stats.out_of_order_received += 1;
-        if end > seq {
-            if !self.reassembly.insert(seq, end) {
-                self.stats.duplicates_received += 1;
-                self.reassembly.note_duplicate(seq, end);
-            }
+        if end > seq && !self.reassembly.insert(seq, end) {
+            self.stats.duplicates_received += 1;
+            self.reassembly.note_duplicate(seq, end);
         }
         if !self.reassembly.is_settled(self.rcv_nxt) {
             self.set(opt::OUT_OF_ORDER);
