@@ -119,7 +119,12 @@ impl Calendar {
     fn key(&self, source: usize, time: Time) -> u64 {
         let place = source as u64 ^ self.shuffle(time.0);
         let key = time.0 << self.source_bits | place;
-        if time == Time::NEVER { EMPTY } else { key }
+        // Beyond the horizon is never: no run goes there.
+        if time.0 >= EMPTY >> self.source_bits {
+            EMPTY
+        } else {
+            key
+        }
     }
 
     /// The earliest event: its time and source.
