@@ -17,7 +17,7 @@ impl Network {
         }
     }
 
-    /// The way through a port that does more than drop-tail by bytes.
+    /// The way through a port that does more than drop-tail.
     #[inline(never)]
     pub(super) fn send_by_policy(&mut self, now: Time, link: u32, mut packet: Packet) {
         let features = self.links[link as usize].features;
@@ -35,23 +35,22 @@ impl Network {
                 packet,
             });
         }
-        if features & feature::WINDOW != 0 && !self.on_departure(now, link, &mut packet) {
+        if features & feature::WINDOW != 0 && !self.on_departure(now, link, &packet) {
             return self.lose(link, packet, DropReason::Reserved);
         }
         if features & feature::SCHEDULER != 0 {
             return self.schedule(now, link, packet);
         }
-        let port = &mut self.links[link as usize];
-        let has_room = port.has_room(now, &packet);
         let extra = &mut self.ports[link as usize];
         if let Some(policy) = &mut extra.admission {
+            let port = &mut self.links[link as usize];
             let arrival = Arrival {
                 now,
                 backlog_bytes: port.backlog_bytes(now),
                 backlog_packets: port.held_packets(now).saturating_sub(1),
                 free_at: port.free_at,
             };
-            if has_room {
+            if port.has_room(now, &packet) {
                 match policy.admit(&arrival, &packet, &mut self.rng) {
                     Verdict::Pass => {}
                     Verdict::Mark => {
@@ -128,7 +127,7 @@ impl Network {
 /// Ports with a window policy.
 impl Network {
     /// `packet` is about to join the queue of `link`; false: the policy drops it.
-    fn on_departure(&mut self, now: Time, link: u32, packet: &mut Packet) -> bool {
+    fn on_departure(&mut self, now: Time, link: u32, packet: &Packet) -> bool {
         let backlog = self.backlog_bytes(now, link);
         let slot = self.paths.slot(packet.flow, packet.hop.into());
         match &mut self.ports[link as usize].window {

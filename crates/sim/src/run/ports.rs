@@ -64,12 +64,13 @@ pub fn set_up(
     fabric: &Fabric,
     seed: u64,
 ) -> Result<(), RunError> {
+    let rtt = rtt(&scenario.fabric);
     for link in protected(&scenario.fabric, fabric) {
         let spec = &fabric.links[link as usize];
         let port = Port {
             rate: spec.rate,
             buffer: spec.buffer,
-            rtt: rtt(&scenario.fabric),
+            rtt,
             seed: Rng::new(seed, 1 << 32 | u64::from(link)),
         };
         let named =
@@ -86,7 +87,6 @@ pub fn set_up(
     };
     simulation.network.set_shims(Shims::new(carrier));
     if let scenario::Controller::Sicc(spec) = &scheme.controller {
-        let rtt = rtt(&scenario.fabric);
         let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
             .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, rtt)))
             .collect();

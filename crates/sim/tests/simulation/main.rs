@@ -23,6 +23,26 @@ fn outcome(text: &str, scheme: &str) -> Outcome {
     run(&scenario, &Inputs::default(), scheme, 1, &|_| true).unwrap()
 }
 
+/// Four senders and receivers at 1 Gb/s; `buffer`: of the bottleneck.
+fn wide(duration: &str, buffer: &str, traffic: &str) -> String {
+    format!(
+        r#"
+        title = "wide"
+        duration = "{duration}"
+        schemes = ["drop-tail"]
+        [fabric]
+        kind = "dumbbell"
+        senders = 4
+        receivers = 4
+        access = {{ rate = "1 Gb/s", delay = "10 us" }}
+        bottleneck = {{ rate = "1 Gb/s", delay = "10 us", buffer = "{buffer}" }}
+        [tcp]
+        profile = "newreno-ns2"
+        {traffic}
+        "#
+    )
+}
+
 /// Asserts that two texts are the same, and shows where they part.
 fn assert_same(one: &str, other: &str, what: &str) {
     let at = one

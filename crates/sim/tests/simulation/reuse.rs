@@ -1,27 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transfers that are stopped or given up, and connection numbers that are used again.
 
-use super::outcome;
-
-/// Four senders and receivers at 1 Gb/s; `buffer`: of the bottleneck.
-fn wide(duration: &str, buffer: &str, traffic: &str) -> String {
-    format!(
-        r#"
-        title = "reuse"
-        duration = "{duration}"
-        schemes = ["drop-tail"]
-        [fabric]
-        kind = "dumbbell"
-        senders = 4
-        receivers = 4
-        access = {{ rate = "1 Gb/s", delay = "10 us" }}
-        bottleneck = {{ rate = "1 Gb/s", delay = "10 us", buffer = "{buffer}" }}
-        [tcp]
-        profile = "newreno-ns2"
-        {traffic}
-        "#
-    )
-}
+use super::{outcome, wide};
 
 #[test]
 fn who_is_stopped_before_the_start_never_begins() {

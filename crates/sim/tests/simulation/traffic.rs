@@ -1,28 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Each traffic does what its keys say.
 
-use super::outcome;
+use super::{outcome, wide};
 use penstock_sim::run::FlowRecord;
 use penstock_sim::{Inputs, Outcome, Scenario, run};
-
-fn wide(duration: &str, traffic: &str) -> String {
-    format!(
-        r#"
-        title = "traffic"
-        duration = "{duration}"
-        schemes = ["drop-tail"]
-        [fabric]
-        kind = "dumbbell"
-        senders = 4
-        receivers = 4
-        access = {{ rate = "1 Gb/s", delay = "10 us" }}
-        bottleneck = {{ rate = "1 Gb/s", delay = "10 us", buffer = "1000 packets" }}
-        [tcp]
-        profile = "newreno-ns2"
-        {traffic}
-        "#
-    )
-}
 
 /// A closed loop of three requests and a pause of 1 ms.
 fn loop_of_three(mode: &str, connection: &str, clients: u32) -> Outcome {
@@ -40,7 +21,7 @@ fn loop_of_three(mode: &str, connection: &str, clients: u32) -> Outcome {
         think = "1 ms"
         "#
     );
-    outcome(&wide("50 ms", &traffic), "drop-tail")
+    outcome(&wide("50 ms", "1000 packets", &traffic), "drop-tail")
 }
 
 fn of_client(outcome: &Outcome, client: u32) -> Vec<&FlowRecord> {
@@ -121,7 +102,7 @@ fn epochs_begin_on_time_whatever_is_unfinished() {
         epochs = 4
         every = "10 ms"
     "#;
-    let outcome = outcome(&wide("60 ms", traffic), "drop-tail");
+    let outcome = outcome(&wide("60 ms", "1000 packets", traffic), "drop-tail");
     let starts: Vec<f64> = outcome.flows.iter().map(|flow| flow.start_s).collect();
     assert_eq!(starts.len(), 16);
     for (index, start) in starts.iter().enumerate() {
@@ -155,7 +136,7 @@ fn poisson_arrivals_offer_their_load() {
         start = "100 ms"
         stop = "900 ms"
     "#;
-    let outcome = outcome(&wide("1 s", traffic), "drop-tail");
+    let outcome = outcome(&wide("1 s", "1000 packets", traffic), "drop-tail");
     let flows = &outcome.flows;
     let load = flows.len() as f64 * 80_000.0 / (0.8 * 1e9);
     // 4000 arrivals: a standard deviation is 1.6 %.
@@ -187,7 +168,7 @@ fn udp_sends_at_its_rate_and_stops() {
             stop = "500 ms"
             "#
         );
-        let outcome = outcome(&wide("1 s", &traffic), "drop-tail");
+        let outcome = outcome(&wide("1 s", "1000 packets", &traffic), "drop-tail");
         let sent = outcome.ports["left->right"].sent_packets as f64;
         let tolerance = if arrivals == "constant" { 4.0 } else { 500.0 };
         assert!((sent - 12_500.0).abs() <= tolerance, "{arrivals}: {sent}");
@@ -207,7 +188,7 @@ fn bulk_starts_and_stops_when_told() {
         [measure]
         from = "45 ms"
     "#;
-    let outcome = outcome(&wide("50 ms", traffic), "drop-tail");
+    let outcome = outcome(&wide("50 ms", "1000 packets", traffic), "drop-tail");
     let flow = &outcome.flows[0];
     assert!(flow.delivered_bytes > 1_000_000 && flow.end_s.is_none());
     assert_eq!((flow.packets, flow.bytes), (0, None));
@@ -226,7 +207,7 @@ fn replay(name: &str, rows: &str) -> Result<Outcome, String> {
         start = "1 ms"
     "#;
     let file = folder.join("test.toml");
-    let scenario = Scenario::parse(&wide("50 ms", traffic), &file, &[]).unwrap();
+    let scenario = Scenario::parse(&wide("50 ms", "1000 packets", traffic), &file, &[]).unwrap();
     let read = Inputs::read(&scenario, &folder, &|_| Err("not CSV".to_owned()));
     std::fs::remove_dir_all(&folder).unwrap();
     let inputs = read.map_err(|error| {
@@ -306,7 +287,7 @@ fn all_pairs_are_each_source_with_each_other_host() {
         to = "all"
         size = "1 kB"
     "#;
-    let outcome = outcome(&wide("100 ms", traffic), "drop-tail");
+    let outcome = outcome(&wide("100 ms", "1000 packets", traffic), "drop-tail");
     let pairs: std::collections::HashSet<_> = outcome
         .flows
         .iter()
