@@ -249,11 +249,32 @@ impl HyStart {
 mod tests {
     use super::*;
 
+    /// A round trip: each segment of the window is acknowledged; returns SND.UNA after it.
+    fn acknowledge_window(
+        cubic: &mut Cubic,
+        window: &mut Window,
+        (mut una, now, rtt, mss): (u64, Time, Time, u32),
+    ) -> u64 {
+        for _ in 0..window.cwnd / mss {
+            una += mss as u64;
+            let nxt = una + window.cwnd as u64;
+            let ack = Acked {
+                now,
+                una,
+                nxt,
+                rtt,
+                smoothed: rtt,
+                ..acked(mss, mss)
+            };
+            cubic.grow(&Config::linux(), window, &ack);
+        }
+        una
+    }
+
     /// After a loss at 100 segments the window follows 0.4 (t - K)^3 + 100 with K = 4.217 s.
     #[test]
     fn the_window_follows_the_curve() {
         let (mss, rtt) = (1_000, Time::from_millis(200));
-        let cfg = Config::linux();
         let mut cubic = Cubic::new(false);
         let mut window = Window {
             cwnd: 100 * mss,
@@ -265,20 +286,7 @@ mod tests {
         assert_eq!(window.cwnd / mss, 70);
         let (mut now, mut una) = (Time::from_secs(1), 0);
         for round in 0..40 {
-            for _ in 0..window.cwnd / mss {
-                una += mss as u64;
-                let nxt = una + window.cwnd as u64;
-                let ack = Acked {
-                    now,
-                    bytes: mss,
-                    mss,
-                    una,
-                    nxt,
-                    rtt,
-                    smoothed: rtt,
-                };
-                cubic.grow(&cfg, &mut window, &ack);
-            }
+            una = acknowledge_window(&mut cubic, &mut window, (una, now, rtt, mss));
             now += rtt;
             let t = (round + 1) as f64 * 0.2;
             let curve = 0.4 * (t - 4.217).powi(3) + 100.0;
@@ -291,7 +299,6 @@ mod tests {
     #[test]
     fn short_round_trips_are_reno_friendly() {
         let (mss, rtt) = (1_000, Time::from_micros(100));
-        let cfg = Config::linux();
         let mut cubic = Cubic::new(false);
         let mut window = Window {
             cwnd: 20 * mss,
@@ -302,20 +309,7 @@ mod tests {
         window.ssthresh = window.cwnd;
         let (mut now, mut una) = (Time::from_secs(1), 0);
         for _ in 0..20 {
-            for _ in 0..window.cwnd / mss {
-                una += mss as u64;
-                let nxt = una + window.cwnd as u64;
-                let ack = Acked {
-                    now,
-                    bytes: mss,
-                    mss,
-                    una,
-                    nxt,
-                    rtt,
-                    smoothed: rtt,
-                };
-                cubic.grow(&cfg, &mut window, &ack);
-            }
+            una = acknowledge_window(&mut cubic, &mut window, (una, now, rtt, mss));
             now += rtt;
         }
         // 14 + 11 rounds to 20, then one a round.
