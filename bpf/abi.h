@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the programs of a port and the agent share: the maps' values, field by field.
+ *
+ * One port has one set of maps, pinned under .../v1/INTERFACE/ by the names given here. A change
+ * of layout needs another PENSTOCK_ABI, whose number is that of the folder.
+ *
+ * Times are CLOCK_MONOTONIC in nanoseconds, sizes bytes, counters since the port was attached.
+ */
+#ifndef PENSTOCK_ABI_H
+#define PENSTOCK_ABI_H
+
+#include "../core/fairq.h"
+#include "../core/flow_count.h"
+#include "../core/hscc.h"
+
+#define PENSTOCK_ABI 1u
+
+/* Who decides what an ACK may say. */
+enum port_scheme {
+	PORT_OBSERVE = 0, /* nothing is rewritten */
+	PORT_FAIRQ = 1,
+	PORT_HSCC = 2,
+	PORT_SCHEMES = 3,
+};
+
+/* How the port learns a flow's window scale (FairQ §III-B). */
+enum port_carrier {
+	CARRIER_TRACKED = 0,  /* from its SYNs, in the table of flows */
+	CARRIER_RESERVED = 1, /* from the reserved bits of each ACK, put there by a shim */
+	CARRIER_WINDOW12 = 2, /* from the upper bits of its window field */
+	CARRIER_UNIFIED = 3,  /* one scale for all: port_config.network_scale */
+};
+
+enum port_flag {
+	PORT_NEVER_SHRINKS = 1u << 0,  /* the right edge already offered is not taken back */
+	PORT_COUNTS_PACKETS = 1u << 1, /* flows as printed: SYN-ACKs minus FINs */
+	PORT_TELLS_FLOWS = 1u << 2,    /* a flow_event at each flow's begin and end */
+};
+
+/* Map `config`, one element; the agent writes it whole. */
+struct port_config {
+	u32 abi;	   /* PENSTOCK_ABI; anything else: pass untouched */
+	u32 generation;	   /* another number: the scheme's state begins anew, flows stay counted */
+	u32 flags;	   /* enum port_flag */
+	u32 carrier;	   /* enum port_carrier */
+	u64 stale_ns;	   /* a heartbeat older than this: pass untouched; at least 1 */
+	u64 idle_ns;	   /* a flow silent for so long is not counted; at least 1 */
+	u32 buffer_bytes;  /* of the port's queue */
+	u32 mark_bytes;	   /* ECN: mark CE from this queue on; 0: never */
+	u32 first_acks;	   /* ACKs of a flow that count as its first */
+	u32 network_scale; /* CARRIER_UNIFIED: 0 .. 14 */
+	struct fq_params fq;
+	struct hscc_params hscc;
+};
+
+/* Map `heartbeat`, one u64 element, mmapable: when the agent last was alive. */
+
+/* Why a packet passed without being looked at further. */
+enum pass_reason {
+	PASS_NOT_IP = 0,
+	PASS_NOT_TCP = 1,
+	PASS_FRAGMENT = 2,
+	PASS_TRUNCATED = 3,	/* ends within a header */
+	PASS_MALFORMED = 4,	/* lengths that contradict each other */
+	PASS_TOO_DEEP = 5,	/* more VLAN tags, extension headers or tunnels than followed */
+	PASS_STALE = 6,		/* would have been acted on, but the agent is not alive */
+	PASS_UNKNOWN_SCALE = 7, /* an ACK of a flow whose SYNs were not seen */
+	PASS_TABLE_FULL = 8,	/* no entry could be made */
+	PASS_FAILED = 9,	/* the kernel refused to change the packet */
+	PASS_REASONS = 10,
+};
+
+/* Map `counters`, per CPU, one element. Egress is out by the port, ingress in. */
+struct port_counters {
+	u64 egress_packets;
+	u64 egress_bytes;
+	u64 ingress_packets;
+	u64 acks;	     /* TCP packets with ACK that came in */
+	u64 rewritten;	     /* of these, those whose window was lowered */
+	u64 floored;	     /* of these, those that would have got less but for the floor */
+	u64 first_rewritten; /* of the rewritten, SYN-ACKs and first ACKs */
+	u64 kept_edge;	     /* windows left higher, not to shrink what was offered */
+	u64 marked;	     /* ECN: packets marked CE */
+	u64 syns;	     /* SYNs and SYN-ACKs, both directions, repeated ones included */
+	u64 flows_begun;     /* counted: first SYN, or data after idleness */
+	u64 flows_ended;     /* uncounted: FIN, RST, idleness */
+	u64 zero_windows;    /* ACKs that came in with a window of zero, the receiver's own will */
+	u64 clamps;	     /* HSCC: times that clamping began */
+	u64 would_rewrite[PORT_SCHEMES]; /* by scheme: ACKs it would have lowered (observing) */
+	u64 passed[PASS_REASONS];
+};
+
+/* Map `depth`, per CPU: milliseconds by their longest queue; bucket b holds [2^(b-1), 2^b). */
+#define DEPTH_BUCKETS 33u
+
+/* Map `port`, one element. The agent only reads it. */
+struct port_state {
+	struct bpf_spin_lock lock; /* around fq, hscc and generation; readers go without */
+	u32 generation;
+	u32 flows;	  /* counted now */
+	u32 window_bytes; /* FairQ's window as published to the ACKs' way */
+	u64 next_tick_ns; /* FairQ's next interval */
+	u32 queue_bytes;  /* last seen */
+	u32 tracked;	  /* entries made in flows4 and flows6, minus those removed by a sweep */
+	struct flow_counter counter; /* PORT_COUNTS_PACKETS */
+	struct fq_state fq;
+	struct hscc_state hscc;
+};
+
+/* Ring buffer `samples`: one record a millisecond in which something left by the port. */
+struct port_sample {
+	u64 time_ns; /* when the millisecond began */
+	u32 packets; /* that left */
+	u32 bytes;
+	u32 queue_max;	/* bytes, as packets found it */
+	u32 queue_last; /* bytes */
+	u32 drops;	/* of the port's qdisc so far, wraps */
+	u32 flows;	/* counted at its end */
+	u32 new_flows;
+	u32 acks; /* that came in */
+	u32 rewritten;
+	u32 window_bytes; /* at its end; TCP_MAX_WINDOW if nothing is held down */
+	u32 would_fairq;  /* ACKs that FairQ would have lowered */
+	u32 would_hscc;
+};
+
+/* Keys of the maps `flows4` and `flows6` (LRU hashes): source and destination of the data. */
+struct flow_key4 {
+	u32 source, destination;	   /* as on the wire */
+	u16 source_port, destination_port; /* as on the wire */
+	u32 network;			   /* VLAN tags or VNI: overlapping addresses of tenants */
+};
+
+struct flow_key6 {
+	u32 source[4], destination[4];
+	u16 source_port, destination_port;
+	u32 network;
+};
+
+/* Their value. */
+struct port_flow {
+	struct flow_entry entry;
+	u64 begun_ns; /* first packet seen */
+	u64 bytes;    /* payload that left by the port, repeated segments included */
+	u32 edge;     /* right edge offered to the sender, with PORT_NEVER_SHRINKS */
+	u32 has_edge;
+	u64 burst_ns; /* reserved for what observing needs: when its present burst began */
+};
+
+/* Ring buffer `events`, with PORT_TELLS_FLOWS. */
+enum flow_event_kind {
+	FLOW_EVENT_BEGIN = 0,
+	FLOW_EVENT_TRANSFER = 1, /* a burst of data of one flow is over; a flow has at least one */
+	FLOW_EVENT_END = 2,
+};
+
+struct flow_event {
+	u64 time_ns;
+	u64 begun_ns;		       /* of the flow, or the transfer */
+	u64 bytes;		       /* payload of the transfer */
+	u32 source[4], destination[4]; /* IPv4 in the first word */
+	u16 source_port, destination_port;
+	u32 network;
+	u8 family; /* 4 or 6 */
+	u8 kind;   /* enum flow_event_kind */
+	u8 reserved[6];
+};
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Compiles the programs of `bpf/` and generates their skeletons.
+
+use std::path::Path;
+
+use libbpf_cargo::SkeletonBuilder;
+
+const OBJECTS: [&str; 1] = ["port"];
+
+fn main() {
+    println!("cargo::rerun-if-changed=../../bpf");
+    println!("cargo::rerun-if-changed=../../core");
+    let variable = |name| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
+    let out = variable("OUT_DIR");
+    // Debian keeps asm/ there; clang looks there for its own target only.
+    let headers = format!(
+        "/usr/include/{}-linux-gnu",
+        variable("CARGO_CFG_TARGET_ARCH")
+    );
+    for object in OBJECTS {
+        SkeletonBuilder::new()
+            .source(format!("../../bpf/{object}.bpf.c"))
+            .clang_args([
+                "-mcpu=v3",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-idirafter",
+                &headers,
+            ])
+            .build_and_generate(Path::new(&out).join(format!("{object}.skel.rs")))
+            .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c: {error:#}"));
+    }
+}
