@@ -3,8 +3,8 @@
  * What Penstock may change in a TCP header: the receive window, the window scale's carriers, and
  * the checksum that follows from them.
  *
- * Sources: RFC 7323 §2 (window scale), RFC 1624 eqn. 3 (checksum), FairQ §III-B (three ways for a
- * switch to learn the scale).
+ * Sources: RFC 7323 §2 (window scale), RFC 1624 eqn. 3 (checksum), RFC 9293 §3.8.6.2.1 (a window
+ * should not shrink), FairQ §III-B (three ways for a switch to learn the scale).
  *
  * Invariants: a window is never raised; a window is never written below one segment unless it was
  * below already. Windows are rounded up to the scale, because at a scale of 10 a segment of 1448
@@ -71,6 +71,43 @@ CORE_INLINE struct tcp_window tcp_lower_window(u16 window, u32 scale, u32 limit_
 	out.window = (u16)field;
 	out.changed = 1;
 	out.floored = limit_bytes < floor_bytes;
+	return out;
+}
+
+/* The right edge of the window as a sender was shown it. All zero before the first. */
+struct tcp_edge {
+	u32 seq;      /* sequence number just beyond the window */
+	u32 is_known; /* 1: `seq` holds */
+};
+
+/*
+ * Never-shrink: the `wanted` window, as a scheme lowered `window`, but no less than what `edge`
+ * has offered beyond `ack` (RFC 9293 §3.8.6.2.1), rounded up to the scale, since rounded down it
+ * would be taken back (RFC 7323 §2.4); and the edge moves on. A receiver's own shrinking passes.
+ * Zero the edge at a SYN, then ask for a SYN-ACK with a scale of 0.
+ */
+CORE_INLINE struct tcp_window tcp_keep_edge(struct tcp_edge *edge, u32 ack, u16 window, u32 scale,
+					    struct tcp_window wanted)
+{
+	struct tcp_window out = wanted;
+	u32 shift = min_u32(scale, TCP_MAX_SCALE);
+	u32 owed = edge->is_known ? edge->seq - ack : 0;
+	u32 field;
+
+	if (scale == TCP_SCALE_UNKNOWN)
+		return out;
+	if (owed >> 31) /* the edge is before `ack` (RFC 9293 §3.4) */
+		owed = 0;
+	field = min_u32((owed + (1u << shift) - 1) >> shift, window);
+	if (field > wanted.window) {
+		out.window = (u16)field;
+		out.changed = field < window;
+		out.floored = 0;
+	}
+	if (tcp_window_bytes(out.window, shift) >= owed) {
+		edge->seq = ack + tcp_window_bytes(out.window, shift);
+		edge->is_known = 1;
+	}
 	return out;
 }
 

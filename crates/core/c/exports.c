@@ -26,6 +26,9 @@
 EXPORT(struct tcp_window, tcp_lower_window,
        (u16 window, u32 scale, u32 limit_bytes, u32 floor_bytes),
        (window, scale, limit_bytes, floor_bytes))
+EXPORT(struct tcp_window, tcp_keep_edge,
+       (struct tcp_edge * edge, u32 ack, u16 window, u32 scale, struct tcp_window wanted),
+       (edge, ack, window, scale, wanted))
 EXPORT(u16, tcp_checksum_update, (u16 checksum, u16 old_word, u16 new_word),
        (checksum, old_word, new_word))
 EXPORT(u16, tcp_checksum_update_byte, (u16 checksum, u32 offset, u8 old_byte, u8 new_byte),

@@ -17,6 +17,13 @@ const size_t core_layout_tcp_window[] = {
 	offsetof(struct tcp_window, floored),
 };
 
+extern const size_t core_layout_tcp_edge[3];
+const size_t core_layout_tcp_edge[] = {
+	sizeof(struct tcp_edge),
+	offsetof(struct tcp_edge, seq),
+	offsetof(struct tcp_edge, is_known),
+};
+
 extern const size_t core_layout_flow_entry[10];
 const size_t core_layout_flow_entry[] = {
 	sizeof(struct flow_entry),

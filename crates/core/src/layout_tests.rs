@@ -23,6 +23,12 @@ same_layout!(
     [window, changed, floored]
 );
 same_layout!(
+    tcp_edge,
+    core_layout_tcp_edge,
+    crate::tcp_rewrite::Edge,
+    [seq, is_known]
+);
+same_layout!(
     flow_entry,
     core_layout_flow_entry,
     crate::flow_count::FlowEntry,

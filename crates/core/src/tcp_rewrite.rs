@@ -43,8 +43,23 @@ pub struct TcpWindow {
     pub floored: bool,
 }
 
+/// The right edge of the window as a sender was shown it; by default, that none was shown.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edge {
+    pub(crate) seq: u32,
+    pub(crate) is_known: u32,
+}
+
 unsafe extern "C" {
     safe fn core_tcp_lower_window(window: u16, scale: u32, limit: u32, floor: u32) -> TcpWindow;
+    safe fn core_tcp_keep_edge(
+        edge: &mut Edge,
+        ack: u32,
+        window: u16,
+        scale: u32,
+        wanted: TcpWindow,
+    ) -> TcpWindow;
     safe fn core_tcp_checksum_update(checksum: u16, old_word: u16, new_word: u16) -> u16;
     safe fn core_tcp_checksum_update_byte(sum: u16, offset: u32, old: u8, new: u8) -> u16;
     safe fn core_tcp_reserved_put_scale(offset_flags: u16, scale: u32) -> u16;
@@ -65,6 +80,26 @@ pub fn lower_window(
     floor_bytes: u32,
 ) -> TcpWindow {
     core_tcp_lower_window(window, raw_scale(scale), limit_bytes, floor_bytes)
+}
+
+impl Edge {
+    /// The sequence number just beyond the window that was offered; `None` before the first.
+    pub fn seq(&self) -> Option<u32> {
+        (self.is_known != 0).then_some(self.seq)
+    }
+
+    /// Never-shrink (RFC 9293 §3.8.6.2.1): the `wanted` window, as a scheme lowered `window`, but
+    /// no less than what was offered beyond `ack`, rounded up to the scale. The receiver's own
+    /// shrinking passes. Begin a connection with a new edge, and its SYN-ACK with a scale of 0.
+    pub fn keep(
+        &mut self,
+        ack: u32,
+        window: u16,
+        scale: Option<u8>,
+        wanted: TcpWindow,
+    ) -> TcpWindow {
+        core_tcp_keep_edge(self, ack, window, raw_scale(scale), wanted)
+    }
 }
 
 /// Checksum after one 16-bit word of the segment changed (RFC 1624 eqn. 3).

@@ -19,6 +19,7 @@ struct ports {
 	struct hcf_state hcf;
 	struct flow_entry flow;
 	struct flow_packet packet;
+	struct tcp_edge edge;
 	u64 now_ns;
 	u32 queue_bytes;
 	u32 key;
@@ -36,6 +37,7 @@ __attribute__((section("tc"), used)) static int on_ack(struct ports *p)
 	out = fq_on_ack(&p->fq, &p->fq_params, p->window, scale, mss, kind);
 	out = hscc_on_ack(&p->hscc, &p->hscc_params, out.window, scale, mss, kind, p->now_ns);
 	out = sicc_pair_on_ack(&p->pair, &p->sicc_params, out.window, scale, kind, p->now_ns);
+	out = tcp_keep_edge(&p->edge, p->key, p->window, scale, out);
 	return tcp_checksum_update(0, p->window, out.window);
 }
 

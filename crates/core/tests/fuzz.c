@@ -55,11 +55,24 @@ static void expect_kept(struct tcp_window out, u16 window, u32 scale)
 	expect(is >= min_u64(was, 1), "an open window is never closed");
 }
 
+static void fuzz_edge(u16 window, u32 scale)
+{
+	struct tcp_window wanted = tcp_lower_window(window, scale, (u32)any(), (u32)any() | 1);
+	struct tcp_window kept;
+	struct tcp_edge edge;
+
+	fill(&edge, sizeof(edge));
+	kept = tcp_keep_edge(&edge, (u32)any(), window, scale, wanted);
+	expect_kept(kept, window, scale);
+	expect(kept.window >= wanted.window, "an edge only holds against shrinking");
+}
+
 static void fuzz_tcp(void)
 {
 	u16 window = (u16)any();
 	u32 scale = (u32)any();
 
+	fuzz_edge(window, scale);
 	expect_kept(tcp_lower_window(window, scale, (u32)any(), (u32)any() | 1), window, scale);
 	tcp_checksum_update((u16)any(), (u16)any(), (u16)any());
 	tcp_checksum_update_byte((u16)any(), (u32)any(), (u8)any(), (u8)any());

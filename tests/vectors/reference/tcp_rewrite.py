@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Window and checksum arithmetic by RFC 7323 and RFC 1071."""
+"""Window and checksum arithmetic by RFC 7323, RFC 9293 and RFC 1071."""
 
 import math
 from collections.abc import Iterator
@@ -22,6 +22,29 @@ def lowered(window: int, scale: int, limit: float, floor: int) -> dict[str, int]
     return {"window": field, "changed": 1, "floored": int(limit < floor)}
 
 
+class Edge:
+    """What a sender was shown. Positions in the stream are counted from 0 and never wrap."""
+
+    def __init__(self) -> None:
+        self.offered: int | None = None
+
+    def keep(self, ack: int, window: int, scale: int, limit: int) -> dict[str, int]:
+        """The least field not below the scheme's that takes nothing back; at most `window`."""
+        wanted = lowered(window, scale, limit, 1448)
+        if scale == UNKNOWN:
+            return wanted
+        unit = 2 ** min(scale, 14)
+        owed = 0 if self.offered is None else self.offered - ack
+        if not 0 <= owed < 2**31:  # of two positions the later is less than 2^31 ahead
+            owed = 0
+        field = min(window, math.ceil(Fraction(owed, unit)))
+        if field > wanted["window"]:
+            wanted = {"window": field, "changed": int(field < window), "floored": 0}
+        if wanted["window"] * unit >= owed:
+            self.offered = ack + wanted["window"] * unit
+        return wanted
+
+
 def checksum(words: list[int]) -> int:
     """The whole Internet checksum (RFC 1071 §1)."""
     total = sum(words)
@@ -31,7 +54,37 @@ def checksum(words: list[int]) -> int:
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
-    """Independent calls; there is no state."""
+    """Independent calls without a state, then senders that are shown windows."""
+    yield from calls(random)
+    for number in range(6):
+        yield from edges(Random(f"edge-{number}"), number)
+
+
+def edges(random: Random, number: int) -> Iterator[dict[str, Any]]:
+    """ACKs of one flow: in order, now and then an old one, a shrunk window, another connection."""
+    yield {"case": f"edge-{number}", "params": {}}
+    edge = Edge()
+    start = random.choice([0, 2**32 - 20_000, 2**31 - 20_000])  # wraps within a few segments
+    scale = random.choice([0, 2, 7, 10, 14, 15])
+    ack = 0
+    for _ in range(40):
+        step = random.choice([0, 1, 1448, 2896, random.randrange(100_000)])
+        ack += step if random.random() < 0.9 else -min(step, ack)
+        if random.random() < 0.05:
+            ack += random.choice([LARGEST, 2**31 - 1])
+        args = {
+            "ack": (start + ack) % 2**32,
+            "window": random.choice([0, 1, 64, 65535, random.randrange(65536)]),
+            "scale": UNKNOWN if random.random() < 0.05 else scale,
+            "limit_bytes": random.choice([0, 1448, 2896, random.randrange(1 << 22), 2**32 - 1]),
+        }
+        result = edge.keep(ack, args["window"], args["scale"], args["limit_bytes"])
+        seq = None if edge.offered is None else (start + edge.offered) % 2**32
+        yield {"event": "keep_edge", "args": args, "result": result, "state": {"edge": seq}}
+
+
+def calls(random: Random) -> Iterator[dict[str, Any]]:
+    """The functions without a state."""
     yield {"case": "calls", "params": {}}
     windows = [0, 1, 2, 3, 1447, 1448, 1449, 4095, 4096, 65534, 65535]
     for _ in range(150):

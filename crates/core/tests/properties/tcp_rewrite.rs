@@ -27,6 +27,55 @@ proptest! {
     }
 
     #[test]
+    fn an_edge_once_offered_is_kept(
+        start: u32,
+        scale in 0u8..=14,
+        steps in proptest::collection::vec((0u32..100_000, any::<u16>(), any::<u32>(), 1u32..9000), 1..40),
+    ) {
+        let (mut edge, mut ack, mut shown) = (Edge::default(), start, 0u32);
+        for (advance, window, limit, mss) in steps {
+            // The sender sends no more than it was shown.
+            let advance = advance.min(shown);
+            ack = ack.wrapping_add(advance);
+            shown -= advance;
+            let wanted = lower_window(window, Some(scale), limit, mss);
+            let out = edge.keep(ack, window, Some(scale), wanted);
+            prop_assert!(wanted.window <= out.window && out.window <= window);
+            prop_assert_eq!(out.changed, out.window < window);
+            let bytes = u32::from(out.window) << scale;
+            let came = u32::from(window) << scale;
+            prop_assert!(bytes >= shown.min(came), "taken back though the receiver has room");
+            prop_assert!(
+                out.window == wanted.window || bytes < shown + (1 << scale),
+                "more than was owed"
+            );
+            shown = shown.max(bytes);
+            prop_assert_eq!(edge.seq(), Some(ack.wrapping_add(shown)));
+        }
+    }
+
+    #[test]
+    fn an_edge_of_unknown_scale_is_not_moved(ack: u32, window: u16, old: u16, seen: u32) {
+        let mut edge = Edge::default();
+        let as_is = |window| lower_window(window, None, 0, 1460);
+        edge.keep(seen, old, Some(7), as_is(old));
+        let before = edge;
+        prop_assert_eq!(edge.keep(ack, window, None, as_is(window)), as_is(window));
+        prop_assert_eq!(edge, before);
+    }
+
+    #[test]
+    fn an_old_acknowledgement_moves_no_edge_back(seq: u32, back in 1u32..1 << 20, window: u16) {
+        let mut edge = Edge::default();
+        let as_is = |window| lower_window(window, None, 0, 1460);
+        edge.keep(seq, 65535, Some(14), as_is(65535));
+        let before = edge;
+        let wanted = lower_window(window, Some(4), 1460, 1460);
+        edge.keep(seq.wrapping_sub(back), window, Some(4), wanted);
+        prop_assert_eq!(edge, before);
+    }
+
+    #[test]
     fn checksum_update_equals_recomputation(
         mut words in proptest::collection::vec(any::<u16>(), 2..60),
         index: prop::sample::Index,

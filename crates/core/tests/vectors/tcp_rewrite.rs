@@ -8,8 +8,8 @@ fn follows_vectors() {
     let text = include_str!("../../../../tests/vectors/tcp_rewrite.jsonl");
     replay(
         text,
-        |_| (),
-        |(), event, a, _| {
+        |_| Edge::default(),
+        |edge, event, a, row| {
             let result = match event {
                 "lower_window" => {
                     let (limit, floor) = (a.get("limit_bytes"), a.get("floor_bytes"));
@@ -19,6 +19,11 @@ fn follows_vectors() {
                         limit,
                         floor,
                     ))
+                }
+                "keep_edge" => {
+                    let (window, scale) = (a.get("window"), a.scale("scale"));
+                    let wanted = lower_window(window, scale, a.get("limit_bytes"), 1448);
+                    window_json(edge.keep(a.get("ack"), window, scale, wanted))
                 }
                 "checksum_update" => {
                     json!(checksum_update(
@@ -49,7 +54,10 @@ fn follows_vectors() {
                 )),
                 other => panic!("unknown event {other}"),
             };
-            (result, Value::Null)
+            let state = row
+                .get("state")
+                .map_or(Value::Null, |_| json!({"edge": edge.seq()}));
+            (result, state)
         },
     );
 }
