@@ -20,23 +20,6 @@ pub(super) fn collect(
     measured: &[u32],
     performance: Performance,
 ) -> Outcome {
-    let mut groups = IndexMap::new();
-    let mut flows = Vec::with_capacity(simulation.records.len());
-    for (index, (name, traffic)) in scenario.traffic.iter().enumerate() {
-        let records: Vec<&Record> = simulation
-            .records
-            .iter()
-            .filter(|record| record.traffic == index as u32)
-            .collect();
-        if !matches!(traffic, Traffic::Udp(_)) {
-            groups.insert(name.clone(), summarize(scenario, traffic, &records));
-        }
-    }
-    for record in &simulation.records {
-        if let Some((name, traffic)) = scenario.traffic.get_index(record.traffic as usize) {
-            flows.push(flow_record(scenario, fabric, name, traffic, record));
-        }
-    }
     let queues = simulation.queues.samples.iter().map(|sample| QueueSample {
         port: measured
             .iter()
@@ -57,7 +40,7 @@ pub(super) fn collect(
     });
     let all_links = 0..fabric.links.len() as u32;
     Outcome {
-        groups,
+        groups: summaries(scenario, &simulation.records),
         ports: ports.collect(),
         drops: all_links
             .map(|link| {
@@ -73,10 +56,33 @@ pub(super) fn collect(
             .controller
             .as_ref()
             .map(|controller| controller.counters()),
-        flows,
+        flows: flow_records(scenario, &simulation.records),
         queues,
         performance,
     }
+}
+
+/// The transfers of each traffic but datagrams, by its name.
+pub fn summaries(scenario: &Scenario, records: &[Record]) -> IndexMap<String, GroupSummary> {
+    let mut groups = IndexMap::new();
+    for (index, (name, traffic)) in (0..).zip(&scenario.traffic) {
+        if !matches!(traffic, Traffic::Udp(_)) {
+            let own = records.iter().filter(|record| record.traffic == index);
+            let own: Vec<&Record> = own.collect();
+            groups.insert(name.clone(), summarize(scenario, traffic, &own));
+        }
+    }
+    groups
+}
+
+/// Every transfer, in the order of `records`, with names for numbers.
+pub fn flow_records(scenario: &Scenario, records: &[Record]) -> Vec<FlowRecord> {
+    let hosts = scenario.fabric.hosts();
+    let row = |record: &Record| {
+        let (name, traffic) = scenario.traffic.get_index(record.traffic as usize)?;
+        Some(flow_record(scenario, &hosts, name, traffic, record))
+    };
+    records.iter().filter_map(row).collect()
 }
 
 fn deadline(traffic: &Traffic) -> Option<Time> {
@@ -174,12 +180,12 @@ fn block_goodput(traffic: &Traffic, records: &[&Record]) -> Option<f64> {
 
 fn flow_record(
     scenario: &Scenario,
-    fabric: &Fabric,
+    hosts: &[String],
     name: &str,
     traffic: &Traffic,
     record: &Record,
 ) -> FlowRecord {
-    let host = |index: u32| fabric.nodes[index as usize].clone();
+    let host = |index: u32| hosts[index as usize].clone();
     FlowRecord {
         traffic: name.to_owned(),
         flow: record.number,
@@ -209,7 +215,6 @@ fn port_summary(
     lengths: &[f64],
 ) -> PortSummary {
     let counters = simulation.network.counters(link, scenario.duration);
-    let sorted = stats::sorted(lengths);
     let measured = scenario.duration - scenario.measure.from;
     let sending = fabric.links[link as usize]
         .rate
@@ -221,11 +226,7 @@ fn port_summary(
         drops: counters.drops.iter().sum(),
         drops_by_reason: by_reason.collect(),
         utilization: sending.as_secs_f64() / measured.as_secs_f64(),
-        queue_bytes: QueueSummary {
-            mean: stats::mean(&sorted).unwrap_or(0.0),
-            p99: stats::quantile(&sorted, 0.99).unwrap_or(0.0),
-            max: counters.peak_bytes,
-        },
+        queue_bytes: QueueSummary::of(lengths, counters.peak_bytes),
         sent_packets: counters.sent_packets,
         sent_bytes: counters.sent_bytes,
         marks: counters.marks,

@@ -9,13 +9,15 @@ mod ports;
 mod tcp;
 mod traffic;
 
+pub use collect::{flow_records, summaries};
+pub use fabric::build as build_fabric;
 pub use inputs::{InputError, Inputs};
 pub use outcome::{
     FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample, QueueSummary,
 };
+pub use traffic::{Plans, Stage, play};
 
-use crate::rng::Rng;
-use crate::scenario::{Scenario, builtin_schemes};
+use crate::scenario::{Scenario, Scheme, builtin_schemes};
 use crate::simulation::{Action, Simulation};
 use crate::units::Time;
 use std::fmt;
@@ -62,6 +64,18 @@ impl std::error::Error for RunError {}
 /// Pieces a run is made in, to tell progress between them.
 const STEPS: u64 = 10_000;
 
+/// The scheme of that name, the scenario's own before a built-in one.
+///
+/// # Errors
+/// [`RunError::UnknownScheme`].
+pub fn scheme_of<'a>(scenario: &'a Scenario, name: &str) -> Result<&'a Scheme, RunError> {
+    let known = scenario
+        .scheme
+        .get(name)
+        .or_else(|| builtin_schemes().get(name));
+    known.ok_or_else(|| RunError::UnknownScheme(name.to_owned()))
+}
+
 /// Runs `scenario` under the scheme of that name. `progress` is told the share that is done, from
 /// 0 to 1, and stops the run by answering false. The same arguments give the same outcome, but for
 /// its [`Performance`].
@@ -73,16 +87,9 @@ pub fn run(
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<Outcome, RunError> {
     let started = Instant::now();
-    let known = scenario
-        .scheme
-        .get(scheme)
-        .or_else(|| builtin_schemes().get(scheme));
-    let policies = known.ok_or_else(|| RunError::UnknownScheme(scheme.to_owned()))?;
+    let policies = scheme_of(scenario, scheme)?;
     let fabric = fabric::build(&scenario.fabric);
-    let mut plans = traffic::Plans::default();
-    for traffic in scenario.traffic.values() {
-        plans.add(traffic, &scenario.tcp_of(policies, traffic));
-    }
+    let plans = Plans::of(scenario, policies);
     let mut simulation = Simulation::new(&fabric, plans.configs, plans.plans, seed);
     ports::set_up(&mut simulation, scenario, policies, &fabric, seed)?;
     let measured = ports::measured(scenario, &fabric, inputs);
@@ -91,17 +98,7 @@ pub fn run(
         let (duration, longest) = (scenario.duration, simulation.network.horizon());
         return Err(RunError::TooLong { duration, longest });
     }
-    for (index, traffic) in scenario.traffic.values().enumerate() {
-        let rng = Rng::new(seed, 16 + index as u64);
-        traffic::set_up(
-            &mut simulation,
-            scenario,
-            inputs,
-            index as u32,
-            traffic,
-            rng,
-        );
-    }
+    play(&mut simulation, scenario, inputs, seed);
     simulation.at(scenario.measure.from, Action::MeasureStart);
     let loop_started = Instant::now();
     for step in 1..=STEPS {

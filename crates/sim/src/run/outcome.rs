@@ -2,7 +2,7 @@
 //! What a run found: per traffic, per port, per flow.
 
 use crate::controller::ControllerCounters;
-use crate::stats::Summary;
+use crate::stats::{self, Summary};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -114,6 +114,18 @@ pub struct QueueSummary {
     pub max: u64,
 }
 
+impl QueueSummary {
+    /// The summary of samples in any order; `max`: the longest at any time.
+    pub fn of(samples: &[f64], max: u64) -> QueueSummary {
+        let sorted = stats::sorted(samples);
+        QueueSummary {
+            mean: stats::mean(&sorted).unwrap_or(0.0),
+            p99: stats::quantile(&sorted, 0.99).unwrap_or(0.0),
+            max,
+        }
+    }
+}
+
 /// One transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowRecord {
@@ -182,7 +194,8 @@ pub struct Performance {
 }
 
 impl Performance {
-    pub(super) fn measure(wall_s: f64, loop_s: f64, packet_hops: u64) -> Performance {
+    /// What this process has used, told these times (seconds) and packet-hops.
+    pub fn measure(wall_s: f64, loop_s: f64, packet_hops: u64) -> Performance {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes =

@@ -1,16 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The scenario's traffic as clients, generators and datagram sources.
+//! The scenario's traffic as clients, generators and datagram sources, put on a [`Stage`]: the
+//! simulation, or anything else that can play them, sockets of a kernel for one.
 
 use super::{Inputs, tcp};
 use crate::distribution::{FlowSize, Poisson};
 use crate::rng::Rng;
 use crate::scenario::{
-    self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Selector, Tcp,
-    Traffic, Udp,
+    self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Scheme, Selector,
+    Trace, Traffic, Udp,
 };
 use crate::simulation::{Action, ENDLESS, Gaps, Generator, Plan, Simulation, Transfer};
 use crate::tcp::Config;
 use crate::units::{Rate, Time};
+
+/// Where traffic is played.
+pub trait Stage {
+    /// Adds a client that makes `transfers` transfers, the `number`th of its plan; returns its index,
+    /// for [`Action::Begin`] and [`Action::Stop`].
+    fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32;
+
+    /// Adds a generator whose transfers follow plan number `plan`.
+    fn add_generator(&mut self, plan: u32, generator: Box<dyn Generator>);
+
+    /// Adds a source of datagrams of `size` bytes on the wire, working from and until the times of
+    /// `span`.
+    fn add_datagrams(
+        &mut self,
+        source: u32,
+        destination: u32,
+        size: u16,
+        gaps: Gaps,
+        span: (Time, Time),
+        rng: Rng,
+    );
+
+    /// Adds something to be done at `time`.
+    fn at(&mut self, time: Time, action: Action);
+}
+
+impl Stage for Simulation {
+    fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
+        self.add_client(plan, number, transfer, transfers)
+    }
+
+    fn add_generator(&mut self, plan: u32, generator: Box<dyn Generator>) {
+        self.add_generator(plan, generator);
+    }
+
+    fn add_datagrams(
+        &mut self,
+        source: u32,
+        destination: u32,
+        size: u16,
+        gaps: Gaps,
+        span: (Time, Time),
+        rng: Rng,
+    ) {
+        self.add_datagrams(source, destination, size, gaps, span, rng);
+    }
+
+    fn at(&mut self, time: Time, action: Action) {
+        self.at(time, action);
+    }
+}
 
 /// One plan and one TCP configuration for each traffic.
 #[derive(Default)]
@@ -22,69 +74,64 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Adds the next traffic, whose flows run `spec`.
-    pub fn add(&mut self, traffic: &Traffic, spec: &Tcp) {
-        let index = self.plans.len() as u32;
-        let (request_bytes, reconnects, think) = match traffic {
-            Traffic::Incast(t) => (
-                (t.mode == Mode::Pull).then_some(t.request.0),
-                t.connection == Connection::New,
-                t.think,
-            ),
-            Traffic::Poisson(t) => (
-                (t.mode == Mode::Pull).then_some(t.request.0),
-                true,
-                Time::ZERO,
-            ),
-            _ => (None, true, Time::ZERO),
-        };
-        self.plans.push(Plan {
-            traffic: index,
-            config: index,
-            request_bytes,
-            reconnects,
-            think,
-        });
-        self.configs.push(tcp::config(spec));
+    /// The plans of the scenario's traffic, its TCP as `scheme` wants it.
+    pub fn of(scenario: &Scenario, scheme: &Scheme) -> Plans {
+        let traffic = scenario.traffic.values();
+        Plans {
+            plans: (0..).zip(traffic.clone()).map(plan).collect(),
+            configs: traffic
+                .map(|traffic| tcp::config(&scenario.tcp_of(scheme, traffic)))
+                .collect(),
+        }
     }
 }
 
-/// Schedules all that the traffic does.
-pub fn set_up(
-    simulation: &mut Simulation,
-    scenario: &Scenario,
-    inputs: &Inputs,
-    plan: u32,
-    traffic: &Traffic,
-    rng: Rng,
-) {
-    let mut expansion = Expansion {
-        simulation,
-        scenario,
-        inputs,
-        plan,
-        rng,
+fn plan((index, traffic): (u32, &Traffic)) -> Plan {
+    let (request_bytes, reconnects, think) = match traffic {
+        Traffic::Incast(t) => (
+            (t.mode == Mode::Pull).then_some(t.request.0),
+            t.connection == Connection::New,
+            t.think,
+        ),
+        Traffic::Poisson(t) => (
+            (t.mode == Mode::Pull).then_some(t.request.0),
+            true,
+            Time::ZERO,
+        ),
+        _ => (None, true, Time::ZERO),
     };
-    match traffic {
-        Traffic::Bulk(spec) => expansion.bulk(spec),
-        Traffic::Incast(spec) => expansion.incast(spec),
-        Traffic::Poisson(spec) => expansion.poisson(spec),
-        Traffic::Udp(spec) => expansion.udp(spec),
-        Traffic::Trace(spec) => {
-            let rows = inputs.trace(&spec.file).to_vec();
-            let shifted = rows
-                .into_iter()
-                .map(|(time, transfer)| (time + spec.start, transfer));
-            expansion.simulation.add_generator(
-                plan,
-                Box::new(Recorded(shifted.collect::<Vec<_>>().into_iter())),
-            );
+    Plan {
+        traffic: index,
+        config: index,
+        request_bytes,
+        reconnects,
+        think,
+    }
+}
+
+/// Puts all that the scenario's traffic does on the stage. The same scenario and seed give the same
+/// pairs, starts and sizes on every stage.
+pub fn play(stage: &mut dyn Stage, scenario: &Scenario, inputs: &Inputs, seed: u64) {
+    for (index, traffic) in (0..).zip(scenario.traffic.values()) {
+        let mut expansion = Expansion {
+            stage,
+            scenario,
+            inputs,
+            plan: index,
+            rng: Rng::new(seed, 16 + u64::from(index)),
+        };
+        match traffic {
+            Traffic::Bulk(spec) => expansion.bulk(spec),
+            Traffic::Incast(spec) => expansion.incast(spec),
+            Traffic::Poisson(spec) => expansion.poisson(spec),
+            Traffic::Udp(spec) => expansion.udp(spec),
+            Traffic::Trace(spec) => expansion.trace(spec),
         }
     }
 }
 
 struct Expansion<'a> {
-    simulation: &'a mut Simulation,
+    stage: &'a mut dyn Stage,
     scenario: &'a Scenario,
     inputs: &'a Inputs,
     plan: u32,
@@ -131,12 +178,10 @@ impl Expansion<'_> {
         let starts = self.starts(pairs.len(), spec.start, spec.start_spread, spec.start_gap);
         for (number, (pair, start)) in pairs.into_iter().zip(starts).enumerate() {
             let transfer = transfer(pair, sizes.sample(&mut self.rng));
-            let client = self
-                .simulation
-                .add_client(self.plan, number as u32, transfer, 1);
-            self.simulation.at(start, Action::Begin(client));
+            let client = self.stage.add_client(self.plan, number as u32, transfer, 1);
+            self.stage.at(start, Action::Begin(client));
             if let Some(stop) = spec.stop {
-                self.simulation.at(stop, Action::Stop(client));
+                self.stage.at(stop, Action::Stop(client));
             }
         }
     }
@@ -155,9 +200,9 @@ impl Expansion<'_> {
             for (number, (pair, start)) in pairs.iter().zip(starts).enumerate() {
                 let transfer = transfer(*pair, sizes.sample(&mut self.rng));
                 let client =
-                    self.simulation
+                    self.stage
                         .add_client(self.plan, number as u32, transfer, spec.requests);
-                self.simulation.at(start, Action::Begin(client));
+                self.stage.at(start, Action::Begin(client));
             }
         }
     }
@@ -182,7 +227,7 @@ impl Expansion<'_> {
             stop: spec.stop.unwrap_or(self.scenario.duration),
             rng: self.rng.clone(),
         };
-        self.simulation.add_generator(self.plan, Box::new(arrivals));
+        self.stage.add_generator(self.plan, Box::new(arrivals));
     }
 
     fn udp(&mut self, spec: &Udp) {
@@ -201,9 +246,18 @@ impl Expansion<'_> {
             };
             let size = spec.packet.0.try_into().unwrap_or(u16::MAX);
             let span = (spec.start, spec.stop.unwrap_or(Time::NEVER));
-            self.simulation
+            self.stage
                 .add_datagrams(source as u32, destination as u32, size, gaps, span, rng);
         }
+    }
+
+    fn trace(&mut self, spec: &Trace) {
+        let rows = self.inputs.trace(&spec.file).iter();
+        let shifted: Vec<_> = rows
+            .map(|(time, transfer)| (*time + spec.start, *transfer))
+            .collect();
+        self.stage
+            .add_generator(self.plan, Box::new(Recorded(shifted.into_iter())));
     }
 
     /// The rate that a load of 1 stands for.

@@ -11,7 +11,7 @@ mod sockets;
 pub use clients::{Client, ENDLESS, Generator, Plan, Record, Tally, Transfer};
 pub use datagrams::{Datagrams, Gaps};
 pub use measure::{Queues, Sample};
-pub use schedule::Action;
+pub use schedule::{Action, Schedule};
 
 use crate::controller::Controller;
 use crate::fabric::{Fabric, Routes};
@@ -21,7 +21,6 @@ use crate::rng::Rng;
 use crate::tcp::Config;
 use crate::units::Time;
 use clients::Arrivals;
-use schedule::Schedule;
 use sockets::Sockets;
 use std::collections::VecDeque;
 
