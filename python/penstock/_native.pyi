@@ -23,6 +23,13 @@ def validate(
         ScenarioError: one line with file, line, key, the allowed values and the nearest match.
     """
 
+def layout(text: str, origin: str, to_csv: Callable[[Path], str]) -> str:
+    """The hosts, switches and ports of a resolved scenario as a JSON object.
+
+    Raises:
+        ScenarioError: as `validate`.
+    """
+
 def run(
     text: str,
     origin: str,

@@ -10,6 +10,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use penstock_sim::run::Layout;
 use penstock_sim::scenario::{Congestion, Profile};
 use penstock_sim::{Inputs, Outcome, Scenario, scenario};
 use pyo3::exceptions::PyRuntimeError;
@@ -54,6 +55,16 @@ fn validate(
     let scenario = parse(text, origin, &overrides)?;
     read_inputs(&scenario, origin, to_csv)?;
     Ok(scenario.resolved())
+}
+
+/// The scenario's hosts, switches and ports as JSON, for those who build them of real parts.
+///
+/// `to_csv` gives the text of a trace that is not CSV.
+#[pyfunction]
+fn layout(text: &str, origin: &str, to_csv: &Bound<'_, PyAny>) -> PyResult<String> {
+    let scenario = parse(text, origin, &[])?;
+    let inputs = read_inputs(&scenario, origin, to_csv)?;
+    json(&Layout::of(&scenario, &inputs))
 }
 
 /// Simulates every (scheme, seed) on `jobs` threads; the results are in the order of the tasks.
@@ -191,5 +202,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(layout, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -19,12 +19,13 @@ use penstock_core::sicc::SiccParams;
 use std::num::NonZeroU32;
 
 /// A packet where buffers in packets and in bytes are converted, bytes.
-const FULL_PACKET: u64 = 1500;
+pub const FULL_PACKET: u64 = 1500;
 
 /// Shortest RTT that intervals are derived from: cables without delay would make them zero.
 const LEAST_RTT: Time = Time::from_micros(10);
 
-fn rtt(fabric: &scenario::Fabric) -> Time {
+/// The longest round trip by propagation, as the policies know it.
+pub fn rtt(fabric: &scenario::Fabric) -> Time {
     fabric.base_rtt().max(LEAST_RTT)
 }
 

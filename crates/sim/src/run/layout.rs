@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A scenario's fabric as data: what another substrate needs to build the same network.
+
+use super::{Inputs, fabric, ports};
+use crate::scenario::Scenario;
+use crate::units::Buffer;
+use serde::Serialize;
+
+/// Nodes and ports of a scenario's fabric.
+#[derive(Debug, Serialize)]
+pub struct Layout {
+    /// Names of the hosts.
+    pub hosts: Vec<String>,
+    /// Names of the switches.
+    pub switches: Vec<String>,
+    /// The longest round trip by propagation alone, as the policies know it, seconds.
+    pub rtt_s: f64,
+    /// Every port; the two of a cable follow each other.
+    pub ports: Vec<Port>,
+}
+
+/// An output port, and the link that it feeds.
+#[derive(Debug, Serialize)]
+pub struct Port {
+    /// The node that sends.
+    pub from: String,
+    /// The node at the far end.
+    pub to: String,
+    /// Bits per second.
+    pub rate_bps: u64,
+    /// Propagation delay, seconds.
+    pub delay_s: f64,
+    /// What it can queue, bytes; packets count as full ones.
+    pub buffer_bytes: u64,
+    /// The same in packets, where the scenario counts packets.
+    pub buffer_packets: Option<u32>,
+    /// Whether the scheme is put on it.
+    pub is_protected: bool,
+    /// Whether its queue is measured.
+    pub is_measured: bool,
+}
+
+impl Layout {
+    /// The fabric of `scenario`; `inputs` are the files that it names.
+    pub fn of(scenario: &Scenario, inputs: &Inputs) -> Layout {
+        let built = fabric::build(&scenario.fabric);
+        let protected: Vec<u32> = ports::protected(&scenario.fabric, &built).collect();
+        let measured = ports::measured(scenario, &built, inputs);
+        let name = |node: u32| built.nodes[node as usize].clone();
+        let port = |(index, link): (usize, &crate::fabric::LinkSpec)| Port {
+            from: name(link.from),
+            to: name(link.to),
+            rate_bps: link.rate.0,
+            delay_s: link.delay.as_secs_f64(),
+            buffer_bytes: link.buffer.bytes(ports::FULL_PACKET),
+            buffer_packets: match link.buffer {
+                Buffer::Packets(packets) => Some(packets),
+                Buffer::Bytes(_) => None,
+            },
+            is_protected: protected.contains(&(index as u32)),
+            is_measured: measured.contains(&(index as u32)),
+        };
+        Layout {
+            hosts: built.nodes[..built.hosts].to_vec(),
+            switches: built.nodes[built.hosts..].to_vec(),
+            rtt_s: ports::rtt(&scenario.fabric).as_secs_f64(),
+            ports: built.links.iter().enumerate().map(port).collect(),
+        }
+    }
+}

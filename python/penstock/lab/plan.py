@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario's fabric as network namespaces: who has which interface, address and queue.
+
+Nothing here touches the machine. Every node of the fabric becomes a namespace; a switch is a
+bridge; a cable is a veth pair whose ends are called after the node at the far end; a port is TBF at
+the port's rate, over a FIFO of the port's buffer. Where there are more hosts than namespaces can be
+had cheaply, neighbours under one switch share a namespace and its cable.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from penstock.errors import ScenarioError
+
+PREFIX = "penstock-"
+"""Every namespace's name begins so, then comes the process that made it."""
+
+HOST_NAMESPACES = 64
+"""Most namespaces for hosts: a build costs about 10 ms for each, an idle one some memory."""
+
+FASTEST_BPS = 1_000_000_000
+"""Most that a shaped port can be asked for; on two cores CPU is the limit from 500 Mb/s on."""
+
+_MOST_SHARED = 250  # hosts of a namespace: its subnet is a /24
+_MOST_SWITCHES = 150
+_ETHERNET = 14  # bytes of a frame that a scenario's sizes, of IP packets, do not count
+_LEAST_BURST = 4000  # bytes: two packets, as a switch port has no credit to speak of
+_BURST_S = 100e-6  # of credit at high rates, as timers wake up so late
+
+_SYSCTLS = {
+    "net.ipv6.conf.all.disable_ipv6": 1,  # no router solicitations between the samples
+    "net.ipv6.conf.default.disable_ipv6": 1,
+    "net.ipv4.tcp_no_metrics_save": 1,  # a connection learns nothing from the one before
+    "net.ipv4.tcp_tw_reuse": 1,  # closed loops open thousands of connections a second
+    "net.ipv4.ip_local_port_range": '"10000 65535"',
+    "net.core.somaxconn": 4096,
+    "net.ipv4.tcp_max_syn_backlog": 4096,
+}
+
+
+@dataclass(frozen=True)
+class Port:
+    """An output port of the fabric, as a queue on an interface."""
+
+    name: str
+    """As scenarios call it: `left->right`."""
+    node: str
+    """The node that sends."""
+    interface: str
+    rate_bps: int
+    buffer_bytes: int
+    buffer_packets: int | None
+    is_protected: bool
+    is_measured: bool
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether the lab holds its rate; a faster one goes as fast as the machine does."""
+        return self.rate_bps < FASTEST_BPS or self.is_protected
+
+    def queue(self) -> list[str]:
+        """Its queue, as lines for `tc -batch`: rate and buffer count IP packets, not frames."""
+        if not self.is_shaped:
+            return []
+        burst = max(_LEAST_BURST, int(self.rate_bps / 8 * _BURST_S))
+        lines = [
+            f"qdisc replace dev {self.interface} root handle 1: stab overhead -{_ETHERNET} "
+            f"linklayer ethernet tbf rate {self.rate_bps}bit burst {burst} "
+            f"limit {self.buffer_bytes}"
+        ]
+        if self.buffer_packets is not None:
+            lines.append(
+                f"qdisc add dev {self.interface} parent 1: handle 10: "
+                f"pfifo limit {self.buffer_packets}"
+            )
+        return lines
+
+
+@dataclass
+class Namespace:
+    """One namespace: a switch, or some hosts under one switch."""
+
+    node: str
+    """The switch, or the first of the hosts; its name ends so."""
+    number: int
+    is_switch: bool
+    hosts: dict[str, str] = field(default_factory=dict)
+    """Addresses by host."""
+    interfaces: list[str] = field(default_factory=list)
+
+    @property
+    def mac(self) -> str:
+        """Of a host's interface."""
+        return f"02:70:73:00:00:{self.number:02x}"
+
+    @property
+    def subnet(self) -> str:
+        """The addresses of its hosts, without the last number."""
+        return f"10.77.{self.number}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be built for one scenario."""
+
+    namespaces: dict[str, Namespace]
+    """By node."""
+    cables: list[tuple[str, str]]
+    """The nodes that each joins."""
+    ports: list[Port]
+    rtt_s: float
+    """The longest round trip by propagation, which the lab does not add."""
+    routes: str = ""
+    """What every route says of TCP, as `rto_min 10ms initcwnd 2`."""
+
+    @cached_property
+    def home(self) -> dict[str, Namespace]:
+        """The namespace of each host."""
+        return {host: one for one in self.namespaces.values() for host in one.hosts}
+
+    @property
+    def protected(self) -> list[Port]:
+        """The ports that the scheme stands on."""
+        return [port for port in self.ports if port.is_protected]
+
+    def name(self, node: str, tag: str) -> str:
+        """The namespace's name on the machine, in the run `tag`."""
+        return f"{PREFIX}{tag}-{node}"
+
+    def creation(self, tag: str) -> list[str]:
+        """Namespaces and cables, as lines for `ip -batch`."""
+        lines = [f"netns add {self.name(node, tag)}" for node in self.namespaces]
+        for one, other in self.cables:
+            ends = (self._end(one, other, tag), f"peer {self._end(other, one, tag)}")
+            lines.append(f"link add {' type veth '.join(ends)}")
+        return lines
+
+    def script(self, node: str) -> str:
+        """What a shell inside the namespace of `node` runs to set it up."""
+        here = self.namespaces[node]
+        sysctls = " ".join(f"{key}={value}" for key, value in _SYSCTLS.items())
+        offloads = "gso off tso off gro off"
+        links = self._bridge(here) if here.is_switch else self._host(here)
+        queues = [line for port in self.ports if port.node == node for line in port.queue()]
+        return "\n".join(
+            (
+                f"sysctl -qw {sysctls}",
+                *(f"ethtool -K {one} {offloads}" for one in here.interfaces),
+                "ip -batch - <<'END'",
+                "link set lo up",
+                *links,
+                "END",
+                *(("tc -batch - <<'END'", *queues, "END") if queues else ()),
+            )
+        )
+
+    def hosts_json(self, tag: str) -> str:
+        """The file that the load generator reads: where its hosts and ports are."""
+        hosts = {
+            host: {"netns": f"/run/netns/{self.name(one.node, tag)}", "address": one.hosts[host]}
+            for host, one in self.home.items()
+        }
+        ports = {
+            port.name: {
+                "netns": f"/run/netns/{self.name(port.node, tag)}",
+                "interface": port.interface,
+            }
+            for port in self.ports
+            if port.is_measured
+        }
+        return json.dumps({"hosts": hosts, "ports": ports}, indent=1)
+
+    def _end(self, node: str, far: str, tag: str) -> str:
+        here = self.namespaces[node]
+        address = "" if here.is_switch else f" address {here.mac}"
+        return f"name {far} netns {self.name(node, tag)}{address}"
+
+    def _bridge(self, here: Namespace) -> Iterator[str]:
+        yield "link add name bridge0 type bridge stp_state 0 mcast_snooping 0"
+        for one in here.interfaces:
+            yield f"link set dev {one} master bridge0 up"
+        yield "link set dev bridge0 up"
+
+    def _host(self, here: Namespace) -> Iterator[str]:
+        (link,) = here.interfaces
+        yield f"link set dev {link} up"
+        for address in here.hosts.values():
+            yield f"address add {address}/32 dev {link}"
+        options = f" {self.routes}" if self.routes else ""
+        for other in self.namespaces.values():
+            if other is not here and not other.is_switch:
+                gate = f"{other.subnet}.1"
+                yield f"neighbour add {gate} lladdr {other.mac} nud permanent dev {link}"
+                yield f"route add {other.subnet}.0/24 via {gate} dev {link} onlink{options}"
+
+
+def of(layout: dict[str, Any], routes: str = "") -> Plan:
+    """Plans the fabric that `penstock._native.layout` describes.
+
+    Raises:
+        ScenarioError: this laboratory cannot hold it; one line.
+    """
+    switches = set(layout["switches"])
+    between = [p for p in layout["ports"] if {p["from"], p["to"]} <= switches]
+    _check(layout, len(between) // 2)
+    attached = {p["from"]: p["to"] for p in layout["ports"] if p["from"] not in switches}
+    spaces = _namespaces(layout, attached)
+    lead = {host: one.node for one in spaces.values() for host in one.hosts}
+    lead |= {switch: switch for switch in switches}
+    cables = [
+        (lead[port["from"]], lead[port["to"]])
+        for port in layout["ports"][::2]
+        if port["from"] in spaces and port["to"] in spaces
+    ]
+    for one, other in cables:
+        spaces[one].interfaces.append(other)
+        spaces[other].interfaces.append(one)
+    ports = [
+        Port(
+            name=f"{port['from']}->{port['to']}",
+            node=lead[port["from"]],
+            interface=lead[port["to"]],
+            **{key: port[key] for key in _PORT_KEYS},
+        )
+        for port in layout["ports"]
+        if port["from"] in spaces and port["to"] in spaces
+    ]
+    return Plan(spaces, cables, ports, layout["rtt_s"], routes)
+
+
+_PORT_KEYS = ("rate_bps", "buffer_bytes", "buffer_packets", "is_protected", "is_measured")
+
+
+def _namespaces(layout: dict[str, Any], attached: dict[str, str]) -> dict[str, Namespace]:
+    """A namespace for each switch, and one for each host or for several under one switch."""
+    spaces = {
+        name: Namespace(name, number, is_switch=True)
+        for number, name in enumerate(layout["switches"], 1)
+    }
+    size = -(-len(layout["hosts"]) // HOST_NAMESPACES)
+    last: dict[str, Namespace] = {}
+    for host in layout["hosts"]:
+        space = last.get(attached[host])
+        if space is None or len(space.hosts) == size:
+            space = Namespace(host, len(spaces) + 1, is_switch=False)
+            spaces[host] = last[attached[host]] = space
+        space.hosts[host] = f"{space.subnet}.{len(space.hosts) + 1}"
+    return spaces
+
+
+def _check(layout: dict[str, Any], cables: int) -> None:
+    """Refuses what cannot be held."""
+    if cables >= len(layout["switches"]):
+        message = (
+            "fabric: has several paths between hosts; the laboratory's switches are bridges, "
+            "so give one core, one aggregation switch or one spine"
+        )
+        raise ScenarioError(message)
+    hosts, switches = set(layout["hosts"]), len(layout["switches"])
+    if switches > _MOST_SWITCHES or len(hosts) > _MOST_SHARED * HOST_NAMESPACES:
+        message = f"fabric: {len(hosts)} hosts and {switches} switches are too many; take fewer"
+        raise ScenarioError(message)
+    for port in layout["ports"]:
+        name = f"{port['from']}->{port['to']}"
+        if port["is_protected"] and port["rate_bps"] > FASTEST_BPS:
+            message = (
+                f"fabric: {name} is faster than 1 Gb/s, which the laboratory cannot hold; "
+                "make it slower, as --set fabric.bottleneck.rate='200 Mb/s'"
+            )
+            raise ScenarioError(message)
+        if port["is_protected"] and port["to"] in hosts and len(hosts) > HOST_NAMESPACES:
+            message = (
+                f"fabric: the scheme stands on {name}, so each host needs its own cable, which "
+                f"the laboratory has for {HOST_NAMESPACES} hosts; take fewer"
+            )
+            raise ScenarioError(message)
