@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::{metrics, observe, watch};
+
+/// Ends TCP incast and buffer bloat at the ports of this host.
+#[derive(Parser, Debug)]
+#[command(name = "penstockd", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands, each with its options beside its code.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Shows ports live, in the terminal.
+    Watch(watch::Args),
+    /// Watches a port without changing anything, and records its flows.
+    Observe(observe::Args),
+    /// Serves or writes OpenMetrics of every port.
+    Metrics(metrics::Args),
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Watch(args) => watch::run(args),
+        Command::Observe(args) => observe::run(args),
+        Command::Metrics(args) => metrics::run(args),
+    }
+}
+
+/// Runs what the command line says; an error is one line.
+pub fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("penstockd: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The compiled programs of `bpf/`, with their maps and the types of `bpf/abi.h`.
+
+/// The programs and maps of a port (`bpf/port.bpf.c`).
+#[allow(missing_docs, clippy::unwrap_used, clippy::all, dead_code)]
+pub mod port {
+    include!(concat!(env!("OUT_DIR"), "/port.skel.rs"));
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a port's programs and maps live: `DIR/v1/INTERFACE/` of a bpffs. `v1` is the number of
+//! the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
+
+use std::mem::{MaybeUninit, size_of};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+
+use crate::objects::port::types::{port_config, port_counters, port_state};
+
+/// Number of the layout of the maps (`PENSTOCK_ABI`).
+pub const ABI: u32 = 1;
+
+/// Where pins are by default.
+pub const DEFAULT_DIR: &str = "/sys/fs/bpf/penstock";
+
+/// The pins' folder, an option of most commands.
+#[derive(clap::Args, Clone, Debug)]
+pub struct PinsArg {
+    /// Folder of the pins, on a bpffs. Interfaces of the same name in different network
+    /// namespaces need different folders.
+    #[arg(long = "pins", value_name = "DIR", default_value = DEFAULT_DIR)]
+    pub dir: PathBuf,
+}
+
+impl PinsArg {
+    /// The folder of all ports.
+    pub fn ports(&self) -> PathBuf {
+        self.dir.join(format!("v{ABI}"))
+    }
+
+    /// The folder of one port.
+    pub fn of(&self, interface: &str) -> PathBuf {
+        self.ports().join(interface)
+    }
+
+    /// The interfaces that have pins, by name.
+    ///
+    /// # Errors
+    /// The folder exists but cannot be read.
+    pub fn interfaces(&self) -> Result<Vec<String>> {
+        let folder = self.ports();
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error).with_context(|| folder.display().to_string()),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Opens the maps of one port.
+    ///
+    /// # Errors
+    /// The port is not attached, with those that are; or a map cannot be opened.
+    pub fn open(&self, interface: &str) -> Result<Port> {
+        if !self.of(interface).is_dir() {
+            let all = self.interfaces()?;
+            let attached = if all.is_empty() {
+                "none is".to_owned()
+            } else {
+                format!("attached: {}", all.join(", "))
+            };
+            bail!(
+                "{interface} is not attached ({attached}); do: penstockd attach {interface} --scheme fairq"
+            );
+        }
+        Port::open(&self.of(interface), interface)
+    }
+}
+
+/// The maps of an attached port.
+pub struct Port {
+    /// The interface's name, that of the folder.
+    pub interface: String,
+    /// Where its pins are.
+    pub folder: PathBuf,
+    config: MapHandle,
+    heartbeat: MapHandle,
+    state: MapHandle,
+    counters: MapHandle,
+    depth: MapHandle,
+}
+
+impl Port {
+    fn open(folder: &Path, interface: &str) -> Result<Port> {
+        let map = |name: &str| open_map(&folder.join(name));
+        Ok(Port {
+            config: map("config")?,
+            heartbeat: map("heartbeat")?,
+            state: map("port")?,
+            counters: map("counters")?,
+            depth: map("depth")?,
+            interface: interface.to_owned(),
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Another map of the port by its name in `bpf/maps.h`: `samples`, `events`, `flows4` ...
+    ///
+    /// # Errors
+    /// It is not pinned, or may not be opened.
+    pub fn map(&self, name: &str) -> Result<MapHandle> {
+        open_map(&self.folder.join(name))
+    }
+
+    /// What the programs were told.
+    ///
+    /// # Errors
+    /// The map's layout is another than this program's.
+    pub fn config(&self) -> Result<port_config> {
+        element(&self.config, 0)
+    }
+
+    /// Tells the programs something else, whole.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_config(&self, config: &port_config) -> Result<()> {
+        // SAFETY: the generated `port_config` names its padding, so all its bytes are set, and
+        // any of them may be read.
+        let bytes = unsafe {
+            std::slice::from_raw_parts((&raw const *config).cast::<u8>(), size_of::<port_config>())
+        };
+        self.config
+            .update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)?;
+        Ok(())
+    }
+
+    /// When the agent last was alive, CLOCK_MONOTONIC in nanoseconds.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn heartbeat_ns(&self) -> Result<u64> {
+        element(&self.heartbeat, 0)
+    }
+
+    /// Tells the programs that the agent is alive now.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn beat(&self) -> Result<()> {
+        let now = crate::pins::monotonic_ns().to_ne_bytes();
+        self.heartbeat
+            .update(&0u32.to_ne_bytes(), &now, MapFlags::ANY)?;
+        Ok(())
+    }
+
+    /// What the programs hold of the port.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn state(&self) -> Result<port_state> {
+        element(&self.state, 0)
+    }
+
+    /// The counters, summed over the CPUs.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn counters(&self) -> Result<port_counters> {
+        let mut sum = port_counters::default();
+        for words in per_cpu::<{ size_of::<port_counters>() / 8 }>(&self.counters, 0)? {
+            // SAFETY: both are plain u64 fields, as many as there are words.
+            let own: &mut [u64; size_of::<port_counters>() / 8] =
+                unsafe { &mut *(&raw mut sum).cast() };
+            for (total, word) in own.iter_mut().zip(words) {
+                *total += word;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Milliseconds by their longest queue, summed over the CPUs: bucket b holds
+    /// `[2^(b-1), 2^b)` bytes.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn depth(&self) -> Result<Vec<u64>> {
+        (0..self.depth.max_entries())
+            .map(|bucket| {
+                let values = per_cpu::<1>(&self.depth, bucket)?;
+                Ok(values.iter().map(|[value]| value).sum())
+            })
+            .collect()
+    }
+}
+
+fn open_map(path: &Path) -> Result<MapHandle> {
+    MapHandle::from_pinned_path(path).map_err(|error| match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => anyhow!(
+            "may not open {}; do it as root, or with CAP_BPF and read access",
+            path.display()
+        ),
+        _ => anyhow!(
+            "{}: {error}; do: penstockd detach and attach again",
+            path.display()
+        ),
+    })
+}
+
+/// Element `index` of an array map as a plain struct of `bpf/abi.h`.
+fn element<T: Copy>(map: &MapHandle, index: u32) -> Result<T> {
+    let value = map
+        .lookup(&index.to_ne_bytes(), MapFlags::ANY)?
+        .ok_or_else(|| anyhow!("{:?} has no element {index}", map.name()))?;
+    layout(map, value.len(), size_of::<T>())?;
+    let mut target = MaybeUninit::<T>::uninit();
+    // SAFETY: the types of `bpf/abi.h` are plain integers, valid for any bytes; the length is
+    // checked above.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            value.as_ptr(),
+            target.as_mut_ptr().cast::<u8>(),
+            value.len(),
+        );
+        Ok(target.assume_init())
+    }
+}
+
+/// Element `index` of a per-CPU array map as words, for each CPU.
+fn per_cpu<const WORDS: usize>(map: &MapHandle, index: u32) -> Result<Vec<[u64; WORDS]>> {
+    let values = map
+        .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)?
+        .ok_or_else(|| anyhow!("{:?} has no element {index}", map.name()))?;
+    values
+        .iter()
+        .map(|value| {
+            layout(map, value.len(), 8 * WORDS)?;
+            let mut words = [0; WORDS];
+            for (word, bytes) in words.iter_mut().zip(value.chunks_exact(8)) {
+                *word = u64::from_ne_bytes(bytes.try_into()?);
+            }
+            Ok(words)
+        })
+        .collect()
+}
+
+fn layout(map: &MapHandle, found: usize, expected: usize) -> Result<()> {
+    if found != expected {
+        bail!(
+            "map {:?} holds {found} bytes where this penstockd expects {expected}; it was attached by another version: detach with that, or attach again",
+            map.name()
+        );
+    }
+    Ok(())
+}
+
+/// CLOCK_MONOTONIC, the clock of the programs, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is valid; CLOCK_MONOTONIC exists everywhere.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
