@@ -3,6 +3,7 @@
 
 use super::{Inputs, fabric, ports};
 use crate::scenario::Scenario;
+use crate::scenario::params::FULL_PACKET;
 use crate::units::Buffer;
 use serde::Serialize;
 
@@ -52,7 +53,7 @@ impl Layout {
             to: name(link.to),
             rate_bps: link.rate.0,
             delay_s: link.delay.as_secs_f64(),
-            buffer_bytes: link.buffer.bytes(ports::FULL_PACKET),
+            buffer_bytes: link.buffer.bytes(FULL_PACKET),
             buffer_packets: match link.buffer {
                 Buffer::Packets(packets) => Some(packets),
                 Buffer::Bytes(_) => None,

@@ -6,20 +6,15 @@ use crate::controller::{Channel, Sicc};
 use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
-use crate::scenario::{self, Period, Queue, Scenario, Scheme, Share, Traffic, Variant, Window};
+use crate::scenario::params::{FULL_PACKET, q16, saturated};
+use crate::scenario::{self, Period, Queue, Scenario, Scheme, Traffic, Variant, Window};
 use crate::simulation::{Action, Simulation};
 use crate::units::Buffer;
 use crate::units::{Rate, Time};
 use crate::window::{Carrier, Counting, FairQ, Hscc, Shims};
 use penstock_core::ParamError;
-use penstock_core::fairq::FairQParams;
-use penstock_core::hcf::{HcfParams, HcfPeriod};
-use penstock_core::hscc::HsccParams;
 use penstock_core::sicc::SiccParams;
 use std::num::NonZeroU32;
-
-/// A packet where buffers in packets and in bytes are converted, bytes.
-pub const FULL_PACKET: u64 = 1500;
 
 /// Shortest RTT that intervals are derived from: cables without delay would make them zero.
 const LEAST_RTT: Time = Time::from_micros(10);
@@ -117,7 +112,7 @@ fn carrier(scale: scenario::Scale) -> Carrier {
 }
 
 fn sicc(spec: &scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams {
-    let buffer_bytes = saturated(buffer.bytes(FULL_PACKET));
+    let buffer_bytes = buffer.as_bytes();
     let start = match spec.variant {
         Variant::Default => SiccParams::new(buffer_bytes),
         Variant::Paper => SiccParams::paper(buffer_bytes),
@@ -141,14 +136,6 @@ struct Port {
     seed: Rng,
 }
 
-fn q16(share: Share) -> u32 {
-    (share.0 * 65536.0 + 0.5) as u32
-}
-
-fn saturated(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
-}
-
 impl Port {
     /// What a scheduler may hold beside the packet in transmission.
     fn limit(&self) -> Limit {
@@ -159,12 +146,12 @@ impl Port {
         }
     }
 
-    fn buffer_bytes(&self) -> u32 {
-        saturated(self.buffer.bytes(FULL_PACKET))
-    }
-
-    fn share_of_buffer(&self, share: Share) -> u32 {
-        (f64::from(self.buffer_bytes()) * share.0) as u32
+    /// What HCF's two queues may hold.
+    fn hcf_limit(&self) -> Buffer {
+        match self.buffer {
+            Buffer::Packets(_) => Buffer::Packets(self.limit().packets),
+            bytes => bytes,
+        }
     }
 
     fn set_queue(
@@ -217,8 +204,10 @@ impl Port {
                 network.set_scheduler(link, Box::new(drr::Drr::new(config)));
             }
             Queue::Hcf(spec) => {
-                let core =
-                    penstock_core::Hcf::new(self.hcf(spec), self.seed.clone().bits() as u32)?;
+                let core = penstock_core::Hcf::new(
+                    spec.params(self.hcf_limit()),
+                    self.seed.clone().bits() as u32,
+                )?;
                 let period = spec.every.filter(|_| spec.period != Period::Dynamic);
                 network.set_scheduler(link, Box::new(hcf::Hcf::new(core, period)));
             }
@@ -276,35 +265,6 @@ impl Port {
         }
     }
 
-    fn hcf(&self, spec: &scenario::Hcf) -> HcfParams {
-        let split = |all: u32| {
-            let high = (f64::from(all) * spec.high_share.0) as u32;
-            [high.max(1), (all - high).max(1)]
-        };
-        let (packets, bytes) = match self.buffer {
-            Buffer::Packets(_) => (split(self.limit().packets), [0; 2]),
-            Buffer::Bytes(bytes) => ([0; 2], split(saturated(bytes))),
-        };
-        let (credits, counts_bytes) = match spec.credits {
-            Buffer::Packets(packets) => (packets, false),
-            Buffer::Bytes(bytes) => (saturated(bytes), true),
-        };
-        HcfParams {
-            bins: spec.bins,
-            credits,
-            capacity_packets: packets,
-            capacity_bytes: bytes,
-            hashes: spec.hashes,
-            period: match spec.period {
-                Period::Dynamic => HcfPeriod::Dynamic,
-                Period::Fixed => HcfPeriod::Fixed,
-                Period::Ordered => HcfPeriod::Ordered,
-            },
-            swaps: spec.swap,
-            counts_bytes,
-        }
-    }
-
     fn set_window(
         &self,
         simulation: &mut Simulation,
@@ -318,11 +278,11 @@ impl Port {
                     scenario::Counting::Exact => Counting::Exact,
                     scenario::Counting::Packets => Counting::Packets,
                 };
-                let core = penstock_core::FairQ::new(self.fairq(spec))?;
+                let core = penstock_core::FairQ::new(spec.params(self.buffer, self.rtt))?;
                 Box::new(FairQ::new(core, counting, carrier(spec.scale)))
             }
             Window::Hscc(spec) => {
-                let core = penstock_core::Hscc::new(self.hscc(spec))?;
+                let core = penstock_core::Hscc::new(spec.params(self.buffer))?;
                 Box::new(Hscc::new(core, carrier(spec.scale)))
             }
         };
@@ -331,45 +291,6 @@ impl Port {
         }
         simulation.network.set_window(link, policy);
         Ok(())
-    }
-
-    fn fairq(&self, spec: &scenario::Fairq) -> FairQParams {
-        let start = match spec.variant {
-            Variant::Default => FairQParams::new(self.buffer_bytes()),
-            Variant::Paper => FairQParams::paper(self.buffer_bytes()),
-        };
-        FairQParams {
-            interval_ns: spec.interval.unwrap_or(self.rtt).as_nanos().max(1),
-            alpha_q16: q16(spec.alpha),
-            intervals: spec.intervals,
-            paths: spec.paths,
-            floor_segments: spec.floor,
-            first_floor_segments: spec.first_floor(),
-            is_averaged: spec.averaged,
-            ..start
-        }
-    }
-
-    fn hscc(&self, spec: &scenario::Hscc) -> HsccParams {
-        let start = match spec.variant {
-            Variant::Default => HsccParams::new(self.buffer_bytes()),
-            Variant::Paper => HsccParams::paper(self.buffer_bytes()),
-        };
-        let sigma = self.share_of_buffer(spec.sigma());
-        HsccParams {
-            alpha1_bytes: self.share_of_buffer(spec.alpha1()),
-            alpha2_bytes: self.share_of_buffer(spec.alpha2()),
-            sigma_bytes: if sigma >= self.buffer_bytes() {
-                0
-            } else {
-                sigma
-            },
-            clamp_segments: spec.floor,
-            first_segments: spec.first_flight(),
-            release_step_bytes: u32::from(spec.release_step()) * start.mss_bytes,
-            release_interval_ns: spec.release_interval.as_nanos().max(1),
-            ..start
-        }
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod check;
 mod de;
+mod deploy;
 mod document;
 mod error;
 mod fabric;
@@ -15,6 +16,7 @@ mod kinds;
 mod link;
 mod measure;
 mod naming;
+pub mod params;
 mod queue;
 mod resolve;
 mod schema;
@@ -35,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Time;
 
+pub use deploy::{Deployment, deployment, deployments};
 pub use error::{Origin, Problem, ScenarioError};
 pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
 pub use link::Link;

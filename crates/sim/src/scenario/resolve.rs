@@ -30,7 +30,7 @@ pub(super) fn read(
     }
 }
 
-fn apply(root: &mut Node, overrides: &[(String, String)]) -> Result<(), Vec<Problem>> {
+pub(super) fn apply(root: &mut Node, overrides: &[(String, String)]) -> Result<(), Vec<Problem>> {
     for (index, (key, value)) in overrides.iter().enumerate() {
         let at = Origin::Override(index);
         let problem = |what| {

@@ -40,7 +40,7 @@ pub struct Scheme {
 const BUILT_IN: &str = include_str!("builtin.toml");
 
 /// The built-in schemes as a document; a test reads it.
-fn document() -> Result<Node, Problem> {
+pub(super) fn document() -> Result<Node, Problem> {
     document::parse(BUILT_IN).map(|node| node.written_at(Origin::BuiltIn))
 }
 

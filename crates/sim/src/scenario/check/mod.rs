@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Fabric, Scenario, Tcp};
+use super::{Deployment, Fabric, Scenario, Tcp};
 use crate::units::Time;
 
 /// Gathers what is wrong, with where it was written.
@@ -96,6 +96,30 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
         checker.tcp(&scenario.tcp, &scheme.tcp, &format!("{key}.tcp"));
     }
     checker.problems
+}
+
+/// What a port of a running host, written at `key` of `root`, cannot do.
+pub(super) fn check_deployment(
+    port: &Deployment,
+    root: &Node,
+    key: &str,
+) -> Result<(), Vec<Problem>> {
+    let within = |name: &str| match key {
+        "" => name.to_owned(),
+        _ => format!("{key}.{name}"),
+    };
+    let mut checker = Checker {
+        root,
+        problems: Vec::new(),
+    };
+    checker.not_empty(port.buffer, &within("buffer"));
+    checker.positive(Some(port.idle), &within("idle"));
+    checker.window(&port.window, &within("window"));
+    checker.queue(&port.queue, &within("queue"));
+    match checker.problems {
+        problems if problems.is_empty() => Ok(()),
+        problems => Err(problems),
+    }
 }
 
 impl Checker<'_> {

@@ -8,51 +8,57 @@ use crate::scenario::{
 
 impl Checker<'_> {
     pub(super) fn scheme(&mut self, scheme: &Scheme, key: &str) {
-        let queue = format!("{key}.queue");
-        match &scheme.queue {
-            Queue::DropTail(_) => {}
-            Queue::Red(red) => self.red(red, &queue),
-            Queue::Threshold(threshold) => {
-                self.not_empty(threshold.mark_at, &format!("{queue}.mark_at"));
-            }
-            Queue::Codel(codel) => {
-                self.positive(Some(codel.target), &format!("{queue}.target"));
-                self.require(
-                    codel.target < codel.interval,
-                    &format!("{queue}.target"),
-                    || format!("{} is not below interval, {}", codel.target, codel.interval),
-                );
-            }
-            Queue::Pie(pie) => self.pie(pie, &queue),
-            Queue::Sfq(sfq) => {
-                self.at_least_one(sfq.bins, &format!("{queue}.bins"));
-                self.not_empty(
-                    Some(Buffer::Bytes(sfq.quantum.0)),
-                    &format!("{queue}.quantum"),
-                );
-                self.positive(sfq.perturb, &format!("{queue}.perturb"));
-            }
-            Queue::Drr(drr) => {
-                self.not_empty(
-                    Some(Buffer::Bytes(drr.quantum.0)),
-                    &format!("{queue}.quantum"),
-                );
-            }
-            Queue::Hcf(hcf) => self.hcf(hcf, &queue),
-        }
-        let window = format!("{key}.window");
-        match &scheme.window {
-            Window::None => {}
-            Window::Fairq(fairq) => self.fairq(fairq, &window),
-            Window::Hscc(hscc) => self.hscc(hscc, &window),
-        }
+        self.queue(&scheme.queue, &format!("{key}.queue"));
+        self.window(&scheme.window, &format!("{key}.window"));
         match &scheme.controller {
             Controller::None => {}
             Controller::Sicc(sicc) => self.sicc(sicc, &format!("{key}.controller")),
         }
     }
 
-    fn not_empty(&mut self, size: Option<Buffer>, key: &str) {
+    pub(super) fn queue(&mut self, queue: &Queue, key: &str) {
+        match queue {
+            Queue::DropTail(_) => {}
+            Queue::Red(red) => self.red(red, key),
+            Queue::Threshold(threshold) => {
+                self.not_empty(threshold.mark_at, &format!("{key}.mark_at"));
+            }
+            Queue::Codel(codel) => {
+                self.positive(Some(codel.target), &format!("{key}.target"));
+                self.require(
+                    codel.target < codel.interval,
+                    &format!("{key}.target"),
+                    || format!("{} is not below interval, {}", codel.target, codel.interval),
+                );
+            }
+            Queue::Pie(pie) => self.pie(pie, key),
+            Queue::Sfq(sfq) => {
+                self.at_least_one(sfq.bins, &format!("{key}.bins"));
+                self.not_empty(
+                    Some(Buffer::Bytes(sfq.quantum.0)),
+                    &format!("{key}.quantum"),
+                );
+                self.positive(sfq.perturb, &format!("{key}.perturb"));
+            }
+            Queue::Drr(drr) => {
+                self.not_empty(
+                    Some(Buffer::Bytes(drr.quantum.0)),
+                    &format!("{key}.quantum"),
+                );
+            }
+            Queue::Hcf(hcf) => self.hcf(hcf, key),
+        }
+    }
+
+    pub(super) fn window(&mut self, window: &Window, key: &str) {
+        match window {
+            Window::None => {}
+            Window::Fairq(fairq) => self.fairq(fairq, key),
+            Window::Hscc(hscc) => self.hscc(hscc, key),
+        }
+    }
+
+    pub(super) fn not_empty(&mut self, size: Option<Buffer>, key: &str) {
         self.require(size.is_none_or(|size| size.bytes(1) > 0), key, || {
             "is 0; allowed: more than nothing".to_owned()
         });

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A scheme on a port of a running host, in the words of a scenario: what was simulated is what is
+//! deployed, with the same names, defaults and ranges.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::check::check_deployment;
+use super::document::{self, Node, Value};
+use super::error::{Origin, Problem, ScenarioError, unknown};
+use super::resolve::apply;
+use super::{Buffer, Controller, Queue, Window, builtin_schemes};
+use crate::units::{Rate, Time};
+
+/// The scheme that only watches.
+const OBSERVE: &str = "observe";
+
+/// What one port of a running host does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deployment {
+    /// A built-in scheme, or `observe`: nothing is rewritten.
+    pub scheme: String,
+    /// What the port can hold. Default: what its qdisc says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
+    /// HCF: the rate at which the port sends. Default: its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// ECN: packets are marked from this queue on. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Buffer>,
+    /// The right edge of a window that was offered is not taken back. Default: false.
+    #[serde(default)]
+    pub never_shrink: bool,
+    /// ACKs of a flow that count as its first. Default: 4.
+    #[serde(default = "first_acks")]
+    pub first_acks: u32,
+    /// A flow silent for so long is not counted. Default: 1 s (FairQ §IV-E).
+    #[serde(default = "idle")]
+    pub idle: Time,
+    /// The scheme's window policy, with these parameters over its own.
+    #[serde(default)]
+    pub window: Window,
+    /// The scheme's queue policy, likewise.
+    #[serde(default)]
+    pub queue: Queue,
+}
+
+fn first_acks() -> u32 {
+    4
+}
+
+fn idle() -> Time {
+    Time::from_secs(1)
+}
+
+/// The schemes a host can hold; a controller or another queue than HCF is not put on by an agent.
+fn deployable() -> impl Iterator<Item = &'static str> {
+    let parts = builtin_schemes().iter().filter(|(_, scheme)| {
+        let has_window = scheme.window != Window::None;
+        let queue = match scheme.queue {
+            Queue::DropTail(_) => has_window,
+            Queue::Hcf(_) => true,
+            _ => false,
+        };
+        queue && scheme.controller == Controller::None
+    });
+    std::iter::once(OBSERVE).chain(parts.map(|(name, _)| name.as_str()))
+}
+
+/// Puts the parts of the scheme under the keys given.
+fn complete(port: &mut Node, key: &str) -> Result<(), Problem> {
+    let Some((name, at)) = port
+        .get("scheme")
+        .and_then(|node| Some((node.text()?.to_owned(), node.at)))
+    else {
+        return Ok(()); // typing tells
+    };
+    if !deployable().any(|known| known == name) {
+        return Err(Problem {
+            at,
+            key: [key, "scheme"]
+                .iter()
+                .filter(|part| !part.is_empty())
+                .copied()
+                .collect::<Vec<_>>()
+                .join("."),
+            what: unknown("scheme", &name, &deployable().collect::<Vec<_>>()),
+        });
+    }
+    let built_in = super::scheme::document()?;
+    for part in ["window", "queue"] {
+        let Some(mut node) = built_in.get(&name).and_then(|s| s.get(part)).cloned() else {
+            continue;
+        };
+        if let Some(own) = port.get(part) {
+            node.merge(own.clone());
+        }
+        port.insert(part, node);
+    }
+    Ok(())
+}
+
+/// A port from pairs of a key and a value, as `penstockd attach --set` takes them.
+///
+/// # Errors
+/// What is wrong, with the pair.
+pub fn deployment(sets: &[(String, String)]) -> Result<Deployment, ScenarioError> {
+    let read = || {
+        let mut root = Node::table(Origin::Line(1));
+        apply(&mut root, sets)?;
+        complete(&mut root, "").map_err(|problem| vec![problem])?;
+        let port = typed(&root)?;
+        check_deployment(&port, &root, "")?;
+        Ok(port)
+    };
+    read().map_err(|problems| ScenarioError {
+        file: "--set".into(),
+        overrides: sets.iter().map(|(k, v)| format!("{k}={v}")).collect(),
+        problems,
+    })
+}
+
+/// A whole configuration `T`, whose tables `[port.NAME]` are [`Deployment`]s. `file` is for
+/// messages.
+///
+/// # Errors
+/// What is wrong, with file and line.
+pub fn deployments<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T, ScenarioError> {
+    let read = || {
+        let mut root = document::parse(text).map_err(|problem| vec![problem])?;
+        if let Value::Table(top) = &mut root.value
+            && let Some(ports) = top.get_mut("port")
+            && let Value::Table(ports) = &mut ports.value
+        {
+            for (name, port) in ports {
+                complete(port, &format!("port.{name}")).map_err(|problem| vec![problem])?;
+            }
+        }
+        let all = typed::<T>(&root)?;
+        if let Some(ports) = root.get("port") {
+            for (name, port) in typed::<IndexMap<String, Deployment>>(ports)? {
+                check_deployment(&port, &root, &format!("port.{name}"))?;
+            }
+        }
+        Ok(all)
+    };
+    read().map_err(|problems| ScenarioError {
+        file: file.to_owned(),
+        overrides: Vec::new(),
+        problems,
+    })
+}
+
+fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Problem>> {
+    T::deserialize(node).map_err(|failure| vec![failure.problem("")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets(pairs: &[(&str, &str)]) -> Result<Deployment, String> {
+        let owned: Vec<(String, String)> = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        deployment(&owned).map_err(|error| error.to_string())
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Ports {
+        port: IndexMap<String, Deployment>,
+    }
+
+    fn file(text: &str) -> Result<Ports, String> {
+        deployments(text, Path::new("p.toml")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_scheme_brings_its_window_and_sets_lie_over_it() {
+        let port = sets(&[("scheme", "fairq-paper"), ("window.alpha", "20 %")]).unwrap();
+        let Window::Fairq(fairq) = &port.window else {
+            panic!("{port:?}")
+        };
+        assert_eq!(fairq.alpha.0, 0.2);
+        assert_eq!(fairq.first_floor(), 1);
+        assert_eq!((port.first_acks, port.never_shrink), (4, false));
+        assert_eq!(sets(&[("scheme", "observe")]).unwrap().window, Window::None);
+    }
+
+    #[test]
+    fn a_file_and_sets_mean_the_same() {
+        let text =
+            "[port.eth1]\nscheme = \"hscc\"\nbuffer = \"128 kB\"\nwindow = { alpha1 = 0.2 }\n";
+        let pairs = [
+            ("scheme", "hscc"),
+            ("buffer", "128 kB"),
+            ("window.alpha1", "0.2"),
+        ];
+        assert_eq!(file(text).unwrap().port["eth1"], sets(&pairs).unwrap());
+    }
+
+    #[test]
+    fn refusals_name_the_place_and_the_remedy() {
+        let refused = sets(&[("scheme", "fairk")]).unwrap_err();
+        assert!(
+            refused.starts_with("--set scheme=fairk: unknown scheme"),
+            "{refused}"
+        );
+        assert!(refused.ends_with("did you mean \"fairq\"?"), "{refused}");
+        let refused = sets(&[("scheme", "sicc")]).unwrap_err();
+        assert!(refused.contains("allowed: observe, fairq, "), "{refused}");
+        let refused = sets(&[("scheme", "fairq"), ("window.alpha", "2")]).unwrap_err();
+        assert!(refused.starts_with("--set window.alpha=2: "), "{refused}");
+        let refused = file("[port.eth1]\nscheme = \"fairq\"\nbufer = \"1 kB\"\n").unwrap_err();
+        assert!(
+            refused.starts_with("p.toml:3: port.eth1.bufer: "),
+            "{refused}"
+        );
+        let refused =
+            file("[port.eth1]\nscheme = \"fairq\"\n\n[port.eth1.window]\nintervals = 0\n")
+                .unwrap_err();
+        assert!(
+            refused.starts_with("p.toml:5: port.eth1.window.intervals: "),
+            "{refused}"
+        );
+    }
+}
