@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The golden vectors (`tests/vectors`) through core/ as the kernel runs it: checked by the
+//! verifier, compiled by its JIT, called by BPF_PROG_TEST_RUN. Needs root.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(warnings)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/vectors.skel.rs"));
+}
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Object, ProgramInput};
+use serde_json::{Value, json};
+use skel::{VectorsSkelBuilder, types};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+
+/// The global data of the programs, shared with the kernel, and the programs.
+struct Kernel<'obj> {
+    data: *mut types::bss,
+    object: &'obj Object,
+}
+
+impl Kernel<'_> {
+    /// The data as the programs left it.
+    fn read(&self) -> types::bss {
+        // SAFETY: mapped as long as the object lives; nobody else writes while no program runs.
+        unsafe { self.data.read_volatile() }
+    }
+
+    fn write(&mut self, change: impl FnOnce(&mut types::bss)) {
+        let mut data = self.read();
+        change(&mut data);
+        // SAFETY: as in `read`.
+        unsafe { self.data.write_volatile(data) }
+    }
+
+    fn run(&self, file: &str, event: &str) {
+        let name = format!("run_{file}_{event}");
+        let program = self.object.progs_mut().find(|p| p.name() == name.as_str());
+        let program = program.unwrap_or_else(|| panic!("no program {name}"));
+        let output = program.test_run(ProgramInput::default()).unwrap();
+        assert_eq!(output.return_value, 0, "{name}");
+    }
+}
+
+/// Copies numbers of a JSON object into fields of the same names.
+macro_rules! fill {
+    ($target:expr, $json:expr, [$($field:ident),+ $(,)?]) => {{
+        let numbers = $json.as_object().unwrap();
+        for name in numbers.keys() {
+            assert!([$(stringify!($field)),+].contains(&name.as_str()), "{name} is not known");
+        }
+        $(if let Some(number) = numbers.get(stringify!($field)) {
+            $target.$field = number.as_i64().unwrap() as _;
+        })+
+    }};
+}
+
+macro_rules! tell {
+    ($source:expr, [$($field:ident),+]) => {
+        json!({$(stringify!($field): $source.$field),+})
+    };
+}
+
+fn fill_arguments(args: &mut types::arguments, row: &Value) {
+    *args = types::arguments::default();
+    fill!(
+        args,
+        row["args"],
+        [
+            ack,
+            bytes,
+            checksum,
+            delta,
+            destination,
+            destination_port,
+            direction,
+            field,
+            flags,
+            floor_bytes,
+            idle_ns,
+            is_control,
+            is_out,
+            key,
+            kind,
+            limit_bytes,
+            mss,
+            mss_bytes,
+            network,
+            new,
+            now_ns,
+            offset,
+            old,
+            own,
+            packet_bytes,
+            payload,
+            payload_bytes,
+            queue,
+            queue_bytes,
+            scale,
+            seed,
+            seq,
+            size_bytes,
+            source,
+            source_port,
+            window,
+            word,
+        ]
+    );
+    if let Some(now) = row["now_ns"].as_u64() {
+        args.now_ns = now;
+    }
+}
+
+fn window_of(data: &types::bss) -> Value {
+    tell!(data.rewritten, [window, changed, floored])
+}
+
+/// Replays one file: `begin` prepares a case, `after` finishes an event, `state` tells the state.
+fn replay(
+    file: &str,
+    text: &str,
+    begin: impl Fn(&mut Kernel<'_>, &Value),
+    after: impl Fn(&mut Kernel<'_>, &Value),
+    state: impl Fn(&Kernel<'_>) -> Value,
+) {
+    let mut memory = MaybeUninit::uninit();
+    let open = VectorsSkelBuilder::default().open(&mut memory).unwrap();
+    let mut loaded = open
+        .load()
+        .expect("the kernel takes the programs; loading them needs root and BTF");
+    let data: *mut types::bss = loaded.maps.bss_data.take().unwrap();
+    let object = libbpf_rs::skel::Skel::object(&loaded);
+    let mut kernel = Kernel { data, object };
+    let mut events = 0;
+    for (number, line) in text.lines().enumerate() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let Some(event) = row["event"].as_str() else {
+            // SAFETY: plain integers.
+            kernel.write(|data| *data = unsafe { std::mem::zeroed() });
+            begin(&mut kernel, &row);
+            continue;
+        };
+        kernel.write(|data| {
+            fill_arguments(&mut data.args, &row);
+            data.result = i64::MIN;
+            data.rewritten = types::tcp_window {
+                window: 1,
+                changed: 255,
+                floored: 255,
+            };
+        });
+        kernel.run(file, event);
+        let data = kernel.read();
+        let result = match &row["result"] {
+            Value::Null => Value::Null,
+            Value::Object(_) => window_of(&data),
+            _ => json!(data.result),
+        };
+        after(&mut kernel, &row);
+        let state = if row["state"].is_null() {
+            Value::Null
+        } else {
+            state(&kernel)
+        };
+        assert_eq!(
+            (&result, &state),
+            (&row["result"], &row["state"]),
+            "{file}, line {}: {line}",
+            number + 1
+        );
+        events += 1;
+    }
+    assert!(events > 0, "an empty file proves nothing");
+}
+
+#[test]
+fn tcp_rewrite() {
+    let text = include_str!("../../../tests/vectors/tcp_rewrite.jsonl");
+    replay(
+        "tcp_rewrite",
+        text,
+        |_, _| {},
+        |_, _| {},
+        |kernel| {
+            let edge = kernel.read().edge;
+            json!({"edge": (edge.is_known != 0).then_some(edge.seq)})
+        },
+    );
+}
+
+#[test]
+fn flow_count() {
+    let text = include_str!("../../../tests/vectors/flow_count.jsonl");
+    let tell = |kernel: &mut Kernel<'_>, _: &Value| kernel.run("flow_count", "state");
+    replay(
+        "flow_count",
+        text,
+        |_, _| {},
+        tell,
+        |kernel| {
+            tell!(
+                kernel.read().derived,
+                [is_counted, scale_data, scale_acks, mss]
+            )
+        },
+    );
+}
+
+#[test]
+fn fairq() {
+    let text = include_str!("../../../tests/vectors/fairq.jsonl");
+    let begin = |kernel: &mut Kernel<'_>, row: &Value| {
+        kernel.write(|data| {
+            fill!(
+                data.fq_params,
+                row["params"],
+                [
+                    interval_ns,
+                    buffer_bytes,
+                    alpha_q16,
+                    intervals,
+                    mss_bytes,
+                    paths,
+                    shares_slow_start,
+                    floor_segments,
+                    first_floor_segments,
+                    is_averaged
+                ]
+            );
+        });
+        kernel.run("fairq", "init");
+    };
+    replay(
+        "fairq",
+        text,
+        begin,
+        |_, _| {},
+        |kernel| {
+            tell!(
+                kernel.read().fq,
+                [window_q8, gamma_q8, flows, mss_bytes, ticks, in_slow_start]
+            )
+        },
+    );
+}
+
+#[test]
+fn hscc() {
+    let text = include_str!("../../../tests/vectors/hscc.jsonl");
+    let begin = |kernel: &mut Kernel<'_>, row: &Value| {
+        kernel.write(|data| {
+            fill!(
+                data.hscc_params,
+                row["params"],
+                [
+                    expiry_ns,
+                    release_interval_ns,
+                    release_step_bytes,
+                    alpha1_bytes,
+                    alpha2_bytes,
+                    sigma_bytes,
+                    mss_bytes,
+                    clamp_segments,
+                    first_segments
+                ]
+            );
+        });
+        kernel.run("hscc", "init");
+    };
+    let tell = |kernel: &mut Kernel<'_>, _: &Value| kernel.run("hscc", "state");
+    replay("hscc", text, begin, tell, |kernel| {
+        tell!(kernel.read().derived, [is_clamping])
+    });
+}
+
+#[test]
+fn sicc() {
+    let text = include_str!("../../../tests/vectors/sicc.jsonl");
+    let begin = |kernel: &mut Kernel<'_>, row: &Value| {
+        kernel.write(|data| {
+            fill!(
+                data.sicc_params,
+                row["params"],
+                [
+                    interval_ns,
+                    duration_ns,
+                    buffer_bytes,
+                    alpha1_q16,
+                    alpha2_q16,
+                    initial_segments,
+                    mss_bytes,
+                    clamp_segments,
+                    off_needs_both
+                ]
+            );
+        });
+    };
+    replay(
+        "sicc",
+        text,
+        begin,
+        |_, _| {},
+        |kernel| tell!(kernel.read().sicc, [beta, queue_q8, is_on]),
+    );
+}
+
+#[test]
+fn hcf() {
+    let text = include_str!("../../../tests/vectors/hcf.jsonl");
+    // The sizes of the packets in the two queues.
+    let queues = RefCell::new([VecDeque::new(), VecDeque::new()]);
+    let begin = |kernel: &mut Kernel<'_>, row: &Value| {
+        queues.take();
+        let pair = |name| [0, 1].map(|i| row["params"][name][i].as_u64().unwrap() as u32);
+        let mut scalars = row["params"].clone();
+        for name in ["capacity_packets", "capacity_bytes"] {
+            scalars.as_object_mut().unwrap().remove(name);
+        }
+        kernel.write(|data| {
+            let params = &mut data.hcf_params;
+            fill!(
+                params,
+                scalars,
+                [bins, credits, hashes, period, swaps, counts_bytes]
+            );
+            params.capacity_packets = pair("capacity_packets");
+            params.capacity_bytes = pair("capacity_bytes");
+            data.args.seed = row["seed"].as_u64().unwrap();
+        });
+        kernel.run("hcf", "init");
+    };
+    let after = |kernel: &mut Kernel<'_>, row: &Value| {
+        let mut queues = queues.borrow_mut();
+        let queue = row["result"].as_u64().unwrap_or(2) as usize;
+        match row["event"].as_str().unwrap() {
+            "enqueue" if queue < 2 => {
+                queues[queue].push_back(row["args"]["size_bytes"].as_u64().unwrap());
+            }
+            "dequeue" if queue < 2 => {
+                let size = queues[queue].pop_front().unwrap();
+                kernel.write(|data| (data.args.queue, data.args.size_bytes) = (queue as u64, size));
+                kernel.run("hcf", "departed");
+            }
+            _ => {}
+        }
+        kernel.run("hcf", "state");
+    };
+    replay("hcf", text, begin, after, |kernel| {
+        let data = kernel.read();
+        let mut state = tell!(data.hcf, [packets, bytes, epoch, high]);
+        state["credits"] = json!(data.derived.credits);
+        state
+    });
+}
