@@ -21,6 +21,10 @@ from penstock.traces import to_csv
 Scenario = str | Path | Mapping[str, Any]
 Overrides = Mapping[str, object] | Sequence[tuple[str, str]]
 
+SIMULATOR, LABORATORY = "sim", "lab"
+SUBSTRATES = (SIMULATOR, LABORATORY)
+"""Where a scenario can run."""
+
 
 def run(
     scenario: Scenario,
@@ -31,8 +35,9 @@ def run(
     jobs: int | None = None,
     out: str | Path | None = None,
     progress: Callable[[float, str], object] | None = None,
+    on: str = SIMULATOR,
 ) -> Run:
-    """Simulates a scenario under each of its schemes and seeds.
+    """Runs a scenario under each of its schemes and seeds: simulated, or on real TCP.
 
     Args:
         scenario: a TOML file, the name of a shipped template, or a dict of the same shape.
@@ -42,6 +47,8 @@ def run(
         jobs: threads; default: one a core. The results do not depend on it.
         out: also write the run's folder here.
         progress: called with (fraction done, scheme) about ten times a second.
+        on: the substrate: `sim`, or `lab` for the laboratory (root; one run after another, and
+            the seeds are repeats with arrivals and sizes of their own).
 
     Raises:
         ScenarioError: the scenario, a scheme or an override cannot be used; one line.
@@ -57,8 +64,15 @@ def run(
         raise _about_schemes(error) if schemes else error from None
     document = tomllib.loads(text)
     tasks = [(name, seed) for name in document["schemes"] for seed in _seeds(document)]
-    rows = _native.run(text, str(loaded.origin), tasks, jobs or _cores(), to_csv, progress)
+    substrate: dict[str, Any] = {"substrate": on}
+    if on == LABORATORY:
+        from penstock.lab import run as lab
+
+        rows, substrate = lab.run(text, loaded.origin, tasks, progress)
+    else:
+        rows = _native.run(text, str(loaded.origin), tasks, jobs or _cores(), to_csv, progress)
     result = _collect(text, rows, settings, loaded.name)
+    result.info.update(substrate)
     if out is not None:
         result.save(out)
     return result

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from penstock.errors import PenstockError, ScenarioError
+from penstock.lab.cli import app as lab
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
@@ -47,6 +48,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would double the time that --help takes
 )
+
+app.add_typer(lab, name="lab")
 
 
 def _scheme_names() -> list[str]:
@@ -90,6 +93,16 @@ Out = Annotated[
 ]
 
 
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        click_type=click.Choice(["sim", "lab"]),
+        help="The simulator, or the laboratory: real TCP on this machine, needs root.",
+    ),
+]
+
+
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
@@ -127,8 +140,9 @@ def run(
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
+    on: On = "sim",
 ) -> None:
-    """Simulate a scenario under each of its schemes; show a table and write the run's folder.
+    """Run a scenario under each of its schemes; show a table and write the run's folder.
 
     The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
     (versions, command), summary.json (what --json prints), flows, queues and ports as Parquet,
@@ -140,7 +154,7 @@ def run(
     half-widths of the 95 % confidence intervals (Student's t); with one seed it is null. With
     --json and without --out no folder is written.
     """
-    _run(file, schemes, settings, seeds, jobs, as_json, out)
+    _run(file, schemes, settings, seeds, jobs, as_json, out, on)
 
 
 def _run(
@@ -151,6 +165,7 @@ def _run(
     jobs: int | None,
     as_json: bool,
     out: Path | None,
+    on: str = "sim",
 ) -> None:
     overrides = [_setting(text) for text in settings or ()]
     from penstock import api, results, terminal
@@ -159,7 +174,13 @@ def _run(
         results.check_target(out)
     with terminal.Progress() as progress:
         ran = api.run(
-            file, schemes=schemes, overrides=overrides, seeds=seeds, jobs=jobs, progress=progress
+            file,
+            schemes=schemes,
+            overrides=overrides,
+            seeds=seeds,
+            jobs=jobs,
+            progress=progress,
+            on=on,
         )
     if as_json:
         if out is not None:

@@ -115,6 +115,8 @@ class Plan:
     """The longest round trip by propagation, which the lab does not add."""
     routes: str = ""
     """What every route says of TCP, as `rto_min 10ms initcwnd 2`."""
+    sysctls: dict[str, int] = field(default_factory=dict)
+    """Beside those that every namespace gets."""
 
     @cached_property
     def home(self) -> dict[str, Namespace]:
@@ -141,7 +143,7 @@ class Plan:
     def script(self, node: str) -> str:
         """What a shell inside the namespace of `node` runs to set it up."""
         here = self.namespaces[node]
-        sysctls = " ".join(f"{key}={value}" for key, value in _SYSCTLS.items())
+        sysctls = " ".join(f"{key}={value}" for key, value in {**_SYSCTLS, **self.sysctls}.items())
         offloads = "gso off tso off gro off"
         links = self._bridge(here) if here.is_switch else self._host(here)
         queues = [line for port in self.ports if port.node == node for line in port.queue()]
@@ -197,7 +199,7 @@ class Plan:
                 yield f"route add {other.subnet}.0/24 via {gate} dev {link} onlink{options}"
 
 
-def of(layout: dict[str, Any], routes: str = "") -> Plan:
+def of(layout: dict[str, Any], routes: str = "", sysctls: dict[str, int] | None = None) -> Plan:
     """Plans the fabric that `penstock._native.layout` describes.
 
     Raises:
@@ -228,7 +230,7 @@ def of(layout: dict[str, Any], routes: str = "") -> Plan:
         for port in layout["ports"]
         if port["from"] in spaces and port["to"] in spaces
     ]
-    return Plan(spaces, cables, ports, layout["rtt_s"], routes)
+    return Plan(spaces, cables, ports, layout["rtt_s"], routes, sysctls or {})
 
 
 _PORT_KEYS = ("rate_bps", "buffer_bytes", "buffer_packets", "is_protected", "is_measured")

@@ -6,8 +6,10 @@ import fcntl
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from penstock.errors import RunError
 from penstock.lab.plan import PREFIX
@@ -76,21 +78,18 @@ def locked() -> Iterator[None]:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         remove_all()
+        before = signal.signal(signal.SIGTERM, _terminate)
         try:
             yield
-        finally:
-            with _uninterrupted():
-                remove_all()
+        finally:  # a second Ctrl-C does not leave half of it behind
+            heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            remove_all()
+            signal.signal(signal.SIGINT, heard)
+            signal.signal(signal.SIGTERM, before)
 
 
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """A second Ctrl-C does not leave half of it behind."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _terminate(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)  # through every `finally`
 
 
 def leftovers() -> list[str]:

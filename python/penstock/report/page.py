@@ -126,12 +126,24 @@ def _figure(drawing: Drawing) -> str:
 
 
 def _footer(run: Run) -> str:
-    hops = sum(result["performance"]["packet_hops"] for result in run.summary["results"])
-    wall = sum(result["performance"]["wall_s"] for result in run.summary["results"])
     return f"""<footer>
 <p><code>{escape(run.info["command"])}</code></p>
 <p>Penstock {escape(run.info["penstock"])} ·
-{units.count(hops)} packet-hops in {units.seconds(wall)} of computing, per seed ·
+{_effort(run)} ·
 figures as SVG and PDF in <code>figures/</code> · the scenario as run in
 <code>scenario.toml</code></p>
 </footer>"""
+
+
+def _effort(run: Run) -> str:
+    """What the run cost, or on what it ran if not in the simulator."""
+    costs = [result["performance"] for result in run.summary["results"]]
+    wall = units.seconds(sum(cost["wall_s"] for cost in costs))
+    if run.info.get("substrate", "sim") == "sim":
+        hops = units.count(sum(cost["packet_hops"] for cost in costs))
+        return f"{hops} packet-hops in {wall} of computing, per seed"
+    missing = ", ".join(run.info["not_emulated"]) or "nothing"
+    return escape(
+        f"real TCP of Linux {run.info['kernel']} in network namespaces, {wall} per repeat; "
+        f"not emulated: {missing}"
+    )

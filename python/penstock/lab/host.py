@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario's `[tcp]` as the kernel can be told it: by routes and sysctls."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import RunError
+
+_UNITS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_KERNEL = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
+_BY_PROFILE = {"linux": "cubic", "newreno-ns2": "newreno"}
+_ROUTE = {"initial_window": "initcwnd {}", "max_window": "cwnd lock {}"}
+_SYSCTL = {"ecn": "tcp_ecn", "sack": "tcp_sack", "timestamps": "tcp_timestamps"}
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """TCP of the lab's hosts."""
+
+    congestion: str
+    """As scenarios call it."""
+    route: str
+    """For `ip route`."""
+    sysctls: dict[str, int]
+    not_emulated: tuple[str, ...]
+    """What the scenario asks for and the kernel was not told."""
+
+    def check(self) -> None:
+        """Raises RunError unless this kernel has the congestion control."""
+        if not is_available(self.congestion):
+            message = (
+                f"lab: this kernel has no congestion control {_KERNEL[self.congestion]} "
+                f"(see {_AVAILABLE}); leave out the scheme that needs it"
+            )
+            raise RunError(message)
+
+
+def is_available(congestion: str) -> bool:
+    """Whether the kernel has this congestion control, named as in scenarios."""
+    return _KERNEL[congestion] in _AVAILABLE.read_text(encoding="ascii").split()
+
+
+def of(table: dict[str, Any]) -> Tcp:
+    """The TCP that a resolved scenario's `[tcp]` says, a scheme's own laid over it."""
+    profile = table.get("profile", "newreno-ns2")
+    congestion = table.get("congestion", _BY_PROFILE[profile])
+    # By the route, as a namespace may not choose one by sysctl.
+    route = [f"congctl {_KERNEL[congestion]}"]
+    if "min_rto" in table:
+        route.append(f"rto_min {1e3 * seconds(table['min_rto']):.0f}ms")
+    route += [text.format(table[key]) for key, text in _ROUTE.items() if key in table]
+    sysctls = {f"net.ipv4.{name}": int(table[key]) for key, name in _SYSCTL.items() if key in table}
+    known = {"congestion", "profile", "min_rto", *_ROUTE, *_SYSCTL}
+    missing = [f"tcp.{key}" for key in table if key not in known]
+    if profile != "linux":
+        missing.append(f"tcp.profile {profile} (the kernel's TCP runs)")
+    return Tcp(congestion, " ".join(route), sysctls, tuple(missing))
+
+
+def seconds(time: str) -> float:
+    """A resolved scenario's time: `"200 ms"` is 0.2."""
+    number, unit = time.split()
+    return float(number) * _UNITS[unit]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that the lab runs: where they are, and how they are started and ended."""
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from penstock.errors import RunError
+
+_BUILT = Path(__file__).parents[3] / "target" / "release"
+_GRACE_S = 5.0  # to detach and leave, before a program is killed
+
+
+def find(name: str) -> str:
+    """A program of this repository as `make lab` builds it, or as it is installed.
+
+    Raises:
+        RunError: it is neither.
+    """
+    built = _BUILT / name
+    if built.is_file():
+        return str(built)
+    if found := shutil.which(name):
+        return found
+    message = f"lab: {name} is neither in target/release nor installed; `make lab` builds it"
+    raise RunError(message)
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A program while the block runs; what it says goes to `log`."""
+    with log.open("wb") as output:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is for us; we end it in order
+            )
+        except FileNotFoundError:
+            message = f"lab: {command[0]} is not installed; see `penstock lab check`"
+            raise RunError(message) from None
+        try:
+            yield process
+        finally:
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Asks a program to end, and kills it if it does not."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def failure(what: str, log: Path) -> RunError:
+    """The error of a program that failed: its last words."""
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    said = lines[-1].removeprefix(f"{what}: ") if lines else "it ended without a word"
+    return RunError(f"lab: {what}: {said}")
+
+
+def wait_until(process: subprocess.Popen[bytes], ready: Path, what: str, log: Path) -> None:
+    """Waits until a program has made the file `ready`.
+
+    Raises:
+        RunError: it ended before, or took longer than ten seconds.
+    """
+    for _ in range(1000):
+        if ready.exists():
+            return
+        if process.poll() is not None:
+            raise failure(what, log)
+        time.sleep(0.01)
+    message = f"lab: {what}: not ready after 10 s ({ready} is missing)"
+    raise RunError(message)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a scenario in the laboratory: the simulator's rows, from real TCP."""
+
+import json
+import platform
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock import _native
+from penstock.errors import RunError
+from penstock.lab import agent, fabric, generator, host, plan, schemes, system
+from penstock.traces import to_csv
+
+Row = tuple[str, int, str, bytes, bytes]
+"""Scheme, seed, summary (JSON), flows, queue samples (CSV), as the simulator gives them."""
+
+Progress = Callable[[float, str], object]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that is needed to run one scheme."""
+
+    scheme: schemes.Scheme
+    queue: dict[str, Any]
+    tcp: host.Tcp
+    plan: plan.Plan
+
+
+def run(
+    scenario: str,
+    origin: Path,
+    tasks: Sequence[tuple[str, int]],
+    progress: Progress | None = None,
+) -> tuple[list[Row], dict[str, Any]]:
+    """Runs every (scheme, seed) of a resolved scenario, one after another.
+
+    Gives the rows, and what `run.json` says of the substrate.
+
+    Raises:
+        ScenarioError: the laboratory cannot hold the scenario; one line.
+        RunError: a part of the machine is missing or failed; one line.
+    """
+    document = tomllib.loads(scenario)
+    layout = json.loads(_native.layout(scenario, str(origin), to_csv))
+    setups = {name: _setup(name, document, layout) for name in document["schemes"]}
+    duration = host.seconds(document["duration"])
+    rows = []
+    with system.locked():
+        for setup in setups.values():
+            setup.tcp.check()
+        for done, (name, seed) in enumerate(tasks):
+
+            def told(fraction: float, done: int = done, name: str = name) -> None:
+                if progress is not None:
+                    progress((done + fraction) / len(tasks), name)
+
+            told(0.0)
+            rows.append(_one(scenario, setups[name], seed, duration, told))
+    return rows, _substrate(layout, list(setups.values()))
+
+
+def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup:
+    table = document["scheme"][name]
+    tcp = host.of({**document.get("tcp", {}), **table.get("tcp", {})})
+    return Setup(
+        schemes.of(name, table, layout["rtt_s"]),
+        table["queue"],
+        tcp,
+        plan.of(layout, tcp.route, tcp.sysctls),
+    )
+
+
+def _one(scenario: str, setup: Setup, seed: int, duration_s: float, told: generator.Told) -> Row:
+    """One scheme once, on a fabric of its own: nothing is left of the run before."""
+    scheme, planned = setup.scheme, setup.plan
+    begun = time.monotonic()
+    with fabric.built(planned) as tag:
+        _queues(setup, tag)
+        with agent.attached(scheme, planned, tag):
+            summary, flows, queues = generator.play(
+                scenario, scheme.name, seed, planned, tag, duration_s, told
+            )
+            counted = agent.counters(scheme, planned, tag)
+    for port, values in counted.items():
+        if port in summary["ports"]:
+            summary["ports"][port] |= values
+    wall = time.monotonic() - begun
+    summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall}}
+    return scheme.name, seed, json.dumps(summary), flows, queues
+
+
+def _queues(setup: Setup, tag: str) -> None:
+    """Puts the scheme's queue discipline, if the kernel's, on the protected ports."""
+    for port in setup.plan.protected:
+        lines = setup.scheme.discipline(port, setup.queue)
+        if not lines:
+            return
+        batch = system.inside(setup.plan.name(port.node, tag), "tc", "-batch", "-")
+        try:
+            system.call(batch, "\n".join(lines) + "\n")
+        except RunError as error:
+            kind = "red" if setup.scheme.queue == "threshold" else setup.scheme.queue
+            message = (
+                f"{setup.scheme.name}: this kernel does not hold its queue "
+                f"(CONFIG_NET_SCH_{kind.upper()}); leave the scheme out ({error})"
+            )
+            raise RunError(message) from None
+
+
+def _substrate(layout: dict[str, Any], setups: Sequence[Setup]) -> dict[str, Any]:
+    """What `run.json` says of the laboratory."""
+    delays = sorted({port["delay_s"] for port in layout["ports"]} - {0.0})
+    missing = [f"propagation delay of {1e6 * delay:g} us" for delay in delays]
+    for setup in setups:
+        missing += [
+            f"rate of {port.rate_bps / 1e9:g} Gb/s: such a link is as fast as the machine"
+            for port in setup.plan.ports
+            if not port.is_shaped
+        ]
+        missing += setup.tcp.not_emulated
+    return {
+        "substrate": "lab",
+        "kernel": platform.release(),
+        "tcp": list(dict.fromkeys(setup.tcp.congestion for setup in setups)),
+        "not_emulated": list(dict.fromkeys(missing)),
+    }

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laboratory on this machine, as root: built, used, removed, and nothing left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import RunError
+from penstock.lab import fabric, plan, system
+
+from .test_lab_plan import layout, tree
+
+PENSTOCK = Path(sys.executable).with_name("penstock")
+
+
+@pytest.fixture(autouse=True)
+def _root():
+    assert os.geteuid() == 0, "the laboratory's tests need root: run them with sudo"
+
+
+def received(planned, tag, source, destination):
+    """Whether a datagram from one host arrives at the other."""
+    address = planned.home[destination].hosts[destination]
+    listen = "import socket,sys; s=socket.socket(type=2); s.bind((sys.argv[1],7)); s.settimeout(9);"
+    listen += "print('up',flush=True); print(s.recv(9).decode())"
+    name = planned.name(planned.home[destination].node, tag)
+    command = system.inside(name, sys.executable, "-c", listen, address)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdout.readline() == "up\n"
+        send = "import socket,sys; socket.socket(type=2).sendto(b'hello',(sys.argv[1],7))"
+        name = planned.name(planned.home[source].node, tag)
+        system.call(system.inside(name, sys.executable, "-c", send, address))
+        return listener.stdout.read().strip() == "hello"
+
+
+@pytest.mark.parametrize("described", [layout, tree])
+def test_a_fabric_carries_packets_and_leaves_nothing(described):
+    planned = plan.of(described(), "congctl cubic")
+    hosts = list(planned.home)
+    with system.locked():
+        with fabric.built(planned) as tag:
+            assert received(planned, tag, hosts[0], hosts[-1])
+            assert received(planned, tag, hosts[-1], hosts[0])
+            port = planned.protected[0]
+            shown = system.call(
+                system.inside(planned.name(port.node, tag), "tc", "-j", "qdisc", "show")
+            )
+            kinds = {(one["dev"], one["kind"]) for one in json.loads(shown)}
+            assert (port.interface, "tbf") in kinds
+            offloads = system.call(
+                system.inside(planned.name(port.node, tag), "ethtool", "-k", port.interface)
+            )
+            assert "generic-segmentation-offload: off" in offloads
+            assert "generic-receive-offload: off" in offloads
+        assert system.leftovers() == []
+    assert not system.STATE.exists()
+
+
+def test_hosts_that_share_a_namespace_are_all_reached():
+    planned = plan.of(layout(**{"fabric.senders": 100, "fabric.receivers": 30}), "congctl reno")
+    with system.locked(), fabric.built(planned) as tag:
+        assert planned.home["sender99"].node != "sender99"
+        assert received(planned, tag, "receiver30", "sender99")
+    assert system.leftovers() == []
+
+
+BUILD_AND_WAIT = """
+import json, sys, time
+from penstock.lab import fabric, plan, system
+with system.locked(), fabric.built(plan.of(json.loads(sys.argv[1]))):
+    print("built", flush=True)
+    time.sleep(60)
+"""
+
+
+def started():
+    command = [sys.executable, "-c", BUILD_AND_WAIT, json.dumps(layout())]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "built\n", process.stderr.read()
+    return process
+
+
+def ended(process, number):
+    process.send_signal(number)
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_removes_everything(number):
+    ended(started(), number)
+    assert system.leftovers() == []
+    assert not system.STATE.exists()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next():
+    process = started()
+    ended(process, signal.SIGKILL)
+    assert len(system.leftovers()) == 7
+    done = subprocess.run([PENSTOCK, "lab", "clean"], capture_output=True, text=True, check=True)
+    assert done.stdout == "Removed 7 namespaces.\n"
+    assert system.leftovers() == []
+    assert not system.STATE.exists()
+
+
+def test_a_second_run_is_told_that_the_machine_is_busy():
+    busy = pytest.raises(RunError, match=rf"busy .*{os.getpid()}")
+    with system.locked(), busy, system.locked():
+        pytest.fail("both had the machine")
+
+
+def test_a_command_that_fails_is_one_line():
+    with pytest.raises(RunError, match=r"^lab: ip link show nowhere: .* \(exit code 1\)$"):
+        system.call(["ip", "link", "show", "nowhere"])
+    with pytest.raises(RunError, match="not installed; see `penstock lab check`"):
+        system.call(["no-such-program"])

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scenario becomes in the laboratory, without touching the machine."""
+
+import json
+import tomllib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import _native, api
+from penstock.errors import ScenarioError
+from penstock.lab import host, plan, schemes
+
+DUMBBELL = """
+title = "A small dumbbell"
+duration = "1 s"
+schemes = ["drop-tail"]
+
+[fabric]
+kind = "dumbbell"
+senders = 3
+receivers = 2
+access = { rate = "1 Gb/s", delay = "5 us" }
+bottleneck = { rate = "200 Mb/s", delay = "15 us", buffer = "128 kB" }
+
+[traffic.long]
+kind = "bulk"
+from = "senders"
+to = "receivers"
+"""
+
+
+def layout(text=DUMBBELL, **settings):
+    resolved = api.resolved(tomllib.loads(text), overrides=settings)
+    return json.loads(_native.layout(resolved, "here.toml", str))
+
+
+def tree(**settings):
+    fabric = {
+        "kind": "leaf-spine",
+        "leaves": 2,
+        "spines": 1,
+        "hosts_per_leaf": 2,
+        "host_link": {"rate": "100 Mb/s", "delay": "1 us"},
+        "spine_link": {"rate": "400 Mb/s", "delay": "1 us", "buffer": "40 packets"},
+    }
+    document = tomllib.loads(DUMBBELL) | {"fabric": fabric | settings}
+    document["traffic"] = {"long": {"kind": "bulk", "from": "leaf1", "to": "leaf2"}}
+    return json.loads(_native.layout(api.resolved(document), "here.toml", str))
+
+
+def test_every_node_is_a_namespace_and_every_cable_joins_two():
+    planned = plan.of(layout())
+    assert list(planned.namespaces) == [
+        *("left", "right", "sender1", "sender2", "sender3", "receiver1", "receiver2")
+    ]
+    lines = planned.creation("7")
+    assert lines[0] == "netns add penstock-7-left"
+    assert (
+        "link add name left netns penstock-7-sender1 address 02:70:73:00:00:03 "
+        "type veth peer name sender1 netns penstock-7-left" in lines
+    )
+    assert len(lines) == 7 + 6
+
+
+def test_the_bottleneck_is_shaped_in_ip_bytes_and_the_access_is_not():
+    planned = plan.of(layout())
+    script = planned.script("left")
+    assert (
+        "qdisc replace dev right root handle 1: stab overhead -14 linklayer ethernet "
+        "tbf rate 200000000bit burst 4000 limit 128000" in script
+    )
+    assert "dev sender1 root" not in script
+    assert "tc -batch" not in planned.script("sender1")
+    assert [port.name for port in planned.protected] == ["left->right", "right->left"]
+
+
+def test_a_buffer_in_packets_is_a_fifo_of_packets():
+    planned = plan.of(layout(**{"fabric.bottleneck.buffer": "83 packets"}))
+    assert "qdisc add dev right parent 1: handle 10: pfifo limit 83" in planned.script("left")
+    assert "limit 124500" in planned.script("left")
+
+
+def test_hosts_know_each_other_without_asking():
+    script = plan.of(layout(), "congctl cubic rto_min 200ms").script("sender1")
+    assert "neighbour add 10.77.6.1 lladdr 02:70:73:00:00:06 nud permanent dev left" in script
+    assert (
+        "route add 10.77.6.0/24 via 10.77.6.1 dev left onlink congctl cubic rto_min 200ms" in script
+    )
+    assert "10.77.3.1 lladdr" not in script  # itself
+
+
+def test_the_load_generator_learns_where_its_hosts_and_ports_are():
+    told = json.loads(plan.of(layout()).hosts_json("7"))
+    assert told["hosts"]["receiver1"] == {
+        "netns": "/run/netns/penstock-7-receiver1",
+        "address": "10.77.6.1",
+    }
+    assert told["ports"] == {
+        "left->right": {"netns": "/run/netns/penstock-7-left", "interface": "right"}
+    }
+
+
+@given(st.integers(1, 400), st.integers(1, 400))
+def test_any_number_of_hosts_has_addresses_of_its_own(senders, receivers):
+    described = layout(**{"fabric.senders": senders, "fabric.receivers": receivers})
+    planned = plan.of(described)
+    told = json.loads(planned.hosts_json("7"))["hosts"]
+    assert list(told) == described["hosts"]
+    assert len({one["address"] for one in told.values()}) == senders + receivers
+    assert len(planned.namespaces) <= 2 + plan.HOST_NAMESPACES + 1
+    for name, space in planned.namespaces.items():
+        assert space.is_switch or len(space.interfaces) == 1, name
+        side = {host.rstrip("0123456789") for host in space.hosts}
+        assert len(side) <= 1  # under one switch
+        assert all(len(f"{interface}") <= 15 for interface in space.interfaces)
+
+
+def test_a_leaf_and_spine_is_shaped_at_every_port():
+    planned = plan.of(tree())
+    assert "pfifo limit 40" in planned.script("leaf1")
+    assert planned.script("leaf1").count("tbf rate 100000000bit") == 2
+    assert planned.script("host1").count("tbf rate 100000000bit") == 1
+    assert {port.name for port in planned.protected} >= {"leaf1->spine1", "leaf1->host1"}
+
+
+@pytest.mark.parametrize(
+    ("described", "reason"),
+    [
+        (
+            lambda: layout(**{"fabric.bottleneck.rate": "10 Gb/s"}),
+            "left->right is faster",
+        ),
+        (lambda: tree(spines=2), "several paths"),
+        (lambda: tree(hosts_per_leaf=40), "needs its own cable"),
+        (lambda: layout(**{"fabric.senders": 20_000}), "too many"),
+    ],
+)
+def test_what_cannot_be_held_is_refused_in_one_line(described, reason):
+    with pytest.raises(ScenarioError, match=reason) as refused:
+        plan.of(described())
+    assert "\n" not in str(refused.value)
+
+
+def scheme(name, **settings):
+    overrides = {"schemes": [name], **settings}
+    document = tomllib.loads(api.resolved(tomllib.loads(DUMBBELL), overrides=overrides))
+    return schemes.of(name, document["scheme"][name], 50e-6), document["scheme"][name]
+
+
+def test_the_agent_is_told_every_parameter_of_the_scheme():
+    held, _ = scheme("fairq-paper", **{"scheme.fairq-paper.window.alpha": 0.5})
+    (port, _) = plan.of(layout()).protected
+    command = held.attach(port, "/pins")
+    assert command[:4] == ["attach", "right", "--scheme", "fairq-paper"]
+    for words in (
+        ("--set", "window.alpha=0.5"),
+        ("--set", "window.interval=50000 ns"),
+        ("--set", "window.averaged=false"),
+        ("--rate", "200000000 b/s"),
+        ("--buffer", "128000 B"),
+        ("--pins", "/pins"),
+    ):
+        assert any(tuple(pair) == words for pair in pairwise(command)), words
+    assert "--stay" in command
+    assert not any(word.startswith("window.variant") for word in command)
+
+
+def test_drop_tail_needs_nothing_and_hcf_is_the_agents():
+    assert scheme("drop-tail")[0] == schemes.Scheme("drop-tail")
+    assert scheme("hcf")[0].agent[:2] == ("--scheme", "hcf")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("red", "red limit 128000 min 32000 max 96000 avpkt 1500 burst 36"),
+        ("dctcp", "red limit 128000 min 22500 max 22501 avpkt 1500 burst 16"),
+        ("codel", "codel limit 85 target 100us interval 1000us"),
+        ("sfq", "sfq limit 85"),
+    ],
+)
+def test_the_kernels_own_disciplines_go_under_tbf(name, expected):
+    held, table = scheme(name)
+    (port, _) = plan.of(layout()).protected
+    (line,) = held.discipline(port, table["queue"])
+    assert line.startswith(f"qdisc replace dev right parent 1: handle 10: {expected}")
+
+
+@pytest.mark.parametrize(("name", "reason"), [("sicc", "controller"), ("drr", "queue drr")])
+def test_a_scheme_that_is_not_in_the_lab_says_so(name, reason):
+    with pytest.raises(ScenarioError, match=reason):
+        scheme(name)
+
+
+def test_what_the_kernel_can_be_told_of_tcp_it_is_told():
+    tcp = host.of({"profile": "linux", "min_rto": "10 ms", "initial_window": 2, "ecn": True})
+    assert tcp.route == "congctl cubic rto_min 10ms initcwnd 2"
+    assert tcp.sysctls == {"net.ipv4.tcp_ecn": 1}
+    assert tcp.not_emulated == ()
+    other = host.of({"mss": 1000})
+    assert other.congestion == "newreno"
+    assert other.not_emulated[0] == "tcp.mss"
+    assert "newreno-ns2" in other.not_emulated[1]
+
+
+@pytest.mark.parametrize(("text", "value"), [("12 us", 12e-6), ("3 s", 3.0), ("500 ns", 5e-7)])
+def test_times_of_a_resolved_scenario_are_seconds(text, value):
+    assert host.seconds(text) == pytest.approx(value)
