@@ -33,8 +33,19 @@ pub enum Gaps {
 }
 
 impl Datagrams {
+    /// A source that no network knows yet.
+    pub fn new(size: u16, gaps: Gaps, stop: Time, rng: Rng) -> Datagrams {
+        Datagrams {
+            flow: FlowId(u32::MAX),
+            size,
+            gaps,
+            stop,
+            rng,
+        }
+    }
+
     /// Time from the start to the first datagram.
-    fn first_gap(&mut self) -> Time {
+    pub fn first_gap(&mut self) -> Time {
         match &self.gaps {
             Gaps::Constant(gap) => Time(self.rng.below(gap.0.max(1))),
             Gaps::Poisson(_) => self.next_gap(),
@@ -72,10 +83,7 @@ impl Simulation {
         }
         let mut source = Datagrams {
             flow,
-            size,
-            gaps,
-            stop,
-            rng,
+            ..Datagrams::new(size, gaps, stop, rng)
         };
         let first = start.saturating_add(source.first_gap());
         self.datagrams.push(source);
