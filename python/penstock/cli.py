@@ -218,6 +218,34 @@ def report(
     typer.echo(f"Report: {path}")
 
 
+@app.command(epilog="Example: penstock compare runs/incast runs/incast-2")
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run: the measure.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="The run held against it.")],
+    as_json: Json = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder of page and figures; default: new."),
+    ] = None,
+) -> None:
+    """Hold a run against another of the same scenario: the laboratory against the simulator, say.
+
+    Times and rates agree within 15 %, tails and counts within 25 %. --json prints `agree`, `of`,
+    and `lines`: a list of `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`.
+    With --json and without --out no folder is written.
+    """
+    from penstock import compare as comparing
+
+    found = comparing.compare(first, second)
+    if out is not None or not as_json:
+        page = found.save(out or comparing.free_folder(first, second))
+    if as_json:
+        _print_json(found.as_json())
+        return
+    comparing.show(found)
+    typer.echo(f"Page: {page}")
+
+
 @app.command(epilog="Example: penstock schemes --json")
 def schemes(as_json: Json = False) -> None:
     """List the built-in schemes: what each does, and where it comes from."""

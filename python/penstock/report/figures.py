@@ -70,7 +70,7 @@ def _completion_times(
         axes.xaxis.set_major_formatter(EngFormatter("s", sep=" "))
         _legend(figure, axes)
         meaning = "Further left is faster; a curve that ends below 1 left flows unfinished."
-        yield _drawing(figure, "Flow completion times", f"fct-{group}", group, meaning)
+        yield drawing(figure, "Flow completion times", f"fct-{group}", group, meaning)
 
 
 def _goodputs(flows: pl.DataFrame, schemes: list[str], groups: list[str]) -> Iterator[Drawing]:
@@ -92,7 +92,7 @@ def _goodputs(flows: pl.DataFrame, schemes: list[str], groups: list[str]) -> Ite
             axes.set_ylim(bottom=0)
         _legend(figure, axes)
         meaning = "A flat line is a fair share for all; one that sinks to the left starves flows."
-        yield _drawing(figure, "Goodput of each flow", f"goodput-{group}", group, meaning)
+        yield drawing(figure, "Goodput of each flow", f"goodput-{group}", group, meaning)
 
 
 def _queues(run: Run, schemes: list[str]) -> Iterator[Drawing]:
@@ -121,7 +121,7 @@ def _queues(run: Run, schemes: list[str]) -> Iterator[Drawing]:
         meaning = "The line is the mean of each interval, the band its shortest and longest queue."
         if (known := run.queues["port"].n_unique()) > PORTS:
             meaning += f" {PORTS} of {known} ports are drawn: those that dropped most."
-        yield _drawing(figure, "Queue over time", f"queue-{port}", port, meaning)
+        yield drawing(figure, "Queue over time", f"queue-{port}", port, meaning)
 
 
 def _busiest(run: Run) -> list[str]:
@@ -159,7 +159,7 @@ def _drops(ports: pl.DataFrame, schemes: list[str]) -> Iterator[Drawing]:
     axes.set_xlabel("packets dropped at the measured ports")
     _legend(figure, axes)
     meaning = "Each packet that did not fit, by the reason why the port let it go."
-    yield _drawing(figure, "Drops", "drops", "", meaning)
+    yield drawing(figure, "Drops", "drops", "", meaning)
 
 
 def _axes(height: float = 3.0) -> tuple[Figure, Axes]:
@@ -174,7 +174,8 @@ def _legend(figure: Figure, axes: Axes) -> None:
     )
 
 
-def _drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -> Drawing:
+def drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -> Drawing:
+    """The figure as files and page have it; `name` becomes the files' name."""
     svg, pdf = io.StringIO(), io.BytesIO()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # or both files would be laid out anew, at twice the time

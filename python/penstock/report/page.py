@@ -14,25 +14,12 @@ from penstock.results import Run
 def render(run: Run, drawings: list[Drawing]) -> str:
     """The page as text."""
     summary = run.summary
-    document = summary["scenario"]
-    title = escape(document["title"])
-    about = document.get("about", "")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title} · Penstock</title>
-<style>
-{_css()}
-</style>
-</head>
-<body>
-<header>
+    title = escape(summary["scenario"]["title"])
+    about = summary["scenario"].get("about", "")
+    body = f"""<header>
 <p class="brand">Penstock</p>
 <h1>{title}</h1>
-<p class="lead">{escape(words.scenario(summary))}</p>
+<p class="lead">{escape(words.scenario(summary, run.info.get("substrate", "sim")))}</p>
 {f'<p class="about">{escape(about)}</p>' if about else ""}
 {_findings(run)}
 </header>
@@ -47,13 +34,40 @@ which most flows finished. “{columns.UNFINISHED}”: more than 1 % of the flow
 </div>
 </section>
 <div class="columns">
-{"".join(_section(name, list(part)) for name, part in groupby(drawings, lambda d: d.section))}
+{sections(drawings)}
 </div>
 </main>
-{_footer(run)}
+{_footer(run)}"""
+    return document(run.summary["scenario"]["title"], body)
+
+
+def document(title: str, body: str) -> str:
+    """A whole page: head and style around what the body holds."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)} · Penstock</title>
+<style>
+{_css()}
+</style>
+</head>
+<body>
+{body}
 </body>
 </html>
 """
+
+
+def sections(drawings: list[Drawing]) -> str:
+    """The figures under their headings."""
+    return "".join(_section(name, list(part)) for name, part in groupby(drawings, _heading))
+
+
+def _heading(drawing: Drawing) -> str:
+    return drawing.section
 
 
 def _css() -> str:

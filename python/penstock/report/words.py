@@ -9,15 +9,16 @@ from penstock import columns, units
 _TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP"}
 
 
-def scenario(summary: dict[str, Any]) -> str:
-    """What was simulated: traffic, fabric, TCP, duration, seeds."""
+def scenario(summary: dict[str, Any], substrate: str = "sim") -> str:
+    """What was run: traffic, fabric, TCP, duration, seeds."""
     document, seeds = summary["scenario"], summary["seeds"]
     tables = document.get("traffic", {})
     traffic = _listed([_traffic(name, table) for name, table in tables.items()])
     fabric = _fabric(document.get("fabric", {}))
     tcp = _listed(list(dict.fromkeys(_TCP.get(r["tcp"], r["tcp"]) for r in summary["results"])))
-    repeated = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
-    return f"{traffic} on {fabric}; {tcp}; {document['duration']} simulated{repeated}."
+    done, each = ("simulated", "seeds") if substrate == "sim" else ("of real TCP", "repeats")
+    repeated = f", {len(seeds)} {each}" if len(seeds) > 1 else ""
+    return f"{traffic} on {fabric}; {tcp}; {document['duration']} {done}{repeated}."
 
 
 def findings(results: list[dict[str, Any]]) -> list[str]:

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs of one scenario side by side: how far is one substrate from the other?
+
+The first run is the measure, the second is held against it: the simulator against the kernel, or
+a change against what was before.
+"""
+
+import json
+import math
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from penstock import results, units
+from penstock.errors import ScenarioError
+from penstock.results import Run
+
+STALL_S = 0.19
+"""A flow that takes longer has met a timeout: the kernel's smallest is 200 ms."""
+
+CLOSE, NEAR = 0.15, 0.25
+"""How far apart times and rates, and counts, may be and still agree."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that is compared."""
+
+    name: str
+    form: Callable[[float | None], str]
+    tolerance: float
+    """Most that the values may differ, as a share of the first."""
+    value: Callable[[dict[str, Any], float | None], float | None]
+    """Of a group's summary, and of how many of its flows stalled."""
+
+
+def _at(*keys: str) -> Callable[[dict[str, Any], float | None], float | None]:
+    def value(group: dict[str, Any], _: float | None) -> float | None:
+        found: Any = group
+        for key in keys:
+            found = None if found is None else found.get(key)
+        return None if found is None else float(found)
+
+    return value
+
+
+MEASURES = (
+    Measure("flows", units.count, CLOSE, _at("flows")),
+    Measure("FCT mean", units.seconds, CLOSE, _at("fct_s", "mean")),
+    Measure("FCT p50", units.seconds, CLOSE, _at("fct_s", "p50")),
+    Measure("FCT p99", units.seconds, NEAR, _at("fct_s", "p99")),
+    Measure("FCT max", units.seconds, NEAR, _at("fct_s", "max")),
+    Measure("stalls", units.count, NEAR, lambda _, stalls: stalls),
+    Measure("RTOs", units.count, NEAR, _at("timeouts")),
+    Measure("SYN timeouts", units.count, NEAR, _at("syn_timeouts")),
+    Measure("drops", units.count, NEAR, _at("drops")),
+    Measure("goodput", units.rate, CLOSE, _at("goodput_bps", "mean")),
+    Measure("Jain", units.ratio, CLOSE, _at("jain")),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of one group under one scheme, in both runs."""
+
+    scheme: str
+    group: str
+    measure: str
+    first: float | None
+    second: float | None
+    ratio: float | None
+    """The second over the first; None where one is missing or the first is zero."""
+    tolerance: float
+    agrees: bool | None
+    """Whether they differ by no more than the tolerance; None where both are missing."""
+
+    def shown(self) -> tuple[str, str, str, str]:
+        """The two values, their ratio and the verdict as people read them."""
+        form = next(one.form for one in MEASURES if one.name == self.measure)
+        ratio = units.NONE if self.ratio is None else f"{self.ratio:.2f}"
+        verdict = {
+            None: "",
+            True: f"within {self.tolerance:.0%}".replace("%", " %"),
+            False: "apart",
+        }[self.agrees]
+        return form(self.first), form(self.second), ratio, verdict
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs and how they differ."""
+
+    title: str
+    names: tuple[str, str]
+    """What each run is called: its substrate, or its folder where both have the same."""
+    lines: tuple[Line, ...]
+    flows: pl.DataFrame
+    """The flows of both, with the column `run`."""
+
+    def as_json(self) -> dict[str, Any]:
+        """What `penstock compare --json` prints."""
+        judged = [line for line in self.lines if line.agrees is not None]
+        return {
+            "title": self.title,
+            "runs": list(self.names),
+            "agree": sum(bool(line.agrees) for line in judged),
+            "of": len(judged),
+            "lines": [asdict(line) for line in self.lines],
+        }
+
+    def save(self, folder: Path) -> Path:
+        """Writes compare.json, compare.html and figures/; returns the page's path.
+
+        Raises:
+            ScenarioError: the folder holds something else.
+        """
+        from penstock.report import comparison
+
+        if folder.exists() and not (folder / "compare.json").is_file() and any(folder.iterdir()):
+            message = f"{folder}: exists and is not a comparison's folder; give another --out"
+            raise ScenarioError(message)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as temporary:
+            text = json.dumps(self.as_json(), indent=2, ensure_ascii=False)
+            (Path(temporary) / "compare.json").write_text(text + "\n", encoding="utf-8")
+            comparison.write(self, Path(temporary))
+            figures = folder / "figures"
+            figures.mkdir(exist_ok=True)
+            for made in (Path(temporary) / "figures").iterdir():
+                made.replace(figures / made.name)
+            for name in ("compare.html", "compare.json"):
+                (Path(temporary) / name).replace(folder / name)
+        return folder / "compare.html"
+
+
+def compare(first: Path, second: Path) -> Comparison:
+    """Reads two runs of one scenario and holds the second against the first.
+
+    Raises:
+        ScenarioError: a folder is no run's, or the runs are of different scenarios.
+        RunError: a run is damaged.
+    """
+    runs = Run.load(first), Run.load(second)
+    _check(*runs)
+    kinds = [str(run.info.get("substrate", "sim")) for run in runs]
+    names = (kinds[0], kinds[1]) if kinds[0] != kinds[1] else (str(first), str(second))
+    flows = [
+        run.flows.with_columns(pl.lit(name).alias("run"))
+        for run, name in zip(runs, names, strict=True)
+    ]
+    return Comparison(
+        title=runs[0].summary["scenario"]["title"],
+        names=names,
+        lines=tuple(_lines(*runs)),
+        flows=pl.concat(flows, how="diagonal_relaxed"),
+    )
+
+
+def _check(first: Run, second: Run) -> None:
+    """Refuses runs that cannot be compared: another network, TCP or traffic."""
+    one, other = first.summary["scenario"], second.summary["scenario"]
+    for key in ("duration", "fabric", "tcp", "traffic"):
+        if difference := _difference(one.get(key), other.get(key), key):
+            message = f"compare: the runs are of different scenarios: {difference}"
+            raise ScenarioError(message)
+    if not set(_by_scheme(first)) & set(_by_scheme(second)):
+        message = "compare: the runs have no scheme in common"
+        raise ScenarioError(message)
+
+
+def _difference(one: object, other: object, path: str) -> str:
+    """The first value that differs, by its dotted path; empty where none does."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in {**one, **other}:
+            if found := _difference(one.get(key), other.get(key), f"{path}.{key}"):
+                return found
+        return ""
+    return "" if one == other else f"{path} is {one} in the first and {other} in the second"
+
+
+def _by_scheme(run: Run) -> dict[str, dict[str, Any]]:
+    return {result["scheme"]: result for result in run.summary["results"]}
+
+
+def _lines(first: Run, second: Run) -> Iterator[Line]:
+    one, other = _by_scheme(first), _by_scheme(second)
+    stalls = _stalls(first), _stalls(second)
+    for scheme in (name for name in one if name in other):
+        for group in (name for name in one[scheme]["groups"] if name in other[scheme]["groups"]):
+            values = one[scheme]["groups"][group], other[scheme]["groups"][group]
+            for measure in MEASURES:
+                a, b = (
+                    measure.value(value, stalled.get((scheme, group), 0.0))
+                    for value, stalled in zip(values, stalls, strict=True)
+                )
+                yield _line(scheme, group, measure, a, b)
+
+
+def _line(
+    scheme: str, group: str, measure: Measure, first: float | None, second: float | None
+) -> Line:
+    ratio = second / first if first and second is not None else None
+    agrees = None
+    if first is not None and second is not None:
+        agrees = math.isclose(first, second, rel_tol=0.0, abs_tol=measure.tolerance * abs(first))
+    elif (first is None) != (second is None):
+        agrees = False
+    return Line(scheme, group, measure.name, first, second, ratio, measure.tolerance, agrees)
+
+
+def _stalls(run: Run) -> dict[tuple[str, str], float]:
+    """How many flows of a scheme's group took longer than `STALL_S`, mean over the seeds."""
+    seeds = len(run.summary["seeds"])
+    counted = (
+        run.flows.filter(pl.col("fct_s") > STALL_S)
+        .group_by("scheme", "traffic")
+        .agg(pl.len().alias("stalls"))
+    )
+    return {(scheme, group): count / seeds for scheme, group, count in counted.iter_rows()}
+
+
+def free_folder(first: Path, second: Path) -> Path:
+    """A new folder in `runs` for the comparison of two runs."""
+    return results.free_folder(f"compare-{first.resolve().name}-{second.resolve().name}")
+
+
+def show(comparison: Comparison) -> None:
+    """Prints the comparison, a table for each group of each scheme."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=100)
+    tables: dict[tuple[str, str], Table] = {}
+    for line in comparison.lines:
+        key = line.scheme, line.group
+        if key not in tables:
+            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
+            table.title = f"[cyan]{escape(line.scheme)}[/]  [bold]{escape(line.group)}[/]"
+            table.title_style = ""
+            table.add_column("", min_width=12)
+            for heading in (*comparison.names, "ratio"):
+                table.add_column(escape(heading), justify="right", no_wrap=True)
+            table.add_column("")
+            tables[key] = table
+        first, second, ratio, verdict = line.shown()
+        coloured = f"[red]{verdict}[/]" if line.agrees is False else f"[dim]{verdict}[/]"
+        tables[key].add_row(line.measure, first, second, ratio, coloured)
+    for table in tables.values():
+        console.print(table)
+        console.print()
+    counted = comparison.as_json()
+    console.print(f"{counted['agree']} of {counted['of']} numbers agree.")

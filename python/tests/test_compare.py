@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs side by side: the maths, what is refused, and the page."""
+
+import json
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from penstock import compare
+from penstock.errors import ScenarioError
+
+from .conftest import make_run
+from .test_cli import penstock
+
+
+def line(first, second, name="FCT mean"):
+    measure = next(one for one in compare.MEASURES if one.name == name)
+    return compare._line("fairq", "mice", measure, first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ratio", "agrees"),
+    [
+        (100.0, 114.9, 1.149, True),
+        (100.0, 115.1, 1.151, False),
+        (100.0, 85.1, 0.851, True),
+        (100.0, 84.9, 0.849, False),
+        (0.0, 0.0, None, True),
+        (0.0, 1.0, None, False),
+        (None, None, None, None),
+        (None, 1.0, None, False),
+    ],
+)
+def test_a_time_agrees_within_15_percent_of_the_first(first, second, ratio, agrees):
+    found = line(first, second)
+    assert found.agrees is agrees
+    assert found.ratio == (ratio if ratio is None else pytest.approx(ratio))
+
+
+def test_counts_may_be_25_percent_apart():
+    assert line(100, 124, "RTOs").agrees
+    assert not line(100, 126, "RTOs").agrees
+
+
+def with_times(run, times):
+    """The run with these completion times of its mice under its first scheme."""
+    rows = [{"scheme": "drop-tail", "seed": 1, "traffic": "mice", "fct_s": time} for time in times]
+    return replace(run, flows=pl.DataFrame(rows))
+
+
+def test_stalls_are_the_flows_above_190_ms(tmp_path):
+    first = with_times(make_run(), [0.01, 0.191, 1.2, None]).save(tmp_path / "first")
+    second = with_times(make_run(), [0.01, 0.19]).save(tmp_path / "second")
+    found = compare.compare(first, second)
+    (stalls,) = (
+        one
+        for one in found.lines
+        if (one.scheme, one.group, one.measure) == ("drop-tail", "mice", "stalls")
+    )
+    assert (stalls.first, stalls.second, stalls.agrees) == (2.0, 0.0, False)
+
+
+def test_a_run_agrees_with_itself_and_has_a_page(tmp_path):
+    run = make_run(seeds=(1, 2)).save(tmp_path / "run")
+    done = penstock("compare", run, run, "--out", tmp_path / "page")
+    told = json.loads((tmp_path / "page/compare.json").read_text())
+    assert told["agree"] == told["of"] > 20
+    assert f"{told['agree']} of {told['of']} numbers agree." in done.stdout
+    page = (tmp_path / "page/compare.html").read_text()
+    assert "FCT p99" in page
+    assert page.count("<svg") == 1  # the elephants have no completion times
+    assert (tmp_path / "page/figures/compare-mice.pdf").is_file()
+    again = penstock("compare", run, run, "--out", tmp_path / "page", "--json")
+    assert json.loads(again.stdout) == told
+
+
+def test_the_runs_are_called_by_their_substrates(tmp_path):
+    run = make_run()
+    first = run.save(tmp_path / "first")
+    second = replace(run, info=run.info | {"substrate": "lab"}).save(tmp_path / "second")
+    assert compare.compare(first, second).names == ("sim", "lab")
+
+
+def test_runs_of_different_scenarios_are_refused(tmp_path):
+    first = make_run().save(tmp_path / "first")
+    other = make_run(mice=31)
+    second = other.save(tmp_path / "second")
+    with pytest.raises(ScenarioError, match=r"traffic\.mice\.flows is 30 in the first and 31"):
+        compare.compare(first, second)
+    third = make_run(schemes=("sfq",)).save(tmp_path / "third")
+    with pytest.raises(ScenarioError, match="no scheme in common"):
+        compare.compare(first, third)
+
+
+def test_a_folder_that_is_no_comparison_is_not_written_over(tmp_path):
+    run = make_run().save(tmp_path / "run")
+    done = penstock("compare", run, run, "--out", run, code=2)
+    assert "is not a comparison's folder" in done.stderr
