@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{metrics, observe, watch};
+use crate::commands::{attach, detach};
+use crate::{load, metrics, observe, watch};
 
 /// Ends TCP incast and buffer bloat at the ports of this host.
 #[derive(Parser, Debug)]
@@ -20,6 +21,10 @@ pub struct Cli {
 /// The commands, each with its options beside its code.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Puts a scheme on a port, or another in place of the one there.
+    Attach(attach::Args),
+    /// Takes the scheme off a port; nothing stays behind.
+    Detach(detach::Args),
     /// Shows ports live, in the terminal.
     Watch(watch::Args),
     /// Watches a port without changing anything, and records its flows.
@@ -30,6 +35,8 @@ pub enum Command {
 
 fn run(command: Command) -> Result<()> {
     match command {
+        Command::Attach(args) => attach::run(args),
+        Command::Detach(args) => detach::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Observe(args) => observe::run(args),
         Command::Metrics(args) => metrics::run(args),
@@ -38,6 +45,7 @@ fn run(command: Command) -> Result<()> {
 
 /// Runs what the command line says; an error is one line.
 pub fn main() -> ExitCode {
+    load::listen();
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -5,9 +5,21 @@
 //! All state is pinned below `DIR/v1/INTERFACE/` of a bpffs ([`pins`]); every command opens what
 //! it needs from there, so the daemon may die, restart or be upgraded at any time.
 
+pub mod alive;
+pub mod attach;
 pub mod cli;
+pub mod clsact;
+pub mod commands;
+pub mod detach;
+pub mod interface;
+pub mod load;
+pub mod machine;
 pub mod metrics;
+mod netlink;
 pub mod objects;
 pub mod observe;
+pub mod params;
 pub mod pins;
+mod signals;
+pub mod tcx;
 pub mod watch;

@@ -2,19 +2,26 @@
 //! Where a port's programs and maps live: `DIR/v1/INTERFACE/` of a bpffs. `v1` is the number of
 //! the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
 
-use std::mem::{MaybeUninit, size_of};
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Program, libbpf_sys as sys};
 
 use crate::objects::port::types::{port_config, port_counters, port_state};
+use crate::tcx;
 
 /// Number of the layout of the maps (`PENSTOCK_ABI`).
 pub const ABI: u32 = 1;
 
 /// Where pins are by default.
 pub const DEFAULT_DIR: &str = "/sys/fs/bpf/penstock";
+
+/// A bpffs takes no dots, which names of VLANs have; no interface's name has a colon.
+const DOT: &str = ":";
 
 /// The pins' folder, an option of most commands.
 #[derive(clap::Args, Clone, Debug)]
@@ -33,7 +40,41 @@ impl PinsArg {
 
     /// The folder of one port.
     pub fn of(&self, interface: &str) -> PathBuf {
-        self.ports().join(interface)
+        self.ports().join(interface.replace('.', DOT))
+    }
+
+    /// Keeps other penstockds from changing ports until dropped.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn lock(&self) -> Result<File> {
+        let folder = self.ports();
+        let told = || folder.display().to_string();
+        loop {
+            std::fs::create_dir_all(&folder).with_context(told)?;
+            let lock = File::open(&folder).with_context(told)?;
+            lock.lock().with_context(told)?;
+            // Whoever held it may have removed the folder.
+            let is_same = std::fs::metadata(&folder)
+                .is_ok_and(|there| lock.metadata().is_ok_and(|mine| mine.ino() == there.ino()));
+            if is_same {
+                return Ok(lock);
+            }
+        }
+    }
+
+    /// `observe`, `fairq` or `hscc`: whose programs are on the port.
+    pub fn scheme(&self, interface: &str) -> Option<String> {
+        let folder = self.of(interface);
+        let id = match Link::open(folder.join("link_egress")) {
+            Ok(link) => link.info().ok()?.prog_id,
+            Err(_) => {
+                let program = Program::fd_from_pinned_path(folder.join("program_egress")).ok()?;
+                tcx::program_info(&program)?.id
+            }
+        };
+        let name = tcx::program_name(id)?;
+        name.strip_suffix("_egress").map(str::to_owned)
     }
 
     /// The interfaces that have pins, by name.
@@ -49,10 +90,24 @@ impl PinsArg {
         };
         let mut names = Vec::new();
         for entry in entries {
-            names.push(entry?.file_name().to_string_lossy().into_owned());
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            names.push(name.replace(DOT, "."));
         }
         names.sort();
         Ok(names)
+    }
+
+    /// The refusal of a command for a port that has no pins.
+    pub fn not_attached(&self, interface: &str) -> anyhow::Error {
+        let all = self.interfaces().unwrap_or_default();
+        let attached = match all.as_slice() {
+            [] => "no port is".to_owned(),
+            all => format!("attached: {}", all.join(", ")),
+        };
+        anyhow!(
+            "{interface} is not attached in {} ({attached}); do: penstockd attach {interface} --scheme fairq",
+            self.dir.display()
+        )
     }
 
     /// Opens the maps of one port.
@@ -61,15 +116,7 @@ impl PinsArg {
     /// The port is not attached, with those that are; or a map cannot be opened.
     pub fn open(&self, interface: &str) -> Result<Port> {
         if !self.of(interface).is_dir() {
-            let all = self.interfaces()?;
-            let attached = if all.is_empty() {
-                "none is".to_owned()
-            } else {
-                format!("attached: {}", all.join(", "))
-            };
-            bail!(
-                "{interface} is not attached ({attached}); do: penstockd attach {interface} --scheme fairq"
-            );
+            return Err(self.not_attached(interface));
         }
         Port::open(&self.of(interface), interface)
     }
@@ -123,13 +170,20 @@ impl Port {
     /// # Errors
     /// The kernel refuses.
     pub fn set_config(&self, config: &port_config) -> Result<()> {
-        // SAFETY: the generated `port_config` names its padding, so all its bytes are set, and
-        // any of them may be read.
-        let bytes = unsafe {
-            std::slice::from_raw_parts((&raw const *config).cast::<u8>(), size_of::<port_config>())
+        let key = 0u32;
+        // SAFETY: key and value are as long as the map says (`config` was read before, or is ours).
+        let status = unsafe {
+            sys::bpf_map_update_elem(
+                self.config.as_fd().as_raw_fd(),
+                (&raw const key).cast(),
+                (&raw const *config).cast(),
+                0,
+            )
         };
-        self.config
-            .update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)?;
+        if status < 0 {
+            let error = std::io::Error::from_raw_os_error(-status);
+            bail!("{}: config: {error}", self.folder.display());
+        }
         Ok(())
     }
 

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::Time;
 
 pub use deploy::{Deployment, deployment, deployments};
-pub use error::{Origin, Problem, ScenarioError};
+pub use error::{Origin, Problem, ScenarioError, nearest};
 pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
 pub use link::Link;
 pub use measure::{BOTTLENECK, Measure};

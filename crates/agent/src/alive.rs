@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The agent's side of the heartbeat: a port whose agent is dead passes packets untouched.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use anyhow::{Result, anyhow, bail};
+use libbpf_rs::{Program, libbpf_sys as sys};
+
+use crate::load::SWEEP;
+use crate::pins::{PinsArg, Port};
+use crate::tcx::program_info;
+
+/// How often ports are told that the agent lives, and idle flows expire.
+pub const EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// A port to keep alive.
+pub struct Alive {
+    /// Its maps.
+    pub port: Port,
+    sweep: OwnedFd,
+    /// Whether `sweep` is a program for packets, as before Linux 6.6.
+    takes_packet: bool,
+}
+
+impl Alive {
+    /// Opens what is pinned of `interface`.
+    ///
+    /// # Errors
+    /// It is not attached, or may not be opened.
+    pub fn open(pins: &PinsArg, interface: &str) -> Result<Alive> {
+        let port = pins.open(interface)?;
+        let pin = port.folder.join(SWEEP);
+        let sweep = Program::fd_from_pinned_path(&pin)
+            .map_err(|error| anyhow!("{}: {error}", pin.display()))?;
+        let takes_packet =
+            program_info(&sweep).is_some_and(|info| info.type_ == sys::BPF_PROG_TYPE_SCHED_CLS);
+        Ok(Alive {
+            port,
+            sweep,
+            takes_packet,
+        })
+    }
+
+    /// Tells the programs that the agent lives, and has idle flows expire.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn beat_and_sweep(&self) -> Result<()> {
+        self.port.beat()?;
+        let packet = [0u8; 64];
+        let mut options = sys::bpf_test_run_opts {
+            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
+            ..Default::default()
+        };
+        if self.takes_packet {
+            options.data_in = packet.as_ptr().cast();
+            options.data_size_in = packet.len() as u32;
+            options.repeat = 1;
+        }
+        // SAFETY: the descriptor and what the options point to are valid for the call.
+        let status =
+            unsafe { sys::bpf_prog_test_run_opts(self.sweep.as_raw_fd(), &raw mut options) };
+        if status < 0 {
+            let error = std::io::Error::from_raw_os_error(-status);
+            bail!("{}: sweep: {error}", self.port.interface);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts a scheme on a port, or another scheme in place of the one there: without a packet that
+//! passes by neither, and with the flows counted on.
+
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::{Object, ProgramMut};
+use penstock_sim::scenario::{Buffer, Deployment, Queue, Window, deployment};
+use penstock_sim::units::Time;
+
+use crate::alive::Alive;
+use crate::objects::port::PortSkel;
+use crate::pins::{PinsArg, Port};
+use crate::tcx::Side;
+use crate::{clsact, detach, interface, load, machine, params, tcx};
+
+/// Entries of the tables of flows unless told otherwise: 64 bytes and a key each.
+pub const FLOWS: u32 = 65_536;
+
+/// How old a heartbeat may be unless told otherwise.
+pub const STALE: Time = Time::from_secs(2);
+
+/// Where programs are put.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Hook {
+    /// tcx where there is one (Linux 6.6), else clsact.
+    #[default]
+    Auto,
+    /// Links on the tcx hooks.
+    Tcx,
+    /// Filters of a clsact qdisc.
+    Clsact,
+}
+
+impl Hook {
+    /// What the kernel of this machine has.
+    pub fn resolve(self) -> Hook {
+        match self {
+            Hook::Auto if machine::has_tcx() => Hook::Tcx,
+            Hook::Auto => Hook::Clsact,
+            hook => hook,
+        }
+    }
+}
+
+/// What is not of the scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Entries of new tables of flows.
+    pub flows: u32,
+    /// A heartbeat older than this: packets pass untouched.
+    pub stale: Time,
+    /// Where programs are put.
+    pub hook: Hook,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            flows: FLOWS,
+            stale: STALE,
+            hook: Hook::Auto,
+        }
+    }
+}
+
+/// A port on which a scheme was put; it stays there when this is dropped.
+pub struct Attached {
+    alive: Alive,
+    pins: PinsArg,
+    /// What the port can hold, as given or as its qdisc says.
+    pub buffer: Buffer,
+}
+
+impl Attached {
+    /// Its maps.
+    pub fn port(&self) -> &Port {
+        &self.alive.port
+    }
+
+    /// Tells the programs that their agent lives, and has idle flows expire. Every 100 to 250 ms.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn beat_and_sweep(&self) -> Result<()> {
+        self.alive.beat_and_sweep()
+    }
+
+    /// Takes the scheme off again, and everything that belongs to it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn detach(self) -> Result<()> {
+        detach::detach(&self.pins, &self.alive.port.interface)
+    }
+}
+
+/// Only watches `interface`, of which nothing is asked but what it can hold, if `buffer` is not
+/// given.
+///
+/// # Errors
+/// As [`attach`].
+pub fn observe(pins: &PinsArg, interface: &str, buffer: Option<Buffer>) -> Result<Attached> {
+    let mut port = deployment(&[("scheme".to_owned(), "observe".to_owned())])?;
+    port.buffer = buffer;
+    attach(pins, interface, &port, &Options::default())
+}
+
+/// Puts `port` on `interface`.
+///
+/// # Errors
+/// One line: the interface, kernel, privilege or file system that is missing, something foreign
+/// where our pins should be, or what the kernel refuses.
+pub fn attach(
+    pins: &PinsArg,
+    interface: &str,
+    port: &Deployment,
+    options: &Options,
+) -> Result<Attached> {
+    machine::require(&pins.dir)?;
+    let index = interface::index(interface)?;
+    if let Queue::Hcf(_) = port.queue {
+        bail!(
+            "scheme {}: HCF's queue is not part of this build",
+            port.scheme
+        );
+    }
+    let buffer = match port.buffer {
+        Some(buffer) => buffer,
+        None => interface::buffer(interface, index)?,
+    };
+    let _lock = pins.lock()?;
+    let folder = pins.of(interface);
+    let hook = options.hook.resolve();
+    let exists = occupant(&folder, interface, index, hook)?;
+    if !exists {
+        detach::remove_pins(&folder)?;
+    }
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let put = || put(pins, interface, index, port, buffer, options, hook);
+    match put() {
+        Err(error) if !exists => {
+            detach::detach_locked(pins, interface).ok();
+            Err(error.context(format!("cannot attach to {interface}")))
+        }
+        Err(error) => Err(error.context(format!("{interface} stays as it was"))),
+        Ok(()) => Ok(Attached {
+            alive: Alive::open(pins, interface)?,
+            pins: pins.clone(),
+            buffer,
+        }),
+    }
+}
+
+/// Whether our programs are on this very interface. Pins of an interface that is gone do not count.
+fn occupant(folder: &Path, interface: &str, index: u32, hook: Hook) -> Result<bool> {
+    let (mut has_link, mut has_filter) = (false, false);
+    for side in Side::BOTH {
+        let filter = folder.join(format!("program_{}", side.name()));
+        has_filter |= clsact::is_ours(index, side, &filter)?;
+        let pin = folder.join(format!("link_{}", side.name()));
+        let Some((link, on)) = tcx::open(&pin, side)? else {
+            continue;
+        };
+        let id = link.info()?.id;
+        let is_here = tcx::query(index, side)?
+            .iter()
+            .any(|there| there.link == id);
+        if !is_here && on != 0 {
+            bail!(
+                "{} is of another interface {interface}, number {on}, perhaps in another network namespace; choose another folder with --pins",
+                folder.display()
+            );
+        }
+        has_link |= is_here;
+    }
+    if has_filter && hook == Hook::Tcx || has_link && hook == Hook::Clsact {
+        bail!(
+            "{interface} is attached by the other hook; do: penstockd detach {interface}, then attach again"
+        );
+    }
+    Ok(has_link || has_filter)
+}
+
+fn put(
+    pins: &PinsArg,
+    interface: &str,
+    index: u32,
+    port: &Deployment,
+    buffer: Buffer,
+    options: &Options,
+    hook: Hook,
+) -> Result<()> {
+    let folder = pins.of(interface);
+    let scheme = params::programs(&port.window);
+    let wanted = params::config(port, buffer, options.stale)?;
+    let mut object = MaybeUninit::uninit();
+    let mut skel: PortSkel = load::load(&mut object, &folder, scheme, options.flows)?;
+
+    // The programs find their orders and a heartbeat before the first packet.
+    let maps = pins.open(interface)?;
+    let running = maps.config()?;
+    let is_other = running.abi != 0 && pins.scheme(interface).as_deref() != Some(scheme);
+    maps.set_config(&params::succeed(wanted, Some(&running), is_other))?;
+    maps.beat()?;
+
+    let object = libbpf_rs::skel::Skel::object_mut(&mut skel);
+    for side in Side::BOTH {
+        let program = program(object, &format!("{scheme}_{}", side.name()))?;
+        if hook == Hook::Clsact {
+            let pin = folder.join(format!("program_{}", side.name()));
+            clsact::attach(&program, index, side, &pin)?;
+            continue;
+        }
+        let pin = folder.join(format!("link_{}", side.name()));
+        match tcx::open(&pin, side)? {
+            Some((mut link, _)) => link
+                .update_prog(&program)
+                .with_context(|| format!("cannot replace the program at {}", side.name()))?,
+            None => tcx::attach(&program, index, side, &pin)?,
+        }
+    }
+    load::pin_over(
+        &program(object, load::sweep_name())?.as_fd(),
+        &folder.join(load::SWEEP),
+    )
+}
+
+fn program<'o>(object: &'o mut Object, name: &str) -> Result<ProgramMut<'o>> {
+    let mut programs = object.progs_mut();
+    programs
+        .find(|program| program.name() == name)
+        .ok_or_else(|| anyhow!("this build has no program {name}"))
+}
+
+/// One line on a scheme that was put on a port.
+pub fn told(interface: &str, port: &Deployment, attached: &Attached, hook: Hook) -> String {
+    let what = match port.window {
+        Window::None => "watches, changes nothing".to_owned(),
+        _ => format!("on it, for a buffer of {}", attached.buffer),
+    };
+    let hook = match hook.resolve() {
+        Hook::Clsact => "clsact",
+        _ => "tcx",
+    };
+    format!("{interface}: {} is {what} ({hook})", port.scheme)
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Loads the programs of one scheme over the maps of a port: pinned ones are used again, so that
+//! flows stay counted; others are made and pinned.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapHandle, OpenObject, PrintLevel, libbpf_sys as sys};
+
+use crate::machine;
+use crate::objects::port::{PortSkel, PortSkelBuilder};
+use crate::tcx::c_path;
+
+/// The name under which the program that expires idle flows is pinned.
+pub const SWEEP: &str = "sweep";
+
+/// The program pinned as [`SWEEP`]: before Linux 6.6 no program of type syscall may lock a port.
+pub fn sweep_name() -> &'static str {
+    match machine::version(&machine::release()) {
+        Some(version) if version < machine::TCX_SINCE => "sweep_tc",
+        _ => SWEEP,
+    }
+}
+
+/// What libbpf last complained of: the first line of a failed load says too little.
+static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
+
+/// Keeps libbpf from writing to standard error: what it says is for us to tell.
+pub fn listen() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, complain)));
+}
+
+fn complain(_: PrintLevel, text: String) {
+    if let Ok(mut complaints) = COMPLAINTS.lock() {
+        complaints.push_str(&text);
+    }
+}
+
+/// Loads `scheme` (`observe`, `fairq`, `hscc`) over the maps in `folder`; new tables of flows get
+/// `flows` entries.
+///
+/// # Errors
+/// The kernel refuses the programs, or pinned maps are of another layout.
+pub fn load<'o>(
+    object: &'o mut MaybeUninit<OpenObject>,
+    folder: &Path,
+    scheme: &str,
+    flows: u32,
+) -> Result<PortSkel<'o>> {
+    let mut open = PortSkelBuilder::default().open(object)?;
+    let wanted = [
+        format!("{scheme}_egress"),
+        format!("{scheme}_ingress"),
+        sweep_name().to_owned(),
+    ];
+    for mut program in open.open_object_mut().progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        program.set_autoload(wanted.contains(&name));
+    }
+    for mut map in open.open_object_mut().maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name.contains('.') {
+            continue; // constants of the object, which belong to its programs
+        }
+        let pin = folder.join(&name);
+        if name == "flows4" || name == "flows6" {
+            let existing = MapHandle::from_pinned_path(&pin);
+            let entries = existing.map_or(flows, |map| map.max_entries());
+            map.set_max_entries(entries)?;
+        }
+        map.set_pin_path(&pin)?;
+    }
+    open.load().map_err(|error| refused(&error, folder))
+}
+
+fn refused(error: &libbpf_rs::Error, folder: &Path) -> anyhow::Error {
+    let complaints = COMPLAINTS.lock().map(|all| all.clone()).unwrap_or_default();
+    if complaints.contains("parameter mismatch") {
+        return anyhow!(
+            "the maps in {} are of another version of penstockd; detach, then attach again",
+            folder.display()
+        );
+    }
+    let detail = complaints.lines().last().unwrap_or_default();
+    anyhow!("the kernel does not take the programs: {error}: {detail}; see: penstockd check")
+}
+
+/// Pins an object of the kernel at `pin`, in place of what is there, without a gap.
+///
+/// # Errors
+/// The file system refuses.
+pub fn pin_over(object: &impl AsFd, pin: &Path) -> Result<()> {
+    let new = pin.with_extension("").with_file_name(format!(
+        "{}_new",
+        pin.file_name().unwrap_or_default().to_string_lossy()
+    ));
+    // Left by one that was killed here.
+    std::fs::remove_file(&new).ok();
+    let path = c_path(&new)?;
+    // SAFETY: a valid descriptor and C string.
+    let status = unsafe { sys::bpf_obj_pin(object.as_fd().as_raw_fd(), path.as_ptr()) };
+    if status < 0 {
+        bail!(
+            "{}: {}",
+            new.display(),
+            std::io::Error::from_raw_os_error(-status)
+        );
+    }
+    std::fs::rename(&new, pin).with_context(|| pin.display().to_string())
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What this machine must have for programs to be put on a port, each in one line with its remedy.
+
+use std::ffi::CString;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::tcx::{self, Side};
+
+/// The capabilities that are needed, with their bits (`linux/capability.h`).
+const CAPABILITIES: [(&str, u32); 3] =
+    [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
+
+/// The oldest kernel: programs of type syscall came with 5.14, and 5.15 has long support.
+pub const OLDEST: (u32, u32) = (5, 15);
+
+/// Since when there is tcx.
+pub const TCX_SINCE: (u32, u32) = (6, 6);
+
+/// Major and minor number of a kernel's release, as in `6.12.4-amd64`.
+pub fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether the kernel has tcx, by asking what is on the loopback of this network namespace.
+pub fn has_tcx() -> bool {
+    tcx::query(1, Side::Ingress).is_ok()
+}
+
+/// The running kernel's release.
+pub fn release() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    text.unwrap_or_default().trim().to_owned()
+}
+
+/// Refuses a kernel too old.
+///
+/// # Errors
+/// One line.
+pub fn require_kernel(release: &str) -> Result<()> {
+    match version(release) {
+        Some(found) if found < OLDEST => bail!(
+            "Linux {release} is too old: penstockd needs {}.{} or newer",
+            OLDEST.0,
+            OLDEST.1
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a kernel without its own types, which the programs are fitted to.
+///
+/// # Errors
+/// One line.
+pub fn require_btf() -> Result<()> {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        bail!(
+            "no /sys/kernel/btf/vmlinux: the kernel lacks CONFIG_DEBUG_INFO_BTF; use a distribution's kernel"
+        );
+    }
+    Ok(())
+}
+
+/// The capabilities that are missing, of `status` as in `/proc/self/status`.
+pub fn missing_capabilities(status: &str) -> Vec<&'static str> {
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0);
+    // CAP_SYS_ADMIN (21) implies CAP_BPF and CAP_PERFMON.
+    let is_held =
+        |bit: u32| effective >> bit & 1 == 1 || matches!(bit, 38 | 39) && effective >> 21 & 1 == 1;
+    let missing = CAPABILITIES.iter().filter(|(_, bit)| !is_held(*bit));
+    missing.map(|(name, _)| *name).collect()
+}
+
+/// Refuses a caller without the privileges.
+///
+/// # Errors
+/// One line.
+pub fn require_capabilities() -> Result<()> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    match missing_capabilities(&status) {
+        missing if missing.is_empty() => Ok(()),
+        missing => bail!(
+            "needs {}; run it as root or let systemd run it (systemctl start penstockd)",
+            missing.join(", ")
+        ),
+    }
+}
+
+/// Whether `path`, or the nearest folder above it that exists, is on a bpffs.
+pub fn is_on_bpffs(path: &Path) -> bool {
+    let Some(existing) = path.ancestors().find(|folder| folder.exists()) else {
+        return false;
+    };
+    let Ok(path) = CString::new(existing.as_os_str().as_encoded_bytes()) else {
+        return false;
+    };
+    // SAFETY: all zeros is a valid `statfs`, which the call fills.
+    unsafe {
+        let mut about: libc::statfs = std::mem::zeroed();
+        libc::statfs(path.as_ptr(), &raw mut about) == 0 && about.f_type == libc::BPF_FS_MAGIC
+    }
+}
+
+/// Refuses a folder for pins that is not on a bpffs.
+///
+/// # Errors
+/// One line.
+pub fn require_bpffs(folder: &Path) -> Result<()> {
+    if is_on_bpffs(folder) {
+        return Ok(());
+    }
+    let is_usual = folder.starts_with("/sys/fs/bpf");
+    let remedy = if is_usual {
+        "no bpffs is mounted at /sys/fs/bpf (`ip netns exec` hides it: use nsenter --net); do: mount -t bpf bpf /sys/fs/bpf"
+    } else {
+        "choose a folder of a bpffs with --pins, as in /sys/fs/bpf/NAME"
+    };
+    bail!("{} is not on a bpffs: {remedy}", folder.display())
+}
+
+/// Everything that a command that changes ports needs.
+///
+/// # Errors
+/// The first thing that is missing, one line.
+pub fn require(pins: &Path) -> Result<()> {
+    require_kernel(&release())?;
+    require_btf()?;
+    require_capabilities()?;
+    require_bpffs(pins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_kernels_are_refused_by_number() {
+        let refused = require_kernel("5.10.0-28-amd64").unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "Linux 5.10.0-28-amd64 is too old: penstockd needs 5.15 or newer"
+        );
+        for release in ["5.15.0", "6.1.0-18-amd64", "6.18.44", "7.2-rc1"] {
+            require_kernel(release).unwrap();
+        }
+        assert_eq!(version("6.12.4-amd64"), Some((6, 12)));
+    }
+
+    #[test]
+    fn capabilities_are_told_by_name() {
+        assert!(missing_capabilities("CapEff:\t000001ffffffffff\n").is_empty());
+        assert!(missing_capabilities("CapEff:\t000000c000001000\n").is_empty());
+        assert_eq!(
+            missing_capabilities("CapEff:\t0000000000001000\n"),
+            ["CAP_PERFMON", "CAP_BPF"]
+        );
+        assert_eq!(
+            missing_capabilities("CapEff:\t0000000000200000\n"),
+            ["CAP_NET_ADMIN"]
+        );
+        assert_eq!(missing_capabilities("").len(), 3);
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a deployment in a scenario's words to what the programs of a port are told.
+
+use anyhow::{Result, anyhow};
+use penstock_core::fairq::FairQParams;
+use penstock_core::hscc::HsccParams;
+use penstock_sim::scenario::{Buffer, Deployment, Fairq, Hscc, Scale, Window};
+use penstock_sim::units::Time;
+
+use crate::objects::port::types::{fq_params, hscc_params, port_config};
+use crate::pins::ABI;
+
+/// FairQ's T where none is given: a kernel does not know the RTT of its data center.
+const INTERVAL: Time = Time::from_micros(100);
+
+/// `enum port_flag`.
+const NEVER_SHRINKS: u32 = 1 << 0;
+/// `enum port_flag`.
+const COUNTS_PACKETS: u32 = 1 << 1;
+/// `enum port_flag`: set by `penstockd observe` while it looks.
+const TELLS_FLOWS: u32 = 1 << 2;
+
+/// The scale that all hosts use under [`Scale::Unified`], as in the simulator.
+const UNIFIED_SCALE: u32 = 7;
+
+/// The prefix of the names of a window policy's programs.
+pub fn programs(window: &Window) -> &'static str {
+    match window {
+        Window::None => "observe",
+        Window::Fairq(_) => "fairq",
+        Window::Hscc(_) => "hscc",
+    }
+}
+
+/// What the programs of a port with `buffer` are told, generation 0. Both schemes get their
+/// parameters, so that observing tells what either would do.
+///
+/// # Errors
+/// A parameter that the buffer makes impossible.
+pub fn config(port: &Deployment, buffer: Buffer, stale: Time) -> Result<port_config> {
+    let (fairq, hscc) = match &port.window {
+        Window::None => (Fairq::default(), Hscc::default()),
+        Window::Fairq(fairq) => (fairq.clone(), Hscc::default()),
+        Window::Hscc(hscc) => (Fairq::default(), hscc.clone()),
+    };
+    let (scale, counts_packets) = match &port.window {
+        Window::None => (Scale::Tracked, false),
+        Window::Fairq(fairq) => (
+            fairq.scale,
+            fairq.counting() == penstock_sim::scenario::Counting::Packets,
+        ),
+        Window::Hscc(hscc) => (hscc.scale, false),
+    };
+    let fairq = fairq.params(buffer, INTERVAL);
+    let hscc = hscc.params(buffer);
+    let told = |error: penstock_core::ParamError| anyhow!("--buffer {buffer}: {error}");
+    fairq.check().map_err(told)?;
+    hscc.check().map_err(told)?;
+    Ok(port_config {
+        abi: ABI,
+        generation: 0,
+        flags: if port.never_shrink { NEVER_SHRINKS } else { 0 }
+            | if counts_packets { COUNTS_PACKETS } else { 0 },
+        carrier: match scale {
+            Scale::Tracked => 0,
+            Scale::ReservedBits => 1,
+            Scale::WindowBits => 2,
+            Scale::Unified => 3,
+        },
+        stale_ns: stale.as_nanos().max(1),
+        idle_ns: port.idle.as_nanos().max(1),
+        buffer_bytes: buffer.as_bytes(),
+        mark_bytes: port.mark.map_or(0, Buffer::as_bytes),
+        first_acks: port.first_acks,
+        network_scale: UNIFIED_SCALE,
+        fq: raw_fairq(&fairq),
+        hscc: raw_hscc(&hscc),
+    })
+}
+
+fn raw_fairq(from: &FairQParams) -> fq_params {
+    fq_params {
+        interval_ns: from.interval_ns,
+        buffer_bytes: from.buffer_bytes,
+        alpha_q16: from.alpha_q16,
+        intervals: from.intervals,
+        mss_bytes: from.mss_bytes,
+        paths: from.paths,
+        shares_slow_start: from.shares_slow_start.into(),
+        floor_segments: from.floor_segments,
+        first_floor_segments: from.first_floor_segments,
+        is_averaged: from.is_averaged.into(),
+    }
+}
+
+fn raw_hscc(from: &HsccParams) -> hscc_params {
+    hscc_params {
+        expiry_ns: from.expiry_ns,
+        release_interval_ns: from.release_interval_ns,
+        release_step_bytes: from.release_step_bytes,
+        alpha1_bytes: from.alpha1_bytes,
+        alpha2_bytes: from.alpha2_bytes,
+        sigma_bytes: from.sigma_bytes,
+        mss_bytes: from.mss_bytes,
+        clamp_segments: from.clamp_segments,
+        first_segments: from.first_segments,
+    }
+}
+
+/// `wanted` with the generation it takes over `running`: one more if the scheme must begin anew.
+/// Whether flows are told stays as it is.
+pub fn succeed(
+    wanted: port_config,
+    running: Option<&port_config>,
+    is_other_scheme: bool,
+) -> port_config {
+    let Some(running) = running.filter(|running| running.abi == ABI) else {
+        return port_config {
+            generation: 1,
+            ..wanted
+        };
+    };
+    let mut next = wanted;
+    next.flags |= running.flags & TELLS_FLOWS;
+    next.generation = running.generation;
+    // Only a change of these leaves the scheme's state valid. Generated types have no `==`.
+    let mut comparable = *running;
+    comparable.stale_ns = next.stale_ns;
+    comparable.mark_bytes = next.mark_bytes;
+    if is_other_scheme || format!("{next:?}") != format!("{comparable:?}") {
+        next.generation = running.generation.wrapping_add(1).max(1);
+    }
+    next
+}
