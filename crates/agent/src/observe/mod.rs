@@ -14,3 +14,12 @@ pub struct Args {}
 pub fn run(_: Args) -> Result<()> {
     bail!("observe is not part of this build")
 }
+
+pub mod bursts;
+pub mod fan_in;
+pub mod quantiles;
+pub mod record;
+pub mod report;
+pub mod text;
+pub mod trace;
+pub mod verdict;

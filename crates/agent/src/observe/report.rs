@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a look at a port comes to.
+
+use serde::Serialize;
+
+use super::bursts::{self, Burst, Line, MILLISECOND_NS};
+use super::fan_in::{FanIn, Transfer, begun_within_a_millisecond};
+use super::quantiles::{Bin, Quantiles, histogram};
+use super::record::Sample;
+use super::verdict::{self, Kind};
+
+/// Columns of the timeline.
+const COLUMNS: u64 = 60;
+
+/// A transfer this long has likely waited for a retransmission timeout, which Linux never sets
+/// below 200 ms; less what the data before it took to leave.
+const STALL_NS: u64 = 190 * MILLISECOND_NS;
+
+/// All that was recorded.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// The port's name.
+    pub interface: String,
+    /// Which scheme acted on it; `observe`: none.
+    pub scheme: String,
+    /// CLOCK_MONOTONIC.
+    pub began_ns: u64,
+    /// CLOCK_MONOTONIC.
+    pub ended_ns: u64,
+    /// Buffer and rate.
+    pub line: Line,
+    /// By time.
+    pub samples: Vec<Sample>,
+    /// By begin.
+    pub transfers: Vec<Transfer>,
+    /// Records that could not be read.
+    pub unreadable: u64,
+}
+
+/// How many flows there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Flows {
+    /// Most connections counted at one time.
+    pub counted: u32,
+    /// Connections that began.
+    pub begun: u64,
+    /// Most connections that began in one millisecond.
+    pub begun_in_a_millisecond: u32,
+}
+
+/// What flows sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Transfers {
+    /// How many were open within the look.
+    pub count: u64,
+    /// Of these, those whose end was not seen.
+    pub unfinished: u64,
+    /// Payload, repeated segments included.
+    pub bytes: u64,
+    /// Most open at one time.
+    pub at_once: u32,
+    /// Most that began within one millisecond.
+    pub begun_in_a_millisecond: u32,
+    /// Those that took 190 ms or more, for less than a tenth of what an even share of the line
+    /// would have carried in that time: they waited, most likely for a retransmission timeout.
+    /// `None` if the rate of the line is not known.
+    pub stalled: Option<u64>,
+}
+
+/// ACKs that came in, and what schemes did or would have done to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Acks {
+    /// How many.
+    pub count: u64,
+    /// Lowered by the scheme that acts.
+    pub rewritten: u64,
+    /// FairQ would have lowered so many, on this very traffic: not what it would do to its own.
+    pub fairq_would: u64,
+    /// HSCC would have.
+    pub hscc_would: u64,
+}
+
+/// The numbers of a report; its JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// One line for the operator.
+    pub verdict: String,
+    /// What kind of traffic it is.
+    pub kind: Kind,
+    /// The port.
+    pub interface: String,
+    /// What acted on it.
+    pub scheme: String,
+    /// How long it was looked at.
+    pub seconds: f64,
+    /// Its buffer.
+    pub buffer_bytes: u32,
+    /// Its rate, if known.
+    pub rate_bps: Option<u64>,
+    /// Milliseconds in which something left.
+    pub active_milliseconds: u64,
+    /// Packets that wanted to leave.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that the qdisc dropped.
+    pub drops: u64,
+    /// The longest queue of each active millisecond.
+    pub queue_bytes: Quantiles,
+    /// The same in tenths of the buffer.
+    pub histogram: Vec<Bin>,
+    /// Longest queue in each sixtieth of the look.
+    pub timeline_bytes: Vec<u32>,
+    /// Connections.
+    pub flows: Flows,
+    /// What they sent.
+    pub transfers: Transfers,
+    /// What came back.
+    pub acks: Acks,
+    /// Milliseconds in a row with a long queue, times relative to the look's begin.
+    pub bursts: Vec<Burst>,
+    /// Records of the ring buffers that could not be read.
+    pub unreadable_records: u64,
+}
+
+impl Report {
+    /// Sums up a look.
+    pub fn of(look: &Look) -> Report {
+        let samples = &look.samples;
+        let fan_in = FanIn::of(&look.transfers);
+        let queues: Vec<u32> = samples.iter().map(|sample| sample.queue_max).collect();
+        let total = |field: fn(&Sample) -> u32| samples.iter().map(|s| u64::from(field(s))).sum();
+        let most = |field: fn(&Sample) -> u32| samples.iter().map(field).max().unwrap_or(0);
+        let transfers = transfers(look, &fan_in);
+        let mut report = Report {
+            verdict: String::new(),
+            kind: Kind::Idle,
+            interface: look.interface.clone(),
+            scheme: look.scheme.clone(),
+            seconds: look.ended_ns.saturating_sub(look.began_ns) as f64 / 1e9,
+            buffer_bytes: look.line.buffer_bytes,
+            rate_bps: look.line.rate_bps,
+            active_milliseconds: samples.len() as u64,
+            packets: total(|s| s.packets),
+            bytes: total(|s| s.bytes),
+            drops: drops(samples),
+            queue_bytes: Quantiles::of(queues.clone()),
+            histogram: histogram(&queues, look.line.buffer_bytes),
+            timeline_bytes: timeline(look),
+            flows: Flows {
+                counted: most(|s| s.flows),
+                begun: total(|s| s.new_flows),
+                begun_in_a_millisecond: most(|s| s.new_flows),
+            },
+            transfers,
+            acks: Acks {
+                count: total(|s| s.acks),
+                rewritten: total(|s| s.rewritten),
+                fairq_would: total(|s| s.would_fairq),
+                hscc_would: total(|s| s.would_hscc),
+            },
+            bursts: bursts(look, &fan_in),
+            unreadable_records: look.unreadable,
+        };
+        report.kind = verdict::kind(&report);
+        report.verdict = verdict::sentence(&report);
+        report
+    }
+
+    /// Flows that sent at once: transfers, or connections where those are not told.
+    pub fn at_once(&self) -> u32 {
+        match self.transfers.count {
+            0 => self.flows.counted,
+            _ => self.transfers.at_once,
+        }
+    }
+}
+
+fn drops(samples: &[Sample]) -> u64 {
+    let pairs = samples.windows(2);
+    pairs
+        .map(|pair| u64::from(pair[1].drops.wrapping_sub(pair[0].drops)))
+        .sum()
+}
+
+fn bursts(look: &Look, fan_in: &FanIn) -> Vec<Burst> {
+    let mut bursts = bursts::find(&look.samples, look.line);
+    for burst in &mut bursts {
+        if !look.transfers.is_empty() {
+            burst.flows = fan_in.most(burst.start_ns, burst.end_ns());
+        }
+        burst.start_ns = burst.start_ns.saturating_sub(look.began_ns);
+    }
+    bursts
+}
+
+fn transfers(look: &Look, fan_in: &FanIn) -> Transfers {
+    let all = &look.transfers;
+    let at_once = fan_in.most(look.began_ns, look.ended_ns);
+    let stalled = |rate: u64| {
+        let even_share = rate / u64::from(at_once.max(1));
+        let waited = all.iter().filter(|transfer| {
+            let took_ns = transfer.ended_ns.saturating_sub(transfer.begun_ns);
+            let carried = u128::from(even_share) * u128::from(took_ns) / 8_000_000_000;
+            took_ns >= STALL_NS && u128::from(transfer.bytes) * 10 < carried
+        });
+        waited.count() as u64
+    };
+    Transfers {
+        count: all.len() as u64,
+        unfinished: all.iter().filter(|t| !t.is_finished).count() as u64,
+        bytes: all.iter().map(|t| t.bytes).sum(),
+        at_once,
+        begun_in_a_millisecond: begun_within_a_millisecond(all),
+        stalled: look.line.rate_bps.map(stalled),
+    }
+}
+
+fn timeline(look: &Look) -> Vec<u32> {
+    let span = look.ended_ns.saturating_sub(look.began_ns).max(1);
+    let mut columns = vec![0; COLUMNS as usize];
+    for sample in &look.samples {
+        let into = sample.time_ns.saturating_sub(look.began_ns).min(span - 1);
+        let column = (u128::from(into) * u128::from(COLUMNS) / u128::from(span)) as usize;
+        columns[column] = sample.queue_max.max(columns[column]);
+    }
+    columns
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+pub(super) mod tests;

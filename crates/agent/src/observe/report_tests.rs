@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use crate::observe::fan_in::tests::transfer;
+
+/// A look of 100 ms at a port of 200 Mb/s and 100 kB.
+pub fn look(queues: impl Iterator<Item = (u64, u32)>, transfers: Vec<Transfer>) -> Look {
+    let samples = queues.map(|(ms, queue)| Sample {
+        time_ns: ms * MILLISECOND_NS,
+        cpu: 0,
+        packets: 16,
+        bytes: 24_000,
+        queue_max: queue,
+        queue_last: queue,
+        drops: 7 + ms as u32 / 10,
+        flows: 20,
+        new_flows: 1,
+        acks: 10,
+        rewritten: 0,
+        would_fairq: 8,
+        would_hscc: 5,
+        window_bytes: 65_535,
+    });
+    Look {
+        interface: "eth1".to_owned(),
+        scheme: "observe".to_owned(),
+        began_ns: 1_000 * MILLISECOND_NS,
+        ended_ns: 1_100 * MILLISECOND_NS,
+        line: Line {
+            buffer_bytes: 100_000,
+            rate_bps: Some(200_000_000),
+        },
+        samples: samples.collect(),
+        transfers,
+        unreadable: 0,
+    }
+}
+
+fn incast() -> Look {
+    let queue = |ms: u64| {
+        if (20..30).contains(&(ms % 50)) {
+            97_000
+        } else {
+            2_000
+        }
+    };
+    let at = |source: u8| transfer(source, 1_021, 1_029, 11_500);
+    look(
+        (1_000..1_100).map(|ms| (ms, queue(ms))),
+        (1..=32).map(at).collect(),
+    )
+}
+
+#[test]
+fn an_incast_is_called_so_with_its_proof() {
+    let report = Report::of(&incast());
+    assert_eq!(report.kind, Kind::Incast);
+    assert_eq!(
+        report.verdict,
+        "incast: 2 bursts in 100 ms (longest 10 ms), 32 flows at once, queue up to 97 % of \
+         100 kB, 9 drops; FairQ would have held 80 % of the ACKs, HSCC 50 %"
+    );
+    assert_eq!(report.queue_bytes.p50, 2_000);
+    assert_eq!(report.histogram[9].milliseconds, 20);
+    let burst = report.bursts[0];
+    assert_eq!(burst.start_ns, 20 * MILLISECOND_NS);
+    assert_eq!((burst.flows, report.bursts[1].flows), (32, 0));
+    assert_eq!(report.timeline_bytes.len(), 60);
+    assert_eq!(report.timeline_bytes[12], 97_000);
+}
+
+#[test]
+fn the_acting_scheme_is_named_with_what_it_did() {
+    let mut look = incast();
+    look.scheme = "fairq".to_owned();
+    look.samples
+        .iter_mut()
+        .for_each(|sample| sample.rewritten = 9);
+    assert!(
+        Report::of(&look)
+            .verdict
+            .ends_with("; fairq held 90 % of the ACKs")
+    );
+}
+
+#[test]
+fn few_flows_with_a_full_queue_are_no_incast() {
+    let elephants = vec![
+        transfer(1, 1_000, 1_100, 1_000_000),
+        transfer(2, 1_000, 1_100, 900_000),
+    ];
+    let report = Report::of(&look((1_000..1_100).map(|ms| (ms, 60_000)), elephants));
+    assert_eq!(report.kind, Kind::StandingQueue);
+    let short = look(
+        (1_000..1_100).map(|ms| (ms, if ms == 1_005 { 60_000 } else { 0 })),
+        vec![],
+    );
+    let mut short = short;
+    short.samples.iter_mut().for_each(|sample| sample.flows = 3);
+    assert_eq!(Report::of(&short).kind, Kind::Bursts);
+}
+
+#[test]
+fn calm_idle_and_unexplained_drops_are_told_apart() {
+    let mut calm = look((1_000..1_100).map(|ms| (ms, 3_000)), vec![]);
+    assert_eq!(Report::of(&calm).kind, Kind::Drops);
+    calm.samples.iter_mut().for_each(|sample| sample.drops = 0);
+    let report = Report::of(&calm);
+    assert_eq!(report.kind, Kind::Calm);
+    assert!(
+        report
+            .verdict
+            .starts_with("calm: in 100 ms the queue reached 3 % of 100 kB")
+    );
+    let idle = Report::of(&look(std::iter::empty(), vec![]));
+    assert_eq!(idle.verdict, "idle: nothing left by eth1 in 100 ms");
+}
+
+#[test]
+fn a_transfer_stalls_if_it_takes_long_for_little() {
+    // An even share of 200 Mb/s for 3 carries 1.7 MB in 200 ms; a tenth of that is 167 kB.
+    let slow = transfer(1, 1_000, 1_200, 11_500);
+    let steady = transfer(2, 1_000, 1_200, 1_600_000);
+    let short = transfer(3, 1_000, 1_189, 11_500);
+    let mut look = look(std::iter::empty(), vec![slow, steady, short]);
+    look.ended_ns = 1_200 * MILLISECOND_NS;
+    assert_eq!(Report::of(&look).transfers.stalled, Some(1));
+    look.line.rate_bps = None;
+    assert_eq!(Report::of(&look).transfers.stalled, None);
+}
+
+#[test]
+fn the_text_says_all_of_it_within_100_columns() {
+    let text = crate::observe::text::render(&Report::of(&incast()));
+    assert!(text.starts_with("incast: 2 bursts"), "{text}");
+    assert!(
+        text.contains("port      eth1, 200 Mb/s, buffer 100 kB, scheme observe"),
+        "{text}"
+    );
+    assert!(
+        text.contains("   90 - 100 %      20 % ##########\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  0.020 s    10 ms    97 kB   240 kB     32     10"),
+        "{text}"
+    );
+    let lines = text.lines().skip(1);
+    let widest = lines.map(|line| line.chars().count()).max().unwrap();
+    assert!(widest <= 100, "{widest}\n{text}");
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The flow trace: the transfers seen, as a CSV that a scenario's traffic of kind `trace` replays
+//! (docs/scenarios.md), and the scenario beside it.
+//!
+//! Hosts are called as in a dumbbell, in the order in which they first sent or received: what
+//! leaves by the port comes from `senderN` and goes to `receiverN`.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use indexmap::IndexSet;
+
+use super::bursts::Line;
+use super::fan_in::Transfer;
+use crate::human;
+
+/// Schemes that the scenario compares.
+const SCHEMES: &str = r#"["drop-tail", "fairq", "hscc", "sicc", "hcf"]"#;
+
+/// A host, and the tenant's network its address belongs to.
+type Host = (IpAddr, u32);
+
+/// What was seen, ready to be written.
+pub struct Trace<'a> {
+    transfers: Vec<&'a Transfer>,
+    began_ns: u64,
+    senders: IndexSet<Host>,
+    receivers: IndexSet<Host>,
+}
+
+/// What the scenario needs and the trace does not tell.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The port looked at.
+    pub interface: String,
+    /// How long, seconds.
+    pub seconds: f64,
+    /// Its buffer and rate.
+    pub line: Line,
+    /// Rate of the hosts' links, bits per second.
+    pub access_bps: u64,
+    /// Round-trip time without queues, nanoseconds.
+    pub rtt_ns: u64,
+}
+
+impl<'a> Trace<'a> {
+    /// The transfers that carried anything, by begin.
+    pub fn of(transfers: &'a [Transfer], began_ns: u64) -> Trace<'a> {
+        let mut transfers: Vec<&Transfer> = transfers.iter().filter(|t| t.bytes > 0).collect();
+        transfers.sort_by_key(|transfer| (transfer.begun_ns, transfer.flow));
+        let ends = |end: fn(&Transfer) -> Host| transfers.iter().map(|t| end(t)).collect();
+        Trace {
+            senders: ends(|t| (t.flow.source.0, t.flow.network)),
+            receivers: ends(|t| (t.flow.destination.0, t.flow.network)),
+            transfers,
+            began_ns,
+        }
+    }
+
+    /// Transfers in it.
+    pub fn len(&self) -> usize {
+        self.transfers.len()
+    }
+
+    /// Whether nothing was sent.
+    pub fn is_empty(&self) -> bool {
+        self.transfers.is_empty()
+    }
+
+    /// `start_s,source,destination,bytes`. A transfer older than the look starts with it.
+    pub fn csv(&self) -> String {
+        let mut text = "start_s,source,destination,bytes\n".to_owned();
+        for transfer in &self.transfers {
+            let start_ns = transfer.begun_ns.saturating_sub(self.began_ns);
+            let place = |hosts: &IndexSet<Host>, address: IpAddr| {
+                hosts
+                    .get_index_of(&(address, transfer.flow.network))
+                    .map_or(0, |at| at + 1)
+            };
+            let _ = writeln!(
+                text,
+                "{}.{:09},sender{},receiver{},{}",
+                start_ns / 1_000_000_000,
+                start_ns % 1_000_000_000,
+                place(&self.senders, transfer.flow.source.0),
+                place(&self.receivers, transfer.flow.destination.0),
+                transfer.bytes
+            );
+        }
+        text
+    }
+
+    /// The scenario that replays `csv`, a file beside it, through a dumbbell.
+    pub fn scenario(&self, setting: &Setting, csv: &str) -> String {
+        let rate = setting.line.rate_bps.unwrap_or(setting.access_bps);
+        let mut text = format!(
+            "# SPDX-License-Identifier: Apache-2.0
+# Seen by penstockd at {interface}: {count} transfers between these hosts.
+",
+            interface = setting.interface,
+            count = human::count(self.len() as u64),
+        );
+        for (name, hosts) in [("sender", &self.senders), ("receiver", &self.receivers)] {
+            for (index, (address, network)) in hosts.iter().enumerate() {
+                let tenant = match network {
+                    0 => String::new(),
+                    network => format!(", network {network}"),
+                };
+                let _ = writeln!(text, "#   {name}{} = {address}{tenant}", index + 1);
+            }
+        }
+        let _ = write!(
+            text,
+            r#"title = "As seen at {interface}"
+about = """
+{count} transfers in {seconds:.1} s. Each starts when it was seen to start, whatever became of those before it, on \
+a connection of its own; repeated segments count as data. Access rate and delays are assumed."""
+duration = "{duration_ms} ms"
+schemes = {SCHEMES}
+
+[fabric]
+kind = "dumbbell"
+senders = {senders}
+receivers = {receivers}
+access = {{ rate = "{access} b/s", delay = "{access_delay} ns" }}
+bottleneck = {{ rate = "{rate} b/s", delay = "{delay} ns", buffer = "{buffer} B" }}
+
+[tcp]
+profile = "linux"
+
+[traffic.seen]
+kind = "trace"
+file = "{csv}"
+deadline = "190 ms"
+
+[measure]
+ports = ["bottleneck"]
+"#,
+            interface = setting.interface,
+            count = human::count(self.len() as u64),
+            seconds = setting.seconds,
+            // Room for what is under way at the end of the look.
+            duration_ms = (setting.seconds * 1000.0).ceil() as u64 + 2000,
+            senders = self.senders.len(),
+            receivers = self.receivers.len(),
+            access = setting.access_bps,
+            access_delay = setting.rtt_ns / 8,
+            delay = setting.rtt_ns / 4,
+            buffer = setting.line.buffer_bytes,
+        );
+        text
+    }
+
+    /// Writes STEM.csv and STEM.toml; returns the latter.
+    ///
+    /// # Errors
+    /// Nothing was sent, or a file cannot be written.
+    pub fn write(&self, stem: &Path, setting: &Setting) -> Result<PathBuf> {
+        ensure!(
+            !self.is_empty(),
+            "no transfer was seen, so there is no trace; look longer: --for 60s"
+        );
+        let (csv, toml) = (
+            stem.with_added_extension("csv"),
+            stem.with_added_extension("toml"),
+        );
+        let name = csv.file_name().unwrap_or_default().to_string_lossy();
+        let save = |path: &Path, text: String| {
+            std::fs::write(path, text).with_context(|| path.display().to_string())
+        };
+        save(&csv, self.csv())?;
+        save(&toml, self.scenario(setting, &name))?;
+        Ok(toml)
+    }
+}
+
+/// FILE without the ending of either of the two files.
+pub fn stem(file: &Path) -> PathBuf {
+    match file.extension() {
+        Some(ending) if ending == "csv" || ending == "toml" => file.with_extension(""),
+        _ => file.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::fan_in::tests::transfer;
+    use penstock_sim::run::Inputs;
+    use penstock_sim::scenario::{Scenario, Traffic};
+
+    fn setting() -> Setting {
+        Setting {
+            interface: "eth1".to_owned(),
+            seconds: 9.9996,
+            line: Line {
+                buffer_bytes: 131_072,
+                rate_bps: Some(200_000_000),
+            },
+            access_bps: 10_000_000_000,
+            rtt_ns: 100_000,
+        }
+    }
+
+    #[test]
+    fn hosts_are_named_by_appearance_and_time_is_relative() {
+        let mut transfers = [
+            transfer(9, 1_500, 1_600, 20_000),
+            transfer(4, 900, 1_600, 1_000_000),
+            transfer(9, 1_700, 1_700, 0),
+        ];
+        transfers[0].begun_ns += 21;
+        let trace = Trace::of(&transfers, 1_000_000_000);
+        assert_eq!(
+            trace.csv(),
+            "start_s,source,destination,bytes\n\
+             0.000000000,sender1,receiver1,1000000\n\
+             0.500000021,sender2,receiver1,20000\n"
+        );
+    }
+
+    #[test]
+    fn addresses_of_two_tenants_are_two_hosts() {
+        let mut transfers = [transfer(1, 1, 2, 10), transfer(1, 3, 4, 10)];
+        transfers[1].flow.network = 7;
+        let trace = Trace::of(&transfers, 0);
+        assert!(trace.csv().ends_with("0.003000000,sender2,receiver2,10\n"));
+        let scenario = trace.scenario(&setting(), "seen.csv");
+        assert!(
+            scenario.contains("#   sender2 = 10.0.0.1, network 7\n"),
+            "{scenario}"
+        );
+    }
+
+    #[test]
+    fn the_simulator_reads_what_is_written() {
+        let transfers: Vec<Transfer> = (1..=12).map(|n| transfer(n, 5, 9, 11_500)).collect();
+        let folder = std::env::temp_dir().join(format!("penstock-trace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let toml = Trace::of(&transfers, 0)
+            .write(&folder.join("a.seen"), &setting())
+            .unwrap();
+        assert_eq!(toml.file_name().unwrap(), "a.seen.toml");
+        let text = std::fs::read_to_string(&toml).unwrap();
+        let scenario = Scenario::parse(&text, &toml, &[]).unwrap();
+        let inputs = Inputs::read(&scenario, &folder, &|_| Err(String::new())).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let Traffic::Trace(traffic) = &scenario.traffic["seen"] else {
+            panic!("traffic.seen is a trace");
+        };
+        assert_eq!(inputs.trace(&traffic.file).len(), 12);
+    }
+
+    #[test]
+    fn without_a_transfer_nothing_is_written() {
+        let error = Trace::of(&[], 0)
+            .write(Path::new("/nowhere/x"), &setting())
+            .unwrap_err();
+        assert!(error.to_string().contains("look longer"));
+    }
+
+    #[test]
+    fn either_ending_names_both_files() {
+        for name in ["out/seen", "out/seen.csv", "out/seen.toml"] {
+            assert_eq!(stem(Path::new(name)), Path::new("out/seen"));
+        }
+        assert_eq!(stem(Path::new("eth0.2026")), Path::new("eth0.2026"));
+    }
+}

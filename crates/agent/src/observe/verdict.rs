@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One sentence for the operator.
+
+use serde::Serialize;
+
+use super::report::Report;
+use crate::human::{bytes, count, percent, plural, time};
+
+/// Segments that a new connection sends at once (RFC 6928), of 1460 bytes each.
+const INITIAL_WINDOW_BYTES: u32 = 10 * 1460;
+
+/// Kinds of traffic at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Nothing left by it.
+    Idle,
+    /// No burst, no drop.
+    Calm,
+    /// More flows at once than the buffer has room for their initial windows, and bursts.
+    Incast,
+    /// The queue is a quarter of the buffer or more for half of the time, by few flows.
+    StandingQueue,
+    /// Bursts of few flows.
+    Bursts,
+    /// Drops without a burst that shows: the queue is not the one that drops, or the buffer is
+    /// smaller than was said.
+    Drops,
+}
+
+/// From how many flows on their initial windows together overflow a buffer.
+pub fn incast_flows(buffer_bytes: u32) -> u32 {
+    (buffer_bytes / INITIAL_WINDOW_BYTES + 1).max(2)
+}
+
+/// Which kind of traffic a report tells of.
+pub fn kind(report: &Report) -> Kind {
+    let is_standing = report.queue_bytes.p50 >= (report.buffer_bytes / 4).max(1);
+    let is_wide = report.at_once() >= incast_flows(report.buffer_bytes);
+    match (
+        report.active_milliseconds,
+        report.bursts.len(),
+        report.drops,
+    ) {
+        (0, _, _) => Kind::Idle,
+        (_, 0, 0) => Kind::Calm,
+        (_, 0, _) => Kind::Drops,
+        _ if is_wide => Kind::Incast,
+        _ if is_standing => Kind::StandingQueue,
+        _ => Kind::Bursts,
+    }
+}
+
+/// The sentence: what it is, the proof, and what a scheme does or would do.
+pub fn sentence(report: &Report) -> String {
+    let span = time((report.seconds * 1e9) as u64);
+    let name = match report.kind {
+        Kind::Idle => return format!("idle: nothing left by {} in {span}", report.interface),
+        Kind::Calm => {
+            return format!(
+                "calm: in {span} the queue reached {} of {} and nothing was dropped; {}",
+                percent(report.queue_bytes.max.into(), report.buffer_bytes.into()),
+                bytes(report.buffer_bytes.into()),
+                acks(report),
+            );
+        }
+        Kind::Drops => {
+            return format!(
+                "drops: {} in {span}, though the queue reached only {} of {}; is the buffer as large as said?",
+                count(report.drops),
+                percent(report.queue_bytes.max.into(), report.buffer_bytes.into()),
+                bytes(report.buffer_bytes.into()),
+            );
+        }
+        Kind::Incast => "incast",
+        Kind::StandingQueue => "standing queue",
+        Kind::Bursts => "bursts",
+    };
+    let longest = report.bursts.iter().map(|burst| burst.length_ns).max();
+    let stalls = report.transfers.stalled.filter(|stalled| *stalled > 0);
+    let stalls = stalls.map_or(String::new(), |stalled| {
+        format!(", {} stalled", plural(stalled, "transfer"))
+    });
+    format!(
+        "{name}: {} in {span} (longest {}), {} at once, queue up to {} of {}, {}{stalls}; {}",
+        plural(report.bursts.len() as u64, "burst"),
+        time(longest.unwrap_or(0)),
+        plural(report.at_once().into(), "flow"),
+        percent(report.queue_bytes.max.into(), report.buffer_bytes.into()),
+        bytes(report.buffer_bytes.into()),
+        plural(report.drops, "drop"),
+        acks(report),
+    )
+}
+
+fn acks(report: &Report) -> String {
+    let acks = report.acks;
+    let share = |part| percent(part, acks.count);
+    if acks.count == 0 {
+        return "no ACK came in by it".to_owned();
+    }
+    match report.scheme.as_str() {
+        "observe" => format!(
+            "FairQ would have held {} of the ACKs, HSCC {}",
+            share(acks.fairq_would),
+            share(acks.hscc_would),
+        ),
+        scheme => format!("{scheme} held {} of the ACKs", share(acks.rewritten)),
+    }
+}
