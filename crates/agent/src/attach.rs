@@ -239,12 +239,12 @@ fn program<'o>(object: &'o mut Object, name: &str) -> Result<ProgramMut<'o>> {
 /// One line on a scheme that was put on a port.
 pub fn told(interface: &str, port: &Deployment, attached: &Attached, hook: Hook) -> String {
     let what = match port.window {
-        Window::None => "watches, changes nothing".to_owned(),
-        _ => format!("on it, for a buffer of {}", attached.buffer),
+        Window::None => "attached, changes nothing".to_owned(),
+        _ => format!("attached, for a buffer of {}", attached.buffer),
     };
     let hook = match hook.resolve() {
         Hook::Clsact => "clsact",
         _ => "tcx",
     };
-    format!("{interface}: {} is {what} ({hook})", port.scheme)
+    format!("{interface}: {} {what} ({hook})", port.scheme)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{attach, detach};
+use crate::commands::{attach, detach, status};
 use crate::{load, metrics, observe, watch};
 
 /// Ends TCP incast and buffer bloat at the ports of this host.
@@ -25,6 +25,8 @@ pub enum Command {
     Attach(attach::Args),
     /// Takes the scheme off a port; nothing stays behind.
     Detach(detach::Args),
+    /// Tells what ports do, proven by their counters, and what is on their hooks.
+    Status(status::Args),
     /// Shows ports live, in the terminal.
     Watch(watch::Args),
     /// Watches a port without changing anything, and records its flows.
@@ -37,6 +39,7 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Attach(args) => attach::run(args),
         Command::Detach(args) => detach::run(args),
+        Command::Status(args) => status::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Observe(args) => observe::run(args),
         Command::Metrics(args) => metrics::run(args),
@@ -45,6 +48,9 @@ fn run(command: Command) -> Result<()> {
 
 /// Runs what the command line says; an error is one line.
 pub fn main() -> ExitCode {
+    // As other programs do when `| head` has seen enough. Sockets tell by EPIPE all the same.
+    // SAFETY: no handler is involved.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     load::listen();
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,9 +2,12 @@
 //! The network interfaces of this network namespace.
 
 use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use anyhow::{Result, anyhow};
 use penstock_sim::scenario::{Buffer, nearest};
+
+use crate::qdisc::{self, Limit};
 
 /// The index of the interface `name`.
 ///
@@ -55,12 +58,45 @@ pub fn names() -> Vec<String> {
     }
 }
 
-/// What the interface can hold, as its qdisc says.
+/// What the interface can hold: as its qdisc says (tbf, bfifo, pfifo), else its transmit queue.
 ///
 /// # Errors
-/// The qdisc does not say.
-pub fn buffer(name: &str, _index: u32) -> Result<Buffer> {
-    Err(anyhow!(
-        "the qdisc of {name} does not tell how much it holds; give it: --buffer \"128 kB\""
-    ))
+/// Neither tells.
+pub fn buffer(name: &str, index: u32) -> Result<Buffer> {
+    let qdisc = qdisc::of(index)?;
+    match qdisc.limit {
+        Some(Limit::Bytes(bytes)) if bytes > 0 => return Ok(Buffer::Bytes(bytes.into())),
+        Some(Limit::Packets(packets)) if packets > 0 => return Ok(Buffer::Packets(packets)),
+        _ => {}
+    }
+    match queue_packets(name) {
+        Some(packets) if packets > 0 && qdisc.kind != "noqueue" => Ok(Buffer::Packets(packets)),
+        _ => Err(anyhow!(
+            "the qdisc of {name} ({}) does not tell how much it holds; give it: --buffer \"128 kB\"",
+            qdisc.kind
+        )),
+    }
+}
+
+/// Packets of the transmit queue, which a pfifo_fast takes for its limit. Not from /sys, which is of
+/// the network namespace it was mounted in.
+fn queue_packets(name: &str) -> Option<u32> {
+    // SAFETY: all zeros is a valid `ifreq`; the name is shorter than its field, and ends with zero.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        if name.len() >= request.ifr_name.len() {
+            return None;
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            return None;
+        }
+        let socket = OwnedFd::from_raw_fd(fd);
+        let status = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFTXQLEN, &raw mut request);
+        // `ifr_qlen` is the same word as `ifr_metric`.
+        (status == 0).then_some(request.ifr_ifru.ifru_metric as u32)
+    }
 }

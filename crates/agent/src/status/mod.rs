@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a port does now, proven by what its counters do over a short look.
+
+mod text;
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::counters::{self, Named};
+use crate::hooks::{self, Hooks, Occupied};
+use crate::pins::{PinsArg, Port, monotonic_ns};
+
+pub use text::lines;
+
+/// Which sides of a port have our program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sides {
+    /// What leaves is watched.
+    pub egress: bool,
+    /// ACKs that enter are rewritten.
+    pub ingress: bool,
+}
+
+/// A port.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Its interface.
+    pub interface: String,
+    /// The interface's number; 0 if it is gone.
+    pub ifindex: u32,
+    /// `observe`, `fairq` or `hscc`: whose programs are on it.
+    pub scheme: Option<String>,
+    /// Where they are.
+    pub attached: Sides,
+    /// Age of the heartbeat, seconds.
+    pub heartbeat_age_s: f64,
+    /// The heartbeat's age from which packets pass untouched, seconds.
+    pub stale_s: f64,
+    /// Whether ACKs are rewritten if the scheme so decides.
+    pub acting: bool,
+    /// What the port is told to hold, bytes.
+    pub buffer_bytes: u32,
+    /// The queue as last seen, bytes.
+    pub queue_bytes: u32,
+    /// Flows counted.
+    pub flows: u32,
+    /// FairQ's window, bytes.
+    pub window_bytes: u32,
+    /// Counters since the port was attached.
+    pub counters: Named<u64>,
+    /// The same per second, over the look.
+    pub rates: Named<f64>,
+    /// What is on the hooks, other tools' programs included.
+    pub hooks: Hooks,
+}
+
+/// Looks at `interfaces` for so long.
+///
+/// # Errors
+/// A port is not attached or its maps cannot be read.
+pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec<Status>> {
+    let ports: Vec<Port> = interfaces
+        .iter()
+        .map(|interface| pins.open(interface))
+        .collect::<Result<_>>()?;
+    let began = Instant::now();
+    let count = |port: &Port| Ok(counters::named(&port.counters()?));
+    let before: Vec<Named<u64>> = ports.iter().map(count).collect::<Result<_>>()?;
+    std::thread::sleep(time);
+    let seconds = began.elapsed().as_secs_f64().max(1e-6);
+    ports
+        .iter()
+        .zip(before)
+        .map(|(port, before)| one(pins, port, &before, seconds))
+        .collect()
+}
+
+fn one(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result<Status> {
+    let config = port.config()?;
+    let age_ns = monotonic_ns().saturating_sub(port.heartbeat_ns()?);
+    let state = port.state()?;
+    let counters = counters::named(&port.counters()?);
+    let hooks = hooks::of(pins, &port.interface);
+    let is_on = |side: &Occupied| side.ours.is_some();
+    let attached = Sides {
+        egress: is_on(&hooks.egress),
+        ingress: is_on(&hooks.ingress),
+    };
+    let scheme = pins.scheme(&port.interface);
+    let is_alive = age_ns <= config.stale_ns;
+    let rewrites = scheme.as_deref().is_some_and(|scheme| scheme != "observe");
+    Ok(Status {
+        interface: port.interface.clone(),
+        ifindex: hooks.ifindex,
+        attached,
+        heartbeat_age_s: age_ns as f64 / 1e9,
+        stale_s: config.stale_ns as f64 / 1e9,
+        acting: attached.egress && attached.ingress && is_alive && rewrites,
+        scheme,
+        buffer_bytes: config.buffer_bytes,
+        queue_bytes: state.queue_bytes,
+        flows: state.flows,
+        window_bytes: state.window_bytes,
+        rates: counters::rates(before, &counters, seconds),
+        counters,
+        hooks,
+    })
+}

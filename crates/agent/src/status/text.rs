@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A port's status in lines for people.
+
+use super::Status;
+use crate::hooks::Occupied;
+use crate::human;
+
+/// `TCP_MAX_WINDOW` of `core/`: nothing is held down.
+const OPEN: u32 = 65_535 << 14;
+
+/// First what the port does, then what is on its hooks.
+pub fn lines(status: &Status) -> Vec<String> {
+    let mut lines = vec![format!("{}: {}", status.interface, deeds(status))];
+    for (side, occupied) in [
+        ("egress", &status.hooks.egress),
+        ("ingress", &status.hooks.ingress),
+    ] {
+        lines.push(format!(
+            "  {} {side}: {}",
+            status.hooks.hook,
+            programs(occupied)
+        ));
+    }
+    lines
+}
+
+fn deeds(status: &Status) -> String {
+    let interface = &status.interface;
+    if status.ifindex == 0 {
+        return format!(
+            "the interface is gone; the daemon attaches it when it comes again, or: penstockd detach {interface}"
+        );
+    }
+    let Some(scheme) = &status.scheme else {
+        return format!("nothing is on it; do: penstockd detach {interface}, then attach again");
+    };
+    let heartbeat = format!("heartbeat {:.1} s", status.heartbeat_age_s);
+    if !(status.attached.egress && status.attached.ingress) {
+        return format!("{scheme}, on one side only; do: penstockd attach {interface} again");
+    }
+    if status.heartbeat_age_s > status.stale_s {
+        return format!(
+            "{scheme}, not acting: {heartbeat}, packets pass untouched; do: systemctl start penstockd"
+        );
+    }
+    let flows = human::plural(status.flows.into(), "flow");
+    if !status.acting {
+        let packets = human::count(status.rates["egress_packets"] as u64);
+        return format!("{scheme}, watching; {packets} packets/s, {flows}, {heartbeat}");
+    }
+    let window = match status.window_bytes {
+        OPEN.. => "window open".to_owned(),
+        bytes => format!("window {}", human::bytes(bytes.into())),
+    };
+    // In tenths, so that few ACKs a second still have a share.
+    let [floored, acks] = ["floored", "acks"].map(|name| (status.rates[name] * 10.0) as u64);
+    format!(
+        "{scheme}, acting; {} ACKs/s rewritten, {window}, floor binding {}, {flows}, {heartbeat}",
+        human::count(status.rates["rewritten"] as u64),
+        human::percent(floored, acks),
+    )
+}
+
+fn programs(side: &Occupied) -> String {
+    let told = side.programs.iter().map(|program| {
+        let whose = if Some(program.id) == side.ours {
+            "ours"
+        } else {
+            "another's"
+        };
+        format!("{} ({whose}, {})", program.name, program.id)
+    });
+    match told.collect::<Vec<_>>() {
+        none if none.is_empty() && side.ours.is_some() => {
+            "ours, on an interface of another network namespace".to_owned()
+        }
+        none if none.is_empty() => "nothing".to_owned(),
+        all => all.join(", then "),
+    }
+}
