@@ -1,25 +1,217 @@
 // SPDX-License-Identifier: Apache-2.0
-//! penstockd observe.
+//! `penstockd observe`: looks at a port for a while, tells what it saw, and writes the flow trace
+//! that `penstock run` replays.
+//!
+//! [`look`] gathers the records of [`rings`]; all that follows is pure: [`report`] with
+//! [`quantiles`], [`bursts`] and [`fan_in`], the [`verdict`], [`text`], and the [`trace`].
 
-use anyhow::{Result, bail};
+pub mod bursts;
+pub mod fan_in;
+pub mod look;
+pub mod open;
+pub mod quantiles;
+pub mod record;
+pub mod report;
+pub mod rings;
+pub mod text;
+pub mod trace;
+pub mod verdict;
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, ensure};
+use penstock_sim::scenario::Buffer;
+use penstock_sim::units::{Rate, Time};
+
+use self::report::{Look, Report};
+use self::trace::{Setting, Trace};
+use crate::attach::{self, Attached};
+use crate::human::{bytes, count, percent, time};
+use crate::pins::PinsArg;
+use crate::signals::{Signal, Signals};
+use crate::{interface, qdisc};
+
+/// How often records are taken, and a port that only we observe is kept alive.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Options of `penstockd observe`.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+#[command(after_help = "\
+Examples:
+  penstockd observe eth1                        10 seconds; then bursts, fan-in, drops, a verdict
+  penstockd observe eth1 --for 1min --json
+  penstockd observe eth1 --out seen             seen.csv and seen.toml; then: penstock run seen.toml
+
+Nothing is changed. Where no scheme is attached, the port is watched for this time only; where one
+is, what it does is told. Ctrl-C ends early, with the report of what was seen.")]
+pub struct Args {
+    /// The port: data leaves by it, ACKs enter by it.
+    pub interface: String,
+    /// How long, as in \"10 s\" or \"5 min\".
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = Time::read)]
+    pub length: Time,
+    /// Write the flow trace to FILE.csv, and beside it FILE.toml, the scenario that replays it.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// What the port can hold, as in \"128 kB\" [default: as attached, or as its qdisc says].
+    #[arg(long, value_name = "SIZE", value_parser = Buffer::read)]
+    pub buffer: Option<Buffer>,
+    /// Rate at which the port sends, as in \"200 Mb/s\" [default: as its qdisc or its link says].
+    #[arg(long, value_name = "RATE", value_parser = Rate::read)]
+    pub rate: Option<Rate>,
+    /// Round-trip time without queues, for the scenario.
+    #[arg(long, value_name = "TIME", default_value = "100us", value_parser = Time::read)]
+    pub rtt: Time,
+    #[allow(missing_docs)]
+    #[command(flatten)]
+    pub pins: PinsArg,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// One line: what is wrong and what to do.
-pub fn run(_: Args) -> Result<()> {
-    bail!("observe is not part of this build")
+pub fn run(args: Args) -> Result<()> {
+    ensure!(args.length.0 > 0, "--for must be above 0");
+    let index = interface::index(&args.interface)?;
+    if let Some(folder) = args.out.as_deref().and_then(Path::parent) {
+        let is_there = folder.as_os_str().is_empty() || folder.is_dir();
+        ensure!(is_there, "--out: there is no folder {}", folder.display());
+    }
+    let link_bps = link_bps(&args.interface);
+    let shaped_bps = qdisc::of(index).ok().and_then(|qdisc| qdisc.rate_bps);
+    let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
+    let signals = Signals::hold();
+    let (own, look) = match args.pins.of(&args.interface).is_dir() {
+        true => (None, look_at(&args, None, rate_bps, &signals)),
+        false => {
+            let own = attach::observe(&args.pins, &args.interface, args.buffer)?;
+            let look = look_at(&args, Some(&own), rate_bps, &signals);
+            (Some(own), look)
+        }
+    };
+    // Taken off before anything else can fail.
+    own.map_or(Ok(()), Attached::detach)?;
+    let look = look?;
+    let report = Report::of(&look);
+    match args.json {
+        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        false => print!("{}", text::render(&report)),
+    }
+    let Some(out) = &args.out else {
+        return Ok(());
+    };
+    let setting = Setting {
+        interface: args.interface.clone(),
+        seconds: report.seconds,
+        line: look.line,
+        access_bps: link_bps.unwrap_or(0).max(rate_bps.ok_or_else(no_rate)?),
+        rtt_ns: args.rtt.0 / 1000,
+    };
+    let toml = Trace::of(&look.transfers, look.began_ns).write(&trace::stem(out), &setting)?;
+    eprintln!(
+        "what each scheme would do to this traffic: penstock run {}",
+        toml.display()
+    );
+    Ok(())
 }
 
-pub mod bursts;
-pub mod fan_in;
-pub mod quantiles;
-pub mod record;
-pub mod report;
-pub mod text;
-pub mod trace;
-pub mod verdict;
+fn no_rate() -> anyhow::Error {
+    anyhow!("neither the qdisc nor the link tells the port's rate; give it: --rate \"10 Gb/s\"")
+}
+
+fn look_at(
+    args: &Args,
+    own: Option<&Attached>,
+    rate_bps: Option<u64>,
+    signals: &Signals,
+) -> Result<Look> {
+    let scheme = args
+        .pins
+        .scheme(&args.interface)
+        .unwrap_or_else(|| "observe".to_owned());
+    let length = Duration::from_nanos(args.length.0 / 1000);
+    let mut progress = Progress::new(length);
+    let opened;
+    let port = match own {
+        Some(own) => own.port(),
+        None => {
+            opened = args.pins.open(&args.interface)?;
+            &opened
+        }
+    };
+    look::look(port, &scheme, rate_bps, length, |look| {
+        if let Some(own) = own {
+            own.beat_and_sweep()?;
+        }
+        progress.show(look);
+        Ok(signals.wait(TICK) != Some(Signal::End))
+    })
+}
+
+/// Rate of the interface's link, if it has one.
+fn link_bps(interface: &str) -> Option<u64> {
+    let speed = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
+    let megabits: i64 = speed.trim().parse().ok()?;
+    u64::try_from(megabits)
+        .ok()
+        .filter(|speed| *speed > 0)
+        .map(|speed| speed * 1_000_000)
+}
+
+/// A line on the terminal that says how far it is and what is seen.
+struct Progress {
+    length: Duration,
+    is_shown: bool,
+    seen: usize,
+}
+
+impl Progress {
+    fn new(length: Duration) -> Progress {
+        Progress {
+            length,
+            is_shown: std::io::stderr().is_terminal(),
+            seen: 0,
+        }
+    }
+
+    fn show(&mut self, look: &Look) {
+        if !self.is_shown {
+            return;
+        }
+        let fresh = &look.samples[self.seen.min(look.samples.len())..];
+        self.seen = look.samples.len();
+        let queue = fresh
+            .iter()
+            .map(|sample| sample.queue_max)
+            .max()
+            .unwrap_or(0);
+        let drops = match (look.samples.first(), look.samples.last()) {
+            (Some(first), Some(last)) => last.drops.wrapping_sub(first.drops),
+            _ => 0,
+        };
+        eprint!(
+            "\r{} of {}: queue {} ({}), {} flows, {} drops \x1b[K",
+            time(look.ended_ns - look.began_ns),
+            time(self.length.as_nanos() as u64),
+            bytes(queue.into()),
+            percent(queue.into(), look.line.buffer_bytes.into()),
+            count(fresh.last().map_or(0, |sample| sample.flows).into()),
+            count(drops.into()),
+        );
+        let _ = std::io::stderr().flush();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

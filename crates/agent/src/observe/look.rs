@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Looking at a port for a while.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::bursts::Line;
+use super::fan_in::Transfer;
+use super::record::{EventKind, Sample, add_up};
+use super::report::Look;
+use super::rings::{Records, Rings};
+use crate::pins::{Port, monotonic_ns};
+
+/// `PORT_TELLS_FLOWS` of `bpf/abi.h`.
+const TELLS_FLOWS: u32 = 1 << 2;
+
+/// Has the programs tell of flows, until dropped.
+struct Telling<'a>(&'a Port);
+
+impl<'a> Telling<'a> {
+    fn of(port: &'a Port) -> Result<Telling<'a>> {
+        tell(port, true)?;
+        Ok(Telling(port))
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        // Nothing is lost if it fails: events without a reader cost a little time, no memory.
+        let _ = tell(self.0, false);
+    }
+}
+
+fn tell(port: &Port, tells: bool) -> Result<()> {
+    let mut config = port.config()?;
+    config.flags = match tells {
+        true => config.flags | TELLS_FLOWS,
+        false => config.flags & !TELLS_FLOWS,
+    };
+    port.set_config(&config)
+}
+
+/// Looks at `port` for `length`, or until `tick` is false, which is called with what there is so
+/// far, some times a second.
+///
+/// # Errors
+/// Another process looks, or the kernel refuses.
+pub fn look(
+    port: &Port,
+    scheme: &str,
+    rate_bps: Option<u64>,
+    length: Duration,
+    mut tick: impl FnMut(&Look) -> Result<bool>,
+) -> Result<Look> {
+    let rings = Rings::open(port)?;
+    let telling = Telling::of(port)?;
+    let began_ns = monotonic_ns();
+    let mut look = Look {
+        interface: port.interface.clone(),
+        scheme: scheme.to_owned(),
+        began_ns,
+        ended_ns: began_ns,
+        line: Line {
+            buffer_bytes: port.config()?.buffer_bytes,
+            rate_bps,
+        },
+        ..Look::default()
+    };
+    let until_ns = began_ns.saturating_add(length.as_nanos() as u64);
+    while look.ended_ns < until_ns && tick(&look)? {
+        take(&mut look, rings.take()?);
+        look.ended_ns = monotonic_ns();
+    }
+    look.transfers
+        .extend(super::open::transfers(port, began_ns, look.ended_ns)?);
+    drop(telling);
+    take(&mut look, rings.take()?);
+    look.samples = add_up(std::mem::take(&mut look.samples));
+    look.transfers
+        .sort_by_key(|transfer| (transfer.begun_ns, transfer.flow));
+    Ok(look)
+}
+
+/// Keeps what is of the time looked at: a millisecond may have begun before it.
+fn take(look: &mut Look, records: Records) {
+    let is_new = |sample: &Sample| sample.time_ns >= look.began_ns;
+    look.samples
+        .extend(records.samples.into_iter().filter(is_new));
+    look.unreadable += records.unreadable;
+    let transfers = records
+        .events
+        .into_iter()
+        .filter(|event| event.kind == EventKind::Transfer);
+    look.transfers.extend(transfers.map(|event| Transfer {
+        begun_ns: event.begun_ns.max(look.began_ns),
+        ended_ns: event.time_ns.max(look.began_ns),
+        bytes: event.bytes,
+        flow: event.flow,
+        is_finished: true,
+    }));
+}
