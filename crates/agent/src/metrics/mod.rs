@@ -1,16 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
-//! penstockd metrics.
+//! `penstockd metrics`: OpenMetrics of every attached port, on a local TCP port or in a file for
+//! node_exporter's textfile collector. The daemon starts the same as a thread.
 
-use anyhow::{Result, bail};
+pub mod http;
+pub mod openmetrics;
+pub mod reading;
+pub mod table;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use penstock_sim::units::Time;
+
+use self::reading::Reading;
+use crate::pins::PinsArg;
+use crate::signals::{Signal, Signals};
+
+/// Where metrics are served by default; node_exporter has 9100, bind_exporter 9119, and so on.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:9468";
 
 /// Options of `penstockd metrics`.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+#[command(after_help = "\
+Examples:
+  penstockd metrics                                     prints them once
+  penstockd metrics --listen 127.0.0.1:9468             http://127.0.0.1:9468/metrics
+  penstockd metrics --textfile /var/lib/prometheus/node-exporter/penstock.prom --every 15s")]
+pub struct Args {
+    /// Serve them over HTTP at this address, under /metrics.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = DEFAULT_LISTEN,
+        conflicts_with = "textfile"
+    )]
+    pub listen: Option<SocketAddr>,
+    /// Write them to FILE, which is replaced as a whole.
+    #[arg(long, value_name = "FILE")]
+    pub textfile: Option<PathBuf>,
+    /// Write again and again, so far apart.
+    #[arg(long, value_name = "TIME", requires = "textfile", value_parser = Time::read)]
+    pub every: Option<Time>,
+    #[allow(missing_docs)]
+    #[command(flatten)]
+    pub pins: PinsArg,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// One line: what is wrong and what to do.
-pub fn run(_: Args) -> Result<()> {
-    bail!("metrics is not part of this build")
+pub fn run(args: Args) -> Result<()> {
+    if let Some(address) = args.listen {
+        let listener = bind(address)?;
+        eprintln!("http://{}/metrics", listener.local_addr()?);
+        serve(&listener, &args.pins);
+        return Ok(());
+    }
+    let Some(file) = &args.textfile else {
+        print!("{}", text(&args.pins)?);
+        return Ok(());
+    };
+    let signals = Signals::hold();
+    loop {
+        write(file, &args.pins)?;
+        let Some(every) = args.every else {
+            return Ok(());
+        };
+        let every = Duration::from_nanos(every.0 / 1000).max(Duration::from_millis(100));
+        if signals.wait(every) == Some(Signal::End) {
+            return Ok(());
+        }
+    }
+}
+
+/// Takes the address at which metrics are served.
+///
+/// # Errors
+/// It is taken already, or not of this machine.
+pub fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| format!("cannot serve metrics at {address}"))
+}
+
+/// Serves metrics for ever: for a thread of its own.
+pub fn serve(listener: &TcpListener, pins: &PinsArg) {
+    http::serve(listener, || {
+        text(pins).map_err(|error| format!("{error:#}"))
+    });
+}
+
+/// The metrics of every attached port.
+///
+/// # Errors
+/// The folder of the pins cannot be read.
+pub fn text(pins: &PinsArg) -> Result<String> {
+    let (readings, unread) = Reading::all(pins)?;
+    Ok(openmetrics::encode(readings, unread)?)
+}
+
+/// Writes the metrics to a file: a reader sees the old or the new, never a part.
+///
+/// # Errors
+/// They cannot be read, or the file not written.
+pub fn write(file: &Path, pins: &PinsArg) -> Result<()> {
+    replace(file, &text(pins)?)
+}
+
+fn replace(file: &Path, text: &str) -> Result<()> {
+    let told = || format!("cannot write {}", file.display());
+    let mut fresh = file.as_os_str().to_owned();
+    // The collector takes only *.prom.
+    fresh.push(format!(".{}.new", std::process::id()));
+    std::fs::write(&fresh, text).with_context(told)?;
+    std::fs::rename(&fresh, file).with_context(|| {
+        let _ = std::fs::remove_file(&fresh);
+        told()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_left() {
+        let folder = std::env::temp_dir().join(format!("penstock-metrics-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("penstock.prom");
+        replace(&file, "old").unwrap();
+        replace(&file, "new").unwrap();
+        let names = std::fs::read_dir(&folder).unwrap().count();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let onto_folder = replace(&folder, "x");
+        let after = std::fs::read_dir(&folder).unwrap().count();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((names, text.as_str(), after), (1, "new", 1));
+        assert!(
+            onto_folder
+                .unwrap_err()
+                .to_string()
+                .starts_with("cannot write")
+        );
+    }
 }

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ports as OpenMetrics text. Labels are the interface and the scheme, and a reason where packets
+//! pass: never an address.
+
+use std::fmt::Error;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::reading::Reading;
+use super::table::{COUNTERS, GAUGES, PASS_REASONS};
+
+/// What the answer is, by the specification.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Buckets of the histogram begin here, with everything below 1 kB.
+const FIRST_BUCKET: usize = 10;
+
+type Labels = Vec<(&'static str, String)>;
+type NoExemplar<'a> = Option<&'a Exemplar<Labels, f64>>;
+
+/// All metrics of these ports; `unread` more could not be read.
+///
+/// # Errors
+/// Never, as a String takes any text.
+pub fn encode(readings: Vec<Reading>, unread: usize) -> Result<String, Error> {
+    let mut registry = Registry::with_prefix("penstock");
+    registry.register_collector(Box::new(Ports { readings, unread }));
+    let mut text = String::new();
+    text::encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Ports {
+    readings: Vec<Reading>,
+    unread: usize,
+}
+
+fn labels(reading: &Reading) -> Labels {
+    vec![
+        ("interface", reading.interface.clone()),
+        ("scheme", reading.scheme.clone()),
+    ]
+}
+
+impl Collector for Ports {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
+        self.about(&mut encoder)?;
+        for counter in &COUNTERS {
+            let mut family = encoder.encode_descriptor(
+                counter.name,
+                counter.help,
+                counter.unit.as_ref(),
+                MetricType::Counter,
+            )?;
+            for reading in &self.readings {
+                let value = (counter.value)(&reading.counters);
+                let none: NoExemplar = None;
+                family
+                    .encode_family(&labels(reading))?
+                    .encode_counter(&value, none)?;
+            }
+        }
+        for gauge in &GAUGES {
+            let unit = gauge.unit.as_ref();
+            let mut family =
+                encoder.encode_descriptor(gauge.name, gauge.help, unit, MetricType::Gauge)?;
+            for reading in &self.readings {
+                if let Some(value) = (gauge.value)(reading) {
+                    family
+                        .encode_family(&labels(reading))?
+                        .encode_gauge(&value)?;
+                }
+            }
+        }
+        self.passed(&mut encoder)?;
+        self.drops(&mut encoder)?;
+        self.depth(&mut encoder)
+    }
+}
+
+impl Ports {
+    fn about(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        // A gauge and not an info: node_exporter's textfile collector knows no infos.
+        let help = "The version of penstockd";
+        encoder
+            .encode_descriptor("build_info", help, None, MetricType::Gauge)?
+            .encode_family(&[("version", env!("CARGO_PKG_VERSION"))])?
+            .encode_gauge(&1u64)?;
+        let help = "Attached ports that could not be read";
+        encoder
+            .encode_descriptor("unreadable_ports", help, None, MetricType::Gauge)?
+            .encode_gauge(&(self.unread as u64))
+    }
+
+    fn passed(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        let help = "Packets that passed without being looked at further, by reason";
+        let mut family =
+            encoder.encode_descriptor("passed_packets", help, None, MetricType::Counter)?;
+        for reading in &self.readings {
+            for (reason, passed) in PASS_REASONS.iter().zip(&reading.counters.passed) {
+                let mut labels = labels(reading);
+                labels.push(("reason", (*reason).to_owned()));
+                let none: NoExemplar = None;
+                family
+                    .encode_family(&labels)?
+                    .encode_counter(passed, none)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drops(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        let help = "Packets that the port's qdisc dropped; restarts at 2^32";
+        let mut family =
+            encoder.encode_descriptor("qdisc_drops", help, None, MetricType::Counter)?;
+        for reading in &self.readings {
+            if let Some(drops) = reading.drops {
+                let none: NoExemplar = None;
+                family
+                    .encode_family(&labels(reading))?
+                    .encode_counter(&u64::from(drops), none)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn depth(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        let help = "Longest queue of each millisecond in which something left, per CPU; the sum is \
+                    of the buckets' middles";
+        let unit = Some(&Unit::Bytes);
+        let mut family =
+            encoder.encode_descriptor("queue_peak", help, unit, MetricType::Histogram)?;
+        for reading in &self.readings {
+            let (sum, count, buckets) = histogram(&reading.depth);
+            family
+                .encode_family(&labels(reading))?
+                .encode_histogram::<Labels>(sum, count, &buckets, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sum, count, and buckets by their largest value; bucket b of `depth` holds `[2^(b-1), 2^b)`.
+fn histogram(depth: &[u64]) -> (f64, u64, Vec<(f64, u64)>) {
+    let first = FIRST_BUCKET.min(depth.len().saturating_sub(1));
+    let mut buckets = Vec::new();
+    let mut small = 0;
+    for (bucket, milliseconds) in depth.iter().enumerate() {
+        if bucket < first {
+            small += milliseconds;
+            continue;
+        }
+        buckets.push((2f64.powi(bucket as i32) - 1.0, milliseconds + small));
+        small = 0;
+    }
+    buckets.push((f64::INFINITY, 0));
+    let middle = |bucket: usize| {
+        if bucket == 0 {
+            0.0
+        } else {
+            0.75 * 2f64.powi(bucket as i32)
+        }
+    };
+    let sum = depth
+        .iter()
+        .enumerate()
+        .map(|(bucket, ms)| middle(bucket) * *ms as f64)
+        .sum();
+    (sum, depth.iter().sum(), buckets)
+}
+
+#[cfg(test)]
+#[path = "openmetrics_tests.rs"]
+mod tests;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use std::collections::{HashMap, HashSet};
+
+fn reading(interface: &str) -> Reading {
+    let mut reading = Reading {
+        interface: interface.to_owned(),
+        scheme: "fairq".to_owned(),
+        depth: vec![0; 33],
+        heartbeat_age_s: 0.25,
+        drops: Some(118),
+        ..Reading::default()
+    };
+    reading.config.stale_ns = 1_000_000_000;
+    reading.config.buffer_bytes = 131_072;
+    reading.state.window_bytes = 2_920;
+    reading.counters.egress_bytes = 1 << 40;
+    reading.counters.rewritten = 12_430;
+    reading.counters.passed[6] = 3;
+    for (bucket, ms) in [(0, 5), (3, 2), (17, 4), (32, 1)] {
+        reading.depth[bucket] = ms;
+    }
+    reading
+}
+
+/// The value of a sample, by its whole name with labels.
+fn value(text: &str, sample: &str) -> Option<f64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok())
+}
+
+#[test]
+fn names_follow_the_conventions() {
+    let text = encode(vec![reading("eth1"), reading("eth\"2")], 1).unwrap();
+    let of = |name: &str| {
+        value(
+            &text,
+            &format!("{name}{{interface=\"eth1\",scheme=\"fairq\"}}"),
+        )
+    };
+    assert_eq!(of("penstock_egress_bytes_total"), Some((1u64 << 40) as f64));
+    assert_eq!(of("penstock_acks_rewritten_total"), Some(12_430.0));
+    assert_eq!(of("penstock_window_bytes"), Some(2_920.0));
+    assert_eq!(of("penstock_heartbeat_age_seconds"), Some(0.25));
+    assert_eq!(of("penstock_acting"), Some(1.0));
+    assert_eq!(of("penstock_qdisc_drops_total"), Some(118.0));
+    assert_eq!(value(&text, "penstock_unreadable_ports"), Some(1.0));
+    assert!(text.contains("interface=\"eth\\\"2\""), "{text}");
+    let stale =
+        "penstock_passed_packets_total{interface=\"eth1\",scheme=\"fairq\",reason=\"stale\"}";
+    assert_eq!(value(&text, stale), Some(3.0));
+}
+
+#[test]
+fn a_stale_port_does_not_act_and_has_no_window() {
+    let mut stale = reading("eth1");
+    stale.heartbeat_age_s = 1.5;
+    let text = encode(vec![stale], 0).unwrap();
+    assert!(
+        text.contains("penstock_acting{interface=\"eth1\",scheme=\"fairq\"} 0"),
+        "{text}"
+    );
+    assert!(!text.contains("penstock_window_bytes{"));
+}
+
+#[test]
+fn the_histogram_is_cumulative_and_whole() {
+    let text = encode(vec![reading("eth1")], 0).unwrap();
+    let bucket = |le: &str| {
+        let labels = format!("le=\"{le}\",interface=\"eth1\",scheme=\"fairq\"");
+        value(
+            &text,
+            &format!("penstock_queue_peak_bytes_bucket{{{labels}}}"),
+        )
+    };
+    assert_eq!(bucket("1023.0"), Some(7.0), "{text}");
+    assert_eq!(bucket("65535.0"), Some(7.0));
+    assert_eq!(bucket("131071.0"), Some(11.0));
+    assert_eq!(bucket("+Inf"), Some(12.0));
+    let labels = "{interface=\"eth1\",scheme=\"fairq\"}";
+    assert_eq!(
+        value(&text, &format!("penstock_queue_peak_bytes_count{labels}")),
+        Some(12.0)
+    );
+}
+
+/// A sample's name and labels; panics where it departs from the ABNF of OpenMetrics 1.0.
+fn sample(line: &str) -> (String, String) {
+    let (series, number) = line.rsplit_once(' ').expect("a sample has a value");
+    number.parse::<f64>().expect("a value is a number");
+    let (name, labels) = match series.split_once('{') {
+        Some((name, labels)) => (name, labels.strip_suffix('}').expect("labels end with }")),
+        None => (series, ""),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    assert!(
+        name.chars().all(is_name) && !name.starts_with(|c: char| c.is_ascii_digit()),
+        "{line}"
+    );
+    let mut rest = labels;
+    while !rest.is_empty() {
+        let (label, value) = rest.split_once("=\"").expect("a label has a quoted value");
+        assert!(
+            label.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+            "{line}"
+        );
+        let mut escaped = false;
+        let end = value.find(|c: char| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        rest = &value[end.expect("a label's value ends") + 1..];
+        rest = rest.strip_prefix(',').unwrap_or(rest);
+    }
+    (name.to_owned(), labels.to_owned())
+}
+
+/// What a strict reader of OpenMetrics 1.0 refuses, is refused here.
+#[test]
+fn the_text_is_strict_openmetrics() {
+    let text = encode(vec![reading("eth1"), reading("eth2")], 0).unwrap();
+    let body = text.strip_suffix("# EOF\n").expect("ends with # EOF");
+    let mut types: HashMap<String, String> = HashMap::new();
+    let mut current = String::new();
+    let mut seen = HashSet::new();
+    for line in body.lines() {
+        if let Some(descriptor) = line.strip_prefix("# ") {
+            let words: Vec<&str> = descriptor.splitn(3, ' ').collect();
+            match words[0] {
+                "HELP" => current = words[1].to_owned(),
+                "TYPE" => {
+                    assert!(
+                        ["counter", "gauge", "histogram"].contains(&words[2]),
+                        "{line}"
+                    );
+                    let other = types.insert(words[1].to_owned(), words[2].to_owned());
+                    assert_eq!(other, None, "{line}: a family in two places");
+                }
+                "UNIT" => assert!(words[1].ends_with(&format!("_{}", words[2])), "{line}"),
+                _ => panic!("{line}: neither HELP, TYPE nor UNIT"),
+            }
+            assert_eq!(words[1], current, "descriptors of a family stand together");
+            continue;
+        }
+        let (name, labels) = sample(line);
+        let kind = types.get(&current).expect("TYPE before samples");
+        let suffix = name
+            .strip_prefix(&current)
+            .expect("samples follow their family");
+        let allowed: &[&str] = match kind.as_str() {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            _ => &[""],
+        };
+        assert!(allowed.contains(&suffix), "{line}");
+        assert!(seen.insert((name, labels)), "{line}: twice");
+    }
+    assert!(types.len() > 25 && seen.len() > 100);
+    assert!(types.keys().all(|name| name.starts_with("penstock_")));
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is known of a port at one instant.
+
+use anyhow::Result;
+
+use crate::objects::port::types::{port_config, port_counters, port_state};
+use crate::pins::{PinsArg, monotonic_ns};
+use crate::{interface, qdisc};
+
+/// A port, read at once.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Its name.
+    pub interface: String,
+    /// Whose programs are on it: `observe`, `fairq` or `hscc`.
+    pub scheme: String,
+    /// What the programs were told.
+    pub config: port_config,
+    /// What they hold.
+    pub state: port_state,
+    /// What they counted.
+    pub counters: port_counters,
+    /// Milliseconds by their longest queue: bucket b holds `[2^(b-1), 2^b)` bytes.
+    pub depth: Vec<u64>,
+    /// How long ago the agent last was alive, seconds.
+    pub heartbeat_age_s: f64,
+    /// Packets that the port's qdisc has dropped; wraps. `None` if it does not tell.
+    pub drops: Option<u32>,
+}
+
+impl Reading {
+    /// Reads an attached port.
+    ///
+    /// # Errors
+    /// It is not attached (any more), or may not be read.
+    pub fn of(pins: &PinsArg, interface: &str) -> Result<Reading> {
+        let port = pins.open(interface)?;
+        let index = interface::find(interface);
+        let age_ns = monotonic_ns().saturating_sub(port.heartbeat_ns()?);
+        Ok(Reading {
+            interface: interface.to_owned(),
+            scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
+            config: port.config()?,
+            state: port.state()?,
+            counters: port.counters()?,
+            depth: port.depth()?,
+            heartbeat_age_s: age_ns as f64 / 1e9,
+            drops: index
+                .and_then(|index| qdisc::of(index).ok())
+                .map(|qdisc| qdisc.drops),
+        })
+    }
+
+    /// All attached ports, and how many of them could not be read.
+    ///
+    /// # Errors
+    /// The folder of the pins cannot be read.
+    pub fn all(pins: &PinsArg) -> Result<(Vec<Reading>, usize)> {
+        let interfaces = pins.interfaces()?;
+        let all = interfaces.len();
+        let readings = interfaces
+            .iter()
+            .filter_map(|name| Reading::of(pins, name).ok());
+        let readings: Vec<Reading> = readings.collect();
+        let unread = all - readings.len();
+        Ok((readings, unread))
+    }
+
+    /// Whether ACKs are rewritten now: a scheme is on the port and its agent alive.
+    pub fn is_acting(&self) -> bool {
+        let is_alive = self.heartbeat_age_s * 1e9 <= self.config.stale_ns as f64;
+        is_alive && !matches!(self.scheme.as_str(), "observe" | "none")
+    }
+
+    /// The window that a flow may have, if the scheme holds it to one now.
+    pub fn window_bytes(&self) -> Option<u32> {
+        (self.is_acting() && self.state.window_bytes < MAX_WINDOW)
+            .then_some(self.state.window_bytes)
+    }
+}
+
+/// `TCP_MAX_WINDOW` of `core/tcp_rewrite.h`: nothing is held down.
+const MAX_WINDOW: u32 = 65_535 << 14;
