@@ -139,6 +139,31 @@ mod tests {
     }
 
     #[test]
+    fn a_congestion_control_that_the_kernel_has_not_got_is_told_by_name() {
+        let mut options = Options::of(&Config::linux(), &Tcp::default());
+        options.congestion = "penstock-none";
+        let socket = Socket::tcp(&std::net::Ipv4Addr::LOCALHOST.into()).expect("a socket");
+        let failure = options.probe(&socket).expect_err("no such thing");
+        let line = failure.to_string();
+        assert!(line.starts_with("congestion control \"penstock-none\": "));
+        assert!(line.contains("this kernel has ") && line.contains("reno"));
+        assert!(!line.contains('\n'));
+    }
+
+    #[test]
+    fn an_option_that_the_kernel_refuses_is_ignored_from_then_on() {
+        let mut options = Options::of(&Config::linux(), &Tcp::default());
+        options.numbers = vec![
+            ("nagle", libc::IPPROTO_TCP, libc::TCP_NODELAY, 1),
+            ("min_rto", libc::IPPROTO_TCP, libc::c_int::MAX, 1),
+        ];
+        let socket = Socket::tcp(&std::net::Ipv4Addr::LOCALHOST.into()).expect("a socket");
+        options.probe(&socket).expect("the rest is taken");
+        assert_eq!(options.ignored, ["min_rto"]);
+        assert_eq!(options.numbers.len(), 1);
+    }
+
+    #[test]
     fn nodelay_is_set_where_the_profile_has_no_nagle() {
         let plain = |config| Options::of(&config, &Tcp::default()).numbers;
         assert_eq!(plain(Config::linux()), []);

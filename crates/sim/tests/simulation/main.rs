@@ -8,6 +8,7 @@ mod golden;
 mod measures;
 mod reuse;
 mod shims;
+mod stage;
 mod traffic;
 
 use penstock_sim::{Inputs, Outcome, Scenario, run};

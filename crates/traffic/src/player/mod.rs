@@ -204,6 +204,7 @@ impl Player {
         }
         self.settle_all();
         self.ports.finish()?;
+        progress(1.0, self);
         for connection in self.connections.drain() {
             let sockets = connection.ends.into_iter().filter_map(|end| end.socket);
             sockets.for_each(Socket::reset);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The program as a whole, in two network namespaces joined by a veth. Needs root and iproute2.
+
+#![allow(clippy::unwrap_used)]
+
+mod lines;
+mod net;
+mod traffic;
+
+use net::Net;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A dumbbell of four senders and receivers; `traffic`: tables.
+fn scenario(duration: &str, traffic: &str) -> String {
+    format!(
+        r#"
+        title = "test"
+        duration = "{duration}"
+        schemes = ["drop-tail"]
+        [fabric]
+        kind = "dumbbell"
+        senders = 4
+        receivers = 4
+        access = {{ rate = "1 Gb/s", delay = "5 us" }}
+        bottleneck = {{ rate = "500 Mb/s", delay = "10 us", buffer = "1 MB" }}
+        [tcp]
+        profile = "linux"
+        {traffic}
+        "#
+    )
+}
+
+/// A folder for one test, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("traffic-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join("out").join(name)).unwrap()
+    }
+
+    /// The command that plays `scenario` on `hosts` into `out`.
+    fn command(&self, scenario: &str, hosts: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_penstock-traffic"));
+        command
+            .arg(self.write("scenario.toml", scenario))
+            .args(["--scheme", "drop-tail", "--hosts"])
+            .arg(self.write("hosts.json", hosts))
+            .arg("--out")
+            .arg(self.0.join("out"));
+        command
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a run wrote.
+struct Run {
+    summary: Value,
+    flows: Vec<Flow>,
+    queues: usize,
+}
+
+/// The columns of flows.csv that tests look at.
+struct Flow {
+    traffic: String,
+    number: u32,
+    source: String,
+    destination: String,
+    start_s: f64,
+    end_s: Option<f64>,
+    bytes: Option<u64>,
+    delivered: u64,
+    packets: u64,
+}
+
+/// Plays it in `net`, and reads what it wrote.
+fn play(net: &Net, name: &str, scenario: &str) -> Run {
+    let folder = Folder::new(name);
+    let output = folder.command(scenario, &net.hosts()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = folder.read("flows.csv");
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let field = |name: &str| fields[header.iter().position(|h| *h == name).unwrap()];
+        Flow {
+            traffic: field("traffic").to_owned(),
+            number: field("flow").parse().unwrap(),
+            source: field("source").to_owned(),
+            destination: field("destination").to_owned(),
+            start_s: field("start_s").parse().unwrap(),
+            end_s: field("end_s").parse().ok(),
+            bytes: field("bytes").parse().ok(),
+            delivered: field("delivered_bytes").parse().unwrap(),
+            packets: field("packets").parse().unwrap(),
+        }
+    };
+    let parts = std::fs::read_dir(folder.0.join("out")).unwrap();
+    let mut names: Vec<String> = parts
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["flows.csv", "queues.csv", "summary.json"]);
+    Run {
+        summary: serde_json::from_str(&folder.read("summary.json")).unwrap(),
+        flows: lines.map(row).collect(),
+        queues: folder.read("queues.csv").lines().count() - 1,
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

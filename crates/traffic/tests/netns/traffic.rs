@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Each traffic does on sockets what it does in the simulator.
+
+use super::{Net, Run, play, scenario};
+use penstock_sim::{Inputs, Scenario};
+use std::path::Path;
+
+const MIX: &str = r#"
+    [traffic.push]
+    kind = "incast"
+    flows = 16
+    size = "20 kB"
+    from = "senders"
+    to = "receivers"
+    epochs = 3
+    every = "150 ms"
+    [traffic.pull]
+    kind = "incast"
+    mode = "pull"
+    flows = 8
+    requests = 10
+    size = { exponential = "5 kB" }
+    from = "senders"
+    to = "receivers"
+    [traffic.elephants]
+    kind = "bulk"
+    flows = 2
+    from = "senders[0..2]"
+    to = "receivers[0..2]"
+    stop = "600 ms"
+    [traffic.web]
+    kind = "poisson"
+    load = "5 %"
+    size = "10 kB"
+    from = "senders"
+    to = "receivers"
+    stop = "500 ms"
+    [traffic.noise]
+    kind = "udp"
+    rate = "10 Mb/s"
+    from = "sender1"
+    to = "receiver1"
+    [measure]
+    queue_every = "1 ms"
+"#;
+
+fn count(run: &Run, group: &str, key: &str) -> u64 {
+    run.summary["groups"][group][key].as_u64().unwrap()
+}
+
+#[test]
+fn a_mix_is_played_as_it_is_simulated() {
+    let net = Net::new();
+    let text = scenario("1 s", MIX);
+    let run = play(&net, "mix", &text);
+    for (group, flows) in [("push", 48), ("pull", 80)] {
+        assert_eq!(count(&run, group, "flows"), flows);
+        assert_eq!(count(&run, group, "finished"), flows, "{group}");
+    }
+    assert_eq!(count(&run, "elephants", "flows"), 2);
+    assert_eq!(count(&run, "elephants", "finished"), 0);
+    assert_eq!(count(&run, "web", "finished"), count(&run, "web", "flows"));
+    assert_eq!(run.summary["broken"], 0);
+    assert_eq!(run.summary["tcp"], "cubic");
+    bytes_are_conserved(&run);
+
+    let parsed = Scenario::parse(&text, Path::new("test.toml"), &[]).unwrap();
+    let simulated =
+        penstock_sim::run(&parsed, &Inputs::default(), "drop-tail", 1, &|_| true).unwrap();
+    let open = |name: &str| name != "pull";
+    let mut expected: Vec<_> = simulated
+        .flows
+        .iter()
+        .filter(|f| open(&f.traffic))
+        .map(|f| (&*f.traffic, f.flow, &*f.source, &*f.destination, f.bytes))
+        .collect();
+    let mut played: Vec<_> = run
+        .flows
+        .iter()
+        .filter(|f| open(&f.traffic))
+        .map(|f| (&*f.traffic, f.number, &*f.source, &*f.destination, f.bytes))
+        .collect();
+    expected.sort();
+    played.sort();
+    assert_eq!(played, expected);
+}
+
+/// What was received was sent, and passed the port in front of the receivers.
+fn bytes_are_conserved(run: &Run) {
+    for flow in &run.flows {
+        if flow.end_s.is_some() {
+            assert_eq!(Some(flow.delivered), flow.bytes, "{}", flow.traffic);
+        }
+        assert!(flow.delivered > 0 && flow.packets > 0, "{}", flow.traffic);
+        assert!(flow.packets * 65_536 >= flow.delivered);
+    }
+    let delivered: u64 = run.flows.iter().map(|flow| flow.delivered).sum();
+    let port = &run.summary["ports"]["left->right"];
+    let sent = port["sent_bytes"].as_u64().unwrap();
+    assert!(sent > delivered, "{sent} bytes sent, {delivered} received");
+    assert!(port["utilization"].as_f64().unwrap() <= 1.01);
+    assert_eq!(port["drops"], 0);
+    assert!(run.queues > 0);
+}
+
+/// Three requests of each of four clients, with a pause between.
+fn asked(net: &Net, name: &str, mode: &str, connection: &str) -> (Run, u64) {
+    let traffic = format!(
+        r#"
+        [traffic.ask]
+        kind = "incast"
+        size = "30 kB"
+        mode = "{mode}"
+        connection = "{connection}"
+        requests = 3
+        think = "20 ms"
+        from = "senders"
+        to = "receivers"
+        "#
+    );
+    let before = net.tcp_counter("ActiveOpens");
+    let run = play(net, name, &scenario("500 ms", &traffic));
+    (run, net.tcp_counter("ActiveOpens") - before)
+}
+
+#[test]
+fn a_closed_loop_thinks_and_keeps_its_connections_if_it_shall() {
+    let net = Net::new();
+    for mode in ["push", "pull"] {
+        for (connection, opened) in [("new", 12), ("persistent", 4)] {
+            let (run, opens) = asked(&net, &format!("{mode}-{connection}"), mode, connection);
+            assert_eq!(count(&run, "ask", "finished"), 12, "{mode} {connection}");
+            assert_eq!(opens, opened, "{mode} {connection}");
+            for client in 0..4 {
+                let own = run.flows.iter().filter(|flow| flow.number == client);
+                let own: Vec<_> = own.collect();
+                assert_eq!(own.len(), 3);
+                for pair in own.windows(2) {
+                    assert!(pair[1].start_s >= pair[0].end_s.unwrap() + 0.02);
+                    assert_eq!(pair[1].delivered, 30_000);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_end_that_stops_is_stopped_and_delivers_no_more() {
+    let net = Net::new();
+    let traffic = r#"
+        [traffic.stopped]
+        kind = "bulk"
+        from = "senders[0..2]"
+        to = "receivers[0..2]"
+        stop = "100 ms"
+        [traffic.late]
+        kind = "bulk"
+        size = "1 MB"
+        from = "sender3"
+        to = "receiver3"
+        start = "200 ms"
+        [measure]
+        from = "150 ms"
+    "#;
+    let run = play(&net, "stop", &scenario("600 ms", traffic));
+    let stopped = run.flows.iter().filter(|flow| flow.traffic == "stopped");
+    for flow in stopped {
+        assert!(flow.end_s.is_none() && flow.bytes.is_none() && flow.delivered > 0);
+        assert_eq!(flow.packets, 0, "after the measured time began");
+    }
+    assert_eq!(count(&run, "late", "finished"), 1);
+    assert_eq!(run.summary["broken"], 0, "a stop breaks nothing");
+}
