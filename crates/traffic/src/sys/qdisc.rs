@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// linux/rtnetlink.h and linux/gen_stats.h; the libc crate has not got them.
 const TC_H_ROOT: u32 = 0xffff_ffff;
+const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
@@ -89,8 +90,7 @@ impl Qdisc {
                 libc::MSG_DONTWAIT,
             ))?
         };
-        let none = || io::Error::new(io::ErrorKind::NotFound, "it has none; give it one, by tc");
-        parse(&self.answer[..length.ok_or_else(none)?])
+        parse(&self.answer[..length.ok_or_else(no_queue)?])
     }
 }
 
@@ -111,6 +111,11 @@ fn request(index: u32) -> Vec<u8> {
     bytes
 }
 
+/// An interface without a queue counts nothing.
+fn no_queue() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "it has none; give it one, by tc")
+}
+
 fn parse(message: &[u8]) -> io::Result<QdiscStats> {
     let short = || io::Error::new(io::ErrorKind::InvalidData, "a netlink message is cut short");
     let kind = u16::from_ne_bytes(array(message, 4).ok_or_else(short)?);
@@ -118,8 +123,11 @@ fn parse(message: &[u8]) -> io::Result<QdiscStats> {
         let code = i32::from_ne_bytes(array(message, HEADER).ok_or_else(short)?);
         return Err(io::Error::from_raw_os_error(-code));
     }
-    let statistics = attribute(message.get(HEADER + TCMSG..).ok_or_else(short)?, TCA_STATS2);
-    let statistics = statistics.ok_or_else(short)?;
+    let attributes = message.get(HEADER + TCMSG..).ok_or_else(short)?;
+    if attribute(attributes, TCA_KIND) == Some(b"noqueue\0") {
+        return Err(no_queue());
+    }
+    let statistics = attribute(attributes, TCA_STATS2).ok_or_else(short)?;
     let basic = attribute(statistics, TCA_STATS_BASIC).ok_or_else(short)?;
     let queue = attribute(statistics, TCA_STATS_QUEUE).ok_or_else(short)?;
     let long = |bytes, at| array(bytes, at).map(u64::from_ne_bytes);
@@ -179,7 +187,7 @@ mod tests {
         .concat();
         let mut bytes = vec![0; HEADER + TCMSG];
         bytes[4..6].copy_from_slice(&libc::RTM_NEWQDISC.to_ne_bytes());
-        bytes.extend(attribute_of(1, b"tbf\0"));
+        bytes.extend(attribute_of(TCA_KIND, b"tbf\0"));
         bytes.extend(attribute_of(TCA_STATS2, &nested));
         bytes
     }

@@ -16,7 +16,7 @@ const LONG: &str = r#"
 fn refused(name: &str, scenario: &str, hosts: &str) -> String {
     let folder = Folder::new(name);
     let output = folder.command(scenario, hosts).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(1), "{name}");
     assert!(!folder.0.join("out").exists());
     let said = stderr(&output);
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -58,7 +58,7 @@ fn wrong_hosts_are_told_by_name() {
             hosts.replace("-s\", \"interface\"", "-r\", \"interface\""),
             "port left->right: reading the statistics of its root qdisc: it has none",
         ),
-        ("json", hosts.replace('}', ""), "hosts.json: EOF"),
+        ("json", "{".to_owned(), "hosts.json: EOF"),
     ] {
         let said = refused(name, &text, &wrong);
         assert!(said.contains(told), "{name}: {said}");
