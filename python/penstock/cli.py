@@ -23,6 +23,7 @@ _INTERRUPTED = 130  # as shells report Ctrl-C
 _GROUPS = {
     "bench": "Benchmarks:",
     "crosscheck": "Compared with ns-2:",
+    "lab": "For the laboratory (`penstock run NAME --on lab`, as root):",
     "papers": "Experiments of the papers (`penstock reproduce` compares them with the claims):",
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands `penstock lab ...`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,3 +46,30 @@ def clean() -> None:
     with system.locked():
         pass
     typer.echo(f"Removed {len(found)} namespaces." if found else "Nothing was left.")
+
+
+@app.command(epilog="Example: sudo penstock lab demo --quick")
+def demo(
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Of each mix.")] = 3,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, fewer clients.")] = False,
+    as_json: Json = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Default: runs/lab-demo.")
+    ] = None,
+) -> None:
+    """Run five schemes on real TCP, with and without elephants, then with ever more clients.
+
+    Takes some six minutes, or two with --quick.
+    """
+    import json
+
+    from penstock import results
+    from penstock.lab import demo as demonstration
+
+    folder = out or results.free_folder("lab-demo")
+    done = demonstration.demonstrate(repeats, folder, is_quick=quick)
+    if as_json:
+        typer.echo(json.dumps(done.as_json(), indent=2, ensure_ascii=False))
+        return
+    demonstration.show(done)
+    typer.echo(f"Page: {folder / 'demo.html'}")

@@ -35,7 +35,7 @@ def play(
         programs.find(_PROGRAM),
         str(folder / "scenario.toml"),
         *("--scheme", scheme, "--seed", str(seed)),
-        *("--hosts", str(folder / "hosts.json"), "--out", str(folder)),
+        *("--hosts", str(folder / "hosts.json"), "--out", str(folder), "--progress", "none"),
     )
     begun = time.monotonic()
     with programs.running(command, log) as process:

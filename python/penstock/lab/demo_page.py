@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of the demonstration: its tables, and how far each scheme carries."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter, ScalarFormatter
+
+from penstock.lab import demo
+from penstock.report import figures, page, style
+from penstock.report.figures import Drawing
+
+
+def write(done: demo.Demo, folder: Path) -> None:
+    """Writes `demo.html` and `figures/`."""
+    with mpl.rc_context(style.MATPLOTLIB):
+        drawing = _sweep(done)
+    (folder / "figures").mkdir(exist_ok=True)
+    drawing.save(folder / "figures")
+    (folder / "demo.html").write_text(_render(done, drawing), encoding="utf-8")
+
+
+def _sweep(done: demo.Demo) -> Drawing:
+    """The share of stalled requests over the number of clients."""
+    figure = Figure(figsize=(style.WIDTH_INCHES, 3.0), layout="constrained")
+    axes = figure.subplots()
+    for index, scheme in enumerate(dict.fromkeys(one.row.scheme for one in done.sweep)):
+        own = [point for point in done.sweep if point.row.scheme == scheme]
+        colour, dashes = style.series(index)
+        axes.plot(
+            [point.clients for point in own],
+            [100 * point.row.stalled for point in own],
+            color=colour,
+            linestyle=dashes,
+            marker="o",
+            markersize=3,
+            label=scheme,
+        )
+    axes.axvline(done.limit.flows, color=style.QUIET.light, linewidth=0.9, linestyle=":")
+    axes.annotate(
+        f" {done.limit.flows} windows fill the port",
+        (done.limit.flows, 1.0),
+        xycoords=("data", "axes fraction"),
+        va="top",
+        fontsize=8,
+        color=style.QUIET.light,
+    )
+    axes.set(xscale="log", xlabel="clients", ylabel="requests that stall")
+    axes.set_xticks(sorted({point.clients for point in done.sweep}))
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+    axes.set_ylim(bottom=0)
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=3)
+    return figures.drawing(figure, "How far each scheme carries", "sweep", "", demo.say_limit(done))
+
+
+def _render(done: demo.Demo, drawing: Drawing) -> str:
+    mixes = "".join(
+        _table(
+            title,
+            ["scheme", *(column.heading for column in demo.columns(rows))],
+            [[row.scheme, *(column.text(row) for column in demo.columns(rows))] for row in rows],
+        )
+        for title, rows in done.mixes.items()
+    )
+    schemes, lines = demo.sweep_table(done)
+    reached = ", ".join(f"{scheme} {clients}" for scheme, clients in demo.reach(done).items())
+    runs = " · ".join(
+        f'<a href="{escape(one.name)}/report.html">{escape(one.name)}</a>' for one in done.folders
+    )
+    body = f"""<header>
+<p class="brand">Penstock</p>
+<h1>The schemes on real TCP</h1>
+<p class="lead">Linux {escape(done.kernel)}, CUBIC, network namespaces; windows rewritten by
+penstockd.</p>
+<p class="hint">Stalls are told for each repeat; other counts are means of the repeats, completion
+times are of all requests.</p>
+</header>
+<main>
+<section><h2>With and without elephants</h2>{mixes}</section>
+<section><h2>More and more clients</h2>
+{_table("Requests that stall, by the number of clients", ["clients", *schemes], lines)}
+<p>Clients without a stall: {escape(reached)}.</p></section>
+<div class="columns">{page.sections([drawing])}</div>
+</main>
+<footer><p>Every run with its own report: {runs}</p></footer>"""
+    return page.document("The schemes on real TCP", body)
+
+
+def _table(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in headings)
+    body = ""
+    for first, *rest in lines:
+        cells = "".join(f"<td>{escape(text)}</td>" for text in rest)
+        body += f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>\n'
+    return f"""<div class="scroll"><table>
+<caption><b>{escape(title)}</b></caption>
+<thead><tr>{head}</tr></thead>
+<tbody>
+{body}</tbody>
+</table></div>
+"""
