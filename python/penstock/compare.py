@@ -48,7 +48,8 @@ def _at(*keys: str) -> Callable[[dict[str, Any], float | None], float | None]:
     return value
 
 
-MEASURES = (
+# A flow's own drops are left out: a kernel does not tell whose packet a queue has lost.
+GROUP = (
     Measure("flows", units.count, CLOSE, _at("flows")),
     Measure("FCT mean", units.seconds, CLOSE, _at("fct_s", "mean")),
     Measure("FCT p50", units.seconds, CLOSE, _at("fct_s", "p50")),
@@ -57,18 +58,24 @@ MEASURES = (
     Measure("stalls", units.count, NEAR, lambda _, stalls: stalls),
     Measure("RTOs", units.count, NEAR, _at("timeouts")),
     Measure("SYN timeouts", units.count, NEAR, _at("syn_timeouts")),
-    Measure("drops", units.count, NEAR, _at("drops")),
     Measure("goodput", units.rate, CLOSE, _at("goodput_bps", "mean")),
     Measure("Jain", units.ratio, CLOSE, _at("jain")),
+)
+PORT = (
+    Measure("drops", units.count, NEAR, _at("drops")),
+    Measure("utilization", units.percent, CLOSE, _at("utilization")),
+    Measure("queue mean", units.size, CLOSE, _at("queue_bytes", "mean")),
+    Measure("queue p99", units.size, CLOSE, _at("queue_bytes", "p99")),
 )
 
 
 @dataclass(frozen=True)
 class Line:
-    """One number of one group under one scheme, in both runs."""
+    """One number of one group or port under one scheme, in both runs."""
 
     scheme: str
     group: str
+    """The traffic, or the port."""
     measure: str
     first: float | None
     second: float | None
@@ -80,7 +87,7 @@ class Line:
 
     def shown(self) -> tuple[str, str, str, str]:
         """The two values, their ratio and the verdict as people read them."""
-        form = next(one.form for one in MEASURES if one.name == self.measure)
+        form = next(one.form for one in (*GROUP, *PORT) if one.name == self.measure)
         ratio = units.NONE if self.ratio is None else f"{self.ratio:.2f}"
         verdict = {
             None: "",
@@ -190,14 +197,15 @@ def _lines(first: Run, second: Run) -> Iterator[Line]:
     one, other = _by_scheme(first), _by_scheme(second)
     stalls = _stalls(first), _stalls(second)
     for scheme in (name for name in one if name in other):
-        for group in (name for name in one[scheme]["groups"] if name in other[scheme]["groups"]):
-            values = one[scheme]["groups"][group], other[scheme]["groups"][group]
-            for measure in MEASURES:
-                a, b = (
-                    measure.value(value, stalled.get((scheme, group), 0.0))
-                    for value, stalled in zip(values, stalls, strict=True)
-                )
-                yield _line(scheme, group, measure, a, b)
+        for kind, measures in (("groups", GROUP), ("ports", PORT)):
+            values = one[scheme][kind], other[scheme][kind]
+            for name in (name for name in values[0] if name in values[1]):
+                for measure in measures:
+                    a, b = (
+                        measure.value(value[name], stalled.get((scheme, name), 0.0))
+                        for value, stalled in zip(values, stalls, strict=True)
+                    )
+                    yield _line(scheme, name, measure, a, b)
 
 
 def _line(

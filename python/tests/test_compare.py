@@ -15,7 +15,7 @@ from .test_cli import penstock
 
 
 def line(first, second, name="FCT mean"):
-    measure = next(one for one in compare.MEASURES if one.name == name)
+    measure = next(one for one in compare.GROUP if one.name == name)
     return compare._line("fairq", "mice", measure, first, second)
 
 

@@ -61,22 +61,27 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
             return Scheme(name)
         case ["drop-tail", "fairq" | "hscc"]:
             paper = "-paper" if window["variant"] == "paper" else ""
-            return Scheme(name, _agent(window["kind"] + paper, "window", window, rtt_s))
+            return Scheme(name, _agent(window["kind"] + paper, {"window": window}, rtt_s))
         case ["hcf", "none"]:
-            return Scheme(name, _agent("hcf", "queue", queue, rtt_s))
+            return Scheme(name, _agent("hcf", {"queue": queue}, rtt_s))
+        case ["hcf", "fairq"]:
+            return Scheme(name, _agent("hcf-fairq", {"queue": queue, "window": window}, rtt_s))
         case [kind, "none"] if kind in DISCIPLINES:
             return Scheme(name, queue=kind)
     message = f"{name}: queue {kinds[0]} with window {kinds[1]} is not in the laboratory"
     raise ScenarioError(message)
 
 
-def _agent(scheme: str, part: str, table: dict[str, Any], rtt_s: float) -> tuple[str, ...]:
+def _agent(scheme: str, parts: dict[str, dict[str, Any]], rtt_s: float) -> tuple[str, ...]:
     """Every parameter is said, so that what is deployed is what would be simulated."""
-    values = {key: value for key, value in table.items() if key not in {"kind", "variant"}}
-    if table["kind"] == "fairq":
-        values.setdefault("interval", f"{rtt_s * 1e9:.0f} ns")
-    settings = (f"{part}.{key}={_text(value)}" for key, value in values.items())
-    return ("--scheme", scheme, *(word for one in settings for word in ("--set", one)))
+    words = ["--scheme", scheme]
+    for part, table in parts.items():
+        values = {key: value for key, value in table.items() if key not in {"kind", "variant"}}
+        if table["kind"] == "fairq":
+            values.setdefault("interval", f"{rtt_s * 1e9:.0f} ns")
+        for key, value in values.items():
+            words += ["--set", f"{part}.{key}={_text(value)}"]
+    return tuple(words)
 
 
 def _text(value: object) -> str:
