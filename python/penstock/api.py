@@ -36,6 +36,7 @@ def run(
     out: str | Path | None = None,
     progress: Callable[[float, str], object] | None = None,
     on: str = SIMULATOR,
+    tools: bool = False,
 ) -> Run:
     """Runs a scenario under each of its schemes and seeds: simulated, or on real TCP.
 
@@ -49,6 +50,7 @@ def run(
         progress: called with (fraction done, scheme) about ten times a second.
         on: the substrate: `sim`, or `lab` for the laboratory (root; one run after another, and
             the seeds are repeats with arrivals and sizes of their own).
+        tools: in the laboratory, the traffic is that of iperf3, nginx and ab.
 
     Raises:
         ScenarioError: the scenario, a scheme or an override cannot be used; one line.
@@ -68,7 +70,7 @@ def run(
     if on == LABORATORY:
         from penstock.lab import run as lab
 
-        rows, substrate = lab.run(text, loaded.origin, tasks, progress)
+        rows, substrate = lab.run(text, loaded.origin, tasks, progress, with_tools=tools)
     else:
         rows = _native.run(text, str(loaded.origin), tasks, jobs or _cores(), to_csv, progress)
     result = _collect(text, rows, settings, loaded.name)

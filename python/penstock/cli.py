@@ -142,6 +142,12 @@ def run(
     as_json: Json = False,
     out: Out = None,
     on: On = "sim",
+    tools: Annotated[
+        bool,
+        typer.Option(
+            "--tools", help="With --on lab: traffic by iperf3, nginx and ab instead of our own."
+        ),
+    ] = False,
 ) -> None:
     """Run a scenario under each of its schemes; show a table and write the run's folder.
 
@@ -155,7 +161,7 @@ def run(
     half-widths of the 95 % confidence intervals (Student's t); with one seed it is null. With
     --json and without --out no folder is written.
     """
-    _run(file, schemes, settings, seeds, jobs, as_json, out, on)
+    _run(file, schemes, settings, seeds, jobs, as_json, out, on, tools)
 
 
 def _run(
@@ -167,7 +173,11 @@ def _run(
     as_json: bool,
     out: Path | None,
     on: str = "sim",
+    tools: bool = False,
 ) -> None:
+    if tools and on != "lab":
+        message = "--tools: is for the laboratory; give --on lab too"
+        raise ScenarioError(message)
     overrides = [_setting(text) for text in settings or ()]
     from penstock import api, results, terminal
 
@@ -182,6 +192,7 @@ def _run(
             jobs=jobs,
             progress=progress,
             on=on,
+            tools=tools,
         )
     if as_json:
         if out is not None:

@@ -13,13 +13,16 @@ from penstock.lab.plan import Plan
 Told = Callable[[float], object]
 """Called with the fraction of the run that is done."""
 
+Played = tuple[dict[str, Any], bytes, bytes]
+"""The summary of a run, its flows and its queue samples (CSV)."""
+
 _PROGRAM = "penstock-traffic"
 _TICK_S = 0.1
 
 
 def play(
     scenario: str, scheme: str, seed: int, plan: Plan, tag: str, duration_s: float, told: Told
-) -> tuple[dict[str, Any], bytes, bytes]:
+) -> Played:
     """Plays the resolved scenario; gives its summary, flows and queue samples (CSV).
 
     Raises:
@@ -47,7 +50,7 @@ def play(
     return read(folder)
 
 
-def read(folder: Path) -> tuple[dict[str, Any], bytes, bytes]:
+def read(folder: Path) -> Played:
     """The summary, flows and queue samples that penstock-traffic wrote."""
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return summary, (folder / "flows.csv").read_bytes(), (folder / "queues.csv").read_bytes()

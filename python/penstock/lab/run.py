@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock import _native
 from penstock.errors import RunError
-from penstock.lab import agent, fabric, generator, host, plan, schemes, system
+from penstock.lab import agent, fabric, generator, host, plan, schemes, system, tools
 from penstock.traces import to_csv
 
 Row = tuple[str, int, str, bytes, bytes]
@@ -36,10 +36,13 @@ def run(
     origin: Path,
     tasks: Sequence[tuple[str, int]],
     progress: Progress | None = None,
+    *,
+    with_tools: bool = False,
 ) -> tuple[list[Row], dict[str, Any]]:
     """Runs every (scheme, seed) of a resolved scenario, one after another.
 
-    Gives the rows, and what `run.json` says of the substrate.
+    Gives the rows, and what `run.json` says of the substrate. The traffic is penstock-traffic's,
+    or `with_tools` that of iperf3, nginx and ab.
 
     Raises:
         ScenarioError: the laboratory cannot hold the scenario; one line.
@@ -49,6 +52,13 @@ def run(
     layout = json.loads(_native.layout(scenario, str(origin), to_csv))
     setups = {name: _setup(name, document, layout) for name in document["schemes"]}
     duration = host.seconds(document["duration"])
+
+    def play(setup: Setup, seed: int, tag: str, told: generator.Told) -> generator.Played:
+        if with_tools:
+            return tools.play(document, layout["ends"], setup.plan, tag, told)
+        name = setup.scheme.name
+        return generator.play(scenario, name, seed, setup.plan, tag, duration, told)
+
     rows = []
     with system.locked():
         for setup in setups.values():
@@ -60,8 +70,9 @@ def run(
                     progress((done + fraction) / len(tasks), name)
 
             told(0.0)
-            rows.append(_one(scenario, setups[name], seed, duration, told))
-    return rows, _substrate(layout, list(setups.values()))
+            rows.append(_one(setups[name], seed, play, told))
+    traffic = "iperf3, nginx, ab" if with_tools else "penstock-traffic"
+    return rows, {**_substrate(layout, list(setups.values())), "traffic": traffic}
 
 
 def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup:
@@ -75,23 +86,23 @@ def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup
     )
 
 
-def _one(scenario: str, setup: Setup, seed: int, duration_s: float, told: generator.Told) -> Row:
+Play = Callable[[Setup, int, str, generator.Told], generator.Played]
+
+
+def _one(setup: Setup, seed: int, play: Play, told: generator.Told) -> Row:
     """One scheme once, on a fabric of its own: nothing is left of the run before."""
-    scheme, planned = setup.scheme, setup.plan
     begun = time.monotonic()
-    with fabric.built(planned) as tag:
+    with fabric.built(setup.plan) as tag:
         _queues(setup, tag)
-        with agent.attached(scheme, planned, tag):
-            summary, flows, queues = generator.play(
-                scenario, scheme.name, seed, planned, tag, duration_s, told
-            )
-            counted = agent.counters(scheme, planned, tag)
+        with agent.attached(setup.scheme, setup.plan, tag):
+            summary, flows, queues = play(setup, seed, tag, told)
+            counted = agent.counters(setup.scheme, setup.plan, tag)
     for port, values in counted.items():
         if port in summary["ports"]:
             summary["ports"][port] |= values
     wall = time.monotonic() - begun
     summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall}}
-    return scheme.name, seed, json.dumps(summary), flows, queues
+    return setup.scheme.name, seed, json.dumps(summary), flows, queues
 
 
 def _queues(setup: Setup, tag: str) -> None:

@@ -2,9 +2,10 @@
 //! A scenario's fabric as data: what another substrate needs to build the same network.
 
 use super::{Inputs, fabric, ports};
-use crate::scenario::Scenario;
 use crate::scenario::params::FULL_PACKET;
+use crate::scenario::{Scenario, Selector};
 use crate::units::Buffer;
+use indexmap::IndexMap;
 use serde::Serialize;
 
 /// Nodes and ports of a scenario's fabric.
@@ -18,6 +19,17 @@ pub struct Layout {
     pub rtt_s: f64,
     /// Every port; the two of a cable follow each other.
     pub ports: Vec<Port>,
+    /// Hosts that each traffic joins, by its name; a recorded trace has its own.
+    pub ends: IndexMap<String, Ends>,
+}
+
+/// The hosts that a traffic joins, in the order in which its flows take them.
+#[derive(Debug, Serialize)]
+pub struct Ends {
+    /// Those that send.
+    pub from: Vec<String>,
+    /// Those that receive.
+    pub to: Vec<String>,
 }
 
 /// An output port, and the link that it feeds.
@@ -61,11 +73,21 @@ impl Layout {
             is_protected: protected.contains(&(index as u32)),
             is_measured: measured.contains(&(index as u32)),
         };
+        let hosts = |selector: &Selector| {
+            let found = selector.resolve(&scenario.fabric).unwrap_or_default();
+            found.into_iter().map(|host| name(host as u32)).collect()
+        };
+        let ends = scenario.traffic.iter().filter_map(|(name, traffic)| {
+            let (from, to) = traffic.ends()?;
+            let (from, to) = (hosts(from), hosts(to));
+            Some((name.clone(), Ends { from, to }))
+        });
         Layout {
             hosts: built.nodes[..built.hosts].to_vec(),
             switches: built.nodes[built.hosts..].to_vec(),
             rtt_s: ports::rtt(&scenario.fabric).as_secs_f64(),
             ports: built.links.iter().enumerate().map(port).collect(),
+            ends: ends.collect(),
         }
     }
 }

@@ -13,7 +13,7 @@ mod traffic;
 pub use collect::{flow_records, summaries};
 pub use fabric::build as build_fabric;
 pub use inputs::{InputError, Inputs};
-pub use layout::{Layout, Port};
+pub use layout::{Ends, Layout, Port};
 pub use outcome::{
     FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample, QueueSummary,
 };

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the papers' own tools report, as the tables of a run."""
+
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from penstock.errors import RunError, ScenarioError
+from penstock.lab import agent, demo, generator, plan, tools
+from penstock.lab.records import Flow, summed
+from penstock.lab.sampler import Samples
+
+from .test_lab_plan import layout
+
+AB = """starttime\tseconds\tctime\tdtime\tttime\twait
+Fri Nov 20 14:25:54 2026\t1795184754\t0\t8\t8\t7
+Fri Nov 20 14:25:55 2026\t1795184755\t0\t231\t231\t5
+"""
+
+
+def test_a_request_of_ab_is_a_flow():
+    first, second = tools.read_ab("web", 3, ("sender1", "receiver2"), 11500, AB)
+    assert (first.start_s, first.fct_s, first.end_s) == (0.0, 0.008, 0.008)
+    assert (second.start_s, second.fct_s) == (1.0, 0.231)
+    assert (first.source, first.destination, first.bytes) == ("sender1", "receiver2", 11500)
+    assert first.goodput_bps == pytest.approx(8 * 11500 / 0.008)
+
+
+IPERF = {
+    "end": {
+        "sum_sent": {"bytes": 1_000_500, "retransmits": 7},
+        "sum_received": {"bytes": 1_000_000, "seconds": 2.0, "bits_per_second": 4e6},
+    }
+}
+
+
+def test_a_report_of_iperf3_is_a_flow():
+    pair = ("sender1", "receiver1")
+    (flow,) = tools.read_iperf("bulk", 0, pair, 0.5, json.dumps(IPERF), is_endless=False)
+    assert (flow.fct_s, flow.end_s, flow.bytes) == (2.0, 2.5, 1_000_500)
+    assert (flow.delivered_bytes, flow.goodput_bps, flow.retransmits) == (1_000_000, 4e6, 7)
+    (flow,) = tools.read_iperf("bulk", 0, pair, 0.5, json.dumps(IPERF), is_endless=True)
+    assert (flow.fct_s, flow.end_s, flow.bytes) == (None, None, None)
+    with pytest.raises(RunError, match="iperf3: unable to connect"):
+        text = json.dumps({"error": "unable to connect to server"})
+        tools.read_iperf("bulk", 0, pair, 0.5, text, is_endless=True)
+
+
+def test_flows_are_summed_as_the_simulator_sums_them():
+    times = [0.01, 0.02, 0.03, 0.2]
+    flows = [
+        Flow("web", i, "a", "b", 0.0, t, 1000, 1000, t, 8000 / t, None) for i, t in enumerate(times)
+    ]
+    (port, _) = plan.of(layout()).protected
+    seen = [(0.1, 1500, 1), (0.2, 4500, 3)]
+    last = {"drops": 5, "bytes": 12_500_000, "packets": 9}
+    summary, table, queues = summed(["web"], flows, [Samples(port, seen, last)], 1.0)
+    group = summary["groups"]["web"]
+    assert group["fct_s"]["mean"] == pytest.approx(0.065)
+    assert group["fct_s"]["p50"] == pytest.approx(0.025)
+    assert group["fct_s"]["sd"] == pytest.approx(math.sqrt(0.006125))
+    assert (group["flows"], group["finished"], group["stalled"]) == (4, 4, 1)
+    rates = [8000 / t for t in times]
+    assert group["jain"] == pytest.approx(sum(rates) ** 2 / 4 / sum(r * r for r in rates))
+    found = summary["ports"]["left->right"]
+    assert (found["drops"], found["utilization"]) == (5, 0.5)
+    assert found["queue_bytes"] == {"mean": 3000, "p99": 4500, "max": 4500}
+    rows = list(csv.DictReader(io.StringIO(table.decode())))
+    assert [float(row["fct_s"]) for row in rows] == times
+    assert rows[0]["timeouts"] == ""  # not known, which is not none
+    assert queues.decode().splitlines()[1] == "0,0.1,1500,1"
+
+
+def test_flows_take_their_hosts_in_turn():
+    ends = {"from": ["a", "b"], "to": ["c", "d", "e"]}
+    assert tools._pairs({"kind": "bulk"}, ends) == [("a", "c"), ("b", "d"), ("a", "e")]
+    assert tools._pairs({"kind": "bulk", "flows": 1}, ends) == [("a", "c")]
+
+
+@pytest.mark.parametrize("table", [{"kind": "poisson"}, {"kind": "incast", "mode": "push"}])
+def test_traffic_that_the_tools_cannot_play_is_refused(table, tmp_path):
+    given = tools._Traffic("web", table, [], plan.of(layout()), tmp_path, 1.0)
+    with pytest.raises(ScenarioError, match=r"traffic\.web: .* run it without --tools"):
+        tools._prepare(given, 0)
+
+
+def test_the_agents_counters_are_read_for_one_interface():
+    counters = {"rewrites": 7, "clamps": 2, "floors": 1, "marks": 0, "passed": 99}
+    text = json.dumps(
+        [{"interface": "eth7", "counters": {}}] + [{"interface": "right", "counters": counters}]
+    )
+    assert agent.read_status(text, "right") == dict(rewrites=7, clamps=2, floors=1, marks=0)
+    with pytest.raises(RunError, match="does not list left"):
+        agent.read_status(text, "left")
+
+
+def test_what_penstock_traffic_writes_is_read(tmp_path):
+    (tmp_path / "summary.json").write_text('{"groups": {}, "ports": {}, "drops": 0}')
+    (tmp_path / "flows.csv").write_bytes(b"traffic\n")
+    (tmp_path / "queues.csv").write_bytes(b"port\n")
+    summary, flows, queues = generator.read(tmp_path)
+    assert (summary["drops"], flows, queues) == (0, b"traffic\n", b"port\n")
+
+
+@pytest.mark.parametrize(("most", "scale"), [(6 << 20, 7), (32 << 20, 10), (65535, 0)])
+def test_the_window_scale_is_the_one_that_linux_offers(most, scale):
+    assert demo.window_scale(most) == scale
+
+
+def test_the_limit_counts_windows_as_the_scale_writes_them():
+    assert demo.Limit(window_bytes=2048, room_bytes=128_000 + 1250).flows == 63
+
+
+def row(scheme, stalls):
+    return demo.Row(scheme, 1, 100, (stalls,), stalls / 100, 0, 0, 0, None, None, None)
+
+
+def test_a_scheme_reaches_as_far_as_no_request_has_stalled():
+    found = {16: (0, 3), 64: (0, 0), 252: (9, 9), 630: (0, 9)}
+    sweep = [
+        demo.Point(clients, row(scheme, stalls))
+        for clients, pair in found.items()
+        for scheme, stalls in zip(("fairq", "drop-tail"), pair, strict=True)
+    ]
+    done = demo.Demo({}, sweep, demo.Limit(2048, 129_250), "6.18", ())
+    assert demo.reach(done) == {"fairq": 64, "drop-tail": 0}
+    schemes, lines = demo.sweep_table(done)
+    assert schemes == ["fairq", "drop-tail"]
+    assert lines[2] == ["252", "9.00 %", "9.00 %"]
