@@ -44,8 +44,8 @@ def test_a_report_of_iperf3_is_a_flow():
     assert (flow.delivered_bytes, flow.goodput_bps, flow.retransmits) == (1_000_000, 4e6, 7)
     (flow,) = tools.read_iperf("bulk", 0, pair, 0.5, json.dumps(IPERF), is_endless=True)
     assert (flow.fct_s, flow.end_s, flow.bytes) == (None, None, None)
+    text = json.dumps({"error": "unable to connect to server"})
     with pytest.raises(RunError, match="iperf3: unable to connect"):
-        text = json.dumps({"error": "unable to connect to server"})
         tools.read_iperf("bulk", 0, pair, 0.5, text, is_endless=True)
 
 
@@ -88,11 +88,12 @@ def test_traffic_that_the_tools_cannot_play_is_refused(table, tmp_path):
 
 
 def test_the_agents_counters_are_read_for_one_interface():
-    counters = {"rewrites": 7, "clamps": 2, "floors": 1, "marks": 0, "passed": 99}
+    told = {"rewrites": 7, "clamps": 2, "floors": 1, "marks": 0}
+    counters = told | {"passed": 99}
     text = json.dumps(
-        [{"interface": "eth7", "counters": {}}] + [{"interface": "right", "counters": counters}]
+        [{"interface": name, "counters": of} for name, of in (("eth7", {}), ("right", counters))]
     )
-    assert agent.read_status(text, "right") == dict(rewrites=7, clamps=2, floors=1, marks=0)
+    assert agent.read_status(text, "right") == told
     with pytest.raises(RunError, match="does not list left"):
         agent.read_status(text, "left")
 
