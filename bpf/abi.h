@@ -35,13 +35,14 @@ enum port_carrier {
 enum port_flag {
 	PORT_NEVER_SHRINKS = 1u << 0,  /* the right edge already offered is not taken back */
 	PORT_COUNTS_PACKETS = 1u << 1, /* flows as printed: SYN-ACKs minus FINs */
-	PORT_TELLS_FLOWS = 1u << 2,    /* a flow_event at each flow's begin and end */
+	PORT_TELLS_FLOWS = 1u << 2,    /* flow_events: begin, transfers, end */
+	PORT_BARE_IP = 1u << 3,	       /* the interface has no Ethernet header (tun, wireguard) */
 };
 
 /* Map `config`, one element; the agent writes it whole. */
 struct port_config {
 	u32 abi;	   /* PENSTOCK_ABI; anything else: pass untouched */
-	u32 generation;	   /* another number: the scheme's state begins anew, flows stay counted */
+	u32 generation;	   /* from 1; another: the scheme's state begins anew, flows stay counted */
 	u32 flags;	   /* enum port_flag */
 	u32 carrier;	   /* enum port_carrier */
 	u64 stale_ns;	   /* a heartbeat older than this: pass untouched; at least 1 */
@@ -61,17 +62,20 @@ enum pass_reason {
 	PASS_NOT_IP = 0,
 	PASS_NOT_TCP = 1,
 	PASS_FRAGMENT = 2,
-	PASS_TRUNCATED = 3,	/* ends within a header */
-	PASS_MALFORMED = 4,	/* lengths that contradict each other */
-	PASS_TOO_DEEP = 5,	/* more VLAN tags, extension headers or tunnels than followed */
-	PASS_STALE = 6,		/* would have been acted on, but the agent is not alive */
+	PASS_TRUNCATED = 3, /* ends within a header */
+	PASS_MALFORMED = 4, /* lengths that contradict each other */
+	PASS_TOO_DEEP = 5,  /* more VLAN tags, extension headers or tunnels than followed */
+	PASS_STALE = 6, /* would have been acted on, but the agent is not alive, or is foreign */
 	PASS_UNKNOWN_SCALE = 7, /* an ACK of a flow whose SYNs were not seen */
 	PASS_TABLE_FULL = 8,	/* no entry could be made */
 	PASS_FAILED = 9,	/* the kernel refused to change the packet */
 	PASS_REASONS = 10,
 };
 
-/* Map `counters`, per CPU, one element. Egress is out by the port, ingress in. */
+/*
+ * Map `counters`, per CPU, one element. Egress is out by the port, ingress in. A super-packet
+ * (GSO, GRO) counts as the segments it stands for in egress_packets, as one elsewhere.
+ */
 struct port_counters {
 	u64 egress_packets;
 	u64 egress_bytes;
@@ -91,26 +95,41 @@ struct port_counters {
 	u64 passed[PASS_REASONS];
 };
 
-/* Map `depth`, per CPU: milliseconds by their longest queue; bucket b holds [2^(b-1), 2^b). */
+/*
+ * Map `depth`, per CPU: milliseconds by their longest queue; bucket b holds [2^(b-1), 2^b). Only
+ * milliseconds in which something left, and once for each CPU that sent.
+ */
 #define DEPTH_BUCKETS 33u
 
 /* Map `port`, one element. The agent only reads it. */
 struct port_state {
-	struct bpf_spin_lock lock; /* around fq, hscc and generation; readers go without */
-	u32 generation;
-	u32 flows;	  /* counted now */
-	u32 window_bytes; /* FairQ's window as published to the ACKs' way */
-	u64 next_tick_ns; /* FairQ's next interval */
-	u32 queue_bytes;  /* last seen */
-	u32 tracked;	  /* entries made in flows4 and flows6, minus those removed by a sweep */
-	struct flow_counter counter; /* PORT_COUNTS_PACKETS */
+	struct bpf_spin_lock lock; /* around flows .. hscc, and the phase of each flow */
+	u32 generation;		   /* of the config that fq and hscc began with */
+	u64 next_tick_ns;	   /* FairQ's next interval */
+	u32 flows;		   /* counted now */
+	u32 window_bytes;	   /* FairQ's window; TCP_MAX_WINDOW where it does not act */
+	u32 sweep;		   /* number of the present or last sweep, from 1 */
+	u32 recount;		   /* flows found by it so far */
+	u32 scheme;		   /* enum port_scheme of the programs that act */
 	struct fq_state fq;
 	struct hscc_state hscc;
+	struct flow_counter counter; /* PORT_COUNTS_PACKETS */
+	u64 queue_ns;		     /* when queue_bytes was read */
+	u32 queue_bytes;	     /* last told; up to a millisecond old */
+	u32 has_queue;		     /* 0: this kernel does not show the queue to the programs */
+	u32 tracked;		     /* entries in flows4 and flows6, as the last sweep saw them */
+	u32 corrected; /* flows that sweeps had to correct, as their entries were lost */
+	u32 reserved;
 };
 
-/* Ring buffer `samples`: one record a millisecond in which something left by the port. */
+/*
+ * Ring buffer `samples`: one record for each CPU and millisecond in which something left by the
+ * port, written when the next packet leaves: add up those of equal time_ns. Unread, the ring keeps
+ * the oldest.
+ */
 struct port_sample {
 	u64 time_ns; /* when the millisecond began */
+	u32 cpu;
 	u32 packets; /* that left */
 	u32 bytes;
 	u32 queue_max;	/* bytes, as packets found it */
@@ -120,9 +139,10 @@ struct port_sample {
 	u32 new_flows;
 	u32 acks; /* that came in */
 	u32 rewritten;
-	u32 window_bytes; /* at its end; TCP_MAX_WINDOW if nothing is held down */
+	u32 window_bytes; /* at its end; TCP_MAX_WINDOW where FairQ does not act */
 	u32 would_fairq;  /* ACKs that FairQ would have lowered */
 	u32 would_hscc;
+	u32 reserved;
 };
 
 /* Keys of the maps `flows4` and `flows6` (LRU hashes): source and destination of the data. */
@@ -138,27 +158,37 @@ struct flow_key6 {
 	u32 network;
 };
 
-/* Their value. */
+/*
+ * Their value. A transfer is what a flow sends until it is asked for more (payload comes back),
+ * sends nothing for FLOW_TRANSFER_GAP_NS, or ends. It is followed with PORT_TELLS_FLOWS only.
+ */
+#define FLOW_TRANSFER_GAP_NS 1000000000ull /* longer than a first retransmission timeout */
+
 struct port_flow {
 	struct flow_entry entry;
-	u64 begun_ns; /* first packet seen */
-	u64 bytes;    /* payload that left by the port, repeated segments included */
-	u32 edge;     /* right edge offered to the sender, with PORT_NEVER_SHRINKS */
-	u32 has_edge;
-	u64 burst_ns; /* reserved for what observing needs: when its present burst began */
+	struct tcp_edge edge; /* offered to the sender, with PORT_NEVER_SHRINKS */
+	u64 burst_ns;	      /* when the present transfer began; 0: none */
+	u32 burst_bytes;      /* its payload, repeated segments left out */
+	u32 next_seq;	      /* just beyond the payload seen */
+	u32 begun_ms;	      /* first packet seen, milliseconds, wraps */
+	u16 swept;	      /* number of the last sweep that saw it; 0: none */
+	u8 has_seq;	      /* 1: next_seq holds */
+	u8 reserved;
 };
 
-/* Ring buffer `events`, with PORT_TELLS_FLOWS. */
+_Static_assert(sizeof(struct port_flow) == 64, "a cache line");
+
+/* Ring buffer `events`, with PORT_TELLS_FLOWS. A transfer of more than 2 GiB is told in pieces. */
 enum flow_event_kind {
 	FLOW_EVENT_BEGIN = 0,
-	FLOW_EVENT_TRANSFER = 1, /* a burst of data of one flow is over; a flow has at least one */
-	FLOW_EVENT_END = 2,
+	FLOW_EVENT_TRANSFER = 1, /* a transfer is over */
+	FLOW_EVENT_END = 2,	 /* FIN of the data, RST, or the flow idled */
 };
 
 struct flow_event {
 	u64 time_ns;
-	u64 begun_ns;		       /* of the flow, or the transfer */
-	u64 bytes;		       /* payload of the transfer */
+	u64 begun_ns;		       /* of the transfer, or the flow (to the millisecond) */
+	u64 bytes;		       /* payload of the transfer, else 0 */
 	u32 source[4], destination[4]; /* IPv4 in the first word */
 	u16 source_port, destination_port;
 	u32 network;

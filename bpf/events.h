@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Telling of flows and their transfers, with PORT_TELLS_FLOWS (abi.h has the rule). A full ring
+ * loses events; nobody waits for it.
+ */
+#ifndef PENSTOCK_EVENTS_H
+#define PENSTOCK_EVENTS_H
+
+#include "maps.h"
+
+#define TRANSFER_MAX_BYTES (1u << 31)
+#define RESYNC_BYTES	   (1u << 30) /* no window is larger: beyond, the sequence is another */
+
+/* Where an event's flow comes from: a packet's key, or a map's. */
+struct flow_name {
+	const struct flow_key4 *v4; /* null: IPv6 */
+	const struct flow_key6 *v6;
+};
+
+static __always_inline void event_tell(struct flow_name name, u32 kind, u64 now_ns, u64 begun_ns,
+				       u64 bytes)
+{
+	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event)
+		return;
+	__builtin_memset(event, 0, sizeof(*event));
+	event->time_ns = now_ns;
+	event->begun_ns = begun_ns;
+	event->bytes = bytes;
+	event->kind = (u8)kind;
+	if (name.v4) {
+		event->family = 4;
+		event->source[0] = name.v4->source;
+		event->destination[0] = name.v4->destination;
+		event->source_port = name.v4->source_port;
+		event->destination_port = name.v4->destination_port;
+		event->network = name.v4->network;
+	} else {
+		event->family = 6;
+		__builtin_memcpy(event->source, name.v6->source, 16);
+		__builtin_memcpy(event->destination, name.v6->destination, 16);
+		event->source_port = name.v6->source_port;
+		event->destination_port = name.v6->destination_port;
+		event->network = name.v6->network;
+	}
+	bpf_ringbuf_submit(event, 0);
+}
+
+static __always_inline void transfer_end(struct port_flow *flow, struct flow_name name, u64 now_ns)
+{
+	if (!flow->burst_ns)
+		return;
+	event_tell(name, FLOW_EVENT_TRANSFER, now_ns, flow->burst_ns, flow->burst_bytes);
+	flow->burst_ns = 0;
+	flow->burst_bytes = 0;
+}
+
+/* Follows the transfers of a flow by one packet; `silent_ns` since the packet before. */
+static __always_inline void transfer_follow(struct port_flow *flow, struct flow_name name,
+					    const struct flow_packet *packet, u32 payload,
+					    u64 silent_ns)
+{
+	u32 end = packet->seq + payload;
+	u32 ahead = end - flow->next_seq;
+
+	if (packet->flags & TCP_FLAG_SYN) {
+		if (packet->direction == FLOW_DATA) {
+			flow->next_seq = packet->seq + 1;
+			flow->has_seq = 1;
+		}
+		return;
+	}
+	if (!payload)
+		return;
+	if (packet->direction == FLOW_ACKS || silent_ns >= FLOW_TRANSFER_GAP_NS ||
+	    flow->burst_bytes >= TRANSFER_MAX_BYTES)
+		transfer_end(flow, name, packet->now_ns);
+	if (packet->direction == FLOW_ACKS)
+		return;
+	if (!flow->has_seq || (ahead >= RESYNC_BYTES && -ahead >= RESYNC_BYTES)) {
+		flow->has_seq = 1;
+		ahead = payload;
+	}
+	if (ahead - 1 >= RESYNC_BYTES)
+		return; /* a repeated segment */
+	if (!flow->burst_ns)
+		flow->burst_ns = packet->now_ns;
+	flow->burst_bytes += min_u32(ahead, payload);
+	flow->next_seq = end;
+}
+
+/* A flow begins or ends to be counted. */
+static __always_inline void event_of_delta(struct port_flow *flow, struct flow_name name, s32 delta,
+					   u64 now_ns)
+{
+	u32 age_ms = (u32)(now_ns / 1000000) - flow->begun_ms;
+
+	if (delta > 0) {
+		event_tell(name, FLOW_EVENT_BEGIN, now_ns, now_ns, 0);
+	} else if (delta < 0) {
+		transfer_end(flow, name, now_ns);
+		event_tell(name, FLOW_EVENT_END, now_ns, now_ns - (u64)age_ms * 1000000, 0);
+	}
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options of a SYN: window scale (RFC 7323 §2.2) and segment size (RFC 9293 §3.7.1).
+ */
+#ifndef PENSTOCK_OPTIONS_H
+#define PENSTOCK_OPTIONS_H
+
+#include "packet.h"
+
+#define OPTIONS_MAX_BYTES 40u /* a TCP header has at most 60 bytes */
+
+enum tcp_option {
+	OPTION_END = 0,
+	OPTION_NOP = 1,
+	OPTION_MSS = 2,
+	OPTION_SCALE = 3,
+};
+
+struct option_walk {
+	u8 list[64];
+	u32 at, length;
+	u32 mss, scale;
+};
+
+static long option_read(u32 index, struct option_walk *walk)
+{
+	u32 at = walk->at;
+	u8 kind = walk->list[at & 63], bytes = walk->list[(at + 1) & 63];
+
+	(void)index;
+	if (at >= walk->length || kind == OPTION_END)
+		return 1;
+	if (kind == OPTION_NOP) {
+		walk->at = at + 1;
+		return 0;
+	}
+	if (bytes < 2 || at + bytes > walk->length)
+		return 1;
+	if (kind == OPTION_MSS && bytes == 4)
+		walk->mss = walk->list[(at + 2) & 63] << 8 | walk->list[(at + 3) & 63];
+	if (kind == OPTION_SCALE && bytes == 3)
+		walk->scale = walk->list[(at + 2) & 63];
+	walk->at = at + bytes;
+	return 0;
+}
+
+/*
+ * Segment size (0: none) and, above it, scale (or FLOW_SCALE_NONE). A bad list is read up to where
+ * it contradicts itself.
+ */
+static __noinline u32 options_read(struct __sk_buff *skb, u32 at_tcp, u32 length)
+{
+	struct option_walk walk = {.length = length, .scale = FLOW_SCALE_NONE};
+
+	asm volatile(""
+		     : "+r"(length)); /* or clang tests another register than the verifier sees */
+	if (length >= 1 && length <= OPTIONS_MAX_BYTES &&
+	    !bpf_skb_load_bytes(skb, at_tcp + 20, walk.list, length))
+		bpf_loop(OPTIONS_MAX_BYTES, option_read, &walk, 0);
+	return walk.scale << 16 | walk.mss;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How long is the port's queue? The backlog of its qdisc, as the packet finds it: the programs run
+ * before it is queued.
+ *
+ * With a multiqueue root (mq) the queues below it hold the bytes. Which of them the packet will
+ * take is not decided yet, and all leave by one wire: their sum counts, read anew every 20 us.
+ *
+ * Not seen: what the device's own ring holds, queues below a class, and qdiscs that count per CPU
+ * (pfifo_fast): these read as empty. Linux before 6.2 shows nothing (has_queue).
+ */
+#ifndef PENSTOCK_QUEUE_H
+#define PENSTOCK_QUEUE_H
+
+#include "kernel.h"
+#include "maps.h"
+
+#define QUEUE_MAX_TX	 64
+#define QUEUE_REFRESH_NS 20000
+
+static __always_inline struct Qdisc *queue_of(const struct net_device *device, u32 index)
+{
+	/* The verifier follows no pointer at a variable offset, but a cast one. */
+	u64 at = (u64)device->_tx + (u64)index * bpf_core_type_size(struct netdev_queue);
+	struct netdev_queue *queue =
+		bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct netdev_queue));
+
+	return queue->qdisc;
+}
+
+static __noinline u32 queue_sum(struct __sk_buff *skb, struct port_state *port, u64 now_ns)
+{
+	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+	struct net_device *device = packet->dev;
+	u32 count = min_u32(device->real_num_tx_queues, QUEUE_MAX_TX);
+	u32 sum = 0;
+
+	for (u32 i = 0; i < QUEUE_MAX_TX && i < count; i++)
+		sum += queue_of(device, i)->qstats.backlog;
+	if (port) {
+		port->queue_bytes = sum;
+		port->queue_ns = now_ns;
+	}
+	return sum;
+}
+
+/* The queue in bytes; 0 if unknown. */
+static __always_inline u32 queue_read(struct __sk_buff *skb, struct port_state *port, u64 now_ns)
+{
+	if (!has_kernel_view())
+		return 0;
+
+	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+	struct net_device *device = packet->dev;
+	struct Qdisc *root = device->qdisc;
+
+	if (root == device->_tx->qdisc)
+		return root->qstats.backlog;
+	if (elapsed_ns(port->queue_ns, now_ns) < QUEUE_REFRESH_NS)
+		return port->queue_bytes;
+	return queue_sum(skb, port, now_ns);
+}
+
+/* Packets that the port's qdisc dropped so far. */
+static __always_inline u32 queue_drops(struct __sk_buff *skb)
+{
+	if (!has_kernel_view())
+		return 0;
+
+	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+
+	return packet->dev->qdisc->qstats.drops;
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An ACK's window: what the schemes say of it, where its scale comes from, and the writing of it.
+ *
+ * The kernel's helpers write, as they alone keep partial checksums and super-packets right. A sum
+ * in one's complement does not change when a word and the checksum over it change together, so
+ * whatever sums over the whole segment (a tunnel's outer UDP, CHECKSUM_COMPLETE) stays valid.
+ */
+#ifndef PENSTOCK_REWRITE_H
+#define PENSTOCK_REWRITE_H
+
+#include "flows.h"
+#include "kernel.h"
+
+#define TCP_OFFSET_FLAGS 12
+#define TCP_WINDOW	 14
+#define TCP_CHECKSUM	 16
+
+/* What an ACK offers, as the receiver meant it. */
+struct offer {
+	u16 window; /* the field without a carried scale */
+	u16 kind;   /* enum tcp_ack_kind */
+	u32 scale;  /* TCP_SCALE_UNKNOWN: leave it alone */
+	u32 mss;    /* 0: unknown */
+};
+
+static __always_inline struct offer offer_of(const struct packet *packet,
+					     const struct port_config *config,
+					     const struct port_flow *flow)
+{
+	u32 flags = packet_flags(packet);
+	struct offer offer = {packet->window, TCP_ACK_LATER, TCP_SCALE_UNKNOWN, 0};
+
+	if (flow) {
+		offer.kind = (u16)flow_ack_kind(&flow->entry, flags, config->first_acks);
+		offer.mss = flow_mss(&flow->entry);
+	}
+	if (flags & TCP_FLAG_SYN) { /* not scaled, and carries no scale */
+		offer.kind = TCP_ACK_SYN;
+		offer.scale = 0;
+		return offer;
+	}
+	switch (config->carrier) {
+	case CARRIER_RESERVED:
+		offer.scale = tcp_reserved_scale(packet->offset_flags);
+		break;
+	case CARRIER_WINDOW12:
+		offer.scale = tcp_window12_scale(packet->window);
+		offer.window = tcp_window12_window(packet->window);
+		break;
+	case CARRIER_UNIFIED:
+		offer.scale = config->network_scale;
+		break;
+	default:
+		if (flow)
+			offer.scale = flow_scale(&flow->entry, FLOW_ACKS);
+	}
+	return offer;
+}
+
+/*
+ * Whether the TCP checksum of a tunnelled packet is still to be filled in. The kernel's helper
+ * asks the packet, but there the outer UDP checksum may be the partial one (no inner offload).
+ */
+static __always_inline _Bool has_partial_sum(struct __sk_buff *skb, u32 tcp)
+{
+	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+
+	if (BPF_CORE_READ_BITFIELD(packet, ip_summed) != CHECKSUM_PARTIAL)
+		return 0;
+	return packet->head + packet->csum_start == packet->data + tcp;
+}
+
+static __noinline int write_inner(struct __sk_buff *skb, u32 tcp, u16 from, u16 to)
+{
+	u16 words[2]; /* window, checksum */
+
+	if (!has_kernel_view())
+		return -1;
+	if (bpf_skb_load_bytes(skb, tcp + TCP_WINDOW, words, sizeof(words)))
+		return -1;
+	words[0] = to;
+	if (!has_partial_sum(skb, tcp))
+		words[1] = tcp_checksum_update(words[1], from, to);
+	return (int)bpf_skb_store_bytes(skb, tcp + TCP_WINDOW, words, sizeof(words), 0);
+}
+
+/* Writes the window field; values in host order. Not 0: the kernel refused, nothing changed. */
+static __always_inline int write_window(struct __sk_buff *skb, const struct packet *packet,
+					u16 window)
+{
+	u16 from = bpf_htons(packet->window), to = bpf_htons(window);
+
+	if (packet->is_tunnelled)
+		return write_inner(skb, packet->tcp, from, to);
+	/* The checksum first: it lies behind, so if it can be written, the window can. */
+	if (bpf_l4_csum_replace(skb, packet->tcp + TCP_CHECKSUM, from, to, sizeof(to)))
+		return -1;
+	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_WINDOW, &to, sizeof(to), 0);
+}
+
+/* Takes a carried scale out of the header: the checksum was made without it. */
+static __always_inline int write_cleared(struct __sk_buff *skb, const struct packet *packet)
+{
+	u16 word = bpf_htons(tcp_reserved_clear(packet->offset_flags));
+
+	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_OFFSET_FLAGS, &word, sizeof(word),
+					0);
+}
+
+/* Asks a scheme; PORT_OBSERVE is asked one by one. */
+static __always_inline struct tcp_window scheme_window(const struct port_state *port,
+						       const struct port_config *config,
+						       const struct offer *offer, u64 now_ns,
+						       u32 scheme)
+{
+	if (scheme == PORT_FAIRQ)
+		return fq_on_ack(&port->fq, &config->fq, offer->window, offer->scale, offer->mss,
+				 offer->kind);
+	if (scheme == PORT_HSCC)
+		return hscc_on_ack(&port->hscc, &config->hscc, offer->window, offer->scale,
+				   offer->mss, offer->kind, now_ns);
+	return tcp_window_as_is(offer->window);
+}
+
+#endif
