@@ -34,11 +34,11 @@ pub fn transfers(port: &Port, began_ns: u64, now_ns: u64) -> Result<Vec<Transfer
 }
 
 fn transfer(flow: &port_flow, key: FlowKey, began_ns: u64, now_ns: u64) -> Option<Transfer> {
-    let is_open = flow.bytes > 0 && flow.burst_ns >= began_ns;
-    is_open.then(|| Transfer {
+    let is_open = flow.burst_bytes > 0 && flow.burst_ns >= began_ns;
+    is_open.then_some(Transfer {
         begun_ns: flow.burst_ns,
         ended_ns: now_ns,
-        bytes: flow.bytes,
+        bytes: flow.burst_bytes.into(),
         flow: key,
         is_finished: false,
     })

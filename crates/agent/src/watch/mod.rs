@@ -1,16 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
-//! penstockd watch.
+//! `penstockd watch`: ports live. On a terminal a screen of its own ([`screen`]), elsewhere a line
+//! a second; [`history`], [`view`] and [`frame`] are pure.
 
-use anyhow::{Result, bail};
+pub mod frame;
+pub mod history;
+pub mod ports;
+pub mod screen;
+pub mod view;
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use self::ports::Ports;
+use self::view::View;
+use crate::pins::{PinsArg, monotonic_ns};
+use crate::signals::{Signal, Signals};
+
+/// How often ports are read.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Reads between two lines.
+const READS: usize = 10;
 
 /// Options of `penstockd watch`.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+#[command(after_help = "\
+Examples:
+  penstockd watch                  all ports; q quits, p pauses, up and down choose
+  penstockd watch eth1 --once      one look of a second, as text
+  penstockd watch --json           an object each second")]
+pub struct Args {
+    /// Only these ports.
+    pub interfaces: Vec<String>,
+    /// Look for a second, print, and end.
+    #[arg(long)]
+    pub once: bool,
+    /// Print a JSON object each second: a line with `time_s` (CLOCK_MONOTONIC) and `ports`.
+    #[arg(long)]
+    pub json: bool,
+    #[allow(missing_docs)]
+    #[command(flatten)]
+    pub pins: PinsArg,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// One line: what is wrong and what to do.
-pub fn run(_: Args) -> Result<()> {
-    bail!("watch is not part of this build")
+pub fn run(args: Args) -> Result<()> {
+    let mut ports = Ports::new(args.pins.clone(), args.interfaces.clone())?;
+    let is_screen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if is_screen && !args.once && !args.json {
+        return screen::show(&mut ports);
+    }
+    let signals = Signals::hold();
+    loop {
+        for _ in 0..READS {
+            if signals.wait(TICK) == Some(Signal::End) {
+                return Ok(());
+            }
+            ports.read()?;
+        }
+        if !print(&args, &ports.views())? || args.once {
+            return Ok(());
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Second<'a> {
+    time_s: f64,
+    ports: &'a [View],
+}
+
+/// Whether anybody still reads.
+fn print(args: &Args, views: &[View]) -> Result<bool> {
+    let text = if args.json {
+        let second = Second {
+            time_s: monotonic_ns() as f64 / 1e9,
+            ports: views,
+        };
+        format!("{}\n", serde_json::to_string(&second)?)
+    } else if views.is_empty() {
+        "no port is attached; do: penstockd attach IFACE --scheme observe\n".to_owned()
+    } else if args.once {
+        frame::plain(views)
+    } else {
+        views
+            .iter()
+            .map(|view| format!("{}\n", view.line()))
+            .collect()
+    };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        done => done.map(|()| true).map_err(Into::into),
+    }
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use crate::watch::history::Rates;
+
+fn view(interface: &str) -> View {
+    View {
+        interface: interface.to_owned(),
+        scheme: "fairq".to_owned(),
+        acting: true,
+        heartbeat_age_s: 0.1,
+        buffer_bytes: 131_072,
+        peaks_bytes: (0..60).map(|column| column * 2_000).collect(),
+        flows: 32,
+        window_bytes: Some(2_920),
+        rates: Rates {
+            bits: 199.6e6,
+            new_flows: 1_240.0,
+            acks: 12_430.0,
+            rewritten: 12_000.0,
+            floored: 360.0,
+            marked: 0.0,
+            drops: 118.0,
+        },
+    }
+}
+
+#[test]
+fn a_port_takes_four_lines_of_80_columns() {
+    let mut busy = view("a-name-of-15-ch");
+    busy.flows = 65_535;
+    busy.scheme = "hscc".to_owned();
+    busy.acting = false;
+    let text = plain(&[busy, view("eth1")]);
+    assert_eq!(text.lines().count(), 2 * PORT_LINES, "{text}");
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{widest:?}\n{text}");
+    assert!(text.contains("PASSING: its agent is not alive"), "{text}");
+    let queue = "  queue 90 % of 131 kB, 200 Mb/s, drops 118/s, marks 0/s, window 2.9 kB\n";
+    assert!(text.contains(queue), "{text}");
+    let flows = "  flows 32 (+1.2k/s), ACKs 12.4k/s, held 12k/s (97 %), floor 3 %\n";
+    assert!(text.contains(flows), "{text}");
+}
+
+#[test]
+fn the_port_chosen_is_always_on_the_screen() {
+    let views: Vec<View> = (0..12).map(|port| view(&format!("eth{port}"))).collect();
+    for selected in 0..12 {
+        let choice = Choice {
+            selected,
+            ..Choice::default()
+        };
+        let text = frame(&views, choice, 24);
+        assert!(text.lines.len() <= 24);
+        let shown = text.to_string();
+        assert!(shown.contains(&format!("> eth{selected} ")), "{shown}");
+    }
+}
+
+#[test]
+fn colours_are_left_out_where_not_wanted() {
+    let coloured = |has_colour| {
+        let choice = Choice {
+            has_colour,
+            ..Choice::default()
+        };
+        let text = frame(&[view("eth1")], choice, 24);
+        text.lines
+            .iter()
+            .flat_map(|line| &line.spans)
+            .any(|span| span.style.fg.is_some())
+    };
+    assert!(coloured(true) && !coloured(false));
+}
+
+#[test]
+fn without_a_port_it_says_what_to_do() {
+    let text = frame(&[], Choice::default(), 24).to_string();
+    assert!(text.contains("penstockd attach"), "{text}");
+}

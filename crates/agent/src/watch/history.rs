@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a port did in the last seconds: the longest queue of each tenth of a second, and rates.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::metrics::reading::Reading;
+use crate::objects::port::types::port_counters;
+
+/// Columns of the sparkline, a tenth of a second each.
+pub const COLUMNS: usize = 60;
+
+/// Rates are over as much.
+const SPAN_NS: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy)]
+struct Snapshot {
+    at_ns: u64,
+    counters: port_counters,
+    drops: u32,
+}
+
+/// By the second, over the last second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Rates {
+    /// Bits that left, of whole packets.
+    pub bits: f64,
+    /// Flows that began.
+    pub new_flows: f64,
+    /// ACKs that came in.
+    pub acks: f64,
+    /// Of these, those whose window was lowered.
+    pub rewritten: f64,
+    /// Of these, those at the floor of one segment.
+    pub floored: f64,
+    /// Packets marked CE.
+    pub marked: f64,
+    /// Packets that the qdisc dropped.
+    pub drops: f64,
+}
+
+/// A port over time.
+pub struct History {
+    snapshots: VecDeque<Snapshot>,
+    depth: Vec<u64>,
+    peaks: VecDeque<u32>,
+    /// What was read last.
+    pub now: Reading,
+}
+
+impl History {
+    /// Begins with a reading.
+    pub fn new(at_ns: u64, reading: Reading) -> History {
+        let mut history = History {
+            snapshots: VecDeque::new(),
+            depth: reading.depth.clone(),
+            peaks: VecDeque::from(vec![0; COLUMNS]),
+            now: Reading::default(),
+        };
+        history.keep(at_ns, reading);
+        history
+    }
+
+    /// A tenth of a second later. `peak` is its longest queue, bytes; where nobody reads the
+    /// records, the histogram's lower bound stands for it, at least half of it.
+    pub fn push(&mut self, at_ns: u64, reading: Reading, peak: Option<u32>) {
+        let coarse = || highest(&self.depth, &reading.depth);
+        let peak = peak.unwrap_or_else(coarse);
+        self.peaks.pop_front();
+        self.peaks.push_back(peak);
+        self.keep(at_ns, reading);
+    }
+
+    fn keep(&mut self, at_ns: u64, reading: Reading) {
+        self.snapshots.push_back(Snapshot {
+            at_ns,
+            counters: reading.counters,
+            drops: reading.drops.unwrap_or(0),
+        });
+        let is_old = |next: &Snapshot| next.at_ns + SPAN_NS <= at_ns;
+        while self.snapshots.get(1).is_some_and(is_old) {
+            self.snapshots.pop_front();
+        }
+        self.depth.clone_from(&reading.depth);
+        self.now = reading;
+    }
+
+    /// The longest queue of each tenth of a second, bytes, the newest last.
+    pub fn peaks(&self) -> Vec<u32> {
+        self.peaks.iter().copied().collect()
+    }
+
+    /// Over the last second, or what there is of it.
+    pub fn rates(&self) -> Rates {
+        let (Some(first), Some(last)) = (self.snapshots.front(), self.snapshots.back()) else {
+            return Rates::default();
+        };
+        let seconds = last.at_ns.saturating_sub(first.at_ns) as f64 / 1e9;
+        if seconds <= 0.0 {
+            return Rates::default();
+        }
+        // A port that was attached anew begins at 0 again.
+        let per_second = |field: fn(&port_counters) -> u64| {
+            field(&last.counters).saturating_sub(field(&first.counters)) as f64 / seconds
+        };
+        Rates {
+            bits: per_second(|c| c.egress_bytes) * 8.0,
+            new_flows: per_second(|c| c.flows_begun),
+            acks: per_second(|c| c.acks),
+            rewritten: per_second(|c| c.rewritten),
+            floored: per_second(|c| c.floored),
+            marked: per_second(|c| c.marked),
+            drops: f64::from(last.drops.wrapping_sub(first.drops)) / seconds,
+        }
+    }
+}
+
+/// Lower bound of the highest bucket that grew.
+fn highest(before: &[u64], after: &[u64]) -> u32 {
+    let grown = before
+        .iter()
+        .zip(after)
+        .rposition(|(before, after)| after > before);
+    match grown {
+        None | Some(0) => 0,
+        Some(bucket) => 1u32.checked_shl(bucket as u32 - 1).unwrap_or(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(acks: u64, drops: u32) -> Reading {
+        let mut reading = Reading {
+            drops: Some(drops),
+            depth: vec![0; 33],
+            ..Reading::default()
+        };
+        reading.counters.acks = acks;
+        reading
+    }
+
+    #[test]
+    fn rates_are_over_the_last_second() {
+        let mut history = History::new(0, reading(0, u32::MAX - 4));
+        assert_eq!(history.rates(), Rates::default());
+        for tenth in 1..=30u64 {
+            // 100 ACKs a second for two seconds, then 1000; 5 drops in the last.
+            let acks = tenth * 10 + tenth.saturating_sub(20) * 90;
+            let drops = if tenth > 25 { 0 } else { u32::MAX - 4 };
+            history.push(
+                tenth * 100_000_000,
+                reading(acks, drops),
+                Some(tenth as u32),
+            );
+        }
+        let rates = history.rates();
+        assert_eq!((rates.acks, rates.drops), (1000.0, 5.0));
+        let peaks = history.peaks();
+        assert_eq!(
+            (
+                peaks.len(),
+                peaks[COLUMNS - 1],
+                peaks[COLUMNS - 30],
+                peaks[0]
+            ),
+            (60, 30, 1, 0)
+        );
+    }
+
+    #[test]
+    fn counters_that_began_anew_are_no_rate() {
+        let mut history = History::new(0, reading(1_000_000, 7));
+        history.push(100_000_000, reading(3, 7), Some(0));
+        assert_eq!(history.rates().acks, 0.0);
+    }
+
+    #[test]
+    fn without_records_the_histogram_tells_the_peak() {
+        let mut history = History::new(0, reading(0, 0));
+        let mut later = reading(0, 0);
+        later.depth[17] = 1;
+        later.depth[3] = 9;
+        history.push(100_000_000, later.clone(), None);
+        assert_eq!(history.peaks()[COLUMNS - 1], 65_536);
+        history.push(200_000_000, later, None);
+        assert_eq!(history.peaks()[COLUMNS - 1], 0);
+        assert_eq!(highest(&[0; 33], &[1; 33]), 1 << 31);
+    }
+}

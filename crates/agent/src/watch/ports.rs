@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All ports that are watched, read every tenth of a second.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::history::History;
+use super::view::View;
+use crate::metrics::reading::Reading;
+use crate::observe::rings::Rings;
+use crate::pins::{PinsArg, monotonic_ns};
+
+struct Watched {
+    history: History,
+    /// Nothing, where another process reads the records.
+    rings: Option<Rings>,
+}
+
+/// The ports, by name.
+pub struct Ports {
+    pins: PinsArg,
+    only: Vec<String>,
+    watched: BTreeMap<String, Watched>,
+}
+
+impl Ports {
+    /// Those named, or all that are attached.
+    ///
+    /// # Errors
+    /// One that was named is not attached.
+    pub fn new(pins: PinsArg, only: Vec<String>) -> Result<Ports> {
+        for interface in &only {
+            pins.open(interface)?;
+        }
+        let mut ports = Ports {
+            pins,
+            only,
+            watched: BTreeMap::new(),
+        };
+        ports.read()?;
+        Ok(ports)
+    }
+
+    /// Reads all once more; ports come and go.
+    ///
+    /// # Errors
+    /// The folder of the pins cannot be read.
+    pub fn read(&mut self) -> Result<()> {
+        let mut names = self.pins.interfaces()?;
+        names.retain(|name| self.only.is_empty() || self.only.contains(name));
+        self.watched.retain(|name, _| names.contains(name));
+        for name in names {
+            let Ok(reading) = Reading::of(&self.pins, &name) else {
+                // Detached just now.
+                self.watched.remove(&name);
+                continue;
+            };
+            let now_ns = monotonic_ns();
+            match self.watched.get_mut(&name) {
+                Some(watched) => {
+                    let peak = watched.rings.as_ref().and_then(peak);
+                    watched.history.push(now_ns, reading, peak);
+                }
+                None => {
+                    let port = self.pins.open(&name).ok();
+                    let watched = Watched {
+                        history: History::new(now_ns, reading),
+                        rings: port.and_then(|port| Rings::open(&port).ok()),
+                    };
+                    self.watched.insert(name, watched);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be shown.
+    pub fn views(&self) -> Vec<View> {
+        self.watched
+            .values()
+            .map(|watched| View::of(&watched.history))
+            .collect()
+    }
+}
+
+/// The longest queue that was told since the last call.
+fn peak(rings: &Rings) -> Option<u32> {
+    let records = rings.take().ok()?;
+    Some(
+        records
+            .samples
+            .iter()
+            .map(|sample| sample.queue_max)
+            .max()
+            .unwrap_or(0),
+    )
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is shown of a port: the same numbers on the screen, as plain text and as JSON.
+
+use serde::Serialize;
+
+use super::history::{History, Rates};
+use crate::human::{bytes, count, percent, rate, scaled, sparkline};
+
+/// The numbers of a port.
+#[derive(Clone, Debug, Serialize)]
+pub struct View {
+    /// Its name.
+    pub interface: String,
+    /// Whose programs are on it.
+    pub scheme: String,
+    /// Whether ACKs are rewritten now.
+    pub acting: bool,
+    /// Since the agent last was alive, seconds.
+    pub heartbeat_age_s: f64,
+    /// What its queue can hold.
+    pub buffer_bytes: u32,
+    /// Longest queue of each tenth of a second, the newest last.
+    pub peaks_bytes: Vec<u32>,
+    /// Flows counted now.
+    pub flows: u32,
+    /// What a flow may have, if anything is held down.
+    pub window_bytes: Option<u32>,
+    /// By the second.
+    pub rates: Rates,
+}
+
+impl View {
+    /// Of what was seen of a port.
+    pub fn of(history: &History) -> View {
+        let now = &history.now;
+        View {
+            interface: now.interface.clone(),
+            scheme: now.scheme.clone(),
+            acting: now.is_acting(),
+            heartbeat_age_s: now.heartbeat_age_s,
+            buffer_bytes: now.config.buffer_bytes,
+            peaks_bytes: history.peaks(),
+            flows: now.state.flows,
+            window_bytes: now.window_bytes(),
+            rates: history.rates(),
+        }
+    }
+
+    fn share(&self, queue: u32) -> String {
+        percent(queue.into(), self.buffer_bytes.into())
+    }
+
+    /// Longest queue of the last second, bytes.
+    pub fn peak_bytes(&self) -> u32 {
+        self.peaks_bytes
+            .iter()
+            .rev()
+            .take(10)
+            .copied()
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Whether it does what it is there for.
+    pub fn standing(&self) -> &'static str {
+        match self.scheme.as_str() {
+            "observe" => "watching",
+            _ if self.acting => "acting",
+            _ => "PASSING: its agent is not alive",
+        }
+    }
+
+    /// Who and how full.
+    pub fn title(&self) -> String {
+        format!("{:<15} {} {}", self.interface, self.scheme, self.standing())
+    }
+
+    /// How full and what it loses.
+    pub fn queue(&self) -> String {
+        let window = self
+            .window_bytes
+            .map_or("free".to_owned(), |window| bytes(window.into()));
+        format!(
+            "queue {} of {}, {}, drops {}/s, marks {}/s, window {window}",
+            self.share(self.peak_bytes()),
+            bytes(self.buffer_bytes.into()),
+            rate(self.rates.bits as u64),
+            per_second(self.rates.drops),
+            per_second(self.rates.marked),
+        )
+    }
+
+    /// The last six seconds.
+    pub fn sparkline(&self) -> String {
+        format!("|{}|", sparkline(&self.peaks_bytes, self.buffer_bytes))
+    }
+
+    /// Flows and what is done to their ACKs.
+    pub fn flows(&self) -> String {
+        let rates = self.rates;
+        format!(
+            "flows {} (+{}/s), ACKs {}/s, held {}/s ({}), floor {}",
+            count(self.flows.into()),
+            per_second(rates.new_flows),
+            per_second(rates.acks),
+            per_second(rates.rewritten),
+            percent(rates.rewritten as u64, rates.acks as u64),
+            percent(rates.floored as u64, rates.rewritten as u64),
+        )
+    }
+
+    /// All of it in one line.
+    pub fn line(&self) -> String {
+        let title = self.title();
+        format!("{title}  {}  {}", self.queue(), self.flows())
+    }
+}
+
+/// At most four characters.
+fn per_second(rate: f64) -> String {
+    scaled(rate, "").replace(' ', "")
+}
