@@ -27,6 +27,9 @@ struct moment {
 	u64 end_ns;
 	u32 queue_max, queue_last;
 	struct port_counters before; /* at its begin */
+	/* No bytes: so that BTF tells the agent of the rings' records. */
+	struct port_sample sample_type[0];
+	struct flow_event event_type[0];
 };
 
 PORT_ARRAY(moments, BPF_MAP_TYPE_PERCPU_ARRAY, struct moment, 1, 0);

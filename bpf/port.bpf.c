@@ -239,8 +239,4 @@ int sweep_tc(struct __sk_buff *skb)
 	return sweep_port();
 }
 
-/* Records of the rings, for the agent's types. */
-struct port_sample *sample_type;
-struct flow_event *event_type;
-
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
