@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{attach, detach, status};
+use crate::commands::{attach, check, detach, run, status};
 use crate::{load, metrics, observe, watch};
 
 /// Ends TCP incast and buffer bloat at the ports of this host.
@@ -27,6 +27,10 @@ pub enum Command {
     Detach(detach::Args),
     /// Tells what ports do, proven by their counters, and what is on their hooks.
     Status(status::Args),
+    /// Is the daemon: has ports do what its configuration says, and keeps them alive.
+    Run(run::Args),
+    /// Tells whether this machine can, and what is missing.
+    Check(check::Args),
     /// Shows ports live, in the terminal.
     Watch(watch::Args),
     /// Watches a port without changing anything, and records its flows.
@@ -35,11 +39,13 @@ pub enum Command {
     Metrics(metrics::Args),
 }
 
-fn run(command: Command) -> Result<()> {
+fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Attach(args) => attach::run(args),
         Command::Detach(args) => detach::run(args),
         Command::Status(args) => status::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Observe(args) => observe::run(args),
         Command::Metrics(args) => metrics::run(args),
@@ -52,7 +58,7 @@ pub fn main() -> ExitCode {
     // SAFETY: no handler is involved.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     load::listen();
-    match run(Cli::parse().command) {
+    match dispatch(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("penstockd: {error:#}");

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use libbpf_rs::{Btf, btf};
 
 use crate::tcx::{self, Side};
 
@@ -27,6 +28,51 @@ pub fn version(release: &str) -> Option<(u32, u32)> {
 /// Whether the kernel has tcx, by asking what is on the loopback of this network namespace.
 pub fn has_tcx() -> bool {
     tcx::query(1, Side::Ingress).is_ok()
+}
+
+/// tcx, on which other tools' programs stay in their order.
+///
+/// # Errors
+/// What is done instead.
+pub fn tcx() -> Result<&'static str> {
+    match has_tcx() {
+        true => Ok("links on the tcx hooks"),
+        false => bail!(
+            "no tcx (Linux {}.{}): filters of clsact are used",
+            TCX_SINCE.0,
+            TCX_SINCE.1
+        ),
+    }
+}
+
+/// The compiler of programs.
+///
+/// # Errors
+/// It is off, with how to turn it on.
+pub fn jit() -> Result<&'static str> {
+    match std::fs::read_to_string("/proc/sys/net/core/bpf_jit_enable") {
+        Ok(text) if text.trim() == "0" => {
+            bail!("off, programs are several times slower; do: sysctl net.core.bpf_jit_enable=1")
+        }
+        _ => Ok("on"),
+    }
+}
+
+/// Qdiscs written in BPF, which HCF is: the kernel's types hold their operations.
+///
+/// # Errors
+/// What is missing.
+pub fn bpf_qdisc() -> Result<&'static str> {
+    let types = Btf::from_vmlinux();
+    let has = types.is_ok_and(|types| {
+        types
+            .type_by_name::<btf::types::Struct<'_>>("bpf_struct_ops_Qdisc_ops")
+            .is_some()
+    });
+    match has {
+        true => Ok("HCF can be attached"),
+        false => bail!("no HCF: it needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF"),
+    }
 }
 
 /// The running kernel's release.

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `penstockd check`.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use crate::machine;
+use crate::pins::PinsArg;
+
+/// Options of `penstockd check`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  penstockd check
+  penstockd check --json
+
+The exit code is 0 if this machine has all that FairQ, HSCC and observing need.")]
+pub struct Args {
+    /// A list as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[allow(missing_docs)]
+    #[command(flatten)]
+    pub pins: PinsArg,
+}
+
+/// One thing that is needed.
+#[derive(Debug, Serialize)]
+struct Need {
+    name: &'static str,
+    /// Whether it is there.
+    has: bool,
+    /// Whether nothing works without it.
+    required: bool,
+    /// What was found, or what is missing and what to do.
+    found: String,
+}
+
+fn needs(pins: &Path) -> Vec<Need> {
+    let need = |name, required, result: Result<String>| {
+        let (has, found) = match result {
+            Ok(found) => (true, found),
+            Err(error) => (false, format!("{error:#}")),
+        };
+        Need {
+            name,
+            has,
+            required,
+            found,
+        }
+    };
+    let release = machine::release();
+    let kernel = machine::require_kernel(&release).map(|()| format!("Linux {release}"));
+    let there = |text: &str| text.to_owned();
+    vec![
+        need("kernel", true, kernel),
+        need(
+            "btf",
+            true,
+            machine::require_btf().map(|()| there("/sys/kernel/btf/vmlinux")),
+        ),
+        need(
+            "privileges",
+            true,
+            machine::require_capabilities().map(|()| there("all")),
+        ),
+        need(
+            "bpffs",
+            true,
+            machine::require_bpffs(pins).map(|()| pins.display().to_string()),
+        ),
+        need("tcx", false, machine::tcx().map(there)),
+        need("jit", false, machine::jit().map(there)),
+        need("bpf_qdisc", false, machine::bpf_qdisc().map(there)),
+    ]
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Something that is required is missing.
+pub fn run(args: Args) -> Result<()> {
+    let needs = needs(&args.pins.dir);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&needs)?);
+    }
+    for need in needs.iter().filter(|_| !args.json) {
+        let mark = match (need.has, need.required) {
+            (true, _) => "yes",
+            (false, true) => "NO",
+            (false, false) => "no",
+        };
+        println!("{:<3} {:<10} {}", mark, need.name, need.found);
+    }
+    let missing: Vec<&str> = needs
+        .iter()
+        .filter(|need| need.required && !need.has)
+        .map(|need| need.name)
+        .collect();
+    if !missing.is_empty() {
+        bail!("this machine lacks: {}", missing.join(", "));
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon's configuration.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use indexmap::IndexMap;
+use penstock_sim::scenario::{Deployment, deployments};
+use penstock_sim::units::Time;
+use serde::Deserialize;
+
+use crate::attach::{FLOWS, STALE};
+use crate::pins::DEFAULT_DIR;
+
+/// Where the configuration is by default.
+pub const PATH: &str = "/etc/penstock/penstockd.toml";
+
+/// `/etc/penstock/penstockd.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The daemon itself.
+    pub agent: Agent,
+    /// Where metrics go.
+    pub metrics: Metrics,
+    /// What the ports do, by interface.
+    pub port: IndexMap<String, Deployment>,
+}
+
+/// The table `[agent]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agent {
+    /// How often ports are told that the agent lives. Default: 100 ms.
+    pub heartbeat: Time,
+    /// Without an agent for so long, packets pass untouched. Default: 2 s.
+    pub stale: Time,
+    /// Folder of the pins, on a bpffs. Default: /sys/fs/bpf/penstock.
+    pub pins: PathBuf,
+    /// Entries of a port's tables of flows. Default: 65536.
+    pub flows: u32,
+}
+
+/// The table `[metrics]`: nothing is served or written unless told so.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// OpenMetrics are served here, as in "127.0.0.1:9920".
+    pub listen: Option<SocketAddr>,
+    /// They are written here, for node_exporter's textfile collector.
+    pub textfile: Option<PathBuf>,
+}
+
+impl Default for Agent {
+    fn default() -> Agent {
+        Agent {
+            heartbeat: Time::from_millis(100),
+            stale: STALE,
+            pins: DEFAULT_DIR.into(),
+            flows: FLOWS,
+        }
+    }
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// One line: the file, line and key, what is wrong, what is allowed.
+    pub fn read(path: &Path) -> Result<Config> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("{} (an example is in man penstockd.toml)", path.display()))?;
+        Config::parse(&text, path)
+    }
+
+    /// Reads `text`; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn parse(text: &str, path: &Path) -> Result<Config> {
+        let config: Config = deployments(text, path)?;
+        let agent = &config.agent;
+        let longest = Time(agent.stale.0 / 4);
+        if agent.heartbeat < Time::from_millis(10) || agent.heartbeat > longest {
+            bail!(
+                "{}: agent.heartbeat: is {}; allowed: 10 ms to a quarter of agent.stale, {longest}",
+                path.display(),
+                agent.heartbeat
+            );
+        }
+        if !(64..=1 << 24).contains(&agent.flows) {
+            bail!(
+                "{}: agent.flows: is {}; allowed: 64 to 16777216",
+                path.display(),
+                agent.flows
+            );
+        }
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        Config::parse(text, Path::new("p.toml"))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn the_packaged_configuration_and_its_examples_are_valid() {
+        let text = include_str!("../../../../packaging/penstockd.toml");
+        assert_eq!(
+            Config::parse(text, Path::new("p.toml")).unwrap(),
+            Config::default()
+        );
+        // Examples are commented out with "#" and no blank; text has one.
+        let examples: String = text
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(example) if !example.starts_with(' ') => format!("{example}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        let config = Config::parse(&examples, Path::new("p.toml")).unwrap();
+        assert!(config.port.len() >= 2 && config.metrics.listen.is_some());
+        assert_eq!(config.agent, Agent::default());
+    }
+
+    #[test]
+    fn refusals_name_line_and_key() {
+        let text = refused("[agent]\nhartbeat = \"1 s\"\n");
+        assert!(text.starts_with("p.toml:2: agent.hartbeat: "), "{text}");
+        assert!(text.ends_with("did you mean \"heartbeat\"?"), "{text}");
+        let text = refused("[agent]\nheartbeat = \"1 s\"\n");
+        assert!(text.ends_with("a quarter of agent.stale, 500 ms"), "{text}");
+        let text = refused("[metrics]\nlisten = \"localhost\"\n");
+        assert!(text.starts_with("p.toml:2: metrics.listen: "), "{text}");
+        let text = refused("[port.eth1]\nscheme = \"fairq\"\nwindow = { beta = 1 }\n");
+        assert!(
+            text.starts_with("p.toml:3: port.eth1.window.beta: "),
+            "{text}"
+        );
+        let text = refused("[port.eth1]\nbuffer = \"1 kB\"\n");
+        assert!(
+            text.contains("port.eth1") && text.contains("scheme"),
+            "{text}"
+        );
+    }
+}

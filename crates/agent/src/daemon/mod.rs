@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon: has the ports do what the configuration says, and keeps every pinned port alive.
+//!
+//! Nothing depends on its life but the heartbeat: it may be killed, upgraded and started again, and
+//! finds all in the pins. What it attached it marks, so that it can take off what the configuration
+//! no longer has.
+
+pub mod config;
+mod ports;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::machine;
+use crate::notify;
+use crate::signals::{Signal, Signals};
+
+use config::Config;
+use ports::Ports;
+
+/// How often interfaces and pins that come and go are looked for.
+const FOLLOW: Duration = Duration::from_secs(1);
+
+/// Runs until SIGINT or SIGTERM, and leaves everything attached.
+///
+/// # Errors
+/// The configuration cannot be read at the start, or the machine cannot do it.
+pub fn run(path: PathBuf) -> Result<()> {
+    let mut config = Config::read(&path)?;
+    machine::require(&config.agent.pins)?;
+    let signals = Signals::hold();
+    let mut ports = Ports::new(&config);
+    ports.follow(&config);
+    notify::ready(&ports.summary());
+    let mut followed = Instant::now();
+    loop {
+        ports.beat();
+        notify::alive();
+        match signals.wait(Duration::from_nanos(config.agent.heartbeat.as_nanos())) {
+            Some(Signal::End) => {
+                notify::stopping();
+                return Ok(());
+            }
+            Some(Signal::Reload) => {
+                notify::reloading();
+                match reload(&path, &config) {
+                    Ok(new) => {
+                        ports.change(&config, &new);
+                        config = new;
+                        eprintln!("{}: read again", path.display());
+                    }
+                    Err(error) => eprintln!("the old configuration stays: {error:#}"),
+                }
+                notify::ready(&ports.summary());
+            }
+            None if followed.elapsed() >= FOLLOW => {
+                ports.follow(&config);
+                followed = Instant::now();
+            }
+            None => {}
+        }
+    }
+}
+
+/// The configuration anew, if a running daemon can take it.
+fn reload(path: &std::path::Path, old: &Config) -> Result<Config> {
+    let new = Config::read(path)?;
+    if new.agent.pins != old.agent.pins || new.metrics != old.metrics {
+        bail!(
+            "{}: agent.pins and metrics change at a restart only; do: systemctl restart penstockd",
+            path.display()
+        );
+    }
+    Ok(new)
+}
