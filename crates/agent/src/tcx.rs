@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::Link;
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::query::LinkTypeInfo;
-use libbpf_rs::{Link, Program};
 use serde::Serialize;
 
 /// One of the two hooks of an interface.
@@ -57,7 +57,7 @@ pub struct Attached {
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn attach(program: &Program, interface: u32, side: Side, pin: &Path) -> Result<()> {
+pub fn attach(program: &impl AsFd, interface: u32, side: Side, pin: &Path) -> Result<()> {
     let mut options = sys::bpf_link_create_opts {
         sz: size_of::<sys::bpf_link_create_opts>() as sys::size_t,
         ..Default::default()

@@ -161,6 +161,7 @@ fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Problem>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

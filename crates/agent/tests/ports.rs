@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ports that get schemes, other schemes, and lose them, in namespaces of their own.
+
+#![allow(clippy::unwrap_used)]
+
+mod place;
+
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstockd::objects::port::PortSkelBuilder;
+use penstockd::tcx::{self, Side};
+use place::{PORT, Place, Transfer, must, until, within};
+
+const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
+const HSCC: [&str; 6] = ["attach", PORT, "--scheme", "hscc", "--buffer", "128 kB"];
+
+fn is_gone(map: u32) -> bool {
+    MapHandle::from_map_id(map).is_err()
+}
+
+#[test]
+fn detaching_leaves_nothing_behind() {
+    let place = Place::new();
+    for hook in ["tcx", "clsact"] {
+        place.ok(&[&FAIRQ[..], &["--hook", hook]].concat());
+        let status = place.status();
+        assert_eq!(status["hooks"]["hook"], hook);
+        assert_eq!(status["acting"], true, "{status}");
+        let maps = place.maps();
+        let programs = ["egress", "ingress"]
+            .map(|side| status["hooks"][side]["ours"].as_u64().unwrap() as u32);
+        place.ok(&["detach", PORT]);
+        let left = std::fs::read_dir(&place.bpffs).unwrap();
+        let names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        // The kernel's own iterators are in every bpffs.
+        assert!(
+            names
+                .iter()
+                .all(|name| name.to_string_lossy().ends_with(".debug")),
+            "{names:?}"
+        );
+        until("maps are gone", || maps.iter().all(|map| is_gone(*map)));
+        until("programs are gone", || {
+            programs.iter().all(|id| tcx::program_by_id(*id).is_none())
+        });
+        let qdiscs = must(&format!("tc -n {} qdisc show dev {PORT}", place.near()));
+        assert!(!qdiscs.contains("clsact"), "{qdiscs}");
+    }
+    let refusal = place.refused(&["detach", PORT]);
+    assert!(refusal.contains("eth1 is not attached"), "{refusal}");
+}
+
+#[test]
+fn a_scheme_changes_under_load_without_a_reset() {
+    let place = Place::new();
+    place.ok(&FAIRQ);
+    let transfer = Transfer::begin(&place);
+    let (maps, mut before) = (place.maps(), place.status());
+    let port = penstockd::pins::PinsArg { dir: place.pins() }
+        .open(PORT)
+        .unwrap();
+    let generation = port.config().unwrap().generation;
+    // Nothing of the scheme changes: its state goes on, under programs loaded anew.
+    place.ok(&FAIRQ);
+    assert_eq!(port.config().unwrap().generation, generation);
+    for (step, scheme) in ["hscc", "fairq-paper", "observe", "hscc-paper"]
+        .iter()
+        .enumerate()
+    {
+        place.ok(&["attach", PORT, "--scheme", scheme, "--buffer", "64 kB"]);
+        transfer.goes_on();
+        let now = place.status();
+        assert_eq!(now["scheme"], scheme.trim_end_matches("-paper"));
+        assert_ne!(
+            now["hooks"]["egress"]["ours"],
+            before["hooks"]["egress"]["ours"]
+        );
+        let packets = |status: &serde_json::Value| status["counters"]["egress_packets"].as_u64();
+        assert!(packets(&now) > packets(&before), "{before} {now}");
+        assert_eq!(
+            port.config().unwrap().generation,
+            generation + 1 + step as u32
+        );
+        before = now;
+    }
+    assert_eq!(place.maps(), maps, "the flows stay counted");
+    place.ok(&["detach", PORT]);
+    transfer.goes_on();
+    transfer.end();
+}
+
+/// Another tool's program with maps of its own, held by its process.
+#[test]
+fn programs_of_other_tools_keep_their_place_and_run() {
+    let place = Place::new();
+    let (mut first, mut last) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let [first, last] = [&mut first, &mut last].map(|object| {
+        PortSkelBuilder::default()
+            .open(object)
+            .unwrap()
+            .load()
+            .unwrap()
+    });
+    let index = within(&place.near(), || penstockd::interface::index(PORT).unwrap())
+        .join()
+        .unwrap();
+    let foreign = |skel: &penstockd::objects::port::PortSkel, name: &str| {
+        let program = skel
+            .progs
+            .observe_egress
+            .as_fd()
+            .try_clone_to_owned()
+            .unwrap();
+        let pin = place.bpffs.join(name);
+        let attach = move || tcx::attach(&program, index, Side::Egress, &pin).unwrap();
+        within(&place.near(), attach).join().unwrap();
+    };
+    foreign(&first, "first");
+    place.ok(&FAIRQ);
+    foreign(&last, "last");
+    let names = |place: &Place| {
+        let status = place.status();
+        let programs = status["hooks"]["egress"]["programs"]
+            .as_array()
+            .unwrap()
+            .clone();
+        programs
+            .iter()
+            .map(|program| program["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&place),
+        ["observe_egress", "fairq_egress", "observe_egress"]
+    );
+    place.ok(&HSCC);
+    assert_eq!(
+        names(&place),
+        ["observe_egress", "hscc_egress", "observe_egress"]
+    );
+
+    let packets = |map: &libbpf_rs::MapMut| {
+        let value = map
+            .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)
+            .unwrap()
+            .unwrap();
+        value
+            .iter()
+            .map(|cpu| u64::from_ne_bytes(cpu[..8].try_into().unwrap()))
+            .sum::<u64>()
+    };
+    let before = [&first, &last].map(|skel| packets(&skel.maps.counters));
+    let transfer = Transfer::begin(&place);
+    transfer.end();
+    let after = [&first, &last].map(|skel| packets(&skel.maps.counters));
+    assert!(
+        before[0] < after[0] && before[1] < after[1],
+        "{before:?} {after:?}"
+    );
+
+    place.ok(&["detach", PORT]);
+    let left = within(&place.near(), move || {
+        tcx::query(index, Side::Egress).unwrap()
+    })
+    .join()
+    .unwrap();
+    assert_eq!(left.len(), 2);
+}
