@@ -50,7 +50,7 @@ struct tunnel_header {
 struct cursor {
 	void *data, *end;
 	u32 at;	    /* offset of the next header */
-	u32 length; /* of the whole packet */
+	u32 length; /* where the packet ends, or what a header above left of it */
 };
 
 /* The next header of SIZE bytes, or null if the linear part ends before. */
@@ -62,6 +62,7 @@ static __always_inline void *header_at(const struct cursor *c, u32 size)
 	if (at > PARSE_MAX_OFFSET)
 		return 0;
 	header = c->data + at;
+	asm volatile("" : "+r"(header)); /* or clang computes it again after the check */
 	return header + size > c->end ? 0 : header;
 }
 
@@ -108,24 +109,35 @@ static __always_inline int parse_tcp(struct cursor *c, struct packet *packet, u3
 /* From a UDP header on to the frame inside, if its port says that there is one. */
 static __always_inline int parse_udp(struct cursor *c, u32 *network)
 {
-	struct udphdr *udp = header_at(c, sizeof(*udp) + sizeof(struct tunnel_header));
+	struct udphdr *udp = header_at(c, sizeof(*udp));
 	struct tunnel_header *tunnel;
+	u32 end;
 
 	if (!udp)
-		return c->at + sizeof(*udp) + sizeof(*tunnel) > c->length ? PASS_NOT_TCP
-									  : PASS_TRUNCATED;
-	tunnel = (void *)(udp + 1);
-	c->at += sizeof(*udp) + sizeof(*tunnel);
+		return PASS_TRUNCATED;
+	if (udp->dest != bpf_htons(PORT_VXLAN) && udp->dest != bpf_htons(PORT_GENEVE))
+		return PASS_NOT_TCP;
+	end = c->at + bpf_ntohs(udp->len);
+	if (udp->len) { /* else a super-packet of more than 64 kB */
+		if (end > c->length)
+			return PASS_MALFORMED;
+		c->length = end;
+	}
+	c->at += sizeof(*udp);
+	tunnel = header_at(c, sizeof(*tunnel));
+	if (!tunnel)
+		return PASS_TRUNCATED;
+	c->at += sizeof(*tunnel);
 	if (udp->dest == bpf_htons(PORT_VXLAN)) {
 		if (!(tunnel->first & 0x08)) /* the identifier must be valid */
 			return PASS_NOT_TCP;
-	} else if (udp->dest == bpf_htons(PORT_GENEVE)) {
+	} else {
 		if (tunnel->first >> 6 || tunnel->protocol != bpf_htons(ETH_P_TEB))
 			return PASS_NOT_TCP;
 		c->at += (tunnel->first & 0x3f) * 4;
-	} else {
-		return PASS_NOT_TCP;
 	}
+	if (c->at > c->length)
+		return PASS_MALFORMED;
 	/* Identifiers of 24 bits; tags outside of the tunnel are mixed in. */
 	*network = (*network << 8) ^ (bpf_ntohl(tunnel->network) >> 8) ^ 1u << 31;
 	return PARSE_TUNNEL;
@@ -157,6 +169,7 @@ static __always_inline int parse_ipv4(struct cursor *c, struct packet *packet, u
 	protocol = ip->protocol;
 	key->source = direction == FLOW_DATA ? ip->saddr : ip->daddr;
 	key->destination = direction == FLOW_DATA ? ip->daddr : ip->saddr;
+	c->length = c->at + total;
 	c->at += header_bytes;
 	if (protocol == IPPROTO_UDP)
 		return parse_udp(c, network);
@@ -223,6 +236,7 @@ static __always_inline int parse_ipv6(struct cursor *c, struct packet *packet, u
 	}
 	protocol = ip->nexthdr;
 	c->at = start;
+	c->length = start + payload;
 	if (protocol != IPPROTO_TCP)
 		protocol = parse_extensions(c, (u8)protocol);
 	if (protocol == IPPROTO_UDP)
@@ -277,14 +291,13 @@ static __always_inline int parse_frame(struct cursor *c, struct packet *packet, 
 }
 
 /* The inner frame of a tunnel: rare on most ports, so out of the others' way. */
-static __noinline int parse_inner(struct __sk_buff *skb, struct packet *packet, u32 at, u32 network,
+static __noinline int parse_inner(struct cursor *c, struct packet *packet, u32 network,
 				  u32 direction)
 {
-	struct cursor c = {(void *)(long)skb->data, (void *)(long)skb->data_end, at, skb->len};
 	int found;
 
 	packet->is_tunnelled = 1;
-	found = parse_frame(&c, packet, &network, direction, 0);
+	found = parse_frame(c, packet, &network, direction, 0);
 	return found == PARSE_TUNNEL ? PASS_TOO_DEEP : found;
 }
 
@@ -295,9 +308,7 @@ static __always_inline int parse_once(struct __sk_buff *skb, struct packet *pack
 	u32 network = skb->vlan_present ? skb->vlan_tci & 0xfff : 0;
 	int found = parse_frame(&c, packet, &network, direction, is_bare);
 
-	if (found == PARSE_TUNNEL)
-		return parse_inner(skb, packet, c.at, network, direction);
-	return found;
+	return found == PARSE_TUNNEL ? parse_inner(&c, packet, network, direction) : found;
 }
 
 /*
