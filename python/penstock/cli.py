@@ -323,6 +323,7 @@ def reproduce(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Holds the runs' folders; default: runs."),
     ] = None,
+    on: On = "sim",
 ) -> None:
     """Run experiments of the papers; print each published claim beside what was measured.
 
@@ -340,7 +341,7 @@ def reproduce(
         papers.find(name)  # a misspelt one is told before the others have run
     done = []
     for name in experiments:
-        done.append(papers.reproduce(name, seeds=seeds, jobs=jobs, parent=out))
+        done.append(papers.reproduce(name, seeds=seeds, jobs=jobs, parent=out, on=on))
         if not as_json:
             papers.show(done[-1])
     summary = papers.as_json(done)

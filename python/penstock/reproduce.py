@@ -56,6 +56,7 @@ def reproduce(
     seeds: int | None = None,
     jobs: int | None = None,
     parent: Path | None = None,
+    on: str = api.SIMULATOR,
 ) -> Reproduction:
     """Runs an experiment, judges its claims, and writes its runs' folders with their reports.
 
@@ -63,6 +64,7 @@ def reproduce(
         experiment: its id, as `sicc-4`.
         seeds: instead of what the experiment says.
         jobs: threads; default: one a core.
+        on: the substrate, as `api.run` has it.
         parent: where the runs' folders are written, named by the id; default: new ones in `runs`.
 
     Raises:
@@ -81,6 +83,7 @@ def reproduce(
                 seeds=seeds,
                 jobs=jobs,
                 progress=progress,
+                on=on,
             )
     found = judge({name: run.summary for name, run in runs.items()}, published)
     for name, run in runs.items():
