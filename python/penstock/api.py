@@ -56,6 +56,9 @@ def run(
         ScenarioError: the scenario, a scheme or an override cannot be used; one line.
         RunError: a run could not be computed.
     """
+    if on not in SUBSTRATES:
+        message = f"on: no substrate '{on}'; allowed: {', '.join(SUBSTRATES)}"
+        raise ScenarioError(message)
     if out is not None:
         check_target(Path(out))
     loaded = source.load(scenario)

@@ -12,6 +12,7 @@ from penstock.lab import programs, system
 from penstock.lab.plan import Plan, Port
 from penstock.lab.schemes import Scheme
 
+PROGRAM = "penstockd"
 _COUNTERS = ("rewrites", "clamps", "floors", "marks")
 """What a port's summary takes from the agent's counters."""
 
@@ -28,10 +29,10 @@ def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
             pins = _pins(port)
             log = system.STATE / f"penstockd-{port.node}-{port.interface}.log"
             command = scheme.attach(port, str(pins))
-            started = system.inside(plan.name(port.node, tag), programs.find("penstockd"), *command)
+            started = system.inside(plan.name(port.node, tag), programs.find(PROGRAM), *command)
             process = stack.enter_context(programs.running(started, log))
             ready = pins / "v1" / port.interface / "heartbeat"
-            programs.wait_until(process, ready, "penstockd", log)
+            programs.wait_until(process, ready, PROGRAM, log)
         yield
 
 
@@ -49,7 +50,7 @@ def counters(scheme: Scheme, plan: Plan, tag: str) -> dict[str, dict[str, int]]:
 
 def _counters(port: Port, namespace: str) -> dict[str, int]:
     status = ("status", port.interface, "--json", "--pins", str(_pins(port)))
-    told = system.call(system.inside(namespace, programs.find("penstockd"), *status))
+    told = system.call(system.inside(namespace, programs.find(PROGRAM), *status))
     return read_status(told, port.interface)
 
 

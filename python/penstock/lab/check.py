@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 
 from penstock.errors import RunError
-from penstock.lab import host, programs, system
+from penstock.lab import agent, generator, host, programs, system
 from penstock.lab.schemes import DISCIPLINES
 
 
@@ -61,7 +61,7 @@ def findings() -> list[Finding]:
     if is_root:
         found += [_trial(name, command) for name, command in _TRIAL.items()]
     found.append(_congestion())
-    found += [_built(name) for name in ("penstock-traffic", "penstockd")]
+    found += [_built(name) for name in (generator.PROGRAM, agent.PROGRAM)]
     if is_root:
         found += _agent()
         found += [_discipline(kind) for kind in sorted({*DISCIPLINES} - {"threshold"})]
@@ -113,7 +113,7 @@ def _built(name: str) -> Finding:
 def _agent() -> list[Finding]:
     """What penstockd itself finds, where it is there to ask."""
     try:
-        program = programs.find("penstockd")
+        program = programs.find(agent.PROGRAM)
     except RunError:
         return []
     done = subprocess.run([program, "check"], capture_output=True, text=True, check=False)

@@ -16,7 +16,7 @@ Told = Callable[[float], object]
 Played = tuple[dict[str, Any], bytes, bytes]
 """The summary of a run, its flows and its queue samples (CSV)."""
 
-_PROGRAM = "penstock-traffic"
+PROGRAM = "penstock-traffic"
 _TICK_S = 0.1
 
 
@@ -35,7 +35,7 @@ def play(
         (folder / name).write_text(text, encoding="utf-8")
     log = folder / "log"
     command = system.orphaned(
-        programs.find(_PROGRAM),
+        programs.find(PROGRAM),
         str(folder / "scenario.toml"),
         *("--scheme", scheme, "--seed", str(seed)),
         *("--hosts", str(folder / "hosts.json"), "--out", str(folder), "--progress", "none"),
@@ -46,7 +46,7 @@ def play(
             told(min((time.monotonic() - begun) / duration_s, 0.99))
             time.sleep(_TICK_S)
     if process.returncode:
-        raise programs.failure(_PROGRAM, log)
+        raise programs.failure(PROGRAM, log)
     return read(folder)
 
 

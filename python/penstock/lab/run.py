@@ -5,14 +5,14 @@ import json
 import platform
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from penstock import _native
 from penstock.errors import RunError
-from penstock.lab import agent, fabric, generator, host, plan, schemes, system, tools
+from penstock.lab import agent, fabric, generator, host, plan, programs, schemes, system, tools
 from penstock.traces import to_csv
 
 Row = tuple[str, int, str, bytes, bytes]
@@ -59,6 +59,9 @@ def run(
         name = setup.scheme.name
         return generator.play(scenario, name, seed, setup.plan, tag, duration, told)
 
+    system.need_root()
+    for program in _programs(setups.values(), with_tools=with_tools):
+        programs.find(program)
     rows = []
     with system.locked():
         for setup in setups.values():
@@ -84,6 +87,14 @@ def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup
         tcp,
         plan.of(layout, tcp.route, tcp.sysctls),
     )
+
+
+def _programs(setups: Iterable[Setup], *, with_tools: bool) -> Iterator[str]:
+    """What of this repository is needed: better told now than after the first scheme."""
+    if not with_tools:
+        yield generator.PROGRAM
+    if any(setup.scheme.agent for setup in setups):
+        yield agent.PROGRAM
 
 
 Play = Callable[[Setup, int, str, generator.Told], generator.Played]
