@@ -31,6 +31,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use sys::netns::Namespaces;
 use sys::process;
+use tcp::Options;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -56,7 +57,8 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let mut namespaces = Namespaces::new().map_err(because("/proc/self/ns/net"))?;
     let places = hosts::read(&arguments.hosts, &scenario, &inputs, &mut namespaces)?;
     let (setting, mut warnings) = setup::settle(&scenario, scheme, &places, &mut namespaces)?;
-    let names: IndexSet<&str> = setting.options.iter().map(|o| o.congestion).collect();
+    let names = setting.options.iter().map(Options::congestion_in_scenarios);
+    let names: IndexSet<&str> = names.collect();
     let tcp = names.into_iter().collect::<Vec<_>>().join(",");
     let fabric = run::build_fabric(&scenario.fabric);
     let rate = |name: &str| {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// What summary.json holds.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// The kernel's name of the congestion control of each traffic, if they differ joined by commas.
+    /// The congestion control of the traffic, as scenarios call it; several are joined by commas.
     pub tcp: String,
     /// By traffic.
     pub groups: IndexMap<String, GroupSummary>,

@@ -63,6 +63,14 @@ impl Options {
         }
     }
 
+    /// The scenario's name of it.
+    pub fn congestion_in_scenarios(&self) -> &'static str {
+        match self.congestion {
+            "reno" => "newreno",
+            same => same,
+        }
+    }
+
     /// Sets them all.
     pub fn apply(&self, socket: &Socket) -> io::Result<()> {
         socket.set_congestion(self.congestion)?;

@@ -5,6 +5,7 @@
 
 mod lines;
 mod net;
+mod timeouts;
 mod traffic;
 
 use net::Net;
@@ -52,6 +53,21 @@ impl Folder {
         std::fs::read_to_string(self.0.join("out").join(name)).unwrap()
     }
 
+    /// What the program wrote.
+    fn results(&self) -> Run {
+        let files = std::fs::read_dir(self.0.join("out")).unwrap();
+        let mut names: Vec<String> = files
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["flows.csv", "queues.csv", "summary.json"]);
+        Run {
+            summary: serde_json::from_str(&self.read("summary.json")).unwrap(),
+            flows: flows(&self.read("flows.csv")),
+            queues: self.read("queues.csv").lines().count() - 1,
+        }
+    }
+
     /// The command that plays `scenario` on `hosts` into `out`.
     fn command(&self, scenario: &str, hosts: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_penstock-traffic"));
@@ -89,6 +105,32 @@ struct Flow {
     bytes: Option<u64>,
     delivered: u64,
     packets: u64,
+    timeouts: u64,
+    syn_timeouts: u64,
+}
+
+fn flows(text: &str) -> Vec<Flow> {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let field = |name: &str| fields[header.iter().position(|h| *h == name).unwrap()];
+        let number = |name: &str| field(name).parse::<u64>().unwrap();
+        Flow {
+            traffic: field("traffic").to_owned(),
+            number: number("flow") as u32,
+            source: field("source").to_owned(),
+            destination: field("destination").to_owned(),
+            start_s: field("start_s").parse().unwrap(),
+            end_s: field("end_s").parse().ok(),
+            bytes: field("bytes").parse().ok(),
+            delivered: number("delivered_bytes"),
+            packets: number("packets"),
+            timeouts: number("timeouts"),
+            syn_timeouts: number("syn_timeouts"),
+        }
+    };
+    lines.map(row).collect()
 }
 
 /// Plays it in `net`, and reads what it wrote.
@@ -96,35 +138,7 @@ fn play(net: &Net, name: &str, scenario: &str) -> Run {
     let folder = Folder::new(name);
     let output = folder.command(scenario, &net.hosts()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let text = folder.read("flows.csv");
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let row = |line: &str| {
-        let fields: Vec<&str> = line.split(',').collect();
-        let field = |name: &str| fields[header.iter().position(|h| *h == name).unwrap()];
-        Flow {
-            traffic: field("traffic").to_owned(),
-            number: field("flow").parse().unwrap(),
-            source: field("source").to_owned(),
-            destination: field("destination").to_owned(),
-            start_s: field("start_s").parse().unwrap(),
-            end_s: field("end_s").parse().ok(),
-            bytes: field("bytes").parse().ok(),
-            delivered: field("delivered_bytes").parse().unwrap(),
-            packets: field("packets").parse().unwrap(),
-        }
-    };
-    let parts = std::fs::read_dir(folder.0.join("out")).unwrap();
-    let mut names: Vec<String> = parts
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["flows.csv", "queues.csv", "summary.json"]);
-    Run {
-        summary: serde_json::from_str(&folder.read("summary.json")).unwrap(),
-        flows: lines.map(row).collect(),
-        queues: folder.read("queues.csv").lines().count() - 1,
-    }
+    folder.results()
 }
 
 fn stderr(output: &Output) -> String {

@@ -60,6 +60,28 @@ impl Net {
         )
     }
 
+    /// From now on nothing comes back from the receivers.
+    pub fn mute_receivers(&self) {
+        let r = &self.receivers;
+        run(&format!(
+            "tc -n {r} qdisc add dev port root tbf rate 1mbit burst 2kb limit 1"
+        ));
+    }
+
+    /// The receivers are heard again.
+    pub fn unmute_receivers(&self) {
+        run(&format!("tc -n {} qdisc del dev port root", self.receivers));
+    }
+
+    /// A switch of net.ipv4 at the senders.
+    pub fn sysctl(&self, name: &str) -> String {
+        let netns = &self.senders;
+        let text = run(&format!(
+            "nsenter --net=/run/netns/{netns} cat /proc/sys/net/ipv4/{name}"
+        ));
+        text.trim().to_owned()
+    }
+
     /// A TCP counter of /proc/net/snmp, of both ends together.
     pub fn tcp_counter(&self, name: &str) -> u64 {
         let of = |netns: &str| {
