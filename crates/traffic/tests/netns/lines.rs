@@ -50,12 +50,12 @@ fn wrong_hosts_are_told_by_name() {
         ),
         (
             "interface",
-            hosts.replace("\"port\"", "\"none\""),
+            hosts.replace("\"right\"", "\"none\""),
             "port left->right: interface none: ",
         ),
         (
             "qdisc",
-            hosts.replace("-s\", \"interface\"", "-r\", \"interface\""),
+            hosts.replace("\"right\"", "\"left\""),
             "port left->right: reading the statistics of its root qdisc: it has none",
         ),
         ("json", "{".to_owned(), "hosts.json: EOF"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The program as a whole, in two network namespaces joined by a veth. Needs root and iproute2.
+//! The program as a whole, in network namespaces joined by a switch. Needs root and iproute2.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two namespaces, `senders` and `receivers`, and a veth between them.
+//! Three namespaces: `senders`, a switch, `receivers`.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,37 +7,42 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The namespaces of one test, removed with it.
 pub struct Net {
     senders: String,
+    switch: String,
     receivers: String,
 }
 
 impl Net {
-    /// Four addresses at each end. The senders' end is a port of 500 Mb/s, wide enough in bytes that
-    /// nothing is lost: a sender would notice a loss in its own namespace, unlike one in a switch.
+    /// Four addresses at each end. Towards the receivers the switch has a port of 500 Mb/s with room
+    /// for 8 MB: little is lost there.
     pub fn new() -> Net {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = |end: &str| format!("traffic-{}-{number}-{end}", std::process::id());
         let net = Net {
             senders: name("s"),
+            switch: name("m"),
             receivers: name("r"),
         };
-        let (s, r) = (&net.senders, &net.receivers);
-        for end in [s, r] {
-            run(&format!("ip netns add {end}"));
+        let (s, m, r) = (&net.senders, &net.switch, &net.receivers);
+        for netns in [s, m, r] {
+            run(&format!("ip netns add {netns}"));
         }
-        run(&format!(
-            "ip -n {s} link add port type veth peer name port netns {r}"
-        ));
-        for (end, side) in [(s, 0), (r, 1)] {
+        run(&format!("ip -n {m} link add bridge type bridge"));
+        run(&format!("ip -n {m} link set bridge up"));
+        for (end, port, side) in [(s, "left", 0), (r, "right", 1)] {
+            run(&format!(
+                "ip -n {m} link add {port} type veth peer name host netns {end}"
+            ));
+            run(&format!("ip -n {m} link set {port} master bridge up"));
             for host in 1..=4 {
                 run(&format!(
-                    "ip -n {end} addr add 10.9.{side}.{host}/16 dev port"
+                    "ip -n {end} addr add 10.9.{side}.{host}/16 dev host"
                 ));
             }
-            run(&format!("ip -n {end} link set port up"));
+            run(&format!("ip -n {end} link set host up"));
         }
         run(&format!(
-            "tc -n {s} qdisc add dev port root tbf rate 500mbit burst 64kb limit 8mb"
+            "tc -n {m} qdisc add dev right root tbf rate 500mbit burst 64kb limit 8mb"
         ));
         net
     }
@@ -53,24 +58,24 @@ impl Net {
             (1..=4).map(host).collect::<Vec<_>>().join(",")
         };
         format!(
-            r#"{{"hosts": {{{}, {}}}, "ports": {{"left->right": {{"netns": "/run/netns/{}", "interface": "port"}}}}}}"#,
+            r#"{{"hosts": {{{}, {}}}, "ports": {{"left->right": {{"netns": "/run/netns/{}", "interface": "right"}}}}}}"#,
             end("sender", &self.senders, 0),
             end("receiver", &self.receivers, 1),
-            self.senders
+            self.switch
         )
     }
 
     /// From now on nothing comes back from the receivers.
     pub fn mute_receivers(&self) {
-        let r = &self.receivers;
+        let m = &self.switch;
         run(&format!(
-            "tc -n {r} qdisc add dev port root tbf rate 1mbit burst 2kb limit 1"
+            "tc -n {m} qdisc add dev left root tbf rate 1mbit burst 2kb limit 1"
         ));
     }
 
     /// The receivers are heard again.
     pub fn unmute_receivers(&self) {
-        run(&format!("tc -n {} qdisc del dev port root", self.receivers));
+        run(&format!("tc -n {} qdisc del dev left root", self.switch));
     }
 
     /// A switch of net.ipv4 at the senders.
@@ -99,8 +104,8 @@ impl Net {
 
 impl Drop for Net {
     fn drop(&mut self) {
-        for end in [&self.senders, &self.receivers] {
-            let _ = Command::new("ip").args(["netns", "del", end]).status();
+        for netns in [&self.senders, &self.switch, &self.receivers] {
+            let _ = Command::new("ip").args(["netns", "del", netns]).status();
         }
     }
 }

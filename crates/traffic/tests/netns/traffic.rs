@@ -51,7 +51,7 @@ fn count(run: &Run, group: &str, key: &str) -> u64 {
 #[test]
 fn a_mix_is_played_as_it_is_simulated() {
     let net = Net::new();
-    let text = scenario("1 s", MIX);
+    let text = scenario("1.5 s", MIX);
     let run = play(&net, "mix", &text);
     for (group, flows) in [("push", 48), ("pull", 80)] {
         assert_eq!(count(&run, group, "flows"), flows);
@@ -99,7 +99,6 @@ fn bytes_are_conserved(run: &Run) {
     let sent = port["sent_bytes"].as_u64().unwrap();
     assert!(sent > delivered, "{sent} bytes sent, {delivered} received");
     assert!(port["utilization"].as_f64().unwrap() <= 1.01);
-    assert_eq!(port["drops"], 0);
     assert!(run.queues > 0);
 }
 
