@@ -28,7 +28,7 @@ const TRAFFIC: &str = r#"
     [traffic.web]
     kind = "poisson"
     load = "20 %"
-    size = "websearch"
+    size = { exponential = "20 kB" }
     from = "senders"
     to = "receivers"
 "#;
