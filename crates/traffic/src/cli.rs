@@ -17,9 +17,11 @@ HOSTS.json tells where hosts and ports of the scenario's fabric are; ports are o
     "ports": { "left->right": { "netns": "/run/netns/switch", "interface": "uplink" } }
   }
 
-Written are summary.json, flows.csv and queues.csv, all or none, with the simulator's columns; a flow's
-`drops` are 0, as a kernel does not tell whose packet a queue has lost, and silences are those between
-bytes in order. Exit status: 0 done, 1 it could not be done, 2 wrong usage, 130 interrupted."#;
+Written are summary.json, flows.csv and queues.csv with the simulator's columns, each whole
+or not at all. A flow's `drops` are 0: a kernel does not tell whose packet a queue has lost.
+Silences are those between bytes in order; the longest queue is that of the samples.
+
+Exit status: 0 done, 1 it could not be done, 2 wrong usage, 130 interrupted."#;
 
 /// Plays a scenario's traffic on real TCP and UDP sockets and records each flow.
 ///

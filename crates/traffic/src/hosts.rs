@@ -63,6 +63,13 @@ pub struct Places {
     pub ports: Vec<PortPlace>,
 }
 
+impl Places {
+    /// The numbers of the hosts' namespaces, each once.
+    pub fn host_namespaces(&self) -> BTreeSet<usize> {
+        self.hosts.iter().flatten().map(|host| host.netns).collect()
+    }
+}
+
 /// Reads the file and opens the namespaces it names.
 pub fn read(
     path: &Path,

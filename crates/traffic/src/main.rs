@@ -129,9 +129,9 @@ fn read(file: &Path) -> Result<(Scenario, Inputs), Failure> {
 /// TCP's counters over the namespaces of all hosts.
 fn kernel_counters(player: &mut Player) -> Result<KernelCounters, Failure> {
     let mut sum = KernelCounters::default();
-    for netns in player.host_namespaces() {
-        let entered = player.namespaces().enter(netns);
-        entered.map_err(because(player::ENTER))?;
+    let (places, namespaces) = player.places();
+    for netns in places.host_namespaces() {
+        namespaces.enter(netns).map_err(because(player::ENTER))?;
         sum = sum.plus(KernelCounters::read());
     }
     Ok(sum)

@@ -4,7 +4,7 @@
 use crate::failure::{Failure, because};
 use crate::hosts::{Host, Places};
 use crate::namespace::set_sysctl;
-use crate::player::{ENTER, Setting, host_namespaces};
+use crate::player::{ENTER, Setting};
 use crate::sys::netns::Namespaces;
 use crate::sys::socket::Socket;
 use crate::tcp::Options;
@@ -92,7 +92,7 @@ fn set_switches(
             )),
         }
     }
-    for netns in host_namespaces(places) {
+    for netns in places.host_namespaces() {
         if namespaces.is_own(netns) {
             continue;
         }

@@ -256,27 +256,14 @@ impl Player {
         self.finished
     }
 
-    /// The numbers of the hosts' namespaces, each once.
-    pub fn host_namespaces(&self) -> Vec<usize> {
-        host_namespaces(&self.places)
-    }
-
-    /// The namespaces, to enter.
-    pub fn namespaces(&mut self) -> &mut Namespaces {
-        &mut self.namespaces
+    /// The hosts, and the namespaces to enter.
+    pub const fn places(&mut self) -> (&Places, &mut Namespaces) {
+        (&self.places, &mut self.namespaces)
     }
 }
 
 /// What failed when a namespace could not be entered.
 pub const ENTER: &str = "entering a network namespace (needs root)";
-
-/// The numbers of the hosts' namespaces, each once.
-pub fn host_namespaces(places: &Places) -> Vec<usize> {
-    let mut numbers: Vec<usize> = places.hosts.iter().flatten().map(|h| h.netns).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
 
 impl Stage for Player {
     fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
