@@ -72,6 +72,8 @@ enum pass_reason {
 	PASS_REASONS = 10,
 };
 
+#define PORT_STALL_NS 190000000ull /* just below Linux's least retransmission timeout */
+
 /*
  * Map `counters`, per CPU, one element. Egress is out by the port, ingress in. A super-packet
  * (GSO, GRO) counts as the segments it stands for in egress_packets, as one elsewhere.
@@ -91,6 +93,7 @@ struct port_counters {
 	u64 flows_ended;     /* uncounted: FIN, RST, idleness */
 	u64 zero_windows;    /* ACKs that came in with a window of zero, the receiver's own will */
 	u64 clamps;	     /* HSCC: times that clamping began */
+	u64 stalls; /* data or a SYN repeated after PORT_STALL_NS without a packet of its flow */
 	u64 would_rewrite[PORT_SCHEMES]; /* by scheme: ACKs it would have lowered (observing) */
 	u64 passed[PASS_REASONS];
 };
@@ -167,8 +170,9 @@ struct flow_key6 {
 struct port_flow {
 	struct flow_entry entry;
 	struct tcp_edge edge; /* offered to the sender, with PORT_NEVER_SHRINKS */
-	u64 burst_ns;	      /* when the present transfer began; 0: none */
-	u32 burst_bytes;      /* its payload, repeated segments left out */
+	u32 burst_us;	      /* when the present transfer began, microseconds, wraps */
+	u32 last_us;	      /* when its last new payload passed */
+	u32 burst_bytes;      /* its payload, repeated segments left out; 0: no transfer */
 	u32 next_seq;	      /* just beyond the payload seen */
 	u32 begun_ms;	      /* first packet seen, milliseconds, wraps */
 	u16 swept;	      /* number of the last sweep that saw it; 0: none */
@@ -186,9 +190,9 @@ enum flow_event_kind {
 };
 
 struct flow_event {
-	u64 time_ns;
-	u64 begun_ns;		       /* of the transfer, or the flow (to the millisecond) */
-	u64 bytes;		       /* payload of the transfer, else 0 */
+	u64 time_ns;  /* of a transfer's last new payload; else now */
+	u64 begun_ns; /* of the transfer's first, or the flow's (to the millisecond) */
+	u64 bytes;    /* payload of the transfer, else 0 */
 	u32 source[4], destination[4]; /* IPv4 in the first word */
 	u16 source_port, destination_port;
 	u32 network;

@@ -47,47 +47,62 @@ static __always_inline void event_tell(struct flow_name name, u32 kind, u64 now_
 	bpf_ringbuf_submit(event, 0);
 }
 
+/* The time, at most 71 minutes ago, of which only microseconds modulo 2^32 are known. */
+static __always_inline u64 time_of_us(u32 us, u64 now_ns)
+{
+	return now_ns - (u64)((u32)(now_ns / 1000) - us) * 1000;
+}
+
 static __always_inline void transfer_end(struct port_flow *flow, struct flow_name name, u64 now_ns)
 {
-	if (!flow->burst_ns)
+	if (!flow->burst_bytes)
 		return;
-	event_tell(name, FLOW_EVENT_TRANSFER, now_ns, flow->burst_ns, flow->burst_bytes);
-	flow->burst_ns = 0;
+	event_tell(name, FLOW_EVENT_TRANSFER, time_of_us(flow->last_us, now_ns),
+		   time_of_us(flow->burst_us, now_ns), flow->burst_bytes);
 	flow->burst_bytes = 0;
+}
+
+/*
+ * How much of a data packet is new: payload, and 1 for a SYN. Where the sequence is another than
+ * expected (the first packet seen, ports used again), all of it is.
+ */
+static __always_inline u32 flow_new_bytes(struct port_flow *flow, const struct flow_packet *packet,
+					  u32 payload)
+{
+	u32 length = payload + !!(packet->flags & TCP_FLAG_SYN);
+	u32 end = packet->seq + length;
+	u32 ahead = end - flow->next_seq;
+
+	if (!length)
+		return 0;
+	if (!flow->has_seq || (ahead >= RESYNC_BYTES && -ahead >= RESYNC_BYTES)) {
+		flow->has_seq = 1;
+		ahead = length;
+	}
+	if (ahead - 1 >= RESYNC_BYTES)
+		return 0;
+	flow->next_seq = end;
+	return min_u32(ahead, length);
 }
 
 /* Follows the transfers of a flow by one packet; `silent_ns` since the packet before. */
 static __always_inline void transfer_follow(struct port_flow *flow, struct flow_name name,
-					    const struct flow_packet *packet, u32 payload,
+					    const struct flow_packet *packet, u32 new_bytes,
 					    u64 silent_ns)
 {
-	u32 end = packet->seq + payload;
-	u32 ahead = end - flow->next_seq;
+	u32 now_us = (u32)(packet->now_ns / 1000);
 
-	if (packet->flags & TCP_FLAG_SYN) {
-		if (packet->direction == FLOW_DATA) {
-			flow->next_seq = packet->seq + 1;
-			flow->has_seq = 1;
-		}
-		return;
-	}
-	if (!payload)
+	if (packet->flags & TCP_FLAG_SYN || !packet->payload)
 		return;
 	if (packet->direction == FLOW_ACKS || silent_ns >= FLOW_TRANSFER_GAP_NS ||
 	    flow->burst_bytes >= TRANSFER_MAX_BYTES)
 		transfer_end(flow, name, packet->now_ns);
-	if (packet->direction == FLOW_ACKS)
+	if (packet->direction == FLOW_ACKS || !new_bytes)
 		return;
-	if (!flow->has_seq || (ahead >= RESYNC_BYTES && -ahead >= RESYNC_BYTES)) {
-		flow->has_seq = 1;
-		ahead = payload;
-	}
-	if (ahead - 1 >= RESYNC_BYTES)
-		return; /* a repeated segment */
-	if (!flow->burst_ns)
-		flow->burst_ns = packet->now_ns;
-	flow->burst_bytes += min_u32(ahead, payload);
-	flow->next_seq = end;
+	if (!flow->burst_bytes)
+		flow->burst_us = now_us;
+	flow->last_us = now_us;
+	flow->burst_bytes += new_bytes;
 }
 
 /* A flow begins or ends to be counted. */

@@ -108,7 +108,8 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	const struct packet *packet, const struct flow_packet *seen, u32 scheme)
 {
 	struct port_flow *flow = flow_find(packet);
-	u64 last_ns;
+	u32 new_bytes = 0;
+	u64 silent_ns;
 	s32 delta;
 
 	if (seen->flags & TCP_FLAG_SYN)
@@ -124,13 +125,18 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 			return 0;
 		}
 	}
-	last_ns = flow->entry.last_ns;
+	silent_ns = elapsed_ns(flow->entry.last_ns, seen->now_ns);
 	delta = flow_follow(port, config, flow, seen, scheme);
 	counted->flows_begun += delta > 0;
 	counted->flows_ended += delta < 0;
+	if (seen->direction == FLOW_DATA) {
+		new_bytes = flow_new_bytes(flow, seen, packet->payload);
+		if (silent_ns >= PORT_STALL_NS && !new_bytes &&
+		    (packet->payload || seen->flags & TCP_FLAG_SYN))
+			counted->stalls++;
+	}
 	if (config->flags & PORT_TELLS_FLOWS) {
-		transfer_follow(flow, flow_name(packet), seen, packet->payload,
-				elapsed_ns(last_ns, seen->now_ns));
+		transfer_follow(flow, flow_name(packet), seen, new_bytes, silent_ns);
 		event_of_delta(flow, flow_name(packet), delta, seen->now_ns);
 	}
 	return flow;

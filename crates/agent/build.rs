@@ -5,7 +5,7 @@ use std::path::Path;
 
 use libbpf_cargo::SkeletonBuilder;
 
-const OBJECTS: [&str; 3] = ["hcf", "port", "vectors"];
+const OBJECTS: [&str; 4] = ["cost", "hcf", "port", "vectors"];
 
 fn main() {
     println!("cargo::rerun-if-changed=../../bpf");

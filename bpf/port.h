@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A packet's way through a port: watched at egress, rewritten at ingress, for a scheme that is a
+ * constant where these are called.
+ */
+#ifndef PENSTOCK_PORT_H
+#define PENSTOCK_PORT_H
+
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "observe.h"
+#include "options.h"
+#include "parse.h"
+#include "rewrite.h"
+
+#define NEXT (-1) /* TCX_NEXT, TC_ACT_UNSPEC: the next program decides */
+
+/* What each program needs of its port. */
+struct view {
+	struct port_config *config;
+	struct port_state *port;
+	struct port_counters *counted;
+	u64 *heartbeat;
+};
+
+static __always_inline _Bool view_open(struct view *view)
+{
+	u32 first = 0;
+
+	view->config = bpf_map_lookup_elem(&config, &first);
+	view->port = bpf_map_lookup_elem(&port, &first);
+	view->counted = bpf_map_lookup_elem(&counters, &first);
+	view->heartbeat = bpf_map_lookup_elem(&heartbeat, &first);
+	return view->config && view->port && view->counted && view->heartbeat;
+}
+
+static __always_inline int pass(struct port_counters *counted, u32 reason)
+{
+	if (reason < PASS_REASONS)
+		counted->passed[reason]++;
+	return NEXT;
+}
+
+static __always_inline _Bool is_alive(const struct view *view, u64 now_ns)
+{
+	return *view->heartbeat && elapsed_ns(*view->heartbeat, now_ns) <= view->config->stale_ns;
+}
+
+static __always_inline struct flow_packet
+flow_packet_of(struct __sk_buff *skb, const struct packet *packet, u32 direction, u64 now_ns)
+{
+	struct flow_packet seen = {
+		.now_ns = now_ns,
+		.seq = packet->seq,
+		.payload = (u16)min_u32(packet->payload, 0xffff),
+		.scale = FLOW_SCALE_NONE,
+		.flags = (u8)packet_flags(packet),
+		.direction = (u8)direction,
+	};
+
+	if (seen.flags & TCP_FLAG_SYN) {
+		u32 options = options_read(skb, packet->tcp, packet_header_bytes(packet) - 20);
+
+		seen.mss = (u16)options;
+		seen.scale = (u8)(options >> 16);
+	}
+	return seen;
+}
+
+/* The schemes hear of the queue and of time. */
+static __always_inline void schemes_follow(const struct view *view, u32 queue_bytes, u64 now_ns,
+					   u32 scheme)
+{
+	state_renew(view->port, view->config, now_ns, scheme);
+	if (has_fairq(scheme))
+		state_tick(view->port, view->config, queue_bytes, now_ns, scheme);
+	if (has_hscc(scheme))
+		view->counted->clamps +=
+			state_on_queue(view->port, view->config, queue_bytes, now_ns);
+}
+
+static __always_inline void mark(struct __sk_buff *skb, const struct view *view,
+				 const struct packet *packet, u32 queue_bytes, u64 now_ns)
+{
+	if (!view->config->mark_bytes || queue_bytes < view->config->mark_bytes)
+		return;
+	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(view, now_ns))
+		return;
+	if (bpf_skb_ecn_set_ce(skb) > 0)
+		view->counted->marked++;
+}
+
+static __always_inline int watch_egress(struct __sk_buff *skb, u32 scheme)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct packet packet = {};
+	struct flow_packet seen;
+	struct view view;
+	u32 queue_bytes;
+	int found;
+
+	if (!view_open(&view))
+		return NEXT;
+	if (view.config->abi != PENSTOCK_ABI)
+		return pass(view.counted, PASS_STALE);
+	queue_bytes = queue_read(skb, view.port, now_ns);
+	moment_follow(skb, view.port, view.counted, queue_bytes, now_ns);
+	view.counted->egress_packets += max_u32(skb->gso_segs, 1);
+	view.counted->egress_bytes += skb->len;
+	schemes_follow(&view, queue_bytes, now_ns, scheme);
+
+	found = parse(skb, &packet, FLOW_DATA, view.config->flags & PORT_BARE_IP);
+	if (scheme != PORT_OBSERVE)
+		mark(skb, &view, &packet, queue_bytes, now_ns);
+	if (found != PARSE_TCP)
+		return pass(view.counted, (u32)found);
+	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
+	flow_on(view.port, view.config, view.counted, &packet, &seen, scheme);
+	if (has_fairq(scheme) && packet.payload)
+		state_on_data(view.port, skb->gso_size ? skb->gso_size : packet.payload);
+	return NEXT;
+}
+
+/* Counts what became of an ACK that the scheme would have had at `wanted`. */
+static __always_inline void count_rewritten(struct port_counters *counted, struct tcp_window out,
+					    struct tcp_window wanted, u32 kind)
+{
+	counted->kept_edge += out.window > wanted.window;
+	if (!out.changed)
+		return;
+	counted->rewritten++;
+	counted->floored += out.floored;
+	counted->first_rewritten += kind != TCP_ACK_LATER;
+}
+
+/* The window that leaves, counted; only lowered if the agent lives. */
+static __always_inline struct tcp_window decide(const struct view *view,
+						const struct packet *packet, struct port_flow *flow,
+						const struct offer *offer, struct tcp_window wanted,
+						u64 now_ns, u32 scheme)
+{
+	struct port_counters *counted = view->counted;
+
+	if (scheme == PORT_OBSERVE) {
+		counted->would_rewrite[PORT_FAIRQ] +=
+			scheme_window(view->port, view->config, offer, now_ns, PORT_FAIRQ).changed;
+		counted->would_rewrite[PORT_HSCC] +=
+			scheme_window(view->port, view->config, offer, now_ns, PORT_HSCC).changed;
+		return wanted;
+	}
+	if (wanted.changed && !is_alive(view, now_ns)) {
+		counted->passed[PASS_STALE]++;
+		wanted = tcp_window_as_is(offer->window);
+	}
+	if (view->config->flags & PORT_NEVER_SHRINKS && flow && packet_flags(packet) & TCP_FLAG_ACK)
+		return tcp_keep_edge(&flow->edge, packet->ack, offer->window, offer->scale, wanted);
+	return wanted;
+}
+
+static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct packet packet = {};
+	struct tcp_window wanted, out;
+	struct flow_packet seen;
+	struct port_flow *flow;
+	struct offer offer;
+	struct view view;
+	int found;
+
+	if (!view_open(&view))
+		return NEXT;
+	view.counted->ingress_packets++;
+	if (view.config->abi != PENSTOCK_ABI)
+		return pass(view.counted, PASS_STALE);
+	schemes_follow(&view, queue_read(skb, view.port, now_ns), now_ns, scheme);
+
+	found = parse(skb, &packet, FLOW_ACKS, view.config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP)
+		return pass(view.counted, (u32)found);
+	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
+	flow = flow_on(view.port, view.config, view.counted, &packet, &seen, scheme);
+	view.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
+	if (seen.flags & TCP_FLAG_RST || !(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
+		return NEXT;
+
+	offer = offer_of(&packet, view.config, flow);
+	if (!offer.window)
+		view.counted->zero_windows++;
+	else if (offer.scale == TCP_SCALE_UNKNOWN)
+		view.counted->passed[PASS_UNKNOWN_SCALE]++;
+	wanted = scheme_window(view.port, view.config, &offer, now_ns, scheme);
+	out = decide(&view, &packet, flow, &offer, wanted, now_ns, scheme);
+	if (scheme == PORT_OBSERVE)
+		return NEXT;
+	if (out.window != packet.window && write_window(skb, &packet, out.window))
+		return pass(view.counted, PASS_FAILED);
+	if (view.config->carrier == CARRIER_RESERVED && offer.scale && write_cleared(skb, &packet))
+		return pass(view.counted, PASS_FAILED);
+	count_rewritten(view.counted, out, wanted, offer.kind);
+	return NEXT;
+}
+
+#endif
