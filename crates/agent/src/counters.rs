@@ -35,7 +35,7 @@ pub fn named(counters: &port_counters) -> Named<u64> {
     let alone = alone!(
         counters,
         egress_packets egress_bytes ingress_packets acks rewritten floored first_rewritten
-        kept_edge marked syns flows_begun flows_ended zero_windows clamps
+        kept_edge marked syns flows_begun flows_ended zero_windows clamps stalls
     );
     let all = SCHEMES.len() + REASONS.len() + alone.len();
     debug_assert_eq!(

@@ -34,10 +34,14 @@ pub fn transfers(port: &Port, began_ns: u64, now_ns: u64) -> Result<Vec<Transfer
 }
 
 fn transfer(flow: &port_flow, key: FlowKey, began_ns: u64, now_ns: u64) -> Option<Transfer> {
-    let is_open = flow.burst_bytes > 0 && flow.burst_ns >= began_ns;
+    // Microseconds, wrapped: how long ago, at most 71 minutes.
+    let now_us = now_ns / 1000;
+    let ago_ns = |us: u32| u64::from((now_us as u32).wrapping_sub(us)) * 1000;
+    let begun_ns = now_ns.saturating_sub(ago_ns(flow.burst_us));
+    let is_open = flow.burst_bytes > 0 && begun_ns >= began_ns;
     is_open.then_some(Transfer {
-        begun_ns: flow.burst_ns,
-        ended_ns: now_ns,
+        begun_ns,
+        ended_ns: now_ns.saturating_sub(ago_ns(flow.last_us)),
         bytes: flow.burst_bytes.into(),
         flow: key,
         is_finished: false,

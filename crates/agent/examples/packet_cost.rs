@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the programs of a port cost a packet: BPF_PROG_TEST_RUN over real packets, beside a program
+//! that does nothing, on the same packets, in turn; medians of many short rounds. Needs root.
+//!
+//! `cargo run --release --example packet_cost -- [--json] [--rounds N]` (make bench-datapath)
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a measurement stops where it cannot go on"
+)]
+#![allow(missing_docs)]
+
+#[path = "../tests/common/packet.rs"]
+#[allow(dead_code)]
+mod packet;
+#[allow(warnings)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/cost.skel.rs"));
+}
+
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, Object, ProgramInput};
+use packet::{ACK, SYN, Segment};
+use skel::types;
+use std::mem::MaybeUninit;
+use std::net::Ipv4Addr;
+
+/// Runs of a program in one measurement, about a millisecond.
+const REPEAT: u32 = 10_000;
+const SCALE: u8 = 7;
+/// Offset of `cb` in `struct __sk_buff`.
+const CB: usize = 48;
+
+struct Case {
+    name: String,
+    /// The program under test, and the one taken off.
+    programs: [&'static str; 2],
+    packet: Vec<u8>,
+    tcp: u32,
+}
+
+fn bytes_of<T>(value: &T) -> &[u8] {
+    // SAFETY: plain integers.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+fn now_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a valid clock and place.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn configure(object: &skel::CostSkel) {
+    let fq = types::fq_params {
+        interval_ns: 100_000,
+        buffer_bytes: 131_072,
+        alpha_q16: 16_384,
+        intervals: 10,
+        mss_bytes: 1460,
+        paths: 1,
+        shares_slow_start: 1,
+        floor_segments: 1,
+        first_floor_segments: 2,
+        ..Default::default()
+    };
+    let hscc = types::hscc_params {
+        expiry_ns: 100_000_000,
+        release_interval_ns: 100_000,
+        release_step_bytes: 1460,
+        alpha1_bytes: 13_107,
+        alpha2_bytes: 32_768,
+        mss_bytes: 1460,
+        clamp_segments: 1,
+        first_segments: 2,
+        ..Default::default()
+    };
+    let config = types::port_config {
+        abi: 1,
+        generation: 1,
+        stale_ns: u64::MAX / 2,
+        idle_ns: 10_000_000_000,
+        buffer_bytes: 131_072,
+        first_acks: 255,
+        fq,
+        hscc,
+        ..Default::default()
+    };
+    let key = 0_u32.to_ne_bytes();
+    let maps = &object.maps;
+    maps.config
+        .update(&key, bytes_of(&config), MapFlags::ANY)
+        .unwrap();
+    maps.heartbeat
+        .update(&key, &now_ns().to_ne_bytes(), MapFlags::ANY)
+        .unwrap();
+}
+
+/// Data from 10.0.x.y:40000 to 10.9.9.9:80; flow 0 is the one measured.
+fn data(index: u32) -> Segment {
+    let source = Ipv4Addr::from(0x0a00_0001 + index);
+    Segment::new(&source.to_string(), "10.9.9.9").with(|s| s.payload = 1448)
+}
+
+fn run(object: &Object, program: &str, packet: &[u8], tcp: u32, repeat: u32) -> f64 {
+    let program = object.progs_mut().find(|p| p.name() == program).unwrap();
+    let mut context = [0_u8; 192];
+    context[CB..CB + 4].copy_from_slice(&tcp.to_ne_bytes());
+    let mut out = vec![0; packet.len() + 256];
+    let input = ProgramInput {
+        data_in: Some(packet),
+        data_out: Some(&mut out),
+        context_in: Some(&mut context),
+        repeat,
+        ..Default::default()
+    };
+    program.test_run(input).unwrap().duration.as_nanos() as f64
+}
+
+/// Tells the table of a flow by its SYN and SYN-ACK.
+fn open_flow(object: &Object, data: &Segment) {
+    let options = Segment::syn_options(1460, SCALE);
+    let syn = data.with(|s| (s.flags, s.payload, s.options) = (SYN, 0, options.clone()));
+    let answer = data
+        .reversed()
+        .with(|s| (s.flags, s.payload, s.options) = (SYN | ACK, 0, options));
+    run(object, "fairq_egress", &syn.frame(), 0, 1);
+    run(object, "fairq_ingress", &answer.frame(), 0, 1);
+}
+
+fn cases() -> Vec<Case> {
+    let data4 = data(0);
+    let ack4 = data4.reversed().with(|s| s.payload = 0);
+    let data6 = Segment::new("fd00::1", "fd00::2").with(|s| s.payload = 1448);
+    let ack6 = data6.reversed().with(|s| s.payload = 0);
+    let outer = Segment::new("192.0.2.1", "192.0.2.2");
+    let inside = |s: &Segment| {
+        packet::ethernet(
+            outer.source,
+            &[],
+            &packet::vxlan(&outer, 7, false, &s.frame()),
+        )
+    };
+    let options = Segment::syn_options(1460, SCALE);
+    let syn = data4.with(|s| (s.flags, s.payload, s.options) = (SYN, 0, options));
+    let mut cases = Vec::new();
+    let mut case = |name: &str, programs, packet, tcp| {
+        cases.push(Case {
+            name: name.into(),
+            programs,
+            packet,
+            tcp,
+        });
+    };
+    for (scheme, egress, ingress, restored) in [
+        ("fairq", "fairq_egress", "fairq_ingress", "fairq_restored"),
+        ("hscc", "hscc_egress", "hscc_ingress", "hscc_restored"),
+        ("observe", "observe_egress", "observe_ingress", ""),
+    ] {
+        let name = |what: &str| format!("{scheme}: {what}");
+        case(&name("data, IPv4"), [egress, "empty"], data4.frame(), 34);
+        case(&name("data, IPv6"), [egress, "empty"], data6.frame(), 54);
+        case(&name("data, VXLAN"), [egress, "empty"], inside(&data4), 84);
+        case(
+            &name("ACK passed, IPv4"),
+            [ingress, "empty"],
+            ack4.with(|s| s.window = 1).frame(),
+            34,
+        );
+        if restored.is_empty() {
+            continue;
+        }
+        case(
+            &name("ACK rewritten, IPv4"),
+            [restored, "restore"],
+            ack4.frame(),
+            34,
+        );
+        case(
+            &name("ACK rewritten, IPv6"),
+            [restored, "restore"],
+            ack6.frame(),
+            54,
+        );
+        case(
+            &name("ACK rewritten, VXLAN"),
+            [restored, "restore"],
+            inside(&ack4),
+            84,
+        );
+        case(
+            &name("SYN repeated, IPv4"),
+            [egress, "empty"],
+            syn.frame(),
+            34,
+        );
+    }
+    cases
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Net nanoseconds: the median of the differences of neighbours, with the base's own median.
+fn measure(object: &Object, cases: &[Case], rounds: usize) -> Vec<(f64, f64)> {
+    let mut net = vec![Vec::new(); cases.len()];
+    let mut base = vec![Vec::new(); cases.len()];
+    for _ in 0..rounds {
+        for (i, case) in cases.iter().enumerate() {
+            let [test, off] = case
+                .programs
+                .map(|program| run(object, program, &case.packet, case.tcp, REPEAT));
+            net[i].push(test - off);
+            base[i].push(off);
+        }
+    }
+    let both = net.iter_mut().zip(&mut base);
+    both.map(|(net, base)| (median(net), median(base)))
+        .collect()
+}
+
+/// One run for each of many flows, their entries out of the caches: net, with the clock's cost.
+fn scattered(object: &Object, flows: u32, rounds: usize) -> [f64; 2] {
+    let kinds = [
+        ("fairq_egress", "empty", true),
+        ("fairq_ingress", "empty", false),
+    ];
+    kinds.map(|(test, off, is_data)| {
+        let mut net = Vec::new();
+        for i in 0..(rounds as u32 * 20).min(flows) {
+            let data = data((i * 7919) % flows);
+            let packet = if is_data {
+                data.frame()
+            } else {
+                data.reversed().with(|s| s.payload = 0).frame()
+            };
+            let base = run(object, off, &packet, 34, 1);
+            net.push(run(object, test, &packet, 34, 1) - base);
+        }
+        median(&mut net)
+    })
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let is_json = arguments.iter().any(|a| a == "--json");
+    let at = arguments.iter().position(|a| a == "--rounds");
+    let rounds = at.map_or(101, |at| arguments[at + 1].parse().unwrap());
+    let mut memory = MaybeUninit::uninit();
+    let skel = skel::CostSkelBuilder::default().open(&mut memory).unwrap();
+    let skel = skel
+        .load()
+        .expect("loading needs root and a kernel of 6.1 or later");
+    configure(&skel);
+    let object = skel.object();
+    let cases = cases();
+    let mut results = Vec::new();
+    let data6 = Segment::new("fd00::1", "fd00::2");
+    open_flow(object, &data6);
+    let mut opened = 0;
+    for flows in [1, 1000, 50_000] {
+        while opened < flows {
+            open_flow(object, &data(opened));
+            opened += 1;
+        }
+        // Tables of other sizes matter to look-ups alone: a few cases tell.
+        let few: Vec<&Case> = cases.iter().collect();
+        let chosen: Vec<Case> = few
+            .into_iter()
+            .filter(|case| {
+                flows == 1 || case.name.starts_with("fairq") && case.name.ends_with("IPv4")
+            })
+            .map(|case| Case {
+                packet: case.packet.clone(),
+                name: case.name.clone(),
+                ..*case
+            })
+            .collect();
+        eprintln!("{flows} flows: {} cases, {rounds} rounds", chosen.len());
+        for (case, (net, base)) in chosen.iter().zip(measure(object, &chosen, rounds)) {
+            results.push((flows, case.name.clone(), net, base));
+        }
+        if flows > 1 {
+            let [data, ack] = scattered(object, flows, rounds);
+            results.push((
+                flows,
+                "fairq: data, each of another flow (cold)".into(),
+                data,
+                f64::NAN,
+            ));
+            results.push((
+                flows,
+                "fairq: ACK rewritten, each of another flow (cold)".into(),
+                ack,
+                f64::NAN,
+            ));
+        }
+    }
+    print(&results, is_json);
+}
+
+fn print(results: &[(u32, String, f64, f64)], is_json: bool) {
+    if is_json {
+        let all: Vec<_> = results
+            .iter()
+            .map(|(flows, name, net, base)| {
+                serde_json::json!({"flows": flows, "case": name, "net_ns": net, "base_ns": base})
+            })
+            .collect();
+        println!("{}", serde_json::json!(all));
+        return;
+    }
+    println!(
+        "{:>6}  {:<50} {:>8} {:>8} {:>6}",
+        "flows", "case", "net ns", "base ns", "ratio"
+    );
+    for (flows, name, net, base) in results {
+        println!(
+            "{flows:>6}  {name:<50} {net:>8.0} {base:>8.0} {:>6.1}",
+            (net + base) / base
+        );
+    }
+}
