@@ -196,7 +196,7 @@ fn put(
 ) -> Result<()> {
     let folder = pins.of(interface);
     let scheme = params::programs(&port.window);
-    let wanted = params::config(port, buffer, options.stale)?;
+    let wanted = params::config(port, buffer, options.stale, interface::is_bare(interface))?;
     let mut object = MaybeUninit::uninit();
     let mut skel: PortSkel = load::load(&mut object, &folder, scheme, options.flows)?;
 

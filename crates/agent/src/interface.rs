@@ -78,9 +78,25 @@ pub fn buffer(name: &str, index: u32) -> Result<Buffer> {
     }
 }
 
-/// Packets of the transmit queue, which a pfifo_fast takes for its limit. Not from /sys, which is of
-/// the network namespace it was mounted in.
+/// Packets of the transmit queue, which a pfifo_fast takes for its limit.
 fn queue_packets(name: &str) -> Option<u32> {
+    let answer = ask(name, libc::SIOCGIFTXQLEN)?;
+    // SAFETY: any bytes are a number; `ifr_qlen` is the same word as `ifr_metric`.
+    Some(unsafe { answer.ifr_ifru.ifru_metric } as u32)
+}
+
+/// Whether packets have no Ethernet header, as those of tun or wireguard.
+pub fn is_bare(name: &str) -> bool {
+    ask(name, libc::SIOCGIFHWADDR).is_some_and(|answer| {
+        // SAFETY: any bytes are a number.
+        let kind = unsafe { answer.ifr_ifru.ifru_hwaddr.sa_family };
+        !matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK)
+    })
+}
+
+/// Asks the kernel of an interface (netdevice(7)). Not /sys, which is of the network namespace that
+/// it was mounted in.
+fn ask(name: &str, question: libc::Ioctl) -> Option<libc::ifreq> {
     // SAFETY: all zeros is a valid `ifreq`; the name is shorter than its field, and ends with zero.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
@@ -95,8 +111,7 @@ fn queue_packets(name: &str) -> Option<u32> {
             return None;
         }
         let socket = OwnedFd::from_raw_fd(fd);
-        let status = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFTXQLEN, &raw mut request);
-        // `ifr_qlen` is the same word as `ifr_metric`.
-        (status == 0).then_some(request.ifr_ifru.ifru_metric as u32)
+        let status = libc::ioctl(socket.as_raw_fd(), question, &raw mut request);
+        (status == 0).then_some(request)
     }
 }

@@ -5,6 +5,8 @@
 //! All state is pinned below `DIR/v1/INTERFACE/` of a bpffs ([`pins`]); every command opens what
 //! it needs from there, so the daemon may die, restart or be upgraded at any time.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 pub mod alive;
 pub mod attach;
 pub mod cli;

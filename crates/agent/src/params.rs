@@ -20,6 +20,9 @@ const COUNTS_PACKETS: u32 = 1 << 1;
 /// `enum port_flag`: set by `penstockd observe` while it looks.
 const TELLS_FLOWS: u32 = 1 << 2;
 
+/// `enum port_flag`.
+const BARE_IP: u32 = 1 << 3;
+
 /// The scale that all hosts use under [`Scale::Unified`], as in the simulator.
 const UNIFIED_SCALE: u32 = 7;
 
@@ -32,12 +35,18 @@ pub fn programs(window: &Window) -> &'static str {
     }
 }
 
-/// What the programs of a port with `buffer` are told, generation 0. Both schemes get their
+/// What the programs of a port with `buffer` are told, generation 0. `is_bare`: the interface has no
+/// Ethernet header. Both schemes get their
 /// parameters, so that observing tells what either would do.
 ///
 /// # Errors
 /// A parameter that the buffer makes impossible.
-pub fn config(port: &Deployment, buffer: Buffer, stale: Time) -> Result<port_config> {
+pub fn config(
+    port: &Deployment,
+    buffer: Buffer,
+    stale: Time,
+    is_bare: bool,
+) -> Result<port_config> {
     let (fairq, hscc) = match &port.window {
         Window::None => (Fairq::default(), Hscc::default()),
         Window::Fairq(fairq) => (fairq.clone(), Hscc::default()),
@@ -60,7 +69,8 @@ pub fn config(port: &Deployment, buffer: Buffer, stale: Time) -> Result<port_con
         abi: ABI,
         generation: 0,
         flags: if port.never_shrink { NEVER_SHRINKS } else { 0 }
-            | if counts_packets { COUNTS_PACKETS } else { 0 },
+            | if counts_packets { COUNTS_PACKETS } else { 0 }
+            | if is_bare { BARE_IP } else { 0 },
         carrier: match scale {
             Scale::Tracked => 0,
             Scale::ReservedBits => 1,

@@ -114,6 +114,13 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .as_fd()
             .try_clone_to_owned()
             .unwrap();
+        // Programs that were told nothing count nothing.
+        let config = &skel.maps.config;
+        let mut told = vec![0; config.value_size() as usize];
+        told[..8].copy_from_slice(&[1u32.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
+        config
+            .update(&0u32.to_ne_bytes(), &told, MapFlags::ANY)
+            .unwrap();
         let pin = place.bpffs.join(name);
         let attach = move || tcx::attach(&program, index, Side::Egress, &pin).unwrap();
         within(&place.near(), attach).join().unwrap();

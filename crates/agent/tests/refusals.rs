@@ -134,7 +134,7 @@ fn what_is_another_tools() {
     place.ok(&["detach", PORT]);
     let filters = must(&format!("{tc} filter show dev {PORT} egress"));
     assert!(
-        filters.contains("pref 7") && !filters.contains("fairq"),
+        filters.contains("pref 7") && !filters.contains("0x70656e"),
         "{filters}"
     );
 }
