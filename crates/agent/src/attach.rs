@@ -210,9 +210,9 @@ fn put(
     let object = libbpf_rs::skel::Skel::object_mut(&mut skel);
     for side in Side::BOTH {
         let program = program(object, &format!("{scheme}_{}", side.name()))?;
+        let pinned = folder.join(format!("program_{}", side.name()));
         if hook == Hook::Clsact {
-            let pin = folder.join(format!("program_{}", side.name()));
-            clsact::attach(&program, index, side, &pin)?;
+            clsact::attach(&program, index, side, &pinned)?;
             continue;
         }
         let pin = folder.join(format!("link_{}", side.name()));
@@ -222,6 +222,8 @@ fn put(
                 .with_context(|| format!("cannot replace the program at {}", side.name()))?,
             None => tcx::attach(&program, index, side, &pin)?,
         }
+        // Only the superuser may ask for a program by the link's number of it.
+        load::pin_over(&program.as_fd(), &pinned)?;
     }
     load::pin_over(
         &program(object, load::sweep_name())?.as_fd(),

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Program, libbpf_sys as sys};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Program, libbpf_sys as sys};
 
 use crate::objects::port::types::{port_config, port_counters, port_state};
 use crate::tcx;
@@ -65,15 +65,9 @@ impl PinsArg {
 
     /// `observe`, `fairq` or `hscc`: whose programs are on the port.
     pub fn scheme(&self, interface: &str) -> Option<String> {
-        let folder = self.of(interface);
-        let id = match Link::open(folder.join("link_egress")) {
-            Ok(link) => link.info().ok()?.prog_id,
-            Err(_) => {
-                let program = Program::fd_from_pinned_path(folder.join("program_egress")).ok()?;
-                tcx::program_info(&program)?.id
-            }
-        };
-        let name = tcx::program_name(id)?;
+        let pin = self.of(interface).join("program_egress");
+        let program = Program::fd_from_pinned_path(pin).ok()?;
+        let name = tcx::name_of(&program)?;
         name.strip_suffix("_egress").map(str::to_owned)
     }
 

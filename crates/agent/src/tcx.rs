@@ -166,7 +166,12 @@ pub fn query(interface: u32, side: Side) -> Result<Vec<Attached>> {
 
 /// The name of the program with the number `id`, if it is there and may be asked for.
 pub fn program_name(id: u32) -> Option<String> {
-    let program = program_info(&program_by_id(id)?)?;
+    name_of(&program_by_id(id)?)
+}
+
+/// The name of a program, at most 15 letters.
+pub fn name_of(program: &impl AsFd) -> Option<String> {
+    let program = program_info(program)?;
     // SAFETY: the kernel ends the name with a zero.
     let name = unsafe { CStr::from_ptr(program.name.as_ptr()) };
     Some(name.to_string_lossy().into_owned())

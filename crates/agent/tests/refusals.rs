@@ -128,8 +128,10 @@ fn what_is_another_tools() {
     )
     .unwrap();
     // Another tool's filter keeps the qdisc.
+    let program = place.folder().join("program_ingress");
     must(&format!(
-        "{tc} filter add dev {PORT} egress pref 7 matchall action pass"
+        "{tc} filter add dev {PORT} egress pref 7 bpf da object-pinned {}",
+        program.display()
     ));
     place.ok(&["detach", PORT]);
     let filters = must(&format!("{tc} filter show dev {PORT} egress"));

@@ -68,7 +68,11 @@ fn programs(side: &Occupied) -> String {
         } else {
             "another's"
         };
-        format!("{} ({whose}, {})", program.name, program.id)
+        let name = match program.name.as_str() {
+            "" => "program",
+            name => name,
+        };
+        format!("{name} ({whose}, {})", program.id)
     });
     match told.collect::<Vec<_>>() {
         none if none.is_empty() && side.ours.is_some() => {

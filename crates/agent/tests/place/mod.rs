@@ -145,11 +145,14 @@ impl Place {
         names.map(id).to_vec()
     }
 
-    /// Starts the daemon with a configuration.
+    /// Starts the daemon with a configuration, and no more privileges than its systemd unit gives.
     pub fn daemon(&self, ports: &str) -> Child {
         self.configure(ports);
-        let config = self.config();
-        self.penstockd(&["run", "--config", config.to_str().unwrap()])
+        Command::new("nsenter")
+            .arg(format!("--net=/run/netns/{}", self.near()))
+            .args(["setpriv", "--bounding-set=-all,+net_admin,+perfmon,+bpf"])
+            .args([env!("CARGO_BIN_EXE_penstockd"), "run", "--config"])
+            .arg(self.config())
             .spawn()
             .unwrap()
     }
