@@ -82,8 +82,8 @@ impl Burst {
         self.peak_bytes = self.peak_bytes.max(sample.queue_max);
         self.bytes += u64::from(sample.bytes);
         self.flows = self.flows.max(sample.flows);
-        self.new_flows += sample.new_flows;
-        self.drops += drops;
+        self.new_flows = self.new_flows.saturating_add(sample.new_flows);
+        self.drops = self.drops.saturating_add(drops);
     }
 }
 

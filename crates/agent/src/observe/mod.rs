@@ -191,8 +191,9 @@ impl Progress {
             .map(|sample| sample.queue_max)
             .max()
             .unwrap_or(0);
+        // Of the newest records; they come in no strict order (`add_up` sorts them out later).
         let drops = match (look.samples.first(), look.samples.last()) {
-            (Some(first), Some(last)) => last.drops.wrapping_sub(first.drops),
+            (Some(first), Some(last)) => last.drops.wrapping_sub(first.drops) as i32,
             _ => 0,
         };
         eprint!(
@@ -202,7 +203,7 @@ impl Progress {
             bytes(queue.into()),
             percent(queue.into(), look.line.buffer_bytes.into()),
             count(fresh.last().map_or(0, |sample| sample.flows).into()),
-            count(drops.into()),
+            count(drops.max(0) as u64),
         );
         let _ = std::io::stderr().flush();
     }

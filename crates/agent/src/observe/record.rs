@@ -47,21 +47,32 @@ pub fn add_up(mut samples: Vec<Sample>) -> Vec<Sample> {
         }
         is_same
     });
+    // A CPU tells of a millisecond when it sends again, with the drops until then: those of a
+    // later millisecond may be in it, never fewer.
+    for index in (1..samples.len()).rev() {
+        samples[index - 1].drops = earlier(samples[index - 1].drops, samples[index].drops);
+    }
     samples
+}
+
+/// The one of two values of a counter that wraps which it had first.
+fn earlier(one: u32, other: u32) -> u32 {
+    if other.wrapping_sub(one) < 1 << 31 {
+        one
+    } else {
+        other
+    }
 }
 
 impl Sample {
     /// The same millisecond on another CPU: sums, the most, and what is the port's alike. Which
     /// CPU was the last in it is not known, so the longer queue counts as the last.
     fn take(&mut self, other: &Sample) {
-        let later = |own: u32, other: u32| other.wrapping_sub(own) < 1 << 31;
         self.packets = self.packets.saturating_add(other.packets);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.queue_max = self.queue_max.max(other.queue_max);
         self.queue_last = self.queue_last.max(other.queue_last);
-        if later(self.drops, other.drops) {
-            self.drops = other.drops;
-        }
+        self.drops = earlier(self.drops, other.drops);
         self.flows = self.flows.max(other.flows);
         self.new_flows = self.new_flows.saturating_add(other.new_flows);
         self.acks = self.acks.saturating_add(other.acks);
@@ -248,12 +259,15 @@ mod tests {
             sample(1, 1, u32::MAX),
             sample(2, 1, 4),
             sample(1, 0, 1),
+            // Told late, as that CPU sent no more until the third millisecond.
+            sample(0, 0, 3),
         ];
         let merged = add_up(all);
-        assert_eq!(merged.len(), 2);
+        assert_eq!(merged.len(), 3);
         let numbers = |s: &Sample| (s.time_ns, s.packets, s.queue_max, s.drops);
-        assert_eq!(numbers(&merged[0]), (1, 6, 200, 1));
-        assert_eq!(numbers(&merged[1]), (2, 6, 200, 5));
+        assert_eq!(numbers(&merged[0]), (0, 3, 100, u32::MAX));
+        assert_eq!(numbers(&merged[1]), (1, 6, 200, u32::MAX));
+        assert_eq!(numbers(&merged[2]), (2, 6, 200, 4));
     }
 
     #[test]
