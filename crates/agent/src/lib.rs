@@ -18,6 +18,7 @@ pub mod detach;
 pub mod hooks;
 pub mod human;
 pub mod interface;
+pub mod link;
 pub mod load;
 pub mod machine;
 pub mod metrics;

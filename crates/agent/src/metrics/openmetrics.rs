@@ -11,7 +11,8 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::reading::Reading;
-use super::table::{COUNTERS, GAUGES, PASS_REASONS};
+use super::table::{COUNTERS, GAUGES};
+use crate::counters::REASONS;
 
 /// What the answer is, by the specification.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -102,7 +103,7 @@ impl Ports {
         let mut family =
             encoder.encode_descriptor("passed_packets", help, None, MetricType::Counter)?;
         for reading in &self.readings {
-            for (reason, passed) in PASS_REASONS.iter().zip(&reading.counters.passed) {
+            for (reason, passed) in REASONS.iter().zip(&reading.counters.passed) {
                 let mut labels = labels(reading);
                 labels.push(("reason", (*reason).to_owned()));
                 let none: NoExemplar = None;

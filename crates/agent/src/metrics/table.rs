@@ -32,7 +32,7 @@ const fn counter(
 }
 
 /// All of `struct port_counters` but `passed`, which has a label.
-pub const COUNTERS: [Counter; 16] = [
+pub const COUNTERS: [Counter; 17] = [
     counter("egress_packets", "Packets that left by the port", |c| {
         c.egress_packets
     }),
@@ -78,6 +78,11 @@ pub const COUNTERS: [Counter; 16] = [
         c.zero_windows
     }),
     counter("clamps", "Times that HSCC began to clamp", |c| c.clamps),
+    counter(
+        "stalls",
+        "Data or SYNs repeated after 190 ms without a packet of their flow",
+        |c| c.stalls,
+    ),
     counter(
         "acks_fairq_would_rewrite",
         "ACKs that FairQ would have lowered, while observed",
@@ -157,18 +162,4 @@ pub const GAUGES: [Gauge; 7] = [
         "Since the agent last was alive; packets pass untouched if it is too long",
         |r| Some(r.heartbeat_age_s),
     ),
-];
-
-/// `enum pass_reason` of `bpf/abi.h`.
-pub const PASS_REASONS: [&str; 10] = [
-    "not_ip",
-    "not_tcp",
-    "fragment",
-    "truncated",
-    "malformed",
-    "too_deep",
-    "stale",
-    "unknown_scale",
-    "table_full",
-    "failed",
 ];

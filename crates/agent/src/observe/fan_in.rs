@@ -9,9 +9,9 @@ use super::record::FlowKey;
 pub struct Transfer {
     /// Its first data, CLOCK_MONOTONIC.
     pub begun_ns: u64,
-    /// Its last data; the end of the look if it is unfinished.
+    /// Its last data; the last seen, if it is unfinished.
     pub ended_ns: u64,
-    /// Payload, repeated segments included.
+    /// Payload, repeated segments left out.
     pub bytes: u64,
     /// Whose data.
     pub flow: FlowKey,

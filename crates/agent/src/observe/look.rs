@@ -56,6 +56,7 @@ pub fn look(
     let rings = Rings::open(port)?;
     let telling = Telling::of(port)?;
     let began_ns = monotonic_ns();
+    let stalls_before = port.counters()?.stalls;
     let mut look = Look {
         interface: port.interface.clone(),
         scheme: scheme.to_owned(),
@@ -74,6 +75,7 @@ pub fn look(
     }
     look.transfers
         .extend(super::open::transfers(port, began_ns, look.ended_ns)?);
+    look.stalls = port.counters()?.stalls.saturating_sub(stalls_before);
     drop(telling);
     take(&mut look, rings.take()?);
     look.samples = add_up(std::mem::take(&mut look.samples));

@@ -31,7 +31,7 @@ use crate::attach::{self, Attached};
 use crate::human::{bytes, count, percent, time};
 use crate::pins::PinsArg;
 use crate::signals::{Signal, Signals};
-use crate::{interface, qdisc};
+use crate::{interface, link, qdisc};
 
 /// How often records are taken, and a port that only we observe is kept alive.
 const TICK: Duration = Duration::from_millis(100);
@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<()> {
         let is_there = folder.as_os_str().is_empty() || folder.is_dir();
         ensure!(is_there, "--out: there is no folder {}", folder.display());
     }
-    let link_bps = link_bps(&args.interface);
+    let link_bps = link::rate_bps(&args.interface);
     let shaped_bps = qdisc::of(index).ok().and_then(|qdisc| qdisc.rate_bps);
     let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
     let signals = Signals::hold();
@@ -152,16 +152,6 @@ fn look_at(
         progress.show(look);
         Ok(signals.wait(TICK) != Some(Signal::End))
     })
-}
-
-/// Rate of the interface's link, if it has one.
-fn link_bps(interface: &str) -> Option<u64> {
-    let speed = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
-    let megabits: i64 = speed.trim().parse().ok()?;
-    u64::try_from(megabits)
-        .ok()
-        .filter(|speed| *speed > 0)
-        .map(|speed| speed * 1_000_000)
 }
 
 /// A line on the terminal that says how far it is and what is seen.

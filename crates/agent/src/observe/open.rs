@@ -34,9 +34,8 @@ pub fn transfers(port: &Port, began_ns: u64, now_ns: u64) -> Result<Vec<Transfer
 }
 
 fn transfer(flow: &port_flow, key: FlowKey, began_ns: u64, now_ns: u64) -> Option<Transfer> {
-    // Microseconds, wrapped: how long ago, at most 71 minutes.
-    let now_us = now_ns / 1000;
-    let ago_ns = |us: u32| u64::from((now_us as u32).wrapping_sub(us)) * 1000;
+    // Microseconds modulo 2^32: as long ago as they say, as no transfer is open for 71 minutes.
+    let ago_ns = |us: u32| u64::from(((now_ns / 1000) as u32).wrapping_sub(us)) * 1000;
     let begun_ns = now_ns.saturating_sub(ago_ns(flow.burst_us));
     let is_open = flow.burst_bytes > 0 && begun_ns >= began_ns;
     is_open.then_some(Transfer {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::bursts::{self, Burst, Line, MILLISECOND_NS};
+use super::bursts::{self, Burst, Line};
 use super::fan_in::{FanIn, Transfer, begun_within_a_millisecond};
 use super::quantiles::{Bin, Quantiles, histogram};
 use super::record::Sample;
@@ -11,10 +11,6 @@ use super::verdict::{self, Kind};
 
 /// Columns of the timeline.
 const COLUMNS: u64 = 60;
-
-/// A transfer this long has likely waited for a retransmission timeout, which Linux never sets
-/// below 200 ms; less what the data before it took to leave.
-const STALL_NS: u64 = 190 * MILLISECOND_NS;
 
 /// All that was recorded.
 #[derive(Debug, Default)]
@@ -33,6 +29,8 @@ pub struct Look {
     pub samples: Vec<Sample>,
     /// By begin.
     pub transfers: Vec<Transfer>,
+    /// Segments repeated after their flow was silent for 190 ms or more.
+    pub stalls: u64,
     /// Records that could not be read.
     pub unreadable: u64,
 }
@@ -55,16 +53,12 @@ pub struct Transfers {
     pub count: u64,
     /// Of these, those whose end was not seen.
     pub unfinished: u64,
-    /// Payload, repeated segments included.
+    /// Payload, repeated segments left out.
     pub bytes: u64,
     /// Most open at one time.
     pub at_once: u32,
     /// Most that began within one millisecond.
     pub begun_in_a_millisecond: u32,
-    /// Those that took 190 ms or more, for less than a tenth of what an even share of the line
-    /// would have carried in that time: they waited, most likely for a retransmission timeout.
-    /// `None` if the rate of the line is not known.
-    pub stalled: Option<u64>,
 }
 
 /// ACKs that came in, and what schemes did or would have done to them.
@@ -105,6 +99,9 @@ pub struct Report {
     pub bytes: u64,
     /// Packets that the qdisc dropped.
     pub drops: u64,
+    /// Data or SYNs repeated after their flow was silent for 190 ms or more: almost always a
+    /// retransmission timeout, which Linux never sets below 200 ms.
+    pub stalls: u64,
     /// The longest queue of each active millisecond.
     pub queue_bytes: Quantiles,
     /// The same in tenths of the buffer.
@@ -132,6 +129,7 @@ impl Report {
         let total = |field: fn(&Sample) -> u32| samples.iter().map(|s| u64::from(field(s))).sum();
         let most = |field: fn(&Sample) -> u32| samples.iter().map(field).max().unwrap_or(0);
         let transfers = transfers(look, &fan_in);
+        let acks: u64 = total(|s| s.acks);
         let mut report = Report {
             verdict: String::new(),
             kind: Kind::Idle,
@@ -144,6 +142,7 @@ impl Report {
             packets: total(|s| s.packets),
             bytes: total(|s| s.bytes),
             drops: drops(samples),
+            stalls: look.stalls,
             queue_bytes: Quantiles::of(queues.clone()),
             histogram: histogram(&queues, look.line.buffer_bytes),
             timeline_bytes: timeline(look),
@@ -154,10 +153,11 @@ impl Report {
             },
             transfers,
             acks: Acks {
-                count: total(|s| s.acks),
-                rewritten: total(|s| s.rewritten),
-                fairq_would: total(|s| s.would_fairq),
-                hscc_would: total(|s| s.would_hscc),
+                count: acks,
+                // A SYN is held too, and is no ACK.
+                rewritten: acks.min(total(|s| s.rewritten)),
+                fairq_would: acks.min(total(|s| s.would_fairq)),
+                hscc_would: acks.min(total(|s| s.would_hscc)),
             },
             bursts: bursts(look, &fan_in),
             unreadable_records: look.unreadable,
@@ -197,22 +197,12 @@ fn bursts(look: &Look, fan_in: &FanIn) -> Vec<Burst> {
 fn transfers(look: &Look, fan_in: &FanIn) -> Transfers {
     let all = &look.transfers;
     let at_once = fan_in.most(look.began_ns, look.ended_ns);
-    let stalled = |rate: u64| {
-        let even_share = rate / u64::from(at_once.max(1));
-        let waited = all.iter().filter(|transfer| {
-            let took_ns = transfer.ended_ns.saturating_sub(transfer.begun_ns);
-            let carried = u128::from(even_share) * u128::from(took_ns) / 8_000_000_000;
-            took_ns >= STALL_NS && u128::from(transfer.bytes) * 10 < carried
-        });
-        waited.count() as u64
-    };
     Transfers {
         count: all.len() as u64,
         unfinished: all.iter().filter(|t| !t.is_finished).count() as u64,
         bytes: all.iter().map(|t| t.bytes).sum(),
         at_once,
         begun_in_a_millisecond: begun_within_a_millisecond(all),
-        stalled: look.line.rate_bps.map(stalled),
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
+use crate::observe::bursts::MILLISECOND_NS;
 use crate::observe::fan_in::tests::transfer;
 
 /// A look of 100 ms at a port of 200 Mb/s and 100 kB.
@@ -31,6 +32,7 @@ pub fn look(queues: impl Iterator<Item = (u64, u32)>, transfers: Vec<Transfer>) 
         },
         samples: samples.collect(),
         transfers,
+        stalls: 0,
         unreadable: 0,
     }
 }
@@ -116,16 +118,24 @@ fn calm_idle_and_unexplained_drops_are_told_apart() {
 }
 
 #[test]
-fn a_transfer_stalls_if_it_takes_long_for_little() {
-    // An even share of 200 Mb/s for 3 carries 1.7 MB in 200 ms; a tenth of that is 167 kB.
-    let slow = transfer(1, 1_000, 1_200, 11_500);
-    let steady = transfer(2, 1_000, 1_200, 1_600_000);
-    let short = transfer(3, 1_000, 1_189, 11_500);
-    let mut look = look(std::iter::empty(), vec![slow, steady, short]);
-    look.ended_ns = 1_200 * MILLISECOND_NS;
-    assert_eq!(Report::of(&look).transfers.stalled, Some(1));
-    look.line.rate_bps = None;
-    assert_eq!(Report::of(&look).transfers.stalled, None);
+fn stalls_are_in_the_verdict() {
+    let mut look = incast();
+    look.stalls = 3;
+    assert!(
+        Report::of(&look)
+            .verdict
+            .contains(", 9 drops, 3 stalls; FairQ would")
+    );
+}
+
+#[test]
+fn a_share_is_never_above_all() {
+    let mut look = incast();
+    look.samples
+        .iter_mut()
+        .for_each(|sample| sample.would_fairq = 11);
+    let report = Report::of(&look);
+    assert_eq!(report.acks.fairq_would, report.acks.count);
 }
 
 #[test]

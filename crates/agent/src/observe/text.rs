@@ -50,12 +50,13 @@ fn port(report: &Report) -> String {
 fn traffic(report: &Report) -> String {
     let offered = (report.bytes as f64 * 8.0 / report.seconds.max(1e-9)) as u64;
     format!(
-        "{}, {} ({} offered), {} dropped ({})",
+        "{}, {} ({} offered), {} dropped ({}), {}",
         plural(report.packets, "packet"),
         bytes(report.bytes),
         rate(offered),
         count(report.drops),
         percent(report.drops, report.packets),
+        plural(report.stalls, "stall"),
     )
 }
 
@@ -87,12 +88,8 @@ fn flows(report: &Report) -> String {
 
 fn transfers(report: &Report) -> String {
     let transfers = report.transfers;
-    let stalled = match transfers.stalled {
-        Some(stalled) => format!("{} stalled", count(stalled)),
-        None => "stalls unknown without --rate".to_owned(),
-    };
     format!(
-        "{} of {} in all, at most {} at once, {} begun in one ms, {} unfinished, {stalled}",
+        "{} of {} in all, at most {} at once, {} begun in one ms, {} unfinished",
         count(transfers.count),
         bytes(transfers.bytes),
         count(transfers.at_once.into()),

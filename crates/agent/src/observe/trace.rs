@@ -116,7 +116,7 @@ impl<'a> Trace<'a> {
             r#"title = "As seen at {interface}"
 about = """
 {count} transfers in {seconds:.1} s. Each starts when it was seen to start, whatever became of those before it, on \
-a connection of its own; repeated segments count as data. Access rate and delays are assumed."""
+a connection of its own. Access rate and delays are assumed."""
 duration = "{duration_ms} ms"
 schemes = {SCHEMES}
 

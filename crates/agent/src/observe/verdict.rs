@@ -77,10 +77,10 @@ pub fn sentence(report: &Report) -> String {
         Kind::Bursts => "bursts",
     };
     let longest = report.bursts.iter().map(|burst| burst.length_ns).max();
-    let stalls = report.transfers.stalled.filter(|stalled| *stalled > 0);
-    let stalls = stalls.map_or(String::new(), |stalled| {
-        format!(", {} stalled", plural(stalled, "transfer"))
-    });
+    let stalls = match report.stalls {
+        0 => String::new(),
+        stalls => format!(", {}", plural(stalls, "stall")),
+    };
     format!(
         "{name}: {} in {span} (longest {}), {} at once, queue up to {} of {}, {}{stalls}; {}",
         plural(report.bursts.len() as u64, "burst"),

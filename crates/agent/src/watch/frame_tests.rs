@@ -20,6 +20,7 @@ fn view(interface: &str) -> View {
             floored: 360.0,
             marked: 0.0,
             drops: 118.0,
+            stalls: 4.0,
         },
     }
 }
@@ -34,8 +35,10 @@ fn a_port_takes_four_lines_of_80_columns() {
     assert_eq!(text.lines().count(), 2 * PORT_LINES, "{text}");
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{widest:?}\n{text}");
+    let title = "  eth1            fairq        acting, window 2.9 kB\n";
+    assert!(text.contains(title), "{text}");
     assert!(text.contains("PASSING: its agent is not alive"), "{text}");
-    let queue = "  queue 90 % of 131 kB, 200 Mb/s, drops 118/s, marks 0/s, window 2.9 kB\n";
+    let queue = "  queue 90 % of 131 kB, 200 Mb/s, drops 118/s, stalls 4/s, marks 0/s\n";
     assert!(text.contains(queue), "{text}");
     let flows = "  flows 32 (+1.2k/s), ACKs 12.4k/s, held 12k/s (97 %), floor 3 %\n";
     assert!(text.contains(flows), "{text}");

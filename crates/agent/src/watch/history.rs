@@ -38,6 +38,8 @@ pub struct Rates {
     pub marked: f64,
     /// Packets that the qdisc dropped.
     pub drops: f64,
+    /// Segments repeated after 190 ms of silence of their flow.
+    pub stalls: f64,
 }
 
 /// A port over time.
@@ -111,6 +113,7 @@ impl History {
             rewritten: per_second(|c| c.rewritten),
             floored: per_second(|c| c.floored),
             marked: per_second(|c| c.marked),
+            stalls: per_second(|c| c.stalls),
             drops: f64::from(last.drops.wrapping_sub(first.drops)) / seconds,
         }
     }

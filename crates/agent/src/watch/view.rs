@@ -62,30 +62,24 @@ impl View {
     }
 
     /// Whether it does what it is there for.
-    pub fn standing(&self) -> &'static str {
-        match self.scheme.as_str() {
-            "observe" => "watching",
-            _ if self.acting => "acting",
-            _ => "PASSING: its agent is not alive",
+    pub fn standing(&self) -> String {
+        match (self.scheme.as_str(), self.acting, self.window_bytes) {
+            ("observe", _, _) => "watching".to_owned(),
+            (_, true, Some(window)) => format!("acting, window {}", bytes(window.into())),
+            (_, true, None) => "acting".to_owned(),
+            (_, false, _) => "PASSING: its agent is not alive".to_owned(),
         }
-    }
-
-    /// Who and how full.
-    pub fn title(&self) -> String {
-        format!("{:<15} {} {}", self.interface, self.scheme, self.standing())
     }
 
     /// How full and what it loses.
     pub fn queue(&self) -> String {
-        let window = self
-            .window_bytes
-            .map_or("free".to_owned(), |window| bytes(window.into()));
         format!(
-            "queue {} of {}, {}, drops {}/s, marks {}/s, window {window}",
+            "queue {} of {}, {}, drops {}/s, stalls {}/s, marks {}/s",
             self.share(self.peak_bytes()),
             bytes(self.buffer_bytes.into()),
             rate(self.rates.bits as u64),
             per_second(self.rates.drops),
+            per_second(self.rates.stalls),
             per_second(self.rates.marked),
         )
     }
@@ -111,8 +105,14 @@ impl View {
 
     /// All of it in one line.
     pub fn line(&self) -> String {
-        let title = self.title();
-        format!("{title}  {}  {}", self.queue(), self.flows())
+        format!(
+            "{} {} {}; {}; {}",
+            self.interface,
+            self.scheme,
+            self.standing(),
+            self.queue(),
+            self.flows()
+        )
     }
 }
 
