@@ -177,7 +177,7 @@ struct port_flow {
 	u32 begun_ms;	      /* first packet seen, milliseconds, wraps */
 	u16 swept;	      /* number of the last sweep that saw it; 0: none */
 	u8 has_seq;	      /* 1: next_seq holds */
-	u8 reserved;
+	u8 unified;	      /* by the shim: 1 + the scale its SYN was given; 0: its own */
 };
 
 _Static_assert(sizeof(struct port_flow) == 64, "a cache line");

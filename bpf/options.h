@@ -19,7 +19,7 @@ enum tcp_option {
 struct option_walk {
 	u8 list[64];
 	u32 at, length;
-	u32 mss, scale;
+	u32 mss, scale, scale_at;
 };
 
 static long option_read(u32 index, struct option_walk *walk)
@@ -38,15 +38,17 @@ static long option_read(u32 index, struct option_walk *walk)
 		return 1;
 	if (kind == OPTION_MSS && bytes == 4)
 		walk->mss = walk->list[(at + 2) & 63] << 8 | walk->list[(at + 3) & 63];
-	if (kind == OPTION_SCALE && bytes == 3)
+	if (kind == OPTION_SCALE && bytes == 3) {
 		walk->scale = walk->list[(at + 2) & 63];
+		walk->scale_at = 20 + at + 2;
+	}
 	walk->at = at + bytes;
 	return 0;
 }
 
 /*
- * Segment size (0: none) and, above it, scale (or FLOW_SCALE_NONE). A bad list is read up to where
- * it contradicts itself.
+ * Segment size (0: none) in 16 bits, above it the scale (or FLOW_SCALE_NONE) in 8, and where in the
+ * header its value stands. A bad list is read up to where it contradicts itself.
  */
 static __noinline u32 options_read(struct __sk_buff *skb, u32 at_tcp, u32 length)
 {
@@ -57,7 +59,7 @@ static __noinline u32 options_read(struct __sk_buff *skb, u32 at_tcp, u32 length
 	if (length >= 1 && length <= OPTIONS_MAX_BYTES &&
 	    !bpf_skb_load_bytes(skb, at_tcp + 20, walk.list, length))
 		bpf_loop(OPTIONS_MAX_BYTES, option_read, &walk, 0);
-	return walk.scale << 16 | walk.mss;
+	return walk.scale_at << 24 | walk.scale << 16 | walk.mss;
 }
 
 #endif

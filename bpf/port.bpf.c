@@ -26,6 +26,8 @@ PORT_PROGRAMS(observe, PORT_OBSERVE)
 PORT_PROGRAMS(fairq, PORT_FAIRQ)
 PORT_PROGRAMS(hscc, PORT_HSCC)
 
+#include "shim.h"
+
 /* Run by the agent a few times a second. */
 SEC("syscall")
 int sweep(void *context)

@@ -90,6 +90,9 @@ static __always_inline void mark(struct __sk_buff *skb, const struct view *view,
 		return;
 	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(view, now_ns))
 		return;
+	/* The helper looks beneath tags in the packet, but would write into the tag. */
+	if (skb->protocol == bpf_htons(ETH_P_8021Q) || skb->protocol == bpf_htons(ETH_P_8021AD))
+		return;
 	if (bpf_skb_ecn_set_ce(skb) > 0)
 		view->counted->marked++;
 }
@@ -197,9 +200,8 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
 	out = decide(&view, &packet, flow, &offer, wanted, now_ns, scheme);
 	if (scheme == PORT_OBSERVE)
 		return NEXT;
-	if (out.window != packet.window && write_window(skb, &packet, out.window))
-		return pass(view.counted, PASS_FAILED);
-	if (view.config->carrier == CARRIER_RESERVED && offer.scale && write_cleared(skb, &packet))
+	if (out.changed &&
+	    write_window(skb, &packet, carried_window(view.config, &offer, out.window)))
 		return pass(view.counted, PASS_FAILED);
 	count_rewritten(view.counted, out, wanted, offer.kind);
 	return NEXT;

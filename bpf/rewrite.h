@@ -99,13 +99,16 @@ static __always_inline int write_window(struct __sk_buff *skb, const struct pack
 	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_WINDOW, &to, sizeof(to), 0);
 }
 
-/* Takes a carried scale out of the header: the checksum was made without it. */
-static __always_inline int write_cleared(struct __sk_buff *skb, const struct packet *packet)
+/*
+ * The window as it leaves, with the scale it carried: other ports and the shim at the far end read
+ * it too.
+ */
+static __always_inline u16 carried_window(const struct port_config *config,
+					  const struct offer *offer, u16 window)
 {
-	u16 word = bpf_htons(tcp_reserved_clear(packet->offset_flags));
-
-	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_OFFSET_FLAGS, &word, sizeof(word),
-					0);
+	if (config->carrier != CARRIER_WINDOW12 || offer->kind == TCP_ACK_SYN)
+		return window;
+	return tcp_window12_put(window, offer->scale);
 }
 
 /* Asks a scheme; PORT_OBSERVE is asked one by one. */

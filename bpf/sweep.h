@@ -48,7 +48,8 @@ static __always_inline void sweep_flow(void *map, const void *key, struct port_f
 		state->recount += flow_is_counted(&flow->entry);
 	}
 	silent_ns = elapsed_ns(flow->entry.last_ns, walk->now_ns);
-	is_over = !flow_is_counted(&flow->entry) &&
+	/* A unified flow's scale is needed as long as it may send an ACK, which none can tell. */
+	is_over = !flow->unified && !flow_is_counted(&flow->entry) &&
 		  silent_ns >= (flow->entry.phase == FLOW_IDLE ? SWEEP_FORGET_NS : SWEEP_LINGER_NS);
 	bpf_spin_unlock(&state->lock);
 	counted->flows_ended += delta < 0;

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The shim, below a host or a virtual machine: it tells the ports of the network the scale of each
+ * window, so that these need not follow flows (FairQ §III-B). Egress is what the host sends.
+ *
+ * CARRIER_RESERVED and CARRIER_WINDOW12 put the scale into each ACK that leaves; what arrives is
+ * made plain again, as with several ports on the way none knows whether it is the last to read it.
+ * CARRIER_UNIFIED writes the network's scale into the SYN, and says each later window in it.
+ *
+ * When the agent is dead, the shim begins nothing new, but goes on with whatever others would
+ * misread if it stopped:
+ * - reserved bits are no longer written (a port then takes the window as unscaled, and lowers it
+ *   less), but still cleared, or checksums would be wrong;
+ * - twelve bits are written and read as ever: the shim at the other end cannot know that a field
+ *   is plain, and would cut it;
+ * - SYNs keep their own scale, and the windows of flows whose SYN was changed are still said in the
+ *   network's. These flows also outlast another carrier or scale in the config. Detach only when
+ *   they have ended: `rewritten` stands still then.
+ *
+ * Limits. A flow first seen in mid-life is left alone (its window field is cut to twelve bits
+ * with the scale 0, though). Packets already in a tunnel pass. The table of flows is bounded: if a
+ * unified flow were the least recently used of 65,536 its windows would be misread from then on.
+ * Network cards that sum up TCP by themselves, not from the kernel's partial sum, spoil the
+ * checksum under reserved bits.
+ */
+#ifndef PENSTOCK_SHIM_H
+#define PENSTOCK_SHIM_H
+
+#include "options.h"
+#include "rewrite.h"
+
+/*
+ * Writes the word of offset, reserved bits and flags. The checksum is that of the cleared bits: if
+ * it is still a partial sum, the bits are taken out of it.
+ */
+static __always_inline int shim_write_reserved(struct __sk_buff *skb, const struct packet *packet,
+					       u16 word)
+{
+	u16 from = bpf_htons(packet->offset_flags), to = bpf_htons(word);
+
+	if (has_kernel_view() && has_partial_sum(skb, packet->tcp) &&
+	    bpf_l4_csum_replace(skb, packet->tcp + TCP_CHECKSUM, to, from,
+				BPF_F_PSEUDO_HDR | sizeof(to)))
+		return -1;
+	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_OFFSET_FLAGS, &to, sizeof(to),
+					BPF_F_RECOMPUTE_CSUM);
+}
+
+/*
+ * Whether the scales that both ends offered are in force (RFC 7323 §2.2). A SYN-ACK with the
+ * option proves that the SYN had it.
+ */
+static __always_inline _Bool shim_is_scaled(const struct flow_entry *entry)
+{
+	_Bool has_own = entry->syns & 1, has_peer = entry->syns >> 1 & 1;
+
+	if (!has_own || entry->scale[FLOW_DATA] == FLOW_SCALE_NONE)
+		return 0;
+	if (has_peer)
+		return entry->scale[FLOW_ACKS] != FLOW_SCALE_NONE;
+	return entry->syn_acks & 1;
+}
+
+/* Writes the value of the SYN's scale option, which may stand at any offset. */
+static __noinline int shim_write_scale(struct __sk_buff *skb, u32 tcp, u32 at, u8 from, u8 to)
+{
+	u32 shift = at & 1 ? 0 : 8; /* its half of the checksum's word */
+
+	if (bpf_l4_csum_replace(skb, tcp + TCP_CHECKSUM, bpf_htons((u16)(from << shift)),
+				bpf_htons((u16)(to << shift)), sizeof(u16)))
+		return -1;
+	return (int)bpf_skb_store_bytes(skb, tcp + at, &to, sizeof(to), 0);
+}
+
+/* The host's SYN is to offer the network's scale. A repeated one says what the first said. */
+static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct view *view,
+					  const struct packet *packet, struct port_flow *flow,
+					  u8 offered, _Bool is_repeated, u64 now_ns)
+{
+	u32 scale = min_u32(view->config->network_scale, TCP_MAX_SCALE), at;
+
+	if (is_repeated && !flow->unified)
+		return NEXT;
+	if (is_repeated) {
+		scale = flow->unified - 1u;
+	} else {
+		flow->unified = 0;
+		if (view->config->carrier != CARRIER_UNIFIED)
+			return NEXT;
+		if (!is_alive(view, now_ns))
+			return pass(view->counted, PASS_STALE);
+	}
+	if (offered == FLOW_SCALE_NONE)
+		return NEXT;
+	at = options_read(skb, packet->tcp, packet_header_bytes(packet) - 20) >> 24;
+	if (offered != scale && shim_write_scale(skb, packet->tcp, at, offered, (u8)scale))
+		return pass(view->counted, PASS_FAILED);
+	flow->unified = (u8)(scale + 1);
+	return NEXT;
+}
+
+/* The window field as it leaves, or the reserved bits beside it. */
+static __always_inline int shim_carry(struct __sk_buff *skb, const struct view *view,
+				      const struct packet *packet, const struct port_flow *flow,
+				      u64 now_ns)
+{
+	u32 scale = flow ? flow_scale(&flow->entry, FLOW_DATA) : TCP_SCALE_UNKNOWN;
+	u16 window = packet->window;
+
+	if (scale == TCP_SCALE_UNKNOWN)
+		view->counted->passed[PASS_UNKNOWN_SCALE]++;
+	if (flow && flow->unified) {
+		if (shim_is_scaled(&flow->entry))
+			window = tcp_unify_window(window, scale, flow->unified - 1u);
+	} else if (view->config->carrier == CARRIER_WINDOW12) {
+		window = tcp_window12_put(window, scale == TCP_SCALE_UNKNOWN ? 0 : scale);
+	} else if (view->config->carrier == CARRIER_RESERVED && scale != TCP_SCALE_UNKNOWN) {
+		if (!is_alive(view, now_ns)) {
+			view->counted->passed[PASS_STALE]++;
+			return 0;
+		}
+		view->counted->rewritten++;
+		return shim_write_reserved(skb, packet,
+					   tcp_reserved_put_scale(packet->offset_flags, scale));
+	}
+	if (window == packet->window)
+		return 0;
+	view->counted->rewritten++;
+	return write_window(skb, packet, window);
+}
+
+/* The repeated SYN of a connection begins no other (flow_on_syn). */
+static __always_inline _Bool shim_is_repeated(const struct packet *packet)
+{
+	const struct port_flow *flow = flow_find(packet);
+
+	return flow && flow->entry.syns & 1 && flow->entry.isn[FLOW_DATA] == packet->seq;
+}
+
+SEC("tc")
+int shim_egress(struct __sk_buff *skb)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct packet packet = {};
+	struct flow_packet seen;
+	struct port_flow *flow;
+	_Bool is_repeated;
+	struct view view;
+	int found;
+
+	if (!view_open(&view))
+		return NEXT;
+	if (view.config->abi != PENSTOCK_ABI)
+		return pass(view.counted, PASS_STALE);
+	view.counted->egress_packets += max_u32(skb->gso_segs, 1);
+	view.counted->egress_bytes += skb->len;
+	found = parse(skb, &packet, FLOW_DATA, view.config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP)
+		return pass(view.counted, (u32)found);
+	if (packet.is_tunnelled)
+		return pass(view.counted, PASS_TOO_DEEP);
+	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
+	is_repeated = seen.flags & TCP_FLAG_SYN && shim_is_repeated(&packet);
+	flow = flow_on(view.port, view.config, view.counted, &packet, &seen, PORT_OBSERVE);
+	view.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
+	if (seen.flags & TCP_FLAG_RST)
+		return NEXT;
+	if (seen.flags & TCP_FLAG_SYN)
+		return flow ? shim_unify_syn(skb, &view, &packet, flow, seen.scale, is_repeated,
+					     now_ns)
+			    : NEXT;
+	if (seen.flags & TCP_FLAG_ACK && shim_carry(skb, &view, &packet, flow, now_ns))
+		return pass(view.counted, PASS_FAILED);
+	return NEXT;
+}
+
+SEC("tc")
+int shim_ingress(struct __sk_buff *skb)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct packet packet = {};
+	struct flow_packet seen;
+	struct view view;
+	u16 window;
+	int found;
+
+	if (!view_open(&view))
+		return NEXT;
+	if (view.config->abi != PENSTOCK_ABI)
+		return pass(view.counted, PASS_STALE);
+	view.counted->ingress_packets++;
+	found = parse(skb, &packet, FLOW_ACKS, view.config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP)
+		return pass(view.counted, (u32)found);
+	if (packet.is_tunnelled)
+		return pass(view.counted, PASS_TOO_DEEP);
+	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
+	flow_on(view.port, view.config, view.counted, &packet, &seen, PORT_OBSERVE);
+	if (seen.flags & (TCP_FLAG_SYN | TCP_FLAG_RST) || !(seen.flags & TCP_FLAG_ACK))
+		return NEXT;
+	if (view.config->carrier == CARRIER_RESERVED && tcp_reserved_scale(packet.offset_flags) &&
+	    shim_write_reserved(skb, &packet, tcp_reserved_clear(packet.offset_flags)))
+		return pass(view.counted, PASS_FAILED);
+	window = tcp_window12_window(packet.window);
+	if (view.config->carrier == CARRIER_WINDOW12 && window != packet.window &&
+	    write_window(skb, &packet, window))
+		return pass(view.counted, PASS_FAILED);
+	return NEXT;
+}
+
+#endif
