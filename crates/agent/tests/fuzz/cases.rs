@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The ways a port may be set up, and what its programs may then change.
+
+use super::check::Right;
+use penstock_core::fairq::FairQParams;
+use penstock_core::hscc::HsccParams;
+use penstockd::objects::port::types;
+
+/// `enum port_flag` and `enum port_carrier` of bpf/abi.h.
+const NEVER_SHRINKS: u32 = 1;
+const COUNTS_PACKETS: u32 = 2;
+const TELLS_FLOWS: u32 = 4;
+const TRACKED: u32 = 0;
+const RESERVED: u32 = 1;
+const WINDOW12: u32 = 2;
+const UNIFIED: u32 = 3;
+
+#[derive(Clone, Copy)]
+pub struct Case {
+    pub name: &'static str,
+    pub scheme: &'static str,
+    pub carrier: u32,
+    pub flags: u32,
+    /// Marks CE from this queue on.
+    pub mark_bytes: u32,
+    /// Parameters as the papers print them.
+    pub is_paper: bool,
+    pub is_stale: bool,
+}
+
+const PLAIN: Case = Case {
+    name: "",
+    scheme: "fairq",
+    carrier: TRACKED,
+    flags: 0,
+    mark_bytes: 0,
+    is_paper: false,
+    is_stale: false,
+};
+
+/// Room of the port's queue, and what stands in it while packets run.
+pub const BUFFER_BYTES: u32 = 60_000;
+
+pub const CASES: [Case; 16] = [
+    Case {
+        name: "observe",
+        scheme: "observe",
+        flags: TELLS_FLOWS,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq",
+        ..PLAIN
+    },
+    Case {
+        name: "fairq-paper",
+        is_paper: true,
+        flags: COUNTS_PACKETS,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq never shrinking",
+        flags: NEVER_SHRINKS,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, reserved bits",
+        carrier: RESERVED,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, twelve bits",
+        carrier: WINDOW12,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, one scale",
+        carrier: UNIFIED,
+        flags: TELLS_FLOWS,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, marking",
+        mark_bytes: 1,
+        ..PLAIN
+    },
+    Case {
+        name: "hscc",
+        scheme: "hscc",
+        ..PLAIN
+    },
+    Case {
+        name: "hscc-paper",
+        scheme: "hscc",
+        is_paper: true,
+        mark_bytes: 1,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, stale, twelve bits",
+        is_stale: true,
+        carrier: WINDOW12,
+        ..PLAIN
+    },
+    Case {
+        name: "shim, reserved bits",
+        scheme: "shim",
+        carrier: RESERVED,
+        ..PLAIN
+    },
+    Case {
+        name: "shim, twelve bits",
+        scheme: "shim",
+        carrier: WINDOW12,
+        ..PLAIN
+    },
+    Case {
+        name: "shim, one scale",
+        scheme: "shim",
+        carrier: UNIFIED,
+        ..PLAIN
+    },
+    Case {
+        name: "shim, tracked",
+        scheme: "shim",
+        carrier: TRACKED,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, stale",
+        is_stale: true,
+        mark_bytes: 1,
+        ..PLAIN
+    },
+];
+
+impl Case {
+    pub fn program(&self, is_egress: bool) -> String {
+        format!(
+            "{}_{}",
+            self.scheme,
+            if is_egress { "egress" } else { "ingress" }
+        )
+    }
+
+    /// Whether it is there to change packets.
+    pub fn acts(&self) -> bool {
+        !self.is_stale && self.scheme != "observe" && self.name != "shim, tracked"
+    }
+
+    pub fn right(&self, is_egress: bool) -> Right {
+        if self.scheme == "shim" {
+            return Right::Shim;
+        }
+        match (
+            self.is_stale || self.scheme == "observe",
+            is_egress,
+            self.carrier,
+        ) {
+            (true, ..) => Right::Nothing,
+            (_, true, _) if self.mark_bytes > 0 => Right::Mark,
+            (_, true, _) => Right::Nothing,
+            (_, _, WINDOW12) => Right::Window12,
+            _ => Right::Window,
+        }
+    }
+
+    pub fn config(&self, generation: u32) -> types::port_config {
+        let mut config = types::port_config {
+            abi: 1,
+            generation,
+            flags: self.flags,
+            carrier: self.carrier,
+            stale_ns: if self.is_stale { 1 } else { u64::MAX },
+            idle_ns: 1_000_000_000,
+            buffer_bytes: BUFFER_BYTES,
+            mark_bytes: self.mark_bytes,
+            first_acks: 4,
+            network_scale: 7,
+            ..types::port_config::default()
+        };
+        let fq = if self.is_paper {
+            FairQParams::paper(BUFFER_BYTES)
+        } else {
+            FairQParams::new(BUFFER_BYTES)
+        };
+        let hscc = if self.is_paper {
+            HsccParams::paper(BUFFER_BYTES)
+        } else {
+            HsccParams::new(BUFFER_BYTES)
+        };
+        // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
+        unsafe {
+            config.fq = std::mem::transmute::<FairQParams, types::fq_params>(fq);
+            config.hscc = std::mem::transmute::<HsccParams, types::hscc_params>(hscc);
+        }
+        config
+    }
+}
