@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Transfers whose every byte is known, checked by the receiver.
+
+use super::RIGHT;
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+pub const PORT: u16 = 5001;
+
+/// A transfer that stands still for so long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Bytes `from ..` of transfer `id`, eight for each index.
+fn fill(id: u64, from: u64, buffer: &mut [u8]) {
+    for (index, word) in (from / 8..).zip(buffer.chunks_mut(8)) {
+        let bytes = (index ^ id)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .to_le_bytes();
+        word.copy_from_slice(&bytes[..word.len()]);
+    }
+}
+
+pub fn connect() -> Result<TcpStream> {
+    let stream = TcpStream::connect((RIGHT, PORT))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// Sends `bytes` and waits until the receiver has checked them all.
+pub fn send(stream: &mut TcpStream, id: u64, bytes: u64) -> Result<()> {
+    stream.write_all(&id.to_le_bytes())?;
+    stream.write_all(&bytes.to_le_bytes())?;
+    let (mut buffer, mut sent) = ([0; 16384], 0);
+    while sent < bytes {
+        let part = &mut buffer[..(bytes - sent).min(16384) as usize];
+        fill(id, sent, part);
+        stream.write_all(part)?;
+        sent += part.len() as u64;
+    }
+    let mut answer = [0; 8];
+    stream.read_exact(&mut answer)?;
+    if u64::from_le_bytes(answer) != bytes {
+        return Err(Error::new(
+            ErrorKind::InvalidData,
+            "the answer is another's",
+        ));
+    }
+    Ok(())
+}
+
+/// A connection with one transfer, ended by both sides.
+pub fn transfer(id: u64, bytes: u64) -> Result<()> {
+    let mut stream = connect()?;
+    send(&mut stream, id, bytes)?;
+    stream.shutdown(Shutdown::Write)?;
+    match stream.read(&mut [0])? {
+        0 => Ok(()),
+        _ => Err(Error::new(
+            ErrorKind::InvalidData,
+            "more bytes than were asked for",
+        )),
+    }
+}
+
+/// A connection that is reset after a few bytes.
+pub fn abort() -> Result<()> {
+    let mut stream = connect()?;
+    stream.write_all(&[0; 8])?;
+    let at_once = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // SAFETY: an open socket and a struct of the length told.
+    let status = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const at_once).cast(),
+            size_of_val(&at_once) as u32,
+        )
+    };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(Error::last_os_error())
+    }
+}
+
+/// Receives transfers for ever, a thread for each connection. Runs in the receiver's namespace.
+pub fn serve() {
+    let listener = TcpListener::bind((RIGHT, PORT)).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let mut stream = stream;
+                // A wrong byte or a lost connection shows as a missing answer.
+                while receive(&mut stream).is_ok() {}
+            });
+        }
+    });
+}
+
+fn receive(stream: &mut TcpStream) -> Result<()> {
+    let mut number = [0; 8];
+    stream.read_exact(&mut number)?;
+    let id = u64::from_le_bytes(number);
+    stream.read_exact(&mut number)?;
+    let bytes = u64::from_le_bytes(number);
+    let (mut buffer, mut expected, mut received) = ([0; 16384], [0; 16384], 0);
+    while received < bytes {
+        let count = (bytes - received).min(16384) as usize;
+        stream.read_exact(&mut buffer[..count])?;
+        fill(id, received, &mut expected[..count]);
+        if buffer[..count] != expected[..count] {
+            eprintln!("transfer {id}: other bytes arrived than were sent, before {received}");
+            return Err(ErrorKind::InvalidData.into());
+        }
+        received += count as u64;
+    }
+    stream.write_all(&number)
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Short flows without end through a port with FairQ, which loses some of their SYNs and FINs:
+//! the number of flows stays exact, nothing is left behind, and the agent does not grow.
+//!
+//! PENSTOCK_SOAK_FLOWS and PENSTOCK_SOAK_SECONDS (`make soak`: 100,000 in 600 s) say how long.
+
+#![allow(clippy::unwrap_used)]
+
+mod lab;
+
+use lab::Lab;
+use lab::traffic::{abort, connect, send, serve, transfer};
+use libbpf_rs::MapCore;
+use penstockd::pins::Port;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Flows that begin at once, as in incast.
+const SENDERS: u64 = 32;
+/// Connections that stay open all the time.
+const HELD: u64 = 20;
+
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |value| {
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={value}: a number is needed"))
+    })
+}
+
+fn entries(port: &Port) -> usize {
+    port.map("flows4").unwrap().keys().count()
+}
+
+/// Waits until something holds; says what it was instead.
+fn settle(what: &str, expected: u64, now: impl Fn() -> u64) {
+    let begun = Instant::now();
+    while now() != expected {
+        let found = now();
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{what}: {found}, not {expected}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn the_count_of_flows_is_exact() {
+    let flows = from_environment("PENSTOCK_SOAK_FLOWS", 3000);
+    let seconds = from_environment("PENSTOCK_SOAK_SECONDS", 8);
+    let lab = Lab::new("soak", "100mbit", "24kb");
+    lab.spawn("right", serve).join().unwrap();
+    let agent = lab.start(
+        Path::new(lab::agent::PENSTOCKD),
+        "switch",
+        "attach right --scheme fairq --stay",
+    );
+    settle("the port is attached", 1, || {
+        u64::from(lab.pins().join("v1/right/sweep").exists())
+    });
+    let port = lab.port("right");
+
+    let (held, done) = hold(&lab);
+    settle("flows held open", HELD, || {
+        u64::from(port.state().unwrap().flows)
+    });
+    let memory = agent.resident_kb();
+    let begun = Instant::now();
+    let failed = play(&lab, flows, Duration::from_secs(seconds));
+    let elapsed = begun.elapsed();
+
+    settle("flows after the others ended", HELD, || {
+        u64::from(port.state().unwrap().flows)
+    });
+    done.store(true, Ordering::Relaxed);
+    held.into_iter()
+        .for_each(|thread| thread.join().unwrap().unwrap());
+    settle("flows after all ended", 0, || {
+        u64::from(port.state().unwrap().flows)
+    });
+    settle("entries in the table", 0, || entries(&port) as u64);
+    let (state, counters) = (port.state().unwrap(), port.counters().unwrap());
+    let (drops, repeated) = (lab.drops(), lab.tcp_counter("RetransSegs"));
+    let grown = agent.resident_kb().saturating_sub(memory);
+    println!(
+        "{flows} flows in {:.0} s, {failed} failed, {drops} drops, {repeated} segments sent again, {} SYNs seen, {} begun, {} ended, {} ACKs rewritten, agent {memory} kB + {grown} kB",
+        elapsed.as_secs_f64(),
+        counters.syns,
+        counters.flows_begun,
+        counters.flows_ended,
+        counters.rewritten
+    );
+    assert_eq!(failed, 0, "transfers failed");
+    assert_eq!(state.corrected, 0, "a sweep had to correct the count");
+    assert_eq!(counters.flows_begun, counters.flows_ended);
+    assert!(counters.flows_begun >= flows + HELD, "each flow counts");
+    assert!(
+        drops > 0 && counters.syns > 2 * counters.flows_begun,
+        "no loss: nothing was proven"
+    );
+    assert!(counters.rewritten > 0, "the scheme did not act");
+    assert!(grown <= 1024, "the agent grew by {grown} kB");
+    lab.within("switch", "true");
+}
+
+/// Connections that send a few bytes now and then until told to end.
+fn hold(
+    lab: &Lab,
+) -> (
+    Vec<std::thread::JoinHandle<std::io::Result<()>>>,
+    Arc<AtomicBool>,
+) {
+    let done = Arc::new(AtomicBool::new(false));
+    let threads = (0..HELD).map(|id| {
+        let done = done.clone();
+        lab.spawn("left", move || {
+            let mut stream = connect()?;
+            while !done.load(Ordering::Relaxed) {
+                send(&mut stream, 1 << 60 | id, 100)?;
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Ok(())
+        })
+    });
+    (threads.collect(), done)
+}
+
+/// Plays the flows in rounds, spread over the time; returns how many failed.
+fn play(lab: &Lab, flows: u64, time: Duration) -> u64 {
+    let (next, failed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let begun = Instant::now();
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|_| {
+            let (next, failed) = (next.clone(), failed.clone());
+            lab.spawn("left", move || {
+                loop {
+                    let id = next.fetch_add(1, Ordering::Relaxed);
+                    if id >= flows {
+                        return;
+                    }
+                    let due = time.mul_f64((id / SENDERS * SENDERS) as f64 / flows as f64);
+                    std::thread::sleep(due.saturating_sub(begun.elapsed()));
+                    let outcome = match id % 50 {
+                        0 => abort(),
+                        _ => transfer(id, 200 + id * 7919 % 24_000),
+                    };
+                    if let Err(error) = outcome {
+                        eprintln!("flow {id}: {error}");
+                        failed.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })
+        })
+        .collect();
+    senders
+        .into_iter()
+        .for_each(|sender| sender.join().unwrap());
+    failed.load(Ordering::Relaxed)
+}
