@@ -89,7 +89,7 @@ def test_traffic_that_the_tools_cannot_play_is_refused(table, tmp_path):
 
 def test_the_agents_counters_are_read_for_one_interface():
     told = {"rewrites": 7, "clamps": 2, "floors": 1, "marks": 0}
-    counters = told | {"passed": 99}
+    counters = {"rewritten": 7, "clamps": 2, "floored": 1, "marked": 0, "acks": 99}
     text = json.dumps(
         [{"interface": name, "counters": of} for name, of in (("eth7", {}), ("right", counters))]
     )

@@ -13,8 +13,8 @@ from penstock.lab.plan import Plan, Port
 from penstock.lab.schemes import Scheme
 
 PROGRAM = "penstockd"
-_COUNTERS = ("rewrites", "clamps", "floors", "marks")
-"""What a port's summary takes from the agent's counters."""
+_COUNTERS = {"rewrites": "rewritten", "clamps": "clamps", "floors": "floored", "marks": "marked"}
+"""What a port's summary takes from the agent's counters, and how they are called there."""
 
 
 @contextlib.contextmanager
@@ -31,8 +31,8 @@ def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
             command = scheme.attach(port, str(pins))
             started = system.inside(plan.name(port.node, tag), programs.find(PROGRAM), *command)
             process = stack.enter_context(programs.running(started, log))
-            ready = pins / "v1" / port.interface / "heartbeat"
-            programs.wait_until(process, ready, PROGRAM, log)
+            # Pins come before the programs: only its word says that packets are seen.
+            programs.wait_until(process, " attached", PROGRAM, log)
         yield
 
 
@@ -64,7 +64,7 @@ def read_status(text: str, interface: str) -> dict[str, int]:
     for port in ports:
         if port["interface"] == interface:
             counted: dict[str, int] = port["counters"]
-            return {key: counted[key] for key in _COUNTERS if key in counted}
+            return {key: counted[name] for key, name in _COUNTERS.items()}
     message = f"lab: penstockd status does not list {interface}; is it still attached?"
     raise RunError(message)
 

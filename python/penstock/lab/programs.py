@@ -70,17 +70,17 @@ def failure(what: str, log: Path) -> RunError:
     return RunError(f"lab: {what}: {said}")
 
 
-def wait_until(process: subprocess.Popen[bytes], ready: Path, what: str, log: Path) -> None:
-    """Waits until a program has made the file `ready`.
+def wait_until(process: subprocess.Popen[bytes], said: str, what: str, log: Path) -> None:
+    """Waits until a program has said that it is ready.
 
     Raises:
         RunError: it ended before, or took longer than ten seconds.
     """
     for _ in range(1000):
-        if ready.exists():
+        if said in log.read_text(encoding="utf-8", errors="replace"):
             return
         if process.poll() is not None:
             raise failure(what, log)
         time.sleep(0.01)
-    message = f"lab: {what}: not ready after 10 s ({ready} is missing)"
+    message = f"lab: {what}: not ready after 10 s (it has not said '{said}')"
     raise RunError(message)
