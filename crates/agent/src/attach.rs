@@ -15,7 +15,7 @@ use crate::alive::Alive;
 use crate::objects::port::PortSkel;
 use crate::pins::{PinsArg, Port};
 use crate::tcx::Side;
-use crate::{clsact, detach, interface, load, machine, params, tcx};
+use crate::{clsact, detach, hcf, interface, load, machine, params, tcx};
 
 /// Entries of the tables of flows unless told otherwise: 64 bytes and a key each.
 pub const FLOWS: u32 = 65_536;
@@ -123,10 +123,7 @@ pub fn attach(
     machine::require(&pins.dir)?;
     let index = interface::index(interface)?;
     if let Queue::Hcf(_) = port.queue {
-        bail!(
-            "scheme {}: HCF's queue is not part of this build",
-            port.scheme
-        );
+        hcf::require()?;
     }
     let buffer = match port.buffer {
         Some(buffer) => buffer,
@@ -228,7 +225,8 @@ fn put(
     load::pin_over(
         &program(object, load::sweep_name())?.as_fd(),
         &folder.join(load::SWEEP),
-    )
+    )?;
+    hcf::attach(&folder, interface, index, port, buffer)
 }
 
 fn program<'o>(object: &'o mut Object, name: &str) -> Result<ProgramMut<'o>> {

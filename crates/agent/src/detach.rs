@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::pins::{PinsArg, Port};
 use crate::tcx::Side;
-use crate::{clsact, interface, machine, tcx};
+use crate::{clsact, hcf, interface, machine, tcx};
 
 /// Floors of the release, segments, 5 ms apart: senders that were held to a window for long have
 /// large congestion windows, and would burst into the queue together.
@@ -73,6 +73,7 @@ pub fn detach_locked(pins: &PinsArg, interface: &str) -> Result<()> {
             clsact::detach(index, side, &pin)?;
         }
         clsact::remove_if_made(index, &folder)?;
+        hcf::detach(&folder, interface, index)?;
     }
     remove_pins(&folder)?;
     // The folders above, if no other port has pins.

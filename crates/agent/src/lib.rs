@@ -16,6 +16,7 @@ pub mod counters;
 pub mod daemon;
 pub mod detach;
 pub mod hooks;
+pub mod hcf;
 pub mod human;
 pub mod interface;
 pub mod link;

@@ -6,3 +6,9 @@
 pub mod port {
     include!(concat!(env!("OUT_DIR"), "/port.skel.rs"));
 }
+
+/// HCF as a qdisc (`bpf/hcf.bpf.c`), with the types of `bpf/hcf_abi.h`.
+#[allow(missing_docs, clippy::unwrap_used, clippy::all, dead_code)]
+pub mod hcf {
+    include!(concat!(env!("OUT_DIR"), "/hcf.skel.rs"));
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//! HCF's queue on a port: the qdisc of `bpf/hcf.bpf.c` as the interface's root.
+//!
+//! Each port loads an object of its own, and so a kind of qdisc of its own (`hcf_...`): two ports
+//! share no state. Pinned in the port's folder are its registration (`hcf_link`), what it was told
+//! (`hcf_config`) and what it holds (`hcf_port`).
+
+mod root;
+
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys as sys};
+use penstock_core::hcf::HcfParams;
+use penstock_sim::scenario::{Buffer, Deployment, Hcf, Period, Queue};
+use serde::Serialize;
+
+use crate::load::pin_over;
+use crate::objects::hcf::HcfSkelBuilder;
+use crate::objects::hcf::types::{hcf_config, hcf_params, hcf_port};
+use crate::{machine, pins, qdisc};
+
+/// `HCF_ABI` of `bpf/hcf_abi.h`.
+const ABI: u32 = 1;
+
+/// Since when a qdisc may be written in BPF.
+const SINCE: (u32, u32) = (6, 16);
+
+/// What the kinds of our qdiscs begin with.
+const PREFIX: &str = "hcf_";
+
+/// What the kernel makes the root by itself; others are somebody's.
+const DEFAULTS: [&str; 6] = ["noqueue", "pfifo_fast", "mq", "fq_codel", "fq", "pfifo"];
+
+/// What a late timer may make up for, of a port with a rate: bytes, and at least so long.
+const BURST_BYTES: u64 = 4096;
+const BURST_NS: u64 = 50_000;
+
+/// Pins of a port's folder.
+const LINK: &str = "hcf_link";
+const CONFIG: &str = "hcf_config";
+const PORT: &str = "hcf_port";
+
+/// Puts HCF on `interface` for a buffer, in place of the HCF there, if there is one: what waits in
+/// that is dropped. Does nothing for a port with another queue, but takes HCF away.
+///
+/// # Errors
+/// One line: the kernel cannot have it, somebody else's qdisc is there, or the kernel refuses.
+pub fn attach(
+    folder: &Path,
+    interface: &str,
+    index: u32,
+    port: &Deployment,
+    buffer: Buffer,
+) -> Result<()> {
+    let Queue::Hcf(queue) = &port.queue else {
+        return detach(folder, interface, index);
+    };
+    require()?;
+    let present = qdisc::of(index)?.kind;
+    if !present.starts_with(PREFIX) && !DEFAULTS.contains(&present.as_str()) {
+        bail!(
+            "{interface} has a qdisc {present}, whose place HCF takes; do: tc qdisc del dev {interface} root"
+        );
+    }
+    let config = config(queue, buffer, port.rate.map(|rate| rate.0))?;
+
+    let mut object = MaybeUninit::uninit();
+    let mut open = HcfSkelBuilder::default().open(&mut object)?;
+    let kind = format!("{PREFIX}{:08x}", pins::monotonic_ns() as u32);
+    for (target, byte) in open
+        .struct_ops
+        .hcf_mut()
+        .id
+        .iter_mut()
+        .zip(kind.bytes().chain([0]))
+    {
+        *target = byte as _;
+    }
+    let mut skel = open
+        .load()
+        .map_err(|error| anyhow!("the kernel does not take HCF's qdisc: {error}"))?;
+    // SAFETY: `hcf_config` has no padding: its `reserved` fills it up.
+    let bytes = unsafe {
+        std::slice::from_raw_parts((&raw const config).cast::<u8>(), size_of::<hcf_config>())
+    };
+    skel.maps
+        .hcf_config
+        .update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)?;
+    let link = skel.maps.hcf.attach_struct_ops()?;
+    root::replace(index, &kind)
+        .with_context(|| format!("cannot make {kind} the root qdisc of {interface}"))?;
+    pin_over(&skel.maps.hcf_config.as_fd(), &folder.join(CONFIG))?;
+    pin_over(&skel.maps.hcf_port.as_fd(), &folder.join(PORT))?;
+    pin_over(&link.as_fd(), &folder.join(LINK))
+}
+
+/// Takes HCF off `interface`, which gets the kernel's default qdisc again; what waits in it is
+/// dropped. Nothing to do is no error, and somebody else's qdisc stays.
+///
+/// # Errors
+/// The kernel or the file system refuses.
+pub fn detach(folder: &Path, interface: &str, index: u32) -> Result<()> {
+    let is_attached = status(folder)?.is_some_and(|status| status.ifindex == index);
+    if is_attached && qdisc::of(index)?.kind.starts_with(PREFIX) {
+        root::delete(index).with_context(|| format!("cannot remove HCF's qdisc of {interface}"))?;
+    }
+    for pin in [LINK, CONFIG, PORT] {
+        match std::fs::remove_file(folder.join(pin)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| folder.join(pin).display().to_string());
+            }
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+/// What HCF does at a port, since it was attached.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Status {
+    /// Whose qdisc it is.
+    pub ifindex: u32,
+    /// Waiting in the queue that is high now, and in the low one.
+    pub packets: [u32; 2],
+    /// The same in bytes.
+    pub bytes: [u64; 2],
+    /// Priority periods begun.
+    pub periods: u32,
+    /// Packets put into the high queue.
+    pub high_packets: u64,
+    /// Packets put into the low queue.
+    pub low_packets: u64,
+    /// Packets dropped for want of room.
+    pub dropped_packets: u64,
+    /// Packets dropped for want of memory.
+    pub failed_packets: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Bytes sent, Ethernet headers included.
+    pub sent_bytes: u64,
+}
+
+/// What HCF does at the port with its pins in `folder`; `None` if it is not there, or no more.
+///
+/// # Errors
+/// The pinned map is of another version.
+pub fn status(folder: &Path) -> Result<Option<Status>> {
+    let pin = folder.join(PORT);
+    if !pin.exists() {
+        return Ok(None);
+    }
+    let map = MapHandle::from_pinned_path(&pin)?;
+    let value = map
+        .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?
+        .unwrap_or_default();
+    if value.len() != size_of::<hcf_port>() {
+        bail!(
+            "{} is of another version of penstockd; attach again",
+            pin.display()
+        );
+    }
+    // SAFETY: plain integers, valid for any bytes; the length is right.
+    let port: hcf_port = unsafe { value.as_ptr().cast::<hcf_port>().read_unaligned() };
+    if port.attached == 0 {
+        return Ok(None);
+    }
+    let high = usize::from(port.state.high & 1);
+    let by_role = |role: usize| role ^ high;
+    Ok(Some(Status {
+        ifindex: port.ifindex,
+        packets: [0, 1].map(|role| port.state.packets[by_role(role)]),
+        bytes: [0, 1].map(|role| port.state.bytes[by_role(role)]),
+        periods: port.state.epoch,
+        high_packets: port.counters.high_packets,
+        low_packets: port.counters.low_packets,
+        dropped_packets: port.counters.dropped_packets,
+        failed_packets: port.counters.failed_packets,
+        sent_packets: port.counters.sent_packets,
+        sent_bytes: port.counters.sent_bytes,
+    }))
+}
+
+/// Refuses a kernel that cannot have a qdisc written in BPF.
+///
+/// # Errors
+/// One line, with what is missing.
+pub fn require() -> Result<()> {
+    let release = machine::release();
+    match machine::version(&release) {
+        Some(version) if version < SINCE => bail!(
+            "HCF's queue needs Linux {}.{} or newer, with CONFIG_NET_SCH_BPF; this is {release}",
+            SINCE.0,
+            SINCE.1
+        ),
+        _ if !has_qdisc_ops() => bail!(
+            "HCF's queue needs a kernel with CONFIG_NET_SCH_BPF=y; Linux {release} was built without"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the kernel's own types tell of qdiscs in BPF.
+fn has_qdisc_ops() -> bool {
+    const BTF_KIND_STRUCT: u32 = 4;
+    // SAFETY: a null is checked; the name is a C string; the types are freed once.
+    unsafe {
+        let types = sys::btf__load_vmlinux_btf();
+        if types.is_null() {
+            return false;
+        }
+        let name = c"bpf_struct_ops_Qdisc_ops".as_ptr();
+        let found = sys::btf__find_by_name_kind(types, name, BTF_KIND_STRUCT);
+        sys::btf__free(types);
+        found > 0
+    }
+}
+
+fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_config> {
+    let params = queue.params(buffer);
+    params
+        .check()
+        .map_err(|error| anyhow!("--buffer {buffer}: {error}"))?;
+    let ns_per_byte_q16 = match rate_bps {
+        Some(bps) => ((8_000_000_000u128 << 16) / u128::from(bps.max(1))) as u64,
+        None => 0,
+    };
+    let every = queue.every.filter(|_| queue.period != Period::Dynamic);
+    Ok(hcf_config {
+        abi: ABI,
+        seed: 0,
+        period_ns: every.map_or(0, |every| every.as_nanos()),
+        ns_per_byte_q16,
+        burst_ns: (BURST_BYTES.saturating_mul(ns_per_byte_q16) >> 16).max(BURST_NS),
+        params: raw(&params),
+        reserved: 0,
+    })
+}
+
+fn raw(params: &HcfParams) -> hcf_params {
+    hcf_params {
+        bins: params.bins,
+        credits: params.credits,
+        capacity_packets: params.capacity_packets,
+        capacity_bytes: params.capacity_bytes,
+        hashes: params.hashes,
+        period: params.period as u8,
+        swaps: params.swaps.into(),
+        counts_bytes: params.counts_bytes.into(),
+    }
+}
