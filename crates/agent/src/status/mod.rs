@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::counters::{self, Named};
+use crate::hcf;
 use crate::hooks::{self, Hooks, Occupied};
 use crate::pins::{PinsArg, Port, monotonic_ns};
 
@@ -54,6 +55,9 @@ pub struct Status {
     pub rates: Named<f64>,
     /// What is on the hooks, other tools' programs included.
     pub hooks: Hooks,
+    /// What HCF's queue does, of a port that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hcf: Option<hcf::Status>,
 }
 
 /// Looks at `interfaces` for so long.
@@ -106,5 +110,6 @@ fn one(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result
         rates: counters::rates(before, &counters, seconds),
         counters,
         hooks,
+        hcf: hcf::status(&port.folder)?,
     })
 }

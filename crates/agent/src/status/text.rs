@@ -2,6 +2,7 @@
 //! A port's status in lines for people.
 
 use super::Status;
+use crate::hcf;
 use crate::hooks::Occupied;
 use crate::human;
 
@@ -21,7 +22,20 @@ pub fn lines(status: &Status) -> Vec<String> {
             programs(occupied)
         ));
     }
+    if let Some(hcf) = &status.hcf {
+        lines.push(format!("  qdisc: {}", queue(hcf)));
+    }
     lines
+}
+
+fn queue(hcf: &hcf::Status) -> String {
+    let [high, low] = hcf.packets;
+    format!(
+        "hcf, {high} packets wait in the high queue, {low} in the low one; {} sent, {} dropped, {} periods",
+        human::count(hcf.sent_packets),
+        human::count(hcf.dropped_packets + hcf.failed_packets),
+        human::count(hcf.periods.into()),
+    )
 }
 
 fn deeds(status: &Status) -> String {
