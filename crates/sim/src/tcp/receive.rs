@@ -130,13 +130,18 @@ impl Endpoint {
             self.reassembly.fin = end;
         }
         if seq > self.rcv_nxt && seq < u64::MAX / 2 {
-            return self.on_early(cfg, now, seq, end, wire);
+            // A FIN is an octet to SACK too: behind a lost tail it tells of the loss.
+            let last = end + (self.reassembly.fin == end) as u64;
+            return self.on_early(cfg, now, seq, last, wire);
         }
         let before = self.rcv_nxt;
         self.rcv_nxt = self.rcv_nxt.max(end);
         let gap = self.is(opt::OUT_OF_ORDER);
         if gap {
             self.rcv_nxt = self.reassembly.take(self.rcv_nxt);
+            if self.reassembly.fin != 0 {
+                self.rcv_nxt = self.rcv_nxt.min(self.reassembly.fin);
+            }
             if self.reassembly.is_settled(self.rcv_nxt) {
                 self.clear(opt::OUT_OF_ORDER);
             }
