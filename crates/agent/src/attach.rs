@@ -239,6 +239,9 @@ fn program<'o>(object: &'o mut Object, name: &str) -> Result<ProgramMut<'o>> {
 /// One line on a scheme that was put on a port.
 pub fn told(interface: &str, port: &Deployment, attached: &Attached, hook: Hook) -> String {
     let what = match port.window {
+        Window::None if matches!(port.queue, Queue::Hcf(_)) => {
+            format!("attached, its qdisc holds {}", attached.buffer)
+        }
         Window::None => "attached, changes nothing".to_owned(),
         _ => format!("attached, for a buffer of {}", attached.buffer),
     };

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is tested on another kernel, one line each: check.py PENSTOCKD SUITE..."""
+
+import ctypes
+import fcntl
+import json
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import net
+import traffic
+from net import ADDRESS, LIBC, SENDER, Failure, command
+
+PENSTOCKD = "/run/penstockd"  # of memory: the shared files are slow to read
+PINS = Path("/sys/fs/bpf/penstock")
+SYS_BPF = 321  # x86-64
+NEXT_IDS = {"programs": 11, "maps": 12, "links": 31}  # linux/bpf.h: BPF_*_GET_NEXT_ID
+
+
+def penstockd(*words: str) -> str:
+    """Run penstockd beside p0."""
+    return command(PENSTOCKD, *words, namespace=SENDER).strip()
+
+
+def attach(*words: str) -> str:
+    """Attach to p0."""
+    return penstockd("attach", "p0", *words)
+
+
+def status() -> dict[str, Any]:
+    """The status of p0."""
+    ports: list[dict[str, Any]] = json.loads(penstockd("status", "p0", "--json", "--for", "10ms"))
+    return ports[0]
+
+
+def objects() -> dict[str, int]:
+    """How many eBPF programs, maps and links the kernel has."""
+    found = {}
+    for name, request in NEXT_IDS.items():
+        attributes = (ctypes.c_uint32 * 4)()
+        found[name] = 0
+        while LIBC.syscall(SYS_BPF, request, attributes, ctypes.sizeof(attributes)) == 0:
+            attributes[0] = attributes[1]
+            found[name] += 1
+    return found
+
+
+def demand(holds: object, otherwise: str) -> None:
+    """Fail with a line unless something holds."""
+    if not holds:
+        raise Failure(otherwise)
+
+
+def leaves_nothing() -> None:
+    """Nothing is pinned, and no object is left once the kernel had time to free it."""
+    demand(not PINS.exists(), f"{PINS} is left behind")
+    for _ in range(100):
+        if not any(objects().values()):
+            return
+        time.sleep(0.1)
+    raise Failure(f"left behind in the kernel: {objects()}")
+
+
+def refused(expected: str, *words: str) -> str:
+    """To attach fails with one line that has `expected` in it."""
+    try:
+        attach(*words)
+    except Failure as failure:
+        line = str(failure).split(": ", 1)[1]
+        demand(expected in line and "\n" not in line, f"instead of {expected!r}: {line}")
+        return line
+    raise Failure(f"attached, though {expected}")
+
+
+HCF = ("--scheme", "hcf", "--buffer", "30 kB", "--rate", "10 Mb/s")
+
+
+def hcf_refuses() -> str:
+    """Another's qdisc is not replaced."""
+    tbf("root", limit=30_000)
+    line = refused("tbf", *HCF)
+    tc("del", "root")
+    return line
+
+
+def hcf_carries() -> str:
+    """TCP through HCF: all bytes arrive, and the counters agree with the kernel's."""
+    attach(*HCF)
+    demand(str(net.qdisc()["kind"]).startswith("hcf_"), f"the root is {net.qdisc()['kind']}")
+    done = traffic.transfer([250_000] * 6, mice=20)
+    qdisc, hcf = net.qdisc(), status()["hcf"]
+    demand(qdisc["bytes"] == hcf["sent_bytes"], f"{qdisc['bytes']} and {hcf['sent_bytes']} bytes")
+    demand(qdisc["bytes"] > done.bytes, f"{qdisc['bytes']} bytes sent of {done.bytes}")
+    demand(qdisc["drops"] == hcf["dropped_packets"] > 0, f"drops: {qdisc['drops']}, {hcf}")
+    demand(qdisc["backlog"] == 0 and qdisc["qlen"] == 0, f"{qdisc['qlen']} packets are left")
+    entered = hcf["high_packets"] + hcf["low_packets"]
+    demand(entered == hcf["sent_packets"], f"{entered} packets in, {hcf['sent_packets']} out")
+    demand(hcf["high_packets"] and hcf["low_packets"], "only one queue was used")
+    demand(hcf["periods"] > 10, f"{hcf['periods']} periods")
+    return (
+        f"{done.bytes / 1e6:.1f} MB intact in {done.seconds:.0f} s; {hcf['high_packets']} packets"
+        f" by the high queue, {hcf['low_packets']} by the low, {qdisc['drops']} dropped,"
+        f" {hcf['periods']} periods"
+    )
+
+
+def hcf_keeps_order() -> str:
+    """Overloaded, HCF drops, and never reorders a flow (Theorem 1)."""
+    before = status()["hcf"]
+    arrived, late = traffic.datagrams(flows=8, each=250)
+    after = status()["hcf"]
+    low = after["low_packets"] - before["low_packets"]
+    periods = after["periods"] - before["periods"]
+    demand(0 < arrived < 2000, f"{arrived} of 2000 arrived: no overload")
+    demand(low > 0 and periods > 0, f"{low} packets by the low queue in {periods} periods")
+    demand(late == 0, f"{late} of {arrived} datagrams overtaken by a later one of their flow")
+    return f"{arrived} of 2000 datagrams of 8 flows arrived, none late, over {periods} periods"
+
+
+def hcf_reattaches() -> str:
+    """Another HCF takes the place under load, and all bytes arrive."""
+    first = net.qdisc()["kind"]
+    done = traffic.transfer([250_000] * 4, during=lambda: attach(*HCF, "--set", "queue.bins=64"))
+    demand(net.qdisc()["kind"] != first, "the qdisc is the old one")
+    return f"{done.bytes / 1e6:.1f} MB intact"
+
+
+def hcf_frees() -> str:
+    """Packets that wait when HCF is detached are freed: their socket gets its memory back."""
+    outcome: list[int] = []
+
+    def pour() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(200):
+                sender.sendto(bytes(1000), (ADDRESS, 9))
+            for _ in range(2):
+                word = fcntl.ioctl(sender, termios.TIOCOUTQ, bytes(4))
+                outcome.append(struct.unpack("i", word)[0])
+                if len(outcome) == 1:
+                    penstockd("detach", "p0")
+
+    # So slow that all still wait when detached.
+    attach(*HCF[:-1], "64 kb/s")
+    faults: list[BaseException] = []
+    traffic.thread(SENDER, pour, faults).join()
+    demand(not faults, f"{faults}")
+    demand(outcome[0] > 0, "nothing waited")
+    demand(outcome[1] == 0, f"{outcome[1]} bytes never freed")
+    return f"{outcome[0]} bytes waited, none remain"
+
+
+def hcf_comes_and_goes() -> str:
+    """Twenty times attached and detached, nothing remains."""
+    for _ in range(20):
+        attach(*HCF)
+        penstockd("detach", "p0")
+    leaves_nothing()
+    demand(net.qdisc()["kind"] == "noqueue", f"the root is {net.qdisc()['kind']}")
+    return "20 times, and no program, map, link or pin is left"
+
+
+def hcf_is_absent() -> str:
+    """An old kernel is told in one line."""
+    return refused("6.16", *HCF)
+
+
+def tc(verb: str, *words: str) -> None:
+    """Change the qdiscs of p0."""
+    command("tc", "qdisc", verb, "dev", "p0", *words, namespace=SENDER)
+
+
+def tbf(*where: str, limit: int) -> None:
+    """Make p0 a port of 10 Mb/s that holds `limit` bytes."""
+    tc("add", *where, "tbf", "rate", "10mbit", "burst", "4000", "limit", str(limit))
+
+
+def datapath(hook: str) -> str:
+    """FairQ rewrites ACKs; nothing remains after the agent's end."""
+    tbf("root", limit=60_000)
+    words = ["nsenter", f"--net=/run/netns/{SENDER}", PENSTOCKD, "attach", "p0", "--stay"]
+    words += ["--scheme", "fairq", "--stale", "60 s"]
+    agent = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert agent.stdout
+    try:
+        told = agent.stdout.readline().strip()
+        demand(hook in told, f"instead of {hook}: {told}")
+        done = traffic.transfer([200_000] * 6, mice=10)
+        counters = status()["counters"]
+        demand(counters["rewritten"] > 0, f"nothing was rewritten: {counters}")
+    finally:
+        agent.send_signal(signal.SIGINT)
+        agent.wait(60)
+    demand(agent.returncode == 0, f"penstockd ended with {agent.returncode}")
+    tc("del", "root")
+    leaves_nothing()
+    rewritten, acks = counters["rewritten"], counters["acks"]
+    return f"{done.bytes / 1e6:.1f} MB intact, {rewritten} of {acks} ACKs rewritten"
+
+
+def dctcp_holds() -> str:
+    """DCTCP keeps the queue near the threshold of our marks, where CUBIC fills the buffer."""
+    mark = 15_000
+    tbf("root", limit=100_000)
+    cubic = traffic.transfer([500_000] * 4)
+    # Observing marks nothing; HSCC, whose thresholds are out of DCTCP's reach, leaves it to marks.
+    thresholds = ("--set", "window.alpha1=0.8", "--set", "window.alpha2=0.9")
+    attach("--scheme", "hscc-paper", *thresholds, "--set", f"mark={mark} B", "--stale", "600 s")
+    dctcp = traffic.transfer([500_000] * 4, congestion="dctcp")
+    marked = status()["counters"]["marked"]
+    penstockd("detach", "p0")
+    tc("del", "root")
+    demand(marked > 0, "nothing was marked")
+    demand(dctcp.backlog < 3 * mark, f"median queue {dctcp.backlog:.0f} bytes at a mark of {mark}")
+    demand(
+        cubic.backlog > 2 * dctcp.backlog, f"CUBIC {cubic.backlog:.0f}, DCTCP {dctcp.backlog:.0f}"
+    )
+    return (
+        f"median queue {dctcp.backlog / 1e3:.0f} kB for marks at {mark / 1e3:.0f} kB, {marked}"
+        f" marked; CUBIC {cubic.backlog / 1e3:.0f} kB"
+    )
+
+
+SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
+    "hcf": [
+        ("HCF spares another's qdisc", hcf_refuses),
+        ("HCF carries TCP", hcf_carries),
+        ("HCF keeps order", hcf_keeps_order),
+        ("HCF takes HCF's place", hcf_reattaches),
+        ("HCF frees what waits", hcf_frees),
+        ("HCF comes and goes", hcf_comes_and_goes),
+    ],
+    "no-hcf": [("HCF is refused", hcf_is_absent)],
+    "tcx": [("FairQ by tcx", lambda: datapath("tcx"))],
+    "clsact": [("FairQ by clsact", lambda: datapath("clsact"))],
+    "dctcp": [("DCTCP at the port's marks", dctcp_holds)],
+}
+
+
+def clear() -> None:
+    """What a failed step may have left does not disturb the next."""
+    for words in ([PENSTOCKD, "detach", "p0"], ["tc", "qdisc", "del", "dev", "p0", "root"]):
+        enter = ["nsenter", f"--net=/run/netns/{SENDER}"]
+        subprocess.run([*enter, *words], capture_output=True, check=False)
+
+
+def main() -> int:
+    """Run the suites named."""
+    shutil.copy(sys.argv[1], PENSTOCKD)
+    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], capture_output=True, check=False)
+    failures = 0
+    net.build()
+    for name, step in (step for suite in sys.argv[2:] for step in SUITES[suite]):
+        began = time.monotonic()
+        try:
+            word, line = "ok  ", step()
+        except (Failure, OSError, subprocess.SubprocessError, KeyError, ValueError) as failure:
+            word, line = "FAIL", f"{type(failure).__name__}: {failure}"
+            failures += 1
+            clear()
+        print(f"{word} {name}: {line} ({time.monotonic() - began:.0f} s)", flush=True)
+    net.remove()
+    return min(failures, 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two namespaces joined by a cable, and traffic between them by real sockets.
+
+Data goes from p0 (namespace "sender") to p1 ("receiver"); schemes are put on p0.
+"""
+
+import ctypes
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+SENDER, RECEIVER = "sender", "receiver"
+ADDRESS = "10.9.0.2"
+CLONE_NEWNET = 0x40000000
+
+
+class Failure(Exception):
+    """A check that did not hold, or a command that failed: one line."""
+
+
+def command(*words: str, namespace: str | None = None) -> str:
+    """Run a command, in a namespace if one is named; its output."""
+    # Not `ip netns exec`, which hides the bpffs.
+    enter = ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
+    done = subprocess.run([*enter, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failure(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def build() -> None:
+    """Make the namespaces and the cable, with packets of at most one MTU."""
+    for namespace in (SENDER, RECEIVER):
+        command("ip", "netns", "add", namespace)
+        command("sysctl", "-qw", "net.ipv4.tcp_ecn=1", namespace=namespace)
+    add = "ip -n sender link add name p0 type veth peer name p1 netns receiver"
+    command(*add.split())
+    for namespace, port, host in ((SENDER, "p0", 1), (RECEIVER, "p1", 2)):
+        # TCP makes GSO packets whatever ethtool says, unless one segment is the most.
+        command("ip", "-n", namespace, "link", "set", port, "gso_max_segs", "1", "up")
+        command("ip", "-n", namespace, "addr", "add", f"10.9.0.{host}/24", "dev", port)
+        command(
+            "ethtool", "-K", port, "tso", "off", "gso", "off", "gro", "off", namespace=namespace
+        )
+
+
+def remove() -> None:
+    """Remove what `build` made."""
+    for namespace in (SENDER, RECEIVER):
+        subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
+
+
+def qdisc() -> dict[str, Any]:
+    """The root qdisc of p0 with its statistics."""
+    shown = json.loads(command("tc", "-s", "-j", "qdisc", "show", "dev", "p0", namespace=SENDER))
+    return next(one for one in shown if one.get("root"))
+
+
+def enter(namespace: str) -> None:
+    """Take this thread into a namespace; its sockets are made there from now on."""
+    with Path(f"/run/netns/{namespace}").open("rb") as file:
+        if LIBC.setns(file.fileno(), CLONE_NEWNET):
+            raise Failure(f"setns {namespace}: {os.strerror(ctypes.get_errno())}")
