@@ -178,9 +178,9 @@ def tc(verb: str, *words: str) -> None:
     command("tc", "qdisc", verb, "dev", "p0", *words, namespace=SENDER)
 
 
-def tbf(*where: str, limit: int) -> None:
-    """Make p0 a port of 10 Mb/s that holds `limit` bytes."""
-    tc("add", *where, "tbf", "rate", "10mbit", "burst", "4000", "limit", str(limit))
+def tbf(*where: str, limit: int, rate: str = "10mbit") -> None:
+    """Make p0 a port that holds `limit` bytes."""
+    tc("add", *where, "tbf", "rate", rate, "burst", "4000", "limit", str(limit))
 
 
 def datapath(hook: str) -> str:
@@ -209,7 +209,7 @@ def datapath(hook: str) -> str:
 def dctcp_holds() -> str:
     """DCTCP keeps the queue near the threshold of our marks, where CUBIC fills the buffer."""
     mark = 15_000
-    tbf("root", limit=100_000)
+    tbf("root", limit=100_000, rate="2mbit")  # not the processor is to be the bottleneck
     cubic = traffic.transfer([500_000] * 4)
     # Observing marks nothing; HSCC, whose thresholds are out of DCTCP's reach, leaves it to marks.
     thresholds = ("--set", "window.alpha1=0.8", "--set", "window.alpha2=0.9")
@@ -219,7 +219,8 @@ def dctcp_holds() -> str:
     penstockd("detach", "p0")
     tc("del", "root")
     demand(marked > 0, "nothing was marked")
-    demand(dctcp.backlog < 3 * mark, f"median queue {dctcp.backlog:.0f} bytes at a mark of {mark}")
+    is_near = mark / 4 < dctcp.backlog < 3 * mark
+    demand(is_near, f"median queue {dctcp.backlog:.0f} bytes at a mark of {mark}")
     demand(
         cubic.backlog > 2 * dctcp.backlog, f"CUBIC {cubic.backlog:.0f}, DCTCP {dctcp.backlog:.0f}"
     )
