@@ -82,7 +82,7 @@ struct port_counters {
 	u64 egress_packets;
 	u64 egress_bytes;
 	u64 ingress_packets;
-	u64 acks;	     /* TCP packets with ACK that came in */
+	u64 acks;	     /* TCP packets that came in with a window: ACK or SYN */
 	u64 rewritten;	     /* of these, those whose window was lowered */
 	u64 floored;	     /* of these, those that would have got less but for the floor */
 	u64 first_rewritten; /* of the rewritten, SYN-ACKs and first ACKs */

@@ -127,8 +127,10 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	}
 	silent_ns = elapsed_ns(flow->entry.last_ns, seen->now_ns);
 	delta = flow_follow(port, config, flow, seen, scheme);
-	counted->flows_begun += delta > 0;
-	counted->flows_ended += delta < 0;
+	if (delta > 0)
+		counted->flows_begun++;
+	if (delta < 0)
+		counted->flows_ended++;
 	if (seen->direction == FLOW_DATA) {
 		new_bytes = flow_new_bytes(flow, seen, packet->payload);
 		if (silent_ns >= PORT_STALL_NS && !new_bytes &&

@@ -24,7 +24,6 @@ struct view {
 	struct port_config *config;
 	struct port_state *port;
 	struct port_counters *counted;
-	u64 *heartbeat;
 };
 
 static __always_inline _Bool view_open(struct view *view)
@@ -34,8 +33,7 @@ static __always_inline _Bool view_open(struct view *view)
 	view->config = bpf_map_lookup_elem(&config, &first);
 	view->port = bpf_map_lookup_elem(&port, &first);
 	view->counted = bpf_map_lookup_elem(&counters, &first);
-	view->heartbeat = bpf_map_lookup_elem(&heartbeat, &first);
-	return view->config && view->port && view->counted && view->heartbeat;
+	return view->config && view->port && view->counted;
 }
 
 static __always_inline int pass(struct port_counters *counted, u32 reason)
@@ -47,7 +45,10 @@ static __always_inline int pass(struct port_counters *counted, u32 reason)
 
 static __always_inline _Bool is_alive(const struct view *view, u64 now_ns)
 {
-	return *view->heartbeat && elapsed_ns(*view->heartbeat, now_ns) <= view->config->stale_ns;
+	u32 first = 0;
+	u64 *beat = bpf_map_lookup_elem(&heartbeat, &first);
+
+	return beat && *beat && elapsed_ns(*beat, now_ns) <= view->config->stale_ns;
 }
 
 static __always_inline struct flow_packet
@@ -78,9 +79,8 @@ static __always_inline void schemes_follow(const struct view *view, u32 queue_by
 	state_renew(view->port, view->config, now_ns, scheme);
 	if (has_fairq(scheme))
 		state_tick(view->port, view->config, queue_bytes, now_ns, scheme);
-	if (has_hscc(scheme))
-		view->counted->clamps +=
-			state_on_queue(view->port, view->config, queue_bytes, now_ns);
+	if (has_hscc(scheme) && state_on_queue(view->port, view->config, queue_bytes, now_ns))
+		view->counted->clamps++;
 }
 
 static __always_inline void mark(struct __sk_buff *skb, const struct view *view,
@@ -187,8 +187,10 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
 		return pass(view.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
 	flow = flow_on(view.port, view.config, view.counted, &packet, &seen, scheme);
-	view.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
-	if (seen.flags & TCP_FLAG_RST || !(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
+	if (!(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
+		return NEXT;
+	view.counted->acks++;
+	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
 
 	offer = offer_of(&packet, view.config, flow);
