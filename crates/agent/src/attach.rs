@@ -127,6 +127,8 @@ pub fn attach(
     }
     let buffer = match port.buffer {
         Some(buffer) => buffer,
+        // It asks nothing of a queue.
+        None if port.is_shim() => Buffer::Bytes(128_000),
         None => interface::buffer(interface, index)?,
     };
     let _lock = pins.lock()?;
@@ -192,7 +194,7 @@ fn put(
     hook: Hook,
 ) -> Result<()> {
     let folder = pins.of(interface);
-    let scheme = params::programs(&port.window);
+    let scheme = params::programs(port);
     let wanted = params::config(port, buffer, options.stale, interface::is_bare(interface))?;
     let mut object = MaybeUninit::uninit();
     let mut skel: PortSkel = load::load(&mut object, &folder, scheme, options.flows)?;
@@ -239,6 +241,7 @@ fn program<'o>(object: &'o mut Object, name: &str) -> Result<ProgramMut<'o>> {
 /// One line on a scheme that was put on a port.
 pub fn told(interface: &str, port: &Deployment, attached: &Attached, hook: Hook) -> String {
     let what = match port.window {
+        _ if port.is_shim() => "attached, tells ports the scales of windows".to_owned(),
         Window::None if matches!(port.queue, Queue::Hcf(_)) => {
             format!("attached, its qdisc holds {}", attached.buffer)
         }

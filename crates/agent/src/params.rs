@@ -26,9 +26,10 @@ const BARE_IP: u32 = 1 << 3;
 /// The scale that all hosts use under [`Scale::Unified`], as in the simulator.
 const UNIFIED_SCALE: u32 = 7;
 
-/// The prefix of the names of a window policy's programs.
-pub fn programs(window: &Window) -> &'static str {
-    match window {
+/// The prefix of the names of the programs that do it.
+pub fn programs(port: &Deployment) -> &'static str {
+    match port.window {
+        _ if port.is_shim() => "shim",
         Window::None => "observe",
         Window::Fairq(_) => "fairq",
         Window::Hscc(_) => "hscc",
@@ -53,7 +54,7 @@ pub fn config(
         Window::Hscc(hscc) => (Fairq::default(), hscc.clone()),
     };
     let (scale, counts_packets) = match &port.window {
-        Window::None => (Scale::Tracked, false),
+        Window::None => (port.scale.unwrap_or(Scale::Tracked), false),
         Window::Fairq(fairq) => (
             fairq.scale,
             fairq.counting() == penstock_sim::scenario::Counting::Packets,

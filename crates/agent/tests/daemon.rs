@@ -5,9 +5,11 @@
 
 mod place;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command};
 
-use place::{PORT, Place, Transfer, must, until};
+use place::{PORT, Place, Transfer, must, until, within};
 
 const FAIRQ: &str = "[port.eth1]\nscheme = \"fairq\"\nbuffer = \"128 kB\"\n";
 const HSCC: &str = "[port.eth1]\nscheme = \"hscc\"\nbuffer = \"128 kB\"\n";
@@ -111,10 +113,29 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
     place.ok(&[
         "attach", PORT, "--scheme", "hscc", "--buffer", "1 MB", "--stale", "400 ms",
     ]);
+    let metrics = std::env::temp_dir().join(format!("{}.prom", place.near()));
+    let told = format!(
+        "[metrics]\ntextfile = \"{}\"\nlisten = \"127.0.0.1:9920\"\n",
+        metrics.display()
+    );
     let _daemon = Daemon::begin(
         &place,
-        "[port.agent-v0]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n",
+        &(told + "[port.agent-v0]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n"),
     );
+    until("metrics are written", || {
+        let text = std::fs::read_to_string(&metrics).unwrap_or_default();
+        text.contains("interface=\"eth1\"")
+    });
+    std::fs::remove_file(&metrics).unwrap();
+    let page = within(&place.near(), || {
+        let mut stream = TcpStream::connect("127.0.0.1:9920").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    });
+    let page = page.join().unwrap();
+    assert!(page.contains("interface=\"eth1\""), "{page}");
     let later = place.pins().join("v1/agent-v0/sweep");
     let ip = format!("ip -n {}", place.near());
     for _ in 0..2 {

@@ -49,6 +49,9 @@ fn detaching_leaves_nothing_behind() {
         let qdiscs = must(&format!("tc -n {} qdisc show dev {PORT}", place.near()));
         assert!(!qdiscs.contains("clsact"), "{qdiscs}");
     }
+    place.ok(&["attach", PORT, "--scheme", "shim", "--set", "scale=unified"]);
+    assert_eq!(place.status()["scheme"], "shim");
+    place.ok(&["detach", PORT]);
     let refusal = place.refused(&["detach", PORT]);
     assert!(refusal.contains("eth1 is not attached"), "{refusal}");
 }

@@ -17,13 +17,14 @@ Examples:
   penstockd attach eth1 --scheme fairq
   penstockd attach eth1 --scheme hscc --buffer \"128 kB\" --set window.alpha2=0.3
   penstockd attach eth1 --scheme observe --stay
+  penstockd attach tap0 --scheme shim --set scale=reserved-bits
 
 An attached port needs an agent that lives: the daemon (penstockd run), or --stay. Without one,
 packets pass untouched after --stale. To attach again replaces the scheme without a gap.")]
 pub struct Args {
     /// The port: data leaves by it, ACKs enter by it.
     pub interface: String,
-    /// observe, fairq, fairq-paper, hscc, hscc-paper, hcf or hcf-fairq.
+    /// observe, fairq, fairq-paper, hscc, hscc-paper, hcf, hcf-fairq, or shim (below a host).
     #[arg(long, value_name = "NAME")]
     pub scheme: String,
     /// What the port can hold, as in "128 kB" or "83 packets" [default: what its qdisc says].

@@ -6,6 +6,7 @@
 //! no longer has.
 
 pub mod config;
+mod exports;
 mod ports;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use crate::notify;
 use crate::signals::{Signal, Signals};
 
 use config::Config;
+use exports::Exports;
 use ports::Ports;
 
 /// How often interfaces and pins that come and go are looked for.
@@ -31,12 +33,14 @@ pub fn run(path: PathBuf) -> Result<()> {
     let mut config = Config::read(&path)?;
     machine::require(&config.agent.pins)?;
     let signals = Signals::hold();
+    let mut exports = Exports::begin(&config)?;
     let mut ports = Ports::new(&config);
     ports.follow(&config);
     notify::ready(&ports.summary());
     let mut followed = Instant::now();
     loop {
         ports.beat();
+        exports.write();
         notify::alive();
         match signals.wait(Duration::from_nanos(config.agent.heartbeat.as_nanos())) {
             Some(Signal::End) => {

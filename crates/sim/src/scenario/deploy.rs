@@ -12,18 +12,26 @@ use super::check::check_deployment;
 use super::document::{self, Node, Value};
 use super::error::{Origin, Problem, ScenarioError, unknown};
 use super::resolve::apply;
-use super::{Buffer, Controller, Queue, Window, builtin_schemes};
+use super::{Buffer, Controller, Queue, Scale, Window, builtin_schemes};
 use crate::units::{Rate, Time};
 
 /// The scheme that only watches.
 const OBSERVE: &str = "observe";
 
+/// What runs below a host, not on a port: it tells ports the scales of windows.
+const SHIM: &str = "shim";
+
 /// What one port of a running host does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deployment {
-    /// A built-in scheme, or `observe`: nothing is rewritten.
+    /// A built-in scheme; or `observe`: nothing is rewritten; or `shim`: below a host, tells ports
+    /// the scales of windows.
     pub scheme: String,
+    /// The shim: how it tells them. It needs one that is not `tracked`, and no other scheme has it
+    /// (theirs is `window.scale`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scale>,
     /// What the port can hold. Default: what its qdisc says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
@@ -50,6 +58,13 @@ pub struct Deployment {
     pub queue: Queue,
 }
 
+impl Deployment {
+    /// Whether it runs below a host, not on a port.
+    pub fn is_shim(&self) -> bool {
+        self.scheme == SHIM
+    }
+}
+
 fn first_acks() -> u32 {
     4
 }
@@ -69,7 +84,9 @@ fn deployable() -> impl Iterator<Item = &'static str> {
         };
         queue && scheme.controller == Controller::None
     });
-    std::iter::once(OBSERVE).chain(parts.map(|(name, _)| name.as_str()))
+    [OBSERVE, SHIM]
+        .into_iter()
+        .chain(parts.map(|(name, _)| name.as_str()))
 }
 
 /// Puts the parts of the scheme under the keys given.
@@ -216,7 +233,20 @@ mod tests {
         );
         assert!(refused.ends_with("did you mean \"fairq\"?"), "{refused}");
         let refused = sets(&[("scheme", "sicc")]).unwrap_err();
-        assert!(refused.contains("allowed: observe, fairq, "), "{refused}");
+        assert!(
+            refused.contains("allowed: observe, shim, fairq, "),
+            "{refused}"
+        );
+        let refused = sets(&[("scheme", "shim")]).unwrap_err();
+        assert!(
+            refused.contains("scale: is missing; allowed: unified, "),
+            "{refused}"
+        );
+        let refused = sets(&[("scheme", "fairq"), ("scale", "unified")]).unwrap_err();
+        assert!(
+            refused.starts_with("--set scale=unified: ") && refused.contains("window.scale"),
+            "{refused}"
+        );
         let refused = sets(&[("scheme", "fairq"), ("window.alpha", "2")]).unwrap_err();
         assert!(refused.starts_with("--set window.alpha=2: "), "{refused}");
         let refused = file("[port.eth1]\nscheme = \"fairq\"\nbufer = \"1 kB\"\n").unwrap_err();

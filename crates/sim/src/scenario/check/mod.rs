@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Deployment, Fabric, Scenario, Tcp};
+use super::{Deployment, Fabric, Scale, Scenario, Tcp};
 use crate::units::Time;
 
 /// Gathers what is wrong, with where it was written.
@@ -112,6 +112,20 @@ pub(super) fn check_deployment(
         root,
         problems: Vec::new(),
     };
+    let is_told = port.scale.is_some_and(|scale| scale != Scale::Tracked);
+    checker.require(is_told || !port.is_shim(), &within("scale"), || {
+        let what = if port.scale.is_some() {
+            "tells nothing"
+        } else {
+            "is missing"
+        };
+        format!("{what}; allowed: unified, reserved-bits, window-bits")
+    });
+    checker.require(
+        port.scale.is_none() || port.is_shim(),
+        &within("scale"),
+        || "is the shim's; a scheme's is window.scale".to_owned(),
+    );
     checker.not_empty(port.buffer, &within("buffer"));
     checker.positive(Some(port.idle), &within("idle"));
     checker.window(&port.window, &within("window"));
