@@ -220,14 +220,18 @@ def _line(
     return Line(scheme, group, measure.name, first, second, ratio, measure.tolerance, agrees)
 
 
+def stalled(run: Run) -> pl.DataFrame:
+    """The flows that took longer than `STALL_S`, or have not ended though begun so long before."""
+    end = units.to_seconds(run.summary["scenario"]["duration"])
+    ended = pl.col("bytes").is_null() | pl.col("fct_s").is_not_null()
+    taken = pl.when(ended).then(pl.col("fct_s")).otherwise(end - pl.col("start_s"))
+    return run.flows.filter(taken > STALL_S)
+
+
 def _stalls(run: Run) -> dict[tuple[str, str], float]:
-    """How many flows of a scheme's group took longer than `STALL_S`, mean over the seeds."""
+    """How many flows of a scheme's group stalled, mean over the seeds."""
     seeds = len(run.summary["seeds"])
-    counted = (
-        run.flows.filter(pl.col("fct_s") > STALL_S)
-        .group_by("scheme", "traffic")
-        .agg(pl.len().alias("stalls"))
-    )
+    counted = stalled(run).group_by("scheme", "traffic").agg(pl.len().alias("stalls"))
     return {(scheme, group): count / seeds for scheme, group, count in counted.iter_rows()}
 
 

@@ -4,7 +4,14 @@
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _RATES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 NONE = "–"
+
+
+def to_seconds(text: str) -> float:
+    """A time of a resolved scenario: `"200 ms"` is 0.2."""
+    number, unit = text.split()
+    return float(number) * _SECONDS[unit]
 
 
 def seconds(value: float | None) -> str:

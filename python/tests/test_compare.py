@@ -45,11 +45,17 @@ def test_counts_may_be_25_percent_apart():
 
 def with_times(run, times):
     """The run with these completion times of its mice under its first scheme."""
-    rows = [{"scheme": "drop-tail", "seed": 1, "traffic": "mice", "fct_s": time} for time in times]
+    one = {"scheme": "drop-tail", "seed": 1, "traffic": "mice", "bytes": 10_000, "start_s": 0.9}
+    rows = [one | {"fct_s": time} for time in times]
+    rows += [one | {"bytes": None, "start_s": 0.0, "fct_s": None}]  # endless: no stall
     return replace(run, flows=pl.DataFrame(rows))
 
 
 def test_stalls_are_the_flows_above_190_ms(tmp_path):
+    late = with_times(make_run(), [None])  # begun at 0.9 s of 1 s: too late to tell
+    assert compare.stalled(late).is_empty()
+    early = replace(late, flows=late.flows.with_columns(pl.lit(0.7).alias("start_s")))
+    assert compare.stalled(early).height == 1
     first = with_times(make_run(), [0.01, 0.191, 1.2, None]).save(tmp_path / "first")
     second = with_times(make_run(), [0.01, 0.19]).save(tmp_path / "second")
     found = compare.compare(first, second)

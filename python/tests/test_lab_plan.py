@@ -204,8 +204,3 @@ def test_what_the_kernel_can_be_told_of_tcp_it_is_told():
     assert other.congestion == "newreno"
     assert other.not_emulated[0] == "tcp.mss"
     assert "newreno-ns2" in other.not_emulated[1]
-
-
-@pytest.mark.parametrize(("text", "value"), [("12 us", 12e-6), ("3 s", 3.0), ("500 ns", 5e-7)])
-def test_times_of_a_resolved_scenario_are_seconds(text, value):
-    assert host.seconds(text) == pytest.approx(value)

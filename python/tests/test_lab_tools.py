@@ -112,7 +112,8 @@ def test_the_window_scale_is_the_one_that_linux_offers(most, scale):
 
 
 def test_the_limit_counts_windows_as_the_scale_writes_them():
-    assert demo.Limit(window_bytes=2048, room_bytes=128_000 + 1250).flows == 63
+    found = demo.Limit(window_bytes=2048, first_bytes=3072, room_bytes=128_000 + 1250)
+    assert (found.flows, found.first_flows) == (63, 42)
 
 
 def row(scheme, stalls):
@@ -126,7 +127,7 @@ def test_a_scheme_reaches_as_far_as_no_request_has_stalled():
         for clients, pair in found.items()
         for scheme, stalls in zip(("fairq", "drop-tail"), pair, strict=True)
     ]
-    done = demo.Demo({}, sweep, demo.Limit(2048, 129_250), "6.18", ())
+    done = demo.Demo({}, sweep, demo.Limit(2048, 3072, 129_250), "6.18", ())
     assert demo.reach(done) == {"fairq": 64, "drop-tail": 0}
     schemes, lines = demo.sweep_table(done)
     assert schemes == ["fairq", "drop-tail"]

@@ -34,3 +34,8 @@ def test_seconds_keep_three_digits(value):
     text, unit = units.seconds(value).split()
     factor = {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
     assert float(text) * factor == pytest.approx(value, rel=6e-3)
+
+
+@pytest.mark.parametrize(("text", "value"), [("12 us", 12e-6), ("3 s", 3.0), ("500 ns", 5e-7)])
+def test_times_of_a_resolved_scenario_are_seconds(text, value):
+    assert units.to_seconds(text) == pytest.approx(value)

@@ -49,7 +49,7 @@ def counters(scheme: Scheme, plan: Plan, tag: str) -> dict[str, dict[str, int]]:
 
 
 def _counters(port: Port, namespace: str) -> dict[str, int]:
-    status = ("status", port.interface, "--json", "--pins", str(_pins(port)))
+    status = ("status", port.interface, "--json", "--for", "1 ms", "--pins", str(_pins(port)))
     told = system.call(system.inside(namespace, programs.find(PROGRAM), *status))
     return read_status(told, port.interface)
 

@@ -14,9 +14,8 @@ from typing import Any
 import polars as pl
 
 from penstock import _native, api, units
-from penstock.compare import STALL_S
+from penstock.compare import stalled
 from penstock.errors import ScenarioError
-from penstock.lab import host
 from penstock.results import Run
 from penstock.terminal import Progress
 from penstock.traces import to_csv
@@ -69,13 +68,20 @@ class Limit:
 
     window_bytes: int
     """The smallest window of one segment that the scale can say."""
+    first_bytes: int
+    """The smallest of two segments, which the default schemes give to new flows."""
     room_bytes: int
     """Buffer and bandwidth-delay product."""
 
     @property
     def flows(self) -> int:
-        """Beyond so many, the windows together overflow the port."""
+        """Beyond so many, windows of one segment together overflow the port."""
         return self.room_bytes // self.window_bytes
+
+    @property
+    def first_flows(self) -> int:
+        """Beyond so many that begin at once, windows of two segments do."""
+        return self.room_bytes // self.first_bytes
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,11 @@ class Demo:
             "kernel": self.kernel,
             "mixes": {title: [asdict(row) for row in rows] for title, rows in self.mixes.items()},
             "sweep": [{"clients": one.clients, **asdict(one.row)} for one in self.sweep],
-            "limit": {**asdict(self.limit), "flows": self.limit.flows},
+            "limit": {
+                **asdict(self.limit),
+                "flows": self.limit.flows,
+                "first_flows": self.limit.first_flows,
+            },
             "runs": [str(folder) for folder in self.folders],
         }
 
@@ -142,9 +152,7 @@ def _row(run: Run, result: dict[str, Any], group: str, elephants: str) -> Row:
     scheme, found = result["scheme"], result["groups"][group]
     seeds = run.summary["seeds"]
     flows = run.flows.filter(pl.col("scheme") == scheme, pl.col("traffic") == group)
-    end = host.seconds(run.summary["scenario"]["duration"])
-    taken = pl.col("fct_s").fill_null(end - pl.col("start_s"))
-    slow = flows.filter(taken > STALL_S)
+    slow = stalled(run).filter(pl.col("scheme") == scheme, pl.col("traffic") == group)
     times = flows["fct_s"].drop_nulls()
     large = result["groups"].get(elephants)
     return Row(
@@ -174,7 +182,8 @@ def limit(scenario: str) -> Limit:
     port = next(port for port in layout["ports"] if port["is_measured"])
     in_flight = int(port["rate_bps"] / 8 * layout["rtt_s"])
     unit = 1 << window_scale(int(_RMEM.read_text(encoding="ascii").split()[2]))
-    return Limit(-(-_SEGMENT // unit) * unit, port["buffer_bytes"] + in_flight)
+    one, two = (-(-segments * _SEGMENT // unit) * unit for segments in (1, 2))
+    return Limit(one, two, port["buffer_bytes"] + in_flight)
 
 
 def window_scale(most: int) -> int:
@@ -253,10 +262,14 @@ def _clients(done: Demo) -> list[int]:
 
 def say_limit(done: Demo) -> str:
     """The limit in words."""
-    room, window = units.size(done.limit.room_bytes), units.size(done.limit.window_bytes)
+    room, one, two = map(
+        units.size, (done.limit.room_bytes, done.limit.window_bytes, done.limit.first_bytes)
+    )
     return (
-        f"Buffer and path hold {room}; the smallest window of a segment that Linux's scale can say "
-        f"is {window}: beyond {done.limit.flows} flows at once every window-based scheme overflows."
+        f"Buffer and path hold {room}. The smallest window of a segment that Linux's scale can "
+        f"say is {one}: beyond {done.limit.flows} flows at once every window-based scheme "
+        f"overflows; the default ones, which give new flows two segments or {two}, do beyond "
+        f"{done.limit.first_flows} that begin together."
     )
 
 

@@ -39,15 +39,17 @@ def _sweep(done: demo.Demo) -> Drawing:
             markersize=3,
             label=scheme,
         )
-    axes.axvline(done.limit.flows, color=style.QUIET.light, linewidth=0.9, linestyle=":")
-    axes.annotate(
-        f" {done.limit.flows} windows fill the port",
-        (done.limit.flows, 1.0),
-        xycoords=("data", "axes fraction"),
-        va="top",
-        fontsize=8,
-        color=style.QUIET.light,
-    )
+    for clients, segments in ((done.limit.first_flows, "2 segments"), (done.limit.flows, "1")):
+        axes.axvline(clients, color=style.QUIET.light, linewidth=0.9, linestyle=":")
+        axes.annotate(
+            f"{segments} ",
+            (clients, 1.0),
+            xycoords=("data", "axes fraction"),
+            va="top",
+            ha="right",
+            fontsize=8,
+            color=style.QUIET.light,
+        )
     axes.set(xscale="log", xlabel="clients", ylabel="requests that stall")
     axes.set_xticks(sorted({point.clients for point in done.sweep}))
     axes.xaxis.set_major_formatter(ScalarFormatter())
@@ -86,7 +88,7 @@ times are of all requests.</p>
 <section><h2>More and more clients</h2>
 {_table("Requests that stall, by the number of clients", ["clients", *schemes], lines)}
 <p>Clients without a stall: {escape(reached)}.</p></section>
-<div class="columns">{page.sections([drawing])}</div>
+{page.sections([drawing])}
 </main>
 <footer><p>Every run with its own report: {runs}</p></footer>"""
     return page.document("The schemes on real TCP", body)

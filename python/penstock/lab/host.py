@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock import units
 from penstock.errors import RunError
 
-_UNITS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _KERNEL = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
 _BY_PROFILE = {"linux": "cubic", "newreno-ns2": "newreno"}
 _ROUTE = {"initial_window": "initcwnd {}", "max_window": "cwnd lock {}"}
@@ -49,7 +49,7 @@ def of(table: dict[str, Any]) -> Tcp:
     # By the route, as a namespace may not choose one by sysctl.
     route = [f"congctl {_KERNEL[congestion]}"]
     if "min_rto" in table:
-        route.append(f"rto_min {1e3 * seconds(table['min_rto']):.0f}ms")
+        route.append(f"rto_min {1e3 * units.to_seconds(table['min_rto']):.0f}ms")
     route += [text.format(table[key]) for key, text in _ROUTE.items() if key in table]
     sysctls = {f"net.ipv4.{name}": int(table[key]) for key, name in _SYSCTL.items() if key in table}
     known = {"congestion", "profile", "min_rto", *_ROUTE, *_SYSCTL}
@@ -57,9 +57,3 @@ def of(table: dict[str, Any]) -> Tcp:
     if profile != "linux":
         missing.append(f"tcp.profile {profile} (the kernel's TCP runs)")
     return Tcp(congestion, " ".join(route), sysctls, tuple(missing))
-
-
-def seconds(time: str) -> float:
-    """A resolved scenario's time: `"200 ms"` is 0.2."""
-    number, unit = time.split()
-    return float(number) * _UNITS[unit]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock import _native
+from penstock import _native, units
 from penstock.errors import RunError
 from penstock.lab import agent, fabric, generator, host, plan, programs, schemes, system, tools
 from penstock.traces import to_csv
@@ -51,7 +51,7 @@ def run(
     document = tomllib.loads(scenario)
     layout = json.loads(_native.layout(scenario, str(origin), to_csv))
     setups = {name: _setup(name, document, layout) for name in document["schemes"]}
-    duration = host.seconds(document["duration"])
+    duration = units.to_seconds(document["duration"])
 
     def play(setup: Setup, seed: int, tag: str, told: generator.Told) -> generator.Played:
         if with_tools:

@@ -12,9 +12,9 @@ from typing import Any
 
 from penstock.errors import ScenarioError
 from penstock.lab.plan import Port
+from penstock.units import to_seconds
 
 _PACKET = 1500  # bytes
-_MICROSECOND = {"ps": 1e-6, "ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "min": 6e7}
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20, "packets": _PACKET}
 
 
@@ -110,7 +110,7 @@ def _threshold(table: dict[str, Any], port: Port) -> list[object]:
 
 
 def _codel(table: dict[str, Any], port: Port) -> list[object]:
-    times = [f"{_microseconds(table[key]):.0f}us" for key in ("target", "interval")]
+    times = [f"{1e6 * to_seconds(table[key]):.0f}us" for key in ("target", "interval")]
     return ["limit", _packets(port), "target", times[0], "interval", times[1], *_ecn(table)]
 
 
@@ -139,8 +139,3 @@ def _packets(port: Port) -> int:
 def _bytes(size: str) -> int:
     number, unit = size.split()
     return int(float(number) * _BYTES[unit])
-
-
-def _microseconds(time: str) -> float:
-    number, unit = time.split()
-    return float(number) * _MICROSECOND[unit]

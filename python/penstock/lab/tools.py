@@ -20,10 +20,10 @@ from typing import Any
 from penstock.errors import RunError, ScenarioError
 from penstock.lab import programs, system
 from penstock.lab.generator import Played, Told
-from penstock.lab.host import seconds
 from penstock.lab.plan import Plan
 from penstock.lab.records import Flow, summed
 from penstock.lab.sampler import sampled
+from penstock.units import to_seconds
 
 _SETTLE_S = 0.3  # for servers to listen
 _PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to give up and report
@@ -82,7 +82,7 @@ def play(
     folder = system.STATE / "tools"
     (folder / "www").mkdir(parents=True)
     folder.chmod(0o755)
-    duration = seconds(document["duration"])
+    duration = to_seconds(document["duration"])
     with contextlib.ExitStack() as stack:
         clients = []
         for place, (name, table) in enumerate(document["traffic"].items()):
@@ -93,7 +93,7 @@ def play(
                 stack.enter_context(programs.running(_inside(plan, tag, host, command), log))
             clients += begun.clients
         time.sleep(_SETTLE_S)
-        every = seconds(document["measure"]["queue_every"])
+        every = to_seconds(document["measure"]["queue_every"])
         with sampled(plan, tag, max(every, 1e-3)) as samples:
             _run(clients, plan, tag, duration, told)
         flows = [flow for one in clients for flow in one.read(one.report.read_text("utf-8"))]
@@ -126,8 +126,8 @@ def _prepare(of: _Traffic, offset: int) -> None:
 
 def _iperf(of: _Traffic, port: int) -> None:
     size = of.table.get("size")
-    start = seconds(of.table["start"])
-    stop = seconds(of.table["stop"]) if "stop" in of.table else of.duration_s
+    start = to_seconds(of.table["start"])
+    stop = to_seconds(of.table["stop"]) if "stop" in of.table else of.duration_s
     length = ("-n", size.split()[0]) if size else ("-t", f"{stop - start:g}")
     for flow, (source, destination) in enumerate(of.pairs):
         at = ("-p", str(port + flow))
@@ -148,7 +148,7 @@ def _web(of: _Traffic, port: int) -> None:
         config.write_text(text, encoding="utf-8")
         server = ("nginx", "-e", "stderr", "-p", str(of.folder), "-c", str(config))
         of.servers.append((source, server))
-    start = seconds(of.table["start"])
+    start = to_seconds(of.table["start"])
     keep = ("-k",) if of.table["connection"] == "persistent" else ()
     limit = f"{max(1, round(of.duration_s - start))}"
     for number, ((source, destination), flows) in enumerate(Counter(of.pairs).items()):
