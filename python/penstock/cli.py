@@ -199,6 +199,10 @@ def _run(
             ran.save(out, report=True)
         _print_json(ran.summary)
         return
+    if busy := ran.info.get("busy"):
+        typer.echo(
+            f"This machine was busy, so it may be what was measured: {'; '.join(busy)}.", err=True
+        )
     typer.echo(f"{ran.summary['scenario']['title']}\n")
     terminal.show(ran.summary)
     folder = ran.save(out or results.free_folder(ran.info["name"]), report=True)

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from penstock.errors import RunError, ScenarioError
-from penstock.lab import agent, demo, generator, plan, tools
+from penstock.lab import agent, demo, generator, plan, run, system, tools
 from penstock.lab.records import Flow, summed
 from penstock.lab.sampler import Samples
 
@@ -132,3 +132,16 @@ def test_a_scheme_reaches_as_far_as_no_request_has_stalled():
     schemes, lines = demo.sweep_table(done)
     assert schemes == ["fairq", "drop-tail"]
     assert lines[2] == ["252", "9.00 %", "9.00 %"]
+
+
+def test_runs_on_a_busy_machine_are_named():
+    rows = [
+        ("fairq", seed, json.dumps({"performance": {"cpu_idle": idle}}), b"", b"")
+        for seed, idle in ((1, 0.35), (2, 0.04))
+    ]
+    assert run._busy(rows) == ["fairq, repeat 2: 4% idle"]
+
+
+def test_idle_time_is_a_share():
+    assert 0.0 <= system.idle_since((0, 0)) <= 1.0
+    assert system.idle_since(system.cpu_times()) >= 0.0

@@ -94,6 +94,8 @@ class Demo:
     limit: Limit
     kernel: str
     folders: tuple[Path, ...]
+    busy: tuple[str, ...] = ()
+    """Runs during which this machine was too busy to tell."""
 
     def as_json(self) -> dict[str, Any]:
         """What `penstock lab demo --json` prints."""
@@ -106,6 +108,7 @@ class Demo:
                 "flows": self.limit.flows,
                 "first_flows": self.limit.first_flows,
             },
+            "busy": list(self.busy),
             "runs": [str(folder) for folder in self.folders],
         }
 
@@ -122,16 +125,19 @@ def demonstrate(repeats: int, parent: Path, *, is_quick: bool = False) -> Demo:
         raise ScenarioError(message)
     quick: dict[str, object] = {"duration": "2 s"} if is_quick else {}
     folders, mixes, points = [], {}, []
+    busy: list[str] = []
     for name in MIXES:
         folders.append(parent / name.rpartition("/")[2])
         run = _run(name, quick, repeats, folders[-1])
         mixes[run.summary["scenario"]["title"]] = rows(run)
+        busy += (f"{folders[-1].name}: {one}" for one in run.info["busy"])
     kernel = run.info["kernel"]
     for clients in _QUICK_CLIENTS if is_quick else CLIENTS:
         folders.append(parent / f"sweep-{clients}")
         run = _run(SWEEP, quick | {"traffic.web.flows": clients}, 1, folders[-1])
         points += [Point(clients, row) for row in rows(run)]
-    done = Demo(mixes, points, limit(run.scenario), kernel, tuple(folders))
+        busy += (f"{folders[-1].name}: {one}" for one in run.info["busy"])
+    done = Demo(mixes, points, limit(run.scenario), kernel, tuple(folders), tuple(busy))
     _save(done, parent)
     return done
 
@@ -305,3 +311,7 @@ def show(done: Demo) -> None:
     console.print()
     carried = (f"{scheme} {clients}" for scheme, clients in reach(done).items())
     console.print(f"{say_limit(done)}\nClients without a stall: {', '.join(carried)}.")
+    if done.busy:
+        console.print(
+            f"This machine was busy, so it may be what was measured: {'; '.join(done.busy)}."
+        )

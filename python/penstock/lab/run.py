@@ -18,6 +18,9 @@ from penstock.traces import to_csv
 Row = tuple[str, int, str, bytes, bytes]
 """Scheme, seed, summary (JSON), flows, queue samples (CSV), as the simulator gives them."""
 
+LEAST_IDLE = 0.1
+"""Share of the CPUs' time; with less, packets wait for a CPU and not for the port."""
+
 Progress = Callable[[float, str], object]
 
 
@@ -75,7 +78,8 @@ def run(
             told(0.0)
             rows.append(_one(setups[name], seed, play, told))
     traffic = "iperf3, nginx, ab" if with_tools else "penstock-traffic"
-    return rows, {**_substrate(layout, list(setups.values())), "traffic": traffic}
+    said = {"traffic": traffic, "busy": _busy(rows)}
+    return rows, {**_substrate(layout, list(setups.values())), **said}
 
 
 def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup:
@@ -87,6 +91,16 @@ def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup
         tcp,
         plan.of(layout, tcp.route, tcp.sysctls),
     )
+
+
+def _busy(rows: Sequence[Row]) -> list[str]:
+    """Runs during which the CPUs had no rest, so that what they measured may be the machine."""
+    idle = [(row[0], row[1], json.loads(row[2])["performance"]["cpu_idle"]) for row in rows]
+    return [
+        f"{scheme}, repeat {seed}: {share:.0%} idle"
+        for scheme, seed, share in idle
+        if share < LEAST_IDLE
+    ]
 
 
 def _programs(setups: Iterable[Setup], *, with_tools: bool) -> Iterator[str]:
@@ -106,13 +120,15 @@ def _one(setup: Setup, seed: int, play: Play, told: generator.Told) -> Row:
     with fabric.built(setup.plan) as tag:
         _queues(setup, tag)
         with agent.attached(setup.scheme, setup.plan, tag):
+            cpus = system.cpu_times()
             summary, flows, queues = play(setup, seed, tag, told)
+            idle = system.idle_since(cpus)
             counted = agent.counters(setup.scheme, setup.plan, tag)
     for port, values in counted.items():
         if port in summary["ports"]:
             summary["ports"][port] |= values
     wall = time.monotonic() - begun
-    summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall}}
+    summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall, "cpu_idle": idle}}
     return setup.scheme.name, seed, json.dumps(summary), flows, queues
 
 

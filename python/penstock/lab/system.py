@@ -116,3 +116,16 @@ def remove_all() -> list[str]:
     if STATE.exists():
         call(["rm", "-r", str(STATE)])
     return found
+
+
+def cpu_times() -> tuple[int, int]:
+    """Idle and all time of the CPUs since boot, in the kernel's ticks."""
+    first = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
+    ticks = [int(word) for word in first.split()[1:9]]  # guests are in user time already
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def idle_since(before: tuple[int, int]) -> float:
+    """The share of the CPUs' time that was idle since `cpu_times` gave `before`."""
+    idle, total = (now - then for now, then in zip(cpu_times(), before, strict=True))
+    return idle / total if total > 0 else 1.0

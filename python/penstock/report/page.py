@@ -160,4 +160,5 @@ def _effort(run: Run) -> str:
     return escape(
         f"real TCP of Linux {run.info['kernel']} in network namespaces, {wall} per repeat; "
         f"not emulated: {missing}"
+        + (f"; the CPUs were busy in {len(busy)} runs" if (busy := run.info["busy"]) else "")
     )
