@@ -161,9 +161,11 @@ impl Sockets {
     #[inline(always)]
     fn arm(&mut self, network: &mut Network, flow: FlowId) {
         let socket = &mut self.all[flow.0 as usize];
-        if socket.endpoint.deadline() < socket.wake {
-            self.timers
-                .arm(flow.0, socket.endpoint.deadline(), &mut socket.wake);
+        let deadline = socket
+            .endpoint
+            .deadline(&self.configs[socket.config as usize]);
+        if deadline < socket.wake {
+            self.timers.arm(flow.0, deadline, &mut socket.wake);
             network.set_source(Source::Timers, self.timers.next());
         }
     }
@@ -176,8 +178,8 @@ impl Sockets {
         let mut events = None;
         if socket.wake == time {
             socket.wake = Time::NEVER;
-            if socket.endpoint.deadline() <= now {
-                let config = &self.configs[socket.config as usize];
+            let config = &self.configs[socket.config as usize];
+            if socket.endpoint.deadline(config) <= now {
                 let mut port = Port { network, now };
                 let all = socket.endpoint.on_timer(config, now, &mut port);
                 events = socket.concerns_application(all).then_some((flow, all));

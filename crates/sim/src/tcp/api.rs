@@ -118,8 +118,8 @@ impl Endpoint {
 
     /// When [`Endpoint::on_timer`] wants to be called; [`Time::NEVER`] for no timer.
     #[inline]
-    pub fn deadline(&self) -> Time {
-        self.rtx_at.min(self.ack_at)
+    pub fn deadline(&self, cfg: &Config) -> Time {
+        cfg.beat_after(self.rtx_at.min(self.ack_at))
     }
 
     /// Payload bytes received in order so far.

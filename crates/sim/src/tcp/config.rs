@@ -151,6 +151,8 @@ pub struct Config {
     pub tlp_single_delay: Time,
     /// Added to the probe timeout otherwise.
     pub tlp_delay: Time,
+    /// Added to the wait for reordering to settle, where RACK has to wait.
+    pub reorder_delay: Time,
 
     /// RTO before the first sample (RFC 6298 §2.1: 1 s; ns-2: 3 s).
     pub initial_rto: Time,
@@ -160,6 +162,9 @@ pub struct Config {
     pub rto_floor: RtoFloor,
     /// Maximum RTO, after back-off too.
     pub max_rto: Time,
+    /// Timers run in whole units of this and fire at the next beat of its clock, as the kernel's
+    /// timer wheel does (1/HZ); `Time::ZERO` fires exactly.
+    pub jiffy: Time,
     /// Clock granularity of samples, as ns-2's `tcpTick_`; `Time::ZERO` measures in nanoseconds.
     pub tick: Time,
     /// Largest factor of the exponential back-off, as a shift.
@@ -189,6 +194,23 @@ pub struct Config {
 }
 
 impl Config {
+    /// `span` in whole jiffies, rounded up.
+    pub(super) fn in_jiffies(&self, span: Time) -> Time {
+        match self.jiffy.0 {
+            0 => span,
+            jiffy => Time(span.0.div_ceil(jiffy).saturating_mul(jiffy)),
+        }
+    }
+
+    /// The beat at which a timer for `at` fires: never before it, so a jiffy later even if `at`
+    /// is a beat (`calc_index` in Linux's kernel/time/timer.c).
+    pub(super) fn beat_after(&self, at: Time) -> Time {
+        match at.0.checked_div(self.jiffy.0) {
+            Some(beats) if at != Time::NEVER => Time((beats + 1) * self.jiffy.0),
+            _ => at,
+        }
+    }
+
     /// `Agent/TCP/Newreno` with `Agent/TCPSink` of ns-2, as the papers' simulations use it, with
     /// 1500-byte packets. ns-2's names in brackets:
     ///
@@ -231,10 +253,12 @@ impl Config {
             tlp: false,
             tlp_single_delay: Time::ZERO,
             tlp_delay: Time::ZERO,
+            reorder_delay: Time::ZERO,
             initial_rto: Time::from_secs(3),
             min_rto: Time::from_millis(200),
             rto_floor: RtoFloor::Timeout,
             max_rto: Time::from_secs(60),
+            jiffy: Time::ZERO,
             tick: Time::from_millis(10),
             max_backoff: 16,
             syn_retries: u8::MAX,
@@ -278,9 +302,11 @@ impl Config {
             tlp: true,
             tlp_single_delay: Time::from_millis(200),
             tlp_delay: Time::from_millis(2),
+            reorder_delay: Time::from_millis(2),
             initial_rto: Time::from_secs(1),
             rto_floor: RtoFloor::Variance,
             max_rto: Time::from_secs(120),
+            jiffy: Time::from_millis(4),
             tick: Time::ZERO,
             syn_retries: 6,
             retries: 15,

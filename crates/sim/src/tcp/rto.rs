@@ -66,7 +66,7 @@ impl Rtt {
             self.base
         };
         let shift = self.backoff.min(cfg.max_backoff);
-        Time(base.0.saturating_mul(1 << shift)).min(cfg.max_rto)
+        Time(cfg.in_jiffies(base).0.saturating_mul(1 << shift)).min(cfg.max_rto)
     }
 
     /// Doubles the timeout (RFC 6298 §5.5). Beyond eight-fold the estimate may be bogus and is

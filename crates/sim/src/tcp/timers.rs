@@ -26,10 +26,10 @@ impl Endpoint {
     /// Does what is due. To be called at or after [`Endpoint::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, cfg: &Config, now: Time, wire: &mut impl Wire) -> Events {
         let mut events = Events::NONE;
-        if now >= self.ack_at {
+        if now >= cfg.beat_after(self.ack_at) {
             self.send_ack(cfg, now, wire);
         }
-        if now >= self.rtx_at {
+        if now >= cfg.beat_after(self.rtx_at) {
             self.rtx_at = Time::NEVER;
             match self.timer {
                 Timer::Retransmit => self.on_retransmission_timeout(cfg, now, wire, &mut events),

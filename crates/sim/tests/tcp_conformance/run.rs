@@ -101,13 +101,13 @@ impl Player<'_> {
 
     /// Lets the timers run up to `at`.
     fn advance(&mut self, at: Time) -> Result<(), String> {
-        while self.end.deadline() <= at {
-            self.out.now = self.end.deadline();
+        while self.end.deadline(self.cfg) <= at {
+            self.out.now = self.end.deadline(self.cfg);
             let events = self.end.on_timer(self.cfg, self.out.now, &mut self.out);
             self.trace
                 .push(format!("{} timer", show_time(self.out.now)));
             self.note(events);
-            if self.end.deadline() <= self.out.now {
+            if self.end.deadline(self.cfg) <= self.out.now {
                 return Err("a timer does not move".into());
             }
         }
@@ -296,11 +296,11 @@ impl Player<'_> {
                 };
             }
             "deadline" if value == "never" => {
-                let never = self.end.deadline() == Time::NEVER;
+                let never = self.end.deadline(self.cfg) == Time::NEVER;
                 if never {
                     "never".into()
                 } else {
-                    show_time(self.end.deadline())
+                    show_time(self.end.deadline(self.cfg))
                 }
             }
             "events" => {

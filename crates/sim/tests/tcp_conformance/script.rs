@@ -274,6 +274,8 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         "impatient" => cfg.impatient = flag()?,
         "ack_heuristic" => cfg.ack_heuristic = flag()?,
         "dupack_any_window" => cfg.dupack_any_window = flag()?,
+        "jiffy" => cfg.jiffy = time(value)?,
+        "reorder_delay" => cfg.reorder_delay = time(value)?,
         "prr" => cfg.prr = flag()?,
         "tlp" => cfg.tlp = flag()?,
         "nagle" => {

@@ -185,9 +185,13 @@ impl Net {
         }
     }
 
+    fn deadline(&self, side: usize) -> Time {
+        self.ends[side].deadline(&self.cfg[side])
+    }
+
     /// When something will happen next.
     fn next(&self) -> Time {
-        let timer = self.ends[0].deadline().min(self.ends[1].deadline());
+        let timer = self.deadline(0).min(self.deadline(1));
         self.queue
             .peek()
             .map_or(timer, |Reverse((at, _, _))| timer.min(*at))
@@ -195,7 +199,7 @@ impl Net {
 
     /// The next packet or timer; false when nothing is left to happen.
     pub fn step(&mut self) -> bool {
-        let timer = self.ends[0].deadline().min(self.ends[1].deadline());
+        let timer = self.deadline(0).min(self.deadline(1));
         let packet = self
             .queue
             .peek()
@@ -215,12 +219,9 @@ impl Net {
                 self.arrive(packet, &sack);
             }
         } else {
-            let side = (self.ends[1].deadline() < self.ends[0].deadline()) as usize;
+            let side = (self.deadline(1) < self.deadline(0)) as usize;
             self.act(side, |end, cfg, now, out| end.on_timer(cfg, now, out));
-            assert!(
-                self.ends[side].deadline() > self.now,
-                "a timer that does not move"
-            );
+            assert!(self.deadline(side) > self.now, "a timer that does not move");
         }
         true
     }

@@ -44,7 +44,7 @@ impl Endpoint {
         } else {
             cfg.tlp_delay
         };
-        let due = now + smoothed + smoothed + delay;
+        let due = now + cfg.in_jiffies(smoothed + smoothed + delay);
         self.arm(Timer::Probe, due.min(timeout.max(now)));
     }
 

@@ -226,7 +226,10 @@ impl Endpoint {
                 self.rtx_at = Time::NEVER;
             }
         } else if wait != Time::ZERO {
-            self.arm(Timer::Reorder, now + wait);
+            self.arm(
+                Timer::Reorder,
+                now + cfg.in_jiffies(wait + cfg.reorder_delay),
+            );
         } else if advanced {
             self.arm_probe_or_timeout(cfg, now, now);
         } else if self.timer != Timer::Retransmit {
@@ -261,7 +264,10 @@ impl Endpoint {
         }
         self.output_or_nothing(cfg, now, wire);
         if wait != Time::ZERO {
-            self.arm(Timer::Reorder, now + wait);
+            self.arm(
+                Timer::Reorder,
+                now + cfg.in_jiffies(wait + cfg.reorder_delay),
+            );
         } else {
             self.arm_after_head(cfg, now);
         }
