@@ -117,7 +117,11 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	if (config->flags & PORT_COUNTS_PACKETS)
 		flow_count_packet(port, config, seen, scheme);
 	if (!flow) {
-		if (!(seen->flags & TCP_FLAG_SYN) || seen->flags & TCP_FLAG_RST)
+		/* Told of flows, one in mid-life is followed too: uncounted, its scale unknown. */
+		_Bool is_told = config->flags & PORT_TELLS_FLOWS && seen->payload &&
+				seen->direction == FLOW_DATA;
+
+		if (!(seen->flags & TCP_FLAG_SYN || is_told) || seen->flags & TCP_FLAG_RST)
 			return 0;
 		flow = flow_make(packet);
 		if (!flow) {
