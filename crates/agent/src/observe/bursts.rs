@@ -29,6 +29,15 @@ impl Line {
         })
     }
 
+    /// How long what is in a full buffer waits; at least a millisecond, the grain of the records.
+    pub fn hold_ns(self) -> u64 {
+        let bits = u128::from(self.buffer_bytes) * 8;
+        let hold = self
+            .rate_bps
+            .map_or(0, |rate| bits * 1_000_000_000 / u128::from(rate.max(1)));
+        (hold as u64).max(MILLISECOND_NS)
+    }
+
     fn opens(self, sample: &Sample) -> bool {
         let excess = u64::from(sample.bytes).saturating_sub(self.carries(MILLISECOND_NS));
         sample.queue_max >= (self.buffer_bytes / 4).max(1)

@@ -19,19 +19,21 @@ pub struct Transfer {
     pub is_finished: bool,
 }
 
-/// How many transfers are open, as a function of time.
+/// How many transfers are at the port, as a function of time.
 pub struct FanIn {
     /// From this instant on, so many; by time.
     steps: Vec<(u64, u32)>,
 }
 
 impl FanIn {
-    /// Of these transfers; one of a single packet is open for an instant.
-    pub fn of(transfers: &[Transfer]) -> FanIn {
+    /// Of these transfers. A short one passes in an instant and then waits in the queue: each
+    /// counts for `hold_ns` after its last data.
+    pub fn of(transfers: &[Transfer], hold_ns: u64) -> FanIn {
+        let end = |t: &Transfer| t.ended_ns.max(t.begun_ns).saturating_add(hold_ns);
         // At the same instant openings come first: who ends then was there with who begins.
         let mut edges: Vec<(u64, bool)> = transfers
             .iter()
-            .flat_map(|t| [(t.begun_ns, false), (t.ended_ns.max(t.begun_ns), true)])
+            .flat_map(|t| [(t.begun_ns, false), (end(t), true)])
             .collect();
         edges.sort_unstable();
         let mut open = 0u32;
@@ -44,7 +46,7 @@ impl FanIn {
         }
     }
 
-    /// Most transfers open at one instant of `[from_ns, until_ns)`.
+    /// Most transfers at the port at one instant of `[from_ns, until_ns)`.
     pub fn most(&self, from_ns: u64, until_ns: u64) -> u32 {
         let first = self.steps.partition_point(|(time, _)| *time < from_ns);
         let before = first.checked_sub(1).map_or(0, |step| self.steps[step].1);
@@ -98,7 +100,7 @@ pub(super) mod tests {
             transfer(3, 20, 25, 1),
             transfer(4, 50, 50, 1),
         ];
-        let fan_in = FanIn::of(&transfers);
+        let fan_in = FanIn::of(&transfers, 0);
         let most = |from, until| fan_in.most(from * MILLISECOND_NS, until * MILLISECOND_NS);
         assert_eq!(most(0, 100), 3);
         assert_eq!(most(0, 10), 0);
@@ -106,7 +108,18 @@ pub(super) mod tests {
         assert_eq!(most(26, 29), 1);
         assert_eq!(most(50, 51), 1);
         assert_eq!(most(51, 100), 0);
-        assert_eq!(FanIn::of(&[]).most(0, u64::MAX), 0);
+        assert_eq!(FanIn::of(&[], 5).most(0, u64::MAX), 0);
+    }
+
+    #[test]
+    fn what_waits_in_the_queue_is_still_there() {
+        let at_once = [
+            transfer(1, 10, 10, 1),
+            transfer(2, 14, 14, 1),
+            transfer(3, 20, 20, 1),
+        ];
+        let most = |hold_ms| FanIn::of(&at_once, hold_ms * MILLISECOND_NS).most(0, u64::MAX);
+        assert_eq!((most(3), most(4), most(10)), (1, 2, 3));
     }
 
     #[test]

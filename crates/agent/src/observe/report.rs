@@ -55,7 +55,7 @@ pub struct Transfers {
     pub unfinished: u64,
     /// Payload, repeated segments left out.
     pub bytes: u64,
-    /// Most open at one time.
+    /// Most whose data came within the time in which a full buffer drains.
     pub at_once: u32,
     /// Most that began within one millisecond.
     pub begun_in_a_millisecond: u32,
@@ -124,7 +124,7 @@ impl Report {
     /// Sums up a look.
     pub fn of(look: &Look) -> Report {
         let samples = &look.samples;
-        let fan_in = FanIn::of(&look.transfers);
+        let fan_in = FanIn::of(&look.transfers, look.line.hold_ns());
         let queues: Vec<u32> = samples.iter().map(|sample| sample.queue_max).collect();
         let total = |field: fn(&Sample) -> u32| samples.iter().map(|s| u64::from(field(s))).sum();
         let most = |field: fn(&Sample) -> u32| samples.iter().map(field).max().unwrap_or(0);

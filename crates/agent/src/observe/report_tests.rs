@@ -66,6 +66,8 @@ fn an_incast_is_called_so_with_its_proof() {
     let burst = report.bursts[0];
     assert_eq!(burst.start_ns, 20 * MILLISECOND_NS);
     assert_eq!((burst.flows, report.bursts[1].flows), (32, 0));
+    // 100 kB at 200 Mb/s.
+    assert_eq!(incast().line.hold_ns(), 4 * MILLISECOND_NS);
     assert_eq!(report.timeline_bytes.len(), 60);
     assert_eq!(report.timeline_bytes[12], 97_000);
 }
