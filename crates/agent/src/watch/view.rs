@@ -98,7 +98,7 @@ impl View {
             per_second(rates.new_flows),
             per_second(rates.acks),
             per_second(rates.rewritten),
-            percent(rates.rewritten as u64, rates.acks as u64),
+            percent(rates.rewritten.min(rates.acks) as u64, rates.acks as u64),
             percent(rates.floored as u64, rates.rewritten as u64),
         )
     }
