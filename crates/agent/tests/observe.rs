@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What observe, watch and metrics tell of a real transfer over TCP.
+
+#![allow(clippy::unwrap_used)]
+
+mod place;
+
+use penstock_sim::run::Inputs;
+use penstock_sim::scenario::{Scenario, Traffic};
+use place::{PORT, Place, Transfer, until};
+use serde_json::Value;
+
+const LOOK: [&str; 8] = [
+    "observe", PORT, "--for", "500 ms", "--buffer", "128 kB", "--json", "--rate",
+];
+
+fn look(place: &Place, more: &[&str]) -> Value {
+    let told = place.ok(&[&LOOK[..], &["1 Gb/s"], more].concat());
+    // What was written is told beside it.
+    let json = &told[told.find('{').unwrap()..=told.rfind('}').unwrap()];
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn a_look_in_mid_life_tells_the_flow_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let transfer = Transfer::begin(&place);
+    let stem = std::env::temp_dir().join(format!("penstock-look-{}", std::process::id()));
+    let report = look(&place, &["--out", stem.to_str().unwrap()]);
+    transfer.end();
+    assert!(report["packets"].as_u64() > Some(0), "{report}");
+    assert!(report["active_milliseconds"].as_u64() > Some(0), "{report}");
+    assert_eq!(report["transfers"]["count"], 1, "{report}");
+    assert_eq!(report["transfers"]["unfinished"], 1, "{report}");
+    assert_eq!(report["unreadable_records"], 0, "{report}");
+    let sent = report["transfers"]["bytes"].as_u64().unwrap();
+
+    let toml = stem.with_added_extension("toml");
+    let text = std::fs::read_to_string(&toml).unwrap();
+    let scenario = Scenario::parse(&text, &toml, &[]).unwrap();
+    let inputs = Inputs::read(&scenario, toml.parent().unwrap(), &|_| Err(String::new())).unwrap();
+    std::fs::remove_file(&toml).unwrap();
+    std::fs::remove_file(stem.with_added_extension("csv")).unwrap();
+    let Traffic::Trace(trace) = &scenario.traffic["seen"] else {
+        panic!("traffic.seen is a trace");
+    };
+    let replayed: Vec<u64> = inputs
+        .trace(&trace.file)
+        .iter()
+        .map(|(_, t)| t.bytes)
+        .collect();
+    assert_eq!(replayed, [sent]);
+    assert!(text.contains("#   sender1 = 10.0.0.1\n"), "{text}");
+    assert!(place.refused(&["status", PORT]).contains("not attached"));
+}
+
+#[test]
+fn where_a_scheme_runs_a_look_reads_along_and_is_the_only_one() {
+    let place = Place::new();
+    place.ok(&[
+        "attach", PORT, "--scheme", "fairq", "--buffer", "128 kB", "--stale", "1 min",
+    ]);
+    let transfer = Transfer::begin(&place);
+    let report = look(&place, &[]);
+    assert_eq!(report["scheme"], "fairq");
+    assert_eq!(report["flows"]["counted"], 1, "{report}");
+    assert!(report["acks"]["count"].as_u64() > Some(0), "{report}");
+
+    let pins = place.pins();
+    let mut long = place
+        .penstockd(&[
+            "observe",
+            PORT,
+            "--for",
+            "1 min",
+            "--pins",
+            pins.to_str().unwrap(),
+        ])
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    until("the second look is refused", || {
+        // Before the first has begun it is the first itself.
+        let second = place.penstockd(&[
+            "observe",
+            PORT,
+            "--for",
+            "1 ms",
+            "--rate",
+            "1 Gb/s",
+            "--pins",
+            pins.to_str().unwrap(),
+        ]);
+        let output = { second }.output().unwrap();
+        said = String::from_utf8_lossy(&output.stderr).into_owned();
+        !output.status.success()
+    });
+    assert!(said.contains("end it first"), "{said}");
+
+    let frame = place.ok(&["watch", PORT, "--once"]);
+    assert!(frame.contains("acting"), "{frame}");
+    assert!(frame.contains("of 128 kB"), "{frame}");
+    let metrics = place.ok(&["metrics"]);
+    let acting = format!("penstock_acting{{interface=\"{PORT}\",scheme=\"fairq\"}} 1");
+    assert!(metrics.contains(&acting), "{metrics}");
+    long.kill().unwrap();
+    long.wait().unwrap();
+    transfer.end();
+    place.ok(&["detach", PORT]);
+}
