@@ -170,7 +170,10 @@ fn tunnel(packet: &[u8], datagram: Span, layers: &mut Layers) -> Option<()> {
     if datagram.len < 16 {
         return None;
     }
-    let len = usize::from(word(packet, datagram.at + 4)?);
+    let len = match usize::from(word(packet, datagram.at + 4)?) {
+        0 => datagram.len, // of a super-packet
+        len => len,
+    };
     if len < 16 || len > datagram.len {
         return None;
     }
