@@ -33,8 +33,9 @@ impl Running {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    pub fn is_running(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
+    /// Waits for its end, which must be a good one.
+    pub fn wait(mut self) {
+        assert!(self.0.wait().unwrap().success());
     }
 }
 
@@ -54,23 +55,30 @@ impl Lab {
             .args(words)
             .arg(program)
             .args(arguments.split_whitespace());
-        command.arg("--pins").arg(self.pins());
         command
     }
 
     /// Runs penstockd to its end; panics if it refuses.
     pub fn penstockd(&self, host: &str, arguments: &str) -> String {
-        let output = self
-            .command(Path::new(PENSTOCKD), host, arguments)
-            .output()
-            .unwrap();
+        let mut command = self.command(Path::new(PENSTOCKD), host, arguments);
+        let output = command.arg("--pins").arg(self.pins()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "penstockd {arguments}: {told}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Starts a penstockd that stays.
+    /// Starts a penstockd that stays, with the laboratory's pins.
     pub fn start(&self, program: &Path, host: &str, arguments: &str) -> Running {
+        let pins = self.pins();
+        self.start_plain(
+            program,
+            host,
+            &format!("{arguments} --pins {}", pins.display()),
+        )
+    }
+
+    /// The same, with the pins that it finds by itself.
+    pub fn start_plain(&self, program: &Path, host: &str, arguments: &str) -> Running {
         let mut command = self.command(program, host, arguments);
         Running(
             command

@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod agent;
+pub mod offload;
 pub mod traffic;
 
 use std::fs::File;
