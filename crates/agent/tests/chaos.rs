@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Transfers of known bytes through a port whose agent is killed, restarted, upgraded, stopped
+//! until its heartbeat is stale, reconfigured, and taken off: no flow is reset, no byte lost.
+//!
+//! PENSTOCK_CHAOS_SECONDS (`make chaos`: 180) says how long.
+
+#![allow(clippy::unwrap_used)]
+
+mod lab;
+
+use lab::Lab;
+use lab::agent::{PENSTOCKD, Running};
+use lab::traffic::{serve, transfer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const SENDERS: u64 = 16;
+/// Time between two blows.
+const PAUSE: Duration = Duration::from_millis(700);
+
+/// The agent as an operator runs it, with its configuration and a second copy of its program.
+struct Operator<'lab> {
+    lab: &'lab Lab,
+    folder: PathBuf,
+    daemon: Option<Running>,
+}
+
+impl Operator<'_> {
+    fn configure(&self, scheme: &str) {
+        let text = format!(
+            "[agent]\npins = \"{}\"\nstale = \"1 s\"\n[port.right]\nscheme = \"{scheme}\"\n",
+            self.lab.pins().display()
+        );
+        std::fs::write(self.folder.join("penstockd.toml"), text).unwrap();
+    }
+
+    fn start(&mut self, program: &Path) {
+        let config = self.folder.join("penstockd.toml");
+        let arguments = format!("run --config {}", config.display());
+        self.daemon = Some(self.lab.start_plain(program, "switch", &arguments));
+    }
+
+    fn upgraded(&self) -> PathBuf {
+        let copy = self.folder.join("penstockd");
+        if !copy.exists() {
+            std::fs::copy(PENSTOCKD, &copy).unwrap();
+        }
+        copy
+    }
+
+    fn signal(&self, signal: i32) {
+        self.daemon.as_ref().unwrap().signal(signal);
+    }
+
+    /// One thing that may happen to an agent; returns its name.
+    fn blow(&mut self, number: usize) -> &'static str {
+        let schemes = ["hscc", "observe", "fairq-paper", "fairq"];
+        match number % 7 {
+            0 => {
+                self.daemon.take().unwrap().kill();
+                std::thread::sleep(PAUSE);
+                self.start(Path::new(PENSTOCKD));
+                "killed and restarted"
+            }
+            1 => {
+                self.configure(schemes[number / 7 % 4]);
+                self.signal(libc::SIGHUP);
+                "scheme changed by reloading"
+            }
+            2 => {
+                self.daemon.take().unwrap().kill();
+                let copy = self.upgraded();
+                self.start(&copy);
+                "upgraded"
+            }
+            3 => {
+                let scheme = schemes[(number / 7 + 1) % 4];
+                self.lab
+                    .penstockd("switch", &format!("attach right --scheme {scheme}"));
+                "scheme changed by attach"
+            }
+            4 => {
+                self.signal(libc::SIGSTOP);
+                std::thread::sleep(Duration::from_millis(1500));
+                self.signal(libc::SIGCONT);
+                "stale and back"
+            }
+            5 => {
+                self.daemon.take().unwrap().kill();
+                self.lab.penstockd("switch", "detach right");
+                std::thread::sleep(PAUSE);
+                self.start(Path::new(PENSTOCKD));
+                "detached and attached"
+            }
+            _ => {
+                self.signal(libc::SIGTERM);
+                self.daemon.take().unwrap().wait();
+                self.start(Path::new(PENSTOCKD));
+                "ended and restarted"
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_that_happens_to_the_agent_hurts_a_flow() {
+    let seconds = std::env::var("PENSTOCK_CHAOS_SECONDS").map_or(10, |text| text.parse().unwrap());
+    let lab = Lab::new("chaos", "200mbit", "64kb");
+    lab.spawn("right", serve).join().unwrap();
+    let folder = std::env::temp_dir().join(format!("penstock-chaos-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let mut operator = Operator {
+        lab: &lab,
+        folder: folder.clone(),
+        daemon: None,
+    };
+    operator.configure("fairq");
+    operator.start(Path::new(PENSTOCKD));
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let (done, moved) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|sender| {
+            let (stop, done, moved) = (stop.clone(), done.clone(), moved.clone());
+            lab.spawn("left", move || {
+                for round in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    // Most last a blow or more; one of four is short.
+                    let id = round * SENDERS + sender;
+                    let bytes = if sender % 4 == 0 {
+                        20_000
+                    } else {
+                        500_000 + id * 65_537 % 2_000_000
+                    };
+                    transfer(id, bytes)?;
+                    done.fetch_add(1, Ordering::Relaxed);
+                    moved.fetch_add(bytes, Ordering::Relaxed);
+                }
+                Ok::<(), std::io::Error>(())
+            })
+        })
+        .collect();
+    let begun = Instant::now();
+    let mut blows = 0;
+    while begun.elapsed() < Duration::from_secs(seconds) || blows < 7 {
+        std::thread::sleep(PAUSE);
+        let before = moved.load(Ordering::Relaxed);
+        let what = operator.blow(blows);
+        println!(
+            "{:5.1} s: {what}; {} kB since",
+            begun.elapsed().as_secs_f32(),
+            (moved.load(Ordering::Relaxed) - before) / 1000
+        );
+        blows += 1;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for sender in senders {
+        sender
+            .join()
+            .unwrap()
+            .expect("every transfer ends with all its bytes");
+    }
+    let (resets, sent_resets) = (lab.tcp_counter("EstabResets"), lab.tcp_counter("OutRsts"));
+    let (done, moved) = (done.load(Ordering::Relaxed), moved.load(Ordering::Relaxed));
+    println!(
+        "{blows} blows in {:.0} s: {done} transfers, {} MB, {resets} flows reset",
+        begun.elapsed().as_secs_f32(),
+        moved / 1_000_000
+    );
+    drop(operator);
+    std::fs::remove_dir_all(folder).unwrap();
+    assert_eq!((resets, sent_resets), (0, 0), "flows were reset");
+    assert!(
+        done > 10 * SENDERS,
+        "too little traffic to prove anything: {done} transfers"
+    );
+}
