@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The shim on real TCP: one below each host tells a FairQ port the window scales, by each of the
+//! three encodings, and what a shim does whose agent is dead. Needs root.
+
+#![allow(clippy::unwrap_used)]
+
+mod lab;
+
+use lab::traffic::{connect, send, serve, transfer};
+use lab::{Lab, offload};
+use libbpf_rs::skel::Skel;
+use penstockd::pins::PinsArg;
+use penstockd::tcx::{self, Side};
+use penstockd::{load, objects::port::types::port_config, pins};
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+
+/// `enum port_carrier` of bpf/abi.h.
+const RESERVED: u32 = 1;
+const WINDOW12: u32 = 2;
+const UNIFIED: u32 = 3;
+/// Another than what Linux offers by itself.
+const NETWORK_SCALE: u32 = 7;
+
+fn config(carrier: u32) -> port_config {
+    port_config {
+        abi: pins::ABI,
+        generation: 1,
+        carrier,
+        stale_ns: u64::MAX,
+        idle_ns: 1_000_000_000,
+        network_scale: NETWORK_SCALE,
+        ..port_config::default()
+    }
+}
+
+/// Puts a shim below a host; its pins are those of an interface named `shim`.
+fn put_shim(lab: &Lab, host: &'static str, carrier: u32) -> pins::Port {
+    let dir = lab.pins().join(host);
+    let folder = dir.join(format!("v{}", pins::ABI)).join("shim");
+    std::fs::create_dir_all(&folder).unwrap();
+    let attach = move || {
+        // SAFETY: a string that ends with a zero.
+        let interface = unsafe { libc::if_nametoindex(c"eth0".as_ptr()) };
+        let mut memory = MaybeUninit::uninit();
+        let loaded = load::load(&mut memory, &folder, "shim", 1024).unwrap();
+        for (name, side) in [
+            ("shim_egress", Side::Egress),
+            ("shim_ingress", Side::Ingress),
+        ] {
+            let program = loaded.object().progs().find(|p| p.name() == name).unwrap();
+            tcx::attach(&program, interface, side, &folder.join(name)).unwrap();
+        }
+    };
+    lab.spawn(host, attach).join().unwrap();
+    let port = PinsArg { dir }.open("shim").unwrap();
+    port.set_config(&config(carrier)).unwrap();
+    port.beat().unwrap();
+    port
+}
+
+/// Shift that a socket applies to the windows of its peer (`tcpi_snd_wscale` of tcp_info).
+fn peer_scale(stream: &TcpStream) -> u32 {
+    let (mut info, mut length) = ([0u8; 104], 104u32);
+    // SAFETY: an open socket, and as many bytes as told.
+    let status = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    assert_eq!(status, 0);
+    u32::from(info[6] & 15)
+}
+
+/// Both hosts with shims that sum up their own packets, so that each checksum is tried; and a port
+/// between them that reads the scale as `scale` says.
+fn network(name: &str, carrier: u32, scale: &str) -> (Lab, [pins::Port; 2]) {
+    let lab = Lab::new(name, "100mbit", "64kb");
+    for host in ["left", "right"] {
+        lab.spawn(host, || offload::sum_in_software("eth0"))
+            .join()
+            .unwrap();
+    }
+    let shims = ["left", "right"].map(|host| put_shim(&lab, host, carrier));
+    let port = format!("attach right --scheme fairq --stale 60min --set window.scale={scale}");
+    lab.penstockd("switch", &port);
+    lab.spawn("right", serve).join().unwrap();
+    (lab, shims)
+}
+
+/// Flows at once, so that the port's share is less than what receivers offer.
+fn play(lab: &Lab) {
+    let senders: Vec<_> = (0..8)
+        .map(|id| lab.spawn("left", move || transfer(id, 300_000)))
+        .collect();
+    senders
+        .into_iter()
+        .for_each(|sender| sender.join().unwrap().unwrap());
+}
+
+fn holds(name: &str, carrier: u32, scale: &str) {
+    let (lab, shims) = network(name, carrier, scale);
+    play(&lab);
+    let carried = shims.map(|shim| shim.counters().unwrap().rewritten);
+    let lowered = lab.port("right").counters().unwrap().rewritten;
+    let wrong = lab.tcp_counter("InCsumErrors");
+    println!("{name}: {carried:?} packets carried a scale, {lowered} windows lowered");
+    assert!(
+        carried[1] > 100,
+        "the receiver's shim carried {} scales",
+        carried[1]
+    );
+    assert!(lowered > 50, "the port lowered {lowered} windows");
+    assert_eq!(wrong, 0, "checksums were wrong");
+}
+
+#[test]
+fn reserved_bits_tell_the_scale() {
+    holds("bits", RESERVED, "reserved-bits");
+}
+
+#[test]
+fn twelve_bits_leave_four_for_the_scale() {
+    holds("twelve", WINDOW12, "window-bits");
+}
+
+#[test]
+fn one_scale_is_that_of_all() {
+    holds("unified", UNIFIED, "unified");
+}
+
+#[test]
+fn a_dead_agents_shim_keeps_its_word_and_gives_no_other() {
+    let (lab, shims) = network("dead", UNIFIED, "unified");
+    let mut old = lab.spawn("left", connect).join().unwrap().unwrap();
+    send(&mut old, 1, 10_000).unwrap();
+    assert_eq!(peer_scale(&old), NETWORK_SCALE);
+    for shim in &shims {
+        shim.set_config(&port_config {
+            stale_ns: 1,
+            ..config(UNIFIED)
+        })
+        .unwrap();
+    }
+    let before = shims[1].counters().unwrap().rewritten;
+    send(&mut old, 2, 2_000_000).unwrap();
+    assert!(
+        shims[1].counters().unwrap().rewritten > before + 10,
+        "its windows are misread"
+    );
+    let new = lab.spawn("left", connect).join().unwrap().unwrap();
+    assert_ne!(peer_scale(&new), NETWORK_SCALE, "a SYN was changed");
+    assert_eq!(lab.tcp_counter("InCsumErrors"), 0);
+}
