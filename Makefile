@@ -15,19 +15,31 @@ C := $(shell find core bpf -name '*.[ch]' -not -name 'vmlinux*' 2>/dev/null)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export UV_PYTHON_DOWNLOADS := never
 
+# Tests of the datapath load programs and make network namespaces: they run as root, by sudo if need be.
+ROOT := $(if $(filter-out 0,$(shell id -u)),sudo --preserve-env=PATH)
+ifneq ($(ROOT),)
+export CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_RUNNER := $(ROOT)
+endif
+DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
+LAB_NEEDS := iperf3 nginx-light apache2-utils
+
 .PHONY: help demo test build lint format bench crosscheck clean
+.PHONY: lab lab-demo calibrate test-kernels test-package bench-datapath fuzz-datapath soak chaos deb
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Build, run the demo, and say where its report is
 	@$(BIN)/penstock demo
 
-test: build lint ## Check everything: format, lint, types, Rust tests, Python tests
-	@echo "== Rust tests"
+lab-demo: build lab ## Show the schemes on real TCP, in namespaces of this machine (root)
+	@$(ROOT) $(BIN)/penstock lab demo
+
+test: build lab lint ## Check everything: format, lint, types, Rust tests, Python tests (root)
+	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@cargo test --workspace --quiet
-	@echo "== Python tests, and the command line end to end"
-	@$(BIN)/pytest --quiet
+	@echo "== Python tests, the command line end to end, the laboratory"
+	@$(ROOT) $(BIN)/pytest --quiet
 
 build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 
@@ -46,7 +58,15 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 		{ cat .venv/build.log; exit 1; }
 	@touch $@
 
-lint: .venv/.tools ## Check format, lint and types, and change nothing
+.venv/.datapath: .venv/.tools .ci/prerequisites
+	@NEED="$(DATAPATH_NEEDS) $(LAB_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
+	@touch $@
+
+lab: .venv/.datapath ## Build penstockd and penstock-traffic, for this host and the laboratory
+	@echo "== penstockd and penstock-traffic (about two minutes when new)"
+	@cargo build --release --quiet --package penstockd --package penstock-traffic
+
+lint: .venv/.tools .venv/.datapath ## Check format, lint and types, and change nothing
 	@echo "== Rust: rustfmt, clippy"
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -71,6 +91,31 @@ bench: build ## Measure the simulator's speed and memory beside its peers
 crosscheck: build ## Compare the simulator with ns-2 (installed by apt where allowed)
 	@NEED=ns2 PYTHON="$(PYTHON)" .ci/prerequisites
 	@$(BIN)/python crosscheck/crosscheck.py
+
+bench-datapath: .venv/.datapath ## Measure what a packet costs in the kernel (root)
+	@cargo run --release --quiet --package penstockd --example packet_cost
+
+fuzz-datapath: .venv/.datapath ## Throw 10 million broken packets at the datapath (root)
+	@PENSTOCK_FUZZ_PACKETS=10000000 cargo test --quiet --package penstockd --test fuzz -- --nocapture
+
+soak: .venv/.datapath ## Run 100,000 short flows with losses through a port, 10 minutes (root)
+	@PENSTOCK_SOAK_FLOWS=100000 PENSTOCK_SOAK_SECONDS=600 \
+		cargo test --quiet --package penstockd --test soak -- --nocapture
+
+chaos: .venv/.datapath ## Kill, upgrade and stop the agent under load for 3 minutes (root)
+	@PENSTOCK_CHAOS_SECONDS=180 cargo test --quiet --package penstockd --test chaos -- --nocapture
+
+test-kernels: .venv/.datapath ## Test the datapath on Linux 7.2 and 6.1, emulated: HCF, DCTCP, clsact
+	@kernels/test
+
+calibrate: build lab ## Hold the simulator's Linux TCP against this kernel's (root)
+	@$(ROOT) $(BIN)/python calibration/calibrate.py
+
+deb: .venv/.datapath ## Build the Debian package of penstockd
+	@packaging/build
+
+test-package: deb ## Install, upgrade, remove and purge that package on this machine (root)
+	@$(ROOT) packaging/test target/debian/penstockd_*.deb
 
 clean: ## Remove what was built, and .venv; runs/ stays
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis target
