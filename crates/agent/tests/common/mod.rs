@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What tests of the datapath share.
+
+#![allow(dead_code)]
+
+pub mod packet;
