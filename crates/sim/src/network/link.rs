@@ -60,6 +60,8 @@ pub(super) struct Link {
     pub sent_packets: u64,
     /// The packet whose transmission was not over when last counted, by the ring's numbering.
     pub gone: u32,
+    /// Longest transmission of a packet so far.
+    pub longest: Time,
 }
 
 impl Link {
@@ -78,6 +80,7 @@ impl Link {
             sent_bytes: 0,
             sent_packets: 0,
             gone: 0,
+            longest: Time::ZERO,
             buffer_packets,
             features: 0,
             end,
@@ -125,7 +128,30 @@ impl Link {
     #[inline(always)]
     pub fn has_room(&mut self, now: Time, packet: &Packet) -> bool {
         let wait = self.free_at.saturating_sub(now) + self.transmission(packet);
-        wait <= self.buffer_time && self.has_place(now)
+        self.is_held(now, wait) && self.has_place(now)
+    }
+
+    /// Whether the buffer holds what takes `wait` to be sent. The packet in transmission takes its
+    /// whole place until its last bit has left, as in a switch and in Linux's qdiscs; which it is
+    /// matters only where less than a packet is free.
+    #[inline(always)]
+    fn is_held(&mut self, now: Time, wait: Time) -> bool {
+        wait <= self.buffer_time
+            && (wait + self.longest <= self.buffer_time
+                || wait + self.sent_of_head(now) <= self.buffer_time)
+    }
+
+    /// How long the packet in transmission has been so.
+    #[cold]
+    fn sent_of_head(&mut self, now: Time) -> Time {
+        self.held_packets(now);
+        let index = self.gone.wrapping_sub(self.ring.taken());
+        if index >= self.ring.len() {
+            return Time::ZERO;
+        }
+        let head = self.ring.get(index);
+        let (left, packet) = (head.arrives - self.delay, head.packet);
+        self.transmission(&packet).saturating_sub(left.saturating_sub(now))
     }
 
     /// Whether the buffer takes one more packet. Those on the wire are counted only where they and
@@ -139,13 +165,15 @@ impl Link {
     /// at the far end, and whether it is alone on the link. `hop`: links behind it then.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: &Packet, hop: u8) -> Option<(Time, bool)> {
-        let done = self.free_at.max(now) + self.transmission(packet);
+        let taken = self.transmission(packet);
+        let done = self.free_at.max(now) + taken;
         let wait = done - now;
-        if wait > self.buffer_time || !self.has_place(now) {
+        if !self.is_held(now, wait) || !self.has_place(now) {
             return None;
         }
         self.free_at = done;
         self.peak = self.peak.max(wait);
+        self.longest = self.longest.max(taken);
         self.sent_bytes += packet.size() as u64;
         self.sent_packets += 1;
         let arrives = done + self.delay;
