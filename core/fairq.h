@@ -11,9 +11,10 @@
  *
  * Two parameter sets. fq_paper_params: as printed, slow start adds 2 MSS to every flow's window.
  * fq_default_params: it adds 2 MSS / flows, as otherwise each new burst overshoots; the first ACKs
- * keep two segments, as Linux never sends more than half of the largest window it was shown. In
- * both, SYN-ACKs are rewritten too (they are ACKs, unscaled), the controller's own window is not
- * held to the floor, and what is written never falls below one segment.
+ * keep two segments, as Linux never sends more than half of the largest window it was shown, as
+ * long as the buffer holds as much of every flow. In both, SYN-ACKs are rewritten too (they are
+ * ACKs, unscaled), the controller's own window is not held to the floor, and what is written never
+ * falls below one segment.
  *
  * It does not count flows (flow_count.h) nor read queues. Beyond (buffer + BDP) / MSS flows the
  * floor binds and the buffer overflows, as with any scheme that only writes windows. The window
@@ -216,18 +217,32 @@ CORE_INLINE u32 fq_window_bytes(const struct fq_state *s, const struct fq_params
 	return (u32)min_u64(window_q8 >> 8, TCP_MAX_WINDOW);
 }
 
+/* Whether the buffer holds such a window of every flow, rounded up to the scale as written. */
+CORE_INLINE _Bool fq_all_fit(const struct fq_state *s, const struct fq_params *p, u32 window_bytes,
+			     u32 scale)
+{
+	u32 unit = 1u << min_u32(scale, TCP_MAX_SCALE);
+	u64 written = ((u64)window_bytes + unit - 1) & ~(u64)(unit - 1);
+
+	return written * s->flows <= p->buffer_bytes;
+}
+
 /*
  * The window field for a passing ACK. `scale` and `mss_bytes` are those of its flow, the MSS 0 if
- * not known; `kind` is an enum tcp_ack_kind. Count a SYN-ACK's flow before asking.
+ * not known; `kind` is an enum tcp_ack_kind. Count a SYN-ACK's flow before asking. Where the first
+ * ACKs' floor would fill the buffer, theirs is that of the others.
  */
 CORE_INLINE struct tcp_window fq_on_ack(const struct fq_state *s, const struct fq_params *p,
 					u16 window, u32 scale, u32 mss_bytes, u32 kind)
 {
 	u32 mss = mss_bytes ? min_u32(mss_bytes, FQ_MAX_SEGMENT_BYTES) : s->mss_bytes;
-	u32 segments = kind == TCP_ACK_LATER ? p->floor_segments : p->first_floor_segments;
+	u32 shift = kind == TCP_ACK_SYN ? 0 : scale;
+	u32 floor = mss * max_u32(p->floor_segments, 1);
+	u32 first = mss * max_u32(p->first_floor_segments, 1);
 
-	return tcp_lower_window(window, kind == TCP_ACK_SYN ? 0 : scale, fq_window_bytes(s, p),
-				mss * max_u32(segments, 1));
+	if (kind != TCP_ACK_LATER && fq_all_fit(s, p, first, shift))
+		floor = first;
+	return tcp_lower_window(window, shift, fq_window_bytes(s, p), floor);
 }
 
 #endif

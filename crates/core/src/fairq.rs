@@ -24,7 +24,7 @@ pub struct FairQParams {
     pub shares_slow_start: bool,
     /// Least window written, segments, 1 to 255.
     pub floor_segments: u8,
-    /// The same for SYN-ACKs and the first ACKs.
+    /// The same for SYN-ACKs and the first ACKs, as long as the buffer holds it of every flow.
     pub first_floor_segments: u8,
     /// Use the mean of 32 [`FairQ::on_sample`] (FairQ §IV-E, avg_32) for the queue length.
     pub is_averaged: bool,

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from random import Random
 from typing import Any
 
@@ -85,9 +85,15 @@ class Port:
     def ack(self, window: int, scale: int, mss_bytes: int, kind: int) -> dict[str, int]:
         """Lines 13 to 15, never below the floor; a SYN-ACK is not scaled."""
         mss = mss_bytes or self.mss
-        segments = self.p["floor_segments" if kind == LATER else "first_floor_segments"]
+        shift = 0 if kind == SYN else scale
+        least = mss * self.p["floor_segments"]
+        if kind != LATER:
+            first = mss * self.p["first_floor_segments"]
+            unit = 2 ** min(shift, 14)
+            if ceil(Fraction(first, unit)) * unit * self.beta <= self.p["buffer_bytes"]:
+                least = first
         limit = min(floor(self.wnd / self.p["paths"]), LARGEST)
-        return lowered(window, 0 if kind == SYN else scale, limit, mss * segments)
+        return lowered(window, shift, limit, least)
 
     def state(self) -> dict[str, int]:
         return {

@@ -121,14 +121,25 @@ fn the_state_is_not_held_to_the_floor_but_what_is_written_is() {
     assert!(port.window_bytes() < 1460);
     let out = port.on_ack(65535, Some(10), 1448, AckKind::Later);
     assert_eq!((out.window, out.floored), (2, true));
-    assert_eq!(
-        port.on_ack(65535, Some(10), 1448, AckKind::Syn).window,
-        2896
-    );
     (0..100_000).for_each(|_| port.on_tick(125_000));
     assert_eq!(port.window_bytes(), 0);
     (0..10).for_each(|_| port.on_tick(0));
     assert!(port.state().window_q8 > 0, "it recovers");
+}
+
+#[test]
+fn first_acks_keep_two_segments_where_the_buffer_holds_them_of_all() {
+    for (flows, scale, kind, window) in [
+        (43, Some(0), AckKind::Syn, 2896),
+        (44, Some(0), AckKind::Syn, 1448),
+        (40, Some(10), AckKind::First, 3),
+        (41, Some(10), AckKind::First, 2), // two segments are written as 3072 bytes
+    ] {
+        let mut port = settled(flows);
+        (0..1000).for_each(|_| port.on_tick(125_000));
+        let out = port.on_ack(65535, scale, 1448, kind);
+        assert_eq!(out.window, window, "{flows} flows");
+    }
 }
 
 #[test]

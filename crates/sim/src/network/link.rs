@@ -151,7 +151,8 @@ impl Link {
         }
         let head = self.ring.get(index);
         let (left, packet) = (head.arrives - self.delay, head.packet);
-        self.transmission(&packet).saturating_sub(left.saturating_sub(now))
+        self.transmission(&packet)
+            .saturating_sub(left.saturating_sub(now))
     }
 
     /// Whether the buffer takes one more packet. Those on the wire are counted only where they and

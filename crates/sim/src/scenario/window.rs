@@ -121,7 +121,8 @@ pub struct Fairq {
     pub intervals: u32,
     /// Smallest window written, segments. Default: 1.
     pub floor: u8,
-    /// Smallest window written into SYN-ACKs and first ACKs, segments. Default: 2; paper: 1.
+    /// Smallest window written into SYN-ACKs and first ACKs, segments, as long as the buffer holds
+    /// it of every flow. Default: 2; paper: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_floor: Option<u8>,
     /// The queue is the mean of the last 32 samples, 48 us apart (FairQ §IV-E). Default: false.
