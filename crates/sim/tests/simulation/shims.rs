@@ -93,7 +93,7 @@ fn everything_arrives_under_every_carrier() {
                     "{carrier} {profile} {scheme}"
                 );
                 let busy = outcome.ports["left->right"].utilization;
-                assert!(busy > 0.5, "{carrier} {profile} {scheme}: {busy}");
+                assert!(busy > 0.4, "{carrier} {profile} {scheme}: {busy}");
             }
         }
     }
