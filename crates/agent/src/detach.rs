@@ -20,11 +20,11 @@ const RELEASE: [u8; 8] = [2, 4, 8, 16, 32, 64, 128, 255];
 /// It is not attached, something foreign is where our pins should be, or the kernel refuses.
 pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
     machine::require_capabilities()?;
-    if !pins.of(interface).is_dir() {
+    if !pins.has(interface) {
         return Err(pins.not_attached(interface));
     }
     let _lock = pins.lock()?;
-    if !pins.of(interface).is_dir() {
+    if !pins.has(interface) {
         return Err(pins.not_attached(interface));
     }
     // Maps that cannot be read are to be removed all the more.

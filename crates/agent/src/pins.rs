@@ -43,6 +43,12 @@ impl PinsArg {
         self.ports().join(interface.replace('.', DOT))
     }
 
+    /// Whether `interface` has pins. What is no name would be a path to somewhere else.
+    pub fn has(&self, interface: &str) -> bool {
+        let is_name = !interface.is_empty() && !interface.contains('/');
+        is_name && self.of(interface).is_dir()
+    }
+
     /// Keeps other penstockds from changing ports until dropped.
     ///
     /// # Errors
@@ -109,7 +115,7 @@ impl PinsArg {
     /// # Errors
     /// The port is not attached, with those that are; or a map cannot be opened.
     pub fn open(&self, interface: &str) -> Result<Port> {
-        if !self.of(interface).is_dir() {
+        if !self.has(interface) {
             return Err(self.not_attached(interface));
         }
         Port::open(&self.of(interface), interface)

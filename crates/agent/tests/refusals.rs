@@ -31,6 +31,25 @@ fn what_is_asked_wrongly() {
     assert!(!place.pins().exists(), "a refusal leaves nothing");
 }
 
+/// A path in place of a name is no folder of pins, whatever lies there.
+#[test]
+fn what_is_no_name_of_an_interface() {
+    let place = Place::new();
+    place.ok(&FAIRQ);
+    let precious = std::env::temp_dir().join(format!("{}-precious", place.near()));
+    std::fs::create_dir_all(precious.join("folder")).unwrap();
+    for name in [precious.to_str().unwrap(), "", "eth1/"] {
+        let told = place.refused(&["detach", name]);
+        assert!(told.contains("is not attached"), "{told}");
+        let told = place.refused(&["status", name]);
+        assert!(told.contains("is not attached"), "{told}");
+    }
+    assert!(precious.join("folder").exists());
+    std::fs::remove_dir_all(&precious).unwrap();
+    assert_eq!(place.status()["acting"], true);
+    place.ok(&["detach", PORT]);
+}
+
 #[test]
 fn what_the_machine_lacks() {
     let place = Place::new();

@@ -87,7 +87,7 @@ pub fn run(args: Args) -> Result<()> {
     let shaped_bps = qdisc::of(index).ok().and_then(|qdisc| qdisc.rate_bps);
     let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
     let signals = Signals::hold();
-    let (own, look) = match args.pins.of(&args.interface).is_dir() {
+    let (own, look) = match args.pins.has(&args.interface) {
         true => (None, look_at(&args, None, rate_bps, &signals)),
         false => {
             let own = attach::observe(&args.pins, &args.interface, args.buffer)?;
