@@ -48,7 +48,11 @@ static __always_inline _Bool is_alive(const struct view *view, u64 now_ns)
 	u32 first = 0;
 	u64 *beat = bpf_map_lookup_elem(&heartbeat, &first);
 
-	return beat && *beat && elapsed_ns(*beat, now_ns) <= view->config->stale_ns;
+	if (!beat || !*beat)
+		return 0;
+	/* It may come while the packet is on its way; one far ahead is of another clock. */
+	return max_u64(elapsed_ns(*beat, now_ns), elapsed_ns(now_ns, *beat)) <=
+	       view->config->stale_ns;
 }
 
 static __always_inline struct flow_packet
