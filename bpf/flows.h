@@ -23,10 +23,10 @@ static __always_inline struct port_flow *flow_find(const struct packet *packet)
 				   : bpf_map_lookup_elem(&flows6, &packet->key.v6);
 }
 
-/* Another CPU may have made it first. */
-static __noinline struct port_flow *flow_make(const struct packet *packet)
+/* Another CPU may have made it first. It is as of now, or a sweep could take it for long silent. */
+static __noinline struct port_flow *flow_make(const struct packet *packet, u64 now_ns)
 {
-	struct port_flow blank = {};
+	struct port_flow blank = {.entry.last_ns = now_ns};
 
 	if (packet->family == 4)
 		bpf_map_update_elem(&flows4, &packet->key.v4, &blank, BPF_NOEXIST);
@@ -123,7 +123,7 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 
 		if (!(seen->flags & TCP_FLAG_SYN || is_told) || seen->flags & TCP_FLAG_RST)
 			return 0;
-		flow = flow_make(packet);
+		flow = flow_make(packet, seen->now_ns);
 		if (!flow) {
 			counted->passed[PASS_TABLE_FULL]++;
 			return 0;

@@ -52,7 +52,8 @@ static __always_inline void sweep_flow(void *map, const void *key, struct port_f
 	is_over = !flow->unified && !flow_is_counted(&flow->entry) &&
 		  silent_ns >= (flow->entry.phase == FLOW_IDLE ? SWEEP_FORGET_NS : SWEEP_LINGER_NS);
 	bpf_spin_unlock(&state->lock);
-	counted->flows_ended += delta < 0;
+	if (delta < 0) /* in one step: a packet on this CPU may come between */
+		__sync_fetch_and_add(&counted->flows_ended, 1);
 	if (setup->flags & PORT_TELLS_FLOWS) {
 		event_of_delta(flow, name, delta, walk->now_ns);
 		if (silent_ns >= FLOW_TRANSFER_GAP_NS)
@@ -86,11 +87,13 @@ static __always_inline int sweep_port(void)
 	struct port_config *setup = bpf_map_lookup_elem(&config, &first);
 	struct port_state *state = bpf_map_lookup_elem(&port, &first);
 	struct sweep_walk walk = {.now_ns = bpf_ktime_get_ns()};
+	u32 number;
 
 	if (!setup || !state || setup->abi != PENSTOCK_ABI)
 		return 0;
 	bpf_spin_lock(&state->lock);
-	state->sweep = state->sweep >= 0xffff ? 1 : state->sweep + 1; /* 0 is no sweep's */
+	number = state->sweep >= 0xffff ? 1 : state->sweep + 1; /* 0 is no sweep's */
+	state->sweep = number;
 	state->recount = 0;
 	bpf_spin_unlock(&state->lock);
 
@@ -98,6 +101,11 @@ static __always_inline int sweep_port(void)
 	bpf_for_each_map_elem(&flows6, sweep_flow6, &walk, 0);
 
 	bpf_spin_lock(&state->lock);
+	if (state->sweep != number) {
+		/* Another began meanwhile; the recount is its own, and not yet whole. */
+		bpf_spin_unlock(&state->lock);
+		return 0;
+	}
 	state->tracked = walk.seen;
 	if (setup->flags & PORT_COUNTS_PACKETS) {
 		u32 flows = flow_counter_expire(&state->counter, walk.now_ns, FLOW_COUNTER_IDLE_NS);

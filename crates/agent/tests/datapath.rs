@@ -12,6 +12,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, OpenObject, ProgramInput};
 use penstockd::objects::port::{PortSkel, PortSkelBuilder, types};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
 
 const SCALE: u8 = 7;
 /// HSCC's first ACKs get two segments of 1460 bytes, rounded up to the scale.
@@ -275,6 +276,10 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     port.beat(1);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
     assert_eq!(port.counters().passed[6], 1);
+    // By a clock that is ahead (a time namespace): it would be trusted for so long.
+    port.beat(penstockd::pins::monotonic_ns() + 3_600_000_000_000);
+    assert_eq!(port.run("hscc_ingress", &ack), ack);
+    assert_eq!(port.counters().passed[6], 2);
     port.beat(penstockd::pins::monotonic_ns());
     assert_ne!(port.run("hscc_ingress", &ack), ack);
     port.configure(|config| config.abi = 2);
@@ -322,6 +327,49 @@ fn flows_are_counted_once_and_swept() {
         .for_each(|key| port.0.maps.flows4.delete(key).unwrap());
     port.sweep();
     assert_eq!((port.state().flows, port.state().corrected), (0, 1));
+}
+
+/// The daemon and a `--stay` or `observe` of the same port.
+#[test]
+fn sweeps_at_once_count_as_one_does() {
+    const FLOWS: u32 = 30_000;
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    let mut flow = types::port_flow::default();
+    flow.entry.phase = 1;
+    flow.entry.last_ns = penstockd::pins::monotonic_ns();
+    for source in 0..FLOWS {
+        let key = [source, 0, 0, 0];
+        let map = &port.0.maps.flows4;
+        map.update(bytes_of(&key), bytes_of(&flow), MapFlags::ANY)
+            .unwrap();
+    }
+    port.sweep();
+    let before = port.state();
+    assert_eq!(before.flows, before.tracked);
+    let sweep = port.0.progs.sweep.as_fd().as_raw_fd();
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(move || {
+                for _ in 0..20 {
+                    let mut options = libbpf_rs::libbpf_sys::bpf_test_run_opts {
+                        sz: size_of::<libbpf_rs::libbpf_sys::bpf_test_run_opts>() as _,
+                        ..Default::default()
+                    };
+                    // SAFETY: a valid descriptor and options.
+                    let status = unsafe {
+                        libbpf_rs::libbpf_sys::bpf_prog_test_run_opts(sweep, &raw mut options)
+                    };
+                    assert_eq!(status, 0);
+                }
+            });
+        }
+    });
+    let after = port.state();
+    assert_eq!(
+        (after.flows, after.corrected),
+        (before.flows, before.corrected)
+    );
 }
 
 #[test]
