@@ -7,7 +7,9 @@ pub mod openmetrics;
 pub mod reading;
 pub mod table;
 
+use std::fs::Permissions;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -115,6 +117,8 @@ fn replace(file: &Path, text: &str) -> Result<()> {
     // The collector takes only *.prom.
     fresh.push(format!(".{}.new", std::process::id()));
     std::fs::write(&fresh, text).with_context(told)?;
+    // The collector is another user; the daemon's umask lets none read.
+    std::fs::set_permissions(&fresh, Permissions::from_mode(0o644)).with_context(told)?;
     std::fs::rename(&fresh, file).with_context(|| {
         let _ = std::fs::remove_file(&fresh);
         told()
@@ -131,7 +135,14 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("penstock.prom");
         replace(&file, "old").unwrap();
+        // As the daemon's unit has it.
+        // SAFETY: no memory is touched.
+        let umask = unsafe { libc::umask(0o077) };
         replace(&file, "new").unwrap();
+        // SAFETY: as above.
+        unsafe { libc::umask(umask) };
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o644, "the collector may read it");
         let names = std::fs::read_dir(&folder).unwrap().count();
         let text = std::fs::read_to_string(&file).unwrap();
         let onto_folder = replace(&folder, "x");
