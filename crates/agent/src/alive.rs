@@ -2,6 +2,8 @@
 //! The agent's side of the heartbeat: a port whose agent is dead passes packets untouched.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use libbpf_rs::{Program, libbpf_sys as sys};
@@ -13,10 +15,16 @@ use crate::tcx::program_info;
 /// How often ports are told that the agent lives, and idle flows expire.
 pub const EVERY: std::time::Duration = std::time::Duration::from_millis(100);
 
+fn inode(folder: &Path) -> Option<u64> {
+    std::fs::metadata(folder).ok().map(|folder| folder.ino())
+}
+
 /// A port to keep alive.
 pub struct Alive {
     /// Its maps.
     pub port: Port,
+    /// Of the folder of its pins: another one holds other maps.
+    inode: u64,
     sweep: OwnedFd,
     /// Whether `sweep` is a program for packets, as before Linux 6.6.
     takes_packet: bool,
@@ -29,6 +37,7 @@ impl Alive {
     /// It is not attached, or may not be opened.
     pub fn open(pins: &PinsArg, interface: &str) -> Result<Alive> {
         let port = pins.open(interface)?;
+        let inode = inode(&port.folder).unwrap_or_default();
         let pin = port.folder.join(SWEEP);
         let sweep = Program::fd_from_pinned_path(&pin)
             .map_err(|error| anyhow!("{}: {error}", pin.display()))?;
@@ -36,9 +45,15 @@ impl Alive {
             program_info(&sweep).is_some_and(|info| info.type_ == sys::BPF_PROG_TYPE_SCHED_CLS);
         Ok(Alive {
             port,
+            inode,
             sweep,
             takes_packet,
         })
+    }
+
+    /// Whether these are still the pins of the port: not after it was detached, or attached anew.
+    pub fn is_pinned(&self) -> bool {
+        inode(&self.port.folder) == Some(self.inode)
     }
 
     /// Tells the programs that the agent lives, and has idle flows expire.

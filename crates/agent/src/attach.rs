@@ -23,6 +23,9 @@ pub const FLOWS: u32 = 65_536;
 /// How old a heartbeat may be unless told otherwise.
 pub const STALE: Time = Time::from_secs(2);
 
+/// Pin of the program at egress; each attaching loads a new one.
+const PROGRAM: &str = "program_egress";
+
 /// Where programs are put.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Hook {
@@ -71,6 +74,8 @@ impl Default for Options {
 pub struct Attached {
     alive: Alive,
     pins: PinsArg,
+    /// The number of the program put at egress.
+    program: Option<u32>,
     /// What the port can hold, as given or as its qdisc says.
     pub buffer: Buffer,
 }
@@ -89,12 +94,22 @@ impl Attached {
         self.alive.beat_and_sweep()
     }
 
-    /// Takes the scheme off again, and everything that belongs to it.
+    /// Whether the port is still attached, by this or anything put in its place since.
+    pub fn is_pinned(&self) -> bool {
+        self.alive.is_pinned()
+    }
+
+    /// Takes the scheme off again, and everything that belongs to it. What others have put in its
+    /// place meanwhile stays.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn detach(self) -> Result<()> {
-        detach::detach(&self.pins, &self.alive.port.interface)
+        let port = self.port();
+        if !self.is_pinned() || tcx::pinned(&port.folder.join(PROGRAM)) != self.program {
+            return Ok(());
+        }
+        detach::detach(&self.pins, &port.interface)
     }
 }
 
@@ -149,6 +164,7 @@ pub fn attach(
         Ok(()) => Ok(Attached {
             alive: Alive::open(pins, interface)?,
             pins: pins.clone(),
+            program: tcx::pinned(&folder.join(PROGRAM)),
             buffer,
         }),
     }

@@ -11,7 +11,7 @@ use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::{ErrorKind, Program, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 
 use crate::netlink;
-use crate::tcx::{Side, program_info, program_name};
+use crate::tcx::{Side, pinned, program_name};
 
 /// Late among the filters of an interface: others decide first.
 const PRIORITY: u32 = 0xc000;
@@ -40,12 +40,6 @@ pub fn query(interface: u32, side: Side) -> Option<u32> {
     // The descriptor is not used for a question.
     let none = std::io::stdin();
     hook(none.as_fd(), interface, side).query().ok()
-}
-
-/// The number of the program pinned at `pin`, if there is one.
-fn pinned(pin: &Path) -> Option<u32> {
-    let program = Program::fd_from_pinned_path(pin).ok()?;
-    program_info(&program).map(|info| info.id)
 }
 
 /// Whether our filter on a hook is the pinned one. None if there is no filter.

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use libbpf_rs::Program;
 use serde::Serialize;
 
 use crate::pins::PinsArg;
@@ -75,12 +74,7 @@ fn on_link(link: &libbpf_rs::Link, index: u32, side: Side) -> Occupied {
 fn filter(folder: &Path, index: u32, side: Side) -> Occupied {
     let pin = folder.join(format!("program_{}", side.name()));
     let mut programs = tcx::query(index, side).unwrap_or_default();
-    let pinned = Program::fd_from_pinned_path(&pin)
-        .ok()
-        .and_then(|program| tcx::program_info(&program));
-    let ours = pinned
-        .map(|info| info.id)
-        .filter(|id| clsact::query(index, side) == Some(*id));
+    let ours = tcx::pinned(&pin).filter(|id| clsact::query(index, side) == Some(*id));
     programs.extend(ours.map(|id| Attached {
         id,
         name: tcx::program_name(id).unwrap_or_default(),

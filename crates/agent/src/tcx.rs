@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::Link;
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::query::LinkTypeInfo;
+use libbpf_rs::{Link, Program};
 use serde::Serialize;
 
 /// One of the two hooks of an interface.
@@ -184,6 +184,12 @@ pub fn program_by_id(id: u32) -> Option<OwnedFd> {
         let fd = sys::bpf_prog_get_fd_by_id(id);
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
     }
+}
+
+/// The number of the program pinned at `pin`, if there is one.
+pub fn pinned(pin: &Path) -> Option<u32> {
+    let program = Program::fd_from_pinned_path(pin).ok()?;
+    program_info(&program).map(|info| info.id)
 }
 
 /// What the kernel tells of a program.

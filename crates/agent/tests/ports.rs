@@ -95,6 +95,42 @@ fn a_scheme_changes_under_load_without_a_reset() {
     transfer.end();
 }
 
+/// A process that stays takes off what it put on, and nothing else.
+#[test]
+fn who_stays_leaves_the_port_to_others() {
+    let place = Place::new();
+    let pins = place.pins();
+    let stay = |scheme: &str| {
+        let arguments = [
+            "attach", PORT, "--buffer", "1 MB", "--stay", "--scheme", scheme,
+        ];
+        let mut command = place.penstockd(&arguments);
+        let child = command.arg("--pins").arg(&pins).spawn().unwrap();
+        until("it attaches", || place.folder().join("sweep").exists());
+        child
+    };
+    let mut observing = stay("observe");
+    place.ok(&FAIRQ);
+    must(&format!("kill -TERM {}", observing.id()));
+    assert!(observing.wait().unwrap().success());
+    assert_eq!(place.status()["scheme"], "fairq");
+    place.ok(&["detach", PORT]);
+
+    let mut staying = stay("hscc");
+    place.ok(&["detach", PORT]);
+    let mut end = None;
+    until("it ends with its port", || {
+        end = staying.try_wait().unwrap();
+        end.is_some()
+    });
+    assert!(!end.unwrap().success());
+
+    let mut staying = stay("hscc");
+    must(&format!("kill -INT {}", staying.id()));
+    assert!(staying.wait().unwrap().success());
+    assert!(!pins.exists());
+}
+
 /// Another tool's program with maps of its own, held by its process.
 #[test]
 fn programs_of_other_tools_keep_their_place_and_run() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd attach`.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use penstock_sim::scenario::deployment;
 use penstock_sim::units::Time;
 
@@ -93,6 +93,9 @@ pub fn run(args: Args) -> Result<()> {
         return Ok(());
     };
     loop {
+        if !attached.is_pinned() {
+            bail!("{}: was detached meanwhile", args.interface);
+        }
         attached.beat_and_sweep()?;
         if signals.wait(EVERY) == Some(Signal::End) {
             return attached.detach();

@@ -2,7 +2,6 @@
 //! The ports of the daemon: those of its configuration and those attached by hand.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 
 use anyhow::Result;
 use penstock_sim::scenario::Deployment;
@@ -20,8 +19,7 @@ const MARK: &str = "by_daemon";
 /// All ports that are kept alive.
 pub struct Ports {
     pins: PinsArg,
-    /// With the inode of the folder: another one holds other maps.
-    alive: BTreeMap<String, (u64, Alive)>,
+    alive: BTreeMap<String, Alive>,
     /// What was last told of a port that fails, so that it is told once.
     refused: BTreeMap<String, String>,
     /// Ports of the configuration that this daemon has attached since it began or read it again:
@@ -45,7 +43,7 @@ impl Ports {
     /// Tells all ports that the agent lives.
     pub fn beat(&mut self) {
         let Ports { alive, refused, .. } = self;
-        alive.retain(|interface, (_, alive)| {
+        alive.retain(|interface, alive| {
             let beaten = alive.beat_and_sweep();
             tell(refused, interface, &beaten);
             beaten.is_ok()
@@ -130,23 +128,14 @@ impl Ports {
 
     /// Opens what is newly pinned, and forgets what is no longer.
     fn adopt(&mut self) {
-        let pinned = self.pins.interfaces().unwrap_or_default();
-        self.alive.retain(|interface, _| pinned.contains(interface));
-        for interface in pinned {
-            let folder = std::fs::metadata(self.pins.of(&interface));
-            let Ok(inode) = folder.map(|folder| folder.ino()) else {
-                continue;
-            };
-            if self
-                .alive
-                .get(&interface)
-                .is_some_and(|(at, _)| *at == inode)
-            {
+        self.alive.retain(|_, alive| alive.is_pinned());
+        for interface in self.pins.interfaces().unwrap_or_default() {
+            if self.alive.contains_key(&interface) {
                 continue;
             }
             // It may be in the making; the next look finds it whole.
             if let Ok(alive) = Alive::open(&self.pins, &interface) {
-                self.alive.insert(interface, (inode, alive));
+                self.alive.insert(interface, alive);
             }
         }
     }
