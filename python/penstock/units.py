@@ -5,6 +5,7 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _RATES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 NONE = "–"
 
 
@@ -12,6 +13,19 @@ def to_seconds(text: str) -> float:
     """A time of a resolved scenario: `"200 ms"` is 0.2."""
     number, unit = text.split()
     return float(number) * _SECONDS[unit]
+
+
+def to_bytes(text: str) -> int:
+    """A size of a resolved scenario: `"11.5 kB"` is 11500.
+
+    Raises:
+        ValueError: it is no size.
+    """
+    number, _, unit = text.partition(" ")
+    if unit not in _BYTES:
+        message = f"{text}: no size, such as 11.5 kB"
+        raise ValueError(message)
+    return round(float(number) * _BYTES[unit])
 
 
 def seconds(value: float | None) -> str:

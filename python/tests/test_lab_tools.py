@@ -5,15 +5,17 @@ import csv
 import io
 import json
 import math
+import tomllib
 
 import pytest
 
+from penstock import api
 from penstock.errors import RunError, ScenarioError
 from penstock.lab import agent, demo, generator, plan, run, system, tools
 from penstock.lab.records import Flow, summed
 from penstock.lab.sampler import Samples
 
-from .test_lab_plan import layout
+from .test_lab_plan import DUMBBELL, layout
 
 AB = """starttime\tseconds\tctime\tdtime\tttime\twait
 Fri Nov 20 14:25:54 2026\t1795184754\t0\t8\t8\t7
@@ -63,6 +65,10 @@ def test_flows_are_summed_as_the_simulator_sums_them():
     assert group["fct_s"]["p50"] == pytest.approx(0.025)
     assert group["fct_s"]["sd"] == pytest.approx(math.sqrt(0.006125))
     assert (group["flows"], group["finished"], group["stalled"]) == (4, 4, 1)
+    simulated = api.run({**tomllib.loads(DUMBBELL), "duration": "10 ms"}).summary["results"][0]
+    assert set(group) == set(simulated["groups"]["long"])
+    assert set(summary["ports"]["left->right"]) == set(simulated["ports"]["left->right"])
+    assert summary["drops"] == 5
     rates = [8000 / t for t in times]
     assert group["jain"] == pytest.approx(sum(rates) ** 2 / 4 / sum(r * r for r in rates))
     found = summary["ports"]["left->right"]
@@ -84,6 +90,44 @@ def test_flows_take_their_hosts_in_turn():
 def test_traffic_that_the_tools_cannot_play_is_refused(table, tmp_path):
     given = tools._Traffic("web", table, [], plan.of(layout()), tmp_path, 1.0)
     with pytest.raises(ScenarioError, match=r"traffic\.web: .* run it without --tools"):
+        tools._prepare(given, 0)
+
+
+def traffic(folder, **table):
+    table = {"kind": "bulk", "start": "0 s", **table}
+    pair = ("sender1", "receiver1")
+    return tools._Traffic("web", table, [pair], plan.of(layout()), folder, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("size", "told"), [("1 MB", "1000000"), ("10 kB", "10000"), ("11500 B", "11500")]
+)
+def test_the_tools_are_told_sizes_in_bytes(size, told, tmp_path):
+    given = traffic(tmp_path, size=size)
+    tools._prepare(given, 0)
+    command = given.clients[0].command
+    assert command[command.index("-n") + 1] == told
+    asked = {"mode": "pull", "requests": 10, "connection": "new"}
+    (tmp_path / "www").mkdir()
+    tools._prepare(traffic(tmp_path, kind="incast", size=size, **asked), 0)
+    assert (tmp_path / "www/web").stat().st_size == int(told)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("epochs", 9),
+        ("start_spread", "10 ms"),
+        ("start_gap", "1 ms"),
+        ("think", "1 ms"),
+        ("tcp", {"congestion": "newreno"}),
+        ("size", "websearch"),
+        ("size", {"exponential": "10 kB"}),
+    ],
+)
+def test_what_the_tools_would_leave_out_is_refused(key, value, tmp_path):
+    given = traffic(tmp_path, **{key: value})
+    with pytest.raises(ScenarioError, match=rf"traffic\.web\.{key}: .* run it without --tools"):
         tools._prepare(given, 0)
 
 

@@ -39,3 +39,11 @@ def test_seconds_keep_three_digits(value):
 @pytest.mark.parametrize(("text", "value"), [("12 us", 12e-6), ("3 s", 3.0), ("500 ns", 5e-7)])
 def test_times_of_a_resolved_scenario_are_seconds(text, value):
     assert units.to_seconds(text) == pytest.approx(value)
+
+
+def test_sizes_are_read_as_scenarios_write_them():
+    assert units.to_bytes("11.5 kB") == 11_500
+    assert (units.to_bytes("1 MB"), units.to_bytes("2 MiB")) == (10**6, 2**21)
+    for text in ("websearch", "10", "5 packets"):
+        with pytest.raises(ValueError, match="no size"):
+            units.to_bytes(text)

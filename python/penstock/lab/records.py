@@ -39,10 +39,11 @@ def summed(
     names: Sequence[str], flows: Sequence[Flow], ports: Sequence[Samples], duration_s: float
 ) -> tuple[dict[str, Any], bytes, bytes]:
     """The summary, flows and queue samples of a run."""
-    summary = {
+    summary: dict[str, Any] = {
         "groups": {name: _group([one for one in flows if one.traffic == name]) for name in names},
         "ports": {one.port.name: one.summary(duration_s) for one in ports},
     }
+    summary["drops"] = sum(port["drops"] for port in summary["ports"].values())
     samples = ((place, *sample) for place, one in enumerate(ports) for sample in one.lengths)
     columns = [column.name for column in fields(Flow)]
     rows = [[_cell(value) for value in asdict(one).values()] for one in flows]
@@ -73,7 +74,15 @@ def _group(flows: list[Flow]) -> dict[str, Any]:
         "syn_timeouts": None,
         "stalled": sum(time > STALL_S for time in times),
         "drops": 0,
+        **dict.fromkeys(_UNKNOWN),
     }
+
+
+# What these tools do not tell of a group; the simulator's summary has it.
+_UNKNOWN = (
+    *("starved", "packets_variance", "first_bin"),
+    *("longest_silence_s", "block_goodput_bps"),
+)
 
 
 def _times(times: list[float]) -> dict[str, float]:

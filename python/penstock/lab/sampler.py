@@ -31,7 +31,7 @@ class Samples:
         drops, sent = int(self.last.get("drops", 0)), int(self.last.get("bytes", 0))
         return {
             "drops": drops,
-            "drops_by_reason": {"full": drops},
+            "drops_by_reason": {"qdisc": drops},
             "utilization": min(8 * sent / (self.port.rate_bps * duration_s), 1.0),
             "queue_bytes": {
                 "mean": sum(queue) / len(queue),

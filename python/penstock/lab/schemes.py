@@ -12,10 +12,9 @@ from typing import Any
 
 from penstock.errors import ScenarioError
 from penstock.lab.plan import Port
-from penstock.units import to_seconds
+from penstock.units import to_bytes, to_seconds
 
 _PACKET = 1500  # bytes
-_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20, "packets": _PACKET}
 
 
 @dataclass(frozen=True)
@@ -138,4 +137,4 @@ def _packets(port: Port) -> int:
 
 def _bytes(size: str) -> int:
     number, unit = size.split()
-    return int(float(number) * _BYTES[unit])
+    return int(number) * _PACKET if unit == "packets" else to_bytes(size)

@@ -23,7 +23,7 @@ from penstock.lab.generator import Played, Told
 from penstock.lab.plan import Plan
 from penstock.lab.records import Flow, summed
 from penstock.lab.sampler import sampled
-from penstock.units import to_seconds
+from penstock.units import to_bytes, to_seconds
 
 _SETTLE_S = 0.3  # for servers to listen
 _PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to give up and report
@@ -110,7 +110,14 @@ def _pairs(table: dict[str, Any], ends: dict[str, list[str]] | None) -> list[tup
     return [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
 
 
+_ALONE = {"epochs": 1, "start_spread": "0 s", "start_gap": "0 s", "think": "0 s", "tcp": {}}
+"""Keys that only penstock-traffic plays, with the values that ask for nothing."""
+
+
 def _prepare(of: _Traffic, offset: int) -> None:
+    if asked := [key for key, none in _ALONE.items() if of.table.get(key, none) != none]:
+        message = f"traffic.{of.name}.{asked[0]}: is for penstock-traffic; run it without --tools"
+        raise ScenarioError(message)
     is_pull = of.table["kind"] == "incast" and of.table.get("mode") == "pull"
     if of.table["kind"] == "bulk":
         _iperf(of, _IPERF_PORT + offset)
@@ -125,10 +132,10 @@ def _prepare(of: _Traffic, offset: int) -> None:
 
 
 def _iperf(of: _Traffic, port: int) -> None:
-    size = of.table.get("size")
+    size = _size(of) if "size" in of.table else None
     start = to_seconds(of.table["start"])
     stop = to_seconds(of.table["stop"]) if "stop" in of.table else of.duration_s
-    length = ("-n", size.split()[0]) if size else ("-t", f"{stop - start:g}")
+    length = ("-n", str(size)) if size else ("-t", f"{stop - start:g}")
     for flow, (source, destination) in enumerate(of.pairs):
         at = ("-p", str(port + flow))
         of.servers.append((destination, ("iperf3", "-s", "-1", "-B", of.address(destination), *at)))
@@ -138,8 +145,17 @@ def _iperf(of: _Traffic, port: int) -> None:
         of.clients.append(Client(source, ("iperf3", "-J", *to, *length), start, report, read))
 
 
+def _size(of: _Traffic) -> int:
+    """Bytes of each transfer."""
+    try:
+        return to_bytes(str(of.table["size"]))
+    except (KeyError, ValueError):
+        message = f"traffic.{of.name}.size: these tools need one for all transfers; run it without --tools"
+        raise ScenarioError(message) from None
+
+
 def _web(of: _Traffic, port: int) -> None:
-    size = int(of.table["size"].split()[0])
+    size = _size(of)
     (of.folder / "www" / of.name).write_bytes(bytes(size))
     for source in dict.fromkeys(source for source, _ in of.pairs):
         config = of.folder / f"{of.name}-{source}.conf"
