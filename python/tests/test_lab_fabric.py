@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from penstock.errors import RunError
-from penstock.lab import fabric, plan, system
+from penstock.lab import agent, fabric, plan, schemes, system
 
 from .test_lab_plan import layout, tree
 
@@ -71,7 +72,7 @@ def test_hosts_that_share_a_namespace_are_all_reached():
 
 BUILD_AND_WAIT = """
 import json, sys, time
-from penstock.lab import fabric, plan, system
+from penstock.lab import agent, fabric, plan, schemes, system
 with system.locked(), fabric.built(plan.of(json.loads(sys.argv[1]))):
     print("built", flush=True)
     time.sleep(60)
@@ -90,11 +91,48 @@ def ended(process, number):
     process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_removes_everything(number):
     ended(started(), number)
     assert system.leftovers() == []
     assert not system.STATE.exists()
+
+
+def test_a_run_outside_the_main_thread_removes_everything_too():
+    planned = plan.of(layout())
+
+    def build():
+        with system.locked(), fabric.built(planned):
+            return len(system.leftovers())
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(build).result() == 7
+    assert system.leftovers() == []
+
+
+def test_namespaces_of_others_are_left_alone():
+    name = "penstock-of-another"
+    system.call(["ip", "netns", "add", name])
+    try:
+        with system.locked():
+            assert name not in system.leftovers()
+        assert (Path("/run/netns") / name).exists()
+    finally:
+        system.call(["ip", "netns", "delete", name])
+
+
+def test_an_agent_that_ends_before_the_run_is_told():
+    planned = plan.of(layout())
+    held = schemes.Scheme("observe", agent=("--scheme", "observe"))
+    lost = pytest.raises(RunError, match="penstockd ended before the run")
+    with system.locked(), fabric.built(planned) as tag, lost, agent.attached(held, planned, tag):
+        (found,) = (
+            int(line.split()[0])
+            for line in system.call(["ps", "-eo", "pid,args"]).splitlines()
+            if "penstockd attach" in line and str(system.PINS) in line
+        )
+        os.kill(found, signal.SIGKILL)
+        os.waitid(os.P_PID, found, os.WEXITED | os.WNOWAIT)
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next():

@@ -22,8 +22,9 @@ def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
     """Holds the scheme on every protected port while the block runs.
 
     Raises:
-        RunError: penstockd is missing, or refuses; one line.
+        RunError: penstockd is missing, refuses, or ended before the block did; one line.
     """
+    held = []
     with contextlib.ExitStack() as stack:
         for port in plan.protected if scheme.agent else ():
             pins = _pins(port)
@@ -33,7 +34,10 @@ def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
             process = stack.enter_context(programs.running(started, log))
             # Pins come before the programs: only its word says that packets are seen.
             programs.wait_until(process, " attached", PROGRAM, log)
+            held.append((process, log))
         yield
+        for process, log in held:  # without its heartbeat the windows are left alone
+            programs.still(process, PROGRAM, log)
 
 
 def counters(scheme: Scheme, plan: Plan, tag: str) -> dict[str, dict[str, int]]:

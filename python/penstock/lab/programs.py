@@ -51,6 +51,12 @@ def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
             end(process)
 
 
+def still(process: subprocess.Popen[bytes], what: str, log: Path) -> None:
+    """Raises RunError if a program that was to run until now has ended before."""
+    if process.poll() is not None:
+        raise failure(what, log, " ended before the run")
+
+
 def end(process: subprocess.Popen[bytes]) -> None:
     """Asks a program to end, and kills it if it does not."""
     if process.poll() is not None:
@@ -63,11 +69,11 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def failure(what: str, log: Path) -> RunError:
+def failure(what: str, log: Path, happened: str = "") -> RunError:
     """The error of a program that failed: its last words."""
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     said = lines[-1].removeprefix(f"{what}: ") if lines else "it ended without a word"
-    return RunError(f"lab: {what}: {said}")
+    return RunError(f"lab: {what}{happened}: {said}")
 
 
 def wait_until(process: subprocess.Popen[bytes], said: str, what: str, log: Path) -> None:

@@ -4,9 +4,11 @@
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -19,6 +21,8 @@ STATE = Path("/run/penstock-lab")
 PINS = STATE / "bpf"
 _LOCK = Path("/run/penstock-lab.lock")
 _NAMESPACES = Path("/run/netns")
+_OWN = re.compile(rf"{PREFIX}\d+-")  # nobody else's that begins alike
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def call(command: Sequence[str], text: str = "") -> str:
@@ -78,14 +82,30 @@ def locked() -> Iterator[None]:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         remove_all()
-        before = signal.signal(signal.SIGTERM, _terminate)
+        with _cleaned_up():
+            yield
+
+
+@contextlib.contextmanager
+def _cleaned_up() -> Iterator[None]:
+    """Ends the block in order when a signal ends it, and then removes everything."""
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
         try:
             yield
-        finally:  # a second Ctrl-C does not leave half of it behind
-            heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        finally:
             remove_all()
-            signal.signal(signal.SIGINT, heard)
-            signal.signal(signal.SIGTERM, before)
+        return
+    # SIGHUP stays ignored under nohup.
+    ending = [one for one in _ENDING if signal.getsignal(one) != signal.SIG_IGN]
+    before = {one: signal.signal(one, _terminate) for one in ending}
+    try:
+        yield
+    finally:  # a second signal does not leave half of it behind
+        ignored = [signal.SIGINT, *ending]
+        heard = {one: signal.signal(one, signal.SIG_IGN) for one in ignored} | before
+        remove_all()
+        for one, handler in heard.items():
+            signal.signal(one, handler)
 
 
 def _terminate(number: int, _: object) -> NoReturn:
@@ -96,7 +116,7 @@ def leftovers() -> list[str]:
     """Namespaces of the lab on this machine; after a run there are none."""
     if not _NAMESPACES.is_dir():
         return []
-    return sorted(path.name for path in _NAMESPACES.iterdir() if path.name.startswith(PREFIX))
+    return sorted(path.name for path in _NAMESPACES.iterdir() if _OWN.match(path.name))
 
 
 def remove_all() -> list[str]:
