@@ -101,8 +101,12 @@ impl Endpoint {
         if ack == self.snd_una && !newer {
             return false;
         }
-        self.snd_wl1 = self.snd_wl1.max(if seq < u64::MAX / 2 { seq } else { 0 });
         let window = (segment.window as u32) << self.snd_scale;
+        let repeats = ack == self.snd_una && seq == self.snd_wl1;
+        if cfg.repeats_only_open && repeats && window < self.snd_wnd && window > 0 {
+            return false;
+        }
+        self.snd_wl1 = self.snd_wl1.max(if seq < u64::MAX / 2 { seq } else { 0 });
         if window == self.snd_wnd {
             return false;
         }

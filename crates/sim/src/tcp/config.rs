@@ -189,6 +189,10 @@ pub struct Config {
     /// Never send more than half the largest window the peer offered in one segment, as Linux
     /// does (`tcp_bound_to_half_wnd`).
     pub half_window_mss: bool,
+    /// A segment that repeats sequence and ACK number of the last that set the window may open it or
+    /// close it wholly, but not make it smaller (Linux's `tcp_may_update_window`; RFC 9293
+    /// §3.10.7.4 would take any).
+    pub repeats_only_open: bool,
     /// Time in TIME-WAIT.
     pub time_wait: Time,
 }
@@ -270,6 +274,7 @@ impl Config {
             quick_acks: 0,
             nagle: Nagle::Off,
             half_window_mss: false,
+            repeats_only_open: false,
             time_wait: Time::from_millis(1),
         }
     }
@@ -317,6 +322,7 @@ impl Config {
             quick_acks: 16,
             nagle: Nagle::Minshall,
             half_window_mss: true,
+            repeats_only_open: true,
             ..Config::newreno_ns2()
         }
     }

@@ -276,6 +276,7 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         "dupack_any_window" => cfg.dupack_any_window = flag()?,
         "jiffy" => cfg.jiffy = time(value)?,
         "reorder_delay" => cfg.reorder_delay = time(value)?,
+        "repeats_only_open" => cfg.repeats_only_open = flag()?,
         "prr" => cfg.prr = flag()?,
         "tlp" => cfg.tlp = flag()?,
         "nagle" => {
