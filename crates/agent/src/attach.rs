@@ -15,7 +15,7 @@ use crate::alive::Alive;
 use crate::objects::port::PortSkel;
 use crate::pins::{PinsArg, Port};
 use crate::tcx::Side;
-use crate::{clsact, detach, hcf, interface, load, machine, params, tcx};
+use crate::{clsact, detach, hcf, interface, load, machine, params, sight, tcx};
 
 /// Entries of the tables of flows unless told otherwise: 64 bytes and a key each.
 pub const FLOWS: u32 = 65_536;
@@ -252,6 +252,15 @@ fn program<'o>(object: &'o mut Object, name: &str) -> Result<ProgramMut<'o>> {
     programs
         .find(|program| program.name() == name)
         .ok_or_else(|| anyhow!("this build has no program {name}"))
+}
+
+/// One line of warning where the programs cannot see the port's queue, which they act on.
+pub fn warned(interface: &str, port: &Deployment) -> Option<String> {
+    if port.is_shim() {
+        return None;
+    }
+    let missing = sight::missing(interface, interface::find(interface)?)?;
+    Some(format!("{interface}: {missing}"))
 }
 
 /// One line on a scheme that was put on a port.

@@ -37,8 +37,7 @@ pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
 /// Opens the windows in steps.
 fn release(port: &Port) -> Result<()> {
     let mut config = port.config()?;
-    let age = crate::pins::monotonic_ns().saturating_sub(port.heartbeat_ns()?);
-    if age > config.stale_ns {
+    if port.heartbeat_age_ns()? > config.stale_ns {
         return Ok(()); // all pass untouched already
     }
     for floor in RELEASE {

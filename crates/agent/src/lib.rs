@@ -30,6 +30,7 @@ pub mod observe;
 pub mod params;
 pub mod pins;
 pub mod qdisc;
+pub mod sight;
 mod signals;
 pub mod status;
 pub mod tcx;

@@ -187,12 +187,13 @@ impl Port {
         Ok(())
     }
 
-    /// When the agent last was alive, CLOCK_MONOTONIC in nanoseconds.
+    /// How far from now the agent was last alive, nanoseconds: as for the programs, a time to come
+    /// is as bad as one long ago.
     ///
     /// # Errors
     /// As [`Port::config`].
-    pub fn heartbeat_ns(&self) -> Result<u64> {
-        element(&self.heartbeat, 0)
+    pub fn heartbeat_age_ns(&self) -> Result<u64> {
+        Ok(element::<u64>(&self.heartbeat, 0)?.abs_diff(monotonic_ns()))
     }
 
     /// Tells the programs that the agent is alive now.

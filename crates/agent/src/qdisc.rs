@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The root qdisc of an interface, asked by rtnetlink (RTM_GETQDISC): what it can hold, how fast
+//! The qdiscs of an interface, asked by rtnetlink (RTM_GETQDISC): what the root can hold, how fast
 //! it lets go, what it has dropped.
 
 use std::io;
@@ -26,9 +26,13 @@ pub enum Limit {
     Packets(u32),
 }
 
-/// A root qdisc.
+/// A qdisc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Qdisc {
+    /// Its number; 0 if the kernel made it.
+    pub handle: u32,
+    /// Number of the class that it is below.
+    pub parent: u32,
     /// `tbf`, `fq_codel`, `noqueue` ...
     pub kind: String,
     /// What it holds, of those that say it: tbf, bfifo, pfifo.
@@ -43,11 +47,32 @@ pub struct Qdisc {
     pub drops: u32,
 }
 
+impl Qdisc {
+    /// Whether all that leaves passes it.
+    pub fn is_root(&self) -> bool {
+        self.parent == ROOT
+    }
+
+    /// Whether it is below a class of `other`.
+    pub fn is_below(&self, other: &Qdisc) -> bool {
+        self.parent != ROOT && self.parent >> 16 == other.handle >> 16
+    }
+}
+
 /// The root qdisc of the interface with this index.
 ///
 /// # Errors
 /// The kernel refuses, or there is no such interface.
 pub fn of(ifindex: u32) -> io::Result<Qdisc> {
+    let root = all(ifindex)?.into_iter().find(Qdisc::is_root);
+    root.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// All qdiscs of the interface with this index.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn all(ifindex: u32) -> io::Result<Vec<Qdisc>> {
     let socket = open()?;
     let request = request(ifindex);
     // SAFETY: the buffer and its length belong together.
@@ -63,6 +88,7 @@ pub fn of(ifindex: u32) -> io::Result<Qdisc> {
         return Err(io::Error::last_os_error());
     }
     let mut buffer = vec![0u8; 1 << 16];
+    let mut found = Vec::new();
     loop {
         // SAFETY: as above.
         let read = unsafe {
@@ -76,10 +102,8 @@ pub fn of(ifindex: u32) -> io::Result<Qdisc> {
         if read <= 0 {
             return Err(io::Error::last_os_error());
         }
-        match scan(&buffer[..read as usize], ifindex)? {
-            Scan::Found(qdisc) => return Ok(qdisc),
-            Scan::More => (),
-            Scan::Done => return Err(io::ErrorKind::NotFound.into()),
+        if scan(&buffer[..read as usize], ifindex, &mut found)? {
+            return Ok(found);
         }
     }
 }
@@ -108,34 +132,30 @@ fn request(ifindex: u32) -> Vec<u8> {
     message
 }
 
-enum Scan {
-    Found(Qdisc),
-    More,
-    Done,
-}
-
-/// Looks for the interface's root qdisc among netlink messages.
-fn scan(mut messages: &[u8], ifindex: u32) -> io::Result<Scan> {
+/// Takes the interface's qdiscs from netlink messages; whether these were the last.
+fn scan(mut messages: &[u8], ifindex: u32, found: &mut Vec<Qdisc>) -> io::Result<bool> {
     while let (Some(length), Some(kind)) = (u32_at(messages, 0), u16_at(messages, 4)) {
         let Some(message) = messages.get(16..length as usize) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
         match libc::c_int::from(kind) {
-            libc::NLMSG_DONE => return Ok(Scan::Done),
+            libc::NLMSG_DONE => return Ok(true),
             libc::NLMSG_ERROR => {
                 let code = u32_at(message, 0).unwrap_or(0) as i32;
                 return Err(io::Error::from_raw_os_error(-code));
             }
-            _ if kind == libc::RTM_NEWQDISC
-                && u32_at(message, 4) == Some(ifindex)
-                && u32_at(message, 12) == Some(ROOT) =>
-            {
-                return Ok(Scan::Found(qdisc(message.get(20..).unwrap_or(&[]))));
+            _ if kind == libc::RTM_NEWQDISC && u32_at(message, 4) == Some(ifindex) => {
+                found.push(Qdisc {
+                    handle: u32_at(message, 8).unwrap_or(0),
+                    parent: u32_at(message, 12).unwrap_or(0),
+                    ..qdisc(message.get(20..).unwrap_or(&[]))
+                });
             }
-            _ => messages = messages.get(aligned(length as usize)..).unwrap_or(&[]),
+            _ => (),
         }
+        messages = messages.get(aligned(length as usize)..).unwrap_or(&[]);
     }
-    Ok(Scan::More)
+    Ok(false)
 }
 
 fn qdisc(attributes: &[u8]) -> Qdisc {
@@ -280,27 +300,29 @@ mod tests {
             message(8, ROOT, &tbf()),
         ]
         .concat();
-        let Ok(Scan::Found(found)) = scan(&answer, 8) else {
-            panic!("interface 8 has a root qdisc");
+        let mut all = Vec::new();
+        assert!(!scan(&answer, 8, &mut all).unwrap());
+        let [child, found] = all.as_slice() else {
+            panic!("interface 8 has two");
         };
+        assert!(found.is_root() && !child.is_root() && child.is_below(found));
         assert_eq!(found.kind, "tbf");
         assert_eq!(found.rate_bps, Some(200_000_000));
         assert_eq!(found.limit, Some(Limit::Bytes(131_072)));
         assert_eq!((found.backlog_bytes, found.drops), (4_500, 118));
         assert_eq!(found.sent_bytes, 1_000_000);
-        assert!(matches!(scan(&answer, 9), Ok(Scan::More)));
     }
 
     #[test]
     fn an_answer_cut_short_or_garbled_is_no_panic() {
         let answer = message(8, ROOT, &tbf());
         for length in 0..answer.len() {
-            let _ = scan(&answer[..length], 8);
+            let _ = scan(&answer[..length], 8, &mut Vec::new());
         }
         for at in 0..answer.len() {
             let mut garbled = answer.clone();
             garbled[at] ^= 0xff;
-            let _ = scan(&garbled, 8);
+            let _ = scan(&garbled, 8, &mut Vec::new());
         }
     }
 

@@ -95,6 +95,34 @@ fn a_scheme_changes_under_load_without_a_reset() {
     transfer.end();
 }
 
+#[test]
+fn a_queue_that_is_not_seen_is_told() {
+    let place = Place::new();
+    let tc = format!("tc -n {} qdisc replace dev {PORT} root", place.near());
+    for (qdisc, reason) in [
+        ("", Some("(noqueue); do: tc qdisc replace dev eth1 root")),
+        ("pfifo_fast", Some("pfifo_fast counts it for each CPU")),
+        ("bfifo limit 128k", None),
+    ] {
+        if !qdisc.is_empty() {
+            must(&format!("{tc} {qdisc}"));
+        }
+        let told = place.ok(&FAIRQ);
+        let status = place.status();
+        let lines = place.ok(&["status", PORT, "--for", "1 ms"]);
+        for text in [told, status["queue_unseen"].to_string(), lines] {
+            match reason {
+                Some(reason) => assert!(text.contains(reason), "{text}"),
+                None => assert!(!text.contains("its queue is not seen"), "{text}"),
+            }
+        }
+    }
+    place.ok(&["detach", PORT]);
+    let pins = place.pins();
+    let arguments = ["check", "--pins", pins.to_str().unwrap()];
+    assert!(place.ok(&arguments).contains("yes queues "));
+}
+
 /// A process that stays takes off what it put on, and nothing else.
 #[test]
 fn who_stays_leaves_the_port_to_others() {

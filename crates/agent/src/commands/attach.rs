@@ -6,7 +6,7 @@ use penstock_sim::scenario::deployment;
 use penstock_sim::units::Time;
 
 use crate::alive::EVERY;
-use crate::attach::{FLOWS, Hook, Options, STALE, attach, told};
+use crate::attach::{FLOWS, Hook, Options, STALE, attach, told, warned};
 use crate::pins::PinsArg;
 use crate::signals::{Signal, Signals};
 
@@ -89,6 +89,9 @@ pub fn run(args: Args) -> Result<()> {
     let signals = args.stay.then(Signals::hold);
     let attached = attach(&args.pins, &args.interface, &port, &options)?;
     println!("{}", told(&args.interface, &port, &attached, args.hook));
+    if let Some(warning) = warned(&args.interface, &port) {
+        eprintln!("{warning}");
+    }
     let Some(signals) = signals else {
         return Ok(());
     };

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::machine;
 use crate::pins::PinsArg;
+use crate::{machine, sight};
 
 /// Options of `penstockd check`.
 #[derive(clap::Args, Debug)]
@@ -72,6 +72,7 @@ fn needs(pins: &Path) -> Vec<Need> {
             machine::require_bpffs(pins).map(|()| pins.display().to_string()),
         ),
         need("tcx", false, machine::tcx().map(there)),
+        need("queues", false, sight::require().map(there)),
         need("jit", false, machine::jit().map(there)),
         need("bpf_qdisc", false, machine::bpf_qdisc().map(there)),
     ]

@@ -8,7 +8,7 @@ use penstock_sim::scenario::Deployment;
 
 use super::config::Config;
 use crate::alive::Alive;
-use crate::attach::{Hook, Options, attach, told};
+use crate::attach::{Hook, Options, attach, told, warned};
 use crate::detach::detach;
 use crate::pins::PinsArg;
 use crate::{hooks, interface};
@@ -102,6 +102,9 @@ impl Ports {
         let attached = attach(&self.pins, interface, port, &options)?;
         std::fs::create_dir_all(self.pins.of(interface).join(MARK))?;
         eprintln!("{}", told(interface, port, &attached, Hook::Auto));
+        if let Some(warning) = warned(interface, port) {
+            eprintln!("{warning}");
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use crate::objects::port::types::{port_config, port_counters, port_state};
-use crate::pins::{PinsArg, monotonic_ns};
+use crate::pins::PinsArg;
 use crate::{interface, qdisc};
 
 /// A port, read at once.
@@ -36,7 +36,7 @@ impl Reading {
     pub fn of(pins: &PinsArg, interface: &str) -> Result<Reading> {
         let port = pins.open(interface)?;
         let index = interface::find(interface);
-        let age_ns = monotonic_ns().saturating_sub(port.heartbeat_ns()?);
+        let age_ns = port.heartbeat_age_ns()?;
         Ok(Reading {
             interface: interface.to_owned(),
             scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),

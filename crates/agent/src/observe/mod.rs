@@ -31,7 +31,7 @@ use crate::attach::{self, Attached};
 use crate::human::{bytes, count, percent, time};
 use crate::pins::PinsArg;
 use crate::signals::{Signal, Signals};
-use crate::{interface, link, qdisc};
+use crate::{interface, link, qdisc, sight};
 
 /// How often records are taken, and a port that only we observe is kept alive.
 const TICK: Duration = Duration::from_millis(100);
@@ -86,6 +86,9 @@ pub fn run(args: Args) -> Result<()> {
     let link_bps = link::rate_bps(&args.interface);
     let shaped_bps = qdisc::of(index).ok().and_then(|qdisc| qdisc.rate_bps);
     let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
+    if let Some(missing) = sight::missing(&args.interface, index) {
+        eprintln!("{}: {missing}", args.interface);
+    }
     let signals = Signals::hold();
     let (own, look) = match args.pins.has(&args.interface) {
         true => (None, look_at(&args, None, rate_bps, &signals)),

@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::counters::{self, Named};
 use crate::hcf;
 use crate::hooks::{self, Hooks, Occupied};
-use crate::pins::{PinsArg, Port, monotonic_ns};
+use crate::pins::{PinsArg, Port};
+use crate::{interface, sight};
 
 pub use text::lines;
 
@@ -45,6 +46,9 @@ pub struct Status {
     pub buffer_bytes: u32,
     /// The queue as last seen, bytes.
     pub queue_bytes: u32,
+    /// Why the programs cannot see the queue, if so: it reads as empty, and nothing is held to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_unseen: Option<String>,
     /// Flows counted.
     pub flows: u32,
     /// FairQ's window, bytes.
@@ -83,7 +87,7 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
 
 fn one(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result<Status> {
     let config = port.config()?;
-    let age_ns = monotonic_ns().saturating_sub(port.heartbeat_ns()?);
+    let age_ns = port.heartbeat_age_ns()?;
     let state = port.state()?;
     let counters = counters::named(&port.counters()?);
     let hooks = hooks::of(pins, &port.interface);
@@ -94,6 +98,12 @@ fn one(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result
     };
     let scheme = pins.scheme(&port.interface);
     let is_alive = age_ns <= config.stale_ns;
+    let is_here = interface::find(&port.interface) == Some(hooks.ifindex);
+    let queue_unseen = match scheme.as_deref() {
+        Some("shim") | None => None,
+        Some(_) if !is_here => None,
+        Some(_) => sight::missing(&port.interface, hooks.ifindex),
+    };
     let rewrites = scheme.as_deref().is_some_and(|scheme| scheme != "observe");
     Ok(Status {
         interface: port.interface.clone(),
@@ -105,6 +115,7 @@ fn one(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result
         scheme,
         buffer_bytes: config.buffer_bytes,
         queue_bytes: state.queue_bytes,
+        queue_unseen,
         flows: state.flows,
         window_bytes: state.window_bytes,
         rates: counters::rates(before, &counters, seconds),

@@ -22,6 +22,7 @@ pub fn lines(status: &Status) -> Vec<String> {
             programs(occupied)
         ));
     }
+    lines.extend(status.queue_unseen.iter().map(|why| format!("  {why}")));
     if let Some(hcf) = &status.hcf {
         lines.push(format!("  qdisc: {}", queue(hcf)));
     }
@@ -49,8 +50,12 @@ fn deeds(status: &Status) -> String {
         return format!("nothing is on it; do: penstockd detach {interface}, then attach again");
     };
     let heartbeat = format!("heartbeat {:.1} s", status.heartbeat_age_s);
-    if !(status.attached.egress && status.attached.ingress) {
-        return format!("{scheme}, on one side only; do: penstockd attach {interface} again");
+    match (status.attached.egress, status.attached.ingress) {
+        (true, true) => {}
+        (false, false) => {
+            return format!("{scheme}, on neither side; do: penstockd attach {interface} again");
+        }
+        _ => return format!("{scheme}, on one side only; do: penstockd attach {interface} again"),
     }
     if status.heartbeat_age_s > status.stale_s {
         return format!(
