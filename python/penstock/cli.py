@@ -199,10 +199,11 @@ def _run(
             ran.save(out, report=True)
         _print_json(ran.summary)
         return
-    if busy := ran.info.get("busy"):
-        typer.echo(
-            f"This machine was busy, so it may be what was measured: {'; '.join(busy)}.", err=True
-        )
+    if on == "lab":
+        from penstock.lab import substrate
+
+        for note in substrate.notes(ran.info):
+            typer.echo(note, err=True)
     typer.echo(f"{ran.summary['scenario']['title']}\n")
     terminal.show(ran.summary)
     folder = ran.save(out or results.free_folder(ran.info["name"]), report=True)

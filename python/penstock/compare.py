@@ -174,6 +174,10 @@ def _check(first: Run, second: Run) -> None:
         if difference := _difference(one.get(key), other.get(key), key):
             message = f"compare: the runs are of different scenarios: {difference}"
             raise ScenarioError(message)
+    begun = (one.get("measure", {}).get("from"), other.get("measure", {}).get("from"))
+    if difference := _difference(*begun, "measure.from"):
+        message = f"compare: the runs measure different times: {difference}"
+        raise ScenarioError(message)
     if not set(_by_scheme(first)) & set(_by_scheme(second)):
         message = "compare: the runs have no scheme in common"
         raise ScenarioError(message)

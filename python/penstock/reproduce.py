@@ -3,13 +3,14 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from penstock import api, claims, results, source
 from penstock.errors import ScenarioError
+from penstock.results import Run
 from penstock.terminal import Progress
 
 
@@ -38,6 +39,8 @@ class Reproduction:
     folders: tuple[Path, ...]
     """Of its runs, with a report in each."""
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    """What to know of its runs: that the machine was busy, say."""
 
     @property
     def held(self) -> int:
@@ -90,7 +93,17 @@ def reproduce(
         run.info["findings"] = [asdict(finding) for finding in found]
         run.save(targets[name], report=True)
     title = source.title(folder / "scenario.toml")
-    return Reproduction(experiment, title, tuple(targets.values()), found)
+    return Reproduction(experiment, title, tuple(targets.values()), found, _notes(runs))
+
+
+def _notes(runs: Mapping[str, Run]) -> tuple[str, ...]:
+    from penstock.lab import substrate
+
+    return tuple(
+        f"{name}: {note}" if name else note
+        for name, run in runs.items()
+        for note in substrate.notes(run.info)
+    )
 
 
 def judge(runs: claims.Summaries, published: claims.Claims) -> tuple[Finding, ...]:
@@ -135,7 +148,12 @@ def as_json(done: Sequence[Reproduction]) -> dict[str, Any]:
         del claim["shown"]
     return {
         "experiments": [
-            {"id": one.experiment, "title": one.title, "runs": [str(path) for path in one.folders]}
+            {
+                "id": one.experiment,
+                "title": one.title,
+                "runs": [str(path) for path in one.folders],
+                "notes": list(one.notes),
+            }
             for one in done
         ],
         "held": sum(one.held for one in done),
@@ -169,6 +187,8 @@ def show(done: Reproduction) -> None:
         printed = published if isinstance(published, str) else f"{published:g}"
         table.add_row(escape(finding.text), escape(printed), finding.shown, verdict)
     console.print(table)
+    for note in done.notes:
+        console.print(escape(note))
     for folder in done.folders:
         console.print(f"Report: {folder / 'report.html'}", soft_wrap=True)
     console.print()

@@ -94,6 +94,11 @@ def test_runs_of_different_scenarios_are_refused(tmp_path):
     second = other.save(tmp_path / "second")
     with pytest.raises(ScenarioError, match=r"traffic\.mice\.flows is 30 in the first and 31"):
         compare.compare(first, second)
+    run = make_run()
+    scenario = run.summary["scenario"] | {"measure": {"from": "50 ms"}}
+    late = replace(run, summary=run.summary | {"scenario": scenario}).save(tmp_path / "late")
+    with pytest.raises(ScenarioError, match=r"measure different times: measure\.from is"):
+        compare.compare(first, late)
     third = make_run(schemes=("sfq",)).save(tmp_path / "third")
     with pytest.raises(ScenarioError, match="no scheme in common"):
         compare.compare(first, third)

@@ -32,6 +32,9 @@ to = "receivers"
 """
 
 
+NEAR = {"traffic.long.from": "senders[0..1]", "traffic.long.to": "senders[1..2]"}
+
+
 def layout(text=DUMBBELL, **settings):
     resolved = api.resolved(tomllib.loads(text), overrides=settings)
     return json.loads(_native.layout(resolved, "here.toml", str))
@@ -81,6 +84,10 @@ def test_a_buffer_in_packets_is_a_fifo_of_packets():
     planned = plan.of(layout(**{"fabric.bottleneck.buffer": "83 packets"}))
     assert "qdisc add dev right parent 1: handle 10: pfifo limit 83" in planned.script("left")
     assert "limit 124500" in planned.script("left")
+
+
+def test_traffic_under_one_switch_is_held_where_each_host_has_a_namespace():
+    assert len(plan.of(layout(**NEAR)).home) == 5
 
 
 def test_hosts_know_each_other_without_asking():
@@ -136,6 +143,10 @@ def test_a_leaf_and_spine_is_shaped_at_every_port():
         (lambda: tree(spines=2), "several paths"),
         (lambda: tree(hosts_per_leaf=40), "needs its own cable"),
         (lambda: layout(**{"fabric.senders": 20_000}), "too many"),
+        (
+            lambda: layout(**{"fabric.senders": 100, **NEAR}),
+            r"traffic\.long: may join hosts under one switch",
+        ),
     ],
 )
 def test_what_cannot_be_held_is_refused_in_one_line(described, reason):
@@ -199,8 +210,8 @@ def test_what_the_kernel_can_be_told_of_tcp_it_is_told():
     tcp = host.of({"profile": "linux", "min_rto": "10 ms", "initial_window": 2, "ecn": True})
     assert tcp.route == "congctl cubic rto_min 10ms initcwnd 2"
     assert tcp.sysctls == {"net.ipv4.tcp_ecn": 1}
-    assert tcp.not_emulated == ()
+    assert tcp.not_told == ()
+    assert "rto_min 1ms" in host.of({"profile": "linux", "min_rto": "200 us"}).route
     other = host.of({"mss": 1000})
     assert other.congestion == "newreno"
-    assert other.not_emulated[0] == "tcp.mss"
-    assert "newreno-ns2" in other.not_emulated[1]
+    assert other.not_told == ("mss", "profile")

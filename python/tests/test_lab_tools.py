@@ -11,10 +11,11 @@ import pytest
 
 from penstock import api
 from penstock.errors import RunError, ScenarioError
-from penstock.lab import agent, demo, generator, plan, run, system, tools
+from penstock.lab import agent, demo, generator, host, plan, substrate, system, tools
 from penstock.lab.records import Flow, summed
 from penstock.lab.sampler import Samples
 
+from .conftest import make_run
 from .test_lab_plan import DUMBBELL, layout
 
 AB = """starttime\tseconds\tctime\tdtime\tttime\twait
@@ -183,9 +184,58 @@ def test_runs_on_a_busy_machine_are_named():
         ("fairq", seed, json.dumps({"performance": {"cpu_idle": idle}}), b"", b"")
         for seed, idle in ((1, 0.35), (2, 0.04))
     ]
-    assert run._busy(rows) == ["fairq, repeat 2: 4% idle"]
+    assert substrate.busy(rows) == ["fairq, repeat 2: 4% idle"]
 
 
 def test_idle_time_is_a_share():
     assert 0.0 <= system.idle_since((0, 0)) <= 1.0
     assert system.idle_since(system.cpu_times()) >= 0.0
+
+
+def told(warnings, tcp, own=None, *, with_tools=False):
+    """What `run.json` says where penstock-traffic has said `warnings`."""
+    text = json.dumps({"performance": {"cpu_idle": 1.0}, "warnings": warnings})
+    document = {"traffic": {"web": {"tcp": own or {}}}}
+    tcps = {"fairq": host.of({"profile": "linux", **tcp})}
+    rows = [("fairq", 1, text, b"", b"")]
+    return substrate.of(rows, {"ports": []}, [], tcps, document, with_tools=with_tools)
+
+
+def test_what_sockets_and_routes_can_be_told_is_not_missing():
+    by_route = ["tcp.initial_window: this kernel has no socket option for it; ignored"]
+    asked = {"mss": 1000, "initial_window": 2}
+    assert told(by_route, asked)["not_emulated"] == []  # the mss is a socket option
+    assert told(by_route, asked, own=asked)["not_emulated"] == ["tcp.initial_window"]
+    assert told([], asked, with_tools=True)["not_emulated"] == ["tcp.mss"]
+    prr = ["tcp.prr: this kernel has no socket option for it; ignored"]
+    assert told(prr, {"prr": False})["not_emulated"] == ["tcp.prr"]
+
+
+def test_what_went_wrong_is_told_with_its_run():
+    broken = "3 connections failed; the first: Connection timed out"
+    assert told([broken], {})["warnings"] == [f"fairq, repeat 1: {broken}"]
+
+
+def test_a_demonstration_cut_short_leaves_nothing(monkeypatch, tmp_path):
+    begun = []
+
+    def run(name, *_):
+        begun.append(name)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        return make_run()
+
+    monkeypatch.setattr(demo, "_run", run)
+    monkeypatch.setattr(demo, "rows", lambda _: [])
+    with pytest.raises(KeyboardInterrupt):
+        demo.demonstrate(1, tmp_path / "demo")
+    assert begun == list(demo.MIXES)
+    assert not (tmp_path / "demo").exists()
+
+
+def test_whoever_reads_the_numbers_is_told_what_to_know():
+    assert substrate.notes({"substrate": "sim"}) == []
+    told = {"busy": ["fairq, repeat 2: 4% idle"], "warnings": ["fairq, repeat 1: 3 failed"]}
+    first, second = substrate.notes(told)
+    assert first == "fairq, repeat 1: 3 failed."
+    assert second.endswith("what was measured: fairq, repeat 2: 4% idle.")

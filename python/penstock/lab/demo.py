@@ -124,29 +124,27 @@ def demonstrate(repeats: int, parent: Path, *, is_quick: bool = False) -> Demo:
         message = f"{parent}: exists and is not a demonstration's folder; give another --out"
         raise ScenarioError(message)
     quick: dict[str, object] = {"duration": "2 s"} if is_quick else {}
-    folders, mixes, points = [], {}, []
-    busy: list[str] = []
+    runs, mixes, points = {}, {}, []
     for name in MIXES:
-        folders.append(parent / name.rpartition("/")[2])
-        run = _run(name, quick, repeats, folders[-1])
+        folder = parent / name.rpartition("/")[2]
+        run = runs[folder] = _run(name, quick, repeats, folder.name)
         mixes[run.summary["scenario"]["title"]] = rows(run)
-        busy += (f"{folders[-1].name}: {one}" for one in run.info["busy"])
-    kernel = run.info["kernel"]
     for clients in _QUICK_CLIENTS if is_quick else CLIENTS:
-        folders.append(parent / f"sweep-{clients}")
-        run = _run(SWEEP, quick | {"traffic.web.flows": clients}, 1, folders[-1])
+        folder = parent / f"sweep-{clients}"
+        run = runs[folder] = _run(SWEEP, quick | {"traffic.web.flows": clients}, 1, folder.name)
         points += [Point(clients, row) for row in rows(run)]
-        busy += (f"{folders[-1].name}: {one}" for one in run.info["busy"])
-    done = Demo(mixes, points, limit(run.scenario), kernel, tuple(folders), tuple(busy))
+    busy = (f"{folder.name}: {one}" for folder, run in runs.items() for one in run.info["busy"])
+    kernel = run.info["kernel"]
+    done = Demo(mixes, points, limit(run.scenario), kernel, tuple(runs), tuple(busy))
+    for folder, run in runs.items():  # all or nothing: a demonstration cut short leaves no folder
+        run.save(folder, report=True)
     _save(done, parent)
     return done
 
 
-def _run(name: str, overrides: dict[str, object], repeats: int, folder: Path) -> Run:
-    with Progress(prefix=f"{folder.name}: ") as progress:
-        run = api.run(name, overrides=overrides, seeds=repeats, progress=progress, on="lab")
-    run.save(folder, report=True)
-    return run
+def _run(name: str, overrides: dict[str, object], repeats: int, prefix: str) -> Run:
+    with Progress(prefix=f"{prefix}: ") as progress:
+        return api.run(name, overrides=overrides, seeds=repeats, progress=progress, on="lab")
 
 
 def rows(run: Run, group: str = "web", elephants: str = "elephants") -> list[Row]:

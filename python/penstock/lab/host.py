@@ -24,8 +24,8 @@ class Tcp:
     route: str
     """For `ip route`."""
     sysctls: dict[str, int]
-    not_emulated: tuple[str, ...]
-    """What the scenario asks for and the kernel was not told."""
+    not_told: tuple[str, ...]
+    """Keys that routes and sysctls do not have."""
 
     def check(self) -> None:
         """Raises RunError unless this kernel has the congestion control."""
@@ -49,11 +49,13 @@ def of(table: dict[str, Any]) -> Tcp:
     # By the route, as a namespace may not choose one by sysctl.
     route = [f"congctl {_KERNEL[congestion]}"]
     if "min_rto" in table:
-        route.append(f"rto_min {1e3 * units.to_seconds(table['min_rto']):.0f}ms")
+        # 0 would be no wait at all: routes take whole milliseconds.
+        wait_ms = max(1, round(1e3 * units.to_seconds(table["min_rto"])))
+        route.append(f"rto_min {wait_ms}ms")
     route += [text.format(table[key]) for key, text in _ROUTE.items() if key in table]
     sysctls = {f"net.ipv4.{name}": int(table[key]) for key, name in _SYSCTL.items() if key in table}
     known = {"congestion", "profile", "min_rto", *_ROUTE, *_SYSCTL}
-    missing = [f"tcp.{key}" for key in table if key not in known]
+    rest = [key for key in table if key not in known]
     if profile != "linux":
-        missing.append(f"tcp.profile {profile} (the kernel's TCP runs)")
-    return Tcp(congestion, " ".join(route), sysctls, tuple(missing))
+        rest.append("profile")
+    return Tcp(congestion, " ".join(route), sysctls, tuple(rest))

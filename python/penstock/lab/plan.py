@@ -210,6 +210,7 @@ def of(layout: dict[str, Any], routes: str = "", sysctls: dict[str, int] | None 
     _check(layout, len(between) // 2)
     attached = {p["from"]: p["to"] for p in layout["ports"] if p["from"] not in switches}
     spaces = _namespaces(layout, attached)
+    _check_ends(layout["ends"], spaces)
     lead = {host: one.node for one in spaces.values() for host in one.hosts}
     lead |= {switch: switch for switch in switches}
     cables = [
@@ -251,6 +252,20 @@ def _namespaces(layout: dict[str, Any], attached: dict[str, str]) -> dict[str, N
             spaces[host] = last[attached[host]] = space
         space.hosts[host] = f"{space.subnet}.{len(space.hosts) + 1}"
     return spaces
+
+
+def _check_ends(ends: dict[str, Any], spaces: dict[str, Namespace]) -> None:
+    """Refuses traffic between hosts of one namespace: it would never leave it."""
+    for traffic, joined in ends.items():
+        for space in spaces.values():
+            own = {*space.hosts}
+            senders, receivers = own & {*joined["from"]}, own & {*joined["to"]}
+            if len(own) > 1 and any(one != other for one in senders for other in receivers):
+                message = (
+                    f"traffic.{traffic}: may join hosts under one switch, which share a namespace "
+                    f"when there are more than {HOST_NAMESPACES} hosts; take fewer"
+                )
+                raise ScenarioError(message)
 
 
 def _check(layout: dict[str, Any], cables: int) -> None:

@@ -2,7 +2,6 @@
 """Runs a scenario in the laboratory: the simulator's rows, from real TCP."""
 
 import json
-import platform
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,14 +11,20 @@ from typing import Any
 
 from penstock import _native, units
 from penstock.errors import RunError
-from penstock.lab import agent, fabric, generator, host, plan, programs, schemes, system, tools
+from penstock.lab import (
+    agent,
+    fabric,
+    generator,
+    host,
+    plan,
+    programs,
+    schemes,
+    substrate,
+    system,
+    tools,
+)
+from penstock.lab.substrate import Row
 from penstock.traces import to_csv
-
-Row = tuple[str, int, str, bytes, bytes]
-"""Scheme, seed, summary (JSON), flows, queue samples (CSV), as the simulator gives them."""
-
-LEAST_IDLE = 0.1
-"""Share of the CPUs' time; with less, packets wait for a CPU and not for the port."""
 
 Progress = Callable[[float, str], object]
 
@@ -77,9 +82,9 @@ def run(
 
             told(0.0)
             rows.append(_one(setups[name], seed, play, told))
-    traffic = "iperf3, nginx, ab" if with_tools else "penstock-traffic"
-    said = {"traffic": traffic, "busy": _busy(rows)}
-    return rows, {**_substrate(layout, list(setups.values())), **said}
+    plans = [setup.plan for setup in setups.values()]
+    tcps = {name: setup.tcp for name, setup in setups.items()}
+    return rows, substrate.of(rows, layout, plans, tcps, document, with_tools=with_tools)
 
 
 def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup:
@@ -91,16 +96,6 @@ def _setup(name: str, document: dict[str, Any], layout: dict[str, Any]) -> Setup
         tcp,
         plan.of(layout, tcp.route, tcp.sysctls),
     )
-
-
-def _busy(rows: Sequence[Row]) -> list[str]:
-    """Runs during which the CPUs had no rest, so that what they measured may be the machine."""
-    idle = [(row[0], row[1], json.loads(row[2])["performance"]["cpu_idle"]) for row in rows]
-    return [
-        f"{scheme}, repeat {seed}: {share:.0%} idle"
-        for scheme, seed, share in idle
-        if share < LEAST_IDLE
-    ]
 
 
 def _programs(setups: Iterable[Setup], *, with_tools: bool) -> Iterator[str]:
@@ -148,22 +143,3 @@ def _queues(setup: Setup, tag: str) -> None:
                 f"(CONFIG_NET_SCH_{kind.upper()}); leave the scheme out ({error})"
             )
             raise RunError(message) from None
-
-
-def _substrate(layout: dict[str, Any], setups: Sequence[Setup]) -> dict[str, Any]:
-    """What `run.json` says of the laboratory."""
-    delays = sorted({port["delay_s"] for port in layout["ports"]} - {0.0})
-    missing = [f"propagation delay of {1e6 * delay:g} us" for delay in delays]
-    for setup in setups:
-        missing += [
-            f"rate of {port.rate_bps / 1e9:g} Gb/s: such a link is as fast as the machine"
-            for port in setup.plan.ports
-            if not port.is_shaped
-        ]
-        missing += setup.tcp.not_emulated
-    return {
-        "substrate": "lab",
-        "kernel": platform.release(),
-        "tcp": list(dict.fromkeys(setup.tcp.congestion for setup in setups)),
-        "not_emulated": list(dict.fromkeys(missing)),
-    }

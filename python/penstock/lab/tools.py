@@ -150,7 +150,7 @@ def _size(of: _Traffic) -> int:
     try:
         return to_bytes(str(of.table["size"]))
     except (KeyError, ValueError):
-        message = f"traffic.{of.name}.size: these tools need one for all transfers; run it without --tools"
+        message = f"traffic.{of.name}.size: is not fixed; run it without --tools"
         raise ScenarioError(message) from None
 
 

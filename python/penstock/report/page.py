@@ -160,5 +160,6 @@ def _effort(run: Run) -> str:
     return escape(
         f"real TCP of Linux {run.info['kernel']} in network namespaces, {wall} per repeat; "
         f"not emulated: {missing}"
-        + (f"; the CPUs were busy in {len(busy)} runs" if (busy := run.info["busy"]) else "")
+        + (f"; the CPUs were busy in: {'; '.join(busy)}" if (busy := run.info["busy"]) else "")
+        + "".join(f"; {warning}" for warning in run.info.get("warnings", ()))
     )
