@@ -22,6 +22,7 @@ _INTERRUPTED = 130  # as shells report Ctrl-C
 # What is said above the scenarios of a folder.
 _GROUPS = {
     "bench": "Benchmarks:",
+    "calibration": "The simulator's Linux TCP, held against the kernel's (`make calibrate`):",
     "crosscheck": "Compared with ns-2:",
     "lab": "For the laboratory (`penstock run NAME --on lab`, as root):",
     "papers": "Experiments of the papers (`penstock reproduce` compares them with the claims):",

@@ -147,8 +147,21 @@ def test_what_a_killed_run_left_is_removed_by_the_next():
 
 def test_a_second_run_is_told_that_the_machine_is_busy():
     busy = pytest.raises(RunError, match=rf"busy .*{os.getpid()}")
-    with system.locked(), busy, system.locked():
-        pytest.fail("both had the machine")
+    assert not system.is_busy()
+    with system.locked(), busy:
+        assert system.is_busy()
+        with system.locked():
+            pytest.fail("both had the machine")
+
+
+def test_a_machine_that_carries_the_other_tests_can_hold_the_laboratory():
+    done = subprocess.run(
+        [PENSTOCK, "lab", "check", "--json"], capture_output=True, text=True, check=False
+    )
+    told = json.loads(done.stdout)
+    assert told["can_run"], done.stdout
+    assert done.returncode == 0
+    assert {one["name"] for one in told["findings"]} >= {"bpffs", "TBF", "eBPF btf"}
 
 
 def test_a_command_that_fails_is_one_line():

@@ -11,7 +11,7 @@ import pytest
 
 from penstock import api
 from penstock.errors import RunError, ScenarioError
-from penstock.lab import agent, demo, generator, host, plan, substrate, system, tools
+from penstock.lab import agent, check, demo, generator, host, plan, substrate, system, tools
 from penstock.lab.records import Flow, summed
 from penstock.lab.sampler import Samples
 
@@ -130,6 +130,18 @@ def test_what_the_tools_would_leave_out_is_refused(key, value, tmp_path):
     given = traffic(tmp_path, **{key: value})
     with pytest.raises(ScenarioError, match=rf"traffic\.web\.{key}: .* run it without --tools"):
         tools._prepare(given, 0)
+
+
+def test_the_laboratory_needs_what_the_agent_needs_but_for_its_bpffs():
+    keys = ("name", "has", "required", "found")
+    rows = (
+        ("btf", False, True, "no /sys/kernel/btf/vmlinux"),
+        ("bpffs", False, True, "no bpffs is mounted at /sys/fs/bpf"),
+        ("bpf_qdisc", False, False, "no HCF: it needs Linux 6.16"),
+    )
+    btf, hcf = check.read_agent([dict(zip(keys, row, strict=True)) for row in rows])
+    assert (btf.name, btf.holds, btf.is_needed) == ("eBPF btf", False, True)
+    assert (hcf.name, hcf.is_needed) == ("eBPF bpf_qdisc", False)
 
 
 def test_the_agents_counters_are_read_for_one_interface():

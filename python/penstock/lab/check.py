@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether this machine can hold the laboratory, part by part, and what to do where it cannot."""
 
+import json
 import os
 import shutil
 import subprocess
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from penstock.errors import RunError
 from penstock.lab import agent, generator, host, programs, system
@@ -41,12 +43,14 @@ _PAPERS = {"iperf3": "iperf3", "nginx": "nginx-light", "ab": "apache2-utils"}
 # A cable between two namespaces, a bridge and a shaped port, all gone when the shell ends.
 _TRIAL = {
     "namespaces": "true",
+    "bpffs": "unshare --mount mount -t bpf penstock /mnt",
     "veth": "ip link add name one type veth peer name two",
     "bridge": "ip link add name bridge0 type bridge",
     "TBF": "ip link set dev lo up && tc qdisc add dev lo root tbf rate 1mbit burst 4000 limit 8000",
 }
 _CONFIG = {
     "namespaces": "CONFIG_NET_NS",
+    "bpffs": "CONFIG_BPF_SYSCALL",
     "veth": "CONFIG_VETH",
     "bridge": "CONFIG_BRIDGE",
     "TBF": "CONFIG_NET_SCH_TBF",
@@ -69,8 +73,8 @@ def findings() -> list[Finding]:
     cores = len(os.sched_getaffinity(0))
     few = "fewer hold less: lower the bottleneck's rate"
     found.append(Finding("cores", cores >= 2, f"{cores}; 2 carry 200 Mb/s", few))
-    rest = system.leftovers()
-    told = f"{len(rest)} namespaces" if rest else "none"
+    rest = [] if (is_busy := is_root and system.is_busy()) else system.leftovers()
+    told = "a run is under way" if is_busy else f"{len(rest)} namespaces" if rest else "none"
     found.append(
         Finding("left by dead runs", not rest, told, "`penstock lab clean`", is_needed=False)
     )
@@ -116,10 +120,22 @@ def _agent() -> list[Finding]:
         program = programs.find(agent.PROGRAM)
     except RunError:
         return []
-    done = subprocess.run([program, "check"], capture_output=True, text=True, check=False)
-    lines = (done.stdout + done.stderr).strip().splitlines() or ["no answer"]
+    done = subprocess.run([program, "check", "--json"], capture_output=True, text=True, check=False)
+    try:
+        return read_agent(json.loads(done.stdout))
+    except ValueError:
+        said = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        return [Finding("eBPF", False, said, "run `penstockd check`")]
+
+
+def read_agent(found: list[dict[str, Any]]) -> list[Finding]:
+    """What of `penstockd check --json` the laboratory needs; it mounts a bpffs of its own."""
     remedy = "run `penstockd check`"
-    return [Finding("eBPF", done.returncode == 0, lines[-1], remedy)]
+    return [
+        Finding(f"eBPF {one['name']}", one["has"], one["found"], remedy, one["required"])
+        for one in found
+        if one["name"] not in {"bpffs", "privileges"}
+    ]
 
 
 def _discipline(kind: str) -> Finding:

@@ -86,6 +86,16 @@ def locked() -> Iterator[None]:
             yield
 
 
+def is_busy() -> bool:
+    """Whether a run has the machine."""
+    with _LOCK.open("a", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 @contextlib.contextmanager
 def _cleaned_up() -> Iterator[None]:
     """Ends the block in order when a signal ends it, and then removes everything."""
