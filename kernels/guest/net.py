@@ -7,7 +7,10 @@ Data goes from p0 (namespace "sender") to p1 ("receiver"); schemes are put on p0
 import ctypes
 import json
 import os
+import socket
+import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,9 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 SENDER, RECEIVER = "sender", "receiver"
 ADDRESS = "10.9.0.2"
 CLONE_NEWNET = 0x40000000
+# linux/rtnetlink.h, linux/netlink.h, linux/gen_stats.h
+RTM_GETQDISC, NLM_F_REQUEST, NLM_F_DUMP, NLMSG_DONE = 38, 0x1, 0x300, 3
+TC_H_ROOT, TCA_STATS2, TCA_STATS_QUEUE, NLA_TYPE = 0xFFFFFFFF, 7, 3, 0x3FFF
 
 
 class Failure(Exception):
@@ -64,3 +70,44 @@ def enter(namespace: str) -> None:
     with Path(f"/run/netns/{namespace}").open("rb") as file:
         if LIBC.setns(file.fileno(), CLONE_NEWNET):
             raise Failure(f"setns {namespace}: {os.strerror(ctypes.get_errno())}")
+
+
+def attributes(block: bytes) -> Iterator[tuple[int, bytes]]:
+    """The attributes of a netlink message, by type."""
+    while len(block) >= 4:
+        length, kind = struct.unpack_from("=HH", block)
+        yield kind & NLA_TYPE, block[4:length]
+        block = block[(length + 3) & ~3 :]
+
+
+class Backlog:
+    """Bytes in the root qdisc of p0, for a thread in its namespace: cheaper than to start tc."""
+
+    def __init__(self) -> None:
+        """Open the socket."""
+        self.netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self.port = socket.if_nametoindex("p0")
+
+    def read(self) -> int:
+        """The bytes now."""
+        tcmsg = struct.pack("=BxHiIII", 0, 0, self.port, 0, 0, 0)
+        header = (16 + len(tcmsg), RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 1, 0)
+        self.netlink.send(struct.pack("=IHHII", *header) + tcmsg)
+        found = 0
+        while True:
+            block = self.netlink.recv(1 << 16)
+            while block:
+                length, kind = struct.unpack_from("=IH", block)
+                if kind == NLMSG_DONE:
+                    return found
+                port, _, parent = struct.unpack_from("=iII", block, 16 + 4)
+                if (port, parent) == (self.port, TC_H_ROOT):
+                    found = self.queued(block[16 + 20 : length])
+                block = block[(length + 3) & ~3 :]
+
+    @staticmethod
+    def queued(block: bytes) -> int:
+        """What the statistics of a qdisc hold."""
+        statistics = dict(attributes(dict(attributes(block)).get(TCA_STATS2, b"")))
+        queue = statistics.get(TCA_STATS_QUEUE, bytes(8))
+        return int(struct.unpack_from("=II", queue)[1])

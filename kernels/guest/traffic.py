@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from net import ADDRESS, RECEIVER, SENDER, Failure, enter, qdisc
+from net import ADDRESS, RECEIVER, SENDER, Backlog, Failure, enter
 
 TCP_PORT, UDP_PORT = 5001, 6000
-SECONDS = 120.0  # until a socket gives up: software emulation is slow
+SECONDS = 120.0  # without progress, until a socket gives up
+BLOCK = 10_000
 DATAGRAM = 1000
 SO_RCVBUFFORCE = 33  # asm-generic/socket.h; Python does not name it
 
@@ -68,20 +69,25 @@ def receive(listener: socket.socket, flows: int) -> None:
         one.join()
 
 
-def send(size: int, congestion: str) -> None:
-    """Send random bytes over one connection and compare the digest that comes back."""
-    data = random.randbytes(size)
+def send(size: int, congestion: str, go_on: threading.Event | None = None) -> int:
+    """Send random bytes over one connection, as many and while told so; compare their digests."""
+    sent, digest = 0, hashlib.sha256()
     with socket.socket() as connection:
         connection.settimeout(SECONDS)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
         connection.connect((ADDRESS, TCP_PORT))
-        connection.sendall(data)
+        while sent < size or (go_on and go_on.is_set()):
+            data = random.randbytes(BLOCK)
+            connection.sendall(data)
+            digest.update(data)
+            sent += BLOCK
         connection.shutdown(socket.SHUT_WR)
-        digest = b""
+        told = b""
         while part := connection.recv(64):
-            digest += part
-    if digest != hashlib.sha256(data).digest():
-        raise Failure(f"a flow of {size} bytes arrived as other bytes")
+            told += part
+    if told != digest.digest():
+        raise Failure(f"a flow of {sent} bytes arrived as other bytes")
+    return sent
 
 
 @dataclass(frozen=True)
@@ -105,37 +111,55 @@ def transfer(
     congestion: str = "cubic",
     during: Callable[[], object] | None = None,
 ) -> Transfer:
-    """Send elephants at once and mice of 10 kB one after the other; fail unless all arrive."""
+    """Send elephants at once and mice of a block one after the other; fail unless all arrive.
+
+    Elephants go on until `during` is over, if there is one.
+    """
     faults: list[BaseException] = []
-    ready = threading.Event()
+    sent: list[int] = []
+    backlogs: list[int] = []
+    ready, go_on, is_over = threading.Event(), threading.Event(), threading.Event()
 
     def serve() -> None:
         listener = listen(congestion)
         ready.set()
         receive(listener, len(elephants) + mice)
 
+    def elephant(size: int) -> None:
+        sent.append(send(size, congestion, go_on))
+
     def herd() -> None:
-        for _ in range(mice):
-            send(10_000, congestion)
+        sent.extend(send(BLOCK, congestion) for _ in range(mice))
+
+    def sample() -> None:
+        backlog = Backlog()
+        while not is_over.wait(0.01):
+            backlogs.append(backlog.read())
 
     server = thread(RECEIVER, serve, faults)
-    ready.wait(5)
+    ready.wait(SECONDS)
+    sampler = thread(SENDER, sample, faults)
     began = time.monotonic()
+    if during:
+        go_on.set()
     senders = [
-        thread(SENDER, lambda size=size: send(size, congestion), faults)  # type: ignore[misc]
+        thread(SENDER, lambda size=size: elephant(size), faults)  # type: ignore[misc]
         for size in elephants
     ]
     senders.append(thread(SENDER, herd, faults))
-    backlogs = []
-    if during:
-        during()
-    while any(one.is_alive() for one in senders):
-        backlogs.append(int(qdisc().get("backlog", 0)))
-    seconds = time.monotonic() - began
-    server.join()
+    try:
+        if during:
+            during()
+    finally:
+        go_on.clear()
+        for one in senders:
+            one.join()
+        is_over.set()
+        sampler.join()
     if faults:
         raise Failure(f"transfer: {faults[0]}")
-    return Transfer(sum(elephants) + 10_000 * mice, seconds, backlogs)
+    server.join()
+    return Transfer(sum(sent), time.monotonic() - began, backlogs)
 
 
 def datagrams(flows: int, each: int) -> tuple[int, int]:
@@ -166,7 +190,7 @@ def datagrams(flows: int, each: int) -> tuple[int, int]:
             one.close()
 
     receiver = thread(RECEIVER, take, faults)
-    ready.wait(5)
+    ready.wait(SECONDS)
     thread(SENDER, pour, faults).join()
     receiver.join()
     if faults:
