@@ -277,5 +277,9 @@ pub fn told(interface: &str, port: &Deployment, attached: &Attached, hook: Hook)
         Hook::Clsact => "clsact",
         _ => "tcx",
     };
-    format!("{interface}: {} {what} ({hook})", port.scheme)
+    let line = format!("{interface}: {} {what} ({hook})", port.scheme);
+    match machine::queue() {
+        Err(without) if !port.is_shim() => format!("{line}; {without}"),
+        _ => line,
+    }
 }

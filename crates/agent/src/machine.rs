@@ -19,6 +19,9 @@ pub const OLDEST: (u32, u32) = (5, 15);
 /// Since when there is tcx.
 pub const TCX_SINCE: (u32, u32) = (6, 6);
 
+/// Since when programs may read the kernel's own structs, and so a port's queue.
+const QUEUE_SINCE: (u32, u32) = (6, 2);
+
 /// Major and minor number of a kernel's release, as in `6.12.4-amd64`.
 pub fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
@@ -28,6 +31,21 @@ pub fn version(release: &str) -> Option<(u32, u32)> {
 /// Whether the kernel has tcx, by asking what is on the loopback of this network namespace.
 pub fn has_tcx() -> bool {
     tcx::query(1, Side::Ingress).is_ok()
+}
+
+/// The bytes in a port's queue, which windows and marks go by.
+///
+/// # Errors
+/// What is done without.
+pub fn queue() -> Result<&'static str> {
+    match version(&release()) {
+        Some((major, minor)) if (major, minor) < QUEUE_SINCE => bail!(
+            "Linux {major}.{minor} shows no queue (since {}.{}): only first windows are held, nothing is marked",
+            QUEUE_SINCE.0,
+            QUEUE_SINCE.1
+        ),
+        _ => Ok("its bytes are seen"),
+    }
 }
 
 /// tcx, on which other tools' programs stay in their order.

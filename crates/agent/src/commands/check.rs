@@ -71,6 +71,7 @@ fn needs(pins: &Path) -> Vec<Need> {
             true,
             machine::require_bpffs(pins).map(|()| pins.display().to_string()),
         ),
+        need("queue", false, machine::queue().map(there)),
         need("tcx", false, machine::tcx().map(there)),
         need("queues", false, sight::require().map(there)),
         need("jit", false, machine::jit().map(there)),
