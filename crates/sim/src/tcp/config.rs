@@ -286,7 +286,7 @@ impl Config {
     /// Where it differs from Linux: no segmentation offload, pacing, F-RTO, undo of needless
     /// reductions or fast open; windows are bytes, not segments; without SACK a timeout goes back
     /// to SND.UNA; an ECN reduction is immediate, not spread over a round trip; the receive window
-    /// grows by two bytes per byte received up to a fixed buffer; timers do not round to jiffies.
+    /// grows by two bytes per byte received up to a fixed buffer; HZ is 250.
     pub const fn linux() -> Config {
         Config {
             timestamps: true,
