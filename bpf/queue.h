@@ -61,15 +61,25 @@ static __always_inline u32 queue_read(struct __sk_buff *skb, struct port_state *
 	return queue_sum(skb, port, now_ns);
 }
 
-/* Packets that the port's qdisc dropped so far. */
+/*
+ * Packets that the port's qdisc dropped so far. A multiqueue root holds the sum as of the last time
+ * that somebody asked for it: those below it count.
+ */
 static __always_inline u32 queue_drops(struct __sk_buff *skb)
 {
 	if (!has_kernel_view())
 		return 0;
 
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+	struct net_device *device = packet->dev;
+	u32 count = min_u32(device->real_num_tx_queues, QUEUE_MAX_TX);
+	u32 sum = 0;
 
-	return packet->dev->qdisc->qstats.drops;
+	if (device->qdisc == device->_tx->qdisc)
+		return device->qdisc->qstats.drops;
+	for (u32 i = 0; i < QUEUE_MAX_TX && i < count; i++)
+		sum += queue_of(device, i)->qstats.drops;
+	return sum;
 }
 
 #endif

@@ -7,7 +7,7 @@ mod place;
 
 use penstock_sim::run::Inputs;
 use penstock_sim::scenario::{Scenario, Traffic};
-use place::{PORT, Place, Transfer, until};
+use place::{PORT, Place, Transfer, must, until};
 use serde_json::Value;
 
 const LOOK: [&str; 8] = [
@@ -52,6 +52,25 @@ fn a_look_in_mid_life_tells_the_flow_and_leaves_nothing_behind() {
     assert_eq!(replayed, [sent]);
     assert!(text.contains("#   sender1 = 10.0.0.1\n"), "{text}");
     assert!(place.refused(&["status", PORT]).contains("not attached"));
+}
+
+/// As on most network cards: the root (mq) holds nothing and drops nothing itself.
+#[test]
+fn the_queues_of_a_card_with_many_add_up() {
+    let place = Place::new();
+    let tc = format!("tc -n {} qdisc", place.near());
+    must(&format!("{tc} add dev {PORT} root handle 1: mq"));
+    let classes = must(&format!("tc -n {} class show dev {PORT}", place.near()));
+    for queue in 1..=classes.lines().count() {
+        must(&format!(
+            "{tc} add dev {PORT} parent 1:{queue:x} tbf rate 20mbit burst 5k limit 12k"
+        ));
+    }
+    let transfer = Transfer::begin(&place);
+    let report = look(&place, &[]);
+    transfer.end();
+    assert!(report["drops"].as_u64() > Some(0), "{report}");
+    assert!(report["queue_bytes"]["max"].as_u64() > Some(0), "{report}");
 }
 
 #[test]
