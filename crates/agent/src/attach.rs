@@ -13,6 +13,7 @@ use penstock_sim::units::Time;
 
 use crate::alive::Alive;
 use crate::objects::port::PortSkel;
+use crate::objects::port::types::port_config;
 use crate::pins::{PinsArg, Port};
 use crate::tcx::Side;
 use crate::{clsact, detach, hcf, interface, load, machine, params, sight, tcx};
@@ -219,7 +220,11 @@ fn put(
     let maps = pins.open(interface)?;
     let running = maps.config()?;
     let is_other = running.abi != 0 && pins.scheme(interface).as_deref() != Some(scheme);
-    maps.set_config(&params::succeed(wanted, Some(&running), is_other))?;
+    let next = params::succeed(wanted, Some(&running), is_other);
+    // Twice: programs may find it half written, and begin anew only once it is whole.
+    let generation = running.generation;
+    maps.set_config(&port_config { generation, ..next })?;
+    maps.set_config(&next)?;
     maps.beat()?;
 
     let object = libbpf_rs::skel::Skel::object_mut(&mut skel);
