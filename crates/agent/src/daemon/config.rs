@@ -46,7 +46,7 @@ pub struct Agent {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// OpenMetrics are served here, as in "127.0.0.1:9920".
+    /// OpenMetrics are served here, as in "127.0.0.1:9468".
     pub listen: Option<SocketAddr>,
     /// They are written here, for node_exporter's textfile collector.
     pub textfile: Option<PathBuf>,

@@ -41,7 +41,6 @@ pub fn run(path: PathBuf) -> Result<()> {
     loop {
         ports.beat();
         exports.write();
-        notify::alive();
         match signals.wait(Duration::from_nanos(config.agent.heartbeat.as_nanos())) {
             Some(Signal::End) => {
                 notify::stopping();

@@ -11,7 +11,7 @@ use crate::alive::Alive;
 use crate::attach::{Hook, Options, attach, told, warned};
 use crate::detach::detach;
 use crate::pins::PinsArg;
-use crate::{hooks, interface};
+use crate::{hooks, interface, notify};
 
 /// A folder among a port's pins: the daemon attached it, by its configuration.
 const MARK: &str = "by_daemon";
@@ -40,8 +40,9 @@ impl Ports {
         }
     }
 
-    /// Tells all ports that the agent lives.
+    /// Tells all ports, and systemd, that the agent lives.
     pub fn beat(&mut self) {
+        notify::alive();
         let Ports { alive, refused, .. } = self;
         alive.retain(|interface, alive| {
             let beaten = alive.beat_and_sweep();
