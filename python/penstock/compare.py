@@ -226,7 +226,14 @@ def _line(
 
 def stalled(run: Run) -> pl.DataFrame:
     """The flows that took longer than `STALL_S`, or have not ended though begun so long before."""
-    end = units.to_seconds(run.summary["scenario"]["duration"])
+    scenario = run.summary["scenario"]
+    stops = {
+        name: units.to_seconds(table["stop"])
+        for name, table in scenario.get("traffic", {}).items()
+        if table.get("kind") == "bulk" and "stop" in table  # ends a flow that is under way
+    }
+    duration = pl.lit(units.to_seconds(scenario["duration"]))
+    end = pl.col("traffic").replace_strict(stops, default=duration, return_dtype=pl.Float64)
     ended = pl.col("bytes").is_null() | pl.col("fct_s").is_not_null()
     taken = pl.when(ended).then(pl.col("fct_s")).otherwise(end - pl.col("start_s"))
     return run.flows.filter(taken > STALL_S)

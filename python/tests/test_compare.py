@@ -56,6 +56,10 @@ def test_stalls_are_the_flows_above_190_ms(tmp_path):
     assert compare.stalled(late).is_empty()
     early = replace(late, flows=late.flows.with_columns(pl.lit(0.7).alias("start_s")))
     assert compare.stalled(early).height == 1
+    bulk = {"kind": "bulk", "size": "1 MB", "stop": "750 ms"}
+    stopped = early.summary["scenario"] | {"traffic": {"mice": bulk}}
+    stopped = replace(early, summary=early.summary | {"scenario": stopped})
+    assert compare.stalled(stopped).is_empty()  # it was stopped after 50 ms
     first = with_times(make_run(), [0.01, 0.191, 1.2, None]).save(tmp_path / "first")
     second = with_times(make_run(), [0.01, 0.19]).save(tmp_path / "second")
     found = compare.compare(first, second)
