@@ -31,6 +31,13 @@ pub struct Hooks {
     pub ingress: Occupied,
 }
 
+impl Hooks {
+    /// Whether our programs are on both sides of an interface that is there.
+    pub fn are_ours(&self) -> bool {
+        self.ifindex != 0 && self.egress.ours.is_some() && self.ingress.ours.is_some()
+    }
+}
+
 /// Looks at the hooks of a pinned port. Other tools' programs are seen if the interface is in this
 /// network namespace.
 pub fn of(pins: &PinsArg, interface: &str) -> Hooks {

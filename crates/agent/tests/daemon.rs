@@ -148,6 +148,12 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
             let all = place.ok(&["status", "agent-v0", "--for", "1 ms", "--json"]);
             serde_json::from_str::<serde_json::Value>(&all).unwrap()[0]["ifindex"] == 0
         });
+        // The daemon beats on, for it may come again; but nothing acts.
+        let acting = "penstock_acting{interface=\"agent-v0\",scheme=\"fairq\"} 0.0";
+        let metrics = place.ok(&["metrics"]);
+        assert!(metrics.contains(acting), "{metrics}");
+        let frame = place.ok(&["watch", "agent-v0", "--once"]);
+        assert!(frame.contains("its programs are off"), "{frame}");
         std::fs::remove_file(&later).unwrap();
     }
     assert!(is_acting(&place), "{}", place.status());

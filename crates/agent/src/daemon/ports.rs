@@ -111,7 +111,7 @@ impl Ports {
 
     fn is_on(&self, interface: &str, index: u32) -> bool {
         let hooks = hooks::of(&self.pins, interface);
-        hooks.ifindex == index && hooks.egress.ours.is_some() && hooks.ingress.ours.is_some()
+        hooks.ifindex == index && hooks.are_ours()
     }
 
     /// Takes off what the configuration once had.

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::objects::port::types::{port_config, port_counters, port_state};
 use crate::pins::PinsArg;
-use crate::{interface, qdisc};
+use crate::{hooks, interface, qdisc};
 
 /// A port, read at once.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Reading {
     pub interface: String,
     /// Whose programs are on it: `observe`, `fairq` or `hscc`.
     pub scheme: String,
+    /// Whether they are on neither or one side only, as when the interface is gone.
+    pub is_off: bool,
     /// What the programs were told.
     pub config: port_config,
     /// What they hold.
@@ -40,6 +42,7 @@ impl Reading {
         Ok(Reading {
             interface: interface.to_owned(),
             scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
+            is_off: !hooks::of(pins, interface).are_ours(),
             config: port.config()?,
             state: port.state()?,
             counters: port.counters()?,
@@ -69,7 +72,7 @@ impl Reading {
     /// Whether ACKs are rewritten now: a scheme is on the port and its agent alive.
     pub fn is_acting(&self) -> bool {
         let is_alive = self.heartbeat_age_s * 1e9 <= self.config.stale_ns as f64;
-        is_alive && !matches!(self.scheme.as_str(), "observe" | "none")
+        is_alive && !self.is_off && !matches!(self.scheme.as_str(), "observe" | "none")
     }
 
     /// The window that a flow may have, if the scheme holds it to one now.

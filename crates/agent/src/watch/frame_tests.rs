@@ -6,6 +6,7 @@ fn view(interface: &str) -> View {
     View {
         interface: interface.to_owned(),
         scheme: "fairq".to_owned(),
+        attached: true,
         acting: true,
         heartbeat_age_s: 0.1,
         buffer_bytes: 131_072,

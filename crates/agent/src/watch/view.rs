@@ -13,6 +13,8 @@ pub struct View {
     pub interface: String,
     /// Whose programs are on it.
     pub scheme: String,
+    /// Whether its programs are on both sides of the interface.
+    pub attached: bool,
     /// Whether ACKs are rewritten now.
     pub acting: bool,
     /// Since the agent last was alive, seconds.
@@ -36,6 +38,7 @@ impl View {
         View {
             interface: now.interface.clone(),
             scheme: now.scheme.clone(),
+            attached: !now.is_off,
             acting: now.is_acting(),
             heartbeat_age_s: now.heartbeat_age_s,
             buffer_bytes: now.config.buffer_bytes,
@@ -63,6 +66,9 @@ impl View {
 
     /// Whether it does what it is there for.
     pub fn standing(&self) -> String {
+        if !self.attached {
+            return "PASSING: its programs are off the interface".to_owned();
+        }
         match (self.scheme.as_str(), self.acting, self.window_bytes) {
             ("observe", _, _) => "watching".to_owned(),
             (_, true, Some(window)) => format!("acting, window {}", bytes(window.into())),
