@@ -139,7 +139,7 @@ pub fn attach(
     machine::require(&pins.dir)?;
     let index = interface::index(interface)?;
     if let Queue::Hcf(_) = port.queue {
-        hcf::require()?;
+        machine::bpf_qdisc()?;
     }
     let buffer = match port.buffer {
         Some(buffer) => buffer,

@@ -79,7 +79,7 @@ pub fn jit() -> Result<&'static str> {
 /// Qdiscs written in BPF, which HCF is: the kernel's types hold their operations.
 ///
 /// # Errors
-/// What is missing.
+/// One line.
 pub fn bpf_qdisc() -> Result<&'static str> {
     let types = Btf::from_vmlinux();
     let has = types.is_ok_and(|types| {
@@ -89,7 +89,10 @@ pub fn bpf_qdisc() -> Result<&'static str> {
     });
     match has {
         true => Ok("HCF can be attached"),
-        false => bail!("no HCF: it needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF"),
+        false => bail!(
+            "HCF needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF=y; this is {}",
+            release()
+        ),
     }
 }
 

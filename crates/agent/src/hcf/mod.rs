@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys as sys};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_core::hcf::HcfParams;
 use penstock_sim::scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
@@ -25,9 +25,6 @@ use crate::{machine, pins, qdisc};
 
 /// `HCF_ABI` of `bpf/hcf_abi.h`.
 const ABI: u32 = 1;
-
-/// Since when a qdisc may be written in BPF.
-const SINCE: (u32, u32) = (6, 16);
 
 /// What the kinds of our qdiscs begin with.
 const PREFIX: &str = "hcf_";
@@ -59,7 +56,7 @@ pub fn attach(
     let Queue::Hcf(queue) = &port.queue else {
         return detach(folder, interface, index);
     };
-    require()?;
+    machine::bpf_qdisc()?;
     let present = qdisc::of(index)?.kind;
     if !present.starts_with(PREFIX) && !DEFAULTS.contains(&present.as_str()) {
         bail!(
@@ -182,41 +179,6 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
         sent_packets: port.counters.sent_packets,
         sent_bytes: port.counters.sent_bytes,
     }))
-}
-
-/// Refuses a kernel that cannot have a qdisc written in BPF.
-///
-/// # Errors
-/// One line, with what is missing.
-pub fn require() -> Result<()> {
-    let release = machine::release();
-    match machine::version(&release) {
-        Some(version) if version < SINCE => bail!(
-            "HCF's queue needs Linux {}.{} or newer, with CONFIG_NET_SCH_BPF; this is {release}",
-            SINCE.0,
-            SINCE.1
-        ),
-        _ if !has_qdisc_ops() => bail!(
-            "HCF's queue needs a kernel with CONFIG_NET_SCH_BPF=y; Linux {release} was built without"
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// Whether the kernel's own types tell of qdiscs in BPF.
-fn has_qdisc_ops() -> bool {
-    const BTF_KIND_STRUCT: u32 = 4;
-    // SAFETY: a null is checked; the name is a C string; the types are freed once.
-    unsafe {
-        let types = sys::btf__load_vmlinux_btf();
-        if types.is_null() {
-            return false;
-        }
-        let name = c"bpf_struct_ops_Qdisc_ops".as_ptr();
-        let found = sys::btf__find_by_name_kind(types, name, BTF_KIND_STRUCT);
-        sys::btf__free(types);
-        found > 0
-    }
 }
 
 fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_config> {
