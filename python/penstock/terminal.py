@@ -3,6 +3,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TextIO
 
@@ -63,7 +64,8 @@ def show(summary: dict[str, Any]) -> None:
         console.print(f"Means of {seeds} seeds, {spread}.\n")
     for block in columns.blocks(summary):
         cells = _cells(block)
-        shown = _fitting(block, cells, console.width)
+        headings = [column.heading for column in block.columns]
+        shown = fitting(("scheme", *block.schemes), headings, cells, console.width)
         table = Table(
             title=f"[bold]{escape(block.title)}[/]  [dim]{block.about}[/]",
             title_justify="left",
@@ -101,11 +103,13 @@ def _cells(block: columns.Block) -> list[list[str]]:
     ]
 
 
-def _fitting(block: columns.Block, cells: list[list[str]], width: int) -> int:
-    """How many of a table's columns fit beside the schemes' names; at least one."""
-    used, gap = max(map(len, ("scheme", *block.schemes))), 2
-    for place, column in enumerate(block.columns):
-        used += gap + max(len(column.heading), *(len(row[place]) for row in cells))
+def fitting(
+    names: Sequence[str], headings: Sequence[str], cells: Sequence[Sequence[str]], width: int
+) -> int:
+    """How many of a table's columns fit beside the names of its rows; at least one."""
+    used, gap = max(map(len, names)), 2
+    for place, heading in enumerate(headings):
+        used += gap + max(len(heading), *(len(row[place]) for row in cells))
         if used > width:
             return max(place, 1)
-    return len(block.columns)
+    return len(headings)

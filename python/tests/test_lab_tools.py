@@ -5,7 +5,9 @@ import csv
 import io
 import json
 import math
+import re
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -251,3 +253,16 @@ def test_whoever_reads_the_numbers_is_told_what_to_know():
     first, second = substrate.notes(told)
     assert first == "fairq, repeat 1: 3 failed."
     assert second.endswith("what was measured: fairq, repeat 2: 4% idle.")
+
+
+def test_a_narrow_terminal_gets_fewer_columns_and_no_cut_numbers(monkeypatch, capsys):
+    found = [replace(row("drop-tail", 12_345), stalls=(1234, 1200, 1250), drops=23_456.0)]
+    done = demo.Demo({"A mix": found}, [demo.Point(16, found[0])], demo.Limit(1, 2, 3), "6", ())
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    demo.show(done)
+    told = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "1\u202f234 / 1\u202f200 / 1\u202f250" in told
+    assert "23\u202f456" in told
+    assert "no room for:" in told
+    assert "…" not in told

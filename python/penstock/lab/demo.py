@@ -17,7 +17,7 @@ from penstock import _native, api, units
 from penstock.compare import stalled
 from penstock.errors import ScenarioError
 from penstock.results import Run
-from penstock.terminal import Progress
+from penstock.terminal import Progress, fitting
 from penstock.traces import to_csv
 
 MIXES = ("lab/incast", "lab/incast-elephants")
@@ -217,7 +217,7 @@ def _time(name: str) -> Callable[[Row], str]:
 
 COLUMNS = (
     Column("requests", lambda row: units.count(row.flows)),
-    Column("stalls > 190 ms", lambda row: " ".join(map(units.count, row.stalls))),
+    Column("stalls > 190 ms", lambda row: " / ".join(map(units.count, row.stalls))),
     Column("drops", lambda row: units.count(row.drops)),
     Column("RTOs", lambda row: units.count(row.rtos)),
     Column("SYN RTOs", lambda row: units.count(row.syn_timeouts)),
@@ -284,29 +284,27 @@ def show(done: Demo) -> None:
 
     console = Console(highlight=False)
     console = console if console.is_terminal else Console(highlight=False, width=150)
-    for title, found in done.mixes.items():
-        table = Table(title=f"[bold]{title}[/]", title_justify="left", title_style="", box=None)
-        shown = columns(found)
-        table.add_column("scheme", style="cyan", no_wrap=True)
-        for column in shown:
-            table.add_column(column.heading, justify="right", no_wrap=True)
-        for row in found:
-            table.add_row(row.scheme, *(column.text(row) for column in shown))
-        console.print(table)
+
+    def table(title: str, first: str, headings: list[str], lines: list[list[str]]) -> None:
+        names = [first, *(name for name, *_ in lines)]
+        shown = fitting(names, headings, [cells for _, *cells in lines], console.width)
+        console.print(f"[bold]{title}[/]")
+        made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        made.add_column(first, style="cyan", no_wrap=True)
+        for heading in headings[:shown]:
+            made.add_column(heading, justify="right", no_wrap=True)
+        for line in lines:
+            made.add_row(*line[: shown + 1])
+        console.print(made)
+        if left_out := headings[shown:]:
+            console.print(f"[dim]no room for: {', '.join(left_out)}[/]")
         console.print()
-    schemes, lines = sweep_table(done)
-    table = Table(
-        title="[bold]Requests that stall, by the number of clients[/]",
-        title_justify="left",
-        title_style="",
-        box=None,
-    )
-    for heading in ("clients", *schemes):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for line in lines:
-        table.add_row(*line)
-    console.print(table)
-    console.print()
+
+    for title, found in done.mixes.items():
+        told = columns(found)
+        lines = [[row.scheme, *(column.text(row) for column in told)] for row in found]
+        table(title, "scheme", [column.heading for column in told], lines)
+    table("Requests that stall, by the number of clients", "clients", *sweep_table(done))
     carried = (f"{scheme} {clients}" for scheme, clients in reach(done).items())
     console.print(f"{say_limit(done)}\nClients without a stall: {', '.join(carried)}.")
     if done.busy:
