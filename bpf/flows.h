@@ -17,14 +17,23 @@
 #define FLOW_TURNS	  (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST)
 #define COUNTER_REPORT_NS 1000000 /* so exact is the papers' idle time of 1 s */
 
+/*
+ * Two calls: the verifier makes of each a direct one into its map. Of one call with the map in a
+ * register, which clang likes better, it makes an indirect one, 10 ns slower.
+ */
 static __always_inline struct port_flow *flow_find(const struct packet *packet)
 {
-	return packet->family == 4 ? bpf_map_lookup_elem(&flows4, &packet->key.v4)
-				   : bpf_map_lookup_elem(&flows6, &packet->key.v6);
+	struct port_flow *flow;
+
+	if (packet->family != 4)
+		return bpf_map_lookup_elem(&flows6, &packet->key.v6);
+	flow = bpf_map_lookup_elem(&flows4, &packet->key.v4);
+	asm volatile("" : "+r"(flow)); /* holds them apart */
+	return flow;
 }
 
 /* Another CPU may have made it first. It is as of now, or a sweep could take it for long silent. */
-static __noinline struct port_flow *flow_make(const struct packet *packet, u64 now_ns)
+static __always_inline struct port_flow *flow_make(const struct packet *packet, u64 now_ns)
 {
 	struct port_flow blank = {.entry.last_ns = now_ns};
 

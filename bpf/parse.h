@@ -290,9 +290,9 @@ static __always_inline int parse_frame(struct cursor *c, struct packet *packet, 
 	return parse_ip(c, packet, protocol, network, direction);
 }
 
-/* The inner frame of a tunnel: rare on most ports, so out of the others' way. */
-static __noinline int parse_inner(struct cursor *c, struct packet *packet, u32 network,
-				  u32 direction)
+/* The inner frame of a tunnel. */
+static __always_inline int parse_inner(struct cursor *c, struct packet *packet, u32 network,
+				       u32 direction)
 {
 	int found;
 
@@ -325,8 +325,8 @@ __noinline int parse_acks(struct __sk_buff *skb, struct packet *packet, u32 is_b
 	return packet ? parse_once(skb, packet, FLOW_ACKS, is_bare) : PASS_FAILED;
 }
 
-static __always_inline int parse(struct __sk_buff *skb, struct packet *packet, u32 direction,
-				 u32 is_bare)
+static __always_inline int parse_any(struct __sk_buff *skb, struct packet *packet, u32 direction,
+				     u32 is_bare)
 {
 	int found = direction == FLOW_DATA ? parse_data(skb, packet, is_bare)
 					   : parse_acks(skb, packet, is_bare);

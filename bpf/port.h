@@ -14,7 +14,7 @@
 
 #include "observe.h"
 #include "options.h"
-#include "parse.h"
+#include "plain.h"
 #include "rewrite.h"
 
 #define NEXT (-1) /* TCX_NEXT, TC_ACT_UNSPEC: the next program decides */
@@ -104,7 +104,7 @@ static __always_inline void mark(struct __sk_buff *skb, const struct view *view,
 static __always_inline int watch_egress(struct __sk_buff *skb, u32 scheme)
 {
 	u64 now_ns = bpf_ktime_get_ns();
-	struct packet packet = {};
+	struct packet packet;
 	struct flow_packet seen;
 	struct view view;
 	u32 queue_bytes;
@@ -127,7 +127,7 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 scheme)
 		return pass(view.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	flow_on(view.port, view.config, view.counted, &packet, &seen, scheme);
-	if (has_fairq(scheme) && packet.payload)
+	if (has_fairq(scheme) && is_longer_segment(view.port, packet.payload))
 		state_on_data(view.port, skb->gso_size ? skb->gso_size : packet.payload);
 	return NEXT;
 }
@@ -171,7 +171,7 @@ static __always_inline struct tcp_window decide(const struct view *view,
 static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
 {
 	u64 now_ns = bpf_ktime_get_ns();
-	struct packet packet = {};
+	struct packet packet;
 	struct tcp_window wanted, out;
 	struct flow_packet seen;
 	struct port_flow *flow;

@@ -84,6 +84,12 @@ static __always_inline void state_tick(struct port_state *port, const struct por
 	bpf_spin_unlock(&port->lock);
 }
 
+/* Whether data may hold a longer segment than seen; of a super-packet, its segments tell. */
+static __always_inline _Bool is_longer_segment(const struct port_state *port, u32 payload)
+{
+	return payload && (!port->fq.has_data || payload > port->fq.mss_bytes);
+}
+
 /* FairQ learns the segment size from the data; rarely anything new. */
 static __always_inline void state_on_data(struct port_state *port, u32 segment_bytes)
 {
