@@ -92,8 +92,9 @@ crosscheck: build ## Compare the simulator with ns-2 (installed by apt where all
 	@NEED=ns2 PYTHON="$(PYTHON)" .ci/prerequisites
 	@$(BIN)/python crosscheck/crosscheck.py
 
-bench-datapath: .venv/.datapath ## Measure what a packet costs in the kernel (root)
+bench-datapath: lab ## Measure what a packet costs in the kernel, and a path of veth (root)
 	@cargo run --release --quiet --package penstockd --example packet_cost
+	@$(ROOT) $(BIN)/python bench/veth.py
 
 fuzz-datapath: .venv/.datapath ## Throw 10 million broken packets at the datapath (root)
 	@PENSTOCK_FUZZ_PACKETS=10000000 cargo test --quiet --package penstockd --test fuzz -- --nocapture

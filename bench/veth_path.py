@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two namespaces joined by an unshaped veth pair, with a port of penstockd at the sender."""
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from programs import ROOT
+
+NAMESPACES = Path("/run/netns")
+INTERFACE = "veth0"
+ADDRESSES = {"sender": "10.99.0.1", "receiver": "10.99.0.2"}
+BUFFER = "128 kB"
+CLONE_NEWNET = 0x40000000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class PathError(Exception):
+    """A command failed: one line, with what it said."""
+
+
+def call(*command: str) -> str:
+    """What a command prints."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise PathError(f"{command[0]} is not installed") from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+        raise PathError(f"{' '.join(command)}: {said}")
+    return done.stdout
+
+
+def agent() -> str | None:
+    """penstockd: the one just built, or the installed one."""
+    built = ROOT / "target/release/penstockd"
+    return str(built) if built.exists() else shutil.which("penstockd")
+
+
+@dataclass(frozen=True)
+class VethPath:
+    """The path; `name` begins its namespaces' names."""
+
+    name: str
+    pins: Path
+    penstockd: str
+
+    def namespace(self, side: str) -> str:
+        return f"{self.name}-{side}"
+
+    def inside(self, side: str, *command: str) -> str:
+        """Runs a command there; nsenter, as `ip netns exec` would hide the bpffs."""
+        return call("nsenter", f"--net={NAMESPACES / self.namespace(side)}", *command)
+
+    @contextlib.contextmanager
+    def entered(self, side: str) -> Iterator[None]:
+        """Within, this thread is in the namespace: sockets made here stay there."""
+        with (
+            Path("/proc/thread-self/ns/net").open() as home,
+            (NAMESPACES / self.namespace(side)).open() as there,
+        ):
+            _setns(there.fileno())
+            try:
+                yield
+            finally:
+                _setns(home.fileno())
+
+    def offload(self, is_on: bool) -> None:
+        """Super-packets (TSO, GSO, GRO), or one packet for each segment."""
+        word, segments = ("on", "65535") if is_on else ("off", "1")
+        for side in ADDRESSES:
+            flags = [f for name in ("tso", "gso", "gro") for f in (name, word)]
+            self.inside(side, "ethtool", "-K", INTERFACE, *flags)
+            # TCP makes them even so, and GSO splits them at the veth's door.
+            self.inside(side, "ip", "link", "set", INTERFACE, "gso_max_segs", segments)
+
+    @contextlib.contextmanager
+    def attached(self, scheme: str | None) -> Iterator[None]:
+        """Within, a scheme is on the port; None: nothing is."""
+        if scheme is None:
+            yield
+            return
+        pins = ("--pins", str(self.pins))
+        settings = ("--scheme", scheme, "--buffer", BUFFER, "--stale", "600 s")
+        self.inside("sender", self.penstockd, "attach", INTERFACE, *settings, *pins)
+        try:
+            yield
+        finally:
+            self.inside("sender", self.penstockd, "detach", INTERFACE, *pins)
+
+    def counters(self) -> dict[str, int]:
+        """The port's counters by name."""
+        told = self.inside(
+            "sender", self.penstockd, "status", INTERFACE, "--json", "--pins", str(self.pins)
+        )
+        port = json.loads(told)[0]
+        return {name: int(value) for name, value in port["counters"].items()}
+
+
+def _setns(file: int) -> None:
+    if _libc.setns(file, CLONE_NEWNET):
+        raise PathError(f"setns: {os.strerror(ctypes.get_errno())}")
+
+
+@contextlib.contextmanager
+def laid(penstockd: str) -> Iterator[VethPath]:
+    """The path, and a bpffs of its own; all is gone afterwards."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-veth-")))
+        path = VethPath(f"speed-{os.getpid()}", folder / "pins", penstockd)
+        call("mount", "-t", "bpf", "bpf", str(folder))
+        stack.callback(call, "umount", "--lazy", str(folder))
+        for side in ADDRESSES:
+            call("ip", "netns", "add", path.namespace(side))
+            stack.callback(call, "ip", "netns", "del", path.namespace(side))
+        peer = ("peer", "name", INTERFACE, "netns", path.namespace("receiver"))
+        path.inside("sender", "ip", "link", "add", INTERFACE, "type", "veth", *peer)
+        for side, address in ADDRESSES.items():
+            path.inside(side, "ip", "addr", "add", f"{address}/24", "dev", INTERFACE)
+            path.inside(side, "ip", "link", "set", INTERFACE, "up")
+        yield path
