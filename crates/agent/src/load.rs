@@ -26,6 +26,9 @@ pub fn sweep_name() -> &'static str {
     }
 }
 
+/// More than any verifier's last words; the daemon lives long.
+const COMPLAINTS_BYTES: usize = 1 << 20;
+
 /// What libbpf last complained of: the first line of a failed load says too little.
 static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
 
@@ -36,7 +39,17 @@ pub fn listen() {
 
 fn complain(_: PrintLevel, text: String) {
     if let Ok(mut complaints) = COMPLAINTS.lock() {
+        if complaints.len() + text.len() > COMPLAINTS_BYTES {
+            complaints.clear();
+        }
         complaints.push_str(&text);
+    }
+}
+
+/// Complaints of another port are none of the next one's.
+fn forget() {
+    if let Ok(mut complaints) = COMPLAINTS.lock() {
+        complaints.clear();
     }
 }
 
@@ -51,6 +64,7 @@ pub fn load<'o>(
     scheme: &str,
     flows: u32,
 ) -> Result<PortSkel<'o>> {
+    forget();
     let mut open = PortSkelBuilder::default().open(object)?;
     let wanted = [
         format!("{scheme}_egress"),
@@ -111,4 +125,26 @@ pub fn pin_over(object: &impl AsFd, pin: &Path) -> Result<()> {
         );
     }
     std::fs::rename(&new, pin).with_context(|| pin.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_told_by_its_own_complaints_and_they_are_not_kept_for_ever() {
+        complain(
+            PrintLevel::Warn,
+            "map 'port': parameter mismatch\n".to_owned(),
+        );
+        let folder = Path::new("/no-such-bpffs/v1/eth1");
+        let mut object = MaybeUninit::uninit();
+        let told = load(&mut object, folder, "observe", 64).err().unwrap();
+        assert!(!told.to_string().contains("another version"), "{told}");
+        for _ in 0..5_000 {
+            complain(PrintLevel::Warn, "x".repeat(1_000));
+        }
+        assert!(COMPLAINTS.lock().unwrap().len() <= COMPLAINTS_BYTES);
+        forget();
+    }
 }
