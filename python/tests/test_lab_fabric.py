@@ -126,9 +126,9 @@ def test_an_agent_that_ends_before_the_run_is_told():
     held = schemes.Scheme("observe", agent=("--scheme", "observe"))
     lost = pytest.raises(RunError, match="penstockd ended before the run")
     with system.locked(), fabric.built(planned) as tag, lost, agent.attached(held, planned, tag):
-        (found,) = (
+        found = next(
             int(line.split()[0])
-            for line in system.call(["ps", "-eo", "pid,args"]).splitlines()
+            for line in system.call(["ps", "-eww", "-o", "pid,args"]).splitlines()
             if "penstockd attach" in line and str(system.PINS) in line
         )
         os.kill(found, signal.SIGKILL)
