@@ -18,7 +18,7 @@ from typing import Any
 
 import net
 import traffic
-from net import ADDRESS, LIBC, SENDER, Failure, command
+from net import ADDRESS, LIBC, SWITCH, Failure, command
 
 PENSTOCKD = "/run/penstockd"  # of memory: the shared files are slow to read
 PINS = Path("/sys/fs/bpf/penstock")
@@ -29,7 +29,7 @@ AT_FIRST: dict[str, int] = {}  # objects before anything was attached
 
 def penstockd(*words: str) -> str:
     """Run penstockd beside p0."""
-    return command(PENSTOCKD, *words, namespace=SENDER).strip()
+    return command(PENSTOCKD, *words, namespace=SWITCH).strip()
 
 
 def attach(*words: str) -> str:
@@ -154,7 +154,7 @@ def hcf_frees() -> str:
     # So slow that all still wait when detached.
     attach(*HCF[:-1], "64 kb/s")
     faults: list[BaseException] = []
-    traffic.thread(SENDER, pour, faults).join()
+    traffic.thread(SWITCH, pour, faults).join()
     demand(not faults, f"{faults}")
     demand(outcome[0] > 0, "nothing waited")
     demand(outcome[1] == 0, f"{outcome[1]} bytes never freed")
@@ -178,7 +178,7 @@ def hcf_is_absent() -> str:
 
 def tc(verb: str, *words: str) -> None:
     """Change the qdiscs of p0."""
-    command("tc", "qdisc", verb, "dev", "p0", *words, namespace=SENDER)
+    command("tc", "qdisc", verb, "dev", "p0", *words, namespace=SWITCH)
 
 
 def tbf(*where: str, limit: int, rate: str = "10mbit") -> None:
@@ -189,7 +189,7 @@ def tbf(*where: str, limit: int, rate: str = "10mbit") -> None:
 def datapath(hook: str, told_too: str = "") -> str:
     """FairQ rewrites ACKs; nothing remains after the agent's end."""
     tbf("root", limit=60_000)
-    words = ["nsenter", f"--net=/run/netns/{SENDER}", PENSTOCKD, "attach", "p0", "--stay"]
+    words = ["nsenter", f"--net=/run/netns/{SWITCH}", PENSTOCKD, "attach", "p0", "--stay"]
     words += ["--scheme", "fairq", "--stale", "60 s", "--flows", "1024"]
     agent = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert agent.stdout
@@ -216,7 +216,7 @@ def datapath(hook: str, told_too: str = "") -> str:
 
 def dctcp_holds() -> str:
     """DCTCP keeps the queue near the threshold of our marks, where CUBIC fills the buffer."""
-    mark, flows = 15_000, [1_000_000] * 2
+    mark, flows = 15_000, [1_500_000] * 2
     tbf("root", limit=100_000, rate="5mbit")
     cubic = traffic.transfer(flows)
     # Observing marks nothing; HSCC, whose thresholds are out of DCTCP's reach, leaves it to marks.
@@ -255,7 +255,7 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
 def clear() -> None:
     """What a failed step may have left does not disturb the next."""
     for words in ([PENSTOCKD, "detach", "p0"], ["tc", "qdisc", "del", "dev", "p0", "root"]):
-        enter = ["nsenter", f"--net=/run/netns/{SENDER}"]
+        enter = ["nsenter", f"--net=/run/netns/{SWITCH}"]
         subprocess.run([*enter, *words], capture_output=True, check=False)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two namespaces joined by a cable, and traffic between them by real sockets.
+"""A sender, a switch and a receiver: namespaces joined by cables.
 
-Data goes from p0 (namespace "sender") to p1 ("receiver"); schemes are put on p0.
+Data goes from s0 by the switch's p0 to r0; schemes are put on p0. The sender is not the switch, as
+TCP lets only two packets of a flow wait in its own machine's queue.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-SENDER, RECEIVER = "sender", "receiver"
+SENDER, SWITCH, RECEIVER = "sender", "switch", "receiver"
 ADDRESS = "10.9.0.2"
 CLONE_NEWNET = 0x40000000
 # linux/rtnetlink.h, linux/netlink.h, linux/gen_stats.h
@@ -38,30 +39,35 @@ def command(*words: str, namespace: str | None = None) -> str:
 
 
 def build() -> None:
-    """Make the namespaces and the cable, with packets of at most one MTU."""
-    for namespace in (SENDER, RECEIVER):
+    """Make the namespaces and the cables, with packets of at most one MTU."""
+    for namespace in (SENDER, SWITCH, RECEIVER):
         command("ip", "netns", "add", namespace)
         command("sysctl", "-qw", "net.ipv4.tcp_ecn=1", namespace=namespace)
-    add = "ip -n sender link add name p0 type veth peer name p1 netns receiver"
-    command(*add.split())
-    for namespace, port, host in ((SENDER, "p0", 1), (RECEIVER, "p1", 2)):
-        # TCP makes GSO packets whatever ethtool says, unless one segment is the most.
-        command("ip", "-n", namespace, "link", "set", port, "gso_max_segs", "1", "up")
-        command("ip", "-n", namespace, "addr", "add", f"10.9.0.{host}/24", "dev", port)
-        command(
-            "ethtool", "-K", port, "tso", "off", "gso", "off", "gro", "off", namespace=namespace
-        )
+    command("sysctl", "-qw", "net.ipv4.ip_forward=1", namespace=SWITCH)
+    for (host, end), port, network in (
+        ((SENDER, "s0"), "p1", "10.9.1"),
+        ((RECEIVER, "r0"), "p0", "10.9.0"),
+    ):
+        add = f"ip -n {SWITCH} link add name {port} type veth peer name {end} netns {host}"
+        command(*add.split())
+        for namespace, name, number in ((SWITCH, port, 1), (host, end, 2)):
+            # TCP makes GSO packets whatever ethtool says, unless one segment is the most.
+            command("ip", "-n", namespace, "link", "set", name, "gso_max_segs", "1", "up")
+            command("ip", "-n", namespace, "addr", "add", f"{network}.{number}/24", "dev", name)
+            off = ["tso", "off", "gso", "off", "gro", "off"]
+            command("ethtool", "-K", name, *off, namespace=namespace)
+        command("ip", "-n", host, "route", "add", "default", "via", f"{network}.1")
 
 
 def remove() -> None:
     """Remove what `build` made."""
-    for namespace in (SENDER, RECEIVER):
+    for namespace in (SENDER, SWITCH, RECEIVER):
         subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
 
 
 def qdisc() -> dict[str, Any]:
     """The root qdisc of p0 with its statistics."""
-    shown = json.loads(command("tc", "-s", "-j", "qdisc", "show", "dev", "p0", namespace=SENDER))
+    shown = json.loads(command("tc", "-s", "-j", "qdisc", "show", "dev", "p0", namespace=SWITCH))
     return next(one for one in shown if one.get("root"))
 
 

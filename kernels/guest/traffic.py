@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from net import ADDRESS, RECEIVER, SENDER, Backlog, Failure, enter
+from net import ADDRESS, RECEIVER, SENDER, SWITCH, Backlog, Failure, enter
 
 TCP_PORT, UDP_PORT = 5001, 6000
 SECONDS = 120.0  # without progress, until a socket gives up
@@ -138,7 +138,7 @@ def transfer(
 
     server = thread(RECEIVER, serve, faults)
     ready.wait(SECONDS)
-    sampler = thread(SENDER, sample, faults)
+    sampler = thread(SWITCH, sample, faults)
     began = time.monotonic()
     if during:
         go_on.set()
