@@ -53,11 +53,12 @@ static long option_read(u32 index, struct option_walk *walk)
 static __noinline u32 options_read(struct __sk_buff *skb, u32 at_tcp, u32 length)
 {
 	struct option_walk walk = {.length = length, .scale = FLOW_SCALE_NONE};
+	_Bool is_sound = length >= 1 && length <= OPTIONS_MAX_BYTES;
 
-	asm volatile(""
-		     : "+r"(length)); /* or clang tests another register than the verifier sees */
-	if (length >= 1 && length <= OPTIONS_MAX_BYTES &&
-	    !bpf_skb_load_bytes(skb, at_tcp + 20, walk.list, length))
+	/* The bounds once more, as a mask: verifiers before Linux 6.8 do not follow the test. */
+	asm volatile("" : "+r"(length));
+	length = ((length - 1) & (sizeof(walk.list) - 1)) + 1;
+	if (is_sound && !bpf_skb_load_bytes(skb, at_tcp + 20, walk.list, length))
 		bpf_loop(OPTIONS_MAX_BYTES, option_read, &walk, 0);
 	return walk.scale_at << 24 | walk.scale << 16 | walk.mss;
 }

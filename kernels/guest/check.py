@@ -210,7 +210,7 @@ def datapath(hook: str, told_too: str = "") -> str:
     demand(told_too or rewritten > first, f"first windows alone were held: {counters}")
     return (
         f"{done.bytes / 1e6:.1f} MB intact, {rewritten} of {acks} windows held, {first} of them"
-        f" first ones{', as ' + told_too if told_too else ''}"
+        f" first ones{'; told: ' + told_too if told_too else ''}"
     )
 
 
@@ -247,7 +247,7 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
     ],
     "no-hcf": [("HCF is refused", hcf_is_absent)],
     "tcx": [("FairQ by tcx", lambda: datapath("tcx"))],
-    "clsact": [("FairQ by clsact", lambda: datapath("clsact", "shows no queue"))],
+    "clsact": [("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 shows no queue"))],
     "dctcp": [("DCTCP at the port's marks", dctcp_holds)],
 }
 

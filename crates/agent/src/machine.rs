@@ -40,7 +40,7 @@ pub fn has_tcx() -> bool {
 pub fn queue() -> Result<&'static str> {
     match version(&release()) {
         Some((major, minor)) if (major, minor) < QUEUE_SINCE => bail!(
-            "Linux {major}.{minor} shows no queue (since {}.{}): only first windows are held, nothing is marked",
+            "Linux {major}.{minor} shows no queue (since {}.{}): only the first windows of flows are held, nothing is marked",
             QUEUE_SINCE.0,
             QUEUE_SINCE.1
         ),
