@@ -48,7 +48,7 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@PYTHON="$(PYTHON)" .ci/prerequisites
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
-	@$(BIN)/uv sync --quiet --frozen --no-install-project
+	@$(BIN)/uv sync --quiet --frozen --all-extras --no-install-project
 	@touch $@
 
 .venv/.built: .venv/.tools $(RUST)

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from penstock.errors import PenstockError, ScenarioError
 from penstock.lab.cli import app as lab
+from penstock.options import File, Jobs, Json, On, Out, Schemes, Seeds, Settings, setting
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
@@ -52,57 +53,6 @@ app = typer.Typer(
 )
 
 app.add_typer(lab, name="lab")
-
-
-def _scheme_names() -> list[str]:
-    from penstock import _native
-
-    return list(json.loads(_native.schemes()))
-
-
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A scenario in TOML, or the name of a template.")
-]
-Schemes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scheme",
-        metavar="NAME",
-        help="Only this scheme; may be repeated.",
-        autocompletion=_scheme_names,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Set a value by its dotted path; may be repeated."
-    ),
-]
-Seeds = Annotated[
-    int | None,
-    typer.Option("--seeds", min=1, help="Run seeds 1 to N and show means.", show_default=False),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="Threads; default: one a core.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", metavar="DIR", help="The run's folder; default: runs/NAME. Replaces a run only."
-    ),
-]
-
-
-On = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        click_type=click.Choice(["sim", "lab"]),
-        help="The simulator, or the laboratory: real TCP on this machine, needs root.",
-    ),
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -179,7 +129,7 @@ def _run(
     if tools and on != "lab":
         message = "--tools: is for the laboratory; give --on lab too"
         raise ScenarioError(message)
-    overrides = [_setting(text) for text in settings or ()]
+    overrides = [setting(text) for text in settings or ()]
     from penstock import api, results, terminal
 
     if out is not None:
@@ -209,14 +159,6 @@ def _run(
     terminal.show(ran.summary)
     folder = ran.save(out or results.free_folder(ran.info["name"]), report=True)
     typer.echo(f"Run:    {folder}\nReport: {folder / 'report.html'}")
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        message = f"--set {text}: give KEY=VALUE, such as --set tcp.min_rto='10 ms'"
-        raise ScenarioError(message)
-    return key.strip(), value.strip()
 
 
 @app.command(epilog="Example: penstock report runs/demo")
@@ -310,7 +252,7 @@ def validate(file: File, settings: Settings = None) -> None:
     Left open is what follows from the TCP profile, or from a port's rate and buffer: `penstock
     run` derives it anew, and docs/tcp.md and docs/schemes.md tell how.
     """
-    overrides = [_setting(text) for text in settings or ()]
+    overrides = [setting(text) for text in settings or ()]
     from penstock import api
 
     typer.echo(api.resolved(file, overrides=overrides).rstrip())

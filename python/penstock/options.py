@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that several commands take."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from penstock.errors import ScenarioError
+
+
+def _scheme_names() -> list[str]:
+    from penstock import _native
+
+    return list(json.loads(_native.schemes()))
+
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A scenario in TOML, or the name of a template.")
+]
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme",
+        metavar="NAME",
+        help="Only this scheme; may be repeated.",
+        autocompletion=_scheme_names,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set a value by its dotted path; may be repeated."
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", min=1, help="Run seeds 1 to N and show means.", show_default=False),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Threads; default: one a core.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="The run's folder; default: runs/NAME. Replaces a run only."
+    ),
+]
+
+
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        click_type=click.Choice(["sim", "lab"]),
+        help="The simulator, or the laboratory: real TCP on this machine, needs root.",
+    ),
+]
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A `--set KEY=VALUE` as its two parts.
+
+    Raises:
+        ScenarioError: it is not of this form.
+    """
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        message = f"--set {text}: give KEY=VALUE, such as --set tcp.min_rto='10 ms'"
+        raise ScenarioError(message)
+    return key.strip(), value.strip()
