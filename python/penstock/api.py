@@ -2,18 +2,19 @@
 """The Python API: the same as the command line, with polars frames."""
 
 import json
-import os
 import platform
 import re
 import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from penstock import _native, source, stats, tables
 from penstock.errors import ScenarioError
+from penstock.execution import NAMING_FILES, Row, Task, cores, execute
 from penstock.results import Run, check_target
 from penstock.source import Source
 from penstock.traces import to_csv
@@ -47,7 +48,7 @@ def run(
         seeds: how many (1 to n), or which.
         jobs: threads; default: one a core. The results do not depend on it.
         out: also write the run's folder here.
-        progress: called with (fraction done, scheme) about ten times a second.
+        progress: called with (fraction done, "12 of 40 runs"), at least ten times a second.
         on: the substrate: `sim`, or `lab` for the laboratory (root; one run after another, and
             the seeds are repeats with arrivals and sizes of their own).
         tools: in the laboratory, the traffic is that of iperf3, nginx and ab.
@@ -61,26 +62,64 @@ def run(
         raise ScenarioError(message)
     if out is not None:
         check_target(Path(out))
+    prepared = prepare(scenario, schemes=schemes, overrides=overrides, seeds=seeds)
+    if on == LABORATORY:
+        from penstock.lab import run as lab
+
+        pairs = [(task.scheme, task.seed) for task in prepared.tasks]
+        origin = Path(prepared.origin)
+        rows, substrate = lab.run(prepared.text, origin, pairs, progress, with_tools=tools)
+        result = prepared.collect(dict(zip(prepared.tasks, rows, strict=True)))
+        result.info.update(substrate)
+    else:
+        result = prepared.collect(dict(execute(prepared.tasks, jobs=jobs, progress=progress)))
+    if out is not None:
+        result.save(out)
+    return result
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scenario with all its settings, checked and ready to be simulated."""
+
+    text: str
+    """As resolved, in TOML: its defaults written out, files by their full paths."""
+    origin: str
+    name: str
+    """What its run's folder is called."""
+    settings: tuple[tuple[str, str], ...]
+    """The overrides: dotted path, value as TOML writes it."""
+    tasks: tuple[Task, ...]
+    """One for each scheme and seed, in the order of the run's tables."""
+
+    def collect(self, rows: Mapping[Task, Row]) -> Run:
+        """The run that the tasks' rows make; those of other tasks may be among them."""
+        return _collect(self, [rows[task] for task in self.tasks])
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    schemes: Sequence[str] | None = None,
+    overrides: Overrides | None = None,
+    seeds: int | Sequence[int] | None = None,
+) -> Prepared:
+    """Checks a scenario and tells the simulations it takes; `execution.execute` runs them.
+
+    The arguments are those of `run`.
+
+    Raises:
+        ScenarioError: it cannot be used; one line.
+    """
     loaded = source.load(scenario)
     settings = _overrides(overrides, schemes, seeds)
     try:
         text = _resolved(loaded, settings)
     except ScenarioError as error:
         raise _about_schemes(error) if schemes else error from None
-    document = tomllib.loads(text)
-    tasks = [(name, seed) for name in document["schemes"] for seed in _seeds(document)]
-    substrate: dict[str, Any] = {"substrate": on}
-    if on == LABORATORY:
-        from penstock.lab import run as lab
-
-        rows, substrate = lab.run(text, loaded.origin, tasks, progress, with_tools=tools)
-    else:
-        rows = _native.run(text, str(loaded.origin), tasks, jobs or _cores(), to_csv, progress)
-    result = _collect(text, rows, settings, loaded.name)
-    result.info.update(substrate)
-    if out is not None:
-        result.save(out)
-    return result
+    document, origin = tomllib.loads(text), str(loaded.origin)
+    tasks = [Task(text, origin, name, s) for name in document["schemes"] for s in _seeds(document)]
+    return Prepared(text, origin, loaded.name, tuple(settings), tuple(tasks))
 
 
 def resolved(scenario: Scenario, *, overrides: Overrides | None = None) -> str:
@@ -116,7 +155,7 @@ def _resolved(loaded: Source, settings: list[tuple[str, str]]) -> str:
     found = [
         (f"traffic.{name}.{key}", json.dumps(str(path.resolve())))
         for name, traffic in tomllib.loads(text)["traffic"].items()
-        for key in ("file", "sizes")
+        for key in NAMING_FILES
         if isinstance(traffic.get(key), str)
         and (path := loaded.origin.parent / traffic[key]).is_file()
     ]
@@ -151,14 +190,9 @@ def _overrides(
     return settings
 
 
-def _collect(
-    scenario: str,
-    rows: Sequence[tuple[str, int, str, bytes, bytes]],
-    settings: Sequence[tuple[str, str]],
-    name: str,
-) -> Run:
+def _collect(prepared: Prepared, rows: Sequence[Row]) -> Run:
     """The simulator's rows as one run: seeds combined, tables stacked."""
-    document = tomllib.loads(scenario)
+    document = tomllib.loads(prepared.text)
     seeds = _seeds(document)
     parsed = [(scheme, seed, json.loads(text)) for scheme, seed, text, _, _ in rows]
     results = [
@@ -174,18 +208,19 @@ def _collect(
         flows=tables.stack(tables.read(row[3], tables.FLOWS, row[0], row[1]) for row in rows),
         queues=tables.stack(queues),
         ports=tables.ports((scheme, seed, summary["ports"]) for scheme, seed, summary in parsed),
-        scenario=scenario,
+        scenario=prepared.text,
         info={
-            "name": name,
+            "name": prepared.name,
+            "substrate": SIMULATOR,
             "penstock": _native.__version__,
             "schemes": document["schemes"],
             "seeds": seeds,
-            "overrides": dict(settings),
+            "overrides": dict(prepared.settings),
             "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             "machine": {
                 "system": platform.platform(),
                 "processor": platform.machine(),
-                "cores": _cores(),
+                "cores": cores(),
             },
             "python": platform.python_version(),
         },
@@ -205,7 +240,3 @@ def _result(scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
         **stats.mean_of(seeds),
         "ci95": stats.ci95_of(measured) if len(seeds) > 1 else None,
     }
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

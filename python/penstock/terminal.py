@@ -43,10 +43,18 @@ class Progress:
         if not self._shown:
             return
         passed = time.monotonic() - self._begun
-        left = f"{passed / fraction - passed:.0f} s left" if fraction > 0.02 and passed > 1 else ""
+        left = _left(passed / fraction - passed) if fraction > 0.02 and passed > 1 else ""
         bar = ("█" * int(fraction * _BAR)).ljust(_BAR, "░")
-        self._stream.write(f"\r\x1b[2K{bar} {fraction:4.0%}  {self._prefix}{label}  {left}")
+        self._stream.write(f"\r\x1b[2K{bar} {fraction:4.0%}  {self._prefix}{label}{left}")
         self._stream.flush()
+
+
+def _left(seconds: float) -> str:
+    """The time that is left, as `, 3 min left`."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f", {seconds / size:.0f} {unit} left"
+    return f", {seconds:.0f} s left"
 
 
 def show(summary: dict[str, Any]) -> None:

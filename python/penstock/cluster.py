@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulations on a Dask cluster (https://distributed.dask.org): one future a task.
+
+The scheduler gives a dead worker's tasks to the others. A worker computes what this machine would:
+it refuses if it has another version of Penstock.
+"""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from penstock import _native, execution
+from penstock.errors import PenstockError, RunError, ScenarioError
+from penstock.execution import Ended, Progress, Row, Task
+
+_PATIENCE = "10s"  # for the scheduler to answer
+
+
+class _UnfitWorkerError(RunError):
+    """A worker that cannot take part, whatever the task."""
+
+
+def on_cluster(tasks: Sequence[Task], address: str, progress: Progress | None) -> Ended:
+    """Runs on the workers of the scheduler at `address`.
+
+    Raises:
+        RunError: it cannot be reached or has no workers, is lost, or a worker cannot take part.
+        ScenarioError: distributed is not installed.
+    """
+    distributed = _distributed()
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        message = f"cluster {address}: cannot be reached ({reason}); is `dask scheduler` up there?"
+        raise RunError(message) from None
+    with client:
+        if not client.nthreads():
+            message = f"cluster {address}: has no workers; start some: `dask worker {address}`"
+            raise RunError(message)
+        version = _native.__version__
+        futures = [client.submit(simulate, task, version, pure=False) for task in tasks]
+        numbers = {future.key: number for number, future in enumerate(futures)}
+        try:
+            for done, future in enumerate(distributed.as_completed(futures), 1):
+                number = numbers[future.key]
+                yield number, _result(future, address)
+                future.release()
+                if progress is not None:
+                    progress(done / len(tasks), execution.counted(done, len(tasks)))
+        finally:
+            if client.status == "running":
+                client.cancel(futures)
+
+
+def simulate(task: Task, version: str) -> Row:
+    """Runs one task, on a worker.
+
+    Raises:
+        RunError, ScenarioError: it cannot be computed here.
+    """
+    if version != _native.__version__:
+        message = f"has Penstock {_native.__version__} and not {version}; install the same"
+        raise _UnfitWorkerError(message)
+    try:
+        return execution.simulate(task)
+    except ScenarioError as error:  # it was valid where it comes from: only files can differ
+        message = f"{error} (on a worker: files of a scenario must be in a folder that all share)"
+        raise ScenarioError(message) from None
+
+
+def _distributed() -> Any:  # noqa: ANN401 (its calls have no types)
+    try:
+        return importlib.import_module("distributed")
+    except ModuleNotFoundError:
+        message = "--cluster: needs Dask; pip install 'penstock[cluster]'"
+        raise ScenarioError(message) from None
+
+
+def _result(future: Any, address: str) -> Row | BaseException:  # noqa: ANN401 (as above)
+    """What a future gave, or why it gave nothing.
+
+    Raises:
+        RunError: no other future will give anything either.
+    """
+    if future.status == "finished":
+        row: Row = future.result()
+        return row
+    if future.status != "error":
+        message = f"cluster {address}: the connection was lost; what is done is kept"
+        raise RunError(message)
+    error = future.exception()
+    if isinstance(error, _UnfitWorkerError):
+        message = f"cluster {address}: a worker {error}"
+        raise RunError(message)
+    if isinstance(error, PenstockError):
+        return error
+    if isinstance(error, _distributed().KilledWorker):
+        return RunError(f"cluster {address}: several workers died of it; have they enough memory?")
+    reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+    message = f"cluster {address}: a worker cannot run Penstock {_native.__version__} ({reason})"
+    raise RunError(message)
