@@ -163,19 +163,23 @@ def _run(
 
 @app.command(epilog="Example: penstock report runs/demo")
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Of a run, a comparison, or the like.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="The page; figures/ comes beside it. Default: in RUN."
+            "--out", metavar="FILE", help="The page; figures/ comes beside it. Default: in FOLDER."
         ),
     ] = None,
 ) -> None:
-    """Write the report of a run: one HTML page that needs no network, and figures for papers."""
-    from penstock.results import Run
+    """Write a report anew: one HTML page that needs no network, and figures for papers.
 
-    path = Run.load(folder).report(out or folder / "report.html")
-    typer.echo(f"Report: {path}")
+    The folder is that of a run or of a comparison.
+    """
+    from penstock.report import kinds
+
+    typer.echo(f"Report: {kinds.report(folder, out)}")
 
 
 @app.command(epilog="Example: penstock compare runs/incast runs/incast-2")

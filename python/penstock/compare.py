@@ -9,15 +9,18 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from penstock import results, units
-from penstock.errors import ScenarioError
+from penstock.errors import RunError, ScenarioError
 from penstock.results import Run
+
+FILE = "compare.json"
+"""Tells that a folder is a comparison's, and holds its numbers."""
 
 STALL_S = 0.19
 """A flow that takes longer has met a timeout: the kernel's smallest is 200 ms."""
@@ -106,7 +109,7 @@ class Comparison:
     """What each run is called: its substrate, or its folder where both have the same."""
     lines: tuple[Line, ...]
     flows: pl.DataFrame
-    """The flows of both, with the column `run`."""
+    """The flows of both: `run`, `scheme`, `group`, `fct_s`."""
 
     def as_json(self) -> dict[str, Any]:
         """What `penstock compare --json` prints."""
@@ -120,28 +123,48 @@ class Comparison:
         }
 
     def save(self, folder: Path) -> Path:
-        """Writes compare.json, compare.html and figures/; returns the page's path.
+        """Writes compare.json, flows.parquet, compare.html and figures/; returns the page's path.
 
         Raises:
             ScenarioError: the folder holds something else.
         """
         from penstock.report import comparison
 
-        if folder.exists() and not (folder / "compare.json").is_file() and any(folder.iterdir()):
+        if folder.exists() and not (folder / FILE).is_file() and any(folder.iterdir()):
             message = f"{folder}: exists and is not a comparison's folder; give another --out"
             raise ScenarioError(message)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as temporary:
+            new = Path(temporary)
             text = json.dumps(self.as_json(), indent=2, ensure_ascii=False)
-            (Path(temporary) / "compare.json").write_text(text + "\n", encoding="utf-8")
-            comparison.write(self, Path(temporary))
+            (new / FILE).write_text(text + "\n", encoding="utf-8")
+            self.flows.write_parquet(new / "flows.parquet", compression="zstd")
+            comparison.write(self, new / "compare.html")
             figures = folder / "figures"
             figures.mkdir(exist_ok=True)
-            for made in (Path(temporary) / "figures").iterdir():
+            for made in (new / "figures").iterdir():
                 made.replace(figures / made.name)
-            for name in ("compare.html", "compare.json"):
-                (Path(temporary) / name).replace(folder / name)
+            for name in ("compare.html", "flows.parquet", FILE):
+                (new / name).replace(folder / name)
         return folder / "compare.html"
+
+    @classmethod
+    def load(cls, folder: Path) -> "Comparison":
+        """Reads a comparison's folder.
+
+        Raises:
+            RunError: a file of it is missing or damaged.
+        """
+        try:
+            told = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            first, second = told["runs"]
+            lines = tuple(Line(**line) for line in told["lines"])
+            flows = pl.read_parquet(folder / "flows.parquet")
+            return cls(told["title"], (first, second), lines, flows)
+        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+            reason = str(error).partition("\n")[0]
+            message = f"{folder}: the comparison is damaged ({reason}); compare the runs again"
+            raise RunError(message) from error
 
 
 def compare(first: Path, second: Path) -> Comparison:
@@ -154,16 +177,23 @@ def compare(first: Path, second: Path) -> Comparison:
     runs = Run.load(first), Run.load(second)
     _check(*runs)
     kinds = [str(run.info.get("substrate", "sim")) for run in runs]
-    names = (kinds[0], kinds[1]) if kinds[0] != kinds[1] else (str(first), str(second))
+    names = (kinds[0], kinds[1])
+    if kinds[0] == kinds[1]:
+        names = (first.resolve().name, second.resolve().name)
+    if names[0] == names[1]:
+        names = (str(first), str(second))
     flows = [
-        run.flows.with_columns(pl.lit(name).alias("run"))
+        run.members(group).select(
+            pl.lit(name).alias("run"), "scheme", pl.lit(group).alias("group"), "fct_s"
+        )
         for run, name in zip(runs, names, strict=True)
+        for group in run.summary["results"][0]["groups"]
     ]
     return Comparison(
         title=runs[0].summary["scenario"]["title"],
         names=names,
         lines=tuple(_lines(*runs)),
-        flows=pl.concat(flows, how="diagonal_relaxed"),
+        flows=pl.concat(flows),
     )
 
 
@@ -242,8 +272,12 @@ def stalled(run: Run) -> pl.DataFrame:
 def _stalls(run: Run) -> dict[tuple[str, str], float]:
     """How many flows of a scheme's group stalled, mean over the seeds."""
     seeds = len(run.summary["seeds"])
-    counted = stalled(run).group_by("scheme", "traffic").agg(pl.len().alias("stalls"))
-    return {(scheme, group): count / seeds for scheme, group, count in counted.iter_rows()}
+    late = replace(run, flows=stalled(run))
+    return {
+        (scheme, group): count / seeds
+        for group in run.summary["results"][0]["groups"]
+        for scheme, count in late.members(group)["scheme"].value_counts().iter_rows()
+    }
 
 
 def free_folder(first: Path, second: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from penstock import units
 from penstock.errors import RunError, ScenarioError
 
 TABLES = ("flows", "queues", "ports")
@@ -87,6 +88,21 @@ class Run:
             reason = str(error).partition("\n")[0]
             message = f"{folder}: the run is incomplete or damaged ({reason}); run it again"
             raise RunError(message) from error
+
+    def members(self, group: str) -> pl.DataFrame:
+        """The rows of `flows` that a group of the summary counts.
+
+        A group is a traffic, or one class of its sizes: `web/small` are the flows of `web` up to
+        the size `measure.sizes.small`, and above that of the class before it.
+        """
+        traffic, _, name = group.rpartition("/")
+        bounds = self.summary["scenario"].get("measure", {}).get("sizes", {})
+        if not traffic or name not in bounds:
+            return self.flows.filter(pl.col("traffic") == group)
+        upper = units.to_bytes(bounds[name])
+        below = [bound for bound in map(units.to_bytes, bounds.values()) if bound < upper]
+        above = pl.col("bytes") > max(below, default=-1)
+        return self.flows.filter(pl.col("traffic") == traffic, above, pl.col("bytes") <= upper)
 
     def report(self, path: str | Path) -> Path:
         """Writes the report, one HTML page without outside parts, and `figures/` beside it."""

@@ -162,7 +162,7 @@ def test_the_help_tells_each_command_whole():
         (["run", "demo", "--scheme", "hcff"], 2, 'did you mean "hcf"?'),
         (["run", "demo", "--set", "trafic.mice.flows=1"], 2, "trafic"),
         (["run", "demo", "--out", "/"], 2, "give another --out"),
-        (["report", "/"], 2, "not a run's folder"),
+        (["report", "/"], 2, "nothing to report on"),
         (["reproduce", "sic-4"], 2, "no such experiment"),
         (["validate", "/dev/null/x"], 2, "no such file"),
     ],

@@ -2,13 +2,16 @@
 """Two runs side by side: the maths, what is refused, and the page."""
 
 import json
+import re
+import shutil
 from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from penstock import compare
-from penstock.errors import ScenarioError
+from penstock.errors import RunError, ScenarioError
+from penstock.report import kinds
 
 from .conftest import make_run
 from .test_cli import penstock
@@ -106,6 +109,41 @@ def test_runs_of_different_scenarios_are_refused(tmp_path):
     third = make_run(schemes=("sfq",)).save(tmp_path / "third")
     with pytest.raises(ScenarioError, match="no scheme in common"):
         compare.compare(first, third)
+
+
+def test_runs_that_are_told_apart_by_their_folders_have_short_names(tmp_path):
+    first, second = make_run().save(tmp_path / "a/before"), make_run().save(tmp_path / "a/after")
+    assert compare.compare(first, second).names == ("before", "after")
+    again = make_run().save(tmp_path / "b/before")
+    assert compare.compare(first, again).names == (str(first), str(again))
+
+
+def test_a_comparison_is_drawn_anew_without_its_runs(tmp_path):
+    run = make_run().save(tmp_path / "run")
+    drawn = compare.compare(run, run).save(tmp_path / "page")
+    text = drawn.read_bytes()
+    drawn.unlink()
+    shutil.rmtree(run)
+    assert kinds.report(tmp_path / "page") == drawn
+    assert drawn.read_bytes() == text
+    (tmp_path / "page/flows.parquet").unlink()
+    with pytest.raises(RunError, match="the comparison is damaged"):
+        kinds.report(tmp_path / "page")
+
+
+def test_what_is_apart_comes_first_and_the_farthest_of_it(tmp_path):
+    first = make_run()
+    second = make_run()
+    mice = second.summary["results"][1]["groups"]["mice"]
+    mice["fct_s"]["p50"] *= 0.1
+    mice["fct_s"]["p99"] *= 2
+    mice["timeouts"] = 0
+    folders = [one.save(tmp_path / name) for one, name in ((first, "first"), (second, "second"))]
+    page = compare.compare(*folders).save(tmp_path / "page").read_text(encoding="utf-8")
+    apart = page[page.index("What is apart") : page.index("Flow completion times")]
+    named = re.findall(r'<th scope="row">hcf, mice: (.*?)</th>', apart)
+    assert named == ["RTOs", "FCT p50", "FCT p99"]
+    assert "<b>0.10</b>" in apart
 
 
 def test_a_folder_that_is_no_comparison_is_not_written_over(tmp_path):

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -66,3 +68,19 @@ def test_drop_reasons_become_columns(made_up):
     assert ports.select(pl.col("drops_full") + pl.col("drops_early")).to_series().to_list() == (
         ports["drops"].to_list()
     )
+
+
+def test_a_class_of_sizes_has_the_flows_between_its_bounds(made_up):
+    sizes = [1_000, 20_000, 20_001, 1_000_000, None]
+    rows = [{"traffic": "web", "bytes": size} for size in sizes]
+    rows.append({"traffic": "mice", "bytes": 1_000})
+    document = made_up.summary["scenario"] | {
+        "measure": {"sizes": {"medium": "1 MB", "small": "20 kB"}}
+    }
+    run = replace(
+        made_up, flows=pl.DataFrame(rows), summary=made_up.summary | {"scenario": document}
+    )
+    assert run.members("web/small")["bytes"].to_list() == [1_000, 20_000]
+    assert run.members("web/medium")["bytes"].to_list() == [20_001, 1_000_000]
+    assert run.members("web").height == 5
+    assert run.members("web/huge").is_empty()

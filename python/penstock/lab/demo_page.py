@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of the demonstration: its tables, and how far each scheme carries."""
 
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter, ScalarFormatter
 
 from penstock.lab import demo
@@ -18,15 +16,12 @@ def write(done: demo.Demo, folder: Path) -> None:
     """Writes `demo.html` and `figures/`."""
     with mpl.rc_context(style.MATPLOTLIB):
         drawing = _sweep(done)
-    (folder / "figures").mkdir(exist_ok=True)
-    drawing.save(folder / "figures")
-    (folder / "demo.html").write_text(_render(done, drawing), encoding="utf-8")
+    page.save(_render(done, drawing), [drawing], folder / "demo.html")
 
 
 def _sweep(done: demo.Demo) -> Drawing:
     """The share of stalled requests over the number of clients."""
-    figure = Figure(figsize=(style.WIDTH_INCHES, 3.0), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = figures.plot()
     for index, scheme in enumerate(dict.fromkeys(one.row.scheme for one in done.sweep)):
         own = [point for point in done.sweep if point.row.scheme == scheme]
         colour, dashes = style.series(index)
@@ -47,23 +42,35 @@ def _sweep(done: demo.Demo) -> Drawing:
             xycoords=("data", "axes fraction"),
             va="top",
             ha="right",
-            fontsize=8,
+            fontsize=style.SMALL,
             color=style.QUIET.light,
         )
     axes.set(xscale="log", xlabel="clients", ylabel="requests that stall")
-    axes.set_xticks(sorted({point.clients for point in done.sweep}))
+    axes.set_xticks(_apart(sorted({point.clients for point in done.sweep})))
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
     axes.set_ylim(bottom=0)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=3)
-    return figures.drawing(figure, "How far each scheme carries", "sweep", "", demo.say_limit(done))
+    figures.legend(figure, axes)
+    meaning = (
+        "The share of the requests that stalled, by how many clients ask at once; beyond the "
+        "dotted lines windows of 2 segments, and of 1, no longer fit."
+    )
+    return figures.drawing(figure, "How far each scheme carries", "sweep", "", meaning)
+
+
+def _apart(numbers: list[int]) -> list[int]:
+    """Those of rising numbers whose labels have room beside each other on a log axis."""
+    kept = numbers[:1]
+    for number in numbers:
+        if number >= 1.5 * kept[-1]:
+            kept.append(number)
+    return kept
 
 
 def _render(done: demo.Demo, drawing: Drawing) -> str:
     mixes = "".join(
-        _table(
+        page.table(
             title,
             ["scheme", *(column.heading for column in demo.columns(rows))],
             [[row.scheme, *(column.text(row) for column in demo.columns(rows))] for row in rows],
@@ -86,24 +93,10 @@ times are of all requests.</p>
 <main>
 <section><h2>With and without elephants</h2>{mixes}</section>
 <section><h2>More and more clients</h2>
-{_table("Requests that stall, by the number of clients", ["clients", *schemes], lines)}
-<p>Clients without a stall: {escape(reached)}.</p></section>
+{page.table("Requests that stall, by the number of clients", ["clients", *schemes], lines)}
+<p>Clients without a stall: {escape(reached)}.</p>
+<p>{escape(demo.say_limit(done))}</p></section>
 {page.sections([drawing])}
 </main>
 <footer><p>Every run with its own report: {runs}</p></footer>"""
     return page.document("The schemes on real TCP", body)
-
-
-def _table(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in headings)
-    body = ""
-    for first, *rest in lines:
-        cells = "".join(f"<td>{escape(text)}</td>" for text in rest)
-        body += f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>\n'
-    return f"""<div class="scroll"><table>
-<caption><b>{escape(title)}</b></caption>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{body}</tbody>
-</table></div>
-"""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a comparison: completion times of both runs overlaid, then every number."""
 
+import math
 from collections.abc import Iterator
 from html import escape
 from itertools import groupby
@@ -9,36 +10,35 @@ from pathlib import Path
 import matplotlib as mpl
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, FixedLocator, LogLocator
 
 from penstock.compare import Comparison, Line
 from penstock.report import data, figures, page, style
 from penstock.report.figures import Drawing
 
 _COLUMNS = 2  # of small multiples
+_FARTHEST = 12  # so many of the numbers that are apart are listed first
 _SERIES = (2, 5)  # blue and vermilion: the two that are told apart best
 
 
-def write(comparison: Comparison, folder: Path) -> None:
-    """Writes `compare.html` and `figures/` into the folder."""
+def write(comparison: Comparison, path: Path) -> None:
+    """Writes the page, and `figures/` beside it."""
     with mpl.rc_context(style.MATPLOTLIB):
         drawn = list(_draw(comparison))
-    (folder / "figures").mkdir()
-    for drawing in drawn:
-        drawing.save(folder / "figures")
-    (folder / "compare.html").write_text(_render(comparison, drawn), encoding="utf-8")
+    page.save(_render(comparison, drawn), drawn, path)
 
 
 def _draw(comparison: Comparison) -> Iterator[Drawing]:
     """For each group a figure with a small one for each scheme."""
     schemes = list(dict.fromkeys(line.scheme for line in comparison.lines))
     for group in dict.fromkeys(line.group for line in comparison.lines):
-        members = comparison.flows.filter(pl.col("traffic") == group)
+        members = comparison.flows.filter(pl.col("group") == group)
         if members["fct_s"].null_count() == members.height:
             continue
-        rows = -(-len(schemes) // _COLUMNS)
-        figure = Figure(figsize=(style.WIDTH_INCHES, 1.5 * rows + 0.6), layout="constrained")
-        grid = figure.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False)
+        columns = min(_COLUMNS, len(schemes))
+        rows = -(-len(schemes) // columns)
+        figure = Figure(figsize=(style.WIDTH_INCHES, 1.25 * rows + 0.4), layout="constrained")
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for place, axes in enumerate(grid.flat):
             if place >= len(schemes):
                 axes.set_axis_off()
@@ -48,14 +48,18 @@ def _draw(comparison: Comparison) -> Iterator[Drawing]:
                 curve = data.cdf(own.filter(pl.col("run") == name))
                 colour, dashes = style.series(_SERIES[index])
                 axes.step(*curve, where="post", color=colour, linestyle=dashes, label=name)
-            axes.set_title(schemes[place], loc="left", fontsize=8, pad=2)
+            axes.set_title(figures.shortened(schemes[place], 24 // columns), loc="left", pad=2)
             axes.set(xscale="log", ylim=(0, 1.02))
+            axes.xaxis.set_major_locator(LogLocator(numticks=3))
             axes.xaxis.set_major_formatter(EngFormatter("s", sep=" "))
-        handles, labels = grid.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper left", ncols=2)
+            axes.yaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
+        figures.legend(figure, grid.flat[0])
         figure.supxlabel("flow completion time", fontsize=9)
         figure.supylabel("share of flows", fontsize=9)
-        meaning = "Where the two lines lie on each other the runs agree."
+        meaning = (
+            "The share of the flows that took at most so long: "
+            "where the two lines lie on each other, the runs agree."
+        )
         yield figures.drawing(figure, "Flow completion times", f"compare-{group}", group, meaning)
 
 
@@ -73,24 +77,38 @@ def _render(comparison: Comparison, drawn: list[Drawing]) -> str:
 times and rates within 15 %, counts and tails within 25 %.</p>
 </header>
 <main>
+{_apart(comparison)}
 <div class="columns">{page.sections(drawn)}</div>
-<section><h2>Every number</h2><div class="tables">{tables}</div></section>
+<section><h2>Every number</h2>
+<p class="hint">The ratio is that of {second} to {first}, bold where the two are apart.</p>
+<div class="columns">{tables}</div></section>
 </main>"""
     return page.document(f"{comparison.title} · compared", body)
 
 
+def _apart(comparison: Comparison) -> str:
+    """What does not agree, the farthest apart first."""
+    lines = [line for line in comparison.lines if line.agrees is False]
+    lines.sort(key=lambda line: -abs(math.log(line.ratio)) if line.ratio else -math.inf)
+    if not lines:
+        return ""
+    rows = [
+        (f"{line.scheme}, {line.group}: {line.measure}", *_texts(line))
+        for line in lines[:_FARTHEST]
+    ]
+    about = f"The {_FARTHEST} farthest of {len(lines)}." if len(lines) > _FARTHEST else ""
+    told = page.table("", ("number", *comparison.names, "ratio"), rows, about)
+    return f"<section><h2>What is apart</h2>{told}</section>"
+
+
 def _table(comparison: Comparison, scheme: str, group: str, lines: list[Line]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in (*comparison.names, "ratio", ""))
-    body = ""
-    for line in lines:
-        first, second, ratio, verdict = map(escape, line.shown())
-        mark = f"<b>{verdict}</b>" if line.agrees is False else verdict
-        cells = "".join(f"<td>{text}</td>" for text in (first, second, ratio, mark))
-        body += f'<tr><th scope="row">{escape(line.measure)}</th>{cells}</tr>\n'
-    return f"""<div class="scroll"><table>
-<caption><b>{escape(scheme)}</b> {escape(group)}</caption>
-<thead><tr><th></th>{head}</tr></thead>
-<tbody>
-{body}</tbody>
-</table></div>
-"""
+    rows = [(line.measure, *_texts(line)) for line in lines if line.agrees is not None]
+    return page.table(scheme, ("", *comparison.names, "ratio"), rows, group)
+
+
+def _texts(line: Line) -> tuple[str, str, str]:
+    """Both values and their ratio."""
+    first, second, ratio, verdict = line.shown()
+    if line.agrees is False:
+        ratio = page.Html(f"<b>{escape(verdict if line.ratio is None else ratio)}</b>")
+    return first, second, ratio

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's page: HTML and CSS in one file, no script, nothing from a network."""
 
+import tempfile
+from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -29,9 +31,7 @@ def render(run: Run, drawings: list[Drawing]) -> str:
 <p class="hint">The best of each column is bold; of completion times, the best of the schemes under
 which most flows finished. “{columns.UNFINISHED}”: more than 1 % of the flows had not ended.
 {_ci_hint(run)}</p>
-<div class="tables">
-{"".join(_table(block) for block in columns.blocks(summary))}
-</div>
+{"".join(_of_schemes(block) for block in columns.blocks(summary))}
 </section>
 <div class="columns">
 {sections(drawings)}
@@ -39,6 +39,23 @@ which most flows finished. “{columns.UNFINISHED}”: more than 1 % of the flow
 </main>
 {_footer(run)}"""
     return document(run.summary["scenario"]["title"], body)
+
+
+def save(text: str, drawings: Iterable[Drawing], path: Path) -> Path:
+    """Writes the page and, beside it, `figures/*.svg` and `*.pdf`; returns the page's path.
+
+    What stood in their place is replaced when the new is complete; other files stay.
+    """
+    folder = path.parent / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as temporary:
+        for drawing in drawings:
+            drawing.save(Path(temporary))
+        for made in Path(temporary).iterdir():
+            made.replace(folder / made.name)
+        (Path(temporary) / "page").write_text(text, encoding="utf-8")
+        (Path(temporary) / "page").replace(path)
+    return path
 
 
 def document(title: str, body: str) -> str:
@@ -92,28 +109,64 @@ def _ci_hint(run: Run) -> str:
     )
 
 
-def _table(block: columns.Block) -> str:
-    best = [column.best(block.rows) for column in block.columns]
-    head = "".join(
-        f'<th scope="col" title="{escape(c.meaning)}">{escape(c.heading)}</th>'
-        for c in block.columns
+class Html(str):
+    """Text of a table that is HTML already."""
+
+    __slots__ = ()
+
+
+def table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], about: str = ""
+) -> str:
+    """A table that scrolls in its own box where it is too wide; each row's first cell names it.
+
+    Args:
+        title: above it, may be empty; `about` follows, less loud.
+        headings: of its columns, that of the names included.
+        rows: texts, or `Html`.
+        about: what the title is, or how much is counted.
+    """
+    head = "".join(f"<th{_scope(text)}>{_cell(text)}</th>" for text in headings)
+    body = "".join(
+        f'<tr><th scope="row">{_cell(name)}</th>'
+        + "".join(f"<td>{_cell(text)}</td>" for text in cells)
+        + "</tr>\n"
+        for name, *cells in rows
     )
-    body = ""
-    for number, scheme in enumerate(block.schemes):
-        cells = ""
-        for place, column in enumerate(block.columns):
-            text = escape(column.text(block.rows[number]))
-            text = f"<b>{text}</b>" if number in best[place] else text
-            cells += f"<td>{text}{_half_width(column, block, number)}</td>"
-        swatch = f'<i style="background: var(--s{number % len(style.SERIES)})"></i>'
-        body += f'<tr><th scope="row">{swatch}{escape(scheme)}</th>{cells}</tr>\n'
+    caption = f"<b>{escape(title)}</b> {escape(about)}".removeprefix("<b></b> ")
     return f"""<div class="scroll"><table>
-<caption><b>{escape(block.title)}</b> {escape(block.about)}</caption>
-<thead><tr><th scope="col">scheme</th>{head}</tr></thead>
+{f"<caption>{caption}</caption>" if caption else ""}
+<thead><tr>{head}</tr></thead>
 <tbody>
 {body}</tbody>
 </table></div>
 """
+
+
+def _cell(text: str) -> str:
+    return text if isinstance(text, Html) else escape(text)
+
+
+def _scope(text: str) -> str:
+    return ' scope="col"' if text else ""
+
+
+def _of_schemes(block: columns.Block) -> str:
+    best = [column.best(block.rows) for column in block.columns]
+    headings = [
+        Html(f'<span title="{escape(column.meaning)}">{escape(column.heading)}</span>')
+        for column in block.columns
+    ]
+    rows = []
+    for number, scheme in enumerate(block.schemes):
+        swatch = f'<i style="background: var(--s{number % len(style.SERIES)})"></i>'
+        cells = [Html(swatch + escape(scheme))]
+        for place, column in enumerate(block.columns):
+            text = escape(column.text(block.rows[number]))
+            text = f"<b>{text}</b>" if number in best[place] else text
+            cells.append(Html(text + _half_width(column, block, number)))
+        rows.append(cells)
+    return table(block.title, ["scheme", *headings], rows, block.about)
 
 
 def _half_width(column: columns.Column, block: columns.Block, number: int) -> str:
@@ -125,18 +178,20 @@ def _half_width(column: columns.Column, block: columns.Block, number: int) -> st
 
 def _section(name: str, drawings: list[Drawing]) -> str:
     figures = "".join(_figure(drawing) for drawing in drawings)
-    meaning = f'<p class="hint">{escape(drawings[0].meaning)}</p>'
     return f"""<section>
 <h2>{escape(name)}</h2>
-{meaning}
 {figures}</section>
 """
 
 
 def _figure(drawing: Drawing) -> str:
     label = escape(f"{drawing.section}: {drawing.title}".removesuffix(": "))
-    caption = f"<figcaption>{escape(drawing.title)}</figcaption>" if drawing.title else ""
-    return f"<figure>{caption}{style.for_page(drawing.svg, label)}</figure>\n"
+    title = f"<b>{escape(drawing.title)}</b>" if drawing.title else ""
+    return f"""<figure>
+<figcaption>{title}<p>{escape(drawing.meaning)}</p></figcaption>
+<div class="scroll">{style.for_page(drawing.svg, label)}</div>
+</figure>
+"""
 
 
 def _footer(run: Run) -> str:

@@ -36,15 +36,20 @@ SERIES = (
 INKS = (TEXT, QUIET, GRID, *SERIES)
 DASHES: tuple[Any, ...] = ("-", (0, (7, 1.5)), (0, (6, 1.5, 1.2, 1.5)), (0, (2, 1)))
 
+_BLACK = "#000000"  # what matplotlib takes where no colour is given
 GROUND = "#ffffff"  # of a figure's file, so that it reads on any page
 
-WIDTH_INCHES = 4.4
+WIDTH_INCHES = 3.4
+"""Of a figure: the column of a paper, and on a phone wide enough to read without zooming."""
+SMALL = 8.5
+"""The smallest type of a figure, in points: 12 pixels on the page, even on a phone."""
 
 MATPLOTLIB: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": QUIET.light,
     "axes.grid": True,
     "axes.labelcolor": TEXT.light,
+    "axes.formatter.min_exponent": 4,
     "axes.labelsize": 9,
     "axes.linewidth": 0.7,
     "axes.spines.right": False,
@@ -55,10 +60,11 @@ MATPLOTLIB: Any = {
     "font.size": 9,
     "grid.color": GRID.light,
     "grid.linewidth": 0.7,
-    "legend.fontsize": 8,
+    "axes.titlesize": SMALL,
+    "legend.fontsize": SMALL,
     "legend.frameon": False,
     "legend.labelcolor": TEXT.light,
-    "lines.linewidth": 1.6,
+    "lines.linewidth": 1.5,
     "pdf.fonttype": 42,
     "savefig.transparent": True,
     "svg.fonttype": "none",
@@ -66,10 +72,10 @@ MATPLOTLIB: Any = {
     "text.color": TEXT.light,
     "xtick.color": QUIET.light,
     "xtick.labelcolor": QUIET.light,
-    "xtick.labelsize": 8,
+    "xtick.labelsize": SMALL,
     "ytick.color": QUIET.light,
     "ytick.labelcolor": QUIET.light,
-    "ytick.labelsize": 8,
+    "ytick.labelsize": SMALL,
 }
 
 
@@ -91,12 +97,13 @@ def for_page(svg: str, label: str) -> str:
     svg = re.sub(r' id="\w+_\d+"', "", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
     svg = svg.replace(f"fill: {GROUND}", "fill: none", 1)  # here the page itself is the ground
+    svg = svg.replace(_BLACK, f"var(--{TEXT.name})")
     for ink in INKS:
         svg = svg.replace(ink.light, f"var(--{ink.name})")
-    head = f'<svg role="img" aria-label="{label}" '
+    # The width in points tells the page how far the figure may shrink before its type is too small.
     return re.sub(
-        r'<svg (?:xmlns:xlink="[^"]*" )?(?:width|height)="[^"]*" (?:height="[^"]*" )?',
-        head,
+        r'<svg (?:xmlns:xlink="[^"]*" )?width="([\d.]+)pt" height="[^"]*" ',
+        rf'<svg role="img" aria-label="{label}" style="--points: \1" ',
         svg,
         count=1,
     )
