@@ -254,7 +254,7 @@ def validate(file: File, settings: Settings = None) -> None:
     """Check a scenario, and print it with its defaults written out.
 
     Left open is what follows from the TCP profile, or from a port's rate and buffer: `penstock
-    run` derives it anew, and docs/tcp.md and docs/schemes.md tell how.
+    run` derives it anew, and docs/tcp.md and docs/schemes/ tell how.
     """
     overrides = [setting(text) for text in settings or ()]
     from penstock import api

@@ -24,11 +24,11 @@ class Run:
     flows: pl.DataFrame
     """One row a flow; the columns are those of `penstock.tables.FLOWS`."""
     queues: pl.DataFrame
-    """One row a measured port and sample: `port`, `time_s`, `bytes`, `packets`."""
+    """One row a measured port and sample, with `port`, `time_s`, `bytes`, `packets`."""
     ports: pl.DataFrame
-    """One row a measured port: what it sent, marked, rewrote, and dropped by reason."""
+    """One row a measured port, with what it sent, marked, rewrote, and dropped by reason."""
     scenario: str
-    """The scenario as resolved, in TOML: its defaults written out."""
+    """The scenario as resolved, in TOML, its defaults written out."""
     info: dict[str, Any]
     """Versions, seeds, schemes, overrides, command line and machine of the run."""
 

@@ -6,6 +6,7 @@ with a name (`toml NAME`) are written to a folder, in which the `sh` and `python
 document run.
 """
 
+import importlib.util
 import json
 import re
 import shlex
@@ -16,10 +17,15 @@ from typing import NamedTuple
 import pytest
 
 import penstock
-from penstock import _native, cli, columns
+from penstock import _native, cli, tables
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")])
+specification = importlib.util.spec_from_file_location("refresh", ROOT / "docs/refresh.py")
+refresh = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(refresh)
+
+DOCUMENTS = refresh.documents()
+SCHEMES = ROOT / "docs/schemes"
 
 SCHEMA = json.loads(_native.schema())
 
@@ -54,9 +60,14 @@ def blocks(document):
     return [Block(*parts) for parts in found]
 
 
+def named(document):
+    """A document's path as the names of tests have it."""
+    return document.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
+
+
 def of(language):
     return [
-        pytest.param(document, block, id=f"{document.stem}-{number}")
+        pytest.param(document, block, id=f"{named(document)}-{number}")
         for document in DOCUMENTS
         for number, block in enumerate(blocks(document))
         if block.language == language
@@ -99,7 +110,7 @@ def test_programs_succeed(document, block, folder):
     exec(compile(block.text, document.name, "exec"), {})
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_links_lead_somewhere(document):
     links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", document.read_text())
     local = [link for link in links if "://" not in link]
@@ -107,7 +118,7 @@ def test_links_lead_somewhere(document):
     assert not missing
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_named_files_exist(document):
     tops = "core|crates|python|scenarios|tests|bench|crosscheck|docs"
     named = re.findall(rf"`((?:{tops})/[\w./-]+)`", document.read_text())
@@ -115,18 +126,21 @@ def test_named_files_exist(document):
     assert not missing
 
 
-def test_every_scheme_has_a_section():
-    headings = re.findall(r"^### (.*)$", (ROOT / "docs/schemes.md").read_text(), re.M)
-    told = [name for heading in headings for name in heading.split(", ")]
-    assert told == [scheme["name"] for scheme in penstock.schemes()]
+def test_every_scheme_has_its_place():
+    index = (SCHEMES / "index.md").read_text()
+    rows = re.findall(r"^\| \[[^\]]+\]\((\w+\.md)\) \| ([^|]+) \|", index, re.M)
+    told = {name: page for page, names in rows for name in re.findall(r"`([\w-]+)`", names)}
+    assert sorted(told) == sorted(scheme["name"] for scheme in penstock.schemes())
+    for name, page in told.items():
+        assert re.search(rf"\b{name}\b", (SCHEMES / page).read_text().lower()), name
+    assert {SCHEMES / page for page, _ in rows} == set(SCHEMES.glob("*.md")) - {
+        SCHEMES / "index.md"
+    }
 
 
 @pytest.mark.parametrize(
     ("part", "document"),
     [
-        ("Queue", "schemes"),
-        ("Window", "schemes"),
-        ("Controller", "schemes"),
         ("Tcp", "tcp"),
         ("Traffic", "scenarios"),
         ("Fabric", "scenarios"),
@@ -139,6 +153,33 @@ def test_every_key_is_told(part, document):
     assert not missing
 
 
+@pytest.mark.parametrize(
+    ("kind", "page"),
+    [
+        *[(kind, "baselines") for kind in ("red", "threshold", "codel", "pie", "sfq", "drr")],
+        ("drop-tail", "baselines"),
+        *[(name, name) for name in ("fairq", "hscc", "sicc", "hcf")],
+    ],
+)
+def test_every_parameter_is_in_its_tables(kind, page):
+    """The section of baselines.md, or the page, has exactly the parameters of the schema."""
+    text = (SCHEMES / f"{page}.md").read_text()
+    if page == "baselines":
+        heading = "dctcp" if kind == "threshold" else kind
+        text = re.search(rf"^## {heading}\b.*?(?=^## |\Z)", text, re.M | re.S)[0]
+    table = re.search(r"^\| parameter.*?(?=\n\n|\Z)", text, re.M | re.S)
+    rows = table[0].splitlines()[2:] if table else []
+    told = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(told) == sorted(keys(schema_of(kind)))
+
+
+def schema_of(kind):
+    """The schema of a policy's parameters, by its `kind`."""
+    parts = ("Queue", "Window", "Controller")
+    alternatives = [each for part in parts for each in SCHEMA["$defs"][part]["anyOf"]]
+    return next(each for each in alternatives if each["properties"]["kind"]["const"] == kind)
+
+
 def keys(schema):
     """The properties of a schema and of its alternatives."""
     schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
@@ -148,13 +189,43 @@ def keys(schema):
     return found - {"kind"}
 
 
-def test_the_readme_shows_the_demo_as_it_is():
-    """When this fails, run the demo and bring README.md's table and picture up to date."""
-    mice = next(b for b in columns.blocks(penstock.run("demo").summary) if b.title == "mice")
-    rows = [
-        [scheme, *(column.text(row) for column in mice.columns)]
-        for scheme, row in zip(mice.schemes, mice.rows, strict=True)
-    ]
-    table = next(b.text for b in blocks(ROOT / "README.md") if b.text.startswith("mice"))
-    shown = [re.split(r"  +", line) for line in table.splitlines()[2:]]
-    assert shown == rows
+@pytest.mark.parametrize(
+    "document",
+    [each for each in DOCUMENTS if list(refresh.transcripts(each.read_text()))],
+    ids=named,
+)
+def test_tables_are_those_of_a_run_of_now(document):
+    """When this fails: `make refresh`, and see whether the words around the tables still hold."""
+    text = document.read_text()
+    assert refresh.refreshed(text) == text
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [picture for document in DOCUMENTS for picture in refresh.pictures(document)],
+    ids=lambda picture: picture.file.stem,
+)
+def test_pictures_are_those_of_a_run_of_now(picture):
+    """When this fails: `make refresh`."""
+    assert picture.file.read_text() == picture.drawn()
+    assert picture.file.stat().st_size < 40_000
+
+
+def test_every_picture_of_a_scheme_is_drawn_by_a_command():
+    drawn = {each.file.resolve() for document in DOCUMENTS for each in refresh.pictures(document)}
+    assert drawn >= set((ROOT / "docs/img/schemes").iterdir())
+
+
+def test_rust_of_the_documents_is_what_the_doctests_run():
+    source = (ROOT / "crates/sim/src/queue/mod.rs").read_text()
+    tested = "".join(re.findall(r"^ *///? ?(.*\n)", source, re.M))
+    shown = [block for each in DOCUMENTS for block in blocks(each) if block.language == "rust"]
+    assert shown
+    assert all(block.text in tested for block in shown)
+
+
+def test_every_public_name_and_column_is_told():
+    text = (ROOT / "docs/python-api.md").read_text()
+    assert not [name for name in penstock.__all__ if f":: penstock.{name}\n" not in text]
+    columns = [*tables.KEYS, *tables.FLOWS, *tables.QUEUES]
+    assert not [name for name in columns if f"`{name}`" not in text]

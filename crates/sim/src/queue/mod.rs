@@ -93,6 +93,47 @@ pub struct Arrival {
 }
 
 /// A policy of a FIFO port (RED, threshold marking, PIE). The port itself enforces the buffer's size.
+///
+/// A whole one, told in docs/adding-a-scheme.md:
+///
+/// ```
+/// use penstock_sim::packet::Packet;
+/// use penstock_sim::queue::{Admission, Arrival, DropReason, Verdict};
+/// use penstock_sim::rng::Rng;
+///
+/// /// Keeps the buffer beyond `data_bytes` for SYN, FIN and pure ACKs.
+/// struct Reserve {
+///     data_bytes: u64,
+/// }
+///
+/// impl Admission for Reserve {
+///     fn admit(&mut self, port: &Arrival, packet: &Packet, _rng: &mut Rng) -> Verdict {
+///         let queue_with_it = port.backlog_bytes + u64::from(packet.size());
+///         if packet.payload > 0 && queue_with_it > self.data_bytes {
+///             Verdict::Drop(DropReason::Reserved)
+///         } else {
+///             Verdict::Pass
+///         }
+///     }
+/// }
+///
+/// use penstock_sim::packet::FlowId;
+/// use penstock_sim::units::Time;
+///
+/// let mut policy = Reserve { data_bytes: 100_000 };
+/// let mut verdict = |payload, backlog_bytes| {
+///     let now = Time::ZERO;
+///     let port = Arrival { now, backlog_bytes, backlog_packets: 0, free_at: now };
+///     let packet = Packet {
+///         flow: FlowId(0), seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, options: 0,
+///         payload, window: 0, flags: 0, header: 40, hop: 0,
+///     };
+///     policy.admit(&port, &packet, &mut Rng::new(1, 0))
+/// };
+/// assert_eq!(verdict(1460, 98_500), Verdict::Pass);
+/// assert_eq!(verdict(1460, 98_501), Verdict::Drop(DropReason::Reserved));
+/// assert_eq!(verdict(0, 120_000), Verdict::Pass);
+/// ```
 pub trait Admission {
     /// Decides on `packet`, which the buffer has room for.
     fn admit(&mut self, port: &Arrival, packet: &Packet, rng: &mut Rng) -> Verdict;

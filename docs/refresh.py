@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what the documents show, and brings their tables and figures up to date: `make refresh`.
+
+A console block that begins with `$ penstock run NAME` (or `demo`), NAME a shipped scenario, and
+goes on with tables is such a transcript: its tables are those of that run, by the names of their
+groups and ports. A picture whose caption says "Drawn by `penstock run NAME`
+(`figures/FIGURE.svg`)" is that figure. The tests hold the documents against the same functions.
+"""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import penstock
+from penstock import columns, source
+from penstock.results import Run
+
+ROOT = Path(__file__).resolve().parents[1]
+TRANSCRIPT = re.compile(
+    r"(?<=^```console\n)\$ penstock ([^\n]+)\n([^$\n].*?)(?=^```$)", re.M | re.S
+)
+PICTURE = re.compile(
+    r"!\[[^\]]*\]\(([^)]+\.svg)\)\n\n\*[^*]*Drawn\s+by\s+`penstock\s+([^`]+)`\s+"
+    r"\(`(?:[\w/]+/)?figures/([\w.-]+)\.svg`\)"
+)
+
+
+class Picture(NamedTuple):
+    """A figure of a document: its file, the command that draws it, and its name in the run."""
+
+    file: Path
+    command: str
+    figure: str
+
+    def drawn(self) -> str:
+        """The figure's SVG as a run of now draws it, its coordinates to a tenth of a point."""
+        from penstock.report import figures
+
+        svg = next(
+            each.svg for each in figures.draw(run_of(self.command)) if each.name == self.figure
+        )
+        return re.sub(r'\bd="[^"]*"', short, svg)
+
+
+def short(path: re.Match[str]) -> str:
+    """A path of an SVG with coordinates to a tenth, and without what may be left out."""
+    return re.sub(r" ?\nL? ?", "\n", re.sub(r"(\.\d)\d+", r"\1", path[0]))
+
+
+def documents() -> list[Path]:
+    """README, ARCHITECTURE, and all pages of docs/."""
+    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def is_shipped(command: str) -> bool:
+    """Whether the command runs a shipped scenario, in the simulator."""
+    words = [*shlex.split(command), ""]
+    name = words[1] if words[0] == "run" else words[0]
+    return name in dict(source.templates()) and "--on" not in words
+
+
+def transcripts(text: str) -> Iterator[re.Match[str]]:
+    """The transcripts of a document; group 1 is the command, group 2 its tables."""
+    return (found for found in TRANSCRIPT.finditer(text) if is_shipped(found[1]))
+
+
+def pictures(document: Path) -> list[Picture]:
+    """The figures of a document that a command draws."""
+    found = PICTURE.findall(document.read_text())
+    return [
+        Picture(document.parent / file, " ".join(command.split()), name)
+        for file, command, name in found
+    ]
+
+
+@cache
+def run_of(command: str) -> Run:
+    """The run of `run NAME [--scheme NAME] [--set KEY=VALUE] [--seeds N]`, or of `demo`."""
+    words = shlex.split(command)
+    name = words[1] if words[0] == "run" else words[0]
+    options = list(pairwise(words))
+    schemes = [value for option, value in options if option == "--scheme"]
+    seeds = [int(value) for option, value in options if option == "--seeds"]
+    overrides = [tuple(value.split("=", 1)) for option, value in options if option == "--set"]
+    return penstock.run(
+        name, schemes=schemes, overrides=overrides, seeds=seeds[0] if seeds else None
+    )
+
+
+def tables(command: str, shown: str) -> str:
+    """The tables of the command's run that `shown` has, as they are now."""
+    blocks = {block.title: block for block in columns.blocks(run_of(command).summary)}
+    titles = [part.split()[0] for part in shown.strip("\n").split("\n\n")]
+    return "\n\n".join(table(blocks[title]) for title in titles) + "\n"
+
+
+def table(block: columns.Block) -> str:
+    """A table as the terminal shows it."""
+    rows = [["scheme", *(column.heading for column in block.columns)]]
+    for scheme, row, half in zip(block.schemes, block.rows, block.ci95, strict=True):
+        rows.append([scheme, *(column.with_spread(row, half) for column in block.columns)])
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+            ]
+        )
+        for row in rows
+    ]
+    return "\n".join([f"{block.title}  {block.about}", *lines])
+
+
+def refreshed(text: str) -> str:
+    """A document with the tables of now."""
+    for found in reversed(list(transcripts(text))):
+        start, end = found.span(2)
+        text = text[:start] + tables(found[1], found[2]) + text[end:]
+    return text
+
+
+def main() -> None:
+    """Writes what has changed, and names it."""
+    for document in documents():
+        files = {document: refreshed(document.read_text())}
+        files |= {picture.file: picture.drawn() for picture in pictures(document)}
+        for file, text in files.items():
+            if not file.exists() or file.read_text() != text:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+                sys.stdout.write(f"{file.resolve().relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()
