@@ -23,7 +23,7 @@ endif
 DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils
 
-.PHONY: help demo test build lint format refresh bench crosscheck clean
+.PHONY: help demo test build lint format docs refresh bench crosscheck clean
 .PHONY: lab lab-demo calibrate test-kernels test-package bench-datapath fuzz-datapath soak chaos deb
 
 help: ## Show this list
@@ -82,6 +82,10 @@ format: .venv/.tools ## Format Rust, C and Python
 	@$(if $(C),$(BIN)/clang-format -i $(C))
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
+
+docs: build ## Build the site from docs/, and say where its first page is
+	@$(BIN)/sphinx-build -b html -c docs --fail-on-warning --keep-going --quiet . target/site
+	@echo "Site: file://$(CURDIR)/target/site/index.html"
 
 refresh: build ## Run what the documents show; bring their tables and figures up to date
 	@$(BIN)/python docs/refresh.py

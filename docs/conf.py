@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site: `make docs`. The pages are plain Markdown, so their navigation stands here.
+
+The source folder is the repository, so that links lead where they lead on GitHub.
+"""
+
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[1]
+
+NAVIGATION = {
+    "Getting started": ["getting-started"],
+    "See": ["observing"],
+    "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning", "analysis"],
+    "Stop": ["deploying", "laboratory", "kernels", "reliability"],
+    "Papers": ["reproduction", "papers/*", "/scenarios/papers/README"],
+    "Reference": [
+        "python-api",
+        "adding-a-scheme",
+        "/ARCHITECTURE",
+        "tcp",
+        "crosscheck",
+        "calibration",
+        "benchmarks",
+        "/CHANGELOG",
+        "/README",
+    ],
+}
+"""Pages by heading, relative to docs/; a page that is not named comes last."""
+
+SCHEMES = ["fairq", "hscc", "sicc", "hcf", "baselines"]
+
+project = "Penstock"
+author = "the Penstock authors"
+version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+html_title = f"Penstock {version}"
+html_theme = "furo"
+html_copy_source = False
+html_show_copyright = False
+html_static_path = ["site"]
+html_css_files = ["site.css"]
+html_theme_options = {"top_of_page_buttons": []}
+root_doc = "docs/index"
+include_patterns = ["docs/**", "*.md", "scenarios/papers/README.md"]
+exclude_patterns = ["[!ds]*/**", ".*/**"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = True
+nitpicky = True
+# What the annotations name, but no page of this site is about.
+nitpick_ignore_regex = [("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides")]
+default_role = "code"  # of the docstrings
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+
+
+def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Appends tables of contents to the two index pages, where GitHub would show their code."""
+    if name == root_doc:
+        source[0] += "".join(toctree(heading, found) for heading, found in sections().items())
+    elif name == "docs/schemes/index":
+        source[0] += toctree("", SCHEMES)
+
+
+def toctree(heading: str, entries: list[str]) -> str:
+    """A table of contents that is seen in the navigation only."""
+    options = ":hidden:" + (f"\n:caption: {heading}" if heading else "")
+    return "\n".join(["", "```{toctree}", options, "", *entries, "```", ""])
+
+
+def sections() -> dict[str, list[str]]:
+    """NAVIGATION with the pages there are."""
+    found = {
+        heading: list(chain.from_iterable(map(pages, entries)))
+        for heading, entries in NAVIGATION.items()
+    }
+    named = {*chain.from_iterable(found.values()), "index"}
+    found["Reference"] += sorted({path.stem for path in (ROOT / "docs").glob("*.md")} - named)
+    return found
+
+
+def pages(entry: str) -> list[str]:
+    """The pages that an entry of NAVIGATION stands for; those still to be written are left out."""
+    folder = ROOT if entry.startswith("/") else ROOT / "docs"
+    found = sorted(folder.glob(entry.lstrip("/") + ".md"))
+    start = "/" if entry.startswith("/") else ""
+    names = [start + str(path.relative_to(folder).with_suffix("")) for path in found]
+    return ["README </README>" if name == "/README" else name for name in names]
+
+
+def add_front_door(app: Sphinx, _error: Exception | None) -> None:
+    """Leads from the site's folder to its first page."""
+    target = app.builder.get_target_uri(root_doc) if app.builder.format == "html" else None
+    if target:
+        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">\n'
+        Path(app.outdir, "index.html").write_text(page)
+
+
+def setup(app: Sphinx) -> None:
+    """Joins the above to Sphinx."""
+    app.add_lexer("csv", TextLexer)
+    app.connect("source-read", add_navigation)
+    app.connect("build-finished", add_front_door)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site builds without a warning, leads nowhere that is not there, and fetches nothing."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from .test_docs import DOCUMENTS, ROOT
+
+FETCHING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+ELSEWHERE = re.compile(r"(https?:)?//")
+
+
+class Page(HTMLParser):
+    """What a page links to, fetches, and can be linked to by."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.names, self.links, self.fetched = set(), [], []
+        self.feed(file.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if values.get("id"):
+            self.names.add(values["id"])
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        if tag in FETCHING and values.get(FETCHING[tag]):
+            self.fetched.append(values[FETCHING[tag]])
+        if tag == "link" and values.get("rel") in {"stylesheet", "icon", "preload", "preconnect"}:
+            self.fetched.append(values["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built anew: an incremental build is silent about pages that did not change."""
+    folder = tmp_path_factory.mktemp("site")
+    options = ["-b", "html", "-c", ROOT / "docs", "--fail-on-warning", "--keep-going", "--quiet"]
+    command = [sys.executable, "-m", "sphinx", *options, ROOT, folder]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (built.returncode, built.stderr) == (0, "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    found = {file: Page(file) for file in site.rglob("*.html") if "_static" not in file.parts}
+    assert len(found) > len(DOCUMENTS)
+    return found
+
+
+def test_every_document_is_a_page_in_the_navigation(site, pages):
+    first = site / "docs/index.html"
+    reached = {target(first, link)[0] for link in pages[first].links if not ELSEWHERE.match(link)}
+    documents = [document.relative_to(ROOT).with_suffix(".html") for document in DOCUMENTS]
+    schemes = {site / page for page in documents if page.parent.name == "schemes"}
+    assert {site / page for page in documents} - reached - schemes == set()
+    listed = {target(page, link)[0] for page in schemes for link in pages[page].links}
+    assert schemes <= listed
+
+
+def test_links_within_the_site_lead_somewhere(pages):
+    broken = []
+    for file, page in pages.items():
+        for link in page.links:
+            if urlsplit(link).scheme or ELSEWHERE.match(link):
+                continue
+            goal, name = target(file, link)
+            if not goal.exists() or (name and goal in pages and name not in pages[goal].names):
+                broken.append(f"{file.name}: {link}")
+    assert not broken
+
+
+def test_nothing_is_fetched_from_a_network(site, pages):
+    from_pages = [f"{file.name}: {url}" for file, page in pages.items() for url in page.fetched]
+    assert from_pages
+    assert not [url for url in from_pages if ELSEWHERE.search(url.split(": ")[1])]
+    for style in site.rglob("*.css"):
+        assert not re.search(r"(url\(['\"]?|@import\s+['\"]?)(https?:)?//", style.read_text())
+
+
+def test_the_front_door_leads_to_the_first_page(site):
+    goal = re.search(r"url=([^\"]+)", (site / "index.html").read_text())
+    assert goal
+    assert (site / goal[1]).exists()
+
+
+def target(file, link):
+    """The file and the name within it that a link of `file` leads to."""
+    path, _, name = unquote(link).partition("#")
+    return (Path(file.parent, path).resolve() if path else file), name
