@@ -6,6 +6,8 @@ it refuses if it has another version of Penstock.
 """
 
 import importlib
+import logging
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +15,7 @@ from penstock import _native, execution
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Ended, Progress, Row, Task
 
-_PATIENCE = "10s"  # for the scheduler to answer
+_PATIENCE_S = 10  # for the scheduler to answer and the first worker to come
 
 
 class _UnfitWorkerError(RunError):
@@ -28,21 +30,26 @@ def on_cluster(tasks: Sequence[Task], address: str, progress: Progress | None) -
         ScenarioError: distributed is not installed.
     """
     distributed = _distributed()
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # it is told in one line
     try:
-        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+        host, port = distributed.comm.get_address_host_port(address, strict=True)
+        socket.create_connection((host, port), _PATIENCE_S).close()  # sooner told than by Client
+        client = distributed.Client(address, timeout=_PATIENCE_S, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         message = f"cluster {address}: cannot be reached ({reason}); is `dask scheduler` up there?"
         raise RunError(message) from None
     with client:
-        if not client.nthreads():
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE_S)
+        except TimeoutError:
             message = f"cluster {address}: has no workers; start some: `dask worker {address}`"
-            raise RunError(message)
+            raise RunError(message) from None
         version = _native.__version__
         futures = [client.submit(simulate, task, version, pure=False) for task in tasks]
         numbers = {future.key: number for number, future in enumerate(futures)}
         try:
-            for done, future in enumerate(distributed.as_completed(futures), 1):
+            for done, future in enumerate(distributed.as_completed(futures, loop=client.loop), 1):
                 number = numbers[future.key]
                 yield number, _result(future, address)
                 future.release()

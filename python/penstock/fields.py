@@ -2,7 +2,7 @@
 """The names people write for the numbers of a summary: `mice.fct.p99`, `bottleneck.drops`."""
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,17 +53,13 @@ class Field:
     @property
     def unit(self) -> str:
         """`s`, `bps` or `bytes`; empty for counts and ratios."""
-        return self._suffix().removeprefix("_")
+        return _suffix(self.path[1:]).removeprefix("_")
 
     def text(self, value: float | None) -> str:
         """The number as people read it."""
-        if form := _FORMS.get(self._suffix()):
+        if form := _FORMS.get(_suffix(self.path[1:])):
             return form(value)
         return units.NONE if value is None else f"{value:.4g}"
-
-    def _suffix(self) -> str:
-        ends = (suffix for key in self.path[1:] for suffix in _FORMS if key.endswith(suffix))
-        return next(ends, "")
 
 
 def find(name: str, result: Result) -> Field:
@@ -76,16 +72,31 @@ def find(name: str, result: Result) -> Field:
     Raises:
         ScenarioError: there is no such number; the message names the nearest.
     """
-    short = {".".join(map(_short, said)): path for said, path in _named(result)}
-    known = short | {".".join(said): path for said, path in _named(result)}
-    known |= {".".join(path[1:]): path for _, path in _named(result) if path[0] == "ports"}
+    known = {".".join(said): path for said, path in _named(result)}
+    own = {".".join(path[1:]): path for path in known.values() if path[0] == "ports"}
+    known = own | known if name.startswith(tuple(result["ports"])) else known
+    return Field(name, known[match(name, known)])
+
+
+def match(name: str, known: Iterable[str]) -> str:
+    """The full name, as `mice.fct_s.mean`, that a name means.
+
+    Raises:
+        ScenarioError: there is no such number; the message names the nearest.
+    """
+    full = {short: one for one in known for short in (".".join(map(_short, one.split("."))), one)}
     for said in (name, f"{name}.mean"):
-        if said in known:
-            return Field(name, known[said])
-    near = difflib.get_close_matches(name, short, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"allowed: {', '.join(short)}"
+        if said in full:
+            return full[said]
+    near = difflib.get_close_matches(name, full, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"allowed: {', '.join(full)}"
     message = f"{name}: no such number in the summary; {hint}"
     raise ScenarioError(message)
+
+
+def text(name: str, value: float | None) -> str:
+    """The number of a full name as people read it."""
+    return Field(name, tuple(name.split("."))).text(value)
 
 
 def flat(result: Result) -> dict[str, float | None]:
@@ -97,7 +108,8 @@ def _named(result: Result) -> Iterator[tuple[Path, Path]]:
     """The parts of each number's name, and the path to it."""
     for kind in ("groups", "ports"):
         for owner, table in result[kind].items():
-            said = PORT if kind == "ports" and len(result[kind]) == 1 else owner
+            alone = kind == "ports" and len(result[kind]) == 1 and PORT not in result["groups"]
+            said = PORT if alone else owner
             for path in _leaves(table):
                 yield (said, *path), (kind, owner, *path)
     for path in _leaves(result.get("performance", {})):
@@ -116,3 +128,8 @@ def _leaves(table: Mapping[str, Any]) -> Iterator[Path]:
 def _short(key: str) -> str:
     ends = (suffix for suffix in _SUFFIXES if key.endswith(suffix))
     return key.removesuffix(next(ends, ""))
+
+
+def _suffix(keys: Iterable[str]) -> str:
+    ends = (suffix for key in keys for suffix in _FORMS if key.endswith(suffix))
+    return next(ends, "")
