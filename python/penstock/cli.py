@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from penstock.errors import PenstockError, ScenarioError
 from penstock.lab.cli import app as lab
 from penstock.options import File, Jobs, Json, On, Out, Schemes, Seeds, Settings, setting
+from penstock.reproduce.cli import reproduce
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
@@ -262,45 +263,7 @@ def validate(file: File, settings: Settings = None) -> None:
     typer.echo(api.resolved(file, overrides=overrides).rstrip())
 
 
-@app.command(epilog="Example: penstock reproduce sicc-4 hcf-4")
-def reproduce(
-    experiments: Annotated[
-        list[str] | None, typer.Argument(metavar="ID...", help="Experiments of the papers.")
-    ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
-    seeds: Seeds = None,
-    jobs: Jobs = None,
-    as_json: Json = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Holds the runs' folders; default: runs."),
-    ] = None,
-    on: On = "sim",
-) -> None:
-    """Run experiments of the papers; print each published claim beside what was measured.
-
-    A claim that does not hold is a finding, not a failure: the exit code is 0, and the last line
-    counts the claims that hold. --json prints `experiments`, `held`, and `claims`: a list of
-    `id`, `text`, `published`, `measured`, `holds`.
-    """
-    from penstock import reproduce as papers
-
-    if listed or not experiments:
-        for name, title in papers.listed():
-            typer.echo(f"{name:<8}  {title}")
-        return
-    for name in experiments:
-        papers.find(name)  # a misspelt one is told before the others have run
-    done = []
-    for name in experiments:
-        done.append(papers.reproduce(name, seeds=seeds, jobs=jobs, parent=out, on=on))
-        if not as_json:
-            papers.show(done[-1])
-    summary = papers.as_json(done)
-    if as_json:
-        _print_json(summary)
-    else:
-        typer.echo(f"{summary['held']} of {len(summary['claims'])} claims hold.")
+app.command(epilog="Example: penstock reproduce sicc-4 hcf-4")(reproduce)
 
 
 def _print_list(rows: list[tuple[str, str]], width: int = 0) -> None:

@@ -3,120 +3,17 @@ import json
 
 import pytest
 
-from penstock import RunError, ScenarioError, claims, reproduce, source
-from penstock.claims import Claim, Measure
+from penstock import RunError, ScenarioError, execution, source
+from penstock.reproduce import files, load, outcome, run, show
 
-from .conftest import SMALL, make_run
+from .conftest import SMALL
 
-SICC = {"scheme": "sicc", "group": "mice", "field": "fct_s.mean"}
-DCTCP = {**SICC, "scheme": "dctcp"}
-
-
-def summary(**means):
-    """Summaries of the single run of an experiment, with these mean completion times."""
-    return {
-        "": {
-            "results": [
-                {
-                    "scheme": scheme,
-                    "groups": {"mice": {"fct_s": None if mean is None else {"mean": mean}}},
-                }
-                for scheme, mean in means.items()
-            ]
-        }
-    }
-
-
-def claim(relation="lower", against=None, **more):
-    against = Measure(**DCTCP) if against is None else against
-    return Claim("c", "text", "lower", Measure(**SICC), relation, against, **more)
-
-
-def holds(of, **means):
-    return of.is_borne_out(*of.measured_in(summary(**means)))
-
-
-@pytest.mark.parametrize(
-    ("relation", "more", "yes", "no"),
-    [
-        ("lower", {}, 9.9, 10.0),
-        ("lower", {"factor": 2}, 4.9, 5.0),
-        ("higher", {}, 10.1, 10.0),
-        ("higher", {"factor": 2}, 20.1, 20.0),
-        ("at-most", {"percent": 5}, 10.5, 10.6),
-        ("at-least", {"percent": 5}, 9.5, 9.4),
-        ("about", {"factor": 2}, 5.0, 4.9),
-        ("about", {"factor": 2}, 20.0, 20.1),
-        ("within", {"percent": 15}, 8.5, 8.4),
-        ("within", {"percent": 15}, 11.5, 11.6),
-        ("equal", {}, 10.0, 10.1),
-    ],
-)
-def test_relations(relation, more, yes, no):
-    for of in (claim(relation, 10.0, **more), claim(relation, **more)):
-        assert holds(of, sicc=yes, dctcp=10.0)
-        assert not holds(of, sicc=no, dctcp=10.0)
-
-
-def test_what_did_not_happen_bears_nothing_out():
-    assert not holds(claim("lower"), sicc=None, dctcp=1.0)
-    assert not holds(claim("lower"), sicc=0.5, dctcp=None)
-
-
-def test_numbers_are_shown_as_people_read_them():
-    assert claim().show(0.00123, 0.2) == "1.23 ms vs 200 ms"
-    assert claim(against=3.0).show(None, 3.0) == "–"
-    starved = Measure("hcf", "starved", group="long")
-    assert starved.show(0.015) == "0.015", "as the papers print shares"
-    assert Measure("hcf", "packets_variance", group="long").show(6740.0) == "6740"
-
-
-def test_a_claim_about_nothing_cannot_be_computed():
-    with pytest.raises(RunError, match=r"claim c: sicc/mice/fct_s.mean: no 'sicc'; the run has a"):
-        claim().measured_in(summary(a=1.0))
-    with pytest.raises(RunError, match=r"no 'p98'; the run has mean"):
-        Measure("a", "fct_s.p98", group="mice").of(summary(a=1.0)[""])
-
-
-def test_ports_are_looked_up_by_name():
-    run = make_run()
-    measure = Measure("hcf", "drops", port="a->b")
-    assert measure.of(run.summary) == run.summary["results"][1]["ports"]["a->b"]["drops"]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ('relaton = "lower"', "unknown key 'relaton'"),
-        ('relation = "below"', "unknown relation 'below'; known: lower, higher"),
-        ("", "relation is missing"),
-        ('relation = "lower"\nrun = "1:1"', "unknown run '1:1'"),
-    ],
-)
-def test_a_wrong_claim_is_told_with_its_file(tmp_path, line, said):
-    path = tmp_path / "claims.toml"
-    path.write_text(f"""
-[[claim]]
-id = "c"
-text = ""
-published = 1
-measure = {{ scheme = "a", group = "b", field = "flows" }}
-against = 1
-{line}
-""")
-    with pytest.raises(RunError, match=rf"claims.toml: claim c: {said}"):
-        claims.load(path)
-
-
-@pytest.fixture
-def experiment(tmp_path, monkeypatch):
-    folder = tmp_path / "shipped/papers/exp-1"
-    folder.mkdir(parents=True)
-    (folder / "scenario.toml").write_text(SMALL)
-    (folder / "claims.toml").write_text("""
+CLAIMS = """
 [runs.few]
 set = { "traffic.mice.flows" = 2 }
 [runs."all of them"]
+[quick]
+runs = ["few"]
 
 [[claim]]
 id = "exp-1.ends"
@@ -135,42 +32,124 @@ run = "all of them"
 measure = { scheme = "fairq", group = "elephants", field = "goodput_bps.mean" }
 relation = "equal"
 against = 0
-""")
+"""
+OTHER = """
+scenario = "exp-1"
+title = "The same runs"
+why = "It is so."
+
+[[claim]]
+id = "exp-2.all"
+text = "all mice finish"
+published = "all"
+run = "*"
+measure = { scheme = "drop-tail", group = "mice", field = "finished", per = "flows" }
+relation = "equal"
+against = 1
+"""
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    for name, text in (("exp-1", CLAIMS), ("exp-2", OTHER)):
+        folder = tmp_path / "shipped/papers" / name
+        folder.mkdir(parents=True)
+        (folder / "claims.toml").write_text(text)
+    (tmp_path / "shipped/papers/exp-1/scenario.toml").write_text(SMALL)
     monkeypatch.setattr(source, "templates_dir", lambda: tmp_path / "shipped")
-    return tmp_path
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "REPORTS", 0)
+    return tmp_path / "shipped/papers"
 
 
-def test_an_experiment_is_run_judged_and_kept(experiment, capsys):
-    done = reproduce.reproduce("exp-1", seeds=2, parent=experiment / "out")
-    assert done.held == 1
-    assert [path.name for path in done.folders] == ["exp-1-few", "exp-1-all-of-them"]
-    few = json.loads((done.folders[0] / "run.json").read_text())
+@pytest.mark.usefixtures("shipped")
+def test_an_experiment_is_run_judged_and_kept(capsys, monkeypatch):
+    monkeypatch.setattr(run, "REPORTS", 2)
+    (done,), folder = run.reproduce(["exp-1"], seeds=2)
+    assert str(folder) == "runs/reproduction"
+    assert (done.held, done.judged, done.seeds) == (1, 2, 2)
+    assert done.runs == ("exp-1/few", "exp-1/all-of-them")
+    few = json.loads((folder / done.runs[0] / "run.json").read_text())
     assert few["seeds"] == [1, 2]
     assert few["overrides"]["traffic.mice.flows"] == "2"
     assert [finding["holds"] for finding in few["findings"]] == [True, False]
-    assert all((path / "report.html").is_file() for path in done.folders)
+    assert all((folder / path / "report.html").is_file() for path in done.runs)
 
-    printed = reproduce.as_json([done])
-    assert printed["held"] == 1
-    wanted = {"id", "text", "published", "measured", "holds"}
-    assert all(wanted <= set(claim) for claim in printed["claims"])
+    document = files.read(folder)
+    assert document["held"] == 1
+    wanted = {"id", "text", "published", "measured", "holds", "within_noise", "experiment"}
+    assert all(wanted <= set(claim) for claim in document["claims"])
+    assert {**document, **outcome.as_json([done])} == document
 
-    reproduce.show(done)
-    shown = capsys.readouterr().out
+    show.table(done)
+    shown = " ".join(capsys.readouterr().out.split())
     assert "does not hold" in shown
     assert "Mb/s" in shown
     assert "goodput is [nothing]" in shown
 
 
-def test_every_shipped_experiment_can_be_judged():
-    for name, _ in reproduce.listed():
-        published = claims.load(reproduce.find(name) / "claims.toml")
-        assert published.claims, name
-        ids = [claim.id for claim in published.claims]
-        assert len(set(ids)) == len(ids), name
+@pytest.mark.usefixtures("shipped")
+def test_what_two_experiments_share_is_run_once(monkeypatch):
+    ran = []
+
+    def listening(tasks, **more):
+        ran.extend(tasks)
+        return execution_execute(tasks, **more)
+
+    execution_execute = execution.execute
+    monkeypatch.setattr(execution, "execute", listening)
+    ended = []
+    done, folder = run.reproduce(["all"], ended=ended.append)
+    assert [one.experiment.id for one in done] == ["exp-1", "exp-2"]
+    assert sorted(one.experiment.id for one in ended) == ["exp-1", "exp-2"]
+    assert len(ran) == len({task.key for task in ran}) == 4, "two runs of two schemes"
+    assert done[1].findings[0].holds
+    assert (folder / "exp-2/few/flows.parquet").is_file()
+    assert show.summary(done) == "2 of 3 claims hold."
 
 
-@pytest.mark.usefixtures("experiment")
-def test_a_misspelt_experiment_gets_the_nearest():
-    with pytest.raises(ScenarioError, match="did you mean 'exp-1'"):
-        reproduce.find("exp1")
+@pytest.mark.usefixtures("shipped")
+def test_quick_says_what_it_left_out(capsys):
+    (done,), folder = run.reproduce(["exp-1"], quick=True)
+    assert done.runs == ("exp-1/few",)
+    assert [finding.holds for finding in done.findings] == [True, None]
+    assert files.read(folder)["quick"] is True
+    assert files.read(folder)["experiments"][0]["shortened"] == "only the runs few"
+    show.table(done)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "quick: only the runs few" in shown
+    assert "not judged" in shown
+    assert show.summary([done]) == "1 of 1 claims hold (1 not judged)."
+
+
+def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
+    (shipped / "exp-2/claims.toml").write_text(OTHER.replace('"*"', '"x"') + "[runs.x]\n")
+    simulate = execution.simulate
+
+    def failing(task, progress=None):
+        if "flows = 2\n" in task.scenario.split("mice")[-1]:
+            message = "out of memory"
+            raise RunError(message)
+        return simulate(task, progress)
+
+    monkeypatch.setattr(execution, "simulate", failing)
+    done, folder = run.reproduce(["exp-1", "exp-2"])
+    assert [one.failed for one in done] == [True, False]
+    assert any("out of memory" in note for note in done[0].notes)
+    assert done[1].held == 1
+    assert files.read(folder)["judged"] == 1
+
+
+@pytest.mark.usefixtures("shipped")
+def test_only_a_reproduction_is_written_over(tmp_path):
+    with pytest.raises(ScenarioError, match="no such experiment; did you mean 'exp-1'"):
+        run.reproduce(["exp-2", "exp1"], out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    run.reproduce(["exp-1"], out=tmp_path / "out")
+    run.reproduce(["exp-2"], out=tmp_path / "out")
+    assert not (tmp_path / "out/exp-1").exists()
+    with pytest.raises(ScenarioError, match="is not a reproduction's folder"):
+        run.reproduce(["exp-1"], out=tmp_path / "shipped")
+    with pytest.raises(ScenarioError, match="not a reproduction"):
+        files.read(tmp_path / "shipped")
+    assert load.find("exp-1").name == "exp-1"

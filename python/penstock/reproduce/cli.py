@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `penstock reproduce`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.errors import RunError
+from penstock.options import Jobs, Json, On, Seeds
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", help="Experiments of the papers, or `all`."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Shorter and with fewer seeds; says what it left out.")
+    ] = False,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ADDRESS", help="Run on a Dask cluster, as tcp://head:8786."
+        ),
+    ] = None,
+    as_json: Json = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder; default: runs/reproduction."),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page", metavar="FILE", help="Also write a page in Markdown, its figures in papers/."
+        ),
+    ] = None,
+    on: On = "sim",
+) -> None:
+    """Run experiments of the papers; print each published claim beside what was measured.
+
+    The folder holds reproduction.json, reproduction.html, the figures as the papers drew them,
+    and the experiments' runs. Measured numbers are means over the seeds, with the half-width of
+    their 95 % confidence interval. A verdict is "within the noise" where values within the
+    intervals give the other one.
+
+    A claim that does not hold is a finding, not a failure: the exit code is 0, and the last line
+    counts the claims that hold. --json prints `experiments`, `held`, `judged`, and `claims`: a
+    list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
+    """
+    from penstock.reproduce import load, show
+    from penstock.reproduce import run as running
+    from penstock.reproduce.outcome import Reproduction
+    from penstock.terminal import Progress
+
+    if listed or not experiments:
+        names = load.listed()
+        width = max(len(name) for name, _ in names)
+        for name, title in names:
+            typer.echo(f"{name:<{width}}  {title}")
+        return
+    with Progress() as progress:
+
+        def ended(one: Reproduction) -> None:
+            if not as_json:
+                progress.__exit__(None, None, None)
+                show.table(one)
+
+        done, folder = running.reproduce(
+            experiments,
+            quick=quick,
+            seeds=seeds,
+            jobs=jobs,
+            cluster=cluster,
+            out=out,
+            on=on,
+            progress=progress,
+            ended=ended,
+        )
+    if page is not None:
+        from penstock.reproduce import markdown
+
+        markdown.write(folder, page)
+    if as_json:
+        from penstock.reproduce import outcome
+
+        typer.echo(json.dumps(outcome.as_json(done), indent=2, ensure_ascii=False))
+    else:
+        typer.echo(f"Report: {folder / 'reproduction.html'}")
+        typer.echo(show.summary(done))
+    if failed := [one.experiment.id for one in done if one.failed]:
+        message = f"{', '.join(failed)}: could not be run; the others are in {folder}"
+        raise RunError(message)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a reproduction: `reproduction.json`, its page, figures, and the runs."""
+
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from penstock import _native, execution
+from penstock.errors import RunError, ScenarioError
+from penstock.reproduce import outcome
+from penstock.reproduce.outcome import Reproduction
+
+NAME = "reproduction.json"
+PAGE = "reproduction.html"
+
+
+def check_target(folder: Path) -> None:
+    """Refuses to write over anything but an earlier reproduction or an empty folder.
+
+    Raises:
+        ScenarioError: it is a file, or a folder that holds something else.
+    """
+    if folder.exists() and not (
+        folder.is_dir() and ((folder / NAME).is_file() or not any(folder.iterdir()))
+    ):
+        message = f"{folder}: exists and is not a reproduction's folder; give another --out"
+        raise ScenarioError(message)
+
+
+def figures_of(folder: Path) -> Path:
+    """The folder of the figures, made if need be."""
+    (folder / "figures").mkdir(exist_ok=True)
+    return folder / "figures"
+
+
+def write(
+    folder: Path, done: Sequence[Reproduction], *, quick: bool, wall_s: float, on: str
+) -> None:
+    """Writes `reproduction.json` and the page beside the runs."""
+    document = {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "date": datetime.now(UTC).date().isoformat(),
+        "penstock": _native.__version__,
+        "machine": {
+            "system": platform.platform(),
+            "processor": processor(),
+            "cores": execution.cores(),
+        },
+        "substrate": on,
+        "quick": quick,
+        "wall_s": round(wall_s, 1),
+        **outcome.as_json(done),
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    (folder / NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The document of a reproduction's folder.
+
+    Raises:
+        ScenarioError: the folder is none.
+        RunError: its document is damaged.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        message = f"{folder}: not a reproduction (no {NAME}); make one with `penstock reproduce`"
+        raise ScenarioError(message)
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        message = f"{path}: {error}; run it again"
+        raise RunError(message) from error
+    return document
+
+
+def processor() -> str:
+    """What the CPU calls itself, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
