@@ -10,7 +10,7 @@ from typing import Any
 from penstock import _native, api
 from penstock.errors import RunError
 from penstock.reproduce import schema
-from penstock.reproduce.experiment import Experiment
+from penstock.reproduce.experiment import COLUMNS, Experiment
 from penstock.reproduce.measures import Measure
 from penstock.traces import to_csv
 
@@ -48,28 +48,33 @@ def check(made: Experiment) -> None:
     if made.scenario is None:
         return
     has = {name: _numbers(made, name) for name in made.runs}
-    for label, measure, runs in _measures(made):
+    for label, measure, is_column, runs in _measures(made):
         for run in runs:
             if run not in has:
                 continue
             try:
                 _check(measure, *has[run])
+                if not is_column:
+                    _check_field(measure)
             except ValueError as error:
                 message = f"papers/{made.id}/claims.toml: {label}: {error}"
                 raise RunError(message) from None
 
 
-def _measures(made: Experiment) -> Iterator[tuple[str, Measure, tuple[str, ...]]]:
+def _measures(made: Experiment) -> Iterator[tuple[str, Measure, bool, tuple[str, ...]]]:
+    """Label, measure, whether its field is a column of the flows' table, and the runs."""
     for claim in made.claims:
         for key in ("measure", "against"):
             side = getattr(claim, key)
             if isinstance(side, Measure) and not side.analysis:
                 runs = (side.run,) if side.run else made.runs_of(claim)
-                yield f"claim {claim.id}: {key}", side, runs
+                is_column = bool(side.each) or side.quantile is not None
+                yield f"claim {claim.id}: {key}", side, is_column, runs
     for figure in made.figures:
         if figure.kind != "analysis":
             label = f"figure {figure.name or figure.title}: measure"
-            yield label, figure.measure, figure.runs or tuple(made.runs)
+            is_column = figure.kind in COLUMNS or bool(figure.measure.each)
+            yield label, figure.measure, is_column, figure.runs or tuple(made.runs)
 
 
 def _numbers(made: Experiment, run: str) -> tuple[set[str], set[str], set[str]]:
@@ -93,8 +98,9 @@ def _check(measure: Measure, schemes: set[str], groups: set[str], ports: set[str
         schema.one_of("group", measure.group, groups)
     else:
         schema.one_of("port", measure.port, ports)
-    if measure.each or measure.quantile is not None:
-        return
+
+
+def _check_field(measure: Measure) -> None:
     kind = "groups" if measure.group else "ports"
     for path in filter(None, (measure.field, measure.per)):
         schema.one_of("field", path, _paths(kind))

@@ -14,6 +14,8 @@ from penstock.reproduce.claims import Claim
 from penstock.reproduce.measures import Measure
 
 PAPERS = {"fairq": "FairQ", "hscc": "HSCC", "sicc": "SICC", "hcf": "HCF"}
+COLUMNS = ("cdf", "histogram")
+"""The kinds of figure whose field is a column of the flows' table."""
 KINDS = ("line", "cdf", "bars", "histogram", "heat", "analysis")
 QUICK_SEEDS = 2
 
@@ -48,7 +50,7 @@ class Shorter:
     set: dict[str, Any] = field(default_factory=dict)
     seeds: int | None = None
     over: dict[str, Any] = field(default_factory=dict)
-    runs: tuple[str, ...] = ()
+    runs: tuple[str, ...] | dict[str, Any] = ()
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,17 @@ class Experiment:
         if self.quick.over:
             runs, places = crossed(self.quick.over)
             said.append(f"{len(runs)} of {len(self.runs)} runs")
-        if self.quick.runs:
+        if isinstance(self.quick.runs, dict):
+            runs = {name: overrides(name, table) for name, table in self.quick.runs.items()}
+            changed = [(name, key) for name in runs for key in runs[name]]
+            said += [
+                f"{key} = {runs[name][key]} ({name})"
+                for name, key in changed
+                if runs[name][key] != self.runs[name].get(key)
+            ]
+        elif self.quick.runs:
             runs = {name: self.runs[name] for name in self.quick.runs}
+        if len(runs) < len(self.runs) and not self.quick.over:
             said.append(f"only the runs {', '.join(runs)}")
         return replace(
             self,

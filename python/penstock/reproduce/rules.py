@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from penstock.reproduce import measures, schema
 from penstock.reproduce.claims import RELATIONS, Claim
-from penstock.reproduce.experiment import KINDS, Experiment, Figure
+from penstock.reproduce.experiment import COLUMNS, KINDS, Experiment, Figure
 from penstock.reproduce.measures import EACH, Measure
 from penstock.reproduce.values import ACROSS
 from penstock.tables import FLOWS
@@ -29,6 +29,8 @@ def check(made: Experiment) -> None:
         raise ValueError(message)
     for name in made.quick.runs:
         schema.one_of("run", name, made.runs)
+    made.quickly()
+    made.in_laboratory()
     if made.quick.over and list(made.quick.over) != list(next(iter(made.places.values()), ())):
         message = "quick: over needs the same paths as [over], in the same order"
         raise ValueError(message)
@@ -164,7 +166,7 @@ def _figure(figure: Figure, made: Experiment) -> None:
             if path not in axes:
                 message = f"{key}: give a path of [over]: {', '.join(axes) or 'there is none'}"
                 raise ValueError(message)
-    if figure.kind in ("cdf", "histogram"):
+    if figure.kind in COLUMNS:
         if not figure.measure.group:
             message = f"measure: '{figure.kind}' is of a group's flows: give group"
             raise ValueError(message)
