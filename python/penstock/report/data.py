@@ -48,7 +48,10 @@ def sorted_goodput(flows: pl.DataFrame) -> Curve:
     """The flows' goodputs in Mb/s from the slowest to the fastest, over their rank in percent."""
     rates = flows["goodput_bps"].drop_nulls().sort().to_numpy() / 1e6
     picked = _picked(len(rates))
-    return Curve(100 * (picked + 0.5) / max(len(rates), 1), rates[picked])
+    if not len(rates):
+        return Curve(rates, rates)
+    ranks = 100 * (picked + 0.5) / len(rates)  # to both ends, or a single flow would be no line
+    return Curve(np.concatenate([[0.0], ranks, [100.0]]), np.pad(rates[picked], 1, mode="edge"))
 
 
 def envelope(samples: pl.DataFrame) -> Envelope:

@@ -25,6 +25,7 @@ PORTS = 3
 
 # Of a legend, in ems: the length of a line beside its name, and the room between columns.
 _HANDLE, _GAP = 2.2, 1.2
+_FEW = 6  # names that may have a line each
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,8 @@ def plot(height: float = 2.4) -> tuple[Figure, Axes]:
 def legend(figure: Figure, axes: Axes) -> None:
     """Names the lines above the plot, in as many columns as fit, and adds the room for it."""
     handles, labels = axes.get_legend_handles_labels()
-    labels = [shortened(label) for label in labels]
+    most = 40 if len(labels) <= _FEW else 18  # so that two fit beside each other
+    labels = [shortened(label, most) for label in labels]
     ems = figure.get_figwidth() * 72 / style.SMALL
     widest = 0.53 * max(map(len, labels), default=0) + _HANDLE + 0.8 + _GAP
     columns = max(1, min(4, len(labels), int(ems / widest)))
@@ -208,7 +210,7 @@ def legend(figure: Figure, axes: Axes) -> None:
     )
 
 
-def shortened(name: str, most: int = 40) -> str:
+def shortened(name: str, most: int) -> str:
     """A name with its middle left out where it is too long for a figure."""
     head = most - most // 3 - 1
     return name if len(name) <= most else f"{name[:head]}…{name[-(most // 3) :]}"
