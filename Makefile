@@ -22,6 +22,7 @@ export CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_RUNNER := $
 endif
 DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils
+BROWSER_NEEDS := chromium chromium-driver
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck clean
 .PHONY: lab lab-demo calibrate test-kernels test-package bench-datapath fuzz-datapath soak chaos deb
@@ -35,7 +36,7 @@ demo: build ## Build, run the demo, and say where its report is
 lab-demo: build lab ## Show the schemes on real TCP, in namespaces of this machine (root)
 	@$(ROOT) $(BIN)/penstock lab demo
 
-test: build lab lint ## Check everything: format, lint, types, Rust tests, Python tests (root)
+test: build lab lint .venv/.browser ## Check everything: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@cargo test --workspace --quiet
 	@echo "== Python tests, the command line end to end, the laboratory"
@@ -60,6 +61,10 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 
 .venv/.datapath: .venv/.tools .ci/prerequisites
 	@NEED="$(DATAPATH_NEEDS) $(LAB_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
+	@touch $@
+
+.venv/.browser: .venv/.tools .ci/prerequisites
+	@NEED="$(BROWSER_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
 	@touch $@
 
 lab: .venv/.datapath ## Build penstockd and penstock-traffic, for this host and the laboratory

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages in a real browser: offline, on a desk and on a phone, light and dark."""
+
+import json
+import re
+import shutil
+from collections import namedtuple
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import polars as pl
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from penstock import compare
+from penstock.lab import demo, demo_page
+from penstock.report import kinds
+
+from .conftest import make_run
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
+
+Screen = namedtuple("Screen", "width height mobile")
+SCREENS = {"desk": Screen(1280, 800, False), "phone": Screen(390, 844, True)}
+MODES = ("light", "dark")
+
+LONG = [
+    "drop-tail, Linux, buffer 100 packets",
+    "red, min 20, max 60 packets, weight 0.002",
+    *(f"scheme-{n}" for n in range(14)),
+]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    driver = shutil.which("chromedriver")
+    if not (program and driver):
+        pytest.fail("no Chromium or no chromedriver: install them, as `make test` does", False)
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",  # which root cannot have
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--hide-scrollbars",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(argument)
+    opened = webdriver.Chrome(options=options, service=Service(driver))
+    yield opened
+    opened.quit()
+
+
+def problems(browser, page):
+    """What is wrong with a page: while it loads, and then on every screen in both modes."""
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)
+    browser.get(page.as_uri())
+    found = []
+    for (name, screen), mode in product(SCREENS.items(), MODES):
+        metrics = {**screen._asdict(), "deviceScaleFactor": 1}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        preference = {"name": "prefers-color-scheme", "value": mode}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
+        said = browser.execute_script(AUDIT, screen.width)
+        found += [f"{name}, {mode}: {problem}" for problem in said]
+    found += [f"asked for {url}" for url in requests(browser) if url != page.as_uri()]
+    levels = ("WARNING", "SEVERE")
+    logged = [entry for entry in browser.get_log("browser") if entry["level"] in levels]
+    return found + [f"console: {entry['message']}" for entry in logged]
+
+
+def requests(browser):
+    log = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [event for event in log if event["method"] == "Network.requestWillBeSent"]
+    urls = [event["params"]["request"]["url"] for event in sent]
+    assert urls, "the log has not even the page itself"
+    return urls
+
+
+def usual():
+    return make_run(schemes=("drop-tail", "red-ecn", "hcf"), seeds=(1, 2))
+
+
+def run(folder):
+    return usual().save(folder)
+
+
+def many_schemes(folder):
+    return make_run(schemes=LONG).save(folder)
+
+
+def one_scheme(folder):
+    return make_run(schemes=("fairq",)).save(folder)
+
+
+def odd_run(folder):
+    """A title of another script, sizes as groups, one of them empty, flows that never end."""
+    made = make_run()
+    document = made.summary["scenario"] | {
+        "title": "インキャスト — naïve façade, Überlast, 数十のフロー",
+        "about": "word" * 60,
+        "measure": {"sizes": {"small": "20 kB", "medium": "1 MB"}},
+    }
+    results = [
+        result
+        | {
+            "groups": result["groups"]
+            | {
+                "mice/small": result["groups"]["mice"],
+                "mice/medium": result["groups"]["mice"]
+                | {"flows": 0, "finished": 0, "fct_s": None},
+            }
+        }
+        for result in made.summary["results"]
+    ]
+    summary = made.summary | {"scenario": document, "results": results}
+    flows = made.flows.with_columns(pl.lit(10_000, pl.Int64).alias("bytes"))
+    return replace(made, summary=summary, flows=flows).save(folder)
+
+
+def comparison(folder):
+    first = usual().save(folder.with_name("simulated"))
+    slow = usual()
+    second = replace(slow, flows=slow.flows.with_columns(pl.col("fct_s") * 1.4))
+    second.summary["results"][0]["groups"]["mice"]["fct_s"]["p50"] *= 2
+    compare.compare(first, second.save(folder.with_name("measured"))).save(folder)
+    return folder
+
+
+def demonstration(folder):
+    def row(scheme, clients):
+        stalls, times = (0, clients // 16), dict.fromkeys(("mean", "p50", "p99", "max", "sd"), 0.2)
+        return demo.Row(scheme, 2, clients, stalls, clients / 630, 7, 3, 0, times, 9e8, 0.97)
+
+    schemes = ("drop-tail", "fairq", "hcf")
+    done = demo.Demo(
+        mixes={"Incast and elephants": [row(scheme, 126) for scheme in schemes]},
+        sweep=[demo.Point(n, row(scheme, n)) for scheme in schemes for n in demo.CLIENTS],
+        limit=demo.Limit(256, 2896, 300_000),
+        kernel="6.16.0",
+        folders=(Path("incast"), Path("incast-elephants")),
+    )
+    demo_page.write(done, folder)
+    return folder
+
+
+PAGES = (run, many_schemes, one_scheme, odd_run, comparison, demonstration)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The page of a kind, drawn once."""
+    drawn = {}
+
+    def of(make):
+        if make not in drawn:
+            folder = make(tmp_path_factory.mktemp(make.__name__) / "folder")
+            made = folder / "demo.html"
+            drawn[make] = made if made.is_file() else kinds.report(folder)
+        return drawn[make]
+
+    return of
+
+
+@pytest.mark.parametrize("make", PAGES, ids=lambda make: make.__name__)
+def test_a_page_is_well_everywhere(browser, page, make):
+    found = problems(browser, page(make))
+    assert not found, "\n".join(found)
+
+
+BREAKAGES = {
+    "a warning": ("</body>", "<script>console.warn('so')</script></body>", "console: "),
+    "an error": ("</body>", "<script>throw 1</script></body>", "console: "),
+    "a request": ("</body>", "<img src='http://a.invalid/b.png' alt='b'></body>", "asked for http"),
+    "no language": (' lang="en"', "", "lang: not set"),
+    "no title": ("<title>.*?</title>", "<title></title>", "title: empty"),
+    "no viewport": ('<meta name="viewport".*?>', "", "phone, light: viewport: "),
+    "a wide page": ("overflow-x: auto;", "", "phone, light: overflow: "),
+    "no heading": ("<h1>", "<h1 hidden></h1><h1>", "headings: one h1"),
+    "a heading left out": ("<(/?)h2>", r"<\1h3>", "headings: 1,3"),
+    "no figures": ("figure>", "aside>", "figures: none"),
+    "no picture": ("<svg.*?</svg>", "", "figure 1: no picture"),
+    "a hidden picture": ("display: block; height: auto;", "display: none;", "figure 1: not drawn"),
+    "a picture aside": ("<figure>", "<figure style='margin-left: -2rem'>", "figure 1: not within"),
+    "a nameless picture": ('aria-label="', 'data-label="', "figure 1: no accessible name"),
+    "an empty picture": (
+        r"figure svg \{",
+        "[clip-path]:not([style*='--grid']) { display: none; } figure svg {",
+        "figure 1: empty",
+    ),
+    "a broken image": ("<svg.*?</svg>", "<img alt='a' src='data:image/png,'>", "figure 1: empty"),
+    "no sentence": ("(<figcaption>.*?<p>).*?</p>", r"\1</p>", "figure 1: not explained"),
+    "two sentences": ("</p></figcaption>", " It is.</p></figcaption>", "figure 1: not explained"),
+    "labels on a heap": (r"figure svg \{", "text { transform: none; } figure svg {", "overlap"),
+    "labels cut off": (r"figure svg \{", "text { translate: 0 40px; } figure svg {", "is cut off"),
+    "small print": ("font-size: .8rem", "font-size: .7rem", "text: 11.2 pixels"),
+    "a small figure": (r"width: 100%; fill: (.*?);\s*min-width: .*?;", "width: 50%;", "text: 6."),
+    "pale text": ("--quiet: #6a7180", "--quiet: #8a91a0", "desk, light: contrast: 3."),
+    "dark on dark": ("--ink: #e6e8ee", "--ink: #404652", "phone, dark: contrast: 1."),
+    "faint text": ("body {", "body { opacity: .6;", "contrast: "),
+}
+
+
+@pytest.mark.parametrize("broken", BREAKAGES)
+def test_each_check_can_fail(browser, page, tmp_path, broken):
+    wanted, instead, told = BREAKAGES[broken]
+    text, count = re.subn(wanted, instead, page(run).read_text("utf-8"), flags=re.DOTALL)
+    assert count, "the page has nothing of the kind any more"
+    (tmp_path / "broken.html").write_text(text, encoding="utf-8")
+    found = problems(browser, tmp_path / "broken.html")
+    assert any(told in problem for problem in found), "\n".join(found)
