@@ -24,6 +24,12 @@ class Kind(NamedTuple):
 KINDS = (
     Kind("run.json", "penstock run", "report.html", "penstock.report.kinds:run"),
     Kind("compare.json", "penstock compare", "compare.html", "penstock.report.kinds:comparison"),
+    Kind(
+        "reproduction.json",
+        "penstock reproduce",
+        "reproduction.html",
+        "penstock.reproduce.page:again",
+    ),
 )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
 UNITS = {
     "fct_s": "s",
@@ -50,6 +52,21 @@ class Grid:
         return cls(
             xs, ys, {name: sorted(line) for name, line in panels.items()}, cells, not numbers
         )
+
+
+def scale(side: Axis, unit: str | None, *, log: bool) -> None:
+    """Makes an axis logarithmic, and writes its numbers with their unit, never as powers."""
+    if log:
+        set_scale = side.axes.set_xscale if side.axis_name == "x" else side.axes.set_yscale  # type: ignore[attr-defined]
+        set_scale("log")
+        low, high = side.get_view_interval()
+        if low > 0 and high / low < 300:  # too short for powers of ten alone
+            side.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 30 else (1, 3)))
+        side.set_minor_formatter(NullFormatter())
+    if unit is not None:
+        side.set_major_formatter(EngFormatter(unit, sep=" "))
+    elif log:
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def label(axes: Axes, grid: Grid) -> None:

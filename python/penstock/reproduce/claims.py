@@ -147,7 +147,7 @@ def judge(claim: Claim, names: tuple[str, ...], runs: Runs, schemes: set[str]) -
     slacks = {name: claim.slack(*map(_mean, pair)) for name, pair in pairs.items()}
     worst = min(slacks, key=lambda name: slacks[name])
     holds = all(claim.is_borne_out(*map(_mean, pair)) for pair in pairs.values())
-    return _finding(claim, holds, *pairs[worst], worst)
+    return _finding(claim, holds, *pairs[worst], worst if len(pairs) > 1 else "")
 
 
 def unjudged(claim: Claim) -> Finding:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of an experiment, drawn as the paper drew them: one colour a scheme."""
 
+import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,11 +11,11 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from penstock.report import figures as report
 from penstock.report import style
-from penstock.reproduce import axis, measures
+from penstock.reproduce import axis, measures, svg
 from penstock.reproduce.axis import UNITS, Grid
 from penstock.reproduce.claims import Runs
 from penstock.reproduce.experiment import Experiment, Figure
@@ -57,7 +58,14 @@ def draw(made: Experiment, runs: Runs) -> Iterator[Drawn]:
             canvas = _canvas(figure, made, runs)
             if canvas is not None:
                 drawing = report.drawing(canvas, made.title, name, figure.title, figure.meaning)
-                yield Drawn(drawing, figure.where)
+                is_large = len(svg.small(drawing.svg).encode()) > svg.MOST_BYTES
+                yield Drawn(drawing, figure.where, _png(canvas) if is_large else b"")
+
+
+def _png(canvas: Canvas) -> bytes:
+    made = io.BytesIO()
+    canvas.savefig(made, format="png", dpi=200, facecolor=style.GROUND, metadata={"Software": None})
+    return made.getvalue()
 
 
 def _canvas(figure: Figure, made: Experiment, runs: Runs) -> Canvas | None:
@@ -99,15 +107,10 @@ def _panels(number: int, **shared: Any) -> tuple[Canvas, list[Axes]]:  # noqa: A
 def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canvas:
     """Labels with units, scales, and the legend."""
     figure = plot.figure
+    field = figure.measure.field.partition(".")[0]
     for axes in panels:
         for letter, side in (("x", axes.xaxis), ("y", axes.yaxis)):
-            if letter in figure.log:
-                (axes.set_xscale if letter == "x" else axes.set_yscale)("log")
-            unit = UNITS.get(figure.measure.field.partition(".")[0]) if letter == form else None
-            if unit is not None:
-                side.set_major_formatter(EngFormatter(unit, sep=" "))
-            elif letter in figure.log:
-                side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.scale(side, UNITS.get(field) if letter == form else None, log=letter in figure.log)
     if len(panels) > 1:
         canvas.supxlabel(figure.x_label, fontsize=9)
         canvas.supylabel(figure.y_label, fontsize=9)
@@ -137,13 +140,26 @@ def _line(plot: _Plot) -> Canvas:
             )
             if any(value.half for _, value in known):
                 ends = np.array([value.ends for _, value in known])
-                axes.fill_between(x, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, lw=0)
+                least = 1e-3 * ends.mean(axis=1) if "y" in plot.figure.log else 0.0
+                low = np.maximum(ends[:, 0], least)
+                axes.fill_between(x, low, ends[:, 1], color=colour, alpha=0.2, lw=0)
+        _fit(axes, plot)
         if title:
             axes.set_title(title, loc="left", pad=2)
-        if "y" not in plot.figure.log:
-            axes.set_ylim(bottom=0)
         axis.label(axes, grid)
     return _finish(canvas, panels, plot, "y")
+
+
+def _fit(axes: Axes, plot: _Plot) -> None:
+    """Lets the means set the scale, as two seeds may give intervals far beyond them."""
+    means = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.lines])
+    means = means[means > 0]
+    if not len(means):
+        return
+    if "y" in plot.figure.log:
+        axes.set_ylim(means.min() / 2, means.max() * 2)
+    else:
+        axes.set_ylim(0, means.max() * 1.25)
 
 
 def _cdf(plot: _Plot) -> Canvas:

@@ -58,6 +58,10 @@ def write(
     }
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
+    figures_of(folder)
+    from penstock.reproduce import page  # brings matplotlib
+
+    page.again(folder, folder / PAGE)
 
 
 def read(folder: Path) -> dict[str, Any]:

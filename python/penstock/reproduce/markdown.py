@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a reproduction in Markdown, for the documentation: made of `reproduction.json`."""
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from penstock import units
-from penstock.reproduce import files
+from penstock.reproduce import files, svg
 from penstock.reproduce.claims import published, verdict
 
 FIGURES = "papers"
 """The folder of the figures, beside the page."""
-MOST_BYTES = 40_000
-"""Of a figure; a larger SVG becomes a PNG."""
 
 Table = Mapping[str, Any]
 
@@ -103,7 +100,7 @@ def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> 
     if claims:
         rows = ["| claim | where | published | measured | |", "|---|---|---|---|---|"]
         for claim in claims:
-            run = f" ({claim['run']})" if claim["run"] and len(one["runs"]) > 1 else ""
+            run = f" (shown: {claim['run']})" if claim["run"] else ""
             said = verdict(claim["holds"], is_open=claim["within_noise"])
             said = said if claim["holds"] is not False else f"**{said}**"
             cells = (
@@ -130,8 +127,8 @@ def _cell(text: str) -> str:
 def _keep(source: Path, folder: Path) -> str:
     """Copies a figure, made small; returns its path beside the page."""
     folder.mkdir(exist_ok=True)
-    text = small(source.read_text(encoding="utf-8"))
-    if len(text.encode()) <= MOST_BYTES:
+    text = svg.small(source.read_text(encoding="utf-8"))
+    if len(text.encode()) <= svg.MOST_BYTES:
         (folder / source.name).write_text(text, encoding="utf-8")
         (folder / source.name).with_suffix(".png").unlink(missing_ok=True)
         return f"{FIGURES}/{source.name}"
@@ -139,10 +136,3 @@ def _keep(source: Path, folder: Path) -> str:
     (folder / picture.name).write_bytes(picture.read_bytes())
     (folder / source.name).unlink(missing_ok=True)
     return f"{FIGURES}/{picture.name}"
-
-
-def small(svg: str) -> str:
-    """The same drawing to a tenth of a point, without what programs alone read."""
-    svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"(\d\.\d)\d+", r"\1", svg)
-    return re.sub(r"\n\s+", "\n", svg)

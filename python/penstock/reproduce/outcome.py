@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.reproduce.claims import Finding
@@ -19,6 +20,14 @@ class Drawn:
     drawing: "Drawing"
     where: str
     """Section and figure of the paper."""
+    png: bytes = b""
+    """Where the SVG is large."""
+
+    def save(self, folder: Path) -> None:
+        """Writes the figure's files."""
+        self.drawing.save(folder)
+        if self.png:
+            (folder / f"{self.drawing.name}.png").write_bytes(self.png)
 
 
 @dataclass(frozen=True)

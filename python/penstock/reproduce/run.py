@@ -194,7 +194,7 @@ def _judged(
 
     drawn = tuple(figures.draw(made, runs))
     for one in drawn:
-        one.drawing.save(files.figures_of(folder))
+        one.save(files.figures_of(folder))
     number = max((len(run.summary["seeds"]) for run in runs.values()), default=0)
     notes = _notes(runs)
     return Reproduction(made, found, tuple(folders.values()), drawn, notes, number, computed_s)

@@ -30,8 +30,7 @@ def table(done: Reproduction) -> None:
     rows.add_column("", max_width=18)
     for finding in done.findings:
         colour = {True: "green", False: "red", None: "dim"}[finding.holds]
-        several = len(made.runs) > 1 and finding.run
-        text = f"{finding.text} (run {finding.run})" if several else finding.text
+        text = f"{finding.text} (shown: {finding.run})" if finding.run else finding.text
         rows.add_row(
             escape(text),
             escape(claims.published(finding.published)),

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from penstock import source
+from penstock.report import style
+from penstock.reproduce import figures, load, run, svg
+
+from .conftest import SMALL
+
+FIGURES = """
+names = { fairq = "RWNDQ" }
+why = "Because."
+
+[over]
+"traffic.mice.flows" = [2, 6]
+"fabric.bottleneck.buffer" = ["20 packets", "100 packets"]
+[quick]
+seeds = 1
+
+[[figure]]
+name = "line"
+title = "Goodput"
+where = "§1, Fig. 1"
+meaning = "Higher is better."
+kind = "line"
+x = "fabric.bottleneck.buffer"
+x_label = "buffer (packets)"
+y_label = "goodput"
+log = "xy"
+measure = { group = "elephants", field = "goodput_bps.mean" }
+
+[[figure]]
+name = "cdf"
+title = "Completion times"
+where = "§1, Fig. 2"
+meaning = "Further left is faster."
+kind = "cdf"
+x_label = "completion time"
+measure = { group = "mice", field = "fct_s", each = "mean" }
+schemes = ["fairq"]
+runs = ["6 20 packets"]
+
+[[figure]]
+name = "bars"
+title = "Drops"
+where = "§1, Fig. 3"
+meaning = "Lower is better."
+kind = "bars"
+y_label = "drops"
+measure = { port = "left->right", field = "drops" }
+
+[[figure]]
+name = "histogram"
+title = "Packets"
+where = "§1, Fig. 4"
+meaning = "Narrow is fair."
+kind = "histogram"
+x_label = "packets"
+bins = 5
+runs = ["6 100 packets"]
+measure = { group = "mice", field = "packets" }
+
+[[figure]]
+name = "heat"
+title = "Drops"
+where = "§1, Fig. 5"
+meaning = "Light is better."
+kind = "heat"
+x = "traffic.mice.flows"
+y = "fabric.bottleneck.buffer"
+measure = { port = "left->right", field = "drops" }
+"""
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shipped")
+    (folder / "papers/exp-1").mkdir(parents=True)
+    (folder / "papers/exp-1/claims.toml").write_text(FIGURES)
+    (folder / "papers/exp-1/scenario.toml").write_text(SMALL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "templates_dir", lambda: folder)
+        patch.setattr(run, "REPORTS", 0)
+        (done,), _ = run.reproduce(["exp-1"], seeds=2, out=folder / "out")
+    return {one.drawing.name.removeprefix("exp-1-"): one.drawing for one in done.drawn}
+
+
+def texts(drawing):
+    return [
+        element.text
+        for element in ET.fromstring(drawing.svg).iter("{http://www.w3.org/2000/svg}text")
+    ]
+
+
+def test_each_kind_of_figure_is_drawn(drawn):
+    assert list(drawn) == ["line", "cdf", "bars", "histogram", "heat"]
+    for drawing in drawn.values():
+        assert drawing.pdf.startswith(b"%PDF")
+        assert re.fullmatch(r"[^.]+\.", drawing.meaning)
+
+
+def test_schemes_are_named_as_the_paper_does_and_have_one_colour_each(drawn):
+    for name in ("line", "cdf", "bars"):
+        assert "RWNDQ" in texts(drawn[name])
+        assert "fairq" not in texts(drawn[name])
+        colours = set(re.findall(r"#[0-9a-f]{6}", drawn[name].svg))
+        assert style.SERIES[1].light in colours, "the second of the scenario's schemes"
+        assert (style.SERIES[0].light in colours) == (name != "cdf")
+
+
+def test_axes_have_labels_and_units(drawn):
+    line = texts(drawn["line"])
+    assert {"buffer (packets)", "goodput", "flows 2", "flows 6"} <= set(line)
+    assert any(text.endswith("b/s") for text in line)
+    assert any(re.fullmatch(r"\d+ [mµ]s", text) for text in texts(drawn["cdf"]))
+    assert {"2", "6", "20 packets", "100 packets"} <= set(texts(drawn["heat"]))
+    assert "2 20 packets" in texts(drawn["bars"])
+
+
+def test_what_was_left_out_is_not_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path)
+    monkeypatch.setattr(run, "REPORTS", 0)
+    (tmp_path / "papers/exp-1").mkdir(parents=True)
+    only = FIGURES.replace('runs = ["6 20 packets"]', 'runs = ["2 20 packets"]').replace(
+        "seeds = 1",
+        'over = { "traffic.mice.flows" = [6], "fabric.bottleneck.buffer" = ["20 packets"] }',
+    )
+    (tmp_path / "papers/exp-1/claims.toml").write_text(only)
+    (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
+    (done,), _ = run.reproduce(["exp-1"], quick=True, out=tmp_path / "out")
+    names = [one.drawing.name for one in done.drawn]
+    assert names == ["exp-1-line", "exp-1-bars", "exp-1-heat"]
+    assert list(figures.draw(load.load("exp-1"), {})) == []
+
+
+def test_the_documentation_keeps_figures_small(drawn):
+    made = svg.small(drawn["line"].svg)
+    assert len(made) < len(drawn["line"].svg)
+    assert "metadata" not in made
+    words = "".join(ET.fromstring(drawn["line"].svg).itertext()).split()
+    assert "".join(ET.fromstring(made).itertext()).split() == [
+        word for word in words if word not in {"image/svg+xml", "Penstock"}
+    ]
