@@ -72,13 +72,29 @@ function ground(element) {
   return over(channels(getComputedStyle(element).backgroundColor), behind);
 }
 
+// What of a figure lies under one of its labels: bars, bands, cells.
+function underLabel(text) {
+  const svg = text.closest("svg");
+  const box = text.getBoundingClientRect();
+  const centre = new DOMPoint(box.x + box.width / 2, box.y + box.height / 2);
+  let colour = ground(svg);
+  for (const shape of svg.querySelectorAll("path")) {
+    if (shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_PRECEDING) break;
+    const { fill, fillOpacity, opacity } = getComputedStyle(shape);
+    if (fill === "none" || !shape.isPointInFill(centre.matrixTransform(shape.getScreenCTM().inverse()))) continue;
+    const [r, g, b, alpha = 1] = channels(fill);
+    colour = over([r, g, b, alpha * fillOpacity * opacity], colour);
+  }
+  return colour;
+}
+
 function checkText(element) {
   const style = getComputedStyle(element);
   const inside = element instanceof SVGElement;
   const matrix = inside ? element.getScreenCTM() : null;
   const size = parseFloat(style.fontSize) * (matrix ? Math.hypot(matrix.a, matrix.b) : 1);
   if (size < SMALLEST - 0.05) problems.push(`text: ${size.toFixed(1)} pixels: ${shown(element.textContent)}`);
-  const below = ground(element);
+  const below = inside ? underLabel(element) : ground(element);
   let [r, g, b, alpha = 1] = channels(inside ? style.fill : style.color);
   for (let one = element; one; one = one.parentElement) alpha *= getComputedStyle(one).opacity;
   const [dark, light] = [over([r, g, b, alpha], below), below].map(luminance).sort((x, y) => x - y);

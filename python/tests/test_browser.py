@@ -209,6 +209,11 @@ BREAKAGES = {
     "a small figure": (r"width: 100%; fill: (.*?);\s*min-width: .*?;", "width: 50%;", "text: 6."),
     "pale text": ("--quiet: #6a7180", "--quiet: #8a91a0", "desk, light: contrast: 3."),
     "dark on dark": ("--ink: #e6e8ee", "--ink: #404652", "phone, dark: contrast: 1."),
+    "labels on a bar": (
+        "(<svg[^>]*>)",
+        r"\1<path d='M0 0H999V999H0z' style='fill: #777777; opacity: .9'/>",
+        "desk, light: contrast: ",
+    ),
     "faint text": ("body {", "body { opacity: .6;", "contrast: "),
 }
 

@@ -116,6 +116,9 @@ def test_the_findings_do_not_praise_whoever_loses_the_slow_flows():
     (first,) = said(lossy=row(50, 0.1), slow=row(100, 1.0))
     assert "<b>100 of 100</b> under slow" in first
     assert "<b>50 of 100</b> under lossy" in first
+    lossless = {name: row(100, 0.1) for name in ("a", "b<", "c")}
+    assert "</b> under a, b&lt; and c finished" in said(**lossless, lossy=row(50, 0.1))[0]
+    assert "</b> under 4 schemes finished" in said(**lossless, d=row(100, 0.1), e=row(9, 0.1))[0]
     (only,) = said(fast=row(100, 0.1), slow=row(100, 1.0))
     assert "<b>100 ms</b> under fast, and <b>1.00 s</b> under slow" in only
 

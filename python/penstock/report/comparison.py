@@ -37,7 +37,7 @@ def _draw(comparison: Comparison) -> Iterator[Drawing]:
             continue
         columns = min(_COLUMNS, len(schemes))
         rows = -(-len(schemes) // columns)
-        figure = Figure(figsize=(style.WIDTH_INCHES, 1.25 * rows + 0.4), layout="constrained")
+        figure = Figure(figsize=(style.WIDTH_INCHES, 1.4 * rows + 0.4), layout="constrained")
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for place, axes in enumerate(grid.flat):
             if place >= len(schemes):

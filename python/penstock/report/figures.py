@@ -193,10 +193,12 @@ def plot(height: float = 2.4) -> tuple[Figure, Axes]:
 def legend(figure: Figure, axes: Axes) -> None:
     """Names the lines above the plot, in as many columns as fit, and adds the room for it."""
     handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
     most = 40 if len(labels) <= _FEW else 18  # so that two fit beside each other
     labels = [shortened(label, most) for label in labels]
     ems = figure.get_figwidth() * 72 / style.SMALL
-    widest = 0.53 * max(map(len, labels), default=0) + _HANDLE + 0.8 + _GAP
+    widest = 0.53 * max(map(len, labels)) + _HANDLE + 0.8 + _GAP
     columns = max(1, min(4, len(labels), int(ems / widest)))
     rows = -(-len(labels) // columns)
     figure.set_figheight(figure.get_figheight() + rows * 1.5 * style.SMALL / 72)

@@ -12,6 +12,8 @@ from penstock.report import style, words
 from penstock.report.figures import Drawing
 from penstock.results import Run
 
+_NUMBER = 24  # characters; what is longer is no number
+
 
 def render(run: Run, drawings: list[Drawing]) -> str:
     """The page as text."""
@@ -129,7 +131,7 @@ def table(
     head = "".join(f"<th{_scope(text)}>{_cell(text)}</th>" for text in headings)
     body = "".join(
         f'<tr><th scope="row">{_cell(name)}</th>'
-        + "".join(f"<td>{_cell(text)}</td>" for text in cells)
+        + "".join(f"<td{_kind(text)}>{_cell(text)}</td>" for text in cells)
         + "</tr>\n"
         for name, *cells in rows
     )
@@ -145,6 +147,11 @@ def table(
 
 def _cell(text: str) -> str:
     return text if isinstance(text, Html) else escape(text)
+
+
+def _kind(text: str) -> str:
+    """Words wrap and begin at the left, unlike numbers."""
+    return ' class="text"' if len(text) > _NUMBER and not isinstance(text, Html) else ""
 
 
 def _scope(text: str) -> str:

@@ -44,13 +44,18 @@ def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
         return []
     parts = [
         f"<b>{units.count(rows[scheme]['finished'])} of {units.count(rows[scheme]['flows'])}</b> "
-        f"under {escape(scheme)}"
+        f"under {_named([other for other in shares if shares[other] == shares[scheme]])}"
         for scheme in (best, worst)
     ]
     return [
         f"Of the {escape(group)}, {parts[0]} finished within the run, and {parts[1]}; completion "
         "times are those of the finished ones, so compare them only where as many finished."
     ]
+
+
+def _named(schemes: list[str]) -> str:
+    few = len(schemes) <= 3
+    return escape(_listed(schemes)) if few else f"{len(schemes)} schemes"
 
 
 def _slowest(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
