@@ -59,6 +59,10 @@ function checkLabels(svg, number) {
   });
 }
 
+function checkCell(cell) {
+  if (cell.scrollWidth > cell.clientWidth + 1) problems.push(`table: ${shown(cell.textContent)} is wider than its cell`);
+}
+
 const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
 const over = ([r, g, b, alpha = 1], ground) => [r, g, b].map((c, i) => c * alpha + ground[i] * (1 - alpha));
 
@@ -107,6 +111,7 @@ const figures = [...document.querySelectorAll("figure")];
 if (!figures.length) problems.push("figures: none");
 figures.forEach(checkFigure);
 figures.forEach((figure, i) => figure.querySelectorAll("svg").forEach((svg) => checkLabels(svg, i)));
+document.querySelectorAll("th, td").forEach(checkCell);
 const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 const seen = new Set();
 while (texts.nextNode()) {

@@ -84,9 +84,13 @@ def problems(browser, page):
 def requests(browser):
     log = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [event for event in log if event["method"] == "Network.requestWillBeSent"]
-    urls = [event["params"]["request"]["url"] for event in sent]
+    urls = [
+        event["params"]["request"]["url"]
+        for event in sent
+        if not event["params"]["documentURL"].startswith("chrome://")  # what it begins with
+    ]
     assert urls, "the log has not even the page itself"
-    return urls
+    return [url for url in urls if not url.startswith("data:")]
 
 
 def usual():
@@ -205,6 +209,7 @@ BREAKAGES = {
     "two sentences": ("</p></figcaption>", " It is.</p></figcaption>", "figure 1: not explained"),
     "labels on a heap": (r"figure svg \{", "text { transform: none; } figure svg {", "overlap"),
     "labels cut off": (r"figure svg \{", "text { translate: 0 40px; } figure svg {", "is cut off"),
+    "a narrow cell": ("<td>", "<td style='max-width: 1rem'>", "is wider than its cell"),
     "small print": ("font-size: .8rem", "font-size: .7rem", "text: 11.2 pixels"),
     "a small figure": (r"width: 100%; fill: (.*?);\s*min-width: .*?;", "width: 50%;", "text: 6."),
     "pale text": ("--quiet: #6a7180", "--quiet: #8a91a0", "desk, light: contrast: 3."),

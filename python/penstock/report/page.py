@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's page: HTML and CSS in one file, no script, nothing from a network."""
 
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -12,7 +13,7 @@ from penstock.report import style, words
 from penstock.report.figures import Drawing
 from penstock.results import Run
 
-_NUMBER = 24  # characters; what is longer is no number
+_NUMBER, _NAME = 24, 60  # characters; what is longer is no number, and no name
 
 
 def render(run: Run, drawings: list[Drawing]) -> str:
@@ -128,12 +129,22 @@ def table(
         rows: texts, or `Html`.
         about: what the title is, or how much is counted.
     """
-    head = "".join(f"<th{_scope(text)}>{_cell(text)}</th>" for text in headings)
+    lines = [list(row) for row in rows]
+    kinds = [
+        _kind([line[place] for line in lines], _NAME if place == 0 else _NUMBER)
+        for place in range(len(headings))
+    ]
+    head = "".join(
+        f"<th{kind}{_scope(text)}>{_cell(text)}</th>"
+        for text, kind in zip(headings, kinds, strict=True)
+    )
     body = "".join(
-        f'<tr><th scope="row">{_cell(name)}</th>'
-        + "".join(f"<td{_kind(text)}>{_cell(text)}</td>" for text in cells)
+        f'<tr><th{kinds[0]} scope="row">{_cell(name)}</th>'
+        + "".join(
+            f"<td{kind}>{_cell(text)}</td>" for text, kind in zip(cells, kinds[1:], strict=True)
+        )
         + "</tr>\n"
-        for name, *cells in rows
+        for name, *cells in lines
     )
     caption = f"<b>{escape(title)}</b> {escape(about)}".removeprefix("<b></b> ")
     return f"""<div class="scroll"><table>
@@ -149,9 +160,10 @@ def _cell(text: str) -> str:
     return text if isinstance(text, Html) else escape(text)
 
 
-def _kind(text: str) -> str:
-    """Words wrap and begin at the left, unlike numbers."""
-    return ' class="text"' if len(text) > _NUMBER and not isinstance(text, Html) else ""
+def _kind(texts: list[str], most: int) -> str:
+    """Words wrap and begin at the left, unlike numbers; long ones do not stay when one scrolls."""
+    lengths = (len(re.sub("<.*?>", "", t) if isinstance(t, Html) else t) for t in texts)
+    return ' class="text"' if max(lengths, default=0) > most else ""
 
 
 def _scope(text: str) -> str:
