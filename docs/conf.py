@@ -7,6 +7,7 @@ The source folder is the repository, so that links lead where they lead on GitHu
 import tomllib
 from itertools import chain
 from pathlib import Path
+from typing import cast
 
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
@@ -16,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 NAVIGATION = {
     "Getting started": ["getting-started"],
     "See": ["observing"],
-    "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning", "analysis"],
+    "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
     "Stop": ["deploying", "laboratory", "kernels", "reliability"],
-    "Papers": ["reproduction", "papers/*", "/scenarios/papers/README"],
+    "Papers": ["reproduction", "papers/*", "analysis", "/scenarios/papers/README"],
     "Reference": [
         "python-api",
         "adding-a-scheme",
@@ -103,8 +104,15 @@ def add_front_door(app: Sphinx, _error: Exception | None) -> None:
         Path(app.outdir, "index.html").write_text(page)
 
 
+def keep_colons(_app: Sphinx, what: str, *rest: object) -> None:
+    """Has napoleon read text where it would take what stands before a colon for a type."""
+    if what == "attribute":
+        cast("list[str]", rest[-1]).insert(0, "\\")  # nothing, in reStructuredText
+
+
 def setup(app: Sphinx) -> None:
     """Joins the above to Sphinx."""
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", add_navigation)
+    app.connect("autodoc-process-docstring", keep_colons, priority=400)
     app.connect("build-finished", add_front_door)
