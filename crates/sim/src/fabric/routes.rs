@@ -146,7 +146,8 @@ mod tests {
     #[test]
     fn every_shape_connects_all_hosts() {
         let shapes = [
-            Fabric::dumbbell(3, 2, BUFFER, PORT, PORT),
+            Fabric::dumbbell([3, 2, 0], BUFFER, [PORT; 3]),
+            Fabric::dumbbell([6, 2, 3], BUFFER, [PORT; 3]),
             Fabric::tree([1, 2, 3, 4], BUFFER, [PORT; 3]),
             Fabric::leaf_spine([3, 2, 4], BUFFER, [PORT; 2]),
             Fabric::fat_tree(6, BUFFER, PORT, PORT),

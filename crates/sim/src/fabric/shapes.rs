@@ -24,22 +24,30 @@ impl Fabric {
     }
 
     /// Senders and receivers on two switches, with one cable, the bottleneck, between them. Link 0
-    /// is the bottleneck towards the receivers.
+    /// is the bottleneck towards the receivers. Counts of senders, receivers and racks; with racks,
+    /// the senders are on rack switches below the left one. Ports of hosts, racks and the bottleneck.
     pub fn dumbbell(
-        senders: usize,
-        receivers: usize,
+        [senders, receivers, racks]: [usize; 3],
         hosts: Buffer,
-        access: Port,
-        bottleneck: Port,
+        [access, rack, bottleneck]: [Port; 3],
     ) -> Fabric {
         let names = (1..=senders).map(|n| format!("sender{n}"));
         let names = names.chain((1..=receivers).map(|n| format!("receiver{n}")));
-        let mut fabric = Fabric::with_hosts(names, 3, hosts);
+        let mut fabric = Fabric::with_hosts(names, if racks > 0 { 4 } else { 3 }, hosts);
         let left = fabric.add("left".into());
         let right = fabric.add("right".into());
         fabric.connect(left, right, bottleneck);
+        let first_rack = fabric.nodes.len() as u32;
+        for number in 1..=racks {
+            let switch = fabric.add(format!("rack{number}"));
+            fabric.connect(switch, left, rack);
+        }
         for host in 0..senders + receivers {
-            let switch = if host < senders { left } else { right };
+            let switch = match host {
+                _ if host >= senders => right,
+                _ if racks > 0 => first_rack + (host * racks / senders) as u32,
+                _ => left,
+            };
             fabric.connect(host as u32, switch, access);
         }
         fabric

@@ -204,7 +204,7 @@ mod tests {
         };
         let buffer = Buffer::Packets(10);
         let port = (cable, buffer);
-        let fabric = Fabric::dumbbell(1, 1, buffer, port, port);
+        let fabric = Fabric::dumbbell([1, 1, 0], buffer, [port; 3]);
         let mut network = Network::new(&fabric, Rng::new(1, 0));
         let slot = network.paths.slot(FlowId(2), 1);
         make_room(&mut network.flows, slot);

@@ -2,7 +2,8 @@
 //! Gathers the results of a finished simulation.
 
 use super::outcome::{
-    FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample, QueueSummary,
+    ClassShare, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
+    QueueSummary,
 };
 use crate::fabric::Fabric;
 use crate::queue::DropReason;
@@ -62,7 +63,8 @@ pub(super) fn collect(
     }
 }
 
-/// The transfers of each traffic but datagrams, by its name.
+/// The transfers of each traffic but datagrams, by its name; those of each class of lengths too,
+/// by names as in `web/small`.
 pub fn summaries(scenario: &Scenario, records: &[Record]) -> IndexMap<String, GroupSummary> {
     let mut groups = IndexMap::new();
     for (index, (name, traffic)) in (0..).zip(&scenario.traffic) {
@@ -70,6 +72,16 @@ pub fn summaries(scenario: &Scenario, records: &[Record]) -> IndexMap<String, Gr
             let own = records.iter().filter(|record| record.traffic == index);
             let own: Vec<&Record> = own.collect();
             groups.insert(name.clone(), summarize(scenario, traffic, &own));
+            if !traffic.varies() {
+                continue;
+            }
+            for (class, least, most) in scenario.measure.classes() {
+                let is_member = |record: &&Record| (least..=most).contains(&record.bytes);
+                let members: Vec<&Record> = own.iter().copied().filter(is_member).collect();
+                let mut summary = summarize(scenario, traffic, &members);
+                summary.share = class_share(&members, &own);
+                groups.insert(format!("{name}/{class}"), summary);
+            }
         }
     }
     groups
@@ -155,7 +167,16 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
         first_bin: packets.iter().filter(|count| **count * 10 < most).count(),
         longest_silence_s: Summary::of(&silences),
         block_goodput_bps: block_goodput(traffic, records),
+        share: None,
     }
+}
+
+fn class_share(members: &[&Record], all: &[&Record]) -> Option<ClassShare> {
+    let bytes = |records: &[&Record]| records.iter().map(|record| record.bytes).sum::<u64>() as f64;
+    (!all.is_empty()).then(|| ClassShare {
+        flows: members.len() as f64 / all.len() as f64,
+        bytes: bytes(members) / bytes(all),
+    })
 }
 
 fn block_goodput(traffic: &Traffic, records: &[&Record]) -> Option<f64> {

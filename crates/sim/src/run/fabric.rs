@@ -17,11 +17,9 @@ pub fn build(spec: &scenario::Fabric) -> Fabric {
     let hosts = spec.host_buffer();
     match spec {
         scenario::Fabric::Dumbbell(f) => Fabric::dumbbell(
-            f.senders as usize,
-            f.receivers as usize,
+            [f.senders, f.receivers, f.racks].map(|count| count as usize),
             hosts,
-            port(&f.access),
-            port(&f.bottleneck),
+            [port(&f.access), port(f.rack_link()), port(&f.bottleneck)],
         ),
         scenario::Fabric::Tree(f) => Fabric::tree(
             [
@@ -66,9 +64,13 @@ mod tests {
         scenario::Scenario::parse(&text, Path::new("names.toml"), &[]).expect("valid")
     }
 
-    const FABRICS: [&str; 5] = [
+    const FABRICS: [&str; 6] = [
         "kind = \"dumbbell\"\nsenders = 3\nreceivers = 2\n\
          access = { rate = \"1 Gb/s\", delay = \"1 us\" }\n\
+         bottleneck = { rate = \"2 Gb/s\", delay = \"3 us\", buffer = \"9 packets\" }",
+        "kind = \"dumbbell\"\nsenders = 6\nreceivers = 2\nracks = 3\n\
+         access = { rate = \"1 Gb/s\", delay = \"1 us\" }\n\
+         rack_link = { rate = \"3 Gb/s\", delay = \"2 us\", buffer = \"7 packets\" }\n\
          bottleneck = { rate = \"2 Gb/s\", delay = \"3 us\", buffer = \"9 packets\" }",
         "kind = \"tree\"\ncores = 2\naggregations = 3\nracks = 4\nhosts_per_rack = 2\n\
          host_link = { rate = \"1 Gb/s\", delay = \"1 us\" }\n\
@@ -114,7 +116,7 @@ mod tests {
     #[test]
     fn every_equal_path_is_a_shortest_one_and_all_are_used() {
         // Paths between the first host and the last, and their length.
-        let expected = [(1, 3), (3, 4), (4, 4), (4, 6), (9, 6)];
+        let expected = [(1, 3), (1, 4), (3, 4), (4, 4), (4, 6), (9, 6)];
         for (text, (paths, length)) in FABRICS.into_iter().zip(expected) {
             let fabric = build(&scenario(text).fabric);
             let routes = Routes::new(&fabric);

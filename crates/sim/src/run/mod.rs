@@ -15,7 +15,8 @@ pub use fabric::build as build_fabric;
 pub use inputs::{InputError, Inputs};
 pub use layout::{Ends, Layout, Port};
 pub use outcome::{
-    FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample, QueueSummary,
+    ClassShare, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
+    QueueSummary,
 };
 pub use traffic::{Plans, Stage, play};
 

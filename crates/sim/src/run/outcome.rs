@@ -9,7 +9,8 @@ use serde::Serialize;
 /// The results of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// By traffic, in the scenario's order; datagrams have none.
+    /// By traffic, in the scenario's order, each followed by its classes of lengths; datagrams have
+    /// none.
     pub groups: IndexMap<String, GroupSummary>,
     /// By port, those measured.
     pub ports: IndexMap<String, PortSummary>,
@@ -36,7 +37,16 @@ pub struct Goodput {
     pub max: f64,
 }
 
-/// The transfers of one traffic.
+/// A class of lengths beside the whole of its traffic.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ClassShare {
+    /// Its share of the transfers begun.
+    pub flows: f64,
+    /// Its share of the bytes that these are long.
+    pub bytes: f64,
+}
+
+/// The transfers of one traffic, or of one class of its lengths.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupSummary {
     /// Transfers begun.
@@ -76,6 +86,9 @@ pub struct GroupSummary {
     /// Bytes of an epoch over the time until its last transfer finished, mean over the epochs
     /// (HCF §V-A); `None` unless a synchronized traffic finished.
     pub block_goodput_bps: Option<f64>,
+    /// What part of its traffic a class of lengths is; left out for a traffic as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<ClassShare>,
 }
 
 /// A measured port.

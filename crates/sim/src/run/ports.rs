@@ -24,16 +24,19 @@ pub fn rtt(fabric: &scenario::Fabric) -> Time {
     fabric.base_rtt().max(LEAST_RTT)
 }
 
-/// The links whose ports a scheme is put on: those of the bottleneck in a dumbbell, elsewhere all
-/// switch ports.
+/// The links whose ports a scheme is put on: those between `left` or `right` and another switch in a
+/// dumbbell, elsewhere all switch ports.
 pub fn protected<'a>(
     spec: &'a scenario::Fabric,
     fabric: &'a Fabric,
 ) -> impl Iterator<Item = u32> + 'a {
     let is_dumbbell = matches!(spec, scenario::Fabric::Dumbbell(_));
+    // The switches of a dumbbell that are no racks' come first, behind the hosts.
+    let is_core = |node: u32| (node as usize) < fabric.hosts + 2;
     (0..fabric.links.len() as u32).filter(move |link| {
         let spec = &fabric.links[*link as usize];
-        !(fabric.is_host(spec.from) || is_dumbbell && fabric.is_host(spec.to))
+        let is_out = is_dumbbell && (fabric.is_host(spec.to) || !is_core(spec.from));
+        !(fabric.is_host(spec.from) || is_out)
     })
 }
 

@@ -46,16 +46,29 @@ const fn one() -> u32 {
     1
 }
 
-/// Two switches, `left` and `right`, joined by the bottleneck.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Two switches, `left` and `right`, joined by the bottleneck. The senders are at the left one, or
+/// in racks below it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dumbbell {
-    /// Hosts at the left switch: `sender1`, `sender2` ...
+    /// Hosts at the left switch, or in the racks below it: `sender1`, `sender2` ...
     pub senders: u32,
     /// Hosts at the right switch: `receiver1`, `receiver2` ...
     pub receivers: u32,
+    /// Racks, `rack1` ..., that share the senders equally, each with a top-of-rack switch below the
+    /// left one. Default: 0, all senders are at the left switch itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub racks: u32,
     /// The link of each host to its switch.
     pub access: Link,
+    /// Top-of-rack switch to the left switch. Default: as `access`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack_link: Option<Link>,
     /// The link between the switches.
     pub bottleneck: Link,
     /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
@@ -156,7 +169,14 @@ impl Fabric {
     /// The longest round trip by propagation alone.
     pub fn base_rtt(&self) -> Time {
         let one_way = match self {
-            Fabric::Dumbbell(f) => 2 * f.access.delay.0 + f.bottleneck.delay.0,
+            Fabric::Dumbbell(f) => {
+                let rack = if f.racks > 0 {
+                    f.rack_link().delay.0
+                } else {
+                    0
+                };
+                2 * f.access.delay.0 + rack + rack.max(f.bottleneck.delay.0)
+            }
             Fabric::Tree(f) => {
                 2 * (f.host_link.delay.0 + f.rack_link.delay.0 + f.core_link.delay.0)
             }
@@ -198,12 +218,13 @@ impl Fabric {
     /// All links, with their keys.
     pub fn links(&self) -> Vec<(&'static str, &Link)> {
         match self {
-            Fabric::Dumbbell(fabric) => {
-                vec![
-                    ("access", &fabric.access),
-                    ("bottleneck", &fabric.bottleneck),
-                ]
-            }
+            Fabric::Dumbbell(fabric) => [
+                ("access", &fabric.access),
+                ("bottleneck", &fabric.bottleneck),
+            ]
+            .into_iter()
+            .chain(fabric.rack_link.as_ref().map(|link| ("rack_link", link)))
+            .collect(),
             Fabric::Tree(fabric) => vec![
                 ("host_link", &fabric.host_link),
                 ("rack_link", &fabric.rack_link),
@@ -222,6 +243,18 @@ impl Fabric {
                 )
                 .collect(),
         }
+    }
+}
+
+impl Dumbbell {
+    /// The link of each rack.
+    pub fn rack_link(&self) -> &Link {
+        self.rack_link.as_ref().unwrap_or(&self.access)
+    }
+
+    /// Senders in each rack; all of them without racks.
+    pub fn senders_per_rack(&self) -> u32 {
+        self.senders / self.racks.max(1)
     }
 }
 

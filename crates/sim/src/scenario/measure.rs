@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is measured.
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fabric::Fabric;
+use super::units::Bytes;
 use crate::units::Time;
 
 fn queue_every() -> Time {
@@ -25,6 +27,11 @@ pub struct Measure {
     pub ports: Vec<String>,
     /// Time between samples of the measured queues. Default: 1 ms.
     pub queue_every: Time,
+    /// Classes of transfers by length, each with its largest: `{ small = "1 MB", large = "1 GB" }`.
+    /// Every traffic whose sizes vary has its results once more for each class, called as in
+    /// `web/small`. Default: none.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub sizes: IndexMap<String, Bytes>,
 }
 
 impl Default for Measure {
@@ -33,6 +40,7 @@ impl Default for Measure {
             from: Time::ZERO,
             ports: Vec::new(),
             queue_every: queue_every(),
+            sizes: IndexMap::new(),
         }
     }
 }
@@ -41,6 +49,19 @@ impl Default for Measure {
 pub const BOTTLENECK: &str = "left->right";
 
 impl Measure {
+    /// The classes by length, shortest first: name, least and most bytes.
+    pub fn classes(&self) -> Vec<(&str, u64, u64)> {
+        let mut ends: Vec<(&str, u64)> = self
+            .sizes
+            .iter()
+            .map(|(name, most)| (name.as_str(), most.0))
+            .collect();
+        ends.sort_by_key(|(_, most)| *most);
+        let mut least = 0;
+        let class = |(name, most)| (name, std::mem::replace(&mut least, most + 1), most);
+        ends.into_iter().map(class).collect()
+    }
+
     /// Whether the port called `name` is to be measured; `None` where no ports are named, as the
     /// traffic then decides.
     pub fn selects(&self, fabric: &Fabric, name: &str) -> Option<bool> {

@@ -3,7 +3,7 @@
 //!
 //! | fabric | hosts, in order | groups | switches, in order |
 //! |---|---|---|---|
-//! | dumbbell | `sender1` ... then `receiver1` ... | `senders`, `receivers` | `left`, `right` |
+//! | dumbbell | `sender1` ... then `receiver1` ... | `senders`, `receivers`, `rack1` ... | `left`, `right`, `rack1` ... |
 //! | tree | `host1` ... rack after rack | `rack1` ... | `core1` ..., `agg1` ..., `rack1` ... |
 //! | leaf-spine | `host1` ... leaf after leaf | `leaf1` ... | `leaf1` ..., `spine1` ... |
 //! | fat-tree | `host1` ... pod after pod, edge after edge | `pod1` ..., `pod1-edge1` ... | `core1` ..., then by pod `pod1-agg1` ..., `pod1-edge1` ... |
@@ -80,6 +80,13 @@ impl Fabric {
                 let senders = f.senders as usize;
                 groups.insert("senders".to_owned(), 0..senders);
                 groups.insert("receivers".to_owned(), senders..all);
+                split(
+                    &mut groups,
+                    "rack",
+                    f.racks,
+                    f.senders_per_rack() as usize,
+                    0,
+                );
             }
             Fabric::Tree(f) => split(&mut groups, "rack", f.racks, f.hosts_per_rack as usize, 0),
             Fabric::LeafSpine(f) => {
@@ -101,7 +108,10 @@ impl Fabric {
     /// The switches' names, in the order of the table above.
     pub fn switches(&self) -> Vec<String> {
         match self {
-            Fabric::Dumbbell(_) => vec!["left".to_owned(), "right".to_owned()],
+            Fabric::Dumbbell(f) => ["left".to_owned(), "right".to_owned()]
+                .into_iter()
+                .chain(numbered("rack", f.racks))
+                .collect(),
             Fabric::Tree(f) => numbered("core", f.cores)
                 .chain(numbered("agg", f.aggregations))
                 .chain(numbered("rack", f.racks))
@@ -124,6 +134,9 @@ impl Fabric {
     /// The switch that the host of this index hangs on.
     pub fn switch_of(&self, host: usize) -> String {
         match self {
+            Fabric::Dumbbell(f) if host < f.senders as usize && f.racks > 0 => {
+                format!("rack{}", host / f.senders_per_rack() as usize + 1)
+            }
             Fabric::Dumbbell(f) if host < f.senders as usize => "left".to_owned(),
             Fabric::Dumbbell(_) => "right".to_owned(),
             Fabric::Tree(f) => format!("rack{}", host / f.hosts_per_rack as usize + 1),
@@ -139,7 +152,7 @@ impl Fabric {
     /// How many links join switches.
     pub fn switch_link_count(&self) -> u64 {
         match self {
-            Fabric::Dumbbell(_) => 1,
+            Fabric::Dumbbell(f) => 1 + u64::from(f.racks),
             Fabric::Tree(f) => {
                 u64::from(f.aggregations).saturating_mul(u64::from(f.racks) + u64::from(f.cores))
             }
@@ -160,7 +173,9 @@ impl Fabric {
                 .collect::<Vec<_>>()
         };
         match self {
-            Fabric::Dumbbell(_) => vec![("left".to_owned(), "right".to_owned())],
+            Fabric::Dumbbell(f) => std::iter::once(("left".to_owned(), "right".to_owned()))
+                .chain(numbered("rack", f.racks).map(|rack| (rack, "left".to_owned())))
+                .collect(),
             Fabric::Tree(f) => {
                 let mut links = mesh("rack", f.racks, "agg", f.aggregations);
                 links.extend(mesh("agg", f.aggregations, "core", f.cores));

@@ -324,6 +324,18 @@ impl Traffic {
         }
     }
 
+    /// Whether its transfers may differ in length.
+    pub const fn varies(&self) -> bool {
+        let size = match self {
+            Traffic::Bulk(t) => t.size.as_ref(),
+            Traffic::Incast(t) => t.size.as_ref(),
+            Traffic::Poisson(t) => Some(&t.size),
+            Traffic::Trace(_) => return true,
+            Traffic::Udp(_) => None,
+        };
+        !matches!(size, None | Some(Size::Fixed(_)))
+    }
+
     /// TCP parameters of its own; `None` for datagrams.
     pub const fn tcp(&self) -> Option<&Tcp> {
         match self {

@@ -27,11 +27,13 @@ fn dumbbell(buffer: Buffer) -> Network {
         delay: DELAY,
     };
     let fabric = Fabric::dumbbell(
-        HOSTS as usize,
-        HOSTS as usize,
+        [HOSTS as usize, HOSTS as usize, 0],
         deep,
-        (cable(1_000_000_000), deep),
-        (cable(100_000_000), buffer),
+        [
+            (cable(1_000_000_000), deep),
+            (cable(1_000_000_000), deep),
+            (cable(100_000_000), buffer),
+        ],
     );
     let mut network = Network::new(&fabric, Rng::new(1, 0));
     for host in 0..HOSTS {

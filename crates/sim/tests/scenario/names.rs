@@ -36,6 +36,9 @@ fn fabrics() -> Vec<Fabric> {
             r#"kind = "leaf-spine", leaves = 3, spines = 2, hosts_per_leaf = 4, host_link = LINK, spine_link = LINK"#,
         ),
         fabric(r#"kind = "fat-tree", k = 4, host_link = LINK"#),
+        fabric(
+            r#"kind = "dumbbell", senders = 6, receivers = 2, racks = 3, access = LINK, bottleneck = LINK"#,
+        ),
     ]
 }
 
@@ -105,6 +108,8 @@ fn selectors() {
         Ok(vec![0, 4])
     );
     assert_eq!(resolve(dumbbell, &["receiver2", "sender1"]), Ok(vec![4, 0]));
+    assert_eq!(resolve(&all[4], &["rack2", "receiver1"]), Ok(vec![2, 3, 6]));
+    assert_eq!(all[4].switch_of(3), "rack2");
     assert_eq!(resolve(tree, &["rack2"]), Ok(vec![4, 5, 6, 7]));
     assert_eq!(resolve(tree, &["rack3[0..2]", "host1"]), Ok(vec![8, 9, 0]));
     assert_eq!(resolve(fat_tree, &["pod2"]), Ok(vec![4, 5, 6, 7]));
@@ -173,7 +178,7 @@ fn base_round_trip_times() {
             .iter()
             .map(|f| f.base_rtt().as_micros())
             .collect::<Vec<_>>(),
-        [30, 60, 40, 60]
+        [30, 60, 40, 60, 40]
     );
 }
 

@@ -193,6 +193,76 @@ fn a_summary_is_that_of_its_flows() {
     assert!(arrived >= 150 * 14 && arrived + group.drops >= 150 * 14 + group.retransmits);
 }
 
+/// Each class has the transfers of its lengths, its ends included; what is longer is in none.
+#[test]
+fn classes_are_the_transfers_of_their_lengths() {
+    let text = small(
+        "400 ms",
+        r#"
+        [traffic.web]
+        kind = "poisson"
+        load = "50 %"
+        size = "websearch"
+        from = "senders"
+        to = "receivers"
+        [traffic.fixed]
+        kind = "incast"
+        size = "20 kB"
+        from = "sender1"
+        to = "receiver1"
+        [measure]
+        sizes = { medium = "1 MB", small = "20 kB" }
+        "#,
+    );
+    let outcome = outcome(&text, "drop-tail");
+    let names: Vec<&String> = outcome.groups.keys().collect();
+    assert_eq!(names, ["web", "web/small", "web/medium", "fixed"]);
+    let web: Vec<_> = outcome
+        .flows
+        .iter()
+        .filter(|flow| flow.traffic == "web")
+        .collect();
+    let all = web.iter().filter_map(|flow| flow.bytes).sum::<u64>() as f64;
+    let mut classed = 0;
+    for (name, ends) in [
+        ("web/small", 0..=20_000),
+        ("web/medium", 20_001..=1_000_000),
+    ] {
+        let is_member =
+            |flow: &&&penstock_sim::run::FlowRecord| ends.contains(&flow.bytes.unwrap());
+        let members: Vec<_> = web.iter().filter(is_member).collect();
+        let (group, share) = (&outcome.groups[name], outcome.groups[name].share.unwrap());
+        assert!(group.flows > 0 && group.flows == members.len());
+        assert!(near(share.flows, members.len() as f64 / web.len() as f64));
+        let bytes: u64 = members.iter().filter_map(|flow| flow.bytes).sum();
+        assert!(near(share.bytes, bytes as f64 / all));
+        let timeouts: u64 = members.iter().map(|flow| flow.timeouts).sum();
+        assert_eq!(group.timeouts, timeouts);
+        classed += members.len();
+    }
+    assert!(classed < web.len(), "none is longer than the classes");
+    assert!(outcome.groups["web"].share.is_none());
+}
+
+/// The racks' cables are on the way, and the scheme is on the ports of the core, not the racks'.
+#[test]
+fn racks_stand_between_senders_and_bottleneck() {
+    let text = small("10 ms", &ONE_SEGMENT.replace("DEADLINE", "1 s"));
+    let racks = "racks = 2\nrack_link = { rate = \"1 Gb/s\", delay = \"70 us\" }\nsenders = 2";
+    let (direct, racked) = (text.clone(), text.replace("senders = 2", racks));
+    let fct = |text: &str| outcome(text, "drop-tail").groups["one"].fct_s.unwrap().mean;
+    let longer = 2.0 * (0.384 + 70.0) + 12.0 + 70.0;
+    assert!(near(fct(&racked), fct(&direct) + longer * 1e-6));
+    let layout = run::Layout::of(&scenario(&racked), &Inputs::default());
+    let protected = layout.ports.iter().filter(|port| port.is_protected);
+    let names: Vec<String> = protected
+        .map(|port| format!("{}->{}", port.from, port.to))
+        .collect();
+    let expected = ["left->right", "right->left", "left->rack1", "left->rack2"];
+    assert_eq!(names, expected);
+    assert!(near(layout.rtt_s, 2.0 * (10.0 + 70.0 + 70.0 + 10.0) * 1e-6));
+}
+
 #[test]
 fn progress_is_told_and_can_stop_the_run() {
     let scenario = scenario(&small("10 ms", &ONE_SEGMENT.replace("DEADLINE", "1 s")));

@@ -17,7 +17,14 @@ impl Checker<'_> {
         let before = self.problems.len();
         match fabric {
             Fabric::Dumbbell(f) => {
-                self.counts(&[("senders", f.senders), ("receivers", f.receivers)])
+                self.counts(&[("senders", f.senders), ("receivers", f.receivers)]);
+                let shares = f.racks == 0 || f.senders.is_multiple_of(f.racks);
+                self.require(shares, "fabric.racks", || {
+                    format!(
+                        "do not share {} senders equally; allowed: 0 or a divisor",
+                        f.senders
+                    )
+                });
             }
             Fabric::Tree(f) => self.counts(&[
                 ("cores", f.cores),

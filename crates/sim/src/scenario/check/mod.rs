@@ -175,6 +175,17 @@ impl Checker<'_> {
         self.require(measure.from < scenario.duration, "measure.from", || {
             format!("is not before the end of the run, {}", scenario.duration)
         });
+        let mut ends = HashSet::new();
+        for (name, most) in &measure.sizes {
+            let key = format!("measure.sizes.{name}");
+            self.name(name, &key);
+            self.require(most.0 > 0, &key, || {
+                "is 0; allowed: 1 B and more".to_owned()
+            });
+            self.require(ends.insert(most.0), &key, || {
+                format!("{most} is the end of another class too; allowed: one class for each end")
+            });
+        }
         if measure.ports.is_empty() {
             return;
         }
