@@ -18,6 +18,7 @@ from penstock.errors import PenstockError, ScenarioError
 from penstock.lab.cli import app as lab
 from penstock.options import File, Jobs, Json, On, Out, Schemes, Seeds, Settings, setting
 from penstock.reproduce.cli import reproduce
+from penstock.sweep.cli import sweep
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
@@ -162,6 +163,9 @@ def _run(
     typer.echo(f"Run:    {folder}\nReport: {folder / 'report.html'}")
 
 
+app.command(epilog="Example: penstock sweep demo --over traffic.mice.flows=10..60+10")(sweep)
+
+
 @app.command(epilog="Example: penstock report runs/demo")
 def report(
     folder: Annotated[
@@ -176,7 +180,7 @@ def report(
 ) -> None:
     """Write a report anew: one HTML page that needs no network, and figures for papers.
 
-    The folder is that of a run or of a comparison.
+    The folder is that of a run, a comparison, a reproduction, or a sweep.
     """
     from penstock.report import kinds
 

@@ -66,7 +66,7 @@ def show(summary: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False, width=_width())
+    console = Console(highlight=False, width=width())
     if (seeds := len(summary["seeds"])) > 1:
         spread = "± the half-width of the 95 % confidence interval in percent of the mean"
         console.print(f"Means of {seeds} seeds, {spread}.\n")
@@ -98,7 +98,7 @@ def show(summary: dict[str, Any]) -> None:
         console.print()
 
 
-def _width() -> int | None:
+def width() -> int | None:
     """The terminal's width by rich's own measure; 100 where stdout is none."""
     return None if sys.stdout.isatty() else 100
 

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sweep's folder: what was asked for, and the numbers of every simulation that is done.
+
+`sweep.json` says what was asked for, `sweep.parquet` has a row for each point, scheme and seed.
+While a sweep runs, each simulation that ends becomes a line of `journal.jsonl`, which the Parquet
+file takes over in the end. A kill at any moment leaves all that was done.
+"""
+
+import contextlib
+import fcntl
+import io
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from penstock import _native
+from penstock.errors import RunError, ScenarioError
+from penstock.execution import Task
+from penstock.sweep.plan import Plan
+
+Numbers = dict[str, float | None]
+"""The summary of one simulation, by full names (see `penstock.fields`)."""
+
+ASKED, TABLE, JOURNAL = "sweep.json", "sweep.parquet", "journal.jsonl"
+KEY = "key"  # the column of the tasks' keys
+_SAME = ("penstock", "scenario", "columns")  # what two commands have alike that share a folder
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether the folder is a sweep's."""
+    return (folder / ASKED).is_file()
+
+
+def read_asked(folder: Path) -> dict[str, Any]:
+    """What was asked for.
+
+    Raises:
+        RunError: the folder is damaged.
+    """
+    try:
+        asked: dict[str, Any] = json.loads((folder / ASKED).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        message = f"{folder / ASKED}: cannot be read ({error}); begin again in another --out"
+        raise RunError(message) from None
+    return asked
+
+
+def folder_for(asked: Mapping[str, Any], name: str, out: Path | None) -> Path:
+    """The folder of a sweep: `out`, or `runs/NAME-sweep` with a number where that is another's.
+
+    Raises:
+        ScenarioError: `out` holds something else.
+    """
+    if out is not None:
+        if is_sweep(out) and not _is_same(read_asked(out), asked):
+            message = (
+                f"{out}: holds a sweep of another scenario, keys or version of Penstock; "
+                "give another --out"
+            )
+            raise ScenarioError(message)
+        if out.exists() and not is_sweep(out) and not (out.is_dir() and not any(out.iterdir())):
+            message = f"{out}: exists and is not a sweep's folder; give another --out"
+            raise ScenarioError(message)
+        return out
+    folder, number = Path("runs") / f"{name}-sweep", 1
+    while folder.exists() and not (is_sweep(folder) and _is_same(read_asked(folder), asked)):
+        number += 1
+        folder = Path("runs") / f"{name}-sweep-{number}"
+    return folder
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether they differ in values, schemes and seeds only."""
+    both = one["scheme"].keys() & other["scheme"].keys()
+    return all(one[name] == other[name] for name in _SAME) and all(
+        one["scheme"][name] == other["scheme"][name] for name in both
+    )
+
+
+def asked_for(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
+    """What `sweep.json` holds of a plan, and the numbers that the report shows."""
+    varies = ("title", "about", "schemes", "seeds", "scheme")
+    return {
+        "name": plan.name,
+        "title": plan.base["title"],
+        "show": list(show),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "penstock": _native.__version__,
+        "scenario": {name: value for name, value in plan.base.items() if name not in varies},
+        "scheme": {name: plan.base["scheme"][name] for name in plan.schemes},
+        "columns": {key.name: [key.column, _family(key.kind)] for key in plan.keys},
+    }
+
+
+def _family(kind: str) -> str:
+    return kind if kind in ("truth", "text") else "number"
+
+
+class Store:
+    """A sweep's folder while one process works on it; `close` lets others."""
+
+    def __init__(self, folder: Path, asked: dict[str, Any]) -> None:
+        """Makes the folder, or opens it and merges what is asked for now into what was.
+
+        Raises:
+            RunError: another process works on it, or it is damaged.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        with contextlib.ExitStack() as opened:
+            lock = opened.enter_context((folder / ".lock").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                message = f"{folder}: another sweep is at work there; wait for it, or give --out"
+                raise RunError(message) from None
+            before = read_asked(folder) if is_sweep(folder) else asked
+            self.asked = {**asked, "scheme": before["scheme"] | asked["scheme"]}
+            _replace(folder / ASKED, (json.dumps(self.asked, indent=2) + "\n").encode())
+            self._table = _read_table(folder)
+            self.done = {} if self._table is None else _by_key(self._table, self.asked)
+            self.done |= dict(_read_journal(folder / JOURNAL))
+            self._journal = opened.enter_context((folder / JOURNAL).open("ab"))
+            self.close = opened.pop_all().close
+
+    def add(self, task: Task, numbers: Numbers) -> None:
+        """Keeps a simulation's numbers, at once."""
+        self.done[task.key] = numbers
+        line = json.dumps({"key": task.key, "numbers": numbers}, separators=(",", ":"))
+        self._journal.write(line.encode() + b"\n")
+        self._journal.flush()
+
+    def merge(self, plan: Plan) -> pl.DataFrame:
+        """Writes the Parquet file with all that is done, and gives it; the journal is done with."""
+        rows = []
+        for point, tasks in plan.points.items():
+            swept = {k.column: k.typed(v) for k, v in zip(plan.keys, point, strict=True)}
+            rows += [
+                {**swept, "scheme": task.scheme, "seed": task.seed}
+                | self.done[task.key]
+                | {KEY: task.key}
+                for task in tasks
+                if task.key in self.done
+            ]
+        swept_columns = [key.column for key in plan.keys]
+        table = _stacked(rows, self._table, swept_columns, list(self.asked["scheme"]))
+        if not table.is_empty():
+            text = io.BytesIO()
+            table.write_parquet(text, compression="zstd")
+            _replace(self.folder / TABLE, text.getvalue())
+        self._journal.close()
+        (self.folder / JOURNAL).unlink()
+        return table
+
+
+def _stacked(
+    rows: list[dict[str, Any]], old: pl.DataFrame | None, swept: list[str], schemes: list[str]
+) -> pl.DataFrame:
+    """New rows, and the old ones of other points, in the order of values, schemes and seeds."""
+    by = [*swept, "scheme", "seed"]
+    if not rows:
+        return pl.DataFrame() if old is None else old
+    new = pl.DataFrame(rows, infer_schema_length=None)
+    new = new.with_columns(pl.col(pl.Null).cast(pl.Float64))
+    table = new if old is None else pl.concat([new, old], how="diagonal_relaxed")
+    place = pl.col("scheme").replace_strict(
+        {scheme: number for number, scheme in enumerate(schemes)}, return_dtype=pl.Int64
+    )
+    table = table.unique(by, keep="first", maintain_order=True).sort([*swept, place, "seed"])
+    return table.select([*(name for name in table.columns if name != KEY), KEY])
+
+
+def load(folder: Path) -> tuple[dict[str, Any], pl.DataFrame]:
+    """What was asked for, and the table, of a sweep's folder.
+
+    Raises:
+        ScenarioError: it is not a sweep's, or its table is not written yet.
+        RunError: it is damaged.
+    """
+    asked, table = read_asked(folder), _read_table(folder)
+    if table is None:
+        message = f"{folder}: the sweep did not end; give its command again, and it goes on"
+        raise ScenarioError(message)
+    return asked, table
+
+
+def _read_table(folder: Path) -> pl.DataFrame | None:
+    path = folder / TABLE
+    if not path.exists():
+        return None
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        message = f"{path}: cannot be read ({reason}); remove it, and the sweep begins again"
+        raise RunError(message) from None
+
+
+def _by_key(table: pl.DataFrame, asked: dict[str, Any]) -> dict[str, Numbers]:
+    swept = [column for column, _ in asked["columns"].values()]
+    numbers = table.drop([*swept, "scheme", "seed"], strict=False)
+    return {str(row.pop(KEY)): row for row in numbers.iter_rows(named=True)}
+
+
+def _read_journal(path: Path) -> Iterator[tuple[str, Numbers]]:
+    """The lines of an interrupted sweep; what was torn at the end is cut off."""
+    if not path.exists():
+        return
+    text = path.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    if whole != text:
+        os.truncate(path, len(whole))
+    for line in whole.splitlines():
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # after a power cut
+            entry = json.loads(line)
+            yield entry["key"], entry["numbers"]
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes a file, whole or not at all, even if the power fails."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grammar of `--over KEY=VALUES`: lists and ranges, with units.
+
+0.1,0.25,0.5     a list; its parts may be ranges
+1..9             1, 2, ... 9
+0..1+0.25        0, 0.25, ... 1
+8..256*2         8, 16, ... 256
+1ms..16ms*2      the same with a unit
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from penstock.errors import ScenarioError
+
+MOST = 10_000
+"""Values of one key."""
+
+_SECONDS = {"ps": -12, "ns": -9, "us": -6, "µs": -6, "ms": -3, "s": 0}
+_RATES = {"b/s": 0, "kb/s": 3, "Mb/s": 6, "Gb/s": 9, "Tb/s": 12}
+_BYTES = {"B": 0, "kB": 3, "MB": 6, "GB": 9}
+_BINARY = {"KiB": 1, "MiB": 2, "GiB": 3}
+_UNITS: dict[str, tuple[str, Fraction]] = {
+    "": ("", Fraction(1)),
+    "%": ("", Fraction(1, 100)),
+    "packet": ("packets", Fraction(1)),
+    "packets": ("packets", Fraction(1)),
+    "min": ("s", Fraction(60)),
+    **{unit: ("s", Fraction(10) ** power) for unit, power in _SECONDS.items()},
+    **{unit: ("bps", Fraction(10) ** power) for unit, power in _RATES.items()},
+    **{unit: ("bytes", Fraction(10) ** power) for unit, power in _BYTES.items()},
+    **{unit: ("bytes", Fraction(1024) ** power) for unit, power in _BINARY.items()},
+}
+_NUMBER = r"([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([A-Za-zµ/%]*)"
+_RANGE = re.compile(rf"{_NUMBER}\s*\.\.\s*{_NUMBER}\s*(?:([*+])\s*{_NUMBER})?")
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a swept key."""
+
+    text: str
+    """As the scenario has it: `10 kB`."""
+    kind: str
+    """`s`, `bps`, `bytes`, `packets`; empty for a plain number; `truth`; `text`."""
+    typed: float | int | bool | str
+    """In seconds, bits per second or bytes where it has a unit."""
+
+
+def parse(text: str) -> list[Value]:
+    """All values that a text in this grammar means, each once, in its order.
+
+    Raises:
+        ScenarioError: it cannot be read; one line that does not name the key.
+    """
+    found: dict[object, Value] = {}
+    for part in _parts(text):
+        if not part:
+            message = "a value is missing beside a comma"
+            raise ScenarioError(message)
+        ranged = _RANGE.fullmatch(part)
+        texts = _expand(part, *ranged.groups()) if ranged else [part]
+        if not ranged and re.match(r"[+-]?\d.*\.\.", part):
+            message = f"'{part}' is no range; give A..B, A..B+STEP or A..B*FACTOR"
+            raise ScenarioError(message)
+        for one in texts:
+            value = _value(one)
+            found.setdefault((value.kind, value.typed), value)
+        if len(found) > MOST:
+            message = f"more than {MOST} values"
+            raise ScenarioError(message)
+    return list(found.values())
+
+
+def _parts(text: str) -> list[str]:
+    """What the commas part, but for those within quotes, lists and tables."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+        if letter == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _expand(
+    part: str,
+    start: str,
+    unit: str,
+    end: str,
+    end_unit: str,
+    how: str | None,
+    step: str | None,
+    step_unit: str | None,
+) -> list[str]:
+    unit = unit or end_unit
+    one, last = _in(unit, start, unit, part), _in(unit, end, end_unit, part)
+    by = _in(unit if how == "+" else "", step, step_unit or "", part) if step else Fraction(1)
+    if one > last:
+        message = f"'{part}' ends before it begins"
+        raise ScenarioError(message)
+    if (how == "*" and (by <= 1 or one <= 0)) or by <= 0:
+        message = f"'{part}' never ends; a step is above 0, a factor above 1, from above 0"
+        raise ScenarioError(message)
+    found: list[Fraction] = []
+    while one <= last and len(found) <= MOST:
+        found.append(one)
+        one = one * by if how == "*" else one + by
+    return [f"{_plain(number)} {unit}".strip() for number in found]
+
+
+def _in(unit: str, number: str, own: str, part: str) -> Fraction:
+    """A number in another unit of its kind; one without a unit has it already."""
+    for name in (unit, own):
+        if name not in _UNITS:
+            message = f"'{part}': unknown unit '{name}'; units: {', '.join(filter(None, _UNITS))}"
+            raise ScenarioError(message)
+    (kind, size), (own_kind, own_size) = _UNITS[unit], _UNITS[own or unit]
+    if kind != own_kind:
+        message = f"'{part}': '{own}' does not go with '{unit or 'plain numbers'}'"
+        raise ScenarioError(message)
+    return Fraction(number) * own_size / size
+
+
+def _plain(number: Fraction) -> str:
+    return str(int(number)) if number.denominator == 1 else repr(float(number))
+
+
+def _value(text: str) -> Value:
+    found = re.fullmatch(_NUMBER, text)
+    if found and found[2] in _UNITS:
+        kind, size = _UNITS[found[2]]
+        exact = Fraction(found[1]) * size
+        whole = exact.denominator == 1 and not (kind == "" and re.search(r"[.e]", found[1]))
+        return Value(text, kind, int(exact) if whole else float(exact))
+    if text in ("true", "false"):
+        return Value(text, "truth", text == "true")
+    return Value(text, "text", text.strip("\"'"))

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+import fcntl
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from penstock import api, cli, execution
+from penstock.errors import RunError
+
+OVER = ("--over", "traffic.mice.flows=2..6*3")
+
+
+@pytest.fixture
+def sweep(small, tmp_path, monkeypatch, capsys):
+    """`sweep(OPTION...)` is the command in an own folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*options, command="sweep", file=small):
+        monkeypatch.setattr("sys.argv", ["penstock", command, str(file), *options])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The tasks that were simulated."""
+    tasks, simulate = [], execution.simulate
+
+    def counting(task, progress=None):
+        tasks.append(task)
+        return simulate(task, progress)
+
+    monkeypatch.setattr(execution, "simulate", counting)
+    return tasks
+
+
+def measured(folder):
+    """The table without what a run cost."""
+    table = pl.read_parquet(folder / "sweep.parquet")
+    return table.select(name for name in table.columns if not name.startswith("performance."))
+
+
+def test_a_row_for_each_point_scheme_and_seed(sweep, tmp_path):
+    code, out, err = sweep(*OVER, "--over", "tcp.min_rto=1ms,10 ms", "--seeds", "2")
+    assert (code, err) == (0, "")
+    table = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
+    assert table.height == 2 * 2 * 2 * 2
+    swept = table.columns[:4]
+    assert swept == ["traffic.mice.flows", "tcp.min_rto_s", "scheme", "seed"]
+    assert table.select(swept).dtypes == [pl.Int64, pl.Float64, pl.String, pl.Int64]
+    assert table["tcp.min_rto_s"].unique().sort().to_list() == [0.001, 0.01]
+    row = table.row(
+        by_predicate=(pl.col("traffic.mice.flows") == 6)
+        & (pl.col("seed") == 2)
+        & (pl.col("tcp.min_rto_s") == 0.01)
+        & (pl.col("scheme") == "fairq"),
+        named=True,
+    )
+    overrides = {"traffic.mice.flows": 6, "tcp.min_rto": "10 ms"}
+    run = api.run(tmp_path / "small.toml", schemes=["fairq"], seeds=[2], overrides=overrides)
+    group = run.summary["results"][0]["groups"]["mice"]
+    assert row["mice.fct_s.p99"] == group["fct_s"]["p99"]
+    assert row["mice.goodput_bps.mean"] == group["goodput_bps"]["mean"]
+    assert row["elephants.fct_s.p99"] is None
+    port = run.summary["results"][0]["ports"]
+    assert row["bottleneck.drops"] == next(iter(port.values()))["drops"]
+    assert "mice.fct_s.p99" in out
+    assert "±" in out
+
+
+def test_the_folder_can_be_reported_again(sweep, tmp_path):
+    sweep(*OVER, "--over", "scheme.alpha=0.1,0.2", "--show", "elephants.goodput")
+    folder = tmp_path / "runs/small-sweep"
+    page = (folder / "report.html").read_text()
+    assert "elephants.goodput_bps.mean over traffic.mice.flows and scheme.alpha" in page
+    assert (folder / "figures/sweep-elephants.goodput_bps.mean.pdf").exists()
+    shutil.rmtree(folder / "figures")
+    (folder / "report.html").unlink()
+    code, out, _ = sweep(command="report", file=folder)
+    assert code == 0
+    assert str(folder / "report.html") in out
+    assert (folder / "report.html").read_text() == page
+
+
+def test_the_same_command_runs_nothing_twice_and_more_only_the_rest(sweep, tmp_path, ran):
+    sweep(*OVER)
+    assert len(ran) == 4
+    before = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
+    _, _, err = sweep(*OVER)
+    assert len(ran) == 4
+    assert err == "4 of 4 runs are in runs/small-sweep already\n"
+    assert_frame_equal(pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet"), before)
+    sweep("--over", "traffic.mice.flows=2,4,6", "--seeds", "2", "--scheme", "hcf")
+    assert len(ran) == 4 + 6, "hcf at each point"
+    sweep("--over", "traffic.mice.flows=4", "--scheme", "drop-tail")
+    assert len(ran) == 4 + 6 + 1
+    table = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
+    assert table.height == 11
+    assert table["traffic.mice.flows"].is_sorted()
+
+
+def test_another_sweep_gets_another_folder(sweep, tmp_path):
+    assert sweep(*OVER)[0] == 0
+    assert "runs/small-sweep-2" in sweep("--over", "scheme.alpha=0.1,0.2")[1]
+    assert "runs/small-sweep-3" in sweep(*OVER, "--set", "duration=50 ms")[1]
+    assert "runs/small-sweep-4" in sweep(*OVER, "--set", "scheme.fairq.window.alpha=0.5")[1]
+    code, _, err = sweep(*OVER, "--set", "duration=40 ms", "--out", "runs/small-sweep")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "holds a sweep of another" in err
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("a year's work")
+    code, _, err = sweep(*OVER, "--out", "mine")
+    assert code == 2
+    assert "mine: exists and is not a sweep's folder" in err
+
+
+def test_a_point_that_fails_does_not_stop_the_others(sweep, tmp_path, monkeypatch, ran):
+    counting = execution.simulate
+
+    def failing(task, progress=None):
+        if task.scheme == "fairq" and "flows = 6" in task.scenario:
+            message = f"fairq, seed {task.seed}: made to fail"
+            raise RunError(message)
+        return counting(task, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(execution, "simulate", failing)
+        code, out, err = sweep(*OVER, "--json")
+    assert code == 1
+    assert "1 run failed" in err
+    assert "traffic.mice.flows=6: fairq, seed 1: made to fail" in err
+    assert len(json.loads(out)["failures"]) == 1
+    assert pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet").height == 3
+    assert sweep(*OVER)[0] == 0
+    assert len(ran) == 4, "the missing one alone ran again"
+
+
+def test_ctrl_c_keeps_what_is_done(sweep, tmp_path, monkeypatch, ran):
+    counting = execution.execute
+
+    def interrupted(*args, **options):
+        for number, found in enumerate(counting(*args, **options)):
+            if number == 3:
+                raise KeyboardInterrupt
+            yield found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(execution, "execute", interrupted)
+        code, _, err = sweep("--over", "traffic.mice.flows=1..6", "--jobs", "1")
+    assert code == 130
+    assert "interrupted; 3 of 12 runs are in runs/small-sweep" in err
+    done = measured(tmp_path / "runs/small-sweep")["key"]
+    assert done.len() == 3
+    ran.clear()
+    assert sweep("--over", "traffic.mice.flows=1..6")[0] == 0
+    assert len(ran) == 9
+    assert not {task.key for task in ran} & set(done)
+
+
+def test_a_kill_loses_nothing_that_was_done(sweep, small, tmp_path, ran):
+    options = ["--over", "traffic.mice.flows=1..6", "--seeds", "3", "--set", "duration=2 s"]
+    program = "import penstock.cli; penstock.cli.main()"
+    command = [sys.executable, "-c", program, "sweep", str(small), *options, "--jobs", "1"]
+    journal = tmp_path / "runs/small-sweep/journal.jsonl"
+    with subprocess.Popen(command, cwd=tmp_path) as process:
+        while not journal.exists() or journal.read_bytes().count(b"\n") < 3:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    kept = {
+        json.loads(line)["key"]
+        for line in journal.read_text().splitlines(keepends=True)
+        if line.endswith("\n")
+    }
+    assert 3 <= len(kept) < 36
+    with journal.open("a") as file:
+        file.write('{"key": "torn')
+    assert sweep(*options)[0] == 0
+    assert len(ran) == 36 - len(kept)
+    assert not {task.key for task in ran} & kept
+    assert not journal.exists()
+    assert sweep(*options, "--out", "whole")[0] == 0
+    assert_frame_equal(measured(tmp_path / "runs/small-sweep"), measured(tmp_path / "whole"))
+
+
+def test_one_sweep_at_a_time_works_on_a_folder(sweep, tmp_path):
+    sweep(*OVER)
+    with (tmp_path / "runs/small-sweep/.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        code, _, err = sweep(*OVER)
+    assert code == 1
+    assert "another sweep is at work there" in err
+    assert sweep(*OVER)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ((), 2, "--over: what shall be swept?"),
+        ((*OVER, "--show", "mouse.fct"), 2, "--show mouse.fct: no such number"),
+        ((*OVER, "--scheme", "fairy"), 2, "--scheme fairy: no such scheme"),
+        ((*OVER, "--cluster", "tcp://127.0.0.1:1"), 1, "cannot be reached"),
+        ((*OVER, "--cluster", "head"), 1, "cannot be reached"),
+    ],
+)
+def test_errors_are_one_line(sweep, options, code, said):
+    found, out, err = sweep(*options)
+    assert (found, out) == (code, "")
+    assert err.count("\n") == 1
+    assert said in err
+    assert sweep(*OVER)[0] == 0, "what is left of it is in nobody's way"
+
+
+def test_a_damaged_folder_says_so(sweep, tmp_path):
+    sweep(*OVER)
+    folder = tmp_path / "runs/small-sweep"
+    (folder / "sweep.parquet").write_bytes(b"no table")
+    for command, file in (("sweep", tmp_path / "small.toml"), ("report", folder)):
+        options = OVER if command == "sweep" else ()
+        code, _, err = sweep(*options, command=command, file=file)
+        assert (code, err.count("\n")) == (1, 1)
+        assert "sweep.parquet: cannot be read" in err
+    (folder / "sweep.parquet").unlink()
+    assert "did not end" in sweep(command="report", file=folder)[2]
+    (folder / "sweep.json").write_text("{")
+    assert "sweep.json: cannot be read" in sweep(command="report", file=folder)[2]
+
+
+def test_three_swept_keys_give_a_table_and_say_why_no_figure(sweep, tmp_path):
+    over = ("--over", "scheme.alpha=0.1,0.2", "--over", "tcp.min_rto=1ms,2ms")
+    code, out, _ = sweep(*OVER, *over, "--scheme", "fairq")
+    assert code == 0
+    assert "scheme.alpha" in out
+    folder = tmp_path / "runs/small-sweep"
+    assert not list((folder / "figures").iterdir())
+    assert "Three or more values are swept" in (folder / "report.html").read_text()
+
+
+def test_values_that_are_no_numbers_are_swept_too(sweep, tmp_path):
+    over = ("--over", "tcp.profile=linux,newreno-ns2", "--over", "traffic.mice.size=10kB,1MB")
+    assert sweep(*over, "--scheme", "drop-tail")[0] == 0
+    table = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
+    assert table["tcp.profile"].to_list() == ["linux", "linux", "newreno-ns2", "newreno-ns2"]
+    assert table["traffic.mice.size_bytes"].to_list() == [10_000, 1_000_000] * 2

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import ScenarioError
+from penstock.sweep import plan, values
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        ("0.1,0.25, 0.5", "0.1 0.25 0.5"),
+        ("1..4", "1 2 3 4"),
+        ("0..1+0.25", "0 0.25 0.5 0.75 1"),
+        ("0.1..0.5+0.1", "0.1 0.2 0.3 0.4 0.5"),
+        ("32..512*2", "32 64 128 256 512"),
+        ("1..100*3", "1 3 9 27 81"),
+        ("2,8..32*2,2", "2 8 16 32"),
+        ("-1..1", "-1 0 1"),
+        ("true,false", "true false"),
+        ("linux,newreno-ns2", "linux newreno-ns2"),
+        ("../a.csv,/b/c.csv", "../a.csv /b/c.csv"),
+    ],
+)
+def test_lists_and_ranges(text, texts):
+    assert [value.text for value in values.parse(text)] == texts.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "texts", "kind", "typed"),
+    [
+        ("10 kB,1 MB", ["10 kB", "1 MB"], "bytes", [10_000, 1_000_000]),
+        ("1ms..4ms*2", ["1 ms", "2 ms", "4 ms"], "s", [0.001, 0.002, 0.004]),
+        ("500us..1ms+250us", ["500 us", "750 us", "1000 us"], "s", [0.0005, 0.00075, 0.001]),
+        ("1..3 Gb/s", ["1 Gb/s", "2 Gb/s", "3 Gb/s"], "bps", [1e9, 2e9, 3e9]),
+        ("10 packets,20 packets", ["10 packets", "20 packets"], "packets", [10, 20]),
+        ("10%,0.5", ["10%", "0.5"], "", [0.1, 0.5]),
+    ],
+)
+def test_values_may_have_units(text, texts, kind, typed):
+    found = values.parse(text)
+    assert [value.text for value in found] == texts
+    assert {value.kind for value in found} == {kind}
+    assert [value.typed for value in found] == typed
+
+
+def test_commas_within_lists_and_tables_part_nothing():
+    found = values.parse('[1, 2],{ a = 1, b = "x,y" },"p,q"')
+    assert [value.text for value in found] == ["[1, 2]", '{ a = 1, b = "x,y" }', '"p,q"']
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1,,2", "a value is missing"),
+        ("5..1", "ends before it begins"),
+        ("1..8*1", "never ends"),
+        ("0..8*2", "never ends"),
+        ("1..8+0", "never ends"),
+        ("1..8-1", "is no range"),
+        ("1..x", "is no range"),
+        ("1..", "is no range"),
+        ("1ms..4kB", "does not go with"),
+        ("1ms..4ms*2ms", "does not go with"),
+        ("1foo..2foo", "unknown unit 'foo'"),
+        ("1..1000000", "more than 10000 values"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_one_line(text, reason):
+    with pytest.raises(ScenarioError, match=reason) as told:
+        values.parse(text)
+    assert "\n" not in str(told.value)
+
+
+@given(st.text(alphabet="0123456789.,*+-ek mskBb/%[]{}\"'xµ", max_size=20))
+def test_any_text_is_read_or_refused(text):
+    try:
+        found = values.parse(text)
+    except ScenarioError as error:
+        assert "\n" not in str(error)  # noqa: PT017 (most texts are refused)
+    else:
+        assert found
+        assert len({(value.kind, value.typed) for value in found}) == len(found)
+
+
+def test_points_are_all_combinations(small):
+    made = plan.make(small, ["traffic.mice.flows=2..6*3", "tcp.min_rto=1ms,10ms"], seeds=2)
+    assert [tuple(v.text for v in point) for point in made.points] == [
+        ("2", "1ms"),
+        ("2", "10ms"),
+        ("6", "1ms"),
+        ("6", "10ms"),
+    ]
+    tasks = [task for of_point in made.points.values() for task in of_point]
+    assert len({task.key for task in tasks}) == 4 * 2 * 2
+    assert [key.column for key in made.keys] == ["traffic.mice.flows", "tcp.min_rto_s"]
+
+
+def test_a_parameter_of_all_schemes_touches_those_that_have_it(small):
+    made = plan.make(small, ["scheme.alpha=0.1,0.5"], schemes=["drop-tail", "fairq"])
+    first, second = made.points.values()
+    same = {a.scheme: a.key == b.key for a, b in zip(first, second, strict=True)}
+    assert same == {"drop-tail": True, "fairq": False}
+    exact = plan.make(small, ["scheme.fairq.window.alpha=0.1"], schemes=["fairq"])
+    assert next(iter(exact.points.values()))[0].key == first[1].key
+
+
+def test_a_parameter_that_is_open_in_the_resolved_scenario_is_known(small):
+    made = plan.make(small, ["scheme.interval=50us,100us"], schemes=["fairq"])
+    assert len({tasks[0].key for tasks in made.points.values()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("over", "reason"),
+    [
+        (["x"], "--over x: give KEY=VALUES"),
+        (["=1"], "--over =1: give KEY=VALUES"),
+        (["tcp.min_rto="], "give KEY=VALUES"),
+        (["duration=1s,,2s"], "--over duration: a value is missing"),
+        (["duration=1s", "duration=2s"], "--over duration: given twice"),
+        (["seeds=1,2"], "give --seeds"),
+        (["schemes=fairq"], "give --scheme"),
+        (["scheme.alhpa=1"], r"--over scheme.alhpa: .*did you mean 'alpha'\?"),
+        (["scheme.alpha=0.1,7"], "--over scheme.fairq.window.alpha=7: is 7; allowed"),
+        (["traffic.mouse.flows=1"], '--over traffic.mouse.flows=1: unknown traffic "mouse"'),
+        (["tcp.min_rto=10"], "--over tcp.min_rto=10: needs a unit"),
+        (["duration=1us"], "with --over duration=1us|--over duration=1us"),
+    ],
+)
+def test_what_cannot_be_swept_names_its_option(small, over, reason):
+    with pytest.raises(ScenarioError, match=reason) as told:
+        plan.make(small, over, overrides=[("traffic.elephants.start", "5 ms")])
+    assert "\n" not in str(told.value)
