@@ -30,6 +30,7 @@ KINDS = (
         "reproduction.html",
         "penstock.reproduce.page:again",
     ),
+    Kind("sweep.json", "penstock sweep", "report.html", "penstock.sweep.page:again"),
 )
 
 
