@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import sys
+from dataclasses import replace
 
 import pytest
 
-from penstock import RunError, ScenarioError, execution, source
+from penstock import RunError, ScenarioError, cli, execution, source
 from penstock.reproduce import files, load, outcome, run, show
 
 from .conftest import SMALL
@@ -153,3 +155,83 @@ def test_only_a_reproduction_is_written_over(tmp_path):
     with pytest.raises(ScenarioError, match="not a reproduction"):
         files.read(tmp_path / "shipped")
     assert load.find("exp-1").name == "exp-1"
+
+
+def tiny(made):
+    """A variant of milliseconds: one seed of two runs, all traffic from the start.
+
+    What theory makes of the runs needs all of them.
+    """
+    if made.scenario is None:
+        return made
+    settings = {"duration": "30 ms", "measure.from": "0 s"}
+    for name, traffic in made.document["traffic"].items():
+        settings |= {f"traffic.{name}.start": "0 s"}
+        settings |= {f"traffic.{name}.{key}": 1 for key in ("epochs", "requests") if key in traffic}
+    theory = any(claim.measure.analysis for claim in made.claims)
+    names = list(made.runs)[: None if theory else 2]
+    runs = {name: {**made.runs[name], **settings} for name in names}
+    return replace(made, runs=runs, seeds=1)
+
+
+def test_every_shipped_experiment_runs_and_is_judged(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "REPORTS", 0)
+    read = load.load
+    monkeypatch.setattr(load, "load", lambda name: tiny(read(name)))
+    done, folder = run.reproduce(["all"], out=tmp_path / "out")
+    assert [one.experiment.id for one in done] == [name for name, _ in load.listed()]
+    for one in done:
+        assert not one.failed, one.notes
+        assert one.judged, one.experiment.id
+    assert files.read(folder)["judged"] == sum(one.judged for one in done)
+
+
+def command(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["penstock", "reproduce", *arguments])
+    cli.main()
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_command_prints_json_and_writes_the_page(tmp_path, monkeypatch, capsys):
+    command(monkeypatch, "all", "--quick", "--json", "--page", "docs/page.md")
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["held"] == 2
+    assert printed["judged"] == 2
+    assert [claim["holds"] for claim in printed["claims"]] == [True, None, True]
+    page = (tmp_path / "docs/page.md").read_text()
+    assert "`penstock reproduce all --quick --json --page docs/page.md`" in page
+    assert "It is so." in page
+    assert (tmp_path / "runs/reproduction/reproduction.html").is_file()
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_command_lists_and_sums_up(monkeypatch, capsys):
+    command(monkeypatch, "--list")
+    assert (
+        capsys.readouterr().out == "exp-1  Six mice against two elephants\nexp-2  The same runs\n"
+    )
+    command(monkeypatch, "exp-2", "--seeds", "2")
+    assert capsys.readouterr().out.endswith(
+        "Report: runs/reproduction/reproduction.html\n1 of 1 claims hold.\n"
+    )
+    with pytest.raises(SystemExit) as left:
+        command(monkeypatch, "exp-2", "exp-3")
+    assert left.value.code == 2
+    assert "exp-3: no such experiment; did you mean 'exp-" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_command_fails_where_an_experiment_does(monkeypatch, capsys):
+    def failing(*_):
+        message = "out of memory"
+        raise RunError(message)
+
+    monkeypatch.setattr(execution, "simulate", failing)
+    with pytest.raises(SystemExit) as left:
+        command(monkeypatch, "exp-1")
+    assert left.value.code == 1
+    printed = capsys.readouterr()
+    assert "out of memory" in printed.out
+    assert printed.err == (
+        "penstock: exp-1: could not be run; what could is in runs/reproduction\n"
+    )

@@ -93,5 +93,5 @@ def reproduce(
         typer.echo(f"Report: {folder / 'reproduction.html'}")
         typer.echo(show.summary(done))
     if failed := [one.experiment.id for one in done if one.failed]:
-        message = f"{', '.join(failed)}: could not be run; the others are in {folder}"
+        message = f"{', '.join(failed)}: could not be run; what could is in {folder}"
         raise RunError(message)

@@ -251,7 +251,7 @@ def _heat(plot: _Plot) -> Canvas:
         for (x, y), value in cells.items():
             if value is None:
                 continue
-            depth = 0.05 + 0.6 * ((value.mean - least) / span if span else 0.0)
+            depth = 0.03 + 0.32 * ((value.mean - least) / span if span else 0.0)
             axes.add_patch(
                 mpl.patches.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, alpha=depth, lw=0)
             )

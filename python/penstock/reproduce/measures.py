@@ -127,7 +127,7 @@ def samples(run: Run, scheme: str, group: str, field: str, each: str = "") -> li
 
     With `each` the statistic of each client's requests instead (a client is a `flow` of the table).
     """
-    rows = members(run, group).filter(pl.col("scheme") == scheme)
+    rows = run.members(group).filter(pl.col("scheme") == scheme)
     if field not in rows.columns:
         message = (
             f"{scheme}/{group}/{field}: no column '{field}'; flows have {', '.join(rows.columns)}"
@@ -137,21 +137,6 @@ def samples(run: Run, scheme: str, group: str, field: str, each: str = "") -> li
     if each:
         rows = rows.group_by("seed", "flow", maintain_order=True).agg(EACH[each](column))
     return rows.select("seed", column.alias("value")).partition_by("seed", maintain_order=True)
-
-
-def members(run: Run, group: str) -> pl.DataFrame:
-    """The flows of a group; of `web/small` those of the traffic `web` of this class of size."""
-    traffic, _, size = group.partition("/")
-    rows = run.flows.filter(pl.col("traffic") == traffic)
-    if not size:
-        return rows
-    least = 0
-    for name, end in run.summary["scenario"]["measure"]["sizes"].items():
-        most = units.to_bytes(end)
-        if name == size:
-            return rows.filter((pl.col("bytes") > least) & (pl.col("bytes") <= most))
-        least = most
-    return rows.clear()
 
 
 def _quantile(column: pl.Series, at: float) -> float | None:

@@ -64,7 +64,7 @@ def reproduce(
 
     Raises:
         ScenarioError: no such experiment, or one that cannot run here.
-        RunError: a claim could not be computed.
+        RunError: an experiment's `claims.toml` is wrong. One that fails later is told as `failed`.
     """
     wanted = [load.load(name) for name in chosen(ids)]
     for one in wanted:
@@ -165,27 +165,23 @@ def _prepare(made: Experiment) -> _Work:
 
 def _finished(work: _Work, folder: Path) -> Reproduction:
     """Judges, draws and saves; the rows are let go."""
-    if work.failures:
-        notes = tuple(work.failures)
-        unjudged = tuple(claims.unjudged(claim) for claim in work.experiment.claims)
-        return Reproduction(work.experiment, unjudged, notes=notes, failed=True)
-    computed = sum(json.loads(row[2])["performance"]["wall_s"] for row in work.rows.values())
-    runs = {name: one.collect(work.rows) for name, one in work.prepared.items()}
-    work.rows.clear()
-    return _judged(work.experiment, runs, folder, computed)
+    if not work.failures:
+        computed = sum(json.loads(row[2])["performance"]["wall_s"] for row in work.rows.values())
+        runs = {name: one.collect(work.rows) for name, one in work.prepared.items()}
+        work.rows.clear()
+        try:
+            return _judged(work.experiment, runs, folder, computed)
+        except RunError as error:  # the others' results are not lost for it
+            work.failures[str(error)] = None
+    unjudged = tuple(claims.unjudged(claim) for claim in work.experiment.claims)
+    return Reproduction(work.experiment, unjudged, notes=tuple(work.failures), failed=True)
 
 
 def _judged(
     made: Experiment, runs: Mapping[str, Run], folder: Path, computed_s: float
 ) -> Reproduction:
     schemes = {result["scheme"] for run in runs.values() for result in run.summary["results"]}
-    try:
-        found = tuple(
-            claims.judge(claim, made.runs_of(claim), runs, schemes) for claim in made.claims
-        )
-    except RunError as error:
-        message = f"papers/{made.id}/claims.toml: {error}"
-        raise RunError(message) from None
+    found = tuple(claims.judge(claim, made.runs_of(claim), runs, schemes) for claim in made.claims)
     folders = {name: run_folder(made.id, name) for name in runs}
     for name, run in runs.items():
         run.info["findings"] = [finding.as_json() for finding in found]
