@@ -14,11 +14,13 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from penstock import compare
+from penstock import compare, source
 from penstock.lab import demo, demo_page
 from penstock.report import kinds
+from penstock.reproduce import run as reproducing
 
-from .conftest import make_run
+from .conftest import SMALL, make_run
+from .test_reproduce_figures import CLAIM, FIGURES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
@@ -160,7 +162,19 @@ def demonstration(folder):
     return folder
 
 
-PAGES = (run, many_schemes, one_scheme, odd_run, comparison, demonstration)
+def reproduction(folder):
+    """An experiment with each kind of figure, and what the test of its page makes up."""
+    shipped = folder.parent / "shipped/papers/exp-1"
+    shipped.mkdir(parents=True)
+    (shipped / "scenario.toml").write_text(SMALL)
+    (shipped / "claims.toml").write_text(FIGURES + CLAIM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "templates_dir", lambda: folder.parent / "shipped")
+        patch.setattr(reproducing, "REPORTS", 0)
+        return reproducing.reproduce(["exp-1"], quick=True, out=folder)[1]
+
+
+PAGES = (run, many_schemes, one_scheme, odd_run, comparison, demonstration, reproduction)
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,18 @@ y = "fabric.bottleneck.buffer"
 measure = { port = "left->right", field = "drops" }
 """
 
+CLAIM = """
+[[claim]]
+id = "exp-1.ends"
+text = "every mouse finishes, whatever the buffer and however many there are"
+where = "§1, Fig. 1"
+published = "as good as always, in words that are long"
+run = "*"
+measure = { scheme = "fairq", group = "mice", field = "fct_s.mean" }
+relation = "higher"
+against = { scheme = "drop-tail", group = "mice", field = "fct_s.mean" }
+"""
+
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):

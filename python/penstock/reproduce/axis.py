@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
+from penstock.report.figures import shortened
+
 UNITS = {
     "fct_s": "s",
     "longest_silence_s": "s",
@@ -16,6 +18,8 @@ UNITS = {
     "queue_bytes": "B",
 }
 """Of the fields of a summary."""
+
+_LETTERS = 42  # of the smallest type, beside each other below a plot
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,15 @@ def scale(side: Axis, unit: str | None, *, log: bool) -> None:
 def label(axes: Axes, grid: Grid) -> None:
     """Names the places of an axis that has no numbers."""
     if grid.is_named:
-        axes.set_xticks(range(len(grid.xs)), [str(x) for x in grid.xs])
+        name(axes, [str(x) for x in grid.xs])
+
+
+def name(axes: Axes, names: list[str]) -> None:
+    """Names the places 0, 1, ... of the x axis; upright where they would meet."""
+    said = [shortened(one, 20) for one in names]
+    room = _LETTERS / max(len(said), 1) - 1
+    rotation = 90 if max(map(len, said), default=0) > room else 0
+    axes.set_xticks(range(len(said)), said, rotation=rotation)
 
 
 def _numbers(values: list[object]) -> list[float]:

@@ -215,7 +215,7 @@ def _bars(plot: _Plot) -> Canvas:
             color=style.SERIES[place % len(style.SERIES)].light,
             label=plot.names[scheme],
         )
-    axes.set_xticks(range(len(plot.runs)), [report.shortened(run, 14) for run in plot.runs])
+    axis.name(axes, list(plot.runs))
     axes.grid(visible=False, axis="x")
     if list(plot.runs) == [""]:
         axes.set_xticks([])

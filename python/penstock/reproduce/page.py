@@ -115,12 +115,13 @@ def _claim(claim: Table) -> Html:
 
 
 def _wrapped(text: str) -> Html:
-    return Html(f'<div style="min-width: 7em; white-space: normal">{escape(text)}</div>')
+    inner = text if isinstance(text, Html) else escape(text)
+    return Html(f'<div style="min-width: 6.5em; white-space: normal">{inner}</div>')
 
 
-def _verdict(claim: Table) -> str:
-    said = escape(verdict(claim["holds"], is_open=claim["within_noise"]))
-    return Html(said if claim["holds"] is not False else f"<b>{said}</b>")
+def _verdict(claim: Table) -> Html:
+    said = verdict(claim["holds"], is_open=claim["within_noise"])
+    return _wrapped(said if claim["holds"] is not False else Html(f"<b>{said}</b>"))
 
 
 def _figure(figure: Table, folder: Path) -> str:
@@ -136,9 +137,9 @@ def _figure(figure: Table, folder: Path) -> str:
 def _text(markdown: str) -> str:
     """Paragraphs with code and stress; a list or table stays as it is written."""
     parts = []
-    for block in filter(None, map(str.strip, markdown.split("\n\n"))):
+    for block in filter(str.strip, markdown.strip("\n").split("\n\n")):
         text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(block, quote=False))
         text = re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
-        tag = "pre" if block[0] in "|-#" else "p"
+        tag = "pre" if block[0] in "|-# " else "p"
         parts.append(f"<{tag}>{text}</{tag}>")
     return "\n".join(parts)
