@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An experiment of a paper as its folder tells it: scenario, runs, claims, figures."""
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from penstock.errors import ScenarioError
 from penstock.reproduce.claims import Claim
 from penstock.reproduce.measures import Measure
 
@@ -186,32 +186,19 @@ def crossed(over: Mapping[str, Any]) -> tuple[dict[str, Overrides], dict[str, Ov
 
 
 def _values(path: str, given: object) -> Sequence[object]:
-    values = given
-    if isinstance(given, str) and (found := _RANGE.fullmatch(given)):
-        first, last = (_number(found[end]) for end in (1, 2))
-        values = _range(first, last, found[3] or "+", _number(found[4] or "1"))
-    if not isinstance(values, list) or not values:
+    found = given
+    if isinstance(given, str):
+        from penstock.sweep import values  # in words, as `penstock sweep --over` reads it
+
+        try:
+            found = [one.text if one.kind else one.typed for one in values.parse(given)]
+        except ScenarioError as error:
+            message = f'over: "{path}": {error}'
+            raise ValueError(message) from None
+    if not isinstance(found, list) or not found:
         message = f'over: "{path}": give a list of values, or a range such as "8..256*2"'
         raise ValueError(message)
-    return values
-
-
-_RANGE = re.compile(r"(-?[\d.]*\d)\.\.(-?[\d.]*\d)(?:([*+])([\d.]*\d))?")
-
-
-def _number(text: str) -> float:
-    return int(text) if text.lstrip("-").isdigit() else float(text)
-
-
-def _range(first: float, last: float, how: str, step: float) -> list[float]:
-    """Both ends included, as `penstock sweep --over` reads it."""
-    values = [first]
-    while how == "+" or (step > 1 and first > 0):
-        following = values[-1] * step if how == "*" else first + len(values) * step
-        if following > last * (1 + 1e-9) or step <= 0:
-            break
-        values.append(following)
-    return values if first <= last else []
+    return found
 
 
 def _said(value: object) -> str:
