@@ -19,6 +19,7 @@ from penstock.lab.cli import app as lab
 from penstock.options import File, Jobs, Json, On, Out, Schemes, Seeds, Settings, setting
 from penstock.reproduce.cli import reproduce
 from penstock.sweep.cli import sweep
+from penstock.tune.cli import tune
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
@@ -164,6 +165,10 @@ def _run(
 
 
 app.command(epilog="Example: penstock sweep demo --over traffic.mice.flows=10..60+10")(sweep)
+app.command(
+    epilog="Example: penstock tune demo --scheme fairq --minimize mice.fct.p99 "
+    "--subject-to 'elephants.goodput>=0.95'"
+)(tune)
 
 
 @app.command(epilog="Example: penstock report runs/demo")

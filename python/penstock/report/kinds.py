@@ -31,6 +31,7 @@ KINDS = (
         "penstock.reproduce.page:again",
     ),
     Kind("sweep.json", "penstock sweep", "report.html", "penstock.sweep.page:again"),
+    Kind("tune.json", "penstock tune", "report.html", "penstock.tune.page:again"),
 )
 
 

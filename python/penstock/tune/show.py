@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer as people read it, in the terminal; the page says the same."""
+
+from penstock.tune.run import Tuned
+from penstock.tune.search import Attempt
+
+
+def sentences(tuned: Tuned) -> list[str]:
+    """What was found, in a few sentences."""
+    question, check = tuned.question, tuned.check
+    if check is None:
+        return [
+            f"No trial of {len(tuned.attempts)} keeps all constraints.",
+            f"The nearest, trial {tuned.best.number}, misses {missed(tuned, tuned.best)}.",
+        ]
+    said = [
+        f"Beats the defaults of {question.scheme} beyond the noise: {question.minimize} "
+        f"{check.change_text}."
+        if check.is_better and check.change is not None
+        else f"Beats the defaults of {question.scheme}, which leave flows unfinished."
+        if check.is_better
+        else f"Does not beat the defaults of {question.scheme} beyond the noise"
+        + (f": {question.minimize} {check.change_text}." if check.change is not None else ".")
+    ]
+    for kept in check.kept:
+        verb = "Keeps" if kept.is_kept else "Does not keep"
+        noise = "" if kept.is_sure else ", but within the noise"
+        said.append(f"{verb} {kept.text}{noise}.")
+    return said
+
+
+def missed(tuned: Tuned, one: Attempt) -> str:
+    """Which constraints a trial misses, and by how much."""
+    if one.error:
+        return f"the simulation itself: {one.error}"
+    names = [*tuned.question.subject_to, f"{tuned.question.minimize}: flows did not finish"]
+    parts = [
+        f"{name} by {excess:.1%}" if excess < 1e6 else f"{name}: no such number"
+        for name, excess in zip(names, one.excess, strict=True)
+        if excess > 0
+    ]
+    return "; ".join(parts) or "nothing"
+
+
+def values(tuned: Tuned, one: Attempt) -> list[tuple[str, str]]:
+    """The parameters of a trial: key, value."""
+    return [(p.key, str(p.value(one.values[p.key]))) for p in tuned.question.parameters]
+
+
+def show(tuned: Tuned) -> None:
+    """Prints the answer."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=100)
+    console.print(escape(tuned.title) + "\n")
+    for key, value in values(tuned, tuned.best):
+        console.print(escape(f"{key} = {value}"))
+    console.print()
+    if tuned.check is not None:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("")
+        for name in tuned.check.names:
+            table.add_column(escape(name), justify="right")
+        for variant, numbers in tuned.check.variants.items():
+            table.add_row(escape(variant), *(escape(number.text) for number in numbers))
+        console.print(table)
+        seeds = tuned.check.seeds
+        console.print(f"Means of the fresh seeds {seeds[0]} to {seeds[-1]}, 95 % confidence.\n")
+    for sentence in sentences(tuned):
+        console.print(escape(sentence))
+    if tuned.check is not None:
+        console.print("\nFor scenarios:\n", escape(tuned.scheme_toml), sep="\n", soft_wrap=True)
+        if tuned.agent_toml:
+            console.print("For penstockd:\n", escape(tuned.agent_toml), sep="\n", soft_wrap=True)
+    console.print(f"Search: {tuned.folder}\nReport: {tuned.folder / 'report.html'}", soft_wrap=True)

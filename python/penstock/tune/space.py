@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is searched: a scheme's parameters, and the range of each."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
+_END = r"([\d._]+?)\s*((?!log\b)[A-Za-z]*)"
+_RANGE = re.compile(rf"{_END}\.\.{_END}( +log)?")
+_WHOLE = {"packet": 1.0, "packets": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6}
+_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+Value = float | int | str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One dimension of the search."""
+
+    key: str
+    """Dotted path in the scenario, as `scheme.fairq.window.alpha`."""
+    low: float
+    high: float
+    """In `unit`, both ends included."""
+    unit: str = ""
+    """`ns`, `B`, `packets`, or none."""
+    is_whole: bool = False
+    is_log: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its last part, for figures and tables."""
+        return self.key.rpartition(".")[2]
+
+    def suggest(self, trial: "Trial") -> float:
+        """The number that the search proposes."""
+        if self.is_whole:
+            return trial.suggest_int(self.key, int(self.low), int(self.high), log=self.is_log)
+        return trial.suggest_float(self.key, self.low, self.high, log=self.is_log)
+
+    def value(self, number: float) -> Value:
+        """The number as a scenario has it; three digits, which is more than is known."""
+        if self.unit == "ns":
+            unit = next(unit for unit in ("s", "ms", "us", "ns") if number >= _TIMES[unit])
+            return f"{float(f'{number / _TIMES[unit]:.3g}'):g} {unit}"
+        number = round(number) if self.is_whole else float(f"{number:.3g}")
+        return f"{number} {self.unit}" if self.unit else number
+
+    def number(self, value: object) -> float | None:
+        """A scenario's value as a number of this dimension; None where it is none or outside."""
+        text = str(value).strip()
+        found = re.fullmatch(r"([\d._]+)\s*(\S*)", text)
+        if found is None:
+            return None
+        units = _TIMES if self.unit == "ns" else _WHOLE
+        if bool(self.unit) != bool(found[2]) or (found[2] and found[2] not in units):
+            return None
+        number = float(found[1]) * (units[found[2]] if found[2] else 1.0)
+        return number if self.low <= number <= self.high else None
+
+
+def parameter(key: str, text: str) -> Parameter:
+    """A parameter from its range: `0.05..0.5`, `1..64 log`, `10us..1ms log`.
+
+    Both ends without a point and unit: whole numbers. Times, bytes and packets are whole, too.
+
+    Raises:
+        ScenarioError: it is not a range.
+    """
+    found = _RANGE.fullmatch(text.strip())
+    if found is None:
+        message = f"--param {key}={text}: give LOW..HIGH, as 0.05..0.5, 1..64, or 10us..1ms log"
+        raise ScenarioError(message)
+    first, low_unit, second, high_unit, log = found.groups()
+    units = {**_TIMES, **_WHOLE}
+    ends = []
+    for number, unit in ((first, low_unit or high_unit), (second, high_unit or low_unit)):
+        if unit and unit not in units:
+            message = f"--param {key}={text}: unknown unit '{unit}'; known: {', '.join(units)}"
+            raise ScenarioError(message)
+        ends.append(float(number) * units.get(unit, 1.0))
+    low, high = ends
+    if not low < high or (log and low <= 0):
+        message = f"--param {key}={text}: the lower end must be below the upper" + (
+            " and above 0" if log else ""
+        )
+        raise ScenarioError(message)
+    unit = high_unit or low_unit
+    whole = "packets" if unit.startswith("packet") else "B" if unit else ""
+    base = "ns" if unit in _TIMES else whole
+    is_whole = bool(unit) or not ("." in first or "." in second)
+    return Parameter(key, low, high, base, is_whole, bool(log))
+
+
+def named(texts: Sequence[str]) -> list[Parameter]:
+    """The parameters of `--param KEY=RANGE` options.
+
+    Raises:
+        ScenarioError: one is not of this form, or is given twice.
+    """
+    found: dict[str, Parameter] = {}
+    for text in texts:
+        key, equals, wanted = text.partition("=")
+        if not (key and equals):
+            message = f"--param {text}: give KEY=LOW..HIGH, as scheme.fairq.window.alpha=0.05..0.5"
+            raise ScenarioError(message)
+        if key in found:
+            message = f"--param {key}: given twice"
+            raise ScenarioError(message)
+        found[key.strip()] = parameter(key.strip(), wanted)
+    return list(found.values())
+
+
+def usual(name: str, scheme: Mapping[str, Any]) -> list[Parameter]:
+    """The numeric parameters of a scheme, with the ranges of `ranges.toml`.
+
+    Args:
+        name: of the scheme.
+        scheme: its parts, as a resolved scenario has them.
+
+    Raises:
+        ScenarioError: it has none.
+    """
+    ranges = tomllib.loads((Path(__file__).parent / "ranges.toml").read_text(encoding="utf-8"))
+    found = [
+        parameter(f"scheme.{name}.{part}.{key}", text)
+        for part, kinds in ranges.items()
+        for key, text in kinds.get(scheme.get(part, {}).get("kind"), {}).items()
+    ]
+    if not found:
+        message = f"{name}: no parameters to search; name one, as --param tcp.min_rto=1ms..200ms"
+        raise ScenarioError(message)
+    return found
