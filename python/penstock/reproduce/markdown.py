@@ -91,7 +91,7 @@ def _overview(experiments: list[Table], claims: Mapping[str, list[Table]]) -> It
 
 
 def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> Iterator[str]:
-    yield f"### [{one['id']}](../scenarios/papers/{one['id']})"
+    yield f"### [{one['id']}](../scenarios/papers/{one['id']}/claims.toml)"
     yield f"**{one['title']}.** {one['about']}".strip()
     if one["shortened"]:
         yield f"Quick: {one['shortened']}."

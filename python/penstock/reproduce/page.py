@@ -83,13 +83,13 @@ def _experiment(one: Table, claims: list[Table], folder: Path, at: Path) -> str:
     rows = [
         [
             _claim(claim),
-            _wrapped(published(claim["published"])),
-            _wrapped(claim["shown"]),
             _verdict(claim),
+            published(claim["published"]),
+            claim["shown"],
         ]
         for claim in claims
     ]
-    table = page.table("", ["claim", "published", "measured", "verdict"], rows)
+    table = page.table("", ["claim", "verdict", "published", "measured"], rows)
     reports = [
         (run, os.path.relpath(folder / run / "report.html", at))
         for run in one["runs"]
@@ -101,7 +101,7 @@ def _experiment(one: Table, claims: list[Table], folder: Path, at: Path) -> str:
 <p class="hint">{escape(one["about"])}</p>
 {"".join(f"<p>{escape(note)}</p>" for note in notes)}
 {table if claims else ""}
-{"".join(_figure(figure, folder) for figure in one["figures"])}
+<div class="columns">{"".join(_figure(figure, folder) for figure in one["figures"])}</div>
 {_text(one["why"])}
 {f"<p>Reports of the runs: {links}</p>" if links else ""}
 </section>
@@ -111,17 +111,12 @@ def _experiment(one: Table, claims: list[Table], folder: Path, at: Path) -> str:
 def _claim(claim: Table) -> Html:
     shown = f" (shown: {claim['run']})" if claim["run"] else ""
     text, where = escape(claim["text"] + shown), escape(claim["where"])
-    return Html(f'<div style="min-width: 15em">{text}<br><small>{where}</small></div>')
-
-
-def _wrapped(text: str) -> Html:
-    inner = text if isinstance(text, Html) else escape(text)
-    return Html(f'<div style="min-width: 6.5em; white-space: normal">{inner}</div>')
+    return Html(f"{text}<br><small>{where}</small>")
 
 
 def _verdict(claim: Table) -> Html:
     said = verdict(claim["holds"], is_open=claim["within_noise"])
-    return _wrapped(said if claim["holds"] is not False else Html(f"<b>{said}</b>"))
+    return Html(said if claim["holds"] is not False else f"<b>{said}</b>")
 
 
 def _figure(figure: Table, folder: Path) -> str:
