@@ -4,8 +4,9 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from matplotlib.ticker import EngFormatter
 
-from penstock.report import data, style, words
+from penstock.report import data, figures, style, words
 from penstock.results import Run
 
 from .conftest import make_run
@@ -129,3 +130,21 @@ def test_figures_read_on_any_ground(page):
     assert style.GROUND not in "".join(
         re.findall(r"<svg.*?</svg>", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     )
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest", "labels"),
+    [
+        (6.2e-3, 6.7e-3, ["6.3 ms", "6.45 ms", "6.6 ms"]),
+        (2e-3, 9e-3, ["2 ms", "4 ms", "6 ms", "8 ms"]),
+        (2e-4, 3.0, ["1 ms", "10 ms", "100 ms", "1 s"]),
+        (1e-9, 10.0, ["10 ns", "1 µs", "100 µs", "10 ms", "1 s"]),
+    ],
+)
+def test_a_logarithmic_axis_is_labelled_whatever_its_range(least, greatest, labels):
+    figure, axes = figures.plot()
+    axes.set(xscale="log", xlim=(least, greatest))
+    figures.label_log(axes.xaxis, EngFormatter("s", sep=" "))
+    figure.draw_without_rendering()
+    assert [label.get_text() for label in axes.get_xticklabels()] == labels
+    assert not any(label.get_text() for label in axes.get_xticklabels(minor=True))

@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib as mpl
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, FixedLocator, LogLocator
+from matplotlib.ticker import EngFormatter, FixedLocator
 
 from penstock.compare import Comparison, Line
 from penstock.report import data, figures, page, style
@@ -50,9 +50,10 @@ def _draw(comparison: Comparison) -> Iterator[Drawing]:
                 axes.step(*curve, where="post", color=colour, linestyle=dashes, label=name)
             axes.set_title(figures.shortened(schemes[place], 24 // columns), loc="left", pad=2)
             axes.set(xscale="log", ylim=(0, 1.02))
-            axes.xaxis.set_major_locator(LogLocator(numticks=3))
-            axes.xaxis.set_major_formatter(EngFormatter("s", sep=" "))
             axes.yaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
+        figures.label_log(
+            grid.flat[0].xaxis, EngFormatter("s", sep=" "), most=2 if columns > 1 else 5
+        )
         figures.legend(figure, grid.flat[0])
         figure.supxlabel("flow completion time", fontsize=9)
         figure.supylabel("share of flows", fontsize=9)

@@ -11,10 +11,19 @@ from typing import Any
 import matplotlib as mpl
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+from matplotlib.ticker import (
+    EngFormatter,
+    FixedLocator,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+)
 
 from penstock import units
 from penstock.report import data, style
@@ -73,7 +82,7 @@ def _completion_times(groups: dict[str, pl.DataFrame], schemes: list[str]) -> It
         axes.set(
             xscale="log", ylim=(0, 1.02), xlabel="flow completion time", ylabel="share of flows"
         )
-        axes.xaxis.set_major_formatter(EngFormatter("s", sep=" "))
+        label_log(axes.xaxis, EngFormatter("s", sep=" "))
         legend(figure, axes)
         meaning = (
             "The share of the flows that took at most so long: further left is faster, "
@@ -97,7 +106,7 @@ def _goodputs(groups: dict[str, pl.DataFrame], schemes: list[str]) -> Iterator[D
         axes.set(xlim=(0, 100), xlabel="flows, slowest first (%)", ylabel="goodput (Mb/s)")
         if wide:
             axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            label_log(axes.yaxis, FuncFormatter(lambda value, _: f"{value:g}"))
         else:
             axes.set_ylim(bottom=0)
         legend(figure, axes)
@@ -210,6 +219,21 @@ def legend(figure: Figure, axes: Axes) -> None:
         handlelength=_HANDLE,
         columnspacing=_GAP,
     )
+
+
+def label_log(axis: Axis, form: Formatter, most: int = 5) -> None:
+    """Labels some powers of ten of a logarithmic axis, or what has room where there is only one.
+
+    Comes after the drawing, which tells how far the axis goes.
+    """
+    least, greatest = sorted(axis.get_view_interval())
+    for locator in (LogLocator(numticks=most), MaxNLocator(most - 1)):
+        ticks = [tick for tick in locator.tick_values(least, greatest) if least <= tick <= greatest]
+        if len(ticks) > 1:
+            break
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(form)
+    axis.set_minor_formatter(NullFormatter())
 
 
 def shortened(name: str, most: int) -> str:
