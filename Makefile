@@ -89,7 +89,8 @@ format: .venv/.tools ## Format Rust, C and Python
 	@$(BIN)/ruff format --quiet
 
 docs: build ## Build the site from docs/, and say where its first page is
-	@$(BIN)/sphinx-build -b html -c docs --fail-on-warning --keep-going --quiet . target/site
+	@$(BIN)/sphinx-build -b html -c docs --fresh-env --fail-on-warning --keep-going --quiet \
+		. target/site
 	@echo "Site: file://$(CURDIR)/target/site/index.html"
 
 refresh: build ## Run what the documents show; bring their tables and figures up to date

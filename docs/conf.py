@@ -4,6 +4,7 @@
 The source folder is the repository, so that links lead where they lead on GitHub.
 """
 
+import re
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -70,6 +71,16 @@ def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
         source[0] += toctree("", SCHEMES)
 
 
+def drop_folders(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Makes links to folders, which GitHub shows and a site has not, plain text."""
+    base = (ROOT / name).parent
+    source[0] = re.sub(
+        r"(?<!!)\[([^\]\n]+)\]\(([^)#:\s]+)\)",
+        lambda link: link[1] if (base / link[2]).is_dir() else link[0],
+        source[0],
+    )
+
+
 def toctree(heading: str, entries: list[str]) -> str:
     """A table of contents that is seen in the navigation only."""
     options = ":hidden:" + (f"\n:caption: {heading}" if heading else "")
@@ -114,5 +125,6 @@ def setup(app: Sphinx) -> None:
     """Joins the above to Sphinx."""
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", add_navigation)
+    app.connect("source-read", drop_folders)
     app.connect("autodoc-process-docstring", keep_colons, priority=400)
     app.connect("build-finished", add_front_door)
