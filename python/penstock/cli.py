@@ -164,13 +164,6 @@ def _run(
     typer.echo(f"Run:    {folder}\nReport: {folder / 'report.html'}")
 
 
-app.command(epilog="Example: penstock sweep demo --over traffic.mice.flows=10..60+10")(sweep)
-app.command(
-    epilog="Example: penstock tune demo --scheme fairq --minimize mice.fct.p99 "
-    "--subject-to 'elephants.goodput>=0.95'"
-)(tune)
-
-
 @app.command(epilog="Example: penstock report runs/demo")
 def report(
     folder: Annotated[
@@ -218,6 +211,13 @@ def compare(
         return
     comparing.show(found)
     typer.echo(f"Page: {page}")
+
+
+app.command(epilog="Example: penstock sweep demo --over traffic.mice.flows=10..60+10")(sweep)
+app.command(
+    epilog="Example: penstock tune demo --scheme fairq --minimize mice.fct.p99 "
+    "--subject-to 'elephants.goodput>=0.95'"
+)(tune)
 
 
 @app.command(epilog="Example: penstock schemes --json")

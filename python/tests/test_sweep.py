@@ -99,9 +99,9 @@ def test_the_same_command_runs_nothing_twice_and_more_only_the_rest(sweep, tmp_p
     sweep(*OVER)
     assert len(ran) == 4
     before = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
-    _, _, err = sweep(*OVER)
+    _, out, _ = sweep(*OVER)
     assert len(ran) == 4
-    assert err == "4 of 4 runs are in runs/small-sweep already\n"
+    assert "runs/small-sweep (4 of 4 runs were there already)" in out
     assert_frame_equal(pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet"), before)
     sweep("--over", "traffic.mice.flows=2,4,6", "--seeds", "2", "--scheme", "hcf")
     assert len(ran) == 4 + 6, "hcf at each point"

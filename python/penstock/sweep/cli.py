@@ -2,7 +2,6 @@
 """The command `penstock sweep`."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -62,36 +61,41 @@ def sweep(
     values, schemes or seeds computes only those that are not there.
 
     A run that fails does not stop the others; it is told at the end, and the exit code is 1.
-    --json prints `folder`, `failures`, and `tables`: a list of `show` and `points`, each with
-    `over`, `scheme`, `mean`, `ci95` and `unfinished`.
+    The table shows all that the folder holds. --json prints `folder`, `failures`, and `tables`: a
+    list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95` and `unfinished`.
     """
     if not over:
         message = "--over: what shall be swept? as --over scheme.alpha=0.1,0.25,0.5"
         raise ScenarioError(message)
     overrides = [setting(text) for text in settings or ()]
     from penstock import terminal
-    from penstock.sweep import page, plan, run, store
+    from penstock.sweep import run
     from penstock.sweep import show as showing
 
-    made = plan.make(file, over, schemes=schemes, overrides=overrides, seeds=seeds)
-    asked = store.asked_for(made, show or ())
-    folder = store.folder_for(asked, made.name, out)
-    with closing(store.Store(folder, asked)) as kept:
-        if note := run.folder_note(folder, made, kept):
-            typer.echo(note, err=True)
-        with terminal.Progress() as progress:
-            table, failures = run.run(made, kept, jobs=jobs, cluster=cluster, progress=progress)
-        results = [showing.shown(kept.asked, table, said) for said in show or [""]]
-        page.write(kept.asked, results, folder / "report.html")
+    with terminal.Progress() as progress:
+        found = run.sweep(
+            file,
+            over,
+            schemes=schemes,
+            overrides=overrides,
+            seeds=seeds,
+            numbers=show or (),
+            jobs=jobs,
+            cluster=cluster,
+            out=out,
+            progress=progress,
+        )
     if as_json:
-        said = {"folder": str(folder), "failures": failures, "tables": showing.as_json(results)}
+        tables = showing.as_json(found.shown)
+        said = {"folder": str(found.folder), "failures": found.failures, "tables": tables}
         typer.echo(json.dumps(said, indent=2, ensure_ascii=False))
     else:
-        typer.echo(f"{made.base['title']}\n")
-        for result in results:
-            showing.show(result)
-        typer.echo(f"Sweep:  {folder}\nReport: {folder / 'report.html'}")
-    if failures:
+        typer.echo(f"{found.title}\n")
+        for one in found.shown:
+            showing.show(one)
+        known = f" ({found.known} of {found.runs} runs were there already)" if found.known else ""
+        typer.echo(f"Sweep:  {found.folder}{known}\nReport: {found.folder / 'report.html'}")
+    if failures := found.failures:
         for failure in failures[1:]:
             typer.echo(failure, err=True)
         count = "1 run" if len(failures) == 1 else f"{len(failures)} runs"

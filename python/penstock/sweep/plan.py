@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from penstock import _native, api
@@ -58,6 +59,16 @@ class Plan:
     def schemes(self) -> list[str]:
         """In the order of the scenario."""
         return list(self.base["schemes"])
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """Those of all points."""
+        return [task for tasks in self.points.values() for task in tasks]
+
+    def where(self, task: Task) -> str:
+        """The point of a task, for messages."""
+        point = next(point for point, tasks in self.points.items() if task in tasks)
+        return ", ".join(f"{k.name}={v.text}" for k, v in zip(self.keys, point, strict=True))
 
 
 def make(

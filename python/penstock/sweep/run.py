@@ -2,13 +2,18 @@
 """Computes what a sweep's folder does not hold yet."""
 
 import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from penstock import execution, fields
+from penstock import api, execution, fields
 from penstock.errors import PenstockError, RunError
 from penstock.execution import Progress, Task
+from penstock.sweep import page, plan, show, store
 from penstock.sweep.plan import Plan
 from penstock.sweep.store import Store
 
@@ -19,58 +24,91 @@ class InterruptedSweepError(PenstockError):
     exit_code = 130
 
 
-def run(
-    plan: Plan,
-    store: Store,
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that ended."""
+
+    folder: Path
+    title: str
+    table: pl.DataFrame
+    """A row for each point, scheme and seed that the folder holds: values, then all numbers."""
+    shown: list[show.Shown]
+    """Means over the seeds of the numbers to show."""
+    runs: int
+    """How many were asked for."""
+    known: int
+    """How many of them the folder had before."""
+    failures: list[str]
+    """A line for each run that failed."""
+
+
+def sweep(
+    scenario: api.Scenario,
+    over: Sequence[str],
     *,
+    schemes: Sequence[str] | None = None,
+    overrides: Sequence[tuple[str, str]] = (),
+    seeds: int | Sequence[int] | None = None,
+    numbers: Sequence[str] = (),
     jobs: int | None = None,
     cluster: str | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
-) -> tuple[pl.DataFrame, list[str]]:
-    """Runs the missing simulations and gives the folder's table, and a line for each failure.
+) -> Sweep:
+    """Runs a scenario at every combination of some values, as `penstock sweep` does.
 
-    However it ends, what was computed is in the folder.
+    Args:
+        scenario: as `api.run` has it, and so have `schemes`, `overrides` and `seeds`.
+        schemes: instead of the scenario's own.
+        overrides: values by dotted path, the same at each point.
+        seeds: how many (1 to n), or which.
+        over: each `KEY=VALUES`, in the grammar of `penstock.sweep.values`.
+        numbers: what to show, as `mice.fct.p99`; default: see `penstock sweep --help`.
+        jobs: threads; default: one a core.
+        cluster: the address of a Dask scheduler whose workers compute.
+        out: the folder; default: `runs/NAME-sweep`. What it holds already is not run again.
+        progress: called with (fraction done, "12 of 40 runs").
 
     Raises:
-        RunError: the cluster cannot be used, or nothing could be computed.
-        InterruptedSweepError: Ctrl-C.
+        ScenarioError: a point cannot be simulated, or the folder is not this sweep's; one line.
+        RunError: the cluster cannot be used, or no run at all could be computed.
+        InterruptedSweepError: Ctrl-C. What was computed is in the folder, whatever is raised.
     """
-    tasks = [task for of_point in plan.points.values() for task in of_point]
-    missing = [task for task in tasks if task.key not in store.done]
+    made = plan.make(scenario, over, schemes=schemes, overrides=overrides, seeds=seeds)
+    asked = store.asked_for(made, numbers)
+    folder = store.folder_for(asked, made.name, Path(out) if out is not None else None)
+    with closing(Store(folder, asked)) as kept:
+        known = sum(task.key in kept.done for task in made.tasks)
+        table, failures = _compute(made, kept, jobs, cluster, progress)
+        found = [show.shown(kept.asked, table, said) for said in numbers or [""]]
+        page.write(kept.asked, found, folder / "report.html")
+    return Sweep(folder, made.base["title"], table, found, len(made.tasks), known, failures)
+
+
+def _compute(
+    made: Plan, kept: Store, jobs: int | None, cluster: str | None, progress: Progress | None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Runs what is missing; gives the folder's table, and a line for each failure."""
+    missing = [task for task in made.tasks if task.key not in kept.done]
     failures: list[str] = []
 
     def failed(task: Task, error: PenstockError) -> None:
-        failures.append(f"{_where(plan, task)}: {error}")
+        failures.append(f"{made.where(task)}: {error}")
 
+    options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress}
     try:
-        for task, row in execution.execute(
-            missing, jobs=jobs, cluster=cluster, progress=progress, failed=failed
-        ):
-            if task.key not in store.done:
-                store.add(task, fields.flat(json.loads(row[2])))
+        for task, row in execution.execute(missing, failed=failed, **options):
+            if task.key not in kept.done:
+                kept.add(task, fields.flat(json.loads(row[2])))
     except KeyboardInterrupt:
-        done = sum(task.key in store.done for task in tasks)
+        done = sum(task.key in kept.done for task in made.tasks)
         message = (
-            f"interrupted; {done} of {len(tasks)} runs are in {store.folder}, "
+            f"interrupted; {done} of {len(made.tasks)} runs are in {kept.folder}, "
             "and the same command goes on from there"
         )
         raise InterruptedSweepError(message) from None
     finally:
-        table = store.merge(plan)
+        table = kept.merge(made)
     if table.is_empty():
         raise RunError(failures[0])
     return table, failures
-
-
-def _where(plan: Plan, task: Task) -> str:
-    """The point of a task, its scheme and seed."""
-    point = next(point for point, tasks in plan.points.items() if task in tasks)
-    values = [f"{key.name}={value.text}" for key, value in zip(plan.keys, point, strict=True)]
-    return ", ".join(values)
-
-
-def folder_note(folder: Path, plan: Plan, store: Store) -> str:
-    """What is said of runs that are there already; empty if there are none."""
-    tasks = [task for of_point in plan.points.values() for task in of_point]
-    there = sum(task.key in store.done for task in tasks)
-    return f"{there} of {len(tasks)} runs are in {folder} already" if there else ""
