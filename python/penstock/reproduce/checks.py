@@ -14,7 +14,7 @@ from penstock.reproduce.experiment import COLUMNS, Experiment
 from penstock.reproduce.measures import Measure
 from penstock.traces import to_csv
 
-# Milliseconds of a flow that ends and one that does not: it has every number that a run may have.
+# Milliseconds of a block, and of flows of all sizes: it has every number that a run may have.
 _SAMPLE = """
 title = "Sample"
 duration = "10 ms"
@@ -33,8 +33,16 @@ flows = 2
 block = "20 kB"
 from = "senders"
 to = "receiver1"
+[traffic.sizes]
+kind = "poisson"
+flows = 20
+size = "websearch"
+load = "50 %"
+from = "senders"
+to = "receiver1"
 [measure]
 ports = ["bottleneck"]
+sizes = { small = "1 GB" }
 """
 
 
@@ -82,7 +90,10 @@ def _numbers(made: Experiment, run: str) -> tuple[set[str], set[str], set[str]]:
     assert made.scenario is not None
     text = api.resolved(made.scenario, overrides=made.runs[run])
     document = tomllib.loads(text)
-    schemes = {*(made.schemes or document["schemes"])}
+    schemes = {
+        *made.schemes,
+        *document["schemes"],
+    }  # those that the laboratory lacks are not judged
     groups = set(document["traffic"])
     for size in document.get("measure", {}).get("sizes", {}):
         groups |= {f"{name}/{size}" for name in document["traffic"]}
@@ -111,7 +122,7 @@ def _paths(kind: str) -> tuple[str, ...]:
     """Every dotted path to a number that a group or port may have."""
     run = api.run(tomllib.loads(_SAMPLE))
     owners = run.summary["results"][0][kind]
-    return tuple(_flat(next(iter(owners.values()))))
+    return tuple(dict.fromkeys(path for owner in owners.values() for path in _flat(owner)))
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
