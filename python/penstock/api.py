@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock import _native, source, stats, tables
 from penstock.errors import ScenarioError
-from penstock.execution import NAMING_FILES, Row, Task, cores, execute
+from penstock.execution import NAMING_FILES, Row, Task, cores, execute, parsed
 from penstock.results import Run, check_target
 from penstock.source import Source
 from penstock.traces import to_csv
@@ -117,7 +117,7 @@ def prepare(
         text = _resolved(loaded, settings)
     except ScenarioError as error:
         raise _about_schemes(error) if schemes else error from None
-    document, origin = tomllib.loads(text), str(loaded.origin)
+    document, origin = parsed(text), str(loaded.origin)
     tasks = [Task(text, origin, name, s) for name in document["schemes"] for s in _seeds(document)]
     return Prepared(text, origin, loaded.name, tuple(settings), tuple(tasks))
 
@@ -154,7 +154,7 @@ def _resolved(loaded: Source, settings: list[tuple[str, str]]) -> str:
     text = _native.validate(loaded.text, origin, settings, to_csv)
     found = [
         (f"traffic.{name}.{key}", json.dumps(str(path.resolve())))
-        for name, traffic in tomllib.loads(text)["traffic"].items()
+        for name, traffic in parsed(text)["traffic"].items()
         for key in NAMING_FILES
         if isinstance(traffic.get(key), str)
         and (path := loaded.origin.parent / traffic[key]).is_file()

@@ -58,13 +58,14 @@ class Task:
 
 
 @lru_cache(maxsize=64)
-def _parsed(scenario: str) -> dict[str, Any]:
+def parsed(scenario: str) -> dict[str, Any]:
+    """A resolved scenario; not to be changed, since it is shared by all who read the same text."""
     return tomllib.loads(scenario)
 
 
 def _deciding(scenario: str, scheme: str) -> dict[str, Any]:
     """The part of a scenario that decides what a scheme gives; of files their contents."""
-    document = {key: value for key, value in _parsed(scenario).items() if key not in _SAID}
+    document = {key: value for key, value in parsed(scenario).items() if key not in _SAID}
     document["scheme"] = document.get("scheme", {}).get(scheme)
     document["traffic"] = [
         [name, {key: _content(key, value) for key, value in table.items()}]

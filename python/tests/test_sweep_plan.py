@@ -36,6 +36,8 @@ def test_lists_and_ranges(text, texts):
         ("1..3 Gb/s", ["1 Gb/s", "2 Gb/s", "3 Gb/s"], "bps", [1e9, 2e9, 3e9]),
         ("10 packets,20 packets", ["10 packets", "20 packets"], "packets", [10, 20]),
         ("10%,0.5", ["10%", "0.5"], "", [0.1, 0.5]),
+        ("1e20 B", ["1e20 B"], "bytes", [1e20]),
+        ("1e400", ["1e400"], "text", ["1e400"]),
     ],
 )
 def test_values_may_have_units(text, texts, kind, typed):
@@ -65,6 +67,8 @@ def test_commas_within_lists_and_tables_part_nothing():
         ("1ms..4ms*2ms", "does not go with"),
         ("1foo..2foo", "unknown unit 'foo'"),
         ("1..1000000", "more than 10000 values"),
+        ("1..1e99*1.0000001", "more than 10000 values"),
+        ("1..1e9999999", "is no range"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_one_line(text, reason):

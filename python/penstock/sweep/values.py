@@ -17,6 +17,9 @@ from penstock.errors import ScenarioError
 MOST = 10_000
 """Values of one key."""
 
+_EXACT = 10**15
+_LARGEST = 2**63  # that an integer column does not hold
+
 _SECONDS = {"ps": -12, "ns": -9, "us": -6, "µs": -6, "ms": -3, "s": 0}
 _RATES = {"b/s": 0, "kb/s": 3, "Mb/s": 6, "Gb/s": 9, "Tb/s": 12}
 _BYTES = {"B": 0, "kB": 3, "MB": 6, "GB": 9}
@@ -32,7 +35,7 @@ _UNITS: dict[str, tuple[str, Fraction]] = {
     **{unit: ("bytes", Fraction(10) ** power) for unit, power in _BYTES.items()},
     **{unit: ("bytes", Fraction(1024) ** power) for unit, power in _BINARY.items()},
 }
-_NUMBER = r"([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([A-Za-zµ/%]*)"
+_NUMBER = r"([+-]?\d{1,18}(?:\.\d{1,18})?(?:e[+-]?\d{1,2})?)\s*([A-Za-zµ/%]*)"
 _RANGE = re.compile(rf"{_NUMBER}\s*\.\.\s*{_NUMBER}\s*(?:([*+])\s*{_NUMBER})?")
 
 
@@ -115,6 +118,8 @@ def _expand(
     while one <= last and len(found) <= MOST:
         found.append(one)
         one = one * by if how == "*" else one + by
+        if one.denominator > _EXACT:  # fractions of ever more digits take ever longer
+            one = Fraction(repr(float(one)))
     return [f"{_plain(number)} {unit}".strip() for number in found]
 
 
@@ -141,7 +146,7 @@ def _value(text: str) -> Value:
         kind, size = _UNITS[found[2]]
         exact = Fraction(found[1]) * size
         whole = exact.denominator == 1 and not (kind == "" and re.search(r"[.e]", found[1]))
-        return Value(text, kind, int(exact) if whole else float(exact))
+        return Value(text, kind, int(exact) if whole and abs(exact) < _LARGEST else float(exact))
     if text in ("true", "false"):
         return Value(text, "truth", text == "true")
     return Value(text, "text", text.strip("\"'"))
