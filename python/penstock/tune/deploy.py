@@ -2,10 +2,10 @@
 """What was found, as scenarios and as penstockd take it."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from penstock import api
-from penstock.tune.space import Parameter
+from penstock.tune.space import Value
 
 
 def tuned_name(scheme: str) -> str:
@@ -13,13 +13,13 @@ def tuned_name(scheme: str) -> str:
     return f"{scheme}-tuned"
 
 
-def scheme_table(scenario: str, scheme: str, parameters: Sequence[Parameter]) -> str:
+def scheme_table(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
     """The `[scheme.NAME]` table of a scenario, of its own name beside the built-in one.
 
     Args:
         scenario: as resolved, with the values that were found.
         scheme: whose table.
-        parameters: what was searched; those of no scheme are told in a comment.
+        found: the values by their keys; those of no scheme are told in a comment.
     """
     import tomli_w
 
@@ -30,18 +30,22 @@ def scheme_table(scenario: str, scheme: str, parameters: Sequence[Parameter]) ->
     for part in ("queue", "window", "controller"):
         if table.get(part, {}).get("kind") in {"none", "drop-tail"}:
             del table[part]
-    text = tomli_w.dumps({"scheme": {tuned_name(scheme): table}})
-    others = [one.key for one in parameters if not one.key.startswith(f"scheme.{scheme}.")]
-    return text + "".join(f"# and {key} = {_at(document, key)!r}\n" for key in others)
+    others = []
+    for key, value in found.items():
+        *way, last = key.removeprefix(f"scheme.{scheme}.").split(".")
+        if not key.startswith(f"scheme.{scheme}."):
+            others.append(f"# and {key} = {_toml(value)}\n")
+        elif len(way) == 1:
+            table[way[0]] = {**table[way[0]], last: value}
+    return tomli_w.dumps({"scheme": {tuned_name(scheme): table}}) + "".join(others)
 
 
-def agent_lines(scenario: str, scheme: str, parameters: Sequence[Parameter]) -> str:
+def agent_lines(scheme: str, found: Mapping[str, Value]) -> str:
     """The lines for a port in penstockd's configuration; empty where it does not have the scheme.
 
     Args:
-        scenario: as resolved, with the values that were found.
         scheme: whose parameters they are.
-        parameters: what was searched.
+        found: the values by their keys.
     """
     known = {one["name"]: one for one in api.schemes()}
     parts = known.get(scheme)
@@ -52,21 +56,17 @@ def agent_lines(scenario: str, scheme: str, parameters: Sequence[Parameter]) -> 
         parts["queue"]["kind"] == "drop-tail" and has_window
     ):
         return ""
-    document = tomllib.loads(scenario)
     lines = ["[port.eth1]", f'scheme = "{scheme}"']
     for part in ("window", "queue"):
         prefix = f"scheme.{scheme}.{part}."
-        keys = [one.key for one in parameters if one.key.startswith(prefix)]
-        if keys:
-            pairs = (f"{key.removeprefix(prefix)} = {_toml(_at(document, key))}" for key in keys)
+        pairs = [
+            f"{key.removeprefix(prefix)} = {_toml(value)}"
+            for key, value in found.items()
+            if key.startswith(prefix)
+        ]
+        if pairs:
             lines.append(f"{part} = {{ {', '.join(pairs)} }}")
     return "\n".join(lines) + "\n"
-
-
-def _at(document: object, key: str) -> object:
-    for part in key.split("."):
-        document = document[part] if isinstance(document, dict) else None
-    return document
 
 
 def _toml(value: object) -> str:

@@ -44,7 +44,9 @@ def _unit(kept: Kept) -> tuple[str, float]:
 def _points(kept: Kept) -> Iterator[tuple[str, int, list[Kept]]]:
     """Label, place in the colours, and trials of each sort that has a number."""
     shown = [trial for trial in kept["trials"] if trial["objective"] is not None]
-    yield "misses a constraint", 0, [trial for trial in shown if not _good(trial)]
+    bad = [trial for trial in shown if not _good(trial)]
+    if bad:
+        yield "misses a constraint", 0, bad
     yield "keeps all", 2, [trial for trial in shown if _good(trial)]
 
 

@@ -5,9 +5,10 @@ import json
 import shlex
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,9 @@ def tune(
         ScenarioError: the question cannot be asked.
         RunError: a simulation cannot be computed.
     """
+    if find_spec("optuna") is None:
+        message = "penstock tune needs Optuna; install it with: pip install 'penstock[tune]'"
+        raise RunError(message)
     prepare = partial(api.prepare, file)
     both = list(dict.fromkeys([baseline, scheme]))
     made = prepare(schemes=both, overrides=overrides, seeds=seeds)
@@ -127,6 +131,7 @@ def tune(
         settings = [*overrides, *changed]
         return prepare(schemes=[of], overrides=settings, seeds=which).tasks
 
+    _check_keys(parameters, tasks)
     with terminal.Progress() as progress:
 
         def simulate(sets: Sequence[Sequence[Task]], said: str) -> list[Any]:
@@ -157,8 +162,9 @@ def tune(
                 f"{scheme} (defaults)": tasks({}, fresh),
                 f"{scheme} (tuned)": tasks(best.values, fresh),
             }
-            found = _or_raise(simulate(list(named.values()), "check: "))
-            check = judged(dict(zip(named, found, strict=True)), wanted, fresh)
+            results = _or_raise(simulate(list(named.values()), "check: "))
+            check = judged(dict(zip(named, results, strict=True)), wanted, fresh)
+    found = {one.key: one.value(best.values[one.key]) for one in parameters}
     text = tasks(best.values)[0].scenario
     tuned = Tuned(
         folder,
@@ -167,8 +173,8 @@ def tune(
         best,
         check,
         wanted.objective.unit,
-        deploy.scheme_table(text, scheme, parameters),
-        deploy.agent_lines(text, scheme, parameters),
+        deploy.scheme_table(text, scheme, found),
+        deploy.agent_lines(scheme, found),
     )
     _keep(folder, as_json(tuned))
     return tuned
@@ -222,6 +228,25 @@ def _wanted(question: Question, sample: Summary, baseline: Sequence[Summary]) ->
             )
             raise ScenarioError(message)
     return Wanted(objective, constraints, tuple(values))
+
+
+def _check_keys(
+    parameters: Sequence[Parameter], tasks: Callable[[Mapping[str, float]], object]
+) -> None:
+    """Refuses a parameter that the scenario takes at neither end of its range.
+
+    Raises:
+        ScenarioError: there is one.
+    """
+    for one in parameters:
+        try:
+            tasks({one.key: one.low})
+        except ScenarioError:
+            try:
+                tasks({one.key: one.high})
+            except ScenarioError as error:
+                message = str(error).replace("--set ", "--param ", 1)
+                raise ScenarioError(message) from None
 
 
 def _first(parameters: Sequence[Parameter], scenario: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 
 from penstock.tune.run import Tuned
 from penstock.tune.search import Attempt
+from penstock.tune.verdict import Check
 
 
 def sentences(tuned: Tuned) -> list[str]:
@@ -13,20 +14,26 @@ def sentences(tuned: Tuned) -> list[str]:
             f"No trial of {len(tuned.attempts)} keeps all constraints.",
             f"The nearest, trial {tuned.best.number}, misses {missed(tuned, tuned.best)}.",
         ]
-    said = [
-        f"Beats the defaults of {question.scheme} beyond the noise: {question.minimize} "
-        f"{check.change_text}."
-        if check.is_better and check.change is not None
-        else f"Beats the defaults of {question.scheme}, which leave flows unfinished."
-        if check.is_better
-        else f"Does not beat the defaults of {question.scheme} beyond the noise"
-        + (f": {question.minimize} {check.change_text}." if check.change is not None else ".")
-    ]
+    said = [_compared(question.scheme, question.minimize, check)]
     for kept in check.kept:
         verb = "Keeps" if kept.is_kept else "Does not keep"
         noise = "" if kept.is_sure else ", but within the noise"
         said.append(f"{verb} {kept.text}{noise}.")
     return said
+
+
+def _compared(scheme: str, minimized: str, check: Check) -> str:
+    if check.change is None:
+        if check.is_better:
+            return f"Beats the defaults of {scheme}, which leave flows unfinished."
+        return f"Does not beat the defaults of {scheme}: it leaves flows unfinished, too."
+    defaults = list(check.variants.values())[1][0].mean
+    share = abs(check.change / defaults) if defaults else 0.0
+    size = "by less than 1 %" if share < 0.01 else f"by {share:.0%}"
+    change = f"{minimized} {check.change_text}"
+    if check.is_better:
+        return f"Beats the defaults of {scheme} beyond the noise, {size}: {change}."
+    return f"Does not beat the defaults of {scheme} beyond the noise: {change}."
 
 
 def missed(tuned: Tuned, one: Attempt) -> str:

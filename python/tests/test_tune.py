@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import re
+import shutil
+import tomllib
+
+import pytest
+
+import penstock
+from penstock import _native, cli, fields, source
+from penstock.report import kinds
+from penstock.tune import goal, space, verdict
+from penstock.tune import run as run_module
+from penstock.tune.search import Wanted
+
+ASKED = (
+    "--scheme",
+    "fairq",
+    "--minimize",
+    "mice.fct.p99",
+    "--subject-to",
+    "elephants.goodput>=0.9",
+)
+SOME = ("--trials", "6", "--seeds", "2")
+
+
+@pytest.fixture
+def tune(small, tmp_path, monkeypatch, capsys):
+    """`tune(OPTION...)` is the command: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run_module, "CHECK_SEEDS", 3)
+
+    def run(*options):
+        monkeypatch.setattr("sys.argv", ["penstock", "tune", str(small), *options])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def tuned(small, tmp_path, monkeypatch):
+    """`tuned(FOLDER, trials=...)` searches without a page, and gives the trials."""
+    monkeypatch.setattr(run_module, "CHECK_SEEDS", 2)
+
+    def search(folder, **options):
+        asked = {"subject_to": ["elephants.goodput>=0.9"], "seeds": 1, **options}
+        done = run_module.tune(small, "fairq", "mice.fct.p99", out=tmp_path / folder, **asked)
+        return done.attempts
+
+    return search
+
+
+def trials(folder):
+    return json.loads((folder / "tune.json").read_text())["trials"]
+
+
+def test_what_is_found_is_checked_and_can_be_used(tune, tmp_path, small):
+    code, out, _ = tune(*ASKED, *SOME, "--json", "--out", "one")
+    found = json.loads(out)
+    assert code == 0
+    assert found["feasible"]
+    assert found["check"]["seeds"] == [3, 4, 5]
+    assert len(found["trials"]) == 6
+
+    feasible = [one for one in found["trials"] if max(one["excess"]) <= 0]
+    assert found["best"]["objective"] == min(one["objective"] for one in feasible)
+    assert {one["objective"] for one in found["trials"]} != {found["best"]["objective"]}
+
+    document = tomllib.loads(small.read_text()) | tomllib.loads(found["scheme_toml"])
+    document |= {"schemes": ["fairq-tuned"], "seeds": found["check"]["seeds"]}
+    again = penstock.run(document).summary["results"][0]
+    tuned = found["check"]["variants"]["fairq (tuned)"]
+    assert again["groups"]["mice"]["fct_s"]["p99"] == pytest.approx(tuned[0]["mean"])
+    assert again["groups"]["elephants"]["goodput_bps"]["mean"] == pytest.approx(tuned[1]["mean"])
+
+    port = tomllib.loads(found["agent_toml"])["port"]["eth1"]
+    values = {f"scheme.fairq.window.{key}": value for key, value in port["window"].items()}
+    assert port["scheme"] == "fairq"
+    assert values == found["best"]["values"]
+    assert (tmp_path / "one/report.html").is_file()
+
+
+def test_the_text_says_what_was_found(tune):
+    code, out, _ = tune(*ASKED, *SOME, "--out", "one")
+    assert code == 0
+    assert "beat the defaults of fairq" in out.lower().replace("beats", "beat")
+    assert "Keeps elephants.goodput>=0.9" in out
+    assert "[scheme.fairq-tuned]" in out
+    assert "[port.eth1]" in out
+
+
+def test_a_seed_decides_the_search(tuned):
+    one, same, other = (
+        tuned(name, trials=6, seed=seed) for name, seed in zip("abc", (1, 1, 2), strict=True)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_a_search_goes_on_where_it_stopped(tuned):
+    first = tuned("parts", trials=4)
+    whole = tuned("whole", trials=12)
+    assert tuned("parts", trials=12) == whole
+    assert whole[:4] == first
+
+
+def test_an_interrupted_search_keeps_its_trials(tuned, monkeypatch):
+    simulated, calls = run_module._simulated, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 3:  # the references, four trials, then Ctrl-C
+            raise KeyboardInterrupt
+        return simulated(*arguments)
+
+    monkeypatch.setattr(run_module, "_simulated", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tuned("parts", trials=8)
+    parts = tuned("parts", trials=8)
+    assert len(calls) == 6  # references, the other four, the check
+    whole = tuned("whole", trials=8)
+    assert [one.values for one in parts] == [one.values for one in whole]
+
+
+def test_another_question_needs_another_folder(tune):
+    tune(*ASKED, "--trials", "1", "--seeds", "1", "--out", "one")
+    code, _, err = tune(*ASKED, "--trials", "1", "--seeds", "2", "--out", "one")
+    assert code == 2
+    assert "one: holds another search" in err
+
+
+def test_where_nothing_is_feasible_the_nearest_is_told(tune):
+    asked = ("--scheme", "fairq", "--minimize", "mice.fct.p99", "--subject-to", "mice.fct.p99<=1us")
+    code, out, err = tune(*asked, "--trials", "3", "--seeds", "1", "--out", "none")
+    assert code == 1
+    assert "No trial of 3 keeps all constraints." in out
+    assert re.search(r"The nearest, trial \d, misses mice.fct.p99<=1us by \d+", out)
+    assert "no trial keeps all constraints" in err
+    assert "[scheme." not in out
+
+
+def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
+    thresholds = [
+        option
+        for key in ("alpha1", "alpha2")
+        for option in ("--param", f"scheme.hscc.window.{key}=0.02..0.9")
+    ]
+    asked = ("--scheme", "hscc", "--minimize", "mice.fct.p99", *thresholds)
+    assert tune(*asked, "--trials", "8", "--seeds", "1", "--out", "one")[0] == 0
+    errors = [one["error"] for one in trials(tmp_path / "one") if one["error"]]
+    assert 0 < len(errors) < 8
+    assert all("alpha1" in error for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--minimize", "mice.fct.p98"), "did you mean 'mice.fct.p9"),
+        (("--minimize", "mouse.fct.p99"), "did you mean 'mice.fct.p9"),
+        (("--subject-to", "elephants.goodput=3"), "give NUMBER>=VALUE"),
+        (("--subject-to", "elephants.goodput>=3ms"), "'ms' is no unit of elephants.goodput"),
+        (("--param", "scheme.fairq.window.alpha"), "give KEY=LOW..HIGH"),
+        (("--param", "scheme.fairq.window.alpha=0.5..0.1"), "the lower end must be below"),
+        (("--param", "scheme.fairq.window.alpha=0..1 log"), "above 0"),
+        (("--param", "scheme.fairq.window.alhpa=0.1..0.2"), 'did you mean "alpha"?'),
+        (("--param", "scheme.fairq.window.interval=1h..2h"), "unknown unit 'h'"),
+        (("--scheme", "drop-tail"), "drop-tail: no parameters to search"),
+        (("--scheme", "fairk"), "fairq"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_told_in_a_line(tune, options, said):
+    asked = {"--scheme": "fairq", "--minimize": "mice.fct.p99", options[0]: options[1]}
+    code, _, err = tune(
+        *(part for pair in asked.items() for part in pair), "--trials", "1", "--seeds", "1"
+    )
+    assert code == 2
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_the_page_is_drawn_anew_from_the_folder_alone(tune, tmp_path):
+    tune(*ASKED, *SOME, "--param", "scheme.fairq.window.alpha=0.05..0.5", "--out", "one")
+    first = (tmp_path / "one/report.html").read_text()
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    for name in ("report.html", "tune.journal"):
+        (tmp_path / "copy" / name).unlink()
+    assert kinds.report(tmp_path / "copy").read_text() == first
+    for name in ("history", "slice-alpha"):
+        assert (tmp_path / f"copy/figures/{name}.svg").is_file()
+
+
+SUMMARY = {
+    "groups": {
+        "mice": {"flows": 200, "finished": 197, "timeouts": 5, "fct_s": None},
+        "elephants": {"flows": 2, "finished": 0, "goodput_bps": {"mean": 4e7}},
+    },
+    "ports": {"a->b": {"drops": 7}},
+}
+SUMMARY["groups"]["mice"]["fct_s"] = {"mean": 0.01, "p95": 0.02, "p99": 0.03, "max": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mice.fct.mean", None),
+        ("mice.fct.max", None),
+        ("mice.fct.p99", None),
+        ("mice.fct.p95", 0.02),
+        ("mice.timeouts", 5),
+        ("elephants.goodput", 4e7),
+    ],
+)
+def test_flows_that_did_not_finish_count(name, expected):
+    assert goal.value(fields.find(name, SUMMARY), SUMMARY) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "baseline", "excess"),
+    [
+        ("elephants.goodput>=0.95", 3.8e7, 4e7, 0.0),
+        ("elephants.goodput>=0.95", 1.9e7, 4e7, 0.5),
+        ("elephants.goodput>=20Mb/s", 4e7, None, -1.0),
+        ("mice.fct.p95<=20 ms", 0.03, None, 0.5),
+        ("mice.fct.p95<=0.5", 0.01, 0.04, -0.5),
+        ("bottleneck.drops<=10abs", 15, 1000, 0.5),
+        ("bottleneck.drops<=0", 3, 1000, 3),
+        ("mice.fct.p95<=20ms", None, None, goal.MISSING),
+    ],
+)
+def test_a_constraint_is_missed_by_a_share(text, number, baseline, excess):
+    assert goal.constraint(text, SUMMARY).excess(number, baseline) == pytest.approx(excess)
+
+
+def test_a_share_of_what_the_baseline_does_not_have_is_refused(tune, small):
+    short = small.read_text().replace('"100 ms"', '"6 ms"').replace('"10 kB"', '"2 MB"')
+    small.write_text(short)
+    asked = ("--scheme", "fairq", "--minimize", "elephants.goodput")
+    code, _, err = tune(*asked, "--subject-to", "mice.fct.max<=0.5", "--trials", "1")
+    assert code == 2
+    assert "drop-tail has no such number" in err
+
+
+@pytest.mark.parametrize(
+    ("tuned", "defaults", "is_better"),
+    [
+        ([1.0, 1.1, 0.9], [2.0, 2.2, 1.9], True),
+        ([1.0, 2.1, 0.9], [1.1, 2.0, 1.0], False),
+        ([2.0, 2.1, 2.2], [1.0, 1.1, 1.2], False),
+        ([1.0, 1.0, 1.0], [1.0, None, 1.0], True),
+        ([1.0, None, 1.0], [1.0, 1.0, 1.0], False),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], False),
+    ],
+)
+def test_better_is_beyond_the_noise_of_the_differences(tuned, defaults, is_better):
+    def summary(p95):
+        group = {"flows": 1, "finished": 0 if p95 is None else 1, "fct_s": {"p95": p95}}
+        return {"groups": {"mice": group}, "ports": {}}
+
+    field = fields.find("mice.fct.p95", summary(1.0))
+    found = {"a": [summary(1.0)] * 3, "b": [*map(summary, defaults)], "c": [*map(summary, tuned)]}
+    check = verdict.judged(found, Wanted(field, (), ()), [1, 2, 3])
+    assert check.is_better == is_better
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "value"),
+    [
+        ("0.05..0.5", 0.123456, 0.123),
+        ("1..64 log", 7.0, 7),
+        ("10us..1ms log", 91_110.0, "91.1 us"),
+        ("10 us..1 ms", 1e6, "1 ms"),
+        ("500B..9kB", 1500.0, "1500 B"),
+        ("1..16packets", 4.0, "4 packets"),
+    ],
+)
+def test_a_number_of_the_search_as_a_scenario_has_it(text, number, value):
+    one = space.parameter("some.key", text)
+    assert one.value(number) == value
+    assert one.number(value) == pytest.approx(number, rel=0.01)
+    assert one.number("none of that") is None
+    assert one.number(1e12) is None
+
+
+@pytest.mark.parametrize("scheme", [one["name"] for one in penstock.schemes()])
+def test_the_usual_ranges_are_of_values_that_a_scenario_takes(scheme):
+    demo = tomllib.loads(_native.validate(*_demo()))
+    parts = next(one for one in penstock.schemes() if one["name"] == scheme)
+    if {parts[part]["kind"] for part in ("queue", "window", "controller")} <= {"drop-tail", "none"}:
+        with pytest.raises(penstock.ScenarioError, match="no parameters to search"):
+            space.usual(scheme, parts)
+        return
+    found = space.usual(scheme, parts)
+    for end in ("low", "high"):
+        values = {one.key: one.value(getattr(one, end)) for one in found}
+        penstock.validate({**demo, "schemes": [scheme]}, overrides=values)
+
+
+def _demo():
+    from penstock.traces import to_csv
+
+    loaded = source.load("demo")
+    return loaded.text, str(loaded.origin), [], to_csv
