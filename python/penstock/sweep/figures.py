@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 
 from penstock.report import style
-from penstock.report.figures import Drawing, drawing
+from penstock.report.figures import Drawing, drawing, label_log, legend, plot, shortened
 from penstock.sweep.show import Shown, value_text
 
 TOO_MANY = "Three or more values are swept: there is the table, but no figure of it."
-_COLUMNS = 2  # of small multiples
 _UNITS = {"s": "s", "bps": "b/s", "bytes": "B"}
 _TICKS = 8  # more values than this have no tick each
+_WIDE = 4  # so many have room below a panel of a heat-map
 
 
 def draw(results: Sequence[Shown]) -> Iterator[Drawing]:
@@ -43,8 +43,7 @@ def _lines(result: Shown) -> Drawing:
     values = [point[0] for point in result.points]
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
     places: list[Any] = values if numeric else list(range(len(values)))
-    figure = Figure(figsize=(style.WIDTH_INCHES, 3.0), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = plot()
     for index, scheme in enumerate(result.schemes):
         found = [result.cells.get((point, scheme)) for point in result.points]
         means = [math.nan if c is None or c.value is None else c.value for c in found]
@@ -58,9 +57,10 @@ def _lines(result: Shown) -> Drawing:
     known = result.known()
     if min(known) > 0 and max(known) > 30 * min(known):
         axes.set_yscale("log")
+        label_log(axes.yaxis, _formatter(result.name))
     else:
         axes.set_ylim(bottom=min(0.0, *known))
-    axes.yaxis.set_major_formatter(_formatter(result.name))
+        axes.yaxis.set_major_formatter(_formatter(result.name))
     if is_geometric(values):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
@@ -70,8 +70,8 @@ def _lines(result: Shown) -> Drawing:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: labels.get(place, "")))
     else:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: value_text(column, float(v))))
-    figure.legend(loc="outside upper left", ncols=4, handlelength=2.2, columnspacing=1.4)
-    meaning = "Each point is the mean over the seeds, the band its 95 % confidence interval."
+    legend(figure, axes)
+    meaning = "Each point is the mean over the seeds, the band its 95 % confidence interval"
     return _drawing(figure, result, meaning)
 
 
@@ -83,30 +83,27 @@ def _heat(result: Shown) -> Drawing:
     known = result.known()
     log = min(known) > 0 and max(known) > 30 * min(known)
     norm = (colors.LogNorm if log else colors.Normalize)(min(known), max(known))
-    rows = -(-len(result.schemes) // _COLUMNS)
-    figure = Figure(figsize=(style.WIDTH_INCHES, 1.7 * rows + 0.7), layout="constrained")
-    grid = figure.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False)
-    for place, axes in enumerate(grid.flat):
-        if place >= len(result.schemes):
-            axes.set_axis_off()
-            continue
-        scheme = result.schemes[place]
+    rows = len(result.schemes)
+    figure = Figure(figsize=(style.WIDTH_INCHES, 1.1 * rows + 1.0), layout="constrained")
+    grid = figure.subplots(rows, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, scheme in zip(grid, result.schemes, strict=True):
         means = [[cells.get(((x, y), scheme)) for x in xs] for y in ys]
         numbers = [[math.nan if mean is None else mean for mean in row] for row in means]
         drawn = axes.pcolormesh(numbers, norm=norm, cmap="viridis_r")
-        axes.set_title(scheme, loc="left", fontsize=8, pad=2)
+        axes.set_title(shortened(scheme, 32), loc="left", pad=2)
         axes.grid(visible=False)
         for axis, column, values in ((axes.xaxis, x_column, xs), (axes.yaxis, y_column, ys)):
-            every = -(-len(values) // _TICKS)
+            every = -(-len(values) // (_WIDE if axis is axes.xaxis else _TICKS))
             axis.set_ticks(
                 [number + 0.5 for number in range(0, len(values), every)],
                 [value_text(column, value) for value in values[::every]],
-                fontsize=7,
             )
-    figure.colorbar(drawn, ax=grid, format=_formatter(result.name), label=result.name)
+    figure.colorbar(
+        drawn, ax=grid, location="top", aspect=40, format=_formatter(result.name), label=result.name
+    )
     figure.supxlabel(x_key, fontsize=9)
     figure.supylabel(y_key, fontsize=9)
-    meaning = "Each cell is the mean over the seeds; all schemes share one scale of colours."
+    meaning = "Each cell is the mean over the seeds; all schemes share one scale of colours"
     return _drawing(figure, result, meaning)
 
 
@@ -121,6 +118,6 @@ def _formatter(name: str) -> Any:  # noqa: ANN401 (of matplotlib)
 
 def _drawing(figure: Figure, result: Shown, meaning: str) -> Drawing:
     if any(cell.unfinished for cell in result.cells.values()):
-        meaning += " Where more than 1 % of the flows did not end there is a gap."
+        meaning += "; where more than 1 % of the flows did not end there is a gap"
     over = " and ".join(result.swept.values())
-    return drawing(figure, f"{result.name} over {over}", f"sweep-{result.name}", "", meaning)
+    return drawing(figure, f"{result.name} over {over}", f"sweep-{result.name}", "", f"{meaning}.")

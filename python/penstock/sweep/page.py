@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a sweep: figures, and the tables that the terminal shows."""
 
-import shutil
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from penstock import units
 from penstock.report import page
 from penstock.report.figures import Drawing
 from penstock.sweep import figures, show, store
@@ -29,18 +29,7 @@ def write(asked: dict[str, Any], results: Sequence[Shown], path: Path) -> Path:
     """Writes the page, and `figures/` beside it; returns the page's path."""
     drawn = list(figures.draw(results))
     text = _render(asked, results, drawn)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.parent / ".figures"
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir()
-    for figure in drawn:
-        figure.save(new)
-    shutil.rmtree(path.parent / "figures", ignore_errors=True)
-    new.rename(path.parent / "figures")
-    temporary = path.with_name(f".{path.name}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-    return path
+    return page.save(text, drawn, path)
 
 
 def _render(asked: dict[str, Any], results: Sequence[Shown], drawn: list[Drawing]) -> str:
@@ -62,9 +51,7 @@ scheme{"s" if len(first.schemes) > 1 else ""}{seeds}.</p>
 <section>
 <h2>Numbers</h2>
 <p class="hint">± is the half-width of the 95 % confidence interval in percent of the mean.</p>
-<div class="tables">
 {"".join(map(_table, results))}
-</div>
 </section>
 </main>
 <footer>
@@ -76,20 +63,12 @@ scheme{"s" if len(first.schemes) > 1 else ""}{seeds}.</p>
 
 
 def _table(result: Shown) -> str:
-    keys = "".join(f'<th scope="col">{escape(key)}</th>' for key in result.swept.values())
-    head = "".join(f'<th scope="col">{escape(scheme)}</th>' for scheme in result.schemes)
-    body = ""
-    for point in result.points:
-        body += "<tr>"
-        body += "".join(f'<th scope="row">{escape(text)}</th>' for text in result.point_text(point))
-        for scheme in result.schemes:
-            cell = result.cells.get((point, scheme))
-            body += f"<td>{escape(cell.text(result.name)) if cell else '–'}</td>"
-        body += "</tr>\n"
-    return f"""<div class="scroll"><table>
-<caption><b>{escape(result.name)}</b></caption>
-<thead><tr>{keys}{head}</tr></thead>
-<tbody>
-{body}</tbody>
-</table></div>
-"""
+    rows = [
+        [*result.point_text(point)]
+        + [
+            cell.text(result.name) if (cell := result.cells.get((point, scheme))) else units.NONE
+            for scheme in result.schemes
+        ]
+        for point in result.points
+    ]
+    return page.table(result.name, [*result.swept.values(), *result.schemes], rows)
