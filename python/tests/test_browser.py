@@ -18,6 +18,8 @@ from penstock import compare, source
 from penstock.lab import demo, demo_page
 from penstock.report import kinds
 from penstock.reproduce import run as reproducing
+from penstock.sweep import page as sweep_page
+from penstock.sweep import show as sweep_show
 
 from .conftest import SMALL, make_run
 from .test_reproduce_figures import CLAIM, FIGURES
@@ -159,7 +161,7 @@ def demonstration(folder):
         folders=(Path("incast"), Path("incast-elephants")),
     )
     demo_page.write(done, folder)
-    return folder
+    return folder / "demo.html"
 
 
 def reproduction(folder):
@@ -174,7 +176,83 @@ def reproduction(folder):
         return reproducing.reproduce(["exp-1"], quick=True, out=folder)[1]
 
 
-PAGES = (run, many_schemes, one_scheme, odd_run, comparison, demonstration, reproduction)
+def swept(folder, keys, points):
+    schemes = ["drop-tail", "red-ecn", LONG[1]]
+    cells = {
+        (point, scheme): sweep_show.Cell(0.001 * (row + 1) ** 3, 0.0004, row == column == 1)
+        for column, scheme in enumerate(schemes)
+        for row, point in enumerate(points)
+    }
+    shown = sweep_show.Shown("mice.fct_s.p99", keys, points, schemes, cells, 3)
+    asked = {"title": "Mice", "command": "penstock sweep", "penstock": "0"}
+    return sweep_page.write(asked, [shown], folder / "report.html")
+
+
+def sweep_of_one_key(folder):
+    keys = {"traffic.mice.flows": "traffic.mice.flows"}
+    return swept(folder, keys, [(2**n,) for n in range(3, 11)])
+
+
+def sweep_of_two_keys(folder):
+    keys = {"traffic.mice.size_bytes": "traffic.mice.size", "buffer": "fabric.bottleneck.buffer"}
+    return swept(folder, keys, list(product((10_000, 20_000, 500_000, 1e6), ("20 kB", "1 MB"))))
+
+
+def tuning(folder):
+    key = "scheme.fairq.window.alpha"
+    trials = [
+        {
+            "number": n,
+            "values": {key: 0.1 * n + 0.1},
+            "objective": None if n == 5 else 0.02 / (n + 1),
+            "excess": [n % 3 - 1.0],
+            "error": "it failed" if n == 5 else "",
+        }
+        for n in range(12)
+    ]
+    question = {
+        "scheme": "fairq",
+        "seeds": 3,
+        "minimize": "mice.fct.p99",
+        "subject_to": ["elephants.jain>=0.9"],
+        "parameters": [{"key": key, "unit": "", "is_log": True}],
+    }
+    number = {"text": "1.23 ms ± 0.2 ms"}
+    check = {
+        "seeds": [4, 5, 6],
+        "names": ["mice.fct.p99"],
+        "variants": {"found": [number], "default": [number]},
+    }
+    kept = {
+        "title": "Alpha",
+        "command": "penstock tune",
+        "penstock": "0",
+        "unit": "s",
+        "question": question,
+        "trials": trials,
+        "best": trials[6],
+        "check": check,
+        "said": ["Half as slow."],
+        "scheme_toml": "[scheme.fairq]\n" + "x" * 200,
+        "agent_toml": "",
+    }
+    folder.mkdir()
+    (folder / "tune.json").write_text(json.dumps(kept), encoding="utf-8")
+    return folder
+
+
+PAGES = (
+    run,
+    many_schemes,
+    one_scheme,
+    odd_run,
+    comparison,
+    sweep_of_one_key,
+    sweep_of_two_keys,
+    reproduction,
+    tuning,
+    demonstration,
+)
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +262,8 @@ def page(tmp_path_factory):
 
     def of(make):
         if make not in drawn:
-            folder = make(tmp_path_factory.mktemp(make.__name__) / "folder")
-            made = folder / "demo.html"
-            drawn[make] = made if made.is_file() else kinds.report(folder)
+            made = make(tmp_path_factory.mktemp(make.__name__) / "folder")
+            drawn[make] = kinds.report(made) if made.is_dir() else made
         return drawn[make]
 
     return of
