@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock import RunError, ScenarioError, cli, execution, source
+from penstock import RunError, ScenarioError, api, cli, execution, source
 from penstock.reproduce import files, load, outcome, run, show
 
 from .conftest import SMALL
@@ -235,3 +235,28 @@ def test_the_command_fails_where_an_experiment_does(monkeypatch, capsys):
     assert printed.err == (
         "penstock: exp-1: could not be run; what could is in runs/reproduction\n"
     )
+
+
+def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
+    (shipped / "exp-1/claims.toml").write_text(
+        CLAIMS + '[lab]\nschemes = ["drop-tail"]\nset = { duration = "50 ms" }\n[lab.runs.few]\n'
+    )
+    asked, simulated = [], api.run
+
+    def on_the_simulator(scenario, *, on="sim", **more):
+        if on == "lab":
+            asked.append((on, more["schemes"], more["overrides"]))
+        return simulated(scenario, **more)
+
+    monkeypatch.setattr(api, "run", on_the_simulator)
+    said = []
+    (done,), _ = run.reproduce(["exp-1"], on="lab", progress=lambda *told: said.append(told))
+    assert asked == [("lab", ("drop-tail",), {"duration": "50 ms"})]
+    assert [finding.holds for finding in done.findings] == [None, None], "fairq was left out"
+    assert said[-1][1].startswith("exp-1 few: ")
+
+    (shipped / "exp-2/claims.toml").write_text('title = "Theory"')
+    with pytest.raises(ScenarioError, match="exp-2: is theory; leave out --on lab"):
+        run.reproduce(["exp-2"], on="lab")
+    with pytest.raises(ScenarioError, match="--quick: is for the simulator; leave out --on lab"):
+        run.reproduce(["exp-1"], on="lab", quick=True)

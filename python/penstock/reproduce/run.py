@@ -71,8 +71,9 @@ def reproduce(
         checks.check(one)
     if on == api.LABORATORY:
         theory = [one.id for one in wanted if one.scenario is None]
-        if theory or cluster:
-            what = f"{theory[0]}: is theory" if theory else "--cluster: is for the simulator"
+        if theory or cluster or quick:
+            option = "--cluster" if cluster else "--quick"
+            what = f"{theory[0]}: is theory" if theory else f"{option}: is for the simulator"
             message = f"{what}; leave out --on lab"
             raise ScenarioError(message)
         wanted = [one.in_laboratory() for one in wanted]
