@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the runs of an `[over]` stand in a figure."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
 from penstock.report.figures import shortened
@@ -58,18 +58,19 @@ class Grid:
         )
 
 
-def scale(side: Axis, unit: str | None, *, log: bool) -> None:
+def scale(axes: Axes, letter: str, unit: str | None, *, log: bool) -> None:
     """Makes an axis logarithmic, and writes its numbers with their unit, never as powers."""
-    if log:
-        set_scale = side.axes.set_xscale if side.axis_name == "x" else side.axes.set_yscale  # type: ignore[attr-defined]
-        set_scale("log")
+    side = axes.xaxis if letter == "x" else axes.yaxis
+    has_any = math.isfinite(axes.dataLim.minposx if letter == "x" else axes.dataLim.minposy)
+    if log and has_any:
+        (axes.set_xscale if letter == "x" else axes.set_yscale)("log")
         low, high = side.get_view_interval()
         if low > 0 and high / low < 300:  # too short for powers of ten alone
             side.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 30 else (1, 3)))
         side.set_minor_formatter(NullFormatter())
     if unit is not None:
         side.set_major_formatter(EngFormatter(unit, sep=" "))
-    elif log:
+    elif log and has_any:
         side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 

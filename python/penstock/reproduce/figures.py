@@ -109,8 +109,9 @@ def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canva
     figure = plot.figure
     field = figure.measure.field.partition(".")[0]
     for axes in panels:
-        for letter, side in (("x", axes.xaxis), ("y", axes.yaxis)):
-            axis.scale(side, UNITS.get(field) if letter == form else None, log=letter in figure.log)
+        for letter in "xy":
+            unit = UNITS.get(field) if letter == form else None
+            axis.scale(axes, letter, unit, log=letter in figure.log)
     if len(panels) > 1:
         canvas.supxlabel(figure.x_label, fontsize=9)
         canvas.supylabel(figure.y_label, fontsize=9)
