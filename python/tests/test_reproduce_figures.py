@@ -152,6 +152,8 @@ def test_the_documentation_keeps_figures_small(drawn):
     made = svg.small(drawn["line"].svg)
     assert len(made) < len(drawn["line"].svg)
     assert "metadata" not in made
+    assert set(re.findall(r'(?:href="#|url\(#)(\w+)', made)) <= set(re.findall(r'id="(\w+)"', made))
+    assert "opacity: 0.03" in svg.small(drawn["heat"].svg), "the faintest cell"
     words = "".join(ET.fromstring(drawn["line"].svg).itertext()).split()
     assert "".join(ET.fromstring(made).itertext()).split() == [
         word for word in words if word not in {"image/svg+xml", "Penstock"}

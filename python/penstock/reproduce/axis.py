@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
 
 from penstock.report.figures import shortened
 
@@ -67,7 +67,7 @@ def scale(axes: Axes, letter: str, unit: str | None, *, log: bool) -> None:
         low, high = side.get_view_interval()
         if low > 0 and high / low < 300:  # too short for powers of ten alone
             side.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 30 else (1, 3)))
-        side.set_minor_formatter(NullFormatter())
+        side.set_minor_locator(NullLocator())
     if unit is not None:
         side.set_major_formatter(EngFormatter(unit, sep=" "))
     elif log and has_any:

@@ -64,7 +64,7 @@ def draw(made: Experiment, runs: Runs) -> Iterator[Drawn]:
 
 def _png(canvas: Canvas) -> bytes:
     made = io.BytesIO()
-    canvas.savefig(made, format="png", dpi=200, facecolor=style.GROUND, metadata={"Software": None})
+    canvas.savefig(made, format="png", dpi=150, facecolor=style.GROUND, metadata={"Software": None})
     return made.getvalue()
 
 
