@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from penstock.analysis import delay, fairq_law, hscc, hscc_model, hscc_time, sicc
+from penstock.analysis import delay, fairq, fairq_law, hscc, hscc_model, hscc_time, sicc
 from penstock.analysis.fairq_law import Law
 from penstock.analysis.hscc_model import Port
 
@@ -195,6 +195,19 @@ def test_slow_start_ends_at_the_target():
     reached = [float(s.time[np.argmax(s.queue >= 0.99 * law.target)]) for s in (slow, fast)]
     assert 0 < 1.5 * reached[0] < reached[1]
     assert slow.queue[-1] == pytest.approx(law.target, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        *(hscc.fluid_queue, hscc.fluid_period, hscc.corrected_queue, hscc.corrected_period),
+        *(hscc.packet_queue, hscc.packet_period, hscc.locked_queue, hscc.locked_prediction),
+        *(fairq.stable_deviation, fairq.unstable_deviation, fairq.stable_mean),
+        *(fairq.ramp_packets, fairq.ramp_law),
+    ],
+)
+def test_what_needs_a_run_that_was_left_out_has_no_number(measure):
+    assert measure({}) is None
 
 
 def test_siccs_control_traffic_is_as_printed():

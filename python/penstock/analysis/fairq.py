@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """FairQ's law held against packets: numbers and figures of `fairq-law`.
 
-Each function takes the experiment's runs by name and gives a number or a figure.
+Each function takes the experiment's runs by name and gives a number or a figure; None where the
+runs that it needs are not among them.
 """
 
 from collections.abc import Mapping
@@ -68,29 +69,34 @@ def seen(run: "Run") -> Seen:
     return Seen(ratio, float(late.mean()), float(late.std()))
 
 
-def stable_deviation(runs: Runs) -> float:
+def stable_deviation(runs: Runs) -> float | None:
     """Largest deviation of the queue, over its target, of the runs below 0.9 of the limit."""
-    return max(one.deviation for one in map(seen, runs.values()) if one.ratio < 0.9)
+    known = [one.deviation for one in map(seen, runs.values()) if one.ratio < 0.9]
+    return max(known, default=None)
 
 
-def unstable_deviation(runs: Runs) -> float:
+def unstable_deviation(runs: Runs) -> float | None:
     """Smallest deviation of the queue, over its target, of the runs above 1.1 of the limit."""
-    return min(one.deviation for one in map(seen, runs.values()) if one.ratio > 1.1)
+    known = [one.deviation for one in map(seen, runs.values()) if one.ratio > 1.1]
+    return min(known, default=None)
 
 
-def stable_mean(runs: Runs) -> float:
+def stable_mean(runs: Runs) -> float | None:
     """Mean queue over its target of that run below 0.9 of the limit which is furthest from it."""
     means = [one.mean for one in map(seen, runs.values()) if one.ratio < 0.9]
-    return max(means, key=lambda mean: abs(mean - 1))
+    return max(means, key=lambda mean: abs(mean - 1), default=None)
 
 
 def ramp_packets(runs: Runs) -> float | None:
     """When the queue first reaches its target in the slowest run, s."""
-    return _reached(*queue_of(runs[SLOW]), law_of(runs[SLOW]).target)
+    run = runs.get(SLOW)
+    return None if run is None else _reached(*queue_of(run), law_of(run).target)
 
 
 def ramp_law(runs: Runs) -> float | None:
     """The same by the law, which in slow start adds 2 mss to N W per M T, s."""
+    if SLOW not in runs:
+        return None
     law = law_of(runs[SLOW])
     steps = iterate(law, [(0.0, 2)], 0.6, is_slow=True)
     return _reached(steps.time, steps.queue, law.target)
@@ -143,8 +149,9 @@ def draw_step(runs: Runs) -> "Figure":
     from penstock.report import style
     from penstock.report.figures import legend
 
-    figure, rows = panels(len(DRAWN), "time since two flows became four (ms)", "queue (kB)")
-    for axes, name in zip(rows, DRAWN, strict=True):
+    drawn = [name for name in DRAWN if name in runs] or list(runs)[:1]
+    figure, rows = panels(len(drawn), "time since two flows became four (ms)", "queue (kB)")
+    for axes, name in zip(rows, drawn, strict=True):
         run = runs[name]
         law = law_of(run)
         time, queue = queue_of(run)
