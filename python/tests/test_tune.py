@@ -9,7 +9,7 @@ import pytest
 import penstock
 from penstock import _native, cli, fields, source
 from penstock.report import kinds
-from penstock.tune import goal, space, verdict
+from penstock.tune import deploy, goal, space, verdict
 from penstock.tune import run as run_module
 from penstock.tune.search import Wanted
 
@@ -192,6 +192,22 @@ def test_the_page_is_drawn_anew_from_the_folder_alone(tune, tmp_path):
     assert kinds.report(tmp_path / "copy").read_text() == first
     for name in ("history", "slice-alpha"):
         assert (tmp_path / f"copy/figures/{name}.svg").is_file()
+
+
+def test_what_the_scenario_changes_is_deployed_too():
+    own = {"scheme.fairq.window.floor": 2, "scheme.fairq.window.averaged": True}
+    found = {"scheme.fairq.window.alpha": 0.3}
+    text = penstock.api.resolved("demo", overrides={"schemes": ["fairq"], **own, **found})
+    port = tomllib.loads(deploy.agent_lines(text, "fairq", found))["port"]["eth1"]
+    assert port == {"scheme": "fairq", "window": {"alpha": 0.3, "floor": 2, "averaged": True}}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "is_deployed"), [("hcf", True), ("sicc", False), ("red", False)]
+)
+def test_only_what_a_port_can_hold_is_deployed(scheme, is_deployed):
+    text = penstock.api.resolved("demo", overrides={"schemes": [scheme]})
+    assert bool(deploy.agent_lines(text, scheme, {})) == is_deployed
 
 
 SUMMARY = {

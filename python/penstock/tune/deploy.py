@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was found, as scenarios and as penstockd take it."""
 
+import json
 import tomllib
 from collections.abc import Mapping
 
@@ -40,10 +41,13 @@ def scheme_table(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
     return tomli_w.dumps({"scheme": {tuned_name(scheme): table}}) + "".join(others)
 
 
-def agent_lines(scheme: str, found: Mapping[str, Value]) -> str:
+def agent_lines(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
     """The lines for a port in penstockd's configuration; empty where it does not have the scheme.
 
+    They tell what was found, and what else of the scenario's is not built in.
+
     Args:
+        scenario: as resolved, with the values that were found.
         scheme: whose parameters they are.
         found: the values by their keys.
     """
@@ -56,18 +60,29 @@ def agent_lines(scheme: str, found: Mapping[str, Value]) -> str:
         parts["queue"]["kind"] == "drop-tail" and has_window
     ):
         return ""
+    own = tomllib.loads(scenario)["scheme"][scheme]
+    built_in = tomllib.loads(api.resolved("demo", overrides={"schemes": [scheme]}))["scheme"][
+        scheme
+    ]
     lines = ["[port.eth1]", f'scheme = "{scheme}"']
     for part in ("window", "queue"):
+        if own[part]["kind"] != built_in[part]["kind"]:
+            return ""
+        values = {
+            key: value for key, value in own[part].items() if built_in[part].get(key) != value
+        }
         prefix = f"scheme.{scheme}.{part}."
-        pairs = [
-            f"{key.removeprefix(prefix)} = {_toml(value)}"
+        values |= {
+            key.removeprefix(prefix): value
             for key, value in found.items()
             if key.startswith(prefix)
-        ]
-        if pairs:
-            lines.append(f"{part} = {{ {', '.join(pairs)} }}")
+        }
+        if values:
+            pairs = ", ".join(f"{key} = {_toml(value)}" for key, value in values.items())
+            lines.append(f"{part} = {{ {pairs} }}")
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    """A number, text or truth value; JSON writes these as TOML does."""
+    return json.dumps(value)

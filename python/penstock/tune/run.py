@@ -174,7 +174,7 @@ def tune(
         check,
         wanted.objective.unit,
         deploy.scheme_table(text, scheme, found),
-        deploy.agent_lines(scheme, found),
+        deploy.agent_lines(text, scheme, found),
     )
     _keep(folder, as_json(tuned))
     return tuned
