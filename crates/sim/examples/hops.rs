@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs one scenario under one scheme and tells how fast:
-//! `hops FILE [SCHEME] [--set KEY=VALUE]... [--json]`.
+//! `hops FILE [SCHEME] [--set KEY=VALUE]... [--threads N] [--parts N] [--json]`.
 
-use penstock_sim::{Inputs, Scenario, run};
+use penstock_sim::{Cores, Inputs, Scenario, run_on};
 use std::error::Error;
 use std::path::Path;
 
-const USAGE: &str = "usage: hops FILE [SCHEME] [--set KEY=VALUE]... [--json]";
+const USAGE: &str =
+    "usage: hops FILE [SCHEME] [--set KEY=VALUE]... [--threads N] [--parts N] [--json]";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
+    let mut cores = Cores::default();
     let (mut words, mut settings, mut json) = (Vec::new(), Vec::new(), false);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => json = true,
+            "--threads" => cores.threads = arguments.next().ok_or(USAGE)?.parse()?,
+            "--parts" => cores.parts = Some(arguments.next().ok_or(USAGE)?.parse()?),
             "--set" => {
                 let setting = arguments.next().ok_or(USAGE)?;
                 let (key, value) = setting.split_once('=').ok_or(USAGE)?;
@@ -31,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let inputs = Inputs::read(&scenario, folder, &|_| {
         Err("the bench reads CSV only".to_owned())
     })?;
-    let outcome = run(&scenario, &inputs, scheme, 1, &|_| true)?;
+    let outcome = run_on(cores, &scenario, &inputs, scheme, 1, &|_| true)?;
     if json {
         println!("{}", serde_json::to_string(&outcome.performance)?);
         return Ok(());

@@ -17,5 +17,5 @@ pub mod tcp;
 pub mod units;
 pub mod window;
 
-pub use run::{Inputs, Outcome, RunError, run};
+pub use run::{Cores, Inputs, Outcome, RunError, run, run_on};
 pub use scenario::{Scenario, ScenarioError};

@@ -29,7 +29,7 @@ pub struct ControllerCounters {
 }
 
 /// A controller with its shims.
-pub trait Controller {
+pub trait Controller: Send {
     /// A connection is about to open; its data goes from host `source` to host `destination`.
     fn on_connect(&mut self, data: FlowId, source: u32, destination: u32);
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The fabric: hosts, switches and the cables between them.
 
+mod partition;
 mod routes;
 mod shapes;
 
 use crate::units::Buffer;
 use crate::units::{Rate, Time};
+pub use partition::Partition;
 pub use routes::Routes;
 
 /// One direction of a cable with the output port that feeds it. Links `2n` and `2n + 1` are the two

@@ -39,6 +39,8 @@ pub(super) enum End {
     Host,
     /// A host takes it from its shim.
     Shim,
+    /// Another part of the fabric takes the packet, in time.
+    Away,
 }
 
 /// One direction of a cable: two cache lines, the first with all that decides.
@@ -186,6 +188,13 @@ impl Link {
         // A byte written to the copy would stall the copy's next read.
         self.ring.push(entry).packet.hop = hop;
         Some((arrives, alone))
+    }
+
+    /// Forgets the packets that have left the port, for links that nothing arrives by here.
+    pub fn forget_sent(&mut self, now: Time) {
+        while !self.ring.is_empty() && self.ring.get(0).arrives <= now + self.delay {
+            self.ring.pop();
+        }
     }
 
     /// Takes the packet that arrives now; returns it and the next arrival.

@@ -5,12 +5,14 @@
 //! it; the calendar brings it out of the link with [`Network::arrive`]; a switch looks the next
 //! link up in the flow's path and sends it on, a host gets it.
 
+mod boundary;
 mod link;
 mod measure;
 mod paths;
 mod policies;
 mod sacks;
 
+pub use boundary::Crossings;
 pub use paths::Paths;
 
 use crate::engine::Calendar;
@@ -20,6 +22,7 @@ use crate::queue::{Admission, DropReason, Scheduler};
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::window::{FlowEntry, Shims, Window, WindowCounters};
+use boundary::Boundary;
 use link::{End, Link, feature};
 use sacks::Sacks;
 
@@ -89,6 +92,8 @@ pub struct Network {
     sacks: Sacks,
     shims: Option<Shims>,
     rng: Rng,
+    /// Links that lead out of this part of the fabric.
+    boundary: Boundary,
     /// Flows that lost a packet since the caller last looked, once a packet.
     pub losses: Vec<FlowId>,
     /// SYN and FIN copied to the controller since the caller last looked.
@@ -143,6 +148,7 @@ impl Network {
             sacks: Sacks::default(),
             shims: None,
             rng,
+            boundary: Boundary::default(),
             losses: Vec::new(),
             reports: Vec::new(),
         };
@@ -318,6 +324,9 @@ impl Network {
     fn transmit(&mut self, now: Time, link: u32, packet: Packet, hop: u8) {
         match self.links[link as usize].offer(now, &packet, hop) {
             Some((arrives, true)) => {
+                if self.links[link as usize].end == End::Away {
+                    return;
+                }
                 self.calendar.set(self.first_link + link as usize, arrives);
                 if self.delivering == Some(link ^ 1) {
                     self.delivering = None;

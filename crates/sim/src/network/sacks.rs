@@ -5,9 +5,15 @@
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlock, flag};
 
 #[derive(Clone, Copy, Default)]
-struct Entry {
+pub(super) struct Entry {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
     len: u8,
+}
+
+impl Entry {
+    pub fn blocks(&self) -> &[SackBlock] {
+        &self.blocks[..self.len as usize]
+    }
 }
 
 /// Block lists by handle; handle 0 is "none".
@@ -42,8 +48,14 @@ impl Sacks {
         if packet.options == 0 || packet.has(flag::SYN) {
             return Default::default();
         }
+        let entry = self.take_entry(packet);
+        (entry.blocks, entry.len as usize)
+    }
+
+    /// The same of a packet that carries some.
+    pub fn take_entry(&mut self, packet: &Packet) -> Entry {
         let entry = self.entries[packet.options as usize - 1];
         self.free.push(packet.options);
-        (entry.blocks, entry.len as usize)
+        entry
     }
 }

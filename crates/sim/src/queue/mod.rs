@@ -134,7 +134,7 @@ pub struct Arrival {
 /// assert_eq!(verdict(1460, 98_501), Verdict::Drop(DropReason::Reserved));
 /// assert_eq!(verdict(0, 120_000), Verdict::Pass);
 /// ```
-pub trait Admission {
+pub trait Admission: Send {
     /// Decides on `packet`, which the buffer has room for.
     fn admit(&mut self, port: &Arrival, packet: &Packet, rng: &mut Rng) -> Verdict;
 
@@ -152,7 +152,7 @@ pub trait Admission {
 
 /// A policy that owns its queues (CoDel, SFQ, DRR, HCF). Every packet given to it comes back
 /// exactly once: from `dequeue`, or through `lost`.
-pub trait Scheduler {
+pub trait Scheduler: Send {
     /// Takes a packet; what is lost by it (this one or another) is handed to `lost`.
     fn enqueue(&mut self, now: Time, packet: Packet, lost: &mut dyn FnMut(Packet, DropReason));
 

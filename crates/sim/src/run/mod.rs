@@ -6,6 +6,7 @@ mod fabric;
 mod inputs;
 mod layout;
 mod outcome;
+mod parts;
 mod ports;
 mod tcp;
 mod traffic;
@@ -21,7 +22,7 @@ pub use outcome::{
 pub use traffic::{Plans, Stage, play};
 
 use crate::scenario::{Scenario, Scheme, builtin_schemes};
-use crate::simulation::{Action, Simulation};
+use crate::simulation::{Simulation, gather};
 use crate::units::Time;
 use std::fmt;
 use std::time::Instant;
@@ -64,9 +65,6 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Pieces a run is made in, to tell progress between them.
-const STEPS: u64 = 10_000;
-
 /// The scheme of that name, the scenario's own before a built-in one.
 ///
 /// # Errors
@@ -89,29 +87,66 @@ pub fn run(
     seed: u64,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<Outcome, RunError> {
+    run_on(Cores::default(), scenario, inputs, scheme, seed, progress)
+}
+
+/// What a run may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Cores {
+    /// Threads at most; the outcome does not depend on them.
+    pub threads: usize,
+    /// Parts that the fabric is simulated in; `None`: two where it is large, else one. The outcome
+    /// depends on it as on the seed: simultaneous events take turns in another order.
+    pub parts: Option<usize>,
+}
+
+impl Default for Cores {
+    fn default() -> Cores {
+        Cores {
+            threads: 1,
+            parts: None,
+        }
+    }
+}
+
+/// As [`run`], on several threads where the fabric is large.
+pub fn run_on(
+    cores: Cores,
+    scenario: &Scenario,
+    inputs: &Inputs,
+    scheme: &str,
+    seed: u64,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<Outcome, RunError> {
     let started = Instant::now();
     let policies = scheme_of(scenario, scheme)?;
     let fabric = fabric::build(&scenario.fabric);
-    let plans = Plans::of(scenario, policies);
-    let mut simulation = Simulation::new(&fabric, plans.configs, plans.plans, seed);
-    ports::set_up(&mut simulation, scenario, policies, &fabric, seed)?;
+    let partition = parts::partition(scenario, policies, &fabric, cores.parts);
     let measured = ports::measured(scenario, &fabric, inputs);
-    simulation.start(measured.clone(), scenario.measure.queue_every);
-    if scenario.duration > simulation.network.horizon() {
-        let (duration, longest) = (scenario.duration, simulation.network.horizon());
-        return Err(RunError::TooLong { duration, longest });
-    }
-    play(&mut simulation, scenario, inputs, seed);
-    simulation.at(scenario.measure.from, Action::MeasureStart);
+    let simulations = (0..partition.parts)
+        .map(|own| {
+            parts::set_up(
+                scenario,
+                inputs,
+                policies,
+                seed,
+                (&fabric, &partition, own as u16),
+                &measured,
+            )
+        })
+        .collect::<Result<Vec<Simulation>, RunError>>()?;
     let loop_started = Instant::now();
-    for step in 1..=STEPS {
-        let until = Time((scenario.duration.0 as u128 * step as u128 / STEPS as u128) as u64);
-        simulation.run_until(until);
-        if !progress(step as f64 / STEPS as f64) {
-            return Err(RunError::Interrupted);
-        }
+    let mut simulations = parts::play(
+        simulations,
+        partition.lookahead,
+        scenario.duration,
+        cores.threads,
+        progress,
+    )?;
+    for simulation in &mut simulations {
+        simulation.finish(scenario.duration);
     }
-    simulation.finish(scenario.duration);
+    let simulation = gather(simulations, &partition);
     let performance = Performance::measure(
         started.elapsed().as_secs_f64(),
         loop_started.elapsed().as_secs_f64(),

@@ -64,7 +64,9 @@ pub fn set_up(
     seed: u64,
 ) -> Result<(), RunError> {
     let rtt = rtt(&scenario.fabric);
-    for link in protected(&scenario.fabric, fabric) {
+    let own = |link: &u32| simulation.owns_port(*link);
+    let own: Vec<u32> = protected(&scenario.fabric, fabric).filter(own).collect();
+    for link in own {
         let spec = &fabric.links[link as usize];
         let port = Port {
             rate: spec.rate,

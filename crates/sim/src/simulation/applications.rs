@@ -59,51 +59,62 @@ impl Simulation {
     /// The client starts its next transfer, on a new connection if it has none. One that was
     /// stopped before has none left.
     pub(super) fn begin(&mut self, now: Time, index: u32) {
-        let client = &mut self.clients[index as usize];
-        if client.remaining == 0 {
+        if self.clients[index as usize].remaining == 0 || !self.opens(index) {
             return;
         }
+        self.begun += 1;
+        let client = &mut self.clients[index as usize];
         let plan = &self.plans[client.plan as usize];
         let (request, bytes) = (plan.request_bytes, client.bytes);
         client.remaining -= 1;
-        client.record = self.records.len() as u32;
         let is_last = client.remaining == 0 || plan.reconnects;
-        self.records.push(Record {
-            traffic: plan.traffic,
-            number: client.number,
-            source: client.source,
-            destination: client.destination,
-            start: now,
-            end: None,
-            stopped: None,
-            bytes,
-            total: Tally::default(),
-            before: Tally::default(),
-            silence: Time::ZERO,
-        });
         let connected = client.flow;
         let flow = connected.unwrap_or_else(|| self.connect(now, index));
-        for side in [flow, flow.reverse()] {
-            self.sockets.get_mut(side).record = self.clients[index as usize].record;
-        }
-        self.mark_start(now, index, flow);
+        self.start_transfer(now, index, flow);
+        self.tell_begun(index, now);
         match request {
             None => {
-                let receiver = self.sockets.get_mut(flow.reverse());
-                receiver.goal = receiver.endpoint.delivered().saturating_add(bytes);
                 self.order(now, flow, Order::Write(bytes));
                 if is_last && bytes < ENDLESS {
                     self.order(now, flow, Order::Close);
                 }
             }
-            Some(request) => {
-                let sender = self.sockets.get_mut(flow);
-                sender.goal = sender.endpoint.delivered() + request;
-                let receiver = self.sockets.get_mut(flow.reverse());
-                receiver.goal = receiver.endpoint.delivered().saturating_add(bytes);
-                self.order(now, flow.reverse(), Order::Write(request));
-            }
+            Some(request) => self.order(now, flow.reverse(), Order::Write(request)),
         }
+    }
+
+    /// A transfer begins on the client's connection: both ends know what they wait for.
+    pub(super) fn start_transfer(&mut self, now: Time, index: u32, flow: FlowId) {
+        let client = &self.clients[index as usize];
+        let plan = &self.plans[client.plan as usize];
+        let (request, bytes) = (plan.request_bytes, client.bytes);
+        if self.owns(client.destination) {
+            let record = Record {
+                traffic: plan.traffic,
+                number: client.number,
+                source: client.source,
+                destination: client.destination,
+                start: now,
+                end: None,
+                stopped: None,
+                bytes,
+                total: Tally::default(),
+                before: Tally::default(),
+                silence: Time::ZERO,
+            };
+            self.clients[index as usize].record = self.records.len() as u32;
+            self.records.push(record);
+        }
+        for side in [flow, flow.reverse()] {
+            self.sockets.get_mut(side).record = self.clients[index as usize].record;
+        }
+        self.mark_start(now, index, flow);
+        if let Some(request) = request {
+            let sender = self.sockets.get_mut(flow);
+            sender.goal = sender.endpoint.delivered() + request;
+        }
+        let receiver = self.sockets.get_mut(flow.reverse());
+        receiver.goal = receiver.endpoint.delivered().saturating_add(bytes);
     }
 
     /// Opens a connection for the client; returns the flow of its data.
@@ -111,24 +122,41 @@ impl Simulation {
         let client = &self.clients[index as usize];
         let plan = &self.plans[client.plan as usize];
         let quiet = self.closed.pop_front_if(|(since, _)| *since + QUIET <= now);
-        let opener = quiet.map_or(FlowId(self.sockets.len() as u32), |(_, flow)| flow);
+        let opener = quiet.map_or_else(|| self.fresh_number(), |(_, flow)| flow);
         let data = if plan.request_bytes.is_some() {
             opener.reverse()
         } else {
             opener
         };
-        let hash = Rng::new(self.hash_seed, self.records.len() as u64).bits();
+        let hash = Rng::new(self.hash_seed, self.part.stream(self.begun)).bits();
+        self.open(now, index, data, hash);
+        if !self.part.is_whole() {
+            self.tell_opened(index, data, hash, now);
+        }
+        self.order(now, opener, Order::Connect);
+        data
+    }
+
+    /// A number that no connection has had.
+    fn fresh_number(&self) -> FlowId {
+        let connection = self.part.number_from(self.sockets.len() / 2);
+        FlowId(2 * connection as u32)
+    }
+
+    /// The client's connection, whose data is the flow `data`, comes to be.
+    pub(super) fn open(&mut self, now: Time, index: u32, data: FlowId, hash: u64) {
+        let client = &mut self.clients[index as usize];
+        let plan = &self.plans[client.plan as usize];
         self.routes
             .path(client.source, client.destination, hash, &mut self.path);
         self.network.paths.set(data, &self.path);
+        let opener = FlowId(data.0 & !1);
         self.network.forget(opener);
         if let Some(controller) = &mut self.controller {
             controller.on_connect(data, client.source, client.destination);
         }
+        client.flow = Some(data);
         self.sockets.open(opener, index, plan.config, now);
-        self.clients[index as usize].flow = Some(data);
-        self.order(now, opener, Order::Connect);
-        data
     }
 
     fn order(&mut self, now: Time, flow: FlowId, order: Order) {
@@ -152,6 +180,7 @@ impl Simulation {
         }
         if events.has(Events::CLOSED) {
             self.detach(now, index, flow);
+            self.tell_closed(flow);
             self.release(now, flow);
         }
     }
@@ -172,6 +201,10 @@ impl Simulation {
         self.settle(now, index);
         let client = &mut self.clients[index as usize];
         self.records[client.record as usize].end = Some(now);
+        if let Some(flow) = client.flow {
+            self.tell_ended(index, flow);
+        }
+        let client = &mut self.clients[index as usize];
         let plan = &self.plans[client.plan as usize];
         if plan.reconnects {
             client.flow = None;
@@ -186,17 +219,28 @@ impl Simulation {
 
     /// The connection is gone, perhaps given up: the client's counts end here, before others count
     /// under the same number.
-    fn detach(&mut self, now: Time, index: u32, flow: FlowId) {
+    pub(super) fn detach(&mut self, now: Time, index: u32, flow: FlowId) {
         let own = self.clients[index as usize].flow;
-        if own.is_some_and(|own| own.connection() == flow.connection()) {
+        if let Some(own) = own.filter(|own| own.connection() == flow.connection()) {
             self.settle(now, index);
+            if self.is_under_way(index) {
+                self.tell_ended(index, own);
+            }
             self.clients[index as usize].flow = None;
         }
     }
 
+    /// Whether the record of the client's transfer is kept here, and not at its end.
+    fn is_under_way(&self, index: u32) -> bool {
+        let record = self.clients[index as usize].record;
+        let record = self.records.get(record as usize);
+        record.is_some_and(|record| record.end.is_none())
+    }
+
     /// Once both sides are closed, the connection's number waits for its next use.
-    fn release(&mut self, now: Time, flow: FlowId) {
-        if self.sockets.get(flow.reverse()).endpoint.state() == State::Closed {
+    pub(super) fn release(&mut self, now: Time, flow: FlowId) {
+        let other = self.sockets.get(flow.reverse());
+        if other.endpoint.state() == State::Closed && self.part.numbered(flow) {
             let opener = if flow.is_opener() {
                 flow
             } else {
@@ -211,11 +255,20 @@ impl Simulation {
         self.settle(now, index);
         let client = &mut self.clients[index as usize];
         client.remaining = 0;
-        if let Some(flow) = client.flow.take() {
-            self.records[client.record as usize].stopped = Some(now);
+        if let Some(flow) = client.flow {
+            let (source, record) = (client.source, client.record);
+            if self.is_under_way(index) {
+                self.tell_ended(index, flow);
+            }
+            self.clients[index as usize].flow = None;
+            if let Some(record) = self.records.get_mut(record as usize) {
+                record.stopped = Some(now);
+            }
             // What is still on its way arrives too late.
             self.sockets.get_mut(flow.reverse()).goal = u64::MAX;
-            self.order(now, flow, Order::Abort);
+            if self.owns(source) {
+                self.order(now, flow, Order::Abort);
+            }
         }
     }
 }

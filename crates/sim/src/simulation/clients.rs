@@ -56,7 +56,7 @@ pub struct Transfer {
 }
 
 /// Transfers that are made up as the run goes.
-pub trait Generator {
+pub trait Generator: Send {
     /// The next transfer and its time, never earlier than the one before; `None`: no more.
     fn next(&mut self) -> Option<(Time, Transfer)>;
 }

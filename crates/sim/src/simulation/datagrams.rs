@@ -81,13 +81,15 @@ impl Simulation {
         if let Some(controller) = &mut self.controller {
             controller.on_connect(flow, source, destination);
         }
-        let mut source = Datagrams {
+        let mut source_of_data = Datagrams {
             flow,
             ..Datagrams::new(size, gaps, stop, rng)
         };
-        let first = start.saturating_add(source.first_gap());
-        self.datagrams.push(source);
-        self.at(first, Action::Datagram(self.datagrams.len() as u32 - 1));
+        let first = start.saturating_add(source_of_data.first_gap());
+        self.datagrams.push(source_of_data);
+        if self.owns(source) {
+            self.at(first, Action::Datagram(self.datagrams.len() as u32 - 1));
+        }
     }
 
     pub(super) fn send_datagram(&mut self, now: Time, index: u32) {

@@ -49,7 +49,7 @@ impl Queues {
 
 impl Simulation {
     /// What has been counted at both ends of the connection whose data is `flow`.
-    fn tally(&self, flow: FlowId) -> Tally {
+    pub(super) fn tally(&self, flow: FlowId) -> Tally {
         let (sender, receiver) = (self.sockets.get(flow), self.sockets.get(flow.reverse()));
         let sent = sender.endpoint.stats();
         Tally {

@@ -5,12 +5,14 @@ mod applications;
 mod clients;
 mod datagrams;
 mod measure;
+mod part;
 mod schedule;
 mod sockets;
 
 pub use clients::{Client, ENDLESS, Generator, Plan, Record, Tally, Transfer};
 pub use datagrams::{Datagrams, Gaps};
 pub use measure::{Queues, Sample};
+pub use part::{Mail, gather};
 pub use schedule::{Action, Schedule};
 
 use crate::controller::Controller;
@@ -21,6 +23,7 @@ use crate::rng::Rng;
 use crate::tcp::Config;
 use crate::units::Time;
 use clients::Arrivals;
+use part::Part;
 use sockets::Sockets;
 use std::collections::VecDeque;
 
@@ -44,6 +47,9 @@ pub struct Simulation {
     /// Queue lengths over time.
     pub queues: Queues,
     path: Vec<u32>,
+    part: Part,
+    /// Transfers begun by this part.
+    begun: u64,
     /// Seed of the choices among equal paths.
     hash_seed: u64,
 }
@@ -65,6 +71,8 @@ impl Simulation {
             controller: None,
             queues: Queues::default(),
             path: Vec::new(),
+            part: Part::default(),
+            begun: 0,
             hash_seed: Rng::new(seed, 1).bits(),
         }
     }
@@ -191,10 +199,7 @@ impl Simulation {
             self.schedule_controller();
         }
         for flow in std::mem::take(&mut self.network.losses) {
-            let record = self.sockets.get(flow).record;
-            if let Some(record) = self.records.get_mut(record as usize) {
-                record.total.drops += 1;
-            }
+            self.lose(flow);
         }
     }
 }

@@ -30,6 +30,20 @@ pub struct Socket {
 }
 
 impl Socket {
+    fn new(id: FlowId, client: u32, config: u32, now: Time) -> Socket {
+        Socket {
+            wake: Time::NEVER,
+            goal: u64::MAX,
+            last_arrival: now,
+            silence: Time::ZERO,
+            packets: 0,
+            client,
+            record: u32::MAX,
+            config,
+            endpoint: Endpoint::new(id),
+        }
+    }
+
     /// Whether the application has to act: most of what happens is TCP's own business.
     #[inline(always)]
     fn concerns_application(&self, events: Events) -> bool {
@@ -82,22 +96,13 @@ impl Sockets {
     /// Makes both sockets of connection `flow`, the listening side listening.
     pub fn open(&mut self, flow: FlowId, client: u32, config: u32, now: Time) {
         for id in [flow, flow.reverse()] {
-            let mut endpoint = Endpoint::new(id);
+            let mut socket = Socket::new(id, client, config, now);
             if !id.is_opener() {
-                endpoint.listen(&self.configs[config as usize]);
+                socket.endpoint.listen(&self.configs[config as usize]);
             }
-            let socket = Socket {
-                wake: Time::NEVER,
-                goal: u64::MAX,
-                last_arrival: now,
-                silence: Time::ZERO,
-                packets: 0,
-                client,
-                record: u32::MAX,
-                config,
-                endpoint,
-            };
-            if id.0 as usize == self.all.len() {
+            if id.0 as usize >= self.all.len() {
+                self.all
+                    .resize_with(id.0 as usize, || Socket::new(FlowId(0), u32::MAX, 0, now));
                 self.all.push(socket);
             } else {
                 self.all[id.0 as usize] = socket;

@@ -99,7 +99,10 @@ impl Shims {
 
     /// A packet is about to reach its host.
     pub fn on_delivery(&mut self, packet: &mut Packet) {
-        if !packet.has(flag::ACK) || packet.has(flag::SYN) {
+        if packet.has(flag::SYN) {
+            return self.on_peers_syn(packet);
+        }
+        if !packet.has(flag::ACK) {
             return;
         }
         match self.carrier {
@@ -114,11 +117,7 @@ impl Shims {
 
     fn on_syn(&mut self, packet: &mut Packet) {
         let options = SynOptions::unpack(packet.options);
-        let needed = (packet.flow.0 | 1) as usize + 1;
-        if self.offered.len() < needed {
-            self.offered.resize(needed, None);
-        }
-        self.offered[packet.flow.0 as usize] = options.window_scale;
+        *self.offered(packet) = options.window_scale;
         if self.carrier == Carrier::Unified && options.window_scale.is_some() {
             let unified = SynOptions {
                 window_scale: Some(NETWORK_SCALE),
@@ -126,6 +125,22 @@ impl Shims {
             };
             packet.options = unified.pack();
         }
+    }
+
+    /// Learns whether the other end offered to scale; its scale matters to its own shim only, and
+    /// may have been replaced on the way.
+    fn on_peers_syn(&mut self, packet: &Packet) {
+        let scale = SynOptions::unpack(packet.options).window_scale;
+        let offered = self.offered(packet);
+        *offered = scale.map(|scale| offered.unwrap_or(scale));
+    }
+
+    fn offered(&mut self, packet: &Packet) -> &mut Option<u8> {
+        let needed = (packet.flow.0 | 1) as usize + 1;
+        if self.offered.len() < needed {
+            self.offered.resize(needed, None);
+        }
+        &mut self.offered[packet.flow.0 as usize]
     }
 
     fn offer(&self, flow: u32) -> Option<u8> {

@@ -47,7 +47,7 @@ impl WindowCounters {
 }
 
 /// A window policy of one output port.
-pub trait Window {
+pub trait Window: Send {
     /// `packet` is about to join the port's queue of `backlog_bytes`; false: drop it. `slot` is
     /// where the table of flows holds what this port knows of the flow.
     fn on_departure(

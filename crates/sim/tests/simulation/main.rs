@@ -6,6 +6,7 @@
 mod fuzz;
 mod golden;
 mod measures;
+mod parts;
 mod reuse;
 mod shims;
 mod stage;
