@@ -132,10 +132,10 @@ def execute(
                     raise result
 
 
-def simulate(task: Task, progress: Progress | None = None) -> Row:
-    """Runs one task on this thread."""
+def simulate(task: Task, progress: Progress | None = None, threads: int = 1) -> Row:
+    """Runs one task on this thread, and a large fabric on up to `threads`, with the same result."""
     which = [(task.scheme, task.seed)]
-    return _native.run(task.scenario, task.origin, which, 1, to_csv, progress)[0]
+    return _native.run(task.scenario, task.origin, which, threads, to_csv, progress)[0]
 
 
 def counted(done: int, total: int) -> str:
@@ -165,7 +165,7 @@ def _on_threads(tasks: Sequence[Task], jobs: int, progress: Progress | None) -> 
                 raise _StoppedError
 
         try:
-            ended.put((number, simulate(tasks[number], listen)))
+            ended.put((number, simulate(tasks[number], listen, max(1, jobs // len(tasks)))))
         except BaseException as error:  # raised on the caller's thread
             ended.put((number, error))
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use penstock_sim::run::Layout;
 use penstock_sim::scenario::{Congestion, Profile};
-use penstock_sim::{Inputs, Outcome, Scenario, scenario};
+use penstock_sim::{Cores, Inputs, Outcome, Scenario, run_on, scenario};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -67,7 +67,8 @@ fn layout(text: &str, origin: &str, to_csv: &Bound<'_, PyAny>) -> PyResult<Strin
     json(&Layout::of(&scenario, &inputs))
 }
 
-/// Simulates every (scheme, seed) on `jobs` threads; the results are in the order of the tasks.
+/// Simulates every (scheme, seed) on `jobs` threads; the results are in the order of the tasks. A
+/// large fabric uses the threads that fewer tasks leave over; its results do not depend on them.
 ///
 /// `progress(fraction, label)` is called about ten times a second from the calling thread.
 #[pyfunction]
@@ -86,9 +87,13 @@ fn run<'py>(
         Some(callback) => callback.call1(py, (fraction, label)).map(drop),
         None => Ok(()),
     };
+    let cores = Cores {
+        threads: jobs / tasks.len().max(1),
+        ..Cores::default()
+    };
     let results = pool::run(py, &tasks, jobs, report, |(scheme, seed), progress| {
-        let outcome = caught(|| penstock_sim::run(&scenario, &inputs, scheme, *seed, progress))?
-            .map_err(|error| error.to_string())?;
+        let run = || run_on(cores, &scenario, &inputs, scheme, *seed, progress);
+        let outcome = caught(run)?.map_err(|error| error.to_string())?;
         Ok(Tables::of(&outcome, congestion(&scenario, scheme)))
     })?;
     tasks

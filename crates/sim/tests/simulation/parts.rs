@@ -34,7 +34,7 @@ kind = "bulk"
 start_spread = "1 ms"
 pairs = "random"
 flows = 20
-stop = "25 ms"
+stop = "15 ms"
 from = "all"
 to = "all"
 [traffic.endless]
@@ -78,7 +78,7 @@ to = "all"
 
 fn text(fabric: &str, tcp: &str) -> String {
     format!(
-        "title = \"parts\"\nduration = \"40 ms\"\nschemes = [\"drop-tail\"]\n[fabric]\n{fabric}\n\
+        "title = \"parts\"\nduration = \"20 ms\"\nschemes = [\"drop-tail\"]\n[fabric]\n{fabric}\n\
          [tcp]\n{tcp}\nmin_rto = \"10 ms\"\ninitial_rto = \"10 ms\"\n{TRAFFIC}\n\
          [measure]\nfrom = \"5 ms\"\n"
     )
@@ -109,7 +109,7 @@ fn the_number_of_threads_changes_nothing() {
     ];
     for (fabric, tcp, scheme, parts) in cases {
         let text = text(fabric, tcp);
-        for seed in [1, 2] {
+        for seed in [1] {
             let one = results(&divided(&text, scheme, seed, parts, 1));
             for threads in [2, 3] {
                 let several = results(&divided(&text, scheme, seed, parts, threads));
