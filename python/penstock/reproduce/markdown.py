@@ -91,8 +91,9 @@ def _overview(experiments: list[Table], claims: Mapping[str, list[Table]]) -> It
 
 
 def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> Iterator[str]:
-    yield f"### [{one['id']}](../scenarios/papers/{one['id']}/claims.toml)"
-    yield f"**{one['title']}.** {one['about']}".strip()
+    yield f"### {one['id']}"  # plain: a link in a heading breaks the site's contents
+    place = f"[{one['title']}](../scenarios/papers/{one['id']}/claims.toml)"
+    yield f"**{place}.** {one['about']}".strip()
     if one["shortened"]:
         yield f"Quick: {one['shortened']}."
     for note in one["notes"]:
