@@ -79,7 +79,7 @@ pub fn summaries(scenario: &Scenario, records: &[Record]) -> IndexMap<String, Gr
                 let is_member = |record: &&Record| (least..=most).contains(&record.bytes);
                 let members: Vec<&Record> = own.iter().copied().filter(is_member).collect();
                 let mut summary = summarize(scenario, traffic, &members);
-                summary.share = class_share(&members, &own);
+                summary.share = Some(class_share(&members, &own));
                 groups.insert(format!("{name}/{class}"), summary);
             }
         }
@@ -171,12 +171,13 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
     }
 }
 
-fn class_share(members: &[&Record], all: &[&Record]) -> Option<ClassShare> {
-    let bytes = |records: &[&Record]| records.iter().map(|record| record.bytes).sum::<u64>() as f64;
-    (!all.is_empty()).then(|| ClassShare {
-        flows: members.len() as f64 / all.len() as f64,
-        bytes: bytes(members) / bytes(all),
-    })
+/// Shares of nothing are 0.
+fn class_share(members: &[&Record], all: &[&Record]) -> ClassShare {
+    let bytes = |records: &[&Record]| records.iter().map(|record| record.bytes).sum::<u64>();
+    ClassShare {
+        flows: members.len() as f64 / all.len().max(1) as f64,
+        bytes: bytes(members) as f64 / bytes(all).max(1) as f64,
+    }
 }
 
 fn block_goodput(traffic: &Traffic, records: &[&Record]) -> Option<f64> {
