@@ -26,6 +26,8 @@ SCENARIOS: dict[str, tuple[float | None, float]] = {
     "leaf-spine": (25, 32),
     "fat-tree": (8, 128),
     "many-flows": (None, 1074),
+    "one-port": (None, 1074),
+    "tree": (None, 1074),
 }
 SCHEMES = ("hcf", "fairq", "hscc", "red")
 SACK = ("tcp.sack=true", "tcp.recovery=rack-tlp")
@@ -107,6 +109,16 @@ def sweep(rounds: int) -> Ratio:
     return Ratio("sweep of 8 seeds: 1 thread / 2 threads", values, 1.9)
 
 
+def threads(rounds: int) -> Ratio:
+    """The event loop's wall time of the tree on one thread by that on two: the same outcome."""
+    values = []
+    for done in range(rounds):
+        one, two = (programs.run(penstock("tree", threads=n)).loop_s for n in (1, 2))
+        values.append(one / two)
+        print(f"bench: threads: round {done + 1} of {rounds}", file=sys.stderr)
+    return Ratio("one run of the tree: 1 thread / 2 threads", values, 1.6)
+
+
 def spread(values: Sequence[float], scale: float = 1.0) -> str:
     """Median (least-greatest)."""
     least, middle, most = (f(values) / scale for f in (min, statistics.median, max))
@@ -175,7 +187,7 @@ def arguments() -> argparse.Namespace:
         description="Measure Penstock's speed beside its peers, schemes beside drop-tail, sweeps.",
         epilog="Example: python bench/bench.py dumbbell schemes --rounds 3",
     )
-    parts = [*here, "schemes", "sweep"]
+    parts = [*here, "schemes", "sweep", "threads"]
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}; or all")
     parser.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser.add_argument("--core", type=int, help="the core to run on; default: the last one")
@@ -211,6 +223,8 @@ def main() -> int:
     os.sched_setaffinity(0, cores)
     if "sweep" in given.parts:
         ratios.append(sweep(given.rounds))
+    if "threads" in given.parts:
+        ratios.append(threads(given.rounds))
     done = (measured, ratios)
     print(json.dumps(report(*done, given.rounds), indent=2) if given.json else table(*done))
     return 0

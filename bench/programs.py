@@ -44,9 +44,9 @@ class Sample:
         return self.packet_hops / self.loop_s
 
 
-def penstock(scenario: str, *settings: str, name: str = "penstock") -> Program:
+def penstock(scenario: str, *settings: str, name: str = "penstock", threads: int = 1) -> Program:
     """Penstock's simulator, with `KEY=VALUE` set."""
-    command = [str(HOPS), f"scenarios/bench/{scenario}.toml", "--json"]
+    command = [str(HOPS), f"scenarios/bench/{scenario}.toml", "--json", "--threads", str(threads)]
     for setting in settings:
         command += ["--set", setting]
     remedy = "cargo build --release -p penstock-sim --example hops"

@@ -76,7 +76,7 @@ def test_what_is_alike_runs_once(small, monkeypatch):
     ran = []
     simulate = execution.simulate
     monkeypatch.setattr(
-        execution, "simulate", lambda task, p: [ran.append(task), simulate(task, p)][1]
+        execution, "simulate", lambda task, *args: [ran.append(task), simulate(task, *args)][1]
     )
     first = tasks_of(small, schemes=["fairq"])
     second = tasks_of(small, overrides={"about": "the same"})
@@ -85,7 +85,7 @@ def test_what_is_alike_runs_once(small, monkeypatch):
     assert {task for task, _ in rows} == {*first, *second}
 
 
-def failing(task, progress):
+def failing(task, progress, _threads):
     if task.scheme == "fairq":
         message = f"fairq, seed {task.seed}: made to fail"
         raise RunError(message)
