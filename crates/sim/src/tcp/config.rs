@@ -67,7 +67,8 @@ pub enum Idle {
     Decay,
 }
 
-/// When a short segment at the end of what was written is held back.
+/// When a short segment is held back: one at the end of what was written, or one that fills the
+/// window (Minshall's variant alone sends these).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nagle {
     /// Never (TCP_NODELAY).

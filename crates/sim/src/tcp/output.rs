@@ -113,20 +113,22 @@ impl Endpoint {
         }
     }
 
-    /// Sender's silly-window avoidance and Nagle (RFC 9293 §3.8.6.2.1, §3.7.4).
+    /// Sender's silly-window avoidance and Nagle (RFC 9293 §3.8.6.2.1, §3.7.4). Linux fills what the
+    /// window has left, too, as long as no other short segment is in flight; so a receiver that is
+    /// shown one segment and a part acknowledges both at once, where it would delay the ACK of one.
     fn may_send_short(&self, cfg: &Config, len: u64, unsent: u64, in_flight: u32) -> bool {
         if len == 0 {
             return false;
         }
+        let held = match cfg.nagle {
+            Nagle::Off => false,
+            Nagle::On => in_flight > 0,
+            Nagle::Minshall => self.short_end > self.snd_una,
+        };
         if len == unsent {
-            let held = match cfg.nagle {
-                Nagle::Off => false,
-                Nagle::On => in_flight > 0,
-                Nagle::Minshall => self.short_end > self.snd_una,
-            };
             return !held || self.is(opt::FIN) || self.snd_nxt < self.snd_max;
         }
-        len >= self.max_window as u64 / 2
+        len >= self.max_window as u64 / 2 || cfg.nagle == Nagle::Minshall && !held
     }
 
     /// One more segment on each of the first two duplicate ACKs (RFC 3042).
