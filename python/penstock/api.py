@@ -4,17 +4,15 @@
 import json
 import platform
 import re
-import shlex
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock import _native, source, stats, tables
+from penstock import _native, provenance, source, stats, tables
 from penstock.errors import ScenarioError
-from penstock.execution import NAMING_FILES, Row, Task, cores, execute, parsed
+from penstock.execution import NAMING_FILES, Row, Task, execute, parsed
 from penstock.results import Run, check_target
 from penstock.source import Source
 from penstock.traces import to_csv
@@ -194,20 +192,20 @@ def _collect(prepared: Prepared, rows: Sequence[Row]) -> Run:
     """The simulator's rows as one run: seeds combined, tables stacked."""
     document = tomllib.loads(prepared.text)
     seeds = _seeds(document)
-    parsed = [(scheme, seed, json.loads(text)) for scheme, seed, text, _, _ in rows]
+    read = [(scheme, seed, json.loads(text)) for scheme, seed, text, _, _ in rows]
     results = [
-        _result(scheme, [summary for of, _, summary in parsed if of == scheme])
+        _result(scheme, [summary for of, _, summary in read if of == scheme])
         for scheme in document["schemes"]
     ]
     queues = (
         tables.read_queues(row[4], list(summary["ports"]), scheme, seed)
-        for row, (scheme, seed, summary) in zip(rows, parsed, strict=True)
+        for row, (scheme, seed, summary) in zip(rows, read, strict=True)
     )
     return Run(
         summary={"scenario": document, "seeds": seeds, "results": results},
         flows=tables.stack(tables.read(row[3], tables.FLOWS, row[0], row[1]) for row in rows),
         queues=tables.stack(queues),
-        ports=tables.ports((scheme, seed, summary["ports"]) for scheme, seed, summary in parsed),
+        ports=tables.ports((scheme, seed, summary["ports"]) for scheme, seed, summary in read),
         scenario=prepared.text,
         info={
             "name": prepared.name,
@@ -216,12 +214,8 @@ def _collect(prepared: Prepared, rows: Sequence[Row]) -> Run:
             "schemes": document["schemes"],
             "seeds": seeds,
             "overrides": dict(prepared.settings),
-            "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            "machine": {
-                "system": platform.platform(),
-                "processor": platform.machine(),
-                "cores": cores(),
-            },
+            "command": provenance.command(),
+            "machine": provenance.machine(),
             "python": platform.python_version(),
         },
     )

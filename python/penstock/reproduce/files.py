@@ -2,15 +2,12 @@
 """The folder of a reproduction: `reproduction.json`, its page, figures, and the runs."""
 
 import json
-import platform
-import shlex
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import _native, execution
+from penstock import _native, provenance
 from penstock.errors import RunError, ScenarioError
 from penstock.reproduce import outcome
 from penstock.reproduce.outcome import Reproduction
@@ -43,14 +40,10 @@ def write(
 ) -> None:
     """Writes `reproduction.json` and the page beside the runs."""
     document = {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": provenance.command(),
         "date": datetime.now(UTC).date().isoformat(),
         "penstock": _native.__version__,
-        "machine": {
-            "system": platform.platform(),
-            "processor": processor(),
-            "cores": execution.cores(),
-        },
+        "machine": provenance.machine(),
         "substrate": on,
         "quick": quick,
         "wall_s": round(wall_s, 1),
@@ -81,13 +74,3 @@ def read(folder: Path) -> dict[str, Any]:
         message = f"{path}: {error}; run it again"
         raise RunError(message) from error
     return document
-
-
-def processor() -> str:
-    """What the CPU calls itself, where the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

@@ -11,15 +11,13 @@ import fcntl
 import io
 import json
 import os
-import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from penstock import _native
+from penstock import _native, provenance
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Task
 from penstock.sweep.plan import Plan
@@ -90,7 +88,7 @@ def asked_for(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
         "name": plan.name,
         "title": plan.base["title"],
         "show": list(show),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": provenance.command(),
         "penstock": _native.__version__,
         "scenario": {name: value for name, value in plan.base.items() if name not in varies},
         "scheme": {name: plan.base["scheme"][name] for name in plan.schemes},

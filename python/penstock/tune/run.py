@@ -2,8 +2,6 @@
 """From a question to an answer: references, search, and a check on fresh seeds."""
 
 import json
-import shlex
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock import _native, api, fields, terminal
+from penstock import _native, api, fields, provenance, terminal
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Task, execute
 from penstock.results import free_folder
@@ -197,7 +195,7 @@ def as_json(tuned: Tuned) -> dict[str, Any]:
         "trials": [{"trial": one.number, **asdict(one)} for one in tuned.attempts],
         "question": tuned.question.digest(),
         "penstock": _native.__version__,
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": provenance.command(),
     }
 
 

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where results come from: the command and the machine, as every folder of results keeps them."""
+
+import platform
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from penstock.execution import cores
+
+
+def command() -> str:
+    """The command line, as a shell would take it."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def machine() -> dict[str, Any]:
+    """System, processor, and how many cores this process may use."""
+    return {"system": platform.platform(), "processor": _processor(), "cores": cores()}
+
+
+def _processor() -> str:
+    """What the CPU calls itself, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
