@@ -128,11 +128,11 @@ def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
     (shipped / "exp-2/claims.toml").write_text(OTHER.replace('"*"', '"x"') + "[runs.x]\n")
     simulate = execution.simulate
 
-    def failing(task, progress=None):
+    def failing(task, *args):
         if "flows = 2\n" in task.scenario.split("mice")[-1]:
             message = "out of memory"
             raise RunError(message)
-        return simulate(task, progress)
+        return simulate(task, *args)
 
     monkeypatch.setattr(execution, "simulate", failing)
     done, folder = run.reproduce(["exp-1", "exp-2"])

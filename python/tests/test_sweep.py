@@ -39,9 +39,9 @@ def ran(monkeypatch):
     """The tasks that were simulated."""
     tasks, simulate = [], execution.simulate
 
-    def counting(task, progress=None):
+    def counting(task, *args):
         tasks.append(task)
-        return simulate(task, progress)
+        return simulate(task, *args)
 
     monkeypatch.setattr(execution, "simulate", counting)
     return tasks
@@ -130,11 +130,11 @@ def test_another_sweep_gets_another_folder(sweep, tmp_path):
 def test_a_point_that_fails_does_not_stop_the_others(sweep, tmp_path, monkeypatch, ran):
     counting = execution.simulate
 
-    def failing(task, progress=None):
+    def failing(task, *args):
         if task.scheme == "fairq" and "flows = 6" in task.scenario:
             message = f"fairq, seed {task.seed}: made to fail"
             raise RunError(message)
-        return counting(task, progress)
+        return counting(task, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(execution, "simulate", failing)
