@@ -11,13 +11,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from penstock import results, units
 from penstock.errors import RunError, ScenarioError
 from penstock.results import Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 FILE = "compare.json"
 """Tells that a folder is a comparison's, and holds its numbers."""
@@ -287,19 +290,17 @@ def free_folder(first: Path, second: Path) -> Path:
 
 def show(comparison: Comparison) -> None:
     """Prints the comparison, a table for each group of each scheme."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=100)
+    from penstock import terminal
+
+    console = terminal.console()
     tables: dict[tuple[str, str], Table] = {}
     for line in comparison.lines:
         key = line.scheme, line.group
         if key not in tables:
-            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
-            table.title = f"[cyan]{escape(line.scheme)}[/]  [bold]{escape(line.group)}[/]"
-            table.title_style = ""
+            title = f"[cyan]{escape(line.scheme)}[/]  [bold]{escape(line.group)}[/]"
+            table = terminal.table(title)
             table.add_column("", min_width=12)
             for heading in (*comparison.names, "ratio"):
                 table.add_column(escape(heading), justify="right", no_wrap=True)

@@ -5,9 +5,13 @@ import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from penstock import columns
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 _BAR = 30
 
@@ -62,45 +66,47 @@ def show(summary: dict[str, Any]) -> None:
 
     Where the terminal is too narrow the last columns are left out, and named.
     """
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
-    console = Console(highlight=False, width=width())
+    screen = console()
     if (seeds := len(summary["seeds"])) > 1:
         spread = "± the half-width of the 95 % confidence interval in percent of the mean"
-        console.print(f"Means of {seeds} seeds, {spread}.\n")
+        screen.print(f"Means of {seeds} seeds, {spread}.\n")
     for block in columns.blocks(summary):
         cells = _cells(block)
         headings = [column.heading for column in block.columns]
-        shown = fitting(("scheme", *block.schemes), headings, cells, console.width)
-        table = Table(
-            title=f"[bold]{escape(block.title)}[/]  [dim]{block.about}[/]",
-            title_justify="left",
-            title_style="",
-            box=None,
-            pad_edge=False,
-            padding=(0, 2, 0, 0),
-        )
-        table.add_column("scheme", style="cyan", no_wrap=True)
+        shown = fitting(("scheme", *block.schemes), headings, cells, screen.width)
+        rows = table(f"[bold]{escape(block.title)}[/]  [dim]{block.about}[/]")
+        rows.add_column("scheme", style="cyan", no_wrap=True)
         for column in block.columns[:shown]:
-            table.add_column(column.heading, justify="right", no_wrap=True)
+            rows.add_column(column.heading, justify="right", no_wrap=True)
         best = [column.best(block.rows) for column in block.columns]
         for number, (scheme, texts) in enumerate(zip(block.schemes, cells, strict=True)):
             marked = [
                 f"[bold]{text}[/]" if number in best[place] else text
                 for place, text in enumerate(texts[:shown])
             ]
-            table.add_row(escape(scheme), *marked)
-        console.print(table)
+            rows.add_row(escape(scheme), *marked)
+        screen.print(rows)
         if left_out := [column.heading for column in block.columns[shown:]]:
-            console.print(f"[dim]no room for: {', '.join(left_out)}[/]")
-        console.print()
+            screen.print(f"[dim]no room for: {', '.join(left_out)}[/]")
+        screen.print()
 
 
-def width() -> int | None:
-    """The terminal's width by rich's own measure; 100 where stdout is none."""
-    return None if sys.stdout.isatty() else 100
+def console(width: int = 100) -> "Console":
+    """Stdout, as wide as the terminal by rich's own measure; else of `width` columns."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+
+
+def table(title: str = "") -> "Table":
+    """An empty table without lines, its title (in rich's markup) at the left."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made.title, made.title_style, made.title_justify = title or None, "", "left"
+    return made
 
 
 def _cells(block: columns.Block) -> list[list[str]]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
+from rich.console import Console
 
 from penstock import columns, terminal
 
@@ -71,7 +72,7 @@ def test_endless_flows_show_goodput_instead_of_completion(made_up):
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
 @pytest.mark.parametrize("seeds", [(1,), (1, 2, 3)])
 def test_tables_fit_and_no_value_is_cut(seeds, width, capsys, monkeypatch):
-    monkeypatch.setattr(terminal, "_width", lambda: width)
+    monkeypatch.setattr(terminal, "console", lambda: Console(highlight=False, width=width))
     summary = make_run(schemes=("fairq-paper", "hcf"), seeds=seeds).summary
     terminal.show(summary)
     text = capsys.readouterr().out

@@ -13,11 +13,11 @@ from typing import Any
 
 import polars as pl
 
-from penstock import _native, api, units
+from penstock import _native, api, terminal, units
 from penstock.compare import stalled
 from penstock.errors import ScenarioError
 from penstock.results import Run
-from penstock.terminal import Progress, fitting
+from penstock.terminal import Progress
 from penstock.traces import to_csv
 
 MIXES = ("lab/incast", "lab/incast-elephants")
@@ -279,17 +279,13 @@ def say_limit(done: Demo) -> str:
 
 def show(done: Demo) -> None:
     """Prints the tables."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=150)
+    console = terminal.console(150)
 
     def table(title: str, first: str, headings: list[str], lines: list[list[str]]) -> None:
         names = [first, *(name for name, *_ in lines)]
-        shown = fitting(names, headings, [cells for _, *cells in lines], console.width)
+        shown = terminal.fitting(names, headings, [cells for _, *cells in lines], console.width)
         console.print(f"[bold]{title}[/]")
-        made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        made = terminal.table()
         made.add_column(first, style="cyan", no_wrap=True)
         for heading in headings[:shown]:
             made.add_column(heading, justify="right", no_wrap=True)

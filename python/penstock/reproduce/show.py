@@ -3,27 +3,18 @@
 
 from collections.abc import Sequence
 
+from penstock import terminal
 from penstock.reproduce import claims
 from penstock.reproduce.outcome import Reproduction
 
 
 def table(done: Reproduction) -> None:
     """Prints an experiment's claims, published beside measured."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=100)
+    console = terminal.console()
     made = done.experiment
-    rows = Table(
-        title=f"[bold]{made.id}[/]  {escape(made.title)}",
-        title_justify="left",
-        title_style="",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )
+    rows = terminal.table(f"[bold]{made.id}[/]  {escape(made.title)}")
     rows.add_column("claim", ratio=1)
     rows.add_column("published", justify="right", max_width=24)
     rows.add_column("measured", justify="right", max_width=40)

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import columns, fields, stats, units
+from penstock import columns, fields, stats, terminal, units
 from penstock.errors import ScenarioError
 from penstock.sweep.store import KEY
 
@@ -129,18 +129,11 @@ def _finished(rows: pl.DataFrame, owner: str) -> float:
 
 def show(result: Shown) -> None:
     """Prints a row for each point, a column for each scheme."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
-    from penstock.terminal import width
-
-    console = Console(highlight=False, width=width())
+    console = terminal.console()
     spread = f"means of {result.seeds} seeds ± 95 % confidence" if result.seeds > 1 else ""
-    title = f"[bold]{escape(result.name)}[/]  [dim]{spread}[/]"
-    style: Any = {"title_style": "", "title_justify": "left"}
-    style |= {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}
-    table = Table(title=title, **style)
+    table = terminal.table(f"[bold]{escape(result.name)}[/]  [dim]{spread}[/]")
     for key in result.swept.values():
         table.add_column(escape(key), style="cyan", justify="right", overflow="fold")
     for scheme in result.schemes:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The answer as people read it, in the terminal; the page says the same."""
 
+from penstock import terminal
 from penstock.tune.run import Tuned
 from penstock.tune.search import Attempt
 from penstock.tune.verdict import Check
@@ -56,18 +57,15 @@ def values(tuned: Tuned, one: Attempt) -> list[tuple[str, str]]:
 
 def show(tuned: Tuned) -> None:
     """Prints the answer."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=100)
+    console = terminal.console()
     console.print(escape(tuned.title) + "\n")
     for key, value in values(tuned, tuned.best):
         console.print(escape(f"{key} = {value}"))
     console.print()
     if tuned.check is not None:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table = terminal.table()
         table.add_column("")
         for name in tuned.check.names:
             table.add_column(escape(name), justify="right")
