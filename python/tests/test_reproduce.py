@@ -129,7 +129,7 @@ def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
     simulate = execution.simulate
 
     def failing(task, *args):
-        if "flows = 2\n" in task.scenario.split("mice")[-1]:
+        if "flows = 2\n" in task.scenario.partition("[traffic.mice]")[2]:
             message = "out of memory"
             raise RunError(message)
         return simulate(task, *args)
