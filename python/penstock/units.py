@@ -5,6 +5,7 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _RATES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_BPS = {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12}
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 NONE = "–"
 
@@ -13,6 +14,12 @@ def to_seconds(text: str) -> float:
     """A time of a resolved scenario: `"200 ms"` is 0.2."""
     number, unit = text.split()
     return float(number) * _SECONDS[unit]
+
+
+def to_bps(text: str) -> float:
+    """A rate of a resolved scenario, in bits per second: `"1 Gb/s"` is 1e9."""
+    number, unit = text.split()
+    return float(number) * _BPS[unit]
 
 
 def to_bytes(text: str) -> int:

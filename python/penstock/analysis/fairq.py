@@ -14,7 +14,7 @@ import numpy as np
 from penstock.analysis.delay import Array
 from penstock.analysis.fairq_law import Law, greatest_gain, iterate, radius
 from penstock.analysis.source import queue as queue_of
-from penstock.analysis.source import value
+from penstock.units import to_bps, to_bytes, to_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,14 +32,14 @@ def law_of(run: "Run") -> Law:
     document = run.summary["scenario"]
     link, access = document["fabric"]["bottleneck"], document["fabric"]["access"]
     window = document["scheme"]["fairq"]["window"]
-    near = 2 * value(access["delay"])
+    near = 2 * to_seconds(access["delay"])
     return Law(
-        rate=value(link["rate"]) / 8,
-        round_trip=2 * near + 2 * value(link["delay"]),
+        rate=to_bps(link["rate"]) / 8,
+        round_trip=2 * near + 2 * to_seconds(link["delay"]),
         delay=near,
-        buffer=value(link["buffer"]),
+        buffer=to_bytes(link["buffer"]),
         alpha=window["alpha"],
-        interval=value(window["interval"]),
+        interval=to_seconds(window["interval"]),
         intervals=window["intervals"],
     )
 
@@ -122,11 +122,10 @@ def draw_range(runs: Runs) -> "Figure":
     """The stable range of the gain over the delay, and the packet simulations in it."""
     from matplotlib.ticker import FuncFormatter
 
-    from penstock.analysis.figures import axes_of
     from penstock.report import style
-    from penstock.report.figures import legend
+    from penstock.report.figures import legend, plot
 
-    figure, axes = axes_of("delay D / T", "gain mss / αB")
+    figure, axes = plot(2.6)
     ticks = np.unique(np.geomspace(1, 200, 24).round())
     for index, intervals in enumerate((1, 10)):
         limits = [_limit(float(tick), intervals) for tick in ticks]
@@ -136,7 +135,7 @@ def draw_range(runs: Runs) -> "Figure":
         laws = [law_of(run) for run in runs.values() if (seen(run).deviation < 0.25) == is_calm]
         at = [law.ticks for law in laws], [law.gain for law in laws]
         axes.plot(*at, marker, color=style.series(2)[0], markersize=5, label=name)
-    axes.set(xscale="log", yscale="log")
+    axes.set(xscale="log", yscale="log", xlabel="delay D / T", ylabel="gain mss / αB")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     legend(figure, axes)

@@ -65,11 +65,6 @@ class Law:
         """d: D in intervals."""
         return self.delay / self.interval
 
-    @property
-    def settling(self) -> float:
-        """Time constant of the way back to the target where the delay is small: M T / g, s."""
-        return self.intervals * self.interval / self.gain
-
     def window(self, flows: int) -> float:
         """The fair window at rest, bytes."""
         return (self.rate * self.round_trip + self.target) / flows

@@ -17,7 +17,7 @@ from penstock.analysis.delay import Array, roots
 from penstock.analysis.hscc_model import Port, Rest
 from penstock.analysis.hscc_time import CORRECTED, PRINTED, Cycle, Reading, cycle, integrate
 from penstock.analysis.source import queue as queue_of
-from penstock.analysis.source import value
+from penstock.units import to_bps, to_bytes, to_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,11 +138,11 @@ def port_of(run: "Run") -> Port:
     document = run.summary["scenario"]
     link, access = document["fabric"]["bottleneck"], document["fabric"]["access"]
     # The RTT is all propagation; each hop adds the time of a packet, which T leaves out.
-    trip = 2 * (value(link["delay"]) + 2 * value(access["delay"]))
-    buffer = value(link["buffer"]) * 8 / BITS
+    trip = 2 * (to_seconds(link["delay"]) + 2 * to_seconds(access["delay"]))
+    buffer = to_bytes(link["buffer"]) * 8 / BITS
     return Port(
         document["traffic"]["long"]["flows"],
-        value(link["rate"]) / BITS,
+        to_bps(link["rate"]) / BITS,
         trip,
         buffer,
         buffer / 4,
@@ -240,21 +240,20 @@ def draw_roots(_runs: Runs) -> "Figure":
     """The rightmost root of every third port of the grid against the width of its thresholds."""
     from matplotlib.ticker import FuncFormatter
 
-    from penstock.analysis.figures import axes_of
     from penstock.report import style
-    from penstock.report.figures import legend
+    from penstock.report.figures import legend, plot
 
     width = [
         (port.alpha2 - port.alpha1) / (port.flows * (rest.window - 1))
         for port, rest in _resting()[::3]
     ]
-    figure, axes = axes_of("(α2 − α1) / N (w0 − 1)", "growth per round trip")
+    figure, axes = plot(2.6)
     for index, name in enumerate(("p as input (the proof)", "p by the queue (closed loop)")):
         colour = style.series(index)[0]
         axes.plot(width, _rightmost()[::3, index], ".", markersize=2.5, color=colour, label=name)
     axes.axhline(0, color=style.QUIET.light, linewidth=0.9)
-    axes.set_xscale("log")
-    axes.set_ylim(-1.5, 3)
+    axes.set(xlabel="(α2 − α1) / N (w0 − 1)", ylabel="growth per round trip")
+    axes.set(xscale="log", ylim=(-1.5, 3))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     legend(figure, axes)
     return figure

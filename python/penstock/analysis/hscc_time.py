@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.analysis.delay import Array, History, heun
-from penstock.analysis.hscc_model import Port, slopes
+from penstock.analysis.hscc_model import Port, equilibrium, slopes
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,6 @@ def averaged(
     Raises:
         ValueError: there is no equilibrium.
     """
-    from penstock.analysis.hscc_model import equilibrium
-
     rest = equilibrium(port, port.middle)
     if rest is None:
         message = f"{port}: no equilibrium, C tau0 <= N"

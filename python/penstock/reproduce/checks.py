@@ -90,10 +90,8 @@ def _numbers(made: Experiment, run: str) -> tuple[set[str], set[str], set[str]]:
     assert made.scenario is not None
     text = api.resolved(made.scenario, overrides=made.runs[run])
     document = tomllib.loads(text)
-    schemes = {
-        *made.schemes,
-        *document["schemes"],
-    }  # those that the laboratory lacks are not judged
+    # Also those that the laboratory leaves out: claims about them are not judged.
+    schemes = {*made.schemes, *document["schemes"]}
     groups = set(document["traffic"])
     for size in document.get("measure", {}).get("sizes", {}):
         groups |= {f"{name}/{size}" for name in document["traffic"]}

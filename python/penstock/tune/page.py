@@ -9,9 +9,8 @@ from typing import Any
 
 import matplotlib as mpl
 
-from penstock.analysis.figures import axes_of
 from penstock.report import page, style
-from penstock.report.figures import Drawing, drawing, legend
+from penstock.report.figures import Drawing, drawing, legend, plot
 from penstock.tune.run import load
 
 Kept = dict[str, Any]
@@ -52,7 +51,7 @@ def _points(kept: Kept) -> Iterator[tuple[str, int, list[Kept]]]:
 
 def _history(kept: Kept) -> Iterator[Drawing]:
     label, scale = _unit(kept)
-    figure, axes = axes_of("trial", label)
+    figure, axes = plot(2.6)
     for name, place, trials in _points(kept):
         at = [t["number"] for t in trials], [t["objective"] * scale for t in trials]
         axes.plot(*at, "o", markersize=3.5, color=style.series(place)[0], label=name)
@@ -64,6 +63,7 @@ def _history(kept: Kept) -> Iterator[Drawing]:
     if known:
         where = [point[0] for point in known], [point[1] for point in known]
         axes.step(*where, where="post", color=style.series(1)[0], label="best so far")
+    axes.set(xlabel="trial", ylabel=label)
     axes.set_ylim(bottom=0)
     legend(figure, axes)
     meaning = "Each dot is a trial; the line falls where the search found something better."
@@ -76,7 +76,8 @@ def _slices(kept: Kept) -> Iterator[Drawing]:
         name = one["key"].rpartition(".")[2]
         size = 1e-3 if one["unit"] == "ns" else 1.0
         unit = {"ns": " (µs)", "": ""}.get(one["unit"], f" ({one['unit']})")
-        figure, axes = axes_of(name + unit, label, height=2.2)
+        figure, axes = plot(2.2)
+        axes.set(xlabel=name + unit, ylabel=label)
         for said, place, trials in _points(kept):
             at = (
                 [t["values"][one["key"]] * size for t in trials],
