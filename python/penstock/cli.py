@@ -178,7 +178,7 @@ def report(
 ) -> None:
     """Write a report anew: one HTML page that needs no network, and figures for papers.
 
-    The folder is that of a run, a comparison, a reproduction, or a sweep.
+    The folder is that of a run, a comparison, a reproduction, a sweep, or a search of `tune`.
     """
     from penstock.report import kinds
 

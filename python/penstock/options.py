@@ -50,8 +50,14 @@ Out = Annotated[
         "--out", metavar="DIR", help="The run's folder; default: runs/NAME. Replaces a run only."
     ),
 ]
-
-
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="A Dask scheduler, as tcp://head:8786, whose workers compute.",
+    ),
+]
 On = Annotated[
     str,
     typer.Option(

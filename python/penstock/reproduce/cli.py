@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.errors import RunError
-from penstock.options import Jobs, Json, On, Seeds
+from penstock.options import Cluster, Jobs, Json, On, Seeds
 
 
 def reproduce(
@@ -22,12 +22,7 @@ def reproduce(
     ] = False,
     seeds: Seeds = None,
     jobs: Jobs = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster", metavar="ADDRESS", help="Run on a Dask cluster, as tcp://head:8786."
-        ),
-    ] = None,
+    cluster: Cluster = None,
     as_json: Json = False,
     out: Annotated[
         Path | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.errors import RunError, ScenarioError
-from penstock.options import File, Jobs, Json, Schemes, Seeds, Settings, setting
+from penstock.options import Cluster, File, Jobs, Json, Schemes, Seeds, Settings, setting
 
 
 def sweep(
@@ -26,14 +26,7 @@ def sweep(
     settings: Settings = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="A Dask scheduler, as tcp://head:8786, whose workers compute.",
-        ),
-    ] = None,
+    cluster: Cluster = None,
     show: Annotated[
         list[str] | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.errors import RunError
-from penstock.options import File, Jobs, Json, Settings, setting
+from penstock.options import Cluster, File, Jobs, Json, Settings, setting
 
 
 def tune(
@@ -46,14 +46,7 @@ def tune(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the search itself.")] = 1,
     settings: Settings = None,
     jobs: Jobs = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="A Dask scheduler, as tcp://head:8786, whose workers compute.",
-        ),
-    ] = None,
+    cluster: Cluster = None,
     as_json: Json = False,
     out: Annotated[
         Path | None,
