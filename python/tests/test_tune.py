@@ -283,6 +283,16 @@ def test_better_is_beyond_the_noise_of_the_differences(tuned, defaults, is_bette
     assert check.is_better == is_better
 
 
+def test_seeds_that_differ_by_rounding_alone_have_no_interval():
+    sample = {"groups": {"mice": {"flows": 1, "finished": 1, "fct_s": {"p95": 0.3}}}, "ports": {}}
+    field = fields.find("mice.fct.p95", sample)
+    others = [sample, {**sample, "groups": {"mice": {**sample["groups"]["mice"]}}}]
+    others[1]["groups"]["mice"]["fct_s"] = {"p95": 0.1 + 0.2}
+    found = {"a": others, "b": others, "c": others}
+    check = verdict.judged(found, Wanted(field, (), ()), [1, 2])
+    assert check.variants["c"][0].text == "300 ms"
+
+
 @pytest.mark.parametrize(
     ("text", "number", "value"),
     [

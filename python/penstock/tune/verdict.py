@@ -100,8 +100,7 @@ def _number(field: Field, values: Sequence[float | None]) -> Number:
         text = f"unfinished in {missing} of {len(values)} seeds"
         return Number(None, None, missing, text)
     mean, half = math.fsum(known) / len(known), spread(known)
-    text = field.text(mean) + (f" ± {field.text(half)}" if half else "")
-    return Number(mean, half, 0, text)
+    return Number(mean, half, 0, field.text(mean) + _half_text(field, half, mean))
 
 
 def _compared(
@@ -129,4 +128,9 @@ def _kept(
 
 def _signed(field: Field, change: float, half: float | None) -> str:
     sign = "−" if change < 0 else "+"
-    return f"{sign}{field.text(abs(change))}" + (f" ± {field.text(half)}" if half else "")
+    return f"{sign}{field.text(abs(change))}{_half_text(field, half, change)}"
+
+
+def _half_text(field: Field, half: float | None, mean: float) -> str:
+    """Nothing where seeds differ by the rounding of floats alone."""
+    return f" ± {field.text(half)}" if half and half > 1e-9 * abs(mean) else ""
