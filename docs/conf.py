@@ -6,7 +6,6 @@ The source folder is the repository, so that links lead where they lead on GitHu
 
 import re
 import tomllib
-from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -20,7 +19,7 @@ NAVIGATION = {
     "See": ["observing"],
     "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
     "Stop": ["deploying", "laboratory", "kernels", "reliability"],
-    "Papers": ["reproduction", "papers/*", "analysis", "/scenarios/papers/README"],
+    "Papers": ["reproduction", "analysis", "/scenarios/papers/README"],
     "Reference": [
         "python-api",
         "adding-a-scheme",
@@ -30,10 +29,10 @@ NAVIGATION = {
         "calibration",
         "benchmarks",
         "/CHANGELOG",
-        "/README",
+        "README </README>",
     ],
 }
-"""Pages by heading, relative to docs/; a page that is not named comes last."""
+"""Pages by heading, relative to docs/; Sphinx refuses a page that is in none."""
 
 SCHEMES = ["fairq", "hscc", "sicc", "hcf", "baselines"]
 
@@ -55,7 +54,10 @@ myst_heading_anchors = 4
 myst_links_external_new_tab = True
 nitpicky = True
 # What the annotations name, but no page of this site is about.
-nitpick_ignore_regex = [("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides"),
+    ("py:.*", r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedSweepError"),
+]
 default_role = "code"  # of the docstrings
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
@@ -66,7 +68,7 @@ python_use_unqualified_type_names = True
 def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
     """Appends tables of contents to the two index pages, where GitHub would show their code."""
     if name == root_doc:
-        source[0] += "".join(toctree(heading, found) for heading, found in sections().items())
+        source[0] += "".join(toctree(heading, pages) for heading, pages in NAVIGATION.items())
     elif name == "docs/schemes/index":
         source[0] += toctree("", SCHEMES)
 
@@ -85,26 +87,6 @@ def toctree(heading: str, entries: list[str]) -> str:
     """A table of contents that is seen in the navigation only."""
     options = ":hidden:" + (f"\n:caption: {heading}" if heading else "")
     return "\n".join(["", "```{toctree}", options, "", *entries, "```", ""])
-
-
-def sections() -> dict[str, list[str]]:
-    """NAVIGATION with the pages there are."""
-    found = {
-        heading: list(chain.from_iterable(map(pages, entries)))
-        for heading, entries in NAVIGATION.items()
-    }
-    named = {*chain.from_iterable(found.values()), "index"}
-    found["Reference"] += sorted({path.stem for path in (ROOT / "docs").glob("*.md")} - named)
-    return found
-
-
-def pages(entry: str) -> list[str]:
-    """The pages that an entry of NAVIGATION stands for; those still to be written are left out."""
-    folder = ROOT if entry.startswith("/") else ROOT / "docs"
-    found = sorted(folder.glob(entry.lstrip("/") + ".md"))
-    start = "/" if entry.startswith("/") else ""
-    names = [start + str(path.relative_to(folder).with_suffix("")) for path in found]
-    return ["README </README>" if name == "/README" else name for name in names]
 
 
 def add_front_door(app: Sphinx, _error: Exception | None) -> None:
