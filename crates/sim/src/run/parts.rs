@@ -202,6 +202,7 @@ fn work(
         }
         for (index, part) in share.iter_mut().enumerate() {
             meeting.deliver(now, 1 - round, first + index, part);
+            debug_assert!(part.network.next_time() >= now, "it arrived in the past");
             part.run_until(until);
             meeting.collect(until, round, first + index, part);
         }

@@ -2,6 +2,7 @@
 //! Random scenarios: nothing panics or overflows, and no byte is made up.
 
 use super::outcome;
+use penstock_sim::Outcome;
 use penstock_sim::rng::Rng;
 use penstock_sim::scenario::builtin_schemes;
 
@@ -136,31 +137,41 @@ impl Dice {
     }
 }
 
+/// Random scenario number `seed`, under the `seed`th scheme, which is named first.
+pub(super) fn draw(seed: u64) -> (&'static str, String) {
+    let schemes: Vec<&'static str> = builtin_schemes().keys().map(String::as_str).collect();
+    let mut dice = Dice(Rng::new(seed, 77));
+    let scheme = schemes[seed as usize % schemes.len()];
+    let mut text =
+        format!("title = \"fuzz {seed}\"\nduration = \"20 ms\"\nschemes = [\"{scheme}\"]\n");
+    text += &dice.fabric();
+    text += &dice.tcp();
+    text += &dice.scheme(scheme);
+    for number in 0..1 + dice.below(3) as usize {
+        text += &dice.traffic(number);
+    }
+    (scheme, text)
+}
+
+/// What holds of every run.
+pub(super) fn check(outcome: &Outcome) {
+    for flow in &outcome.flows {
+        assert!(flow.bytes.is_none_or(|bytes| flow.delivered_bytes <= bytes));
+        let is_done = flow.bytes == Some(flow.delivered_bytes);
+        assert_eq!(flow.end_s.is_some(), is_done, "{flow:?}");
+    }
+    for port in outcome.ports.values() {
+        let drops: u64 = port.drops_by_reason.values().sum();
+        assert!(port.utilization < 1.001 && drops == port.drops);
+    }
+}
+
 #[test]
 fn nothing_breaks() {
-    let schemes: Vec<&str> = builtin_schemes().keys().map(String::as_str).collect();
     for seed in 0..150 {
-        let mut dice = Dice(Rng::new(seed, 77));
-        let scheme = schemes[seed as usize % schemes.len()];
-        let mut text =
-            format!("title = \"fuzz {seed}\"\nduration = \"20 ms\"\nschemes = [\"{scheme}\"]\n");
-        text += &dice.fabric();
-        text += &dice.tcp();
-        text += &dice.scheme(scheme);
-        for number in 0..1 + dice.below(3) as usize {
-            text += &dice.traffic(number);
-        }
+        let (scheme, text) = draw(seed);
         // The scenario is shown if the run panics.
         println!("{text}");
-        let outcome = outcome(&text, scheme);
-        for flow in &outcome.flows {
-            assert!(flow.bytes.is_none_or(|bytes| flow.delivered_bytes <= bytes));
-            let is_done = flow.bytes == Some(flow.delivered_bytes);
-            assert_eq!(flow.end_s.is_some(), is_done, "{flow:?}");
-        }
-        for port in outcome.ports.values() {
-            let drops: u64 = port.drops_by_reason.values().sum();
-            assert!(port.utilization < 1.001 && drops == port.drops);
-        }
+        check(&outcome(&text, scheme));
     }
 }

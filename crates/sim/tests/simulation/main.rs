@@ -7,6 +7,7 @@ mod fuzz;
 mod golden;
 mod measures;
 mod parts;
+mod parts_fuzz;
 mod reuse;
 mod shims;
 mod stage;

@@ -4,7 +4,7 @@
 use super::{assert_same, results, scenario};
 use penstock_sim::{Cores, Inputs, Outcome, RunError, run_on};
 
-const TREE: &str = r#"
+pub(super) const TREE: &str = r#"
 kind = "tree"
 aggregations = 3
 racks = 4
@@ -13,14 +13,14 @@ host_link = { rate = "1 Gb/s", delay = "5 us" }
 rack_link = { rate = "1 Gb/s", delay = "5 us" }
 core_link = { rate = "2 Gb/s", delay = "5 us" }
 buffer = "60 kB""#;
-const LEAF_SPINE: &str = r#"
+pub(super) const LEAF_SPINE: &str = r#"
 kind = "leaf-spine"
 leaves = 3
 spines = 2
 hosts_per_leaf = 5
 host_link = { rate = "1 Gb/s", delay = "2 us" }
 spine_link = { rate = "1 Gb/s", delay = "3 us", buffer = "40 packets" }"#;
-const FAT_TREE: &str = r#"
+pub(super) const FAT_TREE: &str = r#"
 kind = "fat-tree"
 k = 4
 host_link = { rate = "1 Gb/s", delay = "2 us" }
@@ -84,7 +84,13 @@ fn text(fabric: &str, tcp: &str) -> String {
     )
 }
 
-fn divided(text: &str, scheme: &str, seed: u64, parts: usize, threads: usize) -> Outcome {
+pub(super) fn divided(
+    text: &str,
+    scheme: &str,
+    seed: u64,
+    parts: usize,
+    threads: usize,
+) -> Outcome {
     let cores = Cores {
         threads,
         parts: Some(parts),
