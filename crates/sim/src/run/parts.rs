@@ -12,6 +12,7 @@ use crate::fabric::{Fabric, Partition};
 use crate::scenario::{self, Mode, Scenario, Scheme, Traffic};
 use crate::simulation::{Action, Mail, Simulation};
 use crate::units::Time;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -158,10 +159,17 @@ pub fn play(
         let meeting = &meeting;
         let mut shares = simulations.chunks_mut(each).enumerate();
         let own = shares.next();
-        for (index, share) in shares {
-            scope.spawn(move || work(meeting, index * each, share, lookahead, end, &quiet));
+        let others: Vec<_> = shares
+            .map(|(index, share)| {
+                scope.spawn(move || work(meeting, index * each, share, lookahead, end, &quiet))
+            })
+            .collect();
+        let stopped = own.is_none_or(|(_, share)| work(meeting, 0, share, lookahead, end, &watch));
+        for other in others {
+            // A scope would only say that a thread panicked, not why.
+            other.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
-        own.is_none_or(|(_, share)| work(meeting, 0, share, lookahead, end, &watch))
+        stopped
     });
     if stopped {
         return Err(RunError::Interrupted);
@@ -225,5 +233,66 @@ fn work(
         let next = meeting.next[round].iter().map(|next| next.load(Relaxed));
         from = Time(next.min().unwrap_or(u64::MAX));
         round = 1 - round;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Cable;
+    use crate::simulation::{Generator, Plan, Transfer};
+    use crate::units::{Buffer, Rate};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Fails when its first transfer is due.
+    struct Broken(u32);
+
+    impl Generator for Broken {
+        fn next(&mut self) -> Option<(Time, Transfer)> {
+            self.0 += 1;
+            assert!(self.0 < 2, "meant");
+            let transfer = Transfer {
+                source: 0,
+                destination: 1,
+                bytes: 1,
+            };
+            Some((Time::from_millis(self.0.into()), transfer))
+        }
+    }
+
+    #[test]
+    fn a_panic_in_one_part_ends_the_run_with_its_message() {
+        let cable = Cable {
+            rate: Rate(1_000_000_000),
+            delay: Time::from_micros(10),
+        };
+        let port = (cable, Buffer::Packets(10));
+        let fabric = Fabric::dumbbell([1, 1, 0], Buffer::Packets(10), [port; 3]);
+        let partition = Partition::new(&fabric, 2, true);
+        assert_eq!(partition.parts, 2);
+        for broken in [0, 1] {
+            let plan = Plan {
+                traffic: 0,
+                config: 0,
+                request_bytes: None,
+                reconnects: true,
+                think: Time::ZERO,
+            };
+            let part = |own| {
+                let plans = vec![plan.clone()];
+                let mut part = Simulation::new(&fabric, Vec::new(), plans, 1);
+                part.set_part(&fabric, &partition, own, 1);
+                part.start(Vec::new(), Time::from_millis(1));
+                if own == broken {
+                    part.add_generator(0, Box::new(Broken(0)));
+                }
+                part
+            };
+            let parts = vec![part(0), part(1)];
+            let lookahead = partition.lookahead;
+            let run = || play(parts, lookahead, Time::from_millis(9), 2, &|_| true).map(drop);
+            let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it panics");
+            assert_eq!(panic.downcast_ref(), Some(&"meant"));
+        }
     }
 }
