@@ -260,3 +260,30 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
         run.reproduce(["exp-2"], on="lab")
     with pytest.raises(ScenarioError, match="--quick: is for the simulator; leave out --on lab"):
         run.reproduce(["exp-1"], on="lab", quick=True)
+
+
+def test_a_reproduction_is_judged_anew_without_running(shipped, monkeypatch, capsys):
+    command(monkeypatch, "all", "--seeds", "1")
+    folder = shipped.parents[1] / "runs/reproduction"
+    before = files.read(folder)
+    path = shipped / "exp-1/claims.toml"
+    path.write_text(path.read_text().replace("against = 0\n[[", "against = 9\n[["))
+    monkeypatch.setattr(execution, "execute", None)
+    command(monkeypatch, "--again", "runs/reproduction")
+    after = files.read(folder)
+    assert (before["held"], after["held"]) == (2, 1)
+    assert after["command"] == before["command"]
+    assert after["experiments"][1] == before["experiments"][1]
+    few = json.loads((folder / "exp-1/few/run.json").read_text())
+    assert few["findings"][0]["holds"] is False
+
+    for wrong in (["exp-1"], ["--quick"]):
+        with pytest.raises(SystemExit) as left:
+            command(monkeypatch, "--again", "runs/reproduction", *wrong)
+        assert left.value.code == 2
+        assert "nothing is run with --again" in capsys.readouterr().err
+    path.write_text(path.read_text().replace("[runs.few]", "[runs.fewer]\n[runs.few]"))
+    with pytest.raises(SystemExit):
+        command(monkeypatch, "--again", "runs/reproduction")
+    assert "no run 'fewer' of exp-1" in capsys.readouterr().err
+    assert files.read(folder) == after

@@ -35,6 +35,12 @@ def reproduce(
         ),
     ] = None,
     on: On = "sim",
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--again", metavar="DIR", help="Judge and draw the runs of DIR anew; run nothing."
+        ),
+    ] = None,
 ) -> None:
     """Run experiments of the papers; print each published claim beside what was measured.
 
@@ -47,12 +53,13 @@ def reproduce(
     counts the claims that hold. --json prints `experiments`, `held`, `judged`, and `claims`: a
     list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
     """
+    from penstock.reproduce import again as anew
     from penstock.reproduce import load, show
     from penstock.reproduce import run as running
     from penstock.reproduce.outcome import Reproduction
     from penstock.terminal import Progress
 
-    if listed or not experiments:
+    if listed or not (experiments or again):
         names = load.listed()
         width = max(len(name) for name, _ in names)
         for name, title in names:
@@ -65,17 +72,21 @@ def reproduce(
                 progress.__exit__(None, None, None)
                 show.table(one)
 
-        done, folder = running.reproduce(
-            experiments,
-            quick=quick,
-            seeds=seeds,
-            jobs=jobs,
-            cluster=cluster,
-            out=out,
-            on=on,
-            progress=progress,
-            ended=ended,
-        )
+        if again is not None:
+            anew.check(experiments, **{"--quick": quick, "--seeds": seeds, "--out": out})
+            done, folder = anew.again(again, ended), again
+        else:
+            done, folder = running.reproduce(
+                experiments or [],
+                quick=quick,
+                seeds=seeds,
+                jobs=jobs,
+                cluster=cluster,
+                out=out,
+                on=on,
+                progress=progress,
+                ended=ended,
+            )
     if page is not None:
         from penstock.reproduce import markdown
 

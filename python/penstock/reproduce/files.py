@@ -49,6 +49,11 @@ def write(
         "wall_s": round(wall_s, 1),
         **outcome.as_json(done),
     }
+    put(folder, document)
+
+
+def put(folder: Path, document: dict[str, Any]) -> None:
+    """Writes a document as `reproduction.json`, and the page made of it."""
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
     figures_of(folder)

@@ -171,16 +171,17 @@ def _finished(work: _Work, folder: Path) -> Reproduction:
         runs = {name: one.collect(work.rows) for name, one in work.prepared.items()}
         work.rows.clear()
         try:
-            return _judged(work.experiment, runs, folder, computed)
+            return judged(work.experiment, runs, folder, computed)
         except RunError as error:  # the others' results are not lost for it
             work.failures[str(error)] = None
     unjudged = tuple(claims.unjudged(claim) for claim in work.experiment.claims)
     return Reproduction(work.experiment, unjudged, notes=tuple(work.failures), failed=True)
 
 
-def _judged(
+def judged(
     made: Experiment, runs: Mapping[str, Run], folder: Path, computed_s: float
 ) -> Reproduction:
+    """Judges an experiment by its runs, and saves these and its figures into the folder."""
     schemes = {result["scheme"] for run in runs.values() for result in run.summary["results"]}
     found = tuple(claims.judge(claim, made.runs_of(claim), runs, schemes) for claim in made.claims)
     folders = {name: run_folder(made.id, name) for name in runs}
@@ -232,7 +233,7 @@ def _in_laboratory(
                 progress=listen,
                 on=api.LABORATORY,
             )
-        yield _judged(made, runs, folder, time.monotonic() - begun)
+        yield judged(made, runs, folder, time.monotonic() - begun)
 
 
 def _notes(runs: Mapping[str, Run]) -> tuple[str, ...]:
