@@ -169,10 +169,12 @@ impl Simulation {
         let index = socket.client;
         if socket.endpoint.delivered() >= socket.goal {
             socket.goal = u64::MAX;
-            if self.clients[index as usize].flow == Some(flow) {
-                self.answer(now, index, flow);
-            } else {
+            let client = &self.clients[index as usize];
+            let is_asked = self.plans[client.plan as usize].request_bytes.is_some();
+            if flow.is_opener() || !is_asked {
                 self.complete(now, index);
+            } else if client.flow == Some(flow) {
+                self.answer(now, index, flow);
             }
         }
         if events.has(Events::PEER_CLOSED) {
@@ -227,6 +229,8 @@ impl Simulation {
                 self.tell_ended(index, own);
             }
             self.clients[index as usize].flow = None;
+            // What is still on its way arrives too late.
+            self.sockets.get_mut(own.reverse()).goal = u64::MAX;
         }
     }
 

@@ -155,3 +155,54 @@ fn connection_numbers_are_used_again_in_parts() {
         assert_eq!(booked, one.drops, "{scheme}");
     }
 }
+
+#[test]
+fn what_was_given_up_does_not_end() {
+    // Datagrams keep the second request, or what is pushed, in a queue for longer than TCP tries.
+    let text = r#"
+        title = "given up"
+        duration = "3 s"
+        schemes = ["drop-tail"]
+        [fabric]
+        kind = "dumbbell"
+        senders = 2
+        receivers = 2
+        access = { rate = "1 Gb/s", delay = "10 us" }
+        bottleneck = { rate = "10 Mb/s", delay = "10 us" }
+        buffer = "1 MB"
+        [tcp]
+        profile = "linux"
+        min_rto = "1 ms"
+        max_rto = "10 ms"
+        [traffic.asked]
+        kind = "incast"
+        mode = "pull"
+        connection = "persistent"
+        size = "1 kB"
+        requests = 2
+        think = "60 ms"
+        from = "sender1"
+        to = "receiver1"
+        [traffic.noise]
+        kind = "udp"
+        rate = "900 Mb/s"
+        start = "20 ms"
+        stop = "30 ms"
+        from = "receiver2"
+        to = "sender2"
+        [traffic.more]
+        kind = "udp"
+        rate = "900 Mb/s"
+        start = "20 ms"
+        stop = "30 ms"
+        from = "sender2"
+        to = "receiver2"
+    "#;
+    let pushed = text.replace("\"pull\"", "\"push\"");
+    for (text, parts) in [(text, 1), (text, 2), (&pushed, 1)] {
+        let told = divided(text, "drop-tail", 1, parts, 2);
+        check(&told);
+        let ends: Vec<bool> = told.flows.iter().map(|flow| flow.end_s.is_some()).collect();
+        assert_eq!(ends, [true, false], "{parts} parts");
+    }
+}
