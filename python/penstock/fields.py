@@ -16,12 +16,14 @@ Path = tuple[str, ...]
 PORT = "bottleneck"
 """Another name of the measured port, where there is only one."""
 
-_SUFFIXES = ("_by_reason", "_s", "_bps", "_bytes")  # may be left out
-_FORMS: dict[str, Callable[[float | None], str]] = {
-    "_s": units.seconds,
-    "_bps": units.rate,
-    "_bytes": units.size,
+FORMS: dict[str, Callable[[float | None], str]] = {
+    "s": units.seconds,
+    "bps": units.rate,
+    "bytes": units.size,
 }
+"""How people read numbers with a unit, by the unit at the end of their names."""
+
+_SUFFIXES = ("_by_reason", *(f"_{unit}" for unit in FORMS))  # may be left out
 _OF_TIMES = ("mean", "sd", "p50", "p90", "p95", "p99", "max")
 # Where no flow has such a number the simulator gives null instead of a table.
 _TABLES = {
@@ -53,11 +55,12 @@ class Field:
     @property
     def unit(self) -> str:
         """`s`, `bps` or `bytes`; empty for counts and ratios."""
-        return _suffix(self.path[1:]).removeprefix("_")
+        ends = (unit for key in self.path[1:] for unit in FORMS if key.endswith(f"_{unit}"))
+        return next(ends, "")
 
     def text(self, value: float | None) -> str:
         """The number as people read it."""
-        if form := _FORMS.get(_suffix(self.path[1:])):
+        if form := FORMS.get(self.unit):
             return form(value)
         return units.NONE if value is None else f"{value:.4g}"
 
@@ -128,8 +131,3 @@ def _leaves(table: Mapping[str, Any]) -> Iterator[Path]:
 def _short(key: str) -> str:
     ends = (suffix for suffix in _SUFFIXES if key.endswith(suffix))
     return key.removesuffix(next(ends, ""))
-
-
-def _suffix(keys: Iterable[str]) -> str:
-    ends = (suffix for key in keys for suffix in _FORMS if key.endswith(suffix))
-    return next(ends, "")

@@ -11,6 +11,7 @@ from matplotlib import colors
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 
+from penstock import fields
 from penstock.report import style
 from penstock.report.figures import Drawing, drawing, label_log, legend, plot, shortened
 from penstock.sweep.show import Shown, value_text
@@ -108,8 +109,6 @@ def _heat(result: Shown) -> Drawing:
 
 
 def _formatter(name: str) -> Any:  # noqa: ANN401 (of matplotlib)
-    from penstock import fields
-
     unit = fields.Field(name, tuple(name.split("."))).unit
     if unit in _UNITS:
         return EngFormatter(_UNITS[unit], sep=" ")

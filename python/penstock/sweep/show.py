@@ -13,7 +13,6 @@ from penstock.errors import ScenarioError
 from penstock.sweep.store import KEY
 
 _MOST = 0.99  # share of the flows that ended, below which a 99th percentile says nothing
-_FORMS = {"s": units.seconds, "bps": units.rate, "bytes": units.size}
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Shown:
 
 def value_text(column: str, value: Any) -> str:  # noqa: ANN401 (of a typed column)
     """A swept value as people read it."""
-    form = _FORMS.get(column.rpartition("_")[2])
+    form = fields.FORMS.get(column.rpartition("_")[2])
     if form is None or isinstance(value, str):
         return f"{value:g}" if isinstance(value, float) else str(value)
     return form(value)

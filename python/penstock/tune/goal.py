@@ -3,15 +3,12 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from penstock import fields
 from penstock.errors import ScenarioError
-from penstock.fields import Field
-
-Summary = Mapping[str, Any]
+from penstock.fields import Field, Result
 
 MISSING = 1e9
 """The excess of a number that is not there."""
@@ -25,7 +22,7 @@ _UNITS: dict[str, dict[str, float]] = {
 }
 
 
-def unfinished(field: Field, summary: Summary) -> float:
+def unfinished(field: Field, result: Result) -> float:
     """Share of unfinished flows beyond what a completion time bears; 0 for other numbers.
 
     A percentile bears as many as lie above it; mean, SD and maximum bear none.
@@ -33,15 +30,15 @@ def unfinished(field: Field, summary: Summary) -> float:
     kind, group, *path = field.path
     if kind != "groups" or path[0] != "fct_s":
         return 0.0
-    table = summary["groups"][group]
+    table = result["groups"][group]
     share = 1 - table["finished"] / table["flows"] if table["flows"] else 0.0
     borne = 1 - float(path[1][1:]) / 100 if re.fullmatch(r"p\d+", path[1]) else 0.0
     return float(max(0.0, share - borne))
 
 
-def value(field: Field, summary: Summary) -> float | None:
+def value(field: Field, result: Result) -> float | None:
     """The number of one seed; None where it is missing, or too many flows did not finish."""
-    return None if unfinished(field, summary) > 0 else field.of(summary)
+    return None if unfinished(field, result) > 0 else field.of(result)
 
 
 def mean(numbers: Sequence[float | None]) -> float | None:
@@ -74,7 +71,7 @@ class Constraint:
         return short / abs(bound) if bound else short
 
 
-def constraint(text: str, sample: Summary) -> Constraint:
+def constraint(text: str, sample: Result) -> Constraint:
     """A constraint from its text: `elephants.goodput>=0.95`, `bottleneck.queue.p99<=60kB`.
 
     A bare number is a share of the baseline's value; with a unit it is absolute; `abs` is the unit
@@ -82,7 +79,7 @@ def constraint(text: str, sample: Summary) -> Constraint:
 
     Args:
         text: as the option has it.
-        sample: a summary of the scenario, for the names.
+        sample: a result of the scenario, for the names.
 
     Raises:
         ScenarioError: it is not of this form, names no number, or has the wrong unit.

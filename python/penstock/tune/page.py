@@ -13,7 +13,7 @@ from penstock.report import page, style
 from penstock.report.figures import Drawing, drawing, legend, plot
 from penstock.tune.run import load
 
-Kept = dict[str, Any]
+Table = dict[str, Any]
 
 
 def again(folder: Path, path: Path) -> Path:
@@ -28,11 +28,11 @@ def again(folder: Path, path: Path) -> Path:
     return page.save(_render(kept, drawn), drawn, path)
 
 
-def _good(trial: Kept) -> bool:
+def _good(trial: Table) -> bool:
     return bool(not trial["error"] and trial["objective"] is not None and max(trial["excess"]) <= 0)
 
 
-def _unit(kept: Kept) -> tuple[str, float]:
+def _unit(kept: Table) -> tuple[str, float]:
     """Axis label and scale of the objective."""
     name = kept["question"]["minimize"]
     known = {"s": (" (ms)", 1e3), "bps": (" (Mb/s)", 1e-6), "bytes": (" (kB)", 1e-3)}
@@ -40,7 +40,7 @@ def _unit(kept: Kept) -> tuple[str, float]:
     return name + label, scale
 
 
-def _points(kept: Kept) -> Iterator[tuple[str, int, list[Kept]]]:
+def _points(kept: Table) -> Iterator[tuple[str, int, list[Table]]]:
     """Label, place in the colours, and trials of each sort that has a number."""
     shown = [trial for trial in kept["trials"] if trial["objective"] is not None]
     bad = [trial for trial in shown if not _good(trial)]
@@ -49,7 +49,7 @@ def _points(kept: Kept) -> Iterator[tuple[str, int, list[Kept]]]:
     yield "keeps all", 2, [trial for trial in shown if _good(trial)]
 
 
-def _history(kept: Kept) -> Iterator[Drawing]:
+def _history(kept: Table) -> Iterator[Drawing]:
     label, scale = _unit(kept)
     figure, axes = plot(2.6)
     for name, place, trials in _points(kept):
@@ -70,7 +70,7 @@ def _history(kept: Kept) -> Iterator[Drawing]:
     yield drawing(figure, "How the search went", "history", "", meaning)
 
 
-def _slices(kept: Kept) -> Iterator[Drawing]:
+def _slices(kept: Table) -> Iterator[Drawing]:
     label, scale = _unit(kept)
     for one in kept["question"]["parameters"]:
         name = one["key"].rpartition(".")[2]
@@ -95,7 +95,7 @@ def _slices(kept: Kept) -> Iterator[Drawing]:
         yield drawing(figure, "What each parameter did", f"slice-{name}", one["key"], meaning)
 
 
-def _render(kept: Kept, drawn: list[Drawing]) -> str:
+def _render(kept: Table, drawn: list[Drawing]) -> str:
     question = kept["question"]
     asked = " subject to ".join(
         part for part in (question["minimize"], ", ".join(question["subject_to"])) if part

@@ -12,10 +12,10 @@ from typing import Any
 
 from penstock import _native, api, fields, provenance, terminal
 from penstock.errors import PenstockError, RunError, ScenarioError
-from penstock.execution import Task, execute
+from penstock.execution import Progress, Task, execute
+from penstock.fields import Result
 from penstock.results import free_folder
 from penstock.tune import deploy, goal, space
-from penstock.tune.goal import Summary
 from penstock.tune.search import Attempt, Wanted, search
 from penstock.tune.space import Parameter
 from penstock.tune.verdict import Check, judged
@@ -213,7 +213,7 @@ def _rank(one: Attempt) -> tuple[float, float]:
     return one.missed, objective
 
 
-def _wanted(question: Question, sample: Summary, baseline: Sequence[Summary]) -> Wanted:
+def _wanted(question: Question, sample: Result, baseline: Sequence[Result]) -> Wanted:
     objective = fields.find(question.minimize, sample)
     constraints = tuple(goal.constraint(text, sample) for text in question.subject_to)
     values = []
@@ -264,9 +264,9 @@ def _simulated(
     sets: Sequence[Sequence[Task]],
     jobs: int | None,
     cluster: str | None,
-    progress: terminal.Progress | Any,  # noqa: ANN401
-) -> list[list[Summary] | PenstockError]:
-    """The summaries of each set's seeds, or what went wrong in it."""
+    progress: Progress,
+) -> list[list[Result] | PenstockError]:
+    """The results of each set's seeds, or what went wrong in it."""
     failures: dict[Task, PenstockError] = {}
     every = [task for one in sets for task in one]
     rows = dict(
@@ -278,14 +278,14 @@ def _simulated(
             failed=failures.__setitem__,
         )
     )
-    results: list[list[Summary] | PenstockError] = []
+    results: list[list[Result] | PenstockError] = []
     for one in sets:
         failed = [failures[task] for task in one if task in failures]
         results.append(failed[0] if failed else [json.loads(rows[task][2]) for task in one])
     return results
 
 
-def _or_raise(results: Sequence[Any]) -> list[list[Summary]]:
+def _or_raise(results: Sequence[Any]) -> list[list[Result]]:
     for result in results:
         if isinstance(result, PenstockError):
             raise result

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Task
-from penstock.fields import Field
+from penstock.fields import Field, Result
 from penstock.tune import goal
-from penstock.tune.goal import Constraint, Summary
+from penstock.tune.goal import Constraint
 from penstock.tune.space import Parameter
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ BATCH = 4
 
 JOURNAL = "tune.journal"
 
-Summaries = list[Summary]
+Results = list[Result]
 """Of the seeds, in their order."""
-Simulate = Callable[[Sequence[Sequence[Task]], str], list[Summaries | PenstockError]]
+Simulate = Callable[[Sequence[Sequence[Task]], str], list[Results | PenstockError]]
 """Runs several sets of tasks at once; what is said is shown with the progress."""
 
 
@@ -67,7 +67,7 @@ class Attempt:
         return math.inf if self.error else sum(max(0.0, excess) for excess in self.excess)
 
 
-def answer(number: int, values: dict[str, float], seeds: Summaries, wanted: Wanted) -> Attempt:
+def answer(number: int, values: dict[str, float], seeds: Results, wanted: Wanted) -> Attempt:
     """What the simulations of a trial say about the question."""
     objective = goal.mean([goal.value(wanted.objective, one) for one in seeds])
     kept = [goal.mean([goal.value(c.field, one) for one in seeds]) for c in wanted.constraints]

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock import stats
-from penstock.fields import Field
+from penstock.fields import Field, Result
 from penstock.tune import goal
-from penstock.tune.goal import Constraint, Summary
+from penstock.tune.goal import Constraint
 from penstock.tune.search import Wanted
 
 
@@ -58,7 +58,7 @@ class Check:
         return asdict(self)
 
 
-def judged(found: Mapping[str, Sequence[Summary]], wanted: Wanted, seeds: Sequence[int]) -> Check:
+def judged(found: Mapping[str, Sequence[Result]], wanted: Wanted, seeds: Sequence[int]) -> Check:
     """Judges three variants: the baseline, the defaults, the tuned, in this order."""
     asked = [wanted.objective, *(one.field for one in wanted.constraints)]
     values = {
