@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from penstock.report.figures import shortened
 
@@ -69,6 +69,8 @@ def scale(axes: Axes, letter: str, unit: str | None, *, log: bool) -> None:
             side.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 30 else (1, 3)))
         side.set_minor_locator(NullLocator())
     if unit is not None:
+        if letter == "x" and not log:
+            side.set_major_locator(MaxNLocator(5))  # numbers with units are wide
         side.set_major_formatter(EngFormatter(unit, sep=" "))
     elif log and has_any:
         side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

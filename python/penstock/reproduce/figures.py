@@ -63,8 +63,14 @@ def draw(made: Experiment, runs: Runs) -> Iterator[Drawn]:
 
 
 def _png(canvas: Canvas) -> bytes:
-    made = io.BytesIO()
-    canvas.savefig(made, format="png", dpi=150, facecolor=style.GROUND, metadata={"Software": None})
+    """As fine as the documentation's limit allows."""
+    for dpi in (150, 120, 100, 80):
+        made = io.BytesIO()
+        canvas.savefig(
+            made, format="png", dpi=dpi, facecolor=style.GROUND, metadata={"Software": None}
+        )
+        if made.tell() <= svg.MOST_BYTES:
+            break
     return made.getvalue()
 
 
@@ -112,11 +118,14 @@ def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canva
         for letter in "xy":
             unit = UNITS.get(field) if letter == form else None
             axis.scale(axes, letter, unit, log=letter in figure.log)
+    y_label = figure.y_label
+    if figure.kind == "cdf" and not y_label:
+        y_label = "share of clients" if figure.measure.each else "share of flows"
     if len(panels) > 1:
         canvas.supxlabel(figure.x_label, fontsize=9)
-        canvas.supylabel(figure.y_label, fontsize=9)
+        canvas.supylabel(y_label, fontsize=9)
     else:
-        panels[0].set(xlabel=figure.x_label, ylabel=figure.y_label)
+        panels[0].set(xlabel=figure.x_label, ylabel=y_label)
     report.legend(canvas, panels[0])
     return canvas
 
@@ -153,7 +162,11 @@ def _line(plot: _Plot) -> Canvas:
 
 def _fit(axes: Axes, plot: _Plot) -> None:
     """Lets the means set the scale, as two seeds may give intervals far beyond them."""
-    means = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.lines])
+    lines = [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines]
+    _scale(axes, plot, np.concatenate(lines))
+
+
+def _scale(axes: Axes, plot: _Plot, means: Any) -> None:  # noqa: ANN401 (an array)
     means = means[means > 0]
     if not len(means):
         return
@@ -201,21 +214,28 @@ def _distribution(column: pl.Series) -> tuple[Any, Any]:
 
 def _bars(plot: _Plot) -> Canvas:
     canvas, axes = report.plot()
+    heights: list[float] = []
     width = 0.8 / len(plot.schemes)
     for number, (scheme, place) in enumerate(plot.schemes.items()):
         found = [plot.value(scheme, run) for run in plot.runs]
+        means = [0.0 if value is None else value.mean for value in found]
+        heights += means
         axes.bar(
             [
                 cluster + (number - (len(plot.schemes) - 1) / 2) * width
                 for cluster in range(len(found))
             ],
-            [0.0 if value is None else value.mean for value in found],
+            means,
             width,
             yerr=[0.0 if value is None else value.half or 0.0 for value in found],
             error_kw={"elinewidth": 0.8, "ecolor": style.QUIET.light},
             color=style.SERIES[place % len(style.SERIES)].light,
+            hatch="//" * (place // len(style.SERIES)),  # colours begin again
+            edgecolor=style.GROUND,
+            linewidth=0,
             label=plot.names[scheme],
         )
+    _scale(axes, plot, np.array(heights))
     axis.name(axes, list(plot.runs))
     axes.grid(visible=False, axis="x")
     if list(plot.runs) == [""]:
