@@ -254,7 +254,7 @@ def _histogram(plot: _Plot) -> Canvas:
     for axes, (scheme, column) in zip(panels, columns.items(), strict=True):
         counts, _ = np.histogram(column.to_numpy(), edges)
         colour = style.SERIES[plot.schemes[scheme] % len(style.SERIES)].light
-        axes.stairs(counts / seeds, edges, fill=True, color=colour, label=plot.names[scheme])
+        axes.stairs(counts / seeds, edges, fill=True, color=colour)
         axes.set_title(plot.names[scheme], loc="left", pad=2)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     return _finish(canvas, panels, replace(plot, schemes={}), "x")
