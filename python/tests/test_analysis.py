@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import math
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from penstock.analysis import delay, fairq, fairq_law, hscc, hscc_model, hscc_time, sicc
+from penstock.analysis import delay, fairq, fairq_law, hcf, hscc, hscc_model, hscc_time, sicc
 from penstock.analysis.fairq_law import Law
 from penstock.analysis.hscc_model import Port
 
@@ -213,3 +214,22 @@ def test_what_needs_a_run_that_was_left_out_has_no_number(measure):
 def test_siccs_control_traffic_is_as_printed():
     assert sicc.message_bytes() == 150
     assert sicc.control_traffic({}) == 240e6
+
+
+def test_hcf_starves_shorter_in_a_share_of_the_runs():
+    def run(**gaps):
+        results = [
+            {
+                "scheme": name.replace("_", "-"),
+                "groups": {"block": {"longest_silence_s": {"max": longest}}},
+            }
+            for name, longest in gaps.items()
+        ]
+        return SimpleNamespace(summary={"results": results})
+
+    runs = {
+        "2": run(drop_tail=0.2, hcf=0.1, hcf_printed=0.3),
+        "5": run(drop_tail=0.2, hcf=0.2, hcf_printed=0.3),
+    }
+    assert hcf.shorter(runs) == 0.5
+    assert hcf.shorter_printed(runs) == 0
