@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ Ended = Generator[tuple[int, Row | BaseException]]
 """The number of a task that ended, and its row or what went wrong."""
 
 TICK_S = 0.1  # how often progress is shown
-NAMING_FILES = ("file", "sizes")
+NAMING_FILES = ("file", "size")
 """The keys of a `[traffic.*]` table that may name a file."""
 _SAID = ("title", "about", "schemes", "seeds")  # what a scenario says beside what is simulated
 
@@ -48,8 +48,9 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """The SHA-256 of all that decides the result, Penstock's version included."""
-        said = [_native.__version__, _deciding(self.scenario, self.scheme), self.scheme, self.seed]
+        """The SHA-256 of all that decides the result, the simulator itself included."""
+        deciding = _deciding(self.scenario, self.scheme)
+        said = [_simulator(), deciding, self.scheme, self.seed]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -79,6 +80,12 @@ def _content(key: str, value: Any) -> Any:  # noqa: ANN401 (a TOML value)
         stat = path.stat()
         return _digest(path, stat.st_mtime_ns, stat.st_size)
     return value
+
+
+@cache
+def _simulator() -> str:
+    module = Path(_native.__file__)
+    return _digest(module, 0, 0)
 
 
 @lru_cache(maxsize=64)

@@ -59,6 +59,25 @@ def test_the_key_holds_what_decides_the_result_and_nothing_else(small, tmp_path)
     assert len({task.key, *(other.key for (other,) in different)}) == 5
 
 
+MEASURED = """
+title = "Sizes of a file"
+duration = "10 ms"
+schemes = ["drop-tail"]
+[fabric]
+kind = "dumbbell"
+senders = 2
+receivers = 2
+access = { rate = "1 Gb/s", delay = "10 us" }
+bottleneck = { rate = "1 Gb/s", delay = "10 us" }
+[traffic.measured]
+kind = "poisson"
+load = "20 %"
+size = "sizes.cdf"
+from = "senders"
+to = "receivers"
+"""
+
+
 def test_the_key_follows_the_files_that_the_scenario_names(tmp_path):
     text = SMALL[: SMALL.index("[traffic.elephants]")]
     keys = []
@@ -69,6 +88,16 @@ def test_the_key_follows_the_files_that_the_scenario_names(tmp_path):
         file = tmp_path / folder / "traced.toml"
         file.write_text(f'{text}[traffic.recorded]\nkind = "trace"\nfile = "flows.csv"\n')
         keys.append(tasks_of(file)[0].key)
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_the_key_follows_a_distribution_of_sizes(tmp_path):
+    scenario = tmp_path / "measured.toml"
+    scenario.write_text(MEASURED)
+    keys = []
+    for largest in (1000, 1000, 2000):
+        (tmp_path / "sizes.cdf").write_text(f"100 0\n{largest} 1\n")
+        keys.append(tasks_of(scenario)[0].key)
     assert keys[0] == keys[1] != keys[2]
 
 

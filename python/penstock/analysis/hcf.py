@@ -26,4 +26,4 @@ def _share(runs: Mapping[str, "Run"], scheme: str) -> float:
         }
         for run in runs.values()
     ]
-    return sum(gap[scheme] < gap["drop-tail"] for gap in gaps) / len(gaps)
+    return sum(bool(gap[scheme] < gap["drop-tail"]) for gap in gaps) / len(gaps)
