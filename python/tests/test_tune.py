@@ -168,6 +168,9 @@ def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
         (("--param", "scheme.fairq.window.alpha=0.5..0.1"), "the lower end must be below"),
         (("--param", "scheme.fairq.window.alpha=0..1 log"), "above 0"),
         (("--param", "scheme.fairq.window.alhpa=0.1..0.2"), 'did you mean "alpha"?'),
+        (("--param", "scheme.fairq.window.alpha=0.1.2..0.5"), "give LOW..HIGH"),
+        (("--param", "tcp.min_rto=0_..1ms"), "give LOW..HIGH"),
+        (("--subject-to", "elephants.goodput>=1.2.3"), "'.3' is no unit"),
         (("--param", "scheme.fairq.window.interval=1h..2h"), "unknown unit 'h'"),
         (("--scheme", "drop-tail"), "drop-tail: no parameters to search"),
         (("--scheme", "fairk"), "fairq"),
@@ -331,3 +334,7 @@ def _demo():
 
     loaded = source.load("demo")
     return loaded.text, str(loaded.origin), [], to_csv
+
+
+def test_a_time_of_zero_has_a_unit():
+    assert space.parameter("tcp.min_rto", "0ms..5ms").value(0.0) == "0 ns"

@@ -13,7 +13,7 @@ from penstock.fields import Field, Result
 MISSING = 1e9
 """The excess of a number that is not there."""
 
-_CONSTRAINT = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=)\s*([\d._]+(?:e-?\d+)?)\s*(\S*)\s*")
+_CONSTRAINT = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(\S*)\s*")
 _UNITS: dict[str, dict[str, float]] = {
     "s": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
     "bps": {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9},

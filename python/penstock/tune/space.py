@@ -13,7 +13,7 @@ from penstock.errors import ScenarioError
 if TYPE_CHECKING:
     from optuna.trial import Trial
 
-_END = r"([\d._]+?)\s*((?!log\b)[A-Za-z]*)"
+_END = r"(\d+(?:\.\d+)?)\s*((?!log\b)[A-Za-z]*)"
 _RANGE = re.compile(rf"{_END}\.\.{_END}( +log)?")
 _WHOLE = {"packet": 1.0, "packets": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6}
 _TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -49,7 +49,9 @@ class Parameter:
     def value(self, number: float) -> Value:
         """The number as a scenario has it; three digits, which is more than is known."""
         if self.unit == "ns":
-            unit = next(unit for unit in ("s", "ms", "us", "ns") if number >= _TIMES[unit])
+            unit = next(
+                unit for unit in ("s", "ms", "us", "ns") if number >= _TIMES[unit] or unit == "ns"
+            )
             return f"{float(f'{number / _TIMES[unit]:.3g}'):g} {unit}"
         number = round(number) if self.is_whole else float(f"{number:.3g}")
         return f"{number} {self.unit}" if self.unit else number
