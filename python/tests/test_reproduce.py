@@ -287,3 +287,8 @@ def test_a_reproduction_is_judged_anew_without_running(shipped, monkeypatch, cap
         command(monkeypatch, "--again", "runs/reproduction")
     assert "no run 'fewer' of exp-1" in capsys.readouterr().err
     assert files.read(folder) == after
+
+
+def test_a_wrong_id_beside_all_is_told():
+    with pytest.raises(ScenarioError, match="nosuch: no such experiment"):
+        run.chosen(["all", "nosuch"])

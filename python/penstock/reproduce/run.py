@@ -108,9 +108,10 @@ def chosen(ids: Sequence[str]) -> list[str]:
     Raises:
         ScenarioError: there is none of such an id.
     """
+    for name in ids:
+        if name != "all":
+            load.find(name)
     names = [name for name, _ in load.listed()] if "all" in ids else ids
-    for name in names:
-        load.find(name)
     return list(dict.fromkeys(names))
 
 
