@@ -50,7 +50,7 @@ class Task:
     def key(self) -> str:
         """The SHA-256 of all that decides the result, the simulator itself included."""
         deciding = _deciding(self.scenario, self.scheme)
-        said = [_simulator(), deciding, self.scheme, self.seed]
+        said = [simulator(), deciding, self.scheme, self.seed]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -83,7 +83,8 @@ def _content(key: str, value: Any) -> Any:  # noqa: ANN401 (a TOML value)
 
 
 @cache
-def _simulator() -> str:
+def simulator() -> str:
+    """A digest of the simulator's code: results of another one are not of this one."""
     module = Path(_native.__file__)
     return _digest(module, 0, 0)
 

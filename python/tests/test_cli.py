@@ -163,6 +163,7 @@ def test_the_help_tells_each_command_whole():
         (["run", "demo", "--set", "trafic.mice.flows=1"], 2, "trafic"),
         (["run", "demo", "--out", "/"], 2, "give another --out"),
         (["report", "/"], 2, "nothing to report on"),
+        (["report", "runs/nowhere"], 2, "runs/nowhere: no such folder"),
         (["reproduce", "sic-4"], 2, "no such experiment"),
         (["validate", "/dev/null/x"], 2, "no such file"),
     ],

@@ -210,6 +210,8 @@ def test_the_command_lists_and_sums_up(monkeypatch, capsys):
     assert (
         capsys.readouterr().out == "exp-1  Six mice against two elephants\nexp-2  The same runs\n"
     )
+    command(monkeypatch, "--list", "--json")
+    assert json.loads(capsys.readouterr().out)["experiments"][1]["id"] == "exp-2"
     command(monkeypatch, "exp-2", "--seeds", "2")
     assert capsys.readouterr().out.endswith(
         "Report: runs/reproduction/reproduction.html\n1 of 1 claims hold.\n"

@@ -127,6 +127,14 @@ def test_another_sweep_gets_another_folder(sweep, tmp_path):
     assert "mine: exists and is not a sweep's folder" in err
 
 
+def test_another_simulator_does_not_go_on_with_a_sweep(sweep, monkeypatch, ran):
+    assert sweep(*OVER)[0] == 0
+    done = len(ran)
+    monkeypatch.setattr(execution, "simulator", lambda: "sha256 of another one")
+    assert "runs/small-sweep-2" in sweep(*OVER)[1]
+    assert len(ran) == 2 * done
+
+
 def test_a_point_that_fails_does_not_stop_the_others(sweep, tmp_path, monkeypatch, ran):
     counting = execution.simulate
 

@@ -53,6 +53,9 @@ def report(folder: Path, path: Path | None = None) -> Path:
             draw: Callable[[Path, Path], object] = getattr(import_module(module), name)
             draw(folder, path)
             return path
+    if not folder.is_dir():
+        message = f"{folder}: no such folder"
+        raise ScenarioError(message)
     files = ", ".join(kind.file for kind in KINDS)
     commands = " or ".join(f"`{kind.made_by}`" for kind in KINDS)
     message = f"{folder}: nothing to report on (no {files}); make a folder with {commands}"

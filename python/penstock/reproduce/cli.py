@@ -61,6 +61,10 @@ def reproduce(
 
     if listed or not (experiments or again):
         names = load.listed()
+        if as_json:
+            rows = [{"id": name, "title": title} for name, title in names]
+            typer.echo(json.dumps({"experiments": rows}, indent=2, ensure_ascii=False))
+            return
         width = max(len(name) for name, _ in names)
         for name, title in names:
             typer.echo(f"{name:<{width}}  {title}")

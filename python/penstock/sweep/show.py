@@ -132,7 +132,7 @@ def show(result: Shown) -> None:
 
     console = terminal.console()
     spread = f"means of {result.seeds} seeds ± 95 % confidence" if result.seeds > 1 else ""
-    table = terminal.table(f"[bold]{escape(result.name)}[/]  [dim]{spread}[/]")
+    table = terminal.table()
     for key in result.swept.values():
         table.add_column(escape(key), style="cyan", justify="right", overflow="fold")
     for scheme in result.schemes:
@@ -141,6 +141,7 @@ def show(result: Shown) -> None:
         cells = (result.cells.get((point, scheme)) for scheme in result.schemes)
         texts = [cell.text(result.name) if cell else units.NONE for cell in cells]
         table.add_row(*map(escape, result.point_text(point)), *map(escape, texts))
+    console.print(f"[bold]{escape(result.name)}[/]  [dim]{spread}[/]")
     console.print(table)
     console.print()
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import _native, provenance
+from penstock import _native, execution, provenance
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Task
 from penstock.sweep.plan import Plan
@@ -27,7 +27,7 @@ Numbers = dict[str, float | None]
 
 ASKED, TABLE, JOURNAL = "sweep.json", "sweep.parquet", "journal.jsonl"
 KEY = "key"  # the column of the tasks' keys
-_SAME = ("penstock", "scenario", "columns")  # what two commands have alike that share a folder
+_SAME = ("simulator", "scenario", "columns")  # what two commands have alike that share a folder
 
 
 def is_sweep(folder: Path) -> bool:
@@ -76,7 +76,7 @@ def folder_for(asked: Mapping[str, Any], name: str, out: Path | None) -> Path:
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether they differ in values, schemes and seeds only."""
     both = one["scheme"].keys() & other["scheme"].keys()
-    return all(one[name] == other[name] for name in _SAME) and all(
+    return all(one.get(name) == other.get(name) for name in _SAME) and all(
         one["scheme"][name] == other["scheme"][name] for name in both
     )
 
@@ -90,6 +90,7 @@ def asked_for(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
         "show": list(show),
         "command": provenance.command(),
         "penstock": _native.__version__,
+        "simulator": execution.simulator(),
         "scenario": {name: value for name, value in plan.base.items() if name not in varies},
         "scheme": {name: plan.base["scheme"][name] for name in plan.schemes},
         "columns": {key.name: [key.column, _family(key.kind)] for key in plan.keys},

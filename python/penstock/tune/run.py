@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock import _native, api, fields, provenance, terminal
 from penstock.errors import PenstockError, RunError, ScenarioError
-from penstock.execution import Progress, Task, execute
+from penstock.execution import Progress, Task, execute, simulator
 from penstock.fields import Result
 from penstock.results import free_folder
 from penstock.tune import deploy, goal, space
@@ -41,7 +41,8 @@ class Question:
 
     def digest(self) -> dict[str, Any]:
         """As JSON has it."""
-        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+        asked = asdict(self) | {"simulator": simulator()}
+        return json.loads(json.dumps(asked))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
