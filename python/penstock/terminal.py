@@ -97,7 +97,8 @@ def console(width: int = 100) -> "Console":
     """Stdout, as wide as the terminal by rich's own measure; else of `width` columns."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=width)
 
 
 def table(title: str = "") -> "Table":
