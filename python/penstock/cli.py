@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line. What is slow to import is imported by the commands that need it."""
 
-import json
 import os
 import shutil
 import sys
 import textwrap
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import click
 import typer
@@ -16,7 +15,18 @@ from typer.core import TyperGroup
 
 from penstock.errors import PenstockError, ScenarioError
 from penstock.lab.cli import app as lab
-from penstock.options import File, Jobs, Json, On, Out, Schemes, Seeds, Settings, setting
+from penstock.options import (
+    File,
+    Jobs,
+    Json,
+    On,
+    Out,
+    Schemes,
+    Seeds,
+    Settings,
+    print_json,
+    setting,
+)
 from penstock.reproduce.cli import reproduce
 from penstock.sweep.cli import sweep
 from penstock.tune.cli import tune
@@ -151,7 +161,7 @@ def _run(
     if as_json:
         if out is not None:
             ran.save(out, report=True)
-        _print_json(ran.summary)
+        print_json(ran.summary)
         return
     if on == "lab":
         from penstock.lab import substrate
@@ -207,7 +217,7 @@ def compare(
     if out is not None or not as_json:
         page = found.save(out or comparing.free_folder(first, second))
     if as_json:
-        _print_json(found.as_json())
+        print_json(found.as_json())
         return
     comparing.show(found)
     typer.echo(f"Page: {page}")
@@ -227,7 +237,7 @@ def schemes(as_json: Json = False) -> None:
 
     listed = api.schemes()
     if as_json:
-        _print_json({"schemes": listed})
+        print_json({"schemes": listed})
         return
     _print_list([(one["name"], f"{one['title']} · {one['source']}") for one in listed])
 
@@ -241,7 +251,7 @@ def scenarios(as_json: Json = False) -> None:
     if as_json:
         keys = ("name", "title", "file")
         rows = [dict(zip(keys, map(str, row), strict=True)) for row in listed]
-        _print_json({"scenarios": rows})
+        print_json({"scenarios": rows})
         return
     width = max((len(name) for name, _, _ in listed), default=0)
     listed.sort(key=lambda row: row[0].rpartition("/")[0])  # templates have no folder
@@ -282,10 +292,6 @@ def _print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
         room = max(shutil.get_terminal_size((100, 24)).columns - width, 20)
         lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
         typer.echo(f"{name:<{width}}" + f"\n{'':<{width}}".join(lines))
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def main() -> None:

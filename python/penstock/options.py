@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that several commands take."""
+"""The options that several commands take, and how `--json` prints."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 import typer
@@ -79,3 +79,8 @@ def setting(text: str) -> tuple[str, str]:
         message = f"--set {text}: give KEY=VALUE, such as --set tcp.min_rto='10 ms'"
         raise ScenarioError(message)
     return key.strip(), value.strip()
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Prints what `--json` asks for: one object."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

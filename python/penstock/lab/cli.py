@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from penstock.errors import RunError
+from penstock.options import print_json
 
 app = typer.Typer(
     help="The laboratory: scenarios on real TCP in network namespaces (needs root).",
@@ -21,13 +22,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 @app.command(epilog="Example: penstock lab check --json")
 def check(as_json: Json = False) -> None:
     """Say whether this machine can hold the laboratory, part by part, and what to do if not."""
-    import json
-
     from penstock.lab import check as machine
 
     found = machine.findings()
     if as_json:
-        typer.echo(json.dumps(machine.as_json(found), indent=2, ensure_ascii=False))
+        print_json(machine.as_json(found))
     else:
         for one in found:
             typer.echo(str(one))
@@ -61,15 +60,13 @@ def demo(
 
     Takes some six minutes, or two with --quick.
     """
-    import json
-
     from penstock import results
     from penstock.lab import demo as demonstration
 
     folder = out or results.free_folder("lab-demo")
     done = demonstration.demonstrate(repeats, folder, is_quick=quick)
     if as_json:
-        typer.echo(json.dumps(done.as_json(), indent=2, ensure_ascii=False))
+        print_json(done.as_json())
         return
     demonstration.show(done)
     typer.echo(f"Page: {folder / 'demo.html'}")

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `penstock reproduce`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from penstock.errors import RunError
-from penstock.options import Cluster, Jobs, Json, On, Seeds
+from penstock.options import Cluster, Jobs, Json, On, Seeds, print_json
 
 
 def reproduce(
@@ -63,7 +62,7 @@ def reproduce(
         names = load.listed()
         if as_json:
             rows = [{"id": name, "title": title} for name, title in names]
-            typer.echo(json.dumps({"experiments": rows}, indent=2, ensure_ascii=False))
+            print_json({"experiments": rows})
             return
         width = max(len(name) for name, _ in names)
         for name, title in names:
@@ -98,7 +97,7 @@ def reproduce(
     if as_json:
         from penstock.reproduce import outcome
 
-        typer.echo(json.dumps(outcome.as_json(done), indent=2, ensure_ascii=False))
+        print_json(outcome.as_json(done))
     else:
         typer.echo(f"Report: {folder / 'reproduction.html'}")
         typer.echo(show.summary(done))

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `penstock sweep`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from penstock.errors import RunError, ScenarioError
-from penstock.options import Cluster, File, Jobs, Json, Schemes, Seeds, Settings, setting
+from penstock.options import (
+    Cluster,
+    File,
+    Jobs,
+    Json,
+    Schemes,
+    Seeds,
+    Settings,
+    print_json,
+    setting,
+)
 
 
 def sweep(
@@ -81,7 +90,7 @@ def sweep(
     if as_json:
         tables = showing.as_json(found.shown)
         said = {"folder": str(found.folder), "failures": found.failures, "tables": tables}
-        typer.echo(json.dumps(said, indent=2, ensure_ascii=False))
+        print_json(said)
     else:
         typer.echo(f"{found.title}\n")
         for one in found.shown:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `penstock tune`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from penstock.errors import RunError
-from penstock.options import Cluster, File, Jobs, Json, Settings, setting
+from penstock.options import Cluster, File, Jobs, Json, Settings, print_json, setting
 
 
 def tune(
@@ -85,7 +84,7 @@ def tune(
     )
     page.again(tuned.folder, tuned.folder / "report.html")
     if as_json:
-        typer.echo(json.dumps(run.load(tuned.folder), indent=2, ensure_ascii=False))
+        print_json(run.load(tuned.folder))
     else:
         show.show(tuned)
     if not tuned.is_feasible:
