@@ -23,6 +23,7 @@ FORMS: dict[str, Callable[[float | None], str]] = {
 }
 """How people read numbers with a unit, by the unit at the end of their names."""
 
+_AXES = {"s": "s", "bps": "b/s", "bytes": "B"}
 _SUFFIXES = ("_by_reason", *(f"_{unit}" for unit in FORMS))  # may be left out
 _OF_TIMES = ("mean", "sd", "p50", "p90", "p95", "p99", "max")
 # Where no flow has such a number the simulator gives null instead of a table.
@@ -100,6 +101,11 @@ def match(name: str, known: Iterable[str]) -> str:
 def text(name: str, value: float | None) -> str:
     """The number of a full name as people read it."""
     return Field(name, tuple(name.split("."))).text(value)
+
+
+def axis_unit(name: str) -> str | None:
+    """The unit that prefixes go to on an axis of a full name's numbers; None for mere numbers."""
+    return _AXES.get(Field(name, tuple(name.split("."))).unit)
 
 
 def flat(result: Result) -> dict[str, float | None]:

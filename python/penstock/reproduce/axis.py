@@ -10,15 +10,6 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocat
 
 from penstock.report.figures import shortened
 
-UNITS = {
-    "fct_s": "s",
-    "longest_silence_s": "s",
-    "goodput_bps": "b/s",
-    "block_goodput_bps": "b/s",
-    "queue_bytes": "B",
-}
-"""Of the fields of a summary."""
-
 _LETTERS = 42  # of the smallest type, beside each other below a plot
 
 

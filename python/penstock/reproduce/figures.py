@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
+from penstock import fields
 from penstock.report import figures as report
 from penstock.report import style
 from penstock.reproduce import axis, measures, svg
-from penstock.reproduce.axis import UNITS, Grid
+from penstock.reproduce.axis import Grid
 from penstock.reproduce.claims import Runs
 from penstock.reproduce.experiment import Experiment, Figure
 from penstock.reproduce.outcome import Drawn
@@ -113,11 +114,11 @@ def _panels(number: int, **shared: Any) -> tuple[Canvas, list[Axes]]:  # noqa: A
 def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canvas:
     """Labels with units, scales, and the legend."""
     figure = plot.figure
-    field = figure.measure.field.partition(".")[0]
+    unit = fields.axis_unit(f"flows.{figure.measure.field}")
     for axes in panels:
         for letter in "xy":
-            unit = UNITS.get(field) if letter == form else None
-            axis.scale(axes, letter, unit, log=letter in figure.log)
+            own = unit if letter == form else None
+            axis.scale(axes, letter, own, log=letter in figure.log)
     y_label = figure.y_label
     if figure.kind == "cdf" and not y_label:
         y_label = "share of clients" if figure.measure.each else "share of flows"

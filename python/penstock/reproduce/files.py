@@ -2,7 +2,7 @@
 """The folder of a reproduction: `reproduction.json`, its page, figures, and the runs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -79,3 +79,11 @@ def read(folder: Path) -> dict[str, Any]:
         message = f"{path}: {error}; run it again"
         raise RunError(message) from error
     return document
+
+
+def claims_of(document: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The claims of each experiment that has any, by its id."""
+    by_experiment: dict[str, list[Mapping[str, Any]]] = {}
+    for claim in document["claims"]:
+        by_experiment.setdefault(claim["experiment"], []).append(claim)
+    return by_experiment

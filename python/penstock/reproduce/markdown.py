@@ -39,10 +39,7 @@ def render(document: Table, figures: Mapping[str, str]) -> str:
         document: of `reproduction.json`.
         figures: of each figure's file, where it is beside the page.
     """
-    claims = {
-        name: list(members)
-        for name, members in groupby(document["claims"], lambda claim: claim["experiment"])
-    }
+    claims = files.claims_of(document)
     parts = [*_head(document), *_overview(document["experiments"], claims)]
     for paper, members in groupby(document["experiments"], lambda one: one["paper"]):
         parts.append(f"## {paper}")

@@ -9,19 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from penstock import units
+from penstock import fields, units
 from penstock.errors import RunError
 from penstock.reproduce import values
 from penstock.reproduce.values import Value
 from penstock.results import Run
-
-_FORMS: dict[str, Callable[[float | None], str]] = {
-    "fct_s": units.seconds,
-    "longest_silence_s": units.seconds,
-    "goodput_bps": units.rate,
-    "block_goodput_bps": units.rate,
-    "queue_bytes": units.size,
-}
 
 
 def _percentile(percent: int) -> Callable[[pl.Expr], pl.Expr]:
@@ -101,9 +93,8 @@ class Measure:
 
     def show(self, value: float | None) -> str:
         """The number as people read it."""
-        form = None if self._is_plain else _FORMS.get(self.field.partition(".")[0])
-        if form is not None:
-            return form(value)
+        if not self._is_plain:
+            return fields.text(f"flows.{self.field}", value)
         return units.NONE if value is None else f"{value:.4g}"
 
     @property

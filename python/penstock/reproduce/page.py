@@ -6,7 +6,6 @@ import re
 import shutil
 from collections.abc import Mapping
 from html import escape
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +33,7 @@ def again(folder: Path, path: Path) -> None:
 
 def render(document: Table, folder: Path, at: Path) -> str:
     """The page as text; `at` is the folder it will stand in."""
-    claims = {
-        name: list(members)
-        for name, members in groupby(document["claims"], lambda claim: claim["experiment"])
-    }
+    claims = files.claims_of(document)
     overview = page.table(
         "",
         ["experiment", "what", "claims that hold"],

@@ -17,7 +17,6 @@ from penstock.report.figures import Drawing, drawing, label_log, legend, plot, s
 from penstock.sweep.show import Shown, value_text
 
 TOO_MANY = "Three or more values are swept: there is the table, but no figure of it."
-_UNITS = {"s": "s", "bps": "b/s", "bytes": "B"}
 _TICKS = 8  # more values than this have no tick each
 _WIDE = 4  # so many have room below a panel of a heat-map
 
@@ -109,9 +108,8 @@ def _heat(result: Shown) -> Drawing:
 
 
 def _formatter(name: str) -> Any:  # noqa: ANN401 (of matplotlib)
-    unit = fields.Field(name, tuple(name.split("."))).unit
-    if unit in _UNITS:
-        return EngFormatter(_UNITS[unit], sep=" ")
+    if unit := fields.axis_unit(name):
+        return EngFormatter(unit, sep=" ")
     return FuncFormatter(lambda value, _: f"{value:g}")
 
 
