@@ -69,7 +69,7 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 
 lab: .venv/.datapath ## Build penstockd and penstock-traffic, for this host and the laboratory
 	@echo "== penstockd and penstock-traffic (about two minutes when new)"
-	@cargo build --release --quiet --package penstockd --package penstock-traffic
+	@cargo build --release --quiet --package penstockd --package penstock-loadgen
 
 lint: .venv/.tools .venv/.datapath ## Check format, lint and types, and change nothing
 	@echo "== Rust: rustfmt, clippy"

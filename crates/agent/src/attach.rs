@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::{Object, ProgramMut};
-use penstock_sim::scenario::{Buffer, Deployment, Queue, Window, deployment};
-use penstock_sim::units::Time;
+use penstock_scenario::units::Time;
+use penstock_scenario::{Buffer, Deployment, Queue, Window, deployment};
 
 use crate::alive::Alive;
 use crate::objects::port::PortSkel;

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use anyhow::{Result, anyhow};
-use penstock_sim::scenario::{Buffer, nearest};
+use penstock_scenario::{Buffer, nearest};
 
 use crate::qdisc::{self, Limit};
 

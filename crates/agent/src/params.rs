@@ -4,8 +4,8 @@
 use anyhow::{Result, anyhow};
 use penstock_core::fairq::FairQParams;
 use penstock_core::hscc::HsccParams;
-use penstock_sim::scenario::{Buffer, Deployment, Fairq, Hscc, Scale, Window};
-use penstock_sim::units::Time;
+use penstock_scenario::units::Time;
+use penstock_scenario::{Buffer, Deployment, Fairq, Hscc, Scale, Window};
 
 use crate::objects::port::types::{fq_params, hscc_params, port_config};
 use crate::pins::ABI;
@@ -57,7 +57,7 @@ pub fn config(
         Window::None => (port.scale.unwrap_or(Scale::Tracked), false),
         Window::Fairq(fairq) => (
             fairq.scale,
-            fairq.counting() == penstock_sim::scenario::Counting::Packets,
+            fairq.counting() == penstock_scenario::Counting::Packets,
         ),
         Window::Hscc(hscc) => (hscc.scale, false),
     };

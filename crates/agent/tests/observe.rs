@@ -5,8 +5,8 @@
 
 mod place;
 
+use penstock_scenario::{Scenario, Traffic};
 use penstock_sim::run::Inputs;
-use penstock_sim::scenario::{Scenario, Traffic};
 use place::{PORT, Place, Transfer, must, until};
 use serde_json::Value;
 

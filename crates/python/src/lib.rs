@@ -10,9 +10,9 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use penstock_scenario::{Congestion, Profile};
 use penstock_sim::run::Layout;
-use penstock_sim::scenario::{Congestion, Profile};
-use penstock_sim::{Cores, Inputs, Outcome, Scenario, run_on, scenario};
+use penstock_sim::{Cores, Inputs, Outcome, Scenario, run_on};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -33,13 +33,13 @@ type Row<'py> = (
 /// The JSON Schema of scenario files.
 #[pyfunction]
 fn schema() -> String {
-    scenario::json_schema()
+    penstock_scenario::json_schema()
 }
 
 /// The built-in schemes as a JSON object, by name.
 #[pyfunction]
 fn schemes() -> PyResult<String> {
-    json(scenario::builtin_schemes())
+    json(penstock_scenario::builtin_schemes())
 }
 
 /// The scenario with its defaults written out, as TOML; the files it names are read and checked.

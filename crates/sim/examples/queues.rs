@@ -7,11 +7,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use penstock_scenario::units::{Rate, Time};
 use penstock_sim::packet::{FlowId, Packet, flag};
 use penstock_sim::queue::{Admission, Arrival, DropReason, Limit, Scheduler, Verdict};
 use penstock_sim::queue::{codel, drr, pie, red, sfq, threshold};
 use penstock_sim::rng::Rng;
-use penstock_sim::units::{Rate, Time};
 
 const PACKETS: u64 = 5_000_000;
 const RATE: Rate = Rate(1_000_000_000);

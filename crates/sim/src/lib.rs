@@ -10,12 +10,10 @@ pub mod packet;
 pub mod queue;
 pub mod rng;
 pub mod run;
-pub mod scenario;
 pub mod simulation;
 pub mod stats;
 pub mod tcp;
-pub mod units;
 pub mod window;
 
+pub use penstock_scenario::{Scenario, ScenarioError};
 pub use run::{Cores, Inputs, Outcome, RunError, run, run_on};
-pub use scenario::{Scenario, ScenarioError};

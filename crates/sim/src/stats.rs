@@ -2,7 +2,7 @@
 //! The statistics of all tables: plain functions over slices, summed in order, so that the same
 //! numbers give the same bits. Values must not be NaN. No values give `None`.
 
-use crate::units::Time;
+use penstock_scenario::units::Time;
 use serde::Serialize;
 
 /// Arithmetic mean.

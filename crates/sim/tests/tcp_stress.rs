@@ -4,9 +4,9 @@
 
 mod tcp_net;
 
+use penstock_scenario::units::Time;
 use penstock_sim::rng::Rng;
 use penstock_sim::tcp::{Algorithm, Config, InitialSequence, Nagle, Recovery, State};
-use penstock_sim::units::Time;
 use tcp_net::{Link, Net};
 
 const SEEDS: u64 = 1000;

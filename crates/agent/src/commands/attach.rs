@@ -2,8 +2,8 @@
 //! `penstockd attach`.
 
 use anyhow::{Result, anyhow, bail};
-use penstock_sim::scenario::deployment;
-use penstock_sim::units::Time;
+use penstock_scenario::deployment;
+use penstock_scenario::units::Time;
 
 use crate::alive::EVERY;
 use crate::attach::{FLOWS, Hook, Options, STALE, attach, told, warned};

@@ -2,7 +2,7 @@
 //! `penstockd status`.
 
 use anyhow::Result;
-use penstock_sim::units::Time;
+use penstock_scenario::units::Time;
 
 use crate::machine;
 use crate::pins::PinsArg;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
-use penstock_sim::scenario::{Deployment, deployments};
-use penstock_sim::units::Time;
+use penstock_scenario::units::Time;
+use penstock_scenario::{Deployment, deployments};
 use serde::Deserialize;
 
 use crate::attach::{FLOWS, STALE};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use penstock_sim::scenario::Deployment;
+use penstock_scenario::Deployment;
 
 use super::config::Config;
 use crate::alive::Alive;

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_core::hcf::HcfParams;
-use penstock_sim::scenario::{Buffer, Deployment, Hcf, Period, Queue};
+use penstock_scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
 
 use crate::load::pin_over;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use penstock_sim::units::Time;
+use penstock_scenario::units::Time;
 
 use self::reading::Reading;
 use crate::pins::PinsArg;

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
-use penstock_sim::scenario::Buffer;
-use penstock_sim::units::{Rate, Time};
+use penstock_scenario::Buffer;
+use penstock_scenario::units::{Rate, Time};
 
 use self::report::{Look, Report};
 use self::trace::{Setting, Trace};

@@ -188,8 +188,8 @@ pub fn stem(file: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::observe::fan_in::tests::transfer;
+    use penstock_scenario::{Scenario, Traffic};
     use penstock_sim::run::Inputs;
-    use penstock_sim::scenario::{Scenario, Traffic};
 
     fn setting() -> Setting {
         Setting {

@@ -10,7 +10,7 @@ pub use sicc::{Channel, Sicc};
 
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 use serde::Serialize;
 
 /// What a controller and its shims did.

@@ -6,10 +6,10 @@ use super::{Controller, ControllerCounters};
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet, SynOptions, flag};
 use crate::rng::Rng;
-use crate::units::Time;
 use penstock_core::sicc::{SiccOrder, SiccParams};
 use penstock_core::tcp_rewrite::AckKind;
 use penstock_core::{ParamError, SiccPort, SiccShim};
+use penstock_scenario::units::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 

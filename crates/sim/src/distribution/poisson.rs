@@ -3,7 +3,7 @@
 
 use super::exponential;
 use crate::rng::Rng;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Arrivals independent of each other, at a constant mean rate.
 #[derive(Clone, Copy, Debug, PartialEq)]

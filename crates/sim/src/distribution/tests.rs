@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 fn sample_mean(sizes: &FlowSize, samples: u32) -> f64 {
     let mut rng = Rng::new(7, 0);

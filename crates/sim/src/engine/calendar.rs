@@ -12,7 +12,7 @@
 //! the time. With a fixed order the first of many equal senders takes a full port for itself (the
 //! phase effect of Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 const EMPTY: u64 = u64::MAX;
 

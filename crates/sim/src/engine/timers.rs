@@ -5,7 +5,7 @@
 //! Each owner has one deadline, which it may move at will; the heap holds a wake-up not later than
 //! it. A wake-up that comes too early is put off to the deadline as it then stands.
 
-use crate::units::Time;
+use penstock_scenario::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

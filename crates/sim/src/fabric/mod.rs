@@ -5,9 +5,9 @@ mod partition;
 mod routes;
 mod shapes;
 
-use crate::units::Buffer;
-use crate::units::{Rate, Time};
 pub use partition::Partition;
+use penstock_scenario::units::Buffer;
+use penstock_scenario::units::{Rate, Time};
 pub use routes::Routes;
 
 /// One direction of a cable with the output port that feeds it. Links `2n` and `2n + 1` are the two

@@ -3,7 +3,7 @@
 //! long without a look at the others.
 
 use super::Fabric;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Which part each node and each port belongs to.
 #[derive(Clone, Debug)]

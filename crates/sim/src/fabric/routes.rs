@@ -96,8 +96,8 @@ impl Routes {
 mod tests {
     use super::*;
     use crate::fabric::Cable;
-    use crate::units::Buffer;
-    use crate::units::{Rate, Time};
+    use penstock_scenario::units::Buffer;
+    use penstock_scenario::units::{Rate, Time};
     use std::collections::HashSet;
 
     const BUFFER: Buffer = Buffer::Packets(10);

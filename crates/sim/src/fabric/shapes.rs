@@ -2,7 +2,7 @@
 //! The shapes of fabrics that scenarios name.
 
 use super::{Cable, Fabric};
-use crate::units::Buffer;
+use penstock_scenario::units::Buffer;
 
 /// A cable and what the switch ports on it can queue.
 pub type Port = (Cable, Buffer);

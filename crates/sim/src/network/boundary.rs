@@ -10,7 +10,7 @@ use super::{Network, Packet};
 use crate::fabric::{Fabric, Partition};
 use crate::packet::flag;
 use crate::rng::Rng;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// The links that lead out of a part.
 #[derive(Default)]

@@ -6,7 +6,7 @@
 
 use crate::engine::Ring;
 use crate::packet::Packet;
-use crate::units::{Buffer, Rate, Time};
+use penstock_scenario::units::{Buffer, Rate, Time};
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct InFlight {

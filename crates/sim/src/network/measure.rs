@@ -3,7 +3,7 @@
 
 use super::{Network, PortCounters};
 use crate::queue::Scheduler;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 impl Network {
     /// Periodic work of a queue policy; returns its period.

@@ -20,10 +20,10 @@ use crate::fabric::Fabric;
 use crate::packet::{FlowId, Packet, SackBlock, flag};
 use crate::queue::{Admission, DropReason, Scheduler};
 use crate::rng::Rng;
-use crate::units::Time;
 use crate::window::{FlowEntry, Shims, Window, WindowCounters};
 use boundary::Boundary;
 use link::{End, Link, feature};
+use penstock_scenario::units::Time;
 use sacks::Sacks;
 
 /// What a port did, since the start of the run.

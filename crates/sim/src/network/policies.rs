@@ -5,8 +5,8 @@ use super::link::feature;
 use super::{Network, PortCounters, Report, Sacks, Scheduled};
 use crate::packet::{FlowId, Packet, flag};
 use crate::queue::{Arrival, DropReason, Scheduler, Verdict};
-use crate::units::Time;
 use crate::window::FlowEntry;
+use penstock_scenario::units::Time;
 
 impl Network {
     /// A packet passes the shim on its way up to its host.
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::fabric::{Cable, Fabric};
     use crate::rng::Rng;
-    use crate::units::{Buffer, Rate};
+    use penstock_scenario::units::{Buffer, Rate};
 
     #[test]
     fn the_last_entry_of_the_table_is_forgotten_too() {

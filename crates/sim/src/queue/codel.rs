@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::{DropReason, Limit, Scheduler};
 use crate::packet::{Packet, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Parameters of [`Codel`]; start from [`Config::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use super::fair::{FairQueues, Left, Measure, Turn};
 use super::{DropReason, Limit, Scheduler};
 use crate::packet::{FlowId, Packet};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Parameters of [`Drr`]; start from [`Config::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

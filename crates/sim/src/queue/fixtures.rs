@@ -3,7 +3,7 @@
 
 use super::Arrival;
 use crate::packet::{FlowId, Packet, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// A full-sized data packet (1500 bytes) without ECN.
 pub fn data(flow: u32) -> Packet {

@@ -4,8 +4,8 @@
 use super::{DropReason, Scheduler};
 use crate::engine::Ring;
 use crate::packet::Packet;
-use crate::units::Time;
 use penstock_core::hcf::flow_key;
+use penstock_scenario::units::Time;
 
 /// Two FIFO queues that swap roles.
 pub struct Hcf {

@@ -24,7 +24,7 @@ pub use limit::Limit;
 
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Why a packet was lost; the same names in every table and report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -118,7 +118,7 @@ pub struct Arrival {
 /// }
 ///
 /// use penstock_sim::packet::FlowId;
-/// use penstock_sim::units::Time;
+/// use penstock_scenario::units::Time;
 ///
 /// let mut policy = Reserve { data_bytes: 100_000 };
 /// let mut verdict = |payload, backlog_bytes| {

@@ -9,7 +9,7 @@
 use super::{Admission, Arrival, DropReason, Verdict};
 use crate::packet::{Packet, flag};
 use crate::rng::Rng;
-use crate::units::{Rate, Time};
+use penstock_scenario::units::{Rate, Time};
 
 /// Probability 1 in fixed point, 2^-60 being the smallest step.
 const ONE: i128 = 1 << 60;

@@ -10,7 +10,7 @@ use super::{Admission, Arrival, DropReason, Limit, Verdict};
 use crate::distribution::math;
 use crate::packet::{Packet, flag};
 use crate::rng::Rng;
-use crate::units::{Rate, Time};
+use penstock_scenario::units::{Rate, Time};
 
 /// How often an adaptive `max_p` moves, and its bounds (Adaptive RED §3).
 const ADAPT_PERIOD: Time = Time::from_millis(500);

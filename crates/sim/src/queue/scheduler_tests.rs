@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::fixtures::sized;
 use super::{DropReason, Limit, Scheduler};
 use crate::packet::Packet;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// One operation on a scheduler.
 #[derive(Clone, Copy, Debug)]

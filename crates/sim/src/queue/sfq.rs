@@ -12,7 +12,7 @@ use super::fair::{FairQueues, Measure, Turn};
 use super::{DropReason, Limit, Scheduler};
 use crate::packet::{FlowId, Packet};
 use crate::rng::Rng;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Parameters of [`Sfq`]; start from [`Config::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

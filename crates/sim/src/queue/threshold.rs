@@ -5,7 +5,7 @@
 use super::{Admission, Arrival, DropReason, Verdict};
 use crate::packet::{Packet, flag};
 use crate::rng::Rng;
-use crate::units::Rate;
+use penstock_scenario::units::Rate;
 
 /// The queue above which packets are marked (K).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use super::outcome::{
 };
 use crate::fabric::Fabric;
 use crate::queue::DropReason;
-use crate::scenario::{Scenario, Traffic};
 use crate::simulation::{ENDLESS, Record, Simulation};
 use crate::stats::{self, Summary};
-use crate::units::Time;
 use indexmap::IndexMap;
+use penstock_scenario::units::Time;
+use penstock_scenario::{Scenario, Traffic};
 
 /// Gathers the results of a finished simulation. `measured`: links of the measured ports.
 pub(super) fn collect(

@@ -2,9 +2,8 @@
 //! The scenario's fabric as nodes and links.
 
 use crate::fabric::{Cable, Fabric};
-use crate::scenario;
 
-fn cable(link: &scenario::Link) -> Cable {
+fn cable(link: &penstock_scenario::Link) -> Cable {
     Cable {
         rate: link.rate,
         delay: link.delay,
@@ -12,16 +11,16 @@ fn cable(link: &scenario::Link) -> Cable {
 }
 
 /// Nodes and links of a scenario's fabric.
-pub fn build(spec: &scenario::Fabric) -> Fabric {
-    let port = |link: &scenario::Link| (cable(link), spec.buffer_of(link));
+pub fn build(spec: &penstock_scenario::Fabric) -> Fabric {
+    let port = |link: &penstock_scenario::Link| (cable(link), spec.buffer_of(link));
     let hosts = spec.host_buffer();
     match spec {
-        scenario::Fabric::Dumbbell(f) => Fabric::dumbbell(
+        penstock_scenario::Fabric::Dumbbell(f) => Fabric::dumbbell(
             [f.senders, f.receivers, f.racks].map(|count| count as usize),
             hosts,
             [port(&f.access), port(f.rack_link()), port(&f.bottleneck)],
         ),
-        scenario::Fabric::Tree(f) => Fabric::tree(
+        penstock_scenario::Fabric::Tree(f) => Fabric::tree(
             [
                 f.cores as usize,
                 f.aggregations as usize,
@@ -31,7 +30,7 @@ pub fn build(spec: &scenario::Fabric) -> Fabric {
             hosts,
             [port(&f.host_link), port(&f.rack_link), port(&f.core_link)],
         ),
-        scenario::Fabric::LeafSpine(f) => Fabric::leaf_spine(
+        penstock_scenario::Fabric::LeafSpine(f) => Fabric::leaf_spine(
             [
                 f.leaves as usize,
                 f.spines as usize,
@@ -40,7 +39,7 @@ pub fn build(spec: &scenario::Fabric) -> Fabric {
             hosts,
             [port(&f.host_link), port(&f.spine_link)],
         ),
-        scenario::Fabric::FatTree(f) => Fabric::fat_tree(
+        penstock_scenario::Fabric::FatTree(f) => Fabric::fat_tree(
             f.k as usize,
             hosts,
             port(&f.host_link),
@@ -56,12 +55,12 @@ mod tests {
     use std::collections::{BTreeSet, HashSet};
     use std::path::Path;
 
-    fn scenario(fabric: &str) -> scenario::Scenario {
+    fn scenario(fabric: &str) -> penstock_scenario::Scenario {
         let text = format!(
             "title = \"names\"\nduration = \"1 s\"\nschemes = [\"drop-tail\"]\n[fabric]\n{fabric}\n\
              [traffic.t]\nkind = \"bulk\"\nfrom = \"all\"\nto = \"all\"\npairs = \"all\"\n"
         );
-        scenario::Scenario::parse(&text, Path::new("names.toml"), &[]).expect("valid")
+        penstock_scenario::Scenario::parse(&text, Path::new("names.toml"), &[]).expect("valid")
     }
 
     const FABRICS: [&str; 6] = [

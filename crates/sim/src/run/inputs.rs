@@ -3,9 +3,9 @@
 
 use super::ports;
 use crate::distribution::{Cdf, FlowSize};
-use crate::scenario::{Scenario, Size, Traffic};
 use crate::simulation::Transfer;
-use crate::units::Time;
+use penstock_scenario::units::Time;
+use penstock_scenario::{Scenario, Size, Traffic};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -2,10 +2,10 @@
 //! A scenario's fabric as data: what another substrate needs to build the same network.
 
 use super::{Inputs, fabric, ports};
-use crate::scenario::params::FULL_PACKET;
-use crate::scenario::{Scenario, Selector};
-use crate::units::Buffer;
 use indexmap::IndexMap;
+use penstock_scenario::params::FULL_PACKET;
+use penstock_scenario::units::Buffer;
+use penstock_scenario::{Scenario, Selector};
 use serde::Serialize;
 
 /// Nodes and ports of a scenario's fabric.

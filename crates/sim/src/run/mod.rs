@@ -21,9 +21,9 @@ pub use outcome::{
 };
 pub use traffic::{Plans, Stage, play};
 
-use crate::scenario::{Scenario, Scheme, builtin_schemes};
 use crate::simulation::{Simulation, gather};
-use crate::units::Time;
+use penstock_scenario::units::Time;
+use penstock_scenario::{Scenario, Scheme, builtin_schemes};
 use std::fmt;
 use std::time::Instant;
 

@@ -9,9 +9,9 @@
 use super::{Inputs, RunError, play as play_traffic, ports, traffic::Plans};
 use crate::engine::Barrier;
 use crate::fabric::{Fabric, Partition};
-use crate::scenario::{self, Mode, Scenario, Scheme, Traffic};
 use crate::simulation::{Action, Mail, Simulation};
-use crate::units::Time;
+use penstock_scenario::units::Time;
+use penstock_scenario::{self, Mode, Scenario, Scheme, Traffic};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,13 +41,13 @@ pub fn partition(
         Traffic::Incast(spec) => spec.mode == Mode::Push && spec.requests > 1,
         _ => false,
     };
-    let is_global = scheme.controller != scenario::Controller::None
+    let is_global = scheme.controller != penstock_scenario::Controller::None
         || scenario.traffic.values().any(acts_at_both_ends);
     if is_global || parts.is_none() && fabric.hosts < LEAST_HOSTS {
         return Partition::whole(fabric);
     }
     // A window policy rewrites what enters beside its port, so its switch stays whole.
-    let shares = scheme.window == scenario::Window::None;
+    let shares = scheme.window == penstock_scenario::Window::None;
     let partition = Partition::new(fabric, parts.unwrap_or(PARTS), shares);
     if parts.is_none() && partition.lookahead < LEAST_LOOKAHEAD {
         return Partition::whole(fabric);
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::fabric::Cable;
     use crate::simulation::{Generator, Plan, Transfer};
-    use crate::units::{Buffer, Rate};
+    use penstock_scenario::units::{Buffer, Rate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Fails when its first transfer is due.

@@ -6,31 +6,31 @@ use crate::controller::{Channel, Sicc};
 use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
-use crate::scenario::params::{FULL_PACKET, q16, saturated};
-use crate::scenario::{self, Period, Queue, Scenario, Scheme, Traffic, Variant, Window};
 use crate::simulation::{Action, Simulation};
-use crate::units::Buffer;
-use crate::units::{Rate, Time};
 use crate::window::{Carrier, Counting, FairQ, Hscc, Shims};
 use penstock_core::ParamError;
 use penstock_core::sicc::SiccParams;
+use penstock_scenario::params::{FULL_PACKET, q16, saturated};
+use penstock_scenario::units::Buffer;
+use penstock_scenario::units::{Rate, Time};
+use penstock_scenario::{self, Period, Queue, Scenario, Scheme, Traffic, Variant, Window};
 use std::num::NonZeroU32;
 
 /// Shortest RTT that intervals are derived from: cables without delay would make them zero.
 const LEAST_RTT: Time = Time::from_micros(10);
 
 /// The longest round trip by propagation, as the policies know it.
-pub fn rtt(fabric: &scenario::Fabric) -> Time {
+pub fn rtt(fabric: &penstock_scenario::Fabric) -> Time {
     fabric.base_rtt().max(LEAST_RTT)
 }
 
 /// The links whose ports a scheme is put on: those between `left` or `right` and another switch in a
 /// dumbbell, elsewhere all switch ports.
 pub fn protected<'a>(
-    spec: &'a scenario::Fabric,
+    spec: &'a penstock_scenario::Fabric,
     fabric: &'a Fabric,
 ) -> impl Iterator<Item = u32> + 'a {
-    let is_dumbbell = matches!(spec, scenario::Fabric::Dumbbell(_));
+    let is_dumbbell = matches!(spec, penstock_scenario::Fabric::Dumbbell(_));
     // The switches of a dumbbell that are no racks' come first, behind the hosts.
     let is_core = |node: u32| (node as usize) < fabric.hosts + 2;
     (0..fabric.links.len() as u32).filter(move |link| {
@@ -87,7 +87,7 @@ pub fn set_up(
         Window::Hscc(spec) => carrier(spec.scale),
     };
     simulation.network.set_shims(Shims::new(carrier));
-    if let scenario::Controller::Sicc(spec) = &scheme.controller {
+    if let penstock_scenario::Controller::Sicc(spec) = &scheme.controller {
         let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
             .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, rtt)))
             .collect();
@@ -107,16 +107,16 @@ pub fn set_up(
     Ok(())
 }
 
-fn carrier(scale: scenario::Scale) -> Carrier {
+fn carrier(scale: penstock_scenario::Scale) -> Carrier {
     match scale {
-        scenario::Scale::Tracked => Carrier::Tracked,
-        scenario::Scale::Unified => Carrier::Unified,
-        scenario::Scale::ReservedBits => Carrier::ReservedBits,
-        scenario::Scale::WindowBits => Carrier::WindowBits,
+        penstock_scenario::Scale::Tracked => Carrier::Tracked,
+        penstock_scenario::Scale::Unified => Carrier::Unified,
+        penstock_scenario::Scale::ReservedBits => Carrier::ReservedBits,
+        penstock_scenario::Scale::WindowBits => Carrier::WindowBits,
     }
 }
 
-fn sicc(spec: &scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams {
+fn sicc(spec: &penstock_scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams {
     let buffer_bytes = buffer.as_bytes();
     let start = match spec.variant {
         Variant::Default => SiccParams::new(buffer_bytes),
@@ -223,8 +223,8 @@ impl Port {
         Ok(())
     }
 
-    fn red(&self, spec: &scenario::Red) -> red::Config {
-        let packets = |buffer: scenario::Buffer| match buffer {
+    fn red(&self, spec: &penstock_scenario::Red) -> red::Config {
+        let packets = |buffer: penstock_scenario::Buffer| match buffer {
             Buffer::Bytes(bytes) => bytes as f64 / FULL_PACKET as f64,
             Buffer::Packets(packets) => f64::from(packets),
         };
@@ -243,7 +243,7 @@ impl Port {
         }
     }
 
-    fn threshold(&self, spec: &scenario::Threshold) -> threshold::Config {
+    fn threshold(&self, spec: &penstock_scenario::Threshold) -> threshold::Config {
         // SICC §5: 15 packets at 1 Gb/s, 65 at 10 Gb/s; the line between, flat outside.
         let gigabits = (self.rate.0 as f64 / 1e9).clamp(1.0, 10.0);
         let derived = (15.0 + (gigabits - 1.0) * 50.0 / 9.0) as u32;
@@ -258,7 +258,7 @@ impl Port {
         }
     }
 
-    fn pie(&self, spec: &scenario::Pie) -> pie::Config {
+    fn pie(&self, spec: &penstock_scenario::Pie) -> pie::Config {
         pie::Config {
             target: spec.target,
             update_period: spec.update,
@@ -280,8 +280,8 @@ impl Port {
             Window::None => return Ok(()),
             Window::Fairq(spec) => {
                 let counting = match spec.counting() {
-                    scenario::Counting::Exact => Counting::Exact,
-                    scenario::Counting::Packets => Counting::Packets,
+                    penstock_scenario::Counting::Exact => Counting::Exact,
+                    penstock_scenario::Counting::Packets => Counting::Packets,
                 };
                 let core = penstock_core::FairQ::new(spec.params(self.buffer, self.rtt))?;
                 Box::new(FairQ::new(core, counting, carrier(spec.scale)))
@@ -300,7 +300,7 @@ impl Port {
 }
 
 /// Hosts that a traffic sends to.
-pub fn destinations(traffic: &Traffic, fabric: &scenario::Fabric) -> Vec<u32> {
+pub fn destinations(traffic: &Traffic, fabric: &penstock_scenario::Fabric) -> Vec<u32> {
     let hosts = traffic.ends().and_then(|(_, to)| to.resolve(fabric).ok());
     hosts
         .unwrap_or_default()

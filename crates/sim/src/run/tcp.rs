@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The scenario's TCP parameters over those of the profile.
 
-use crate::scenario::{self, Profile};
 use crate::tcp::{Algorithm, Config, Nagle, Recovery};
+use penstock_scenario::{self, Profile};
 
 /// The end points' configuration.
-pub fn config(spec: &scenario::Tcp) -> Config {
+pub fn config(spec: &penstock_scenario::Tcp) -> Config {
     let mut config = match spec.profile.unwrap_or_default() {
         Profile::NewrenoNs2 => Config::newreno_ns2(),
         Profile::Linux => Config::linux(),
@@ -55,18 +55,18 @@ pub fn config(spec: &scenario::Tcp) -> Config {
     config
 }
 
-fn congestion(spec: scenario::Congestion) -> Algorithm {
+fn congestion(spec: penstock_scenario::Congestion) -> Algorithm {
     match spec {
-        scenario::Congestion::Newreno => Algorithm::NewReno,
-        scenario::Congestion::Cubic => Algorithm::Cubic { hystart: true },
-        scenario::Congestion::Dctcp => Algorithm::Dctcp,
+        penstock_scenario::Congestion::Newreno => Algorithm::NewReno,
+        penstock_scenario::Congestion::Cubic => Algorithm::Cubic { hystart: true },
+        penstock_scenario::Congestion::Dctcp => Algorithm::Dctcp,
     }
 }
 
-fn recovery(spec: scenario::Recovery) -> Recovery {
+fn recovery(spec: penstock_scenario::Recovery) -> Recovery {
     match spec {
-        scenario::Recovery::Newreno => Recovery::NewReno,
-        scenario::Recovery::Sack => Recovery::Sack,
-        scenario::Recovery::RackTlp => Recovery::Rack,
+        penstock_scenario::Recovery::Newreno => Recovery::NewReno,
+        penstock_scenario::Recovery::Sack => Recovery::Sack,
+        penstock_scenario::Recovery::RackTlp => Recovery::Rack,
     }
 }

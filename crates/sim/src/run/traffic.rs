@@ -5,13 +5,13 @@
 use super::{Inputs, tcp};
 use crate::distribution::{FlowSize, Poisson};
 use crate::rng::Rng;
-use crate::scenario::{
+use crate::simulation::{Action, ENDLESS, Gaps, Generator, Plan, Simulation, Transfer};
+use crate::tcp::Config;
+use penstock_scenario::units::{Rate, Time};
+use penstock_scenario::{
     self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Scheme, Selector,
     Trace, Traffic, Udp,
 };
-use crate::simulation::{Action, ENDLESS, Gaps, Generator, Plan, Simulation, Transfer};
-use crate::tcp::Config;
-use crate::units::{Rate, Time};
 
 /// Where traffic is played.
 pub trait Stage {
@@ -207,7 +207,7 @@ impl Expansion<'_> {
         }
     }
 
-    fn poisson(&mut self, spec: &scenario::Poisson) {
+    fn poisson(&mut self, spec: &penstock_scenario::Poisson) {
         let (from, to) = (self.hosts(&spec.from), self.hosts(&spec.to));
         let full = self.full_load(spec.load_of, &spec.from, &spec.to);
         let sizes = self.inputs.distribution(&spec.size);

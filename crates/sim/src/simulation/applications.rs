@@ -7,7 +7,7 @@ use super::{Action, Client, Simulation, Source, Transfer};
 use crate::packet::FlowId;
 use crate::rng::Rng;
 use crate::tcp::{Events, State};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// A number of a closed connection is given away again after this time, in which its last packets
 /// have surely left the network.

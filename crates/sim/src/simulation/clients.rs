@@ -3,7 +3,7 @@
 //! another, over one connection or a new one each time.
 
 use crate::packet::FlowId;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// How a client works; shared by all clients of a traffic.
 #[derive(Clone, Debug)]

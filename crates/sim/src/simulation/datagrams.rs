@@ -5,7 +5,7 @@ use super::{Action, Simulation};
 use crate::distribution::Poisson;
 use crate::packet::{FlowId, Packet, flag};
 use crate::rng::Rng;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// IP and UDP headers, bytes.
 const HEADER: u8 = 28;

@@ -4,7 +4,7 @@
 use super::{Simulation, Tally};
 use crate::network::Network;
 use crate::packet::FlowId;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// A queue at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

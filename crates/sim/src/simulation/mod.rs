@@ -21,9 +21,9 @@ use crate::network::{Event, Network, Source};
 use crate::packet::FlowId;
 use crate::rng::Rng;
 use crate::tcp::Config;
-use crate::units::Time;
 use clients::Arrivals;
 use part::Part;
+use penstock_scenario::units::Time;
 use sockets::Sockets;
 use std::collections::VecDeque;
 

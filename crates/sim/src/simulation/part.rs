@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, Partition};
 use crate::network::Crossings;
 use crate::packet::FlowId;
 use crate::tcp::{Endpoint, State};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Which part of the fabric a simulation is.
 #[derive(Default)]

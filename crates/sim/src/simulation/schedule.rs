@@ -2,7 +2,7 @@
 //! Everything rare: starts of transfers, timers of policies, samples. Ordered by time, then kind,
 //! then number, never by insertion.
 
-use crate::units::Time;
+use penstock_scenario::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -5,7 +5,7 @@ use crate::engine::Timers;
 use crate::network::{Network, Source};
 use crate::packet::{FlowId, Packet, SackBlock, flag};
 use crate::tcp::{Config, Endpoint, Events, Wire};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// One side of a connection.
 pub struct Socket {

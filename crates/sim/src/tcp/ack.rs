@@ -7,7 +7,7 @@ use super::endpoint::{Endpoint, Phase, opt};
 use super::timers::Timer;
 use super::{Events, Wire};
 use crate::packet::{Packet, SackBlock, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 impl Endpoint {
     /// ALL_ACKED, once, when nothing written is left unacknowledged.

@@ -6,7 +6,7 @@ use super::congestion::Congestion;
 use super::endpoint::{Endpoint, State, opt};
 use super::{Stats, Wire};
 use crate::rng::Rng;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 impl Endpoint {
     /// Waits for a SYN.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an end point is: plain values, shared by reference among any number of connections.
 
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Congestion control of an end point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

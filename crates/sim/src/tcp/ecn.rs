@@ -5,7 +5,7 @@ use super::Wire;
 use super::config::{Algorithm, Config};
 use super::endpoint::{Endpoint, Phase, opt};
 use crate::packet::{Packet, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// ECN state of both directions.
 #[derive(Clone, Copy, Debug, Default)]

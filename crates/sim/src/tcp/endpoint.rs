@@ -9,7 +9,7 @@ use super::recovery::Scoreboard;
 use super::rto::Rtt;
 use super::timers::Timer;
 use crate::packet::FlowId;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Connection state (RFC 9293 §3.3.2).
 #[allow(missing_docs)]

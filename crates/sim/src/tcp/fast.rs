@@ -8,7 +8,7 @@ use super::endpoint::{Endpoint, Phase, State, opt};
 use super::timers::Timer;
 use super::{Events, Wire};
 use crate::packet::{Packet, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Of these the fast path takes ACK alone.
 const CONTROL: u16 =

@@ -7,7 +7,7 @@ use super::recovery::Scoreboard;
 use super::timers::Timer;
 use super::{Events, Wire};
 use crate::packet::{Packet, SynOptions, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Bytes of the timestamps option with its padding.
 pub(super) const TIMESTAMPS_LEN: u8 = 12;

@@ -5,7 +5,7 @@ use super::config::Config;
 use super::endpoint::{Endpoint, State, opt};
 use super::{Events, Wire};
 use crate::packet::{Packet, SackBlock, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 impl Endpoint {
     /// Takes a segment with its SACK blocks, answers as TCP must, and tells what happened.

@@ -7,7 +7,7 @@ use super::endpoint::{Endpoint, Phase, State, opt};
 use super::handshake::TIMESTAMPS_LEN;
 use super::timers::Timer;
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlock, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Why the sender stopped.
 #[derive(Clone, Copy, PartialEq, Eq)]

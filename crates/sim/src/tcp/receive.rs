@@ -5,7 +5,7 @@ use super::config::Config;
 use super::endpoint::{Endpoint, opt};
 use super::{Events, Wire};
 use crate::packet::{Packet, SackBlock, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Payload received ahead of order.
 #[derive(Debug, Default)]

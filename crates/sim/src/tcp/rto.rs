@@ -3,7 +3,7 @@
 //! appendix that ns-2 and Linux share: SRTT in eighths, RTTVAR in quarters of a unit.
 
 use super::config::{Config, RtoFloor};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// The estimator. A unit is a tick where the configuration has one, else a nanosecond.
 #[derive(Clone, Copy, Debug, Default)]

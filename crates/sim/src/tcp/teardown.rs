@@ -6,7 +6,7 @@ use super::endpoint::{Endpoint, State, opt};
 use super::timers::Timer;
 use super::{Events, Wire};
 use crate::packet::{Packet, flag};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 impl Endpoint {
     /// CLOSED, no timers; counters and what was delivered stay readable.

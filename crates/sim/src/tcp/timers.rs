@@ -4,7 +4,7 @@
 use super::config::{Config, DecreaseFrom};
 use super::endpoint::{Endpoint, Phase, State, opt};
 use super::{Events, Wire};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// What the sender's timer is armed for; one at a time, as each excludes the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

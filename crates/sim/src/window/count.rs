@@ -77,10 +77,10 @@ mod tests {
     use super::*;
     use crate::packet::{FlowId, Packet, flag};
     use crate::rng::Rng;
-    use crate::units::Time;
     use crate::window::flow_packet;
     use penstock_core::fairq::FairQParams;
     use penstock_core::flow_count::Direction;
+    use penstock_scenario::units::Time;
 
     struct Port {
         core: FairQ,

@@ -4,8 +4,8 @@
 use super::count::Count;
 use super::{Carrier, Counting, FIRST_ACKS, FlowEntry, Window, WindowCounters, flow_packet};
 use crate::packet::{Packet, flag};
-use crate::units::Time;
 use penstock_core::flow_count::Direction;
+use penstock_scenario::units::Time;
 
 /// The policy, its count of flows and where it finds window scales.
 pub struct FairQ {

@@ -3,8 +3,8 @@
 
 use super::{Carrier, FIRST_ACKS, FlowEntry, Window, WindowCounters, flow_packet};
 use crate::packet::{Packet, flag};
-use crate::units::Time;
 use penstock_core::flow_count::Direction;
+use penstock_scenario::units::Time;
 
 /// The policy; it looks at the queue on each packet that leaves or enters.
 pub struct Hscc {

@@ -18,9 +18,9 @@ pub use hscc::Hscc;
 pub use penstock_core::FlowEntry;
 
 use crate::packet::{Packet, SynOptions, flag};
-use crate::units::Time;
 use penstock_core::flow_count::{Direction, FlowPacket, SCALE_NONE};
 use penstock_core::tcp_rewrite::TcpWindow;
+use penstock_scenario::units::Time;
 
 /// ACKs after the handshake that count as a flow's first: they decide its first flight.
 pub const FIRST_ACKS: u8 = 1;

@@ -2,10 +2,10 @@
 //! Drop-tail by hand: when a packet arrives, and how much a port holds.
 
 use super::{BOTTLENECK, DELAY, HOSTS, dumbbell, packet, random_traffic, transport};
+use penstock_scenario::units::Buffer;
+use penstock_scenario::units::Time;
 use penstock_sim::packet::Packet;
 use penstock_sim::queue::{DropReason, Scheduler};
-use penstock_sim::units::Buffer;
-use penstock_sim::units::Time;
 use std::collections::VecDeque;
 
 /// 1500 bytes: 12 us at 1 Gb/s, 120 us at 100 Mb/s.

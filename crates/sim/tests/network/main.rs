@@ -6,11 +6,11 @@
 mod fifo;
 mod policies;
 
+use penstock_scenario::units::{Buffer, Rate, Time};
 use penstock_sim::fabric::{Cable, Fabric};
 use penstock_sim::network::{Event, Network};
 use penstock_sim::packet::{FlowId, Packet, flag};
 use penstock_sim::rng::Rng;
-use penstock_sim::units::{Buffer, Rate, Time};
 
 /// Hosts on each side.
 const HOSTS: u32 = 8;

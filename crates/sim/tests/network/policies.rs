@@ -3,11 +3,11 @@
 
 use super::{BOTTLENECK, HOSTS, dumbbell, random_traffic, transport};
 use penstock_core::hcf::{HcfParams, HcfPeriod};
+use penstock_scenario::units::{Buffer, Rate, Time};
 use penstock_sim::network::Network;
 use penstock_sim::packet::{Packet, flag};
 use penstock_sim::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use penstock_sim::rng::Rng;
-use penstock_sim::units::{Buffer, Rate, Time};
 
 const RATE: Rate = Rate(100_000_000);
 const LIMIT: Limit = Limit::packets(20);

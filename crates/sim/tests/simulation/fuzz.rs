@@ -2,9 +2,9 @@
 //! Random scenarios: nothing panics or overflows, and no byte is made up.
 
 use super::outcome;
+use penstock_scenario::builtin_schemes;
 use penstock_sim::Outcome;
 use penstock_sim::rng::Rng;
-use penstock_sim::scenario::builtin_schemes;
 
 struct Dice(Rng);
 

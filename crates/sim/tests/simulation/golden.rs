@@ -5,8 +5,8 @@
 //! meant, write them anew: `PENSTOCK_UPDATE_GOLDEN=1 cargo test -p penstock-sim --test simulation`.
 
 use super::{outcome, results};
+use penstock_scenario::builtin_schemes;
 use penstock_sim::Outcome;
-use penstock_sim::scenario::builtin_schemes;
 use std::path::Path;
 
 const TRAFFIC: &str = r#"

@@ -2,11 +2,11 @@
 //! Another stage than the simulation is given the same pairs, starts and sizes.
 
 use super::{outcome, scenario, wide};
+use penstock_scenario::units::Time;
 use penstock_sim::Inputs;
 use penstock_sim::rng::Rng;
 use penstock_sim::run::{Stage, play};
 use penstock_sim::simulation::{Action, Gaps, Generator, Transfer};
-use penstock_sim::units::Time;
 
 const TRAFFIC: &str = r#"
     [traffic.long]

@@ -2,9 +2,9 @@
 //! Playing a script against an end point.
 
 use crate::script::{Action, Script, Segment, Step, time};
+use penstock_scenario::units::Time;
 use penstock_sim::packet::{FlowId, Packet, SackBlock, SynOptions, flag};
 use penstock_sim::tcp::{Config, Endpoint, Events, InitialSequence, Wire};
-use penstock_sim::units::Time;
 use std::collections::VecDeque;
 
 const LETTERS: [(u16, char); 7] = [

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading a script.
 
+use penstock_scenario::units::Time;
 use penstock_sim::packet::flag;
 use penstock_sim::tcp::{
     Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Nagle, Recovery, RtoFloor,
 };
-use penstock_sim::units::Time;
 
 /// A parsed script.
 pub struct Script {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two end points over a link that loses, delays, repeats and marks, for the TCP tests.
 
+use penstock_scenario::units::Time;
 use penstock_sim::packet::{FlowId, Packet, SackBlock, flag};
 use penstock_sim::rng::Rng;
 use penstock_sim::tcp::{Config, Endpoint, Events, State, Wire};
-use penstock_sim::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -3,7 +3,7 @@
 
 use super::{Acked, Window, newreno};
 use crate::tcp::config::Config;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// beta = 0.7 as Linux rounds it: 717/1024.
 const BETA: u64 = 717;

@@ -7,9 +7,9 @@ mod dctcp;
 mod newreno;
 
 use super::config::{Algorithm, Config};
-use crate::units::Time;
 use cubic::Cubic;
 use dctcp::Dctcp;
+use penstock_scenario::units::Time;
 
 /// The congestion window, in bytes.
 #[derive(Clone, Copy, Debug, Default)]

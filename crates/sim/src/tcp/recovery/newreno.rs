@@ -4,7 +4,7 @@
 use crate::tcp::Wire;
 use crate::tcp::config::Config;
 use crate::tcp::endpoint::{Endpoint, Phase, opt};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 impl Endpoint {
     /// New data was acknowledged.

@@ -5,7 +5,7 @@ use crate::tcp::Wire;
 use crate::tcp::config::Config;
 use crate::tcp::endpoint::{Endpoint, Phase};
 use crate::tcp::timers::Timer;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// The probe in flight.
 #[derive(Debug, Default)]

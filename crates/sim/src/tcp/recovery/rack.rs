@@ -3,7 +3,7 @@
 //! has arrived is lost.
 
 use super::scoreboard::{EVER_RESENT, LOST, RESENT, SACKED, Scoreboard, Segment};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 /// Rounds or recoveries for which a widened reordering window lasts (RFC 8985 §6.2 step 4).
 const PERSIST: u8 = 16;

@@ -8,7 +8,7 @@ use crate::tcp::config::Config;
 use crate::tcp::endpoint::{Endpoint, Phase};
 use crate::tcp::output::timestamp;
 use crate::tcp::timers::Timer;
-use crate::units::Time;
+use penstock_scenario::units::Time;
 
 impl Endpoint {
     /// An ACK that moved SND.UNA by `acked` bytes (or did not), with its SACK blocks.

@@ -5,7 +5,7 @@ use super::probe::Probe;
 use super::prr::Prr;
 use super::rack::Rack;
 use crate::tcp::config::{Config, Recovery};
-use crate::units::Time;
+use penstock_scenario::units::Time;
 use std::collections::VecDeque;
 
 /// The peer reported it.

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `penstock-traffic`: the laboratory's load generator.
+//!
+//! [`hosts`] finds the scenario's hosts on this machine, [`setup`] makes their TCP what the scenario
+//! asks for, [`player`] plays, [`results`] writes. [`sys`] is the kernel.
+
+mod cli;
+mod failure;
+mod hosts;
+mod namespace;
+mod player;
+mod progress;
+mod results;
+mod setup;
+mod sys;
+mod tcp;
+
+use clap::Parser;
+use cli::Arguments;
+use failure::{Failure, because};
+use indexmap::IndexSet;
+use namespace::KernelCounters;
+use penstock_scenario::units::{Rate, Time};
+use penstock_sim::run::{self, Performance, Stage};
+use penstock_sim::simulation::Action;
+use penstock_sim::{Inputs, Scenario};
+use player::{Player, Ports};
+use results::{Results, Summary};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+use sys::netns::Namespaces;
+use sys::process;
+use tcp::Options;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match play(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("penstock-traffic: {failure}");
+            match failure {
+                Failure::Because(_) => ExitCode::FAILURE,
+                Failure::Interrupted => ExitCode::from(130),
+            }
+        }
+    }
+}
+
+fn play(arguments: &Arguments) -> Result<(), Failure> {
+    let started = Instant::now();
+    process::catch_interrupts();
+    process::prepare().map_err(because("preparing the process"))?;
+    let (scenario, inputs) = read(&arguments.scenario)?;
+    let plain = |error: run::RunError| Failure::Because(error.to_string());
+    let scheme = run::scheme_of(&scenario, &arguments.scheme).map_err(plain)?;
+    let mut namespaces = Namespaces::new().map_err(because("/proc/self/ns/net"))?;
+    let places = hosts::read(&arguments.hosts, &scenario, &inputs, &mut namespaces)?;
+    let (setting, mut warnings) = setup::settle(&scenario, scheme, &places, &mut namespaces)?;
+    let names = setting.options.iter().map(Options::congestion_in_scenarios);
+    let names: IndexSet<&str> = names.collect();
+    let tcp = names.into_iter().collect::<Vec<_>>().join(",");
+    let fabric = run::build_fabric(&scenario.fabric);
+    let rate = |name: &str| {
+        let links = 0..fabric.links.len() as u32;
+        let link = links
+            .into_iter()
+            .find(|link| fabric.port_name(*link) == name);
+        link.map_or(Rate(u64::MAX), |link| fabric.links[link as usize].rate)
+    };
+    let period = scenario.measure.queue_every;
+    let ports = Ports::open(&places.ports, rate, period, &mut namespaces)?;
+    let mut player = Player::new(namespaces, places, setting, ports)?;
+    for warning in &warnings {
+        eprintln!("penstock-traffic: {warning}");
+    }
+    player.at(Time::ZERO, Action::Sample);
+    run::play(&mut player, &scenario, &inputs, arguments.seed);
+    player.at(scenario.measure.from, Action::MeasureStart);
+    let kernel = kernel_counters(&mut player)?;
+    let processor_s = process::processor_s();
+    let mut progress = progress::Progress::new(arguments.progress);
+    let result = player.run(scenario.duration, |fraction, player| {
+        progress.tell(fraction, player);
+        !process::interrupted()
+    });
+    progress.end();
+    result?;
+    let kernel = kernel_counters(&mut player)?.since(kernel);
+    if let Some(first) = &player.broken.first {
+        let count = player.broken.count;
+        let line = format!("{count} connections failed; the first: {first}");
+        eprintln!("penstock-traffic: {line}");
+        warnings.push(line);
+    }
+    let ports = player
+        .ports
+        .summaries(scenario.duration - scenario.measure.from);
+    let sent = ports.values().map(|port| port.sent_packets).sum();
+    let busy_s = process::processor_s() - processor_s;
+    let results = Results {
+        summary: Summary {
+            tcp,
+            groups: run::summaries(&scenario, &player.records),
+            drops: ports.values().map(|port| port.drops).sum(),
+            ports,
+            performance: Performance::measure(started.elapsed().as_secs_f64(), busy_s, sent),
+            kernel,
+            broken: player.broken.count,
+            warnings,
+        },
+        flows: run::flow_records(&scenario, &player.records),
+        queues: std::mem::take(&mut player.ports.samples),
+    };
+    results.write(&arguments.out)
+}
+
+fn read(file: &Path) -> Result<(Scenario, Inputs), Failure> {
+    let text = std::fs::read_to_string(file).map_err(because(file.display()))?;
+    let scenario = Scenario::parse(&text, file, &[]);
+    let scenario = scenario.map_err(|error| Failure::Because(error.to_string()))?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let convert = |_: &Path| Err("is not CSV; convert it first".to_owned());
+    let inputs = Inputs::read(&scenario, folder, &convert);
+    let inputs = inputs.map_err(|error| Failure::Because(error.to_string()))?;
+    Ok((scenario, inputs))
+}
+
+/// TCP's counters over the namespaces of all hosts.
+fn kernel_counters(player: &mut Player) -> Result<KernelCounters, Failure> {
+    let mut sum = KernelCounters::default();
+    let (places, namespaces) = player.places();
+    for netns in places.host_namespaces() {
+        namespaces.enter(netns).map_err(because(player::ENTER))?;
+        sum = sum.plus(KernelCounters::read());
+    }
+    Ok(sum)
+}

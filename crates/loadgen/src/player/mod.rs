@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plays traffic on sockets: one thread, one epoll, one clock for both ends of every connection.
+//!
+//! [`Player`] is a stage like the simulation, and its clients live as those of the simulation do
+//! (`penstock_sim::simulation`): [`transfers`] begins, completes and stops them, [`wire`] moves their
+//! bytes, [`connection`] holds both ends.
+
+mod connection;
+mod datagrams;
+mod ports;
+mod transfers;
+mod wire;
+
+use crate::failure::{Failure, because};
+use crate::hosts::Places;
+use crate::sys::epoll::Epoll;
+use crate::sys::netns::Namespaces;
+use crate::sys::process;
+use crate::sys::socket::Socket;
+use crate::tcp::Options;
+use connection::{Connection, Slab};
+use datagrams::Source;
+use penstock_scenario::units::Time;
+use penstock_sim::rng::Rng;
+use penstock_sim::run::Stage;
+use penstock_sim::simulation::{
+    Action, Datagrams, Gaps, Generator, Plan, Record, Schedule, Tally, Transfer,
+};
+pub use ports::Ports;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Actions done at once before sockets have their turn again.
+const ACTIONS: usize = 64;
+
+/// How often the caller is told how far it is.
+const REPORT_EVERY: Time = Time::from_millis(100);
+
+/// Room for what is read, and zeros to be sent, bytes. Its pages are never touched.
+const ROOM: usize = 1 << 20;
+
+/// A stream of transfers from one host to another, one at a time.
+struct Client {
+    plan: u32,
+    number: u32,
+    transfer: Transfer,
+    /// Transfers not yet begun.
+    remaining: u32,
+    connection: Option<u32>,
+    /// Index of the record of the transfer under way.
+    record: u32,
+    /// What its connection had counted before this transfer.
+    base: Tally,
+}
+
+/// A generator of transfers and the one it will make next.
+struct Arrivals {
+    plan: u32,
+    generator: Box<dyn Generator>,
+    made: u32,
+    pending: Option<Transfer>,
+}
+
+/// A socket that takes connections of one traffic at one host.
+struct Listener {
+    socket: Socket,
+    address: SocketAddr,
+}
+
+/// Connections that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    /// How many.
+    pub count: u64,
+    /// What the kernel said of the first.
+    pub first: Option<String>,
+}
+
+/// The stage and all that is on it.
+pub struct Player {
+    /// CLOCK_MONOTONIC at time zero, nanoseconds.
+    zero_ns: u64,
+    namespaces: Namespaces,
+    places: Places,
+    epoll: Epoll,
+    schedule: Schedule,
+    plans: Vec<Plan>,
+    options: Vec<Options>,
+    min_rto: Vec<Time>,
+    clients: Vec<Client>,
+    arrivals: Vec<Arrivals>,
+    datagrams: Vec<Source>,
+    connections: Slab<Connection>,
+    listeners: Vec<Listener>,
+    /// Numbers of listeners by host and plan.
+    listening: HashMap<(u32, u32), u32>,
+    /// Connections not yet accepted, by listener and the address they were opened from.
+    expected: HashMap<(u32, SocketAddr), u32>,
+    room: Vec<u8>,
+    finished: usize,
+    /// Transfers begun, in order of their start.
+    pub records: Vec<Record>,
+    /// Ports and their samples.
+    pub ports: Ports,
+    /// Connections that failed.
+    pub broken: Broken,
+}
+
+/// What the traffic's connections are like.
+pub struct Setting {
+    /// By traffic.
+    pub plans: Vec<Plan>,
+    /// By traffic.
+    pub options: Vec<Options>,
+    /// By traffic: the least retransmission timeout.
+    pub min_rto: Vec<Time>,
+}
+
+impl Player {
+    /// An empty stage.
+    pub fn new(
+        mut namespaces: Namespaces,
+        places: Places,
+        setting: Setting,
+        ports: Ports,
+    ) -> Result<Player, Failure> {
+        // The epoll is of no namespace, but the thread had better be in one that it can leave.
+        if namespaces.len() > 0 {
+            namespaces.enter(0).map_err(because(ENTER))?;
+        }
+        let Setting {
+            plans,
+            options,
+            min_rto,
+        } = setting;
+        Ok(Player {
+            zero_ns: process::monotonic_ns(),
+            namespaces,
+            places,
+            epoll: Epoll::new().map_err(because("epoll"))?,
+            schedule: Schedule::default(),
+            plans,
+            options,
+            min_rto,
+            clients: Vec::new(),
+            arrivals: Vec::new(),
+            datagrams: Vec::new(),
+            connections: Slab::default(),
+            listeners: Vec::new(),
+            listening: HashMap::new(),
+            expected: HashMap::new(),
+            room: vec![0; ROOM],
+            finished: 0,
+            records: Vec::new(),
+            ports,
+            broken: Broken::default(),
+        })
+    }
+
+    fn now(&self) -> Time {
+        Time::from_nanos(process::monotonic_ns().saturating_sub(self.zero_ns))
+    }
+
+    /// Plays until `duration`. `progress` is told the share that is done, and stops it all by
+    /// answering false.
+    pub fn run(
+        &mut self,
+        duration: Time,
+        mut progress: impl FnMut(f64, &Player) -> bool,
+    ) -> Result<(), Failure> {
+        for client in 0..self.clients.len() {
+            self.listener_for(client as u32)?;
+        }
+        let mut report = Time::ZERO;
+        self.zero_ns = process::monotonic_ns();
+        loop {
+            let now = self.now();
+            if now >= report {
+                let share = now.as_secs_f64() / duration.as_secs_f64();
+                if !progress(share.min(1.0), self) {
+                    return Err(Failure::Interrupted);
+                }
+                report = now + REPORT_EVERY;
+            }
+            for _ in 0..ACTIONS {
+                if self.schedule.next() > now.min(duration) {
+                    break;
+                }
+                if let Some((due, action)) = self.schedule.pop() {
+                    self.act(due, action)?;
+                }
+            }
+            if now >= duration {
+                break;
+            }
+            let until = self.schedule.next().min(duration).min(report);
+            let wait = Duration::from_nanos(until.saturating_sub(self.now()).as_nanos());
+            let events = self.epoll.wait(wait).map_err(because("epoll"))?;
+            for index in 0..events {
+                let (token, readiness) = self.epoll.event(index);
+                self.on_event(token, readiness)?;
+            }
+        }
+        self.settle_all();
+        self.ports.finish()?;
+        progress(1.0, self);
+        for connection in self.connections.drain() {
+            let sockets = connection.ends.into_iter().filter_map(|end| end.socket);
+            sockets.for_each(Socket::reset);
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, due: Time, action: Action) -> Result<(), Failure> {
+        match action {
+            Action::MeasureStart => {
+                self.settle_all();
+                for record in &mut self.records {
+                    record.before = record.total;
+                }
+                self.ports.start_measuring()?;
+            }
+            Action::Generate(index) => self.generate(due, index)?,
+            Action::Begin(client) => self.begin(client)?,
+            Action::Stop(client) => self.stop(client),
+            Action::Datagram(index) => self.send_datagram(due, index)?,
+            Action::Sample => {
+                let now = self.now();
+                let next = self.ports.sample(due, now)?;
+                self.at(next, action);
+            }
+            // Work of the simulator's ports.
+            Action::QueueTick(_) | Action::WindowTick(_) => {}
+        }
+        Ok(())
+    }
+
+    fn generate(&mut self, due: Time, index: u32) -> Result<(), Failure> {
+        let arrivals = &mut self.arrivals[index as usize];
+        let (plan, number, transfer) = (arrivals.plan, arrivals.made, arrivals.pending.take());
+        if let Some((next, transfer)) = arrivals.generator.next() {
+            arrivals.pending = Some(transfer);
+            self.schedule.add(next.max(due), Action::Generate(index));
+        }
+        let Some(transfer) = transfer else {
+            return Ok(());
+        };
+        self.arrivals[index as usize].made += 1;
+        let client = self.add_client(plan, number, transfer, 1);
+        self.begin(client)
+    }
+
+    /// Transfers that are finished.
+    pub const fn finished(&self) -> usize {
+        self.finished
+    }
+
+    /// The hosts, and the namespaces to enter.
+    pub const fn places(&mut self) -> (&Places, &mut Namespaces) {
+        (&self.places, &mut self.namespaces)
+    }
+}
+
+/// What failed when a namespace could not be entered.
+pub const ENTER: &str = "entering a network namespace (needs root)";
+
+impl Stage for Player {
+    fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
+        self.clients.push(Client {
+            plan,
+            number,
+            transfer,
+            remaining: transfers,
+            connection: None,
+            record: u32::MAX,
+            base: Tally::default(),
+        });
+        self.clients.len() as u32 - 1
+    }
+
+    fn add_generator(&mut self, plan: u32, mut generator: Box<dyn Generator>) {
+        let first = generator.next();
+        let index = self.arrivals.len() as u32;
+        self.arrivals.push(Arrivals {
+            plan,
+            generator,
+            made: 0,
+            pending: first.map(|(_, transfer)| transfer),
+        });
+        if let Some((time, _)) = first {
+            self.at(time, Action::Generate(index));
+        }
+    }
+
+    fn add_datagrams(
+        &mut self,
+        source: u32,
+        destination: u32,
+        size: u16,
+        gaps: Gaps,
+        (start, stop): (Time, Time),
+        rng: Rng,
+    ) {
+        let timing = Datagrams::new(size, gaps, stop, rng);
+        let index = self.datagrams.len() as u32;
+        let source = Source::new(source, destination, timing);
+        self.datagrams.push(source);
+        let first = start.saturating_add(self.datagrams[index as usize].first_gap());
+        self.at(first, Action::Datagram(index));
+    }
+
+    fn at(&mut self, time: Time, action: Action) {
+        self.schedule.add(time, action);
+    }
+}

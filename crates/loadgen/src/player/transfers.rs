@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the clients do, as in the simulation: begin, answer, complete, stop.
+
+use super::connection::{ACCEPTED, Connection, OPENER};
+use super::{ENTER, Listener, Player};
+use crate::failure::{Failure, because};
+use crate::hosts::Host;
+use crate::sys::socket::Socket;
+use penstock_scenario::units::Time;
+use penstock_sim::run::Stage;
+use penstock_sim::simulation::{Action, ENDLESS, Record, Tally};
+use std::io;
+use std::net::SocketAddr;
+
+impl Player {
+    /// The client starts its next transfer, on a new connection if it has none. One that was
+    /// stopped before has none left.
+    pub(super) fn begin(&mut self, index: u32) -> Result<(), Failure> {
+        let client = &self.clients[index as usize];
+        if client.remaining == 0 {
+            return Ok(());
+        }
+        let plan = &self.plans[client.plan as usize];
+        let (traffic, request) = (plan.traffic, plan.request_bytes);
+        let is_last = client.remaining == 1 || plan.reconnects;
+        let (transfer, bytes) = (client.transfer, client.transfer.bytes);
+        // A socket is made before the clock is read: the time begins with the SYN.
+        let opening = match client.connection {
+            Some(_) => None,
+            None => Some(self.prepare_connection(index)?),
+        };
+        let now = self.now();
+        let client = &mut self.clients[index as usize];
+        client.remaining -= 1;
+        client.record = self.records.len() as u32;
+        self.records.push(Record {
+            traffic,
+            number: client.number,
+            source: transfer.source,
+            destination: transfer.destination,
+            start: now,
+            end: None,
+            stopped: None,
+            bytes,
+            total: Tally::default(),
+            before: Tally::default(),
+            silence: Time::ZERO,
+        });
+        if let Some((socket, listener)) = opening
+            && let Err(error) = self.connect(index, socket, listener)
+        {
+            return self.refused(&error);
+        }
+        let client = &mut self.clients[index as usize];
+        let min_rto = self.min_rto[client.plan as usize];
+        let Some(number) = client.connection else {
+            return Ok(());
+        };
+        let Some(connection) = self.connections.get_mut(number) else {
+            return Ok(());
+        };
+        client.base = connection.tally(min_rto);
+        if connection.ends[OPENER].handshake.is_none() {
+            client.base = Tally::default();
+        }
+        connection.last_arrival = now;
+        connection.silence = Time::ZERO;
+        let receiver = connection.receiver();
+        let receiver = &mut connection.ends[receiver];
+        receiver.goal = receiver.read.saturating_add(bytes);
+        match request {
+            None => {
+                let sender = &mut connection.ends[OPENER];
+                sender.unsent += bytes;
+                sender.closes = is_last && bytes < ENDLESS;
+            }
+            Some(request) => {
+                let sender = &mut connection.ends[ACCEPTED];
+                sender.goal = sender.read + request;
+                connection.ends[OPENER].unsent += request;
+            }
+        }
+        self.flush(number, OPENER);
+        Ok(())
+    }
+
+    /// A host that HOSTS.json names.
+    pub(super) fn host(&self, index: u32) -> Result<Host, Failure> {
+        let host = self.places.hosts.get(index as usize).copied().flatten();
+        host.ok_or_else(|| Failure::Because(format!("host number {index} is in no namespace")))
+    }
+
+    /// The hosts that open and that listen for a client.
+    fn roles(&self, index: u32) -> (u32, u32) {
+        let client = &self.clients[index as usize];
+        let transfer = client.transfer;
+        match self.plans[client.plan as usize].request_bytes {
+            Some(_) => (transfer.destination, transfer.source),
+            None => (transfer.source, transfer.destination),
+        }
+    }
+
+    /// The number of the listener that the client's connections go to, made if there is none.
+    pub(super) fn listener_for(&mut self, index: u32) -> Result<u32, Failure> {
+        let (_, server) = self.roles(index);
+        let plan = self.clients[index as usize].plan;
+        if let Some(number) = self.listening.get(&(server, plan)) {
+            return Ok(*number);
+        }
+        let host = self.host(server)?;
+        self.namespaces.enter(host.netns).map_err(because(ENTER))?;
+        let number = self.listeners.len() as u32;
+        let open = || -> io::Result<Listener> {
+            let socket = Socket::tcp(&host.address)?;
+            self.options[plan as usize].apply(&socket)?;
+            socket.bind(&SocketAddr::new(host.address, 0))?;
+            socket.listen()?;
+            self.epoll
+                .watch(&socket, super::wire::LISTENER | u64::from(number))?;
+            let address = socket.local()?;
+            Ok(Listener { socket, address })
+        };
+        let listener = open().map_err(because(format!("listening at {}", host.address)))?;
+        self.listeners.push(listener);
+        self.listening.insert((server, plan), number);
+        Ok(number)
+    }
+
+    /// A socket at the client's opening host, and the listener it will go to.
+    fn prepare_connection(&mut self, index: u32) -> Result<(Socket, u32), Failure> {
+        let listener = self.listener_for(index)?;
+        let (opener, _) = self.roles(index);
+        let plan = self.clients[index as usize].plan;
+        let host = self.host(opener)?;
+        self.namespaces.enter(host.netns).map_err(because(ENTER))?;
+        let prepare = || -> io::Result<Socket> {
+            let socket = Socket::tcp(&host.address)?;
+            self.options[plan as usize].apply(&socket)?;
+            socket.bind_address(host.address)?;
+            Ok(socket)
+        };
+        let socket = prepare().map_err(because(format!("a socket at {}", host.address)))?;
+        Ok((socket, listener))
+    }
+
+    fn connect(&mut self, index: u32, socket: Socket, listener: u32) -> io::Result<()> {
+        socket.connect(&self.listeners[listener as usize].address)?;
+        let opened_from = socket.local()?;
+        let client = &mut self.clients[index as usize];
+        let sender = match self.plans[client.plan as usize].request_bytes {
+            Some(_) => ACCEPTED,
+            None => OPENER,
+        };
+        let connection = Connection::new(index, listener, socket, opened_from, sender);
+        let number = self.connections.insert(connection);
+        client.connection = Some(number);
+        self.expected.insert((listener, opened_from), number);
+        if let Some(connection) = self.connections.get(number)
+            && let Some(socket) = &connection.ends[OPENER].socket
+        {
+            self.epoll
+                .watch(socket, super::wire::token(number, OPENER))?;
+        }
+        Ok(())
+    }
+
+    /// A connection could not even be tried: for want of ports that ends the run, else the transfer
+    /// stays unfinished.
+    fn refused(&mut self, error: &io::Error) -> Result<(), Failure> {
+        if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) {
+            let what = "all ports between two hosts are in use or in TIME-WAIT; use more hosts, or set \
+                        net.ipv4.tcp_tw_reuse=1 in their namespaces";
+            return Err(Failure::Because(what.to_owned()));
+        }
+        self.note_broken(error);
+        Ok(())
+    }
+
+    /// The request has arrived at the server: it answers.
+    pub(super) fn answer(&mut self, number: u32) {
+        let Some(connection) = self.connections.get_mut(number) else {
+            return;
+        };
+        let client = &self.clients[connection.client as usize];
+        let sender = &mut connection.ends[ACCEPTED];
+        sender.unsent += client.transfer.bytes;
+        sender.closes = client.remaining == 0 || self.plans[client.plan as usize].reconnects;
+        self.flush(number, ACCEPTED);
+    }
+
+    /// The last byte of the transfer is with the receiving application.
+    pub(super) fn complete(&mut self, now: Time, index: u32) {
+        self.settle(now, index);
+        self.finished += 1;
+        let client = &mut self.clients[index as usize];
+        self.records[client.record as usize].end = Some(now);
+        let plan = &self.plans[client.plan as usize];
+        if plan.reconnects {
+            client.connection = None;
+        }
+        if client.remaining > 0 {
+            let again = now + plan.think;
+            self.at(again, Action::Begin(index));
+        }
+    }
+
+    /// The client ends, finished or not.
+    pub(super) fn stop(&mut self, index: u32) {
+        let now = self.now();
+        self.settle(now, index);
+        let client = &mut self.clients[index as usize];
+        client.remaining = 0;
+        if let Some(number) = client.connection.take() {
+            self.records[client.record as usize].stopped = Some(now);
+            self.abandon(number);
+        }
+    }
+
+    /// Brings the record of the client's transfer up to date.
+    pub(super) fn settle(&mut self, now: Time, index: u32) {
+        let client = &self.clients[index as usize];
+        let connection = client.connection.and_then(|c| self.connections.get(c));
+        let (Some(connection), Some(record)) =
+            (connection, self.records.get_mut(client.record as usize))
+        else {
+            return;
+        };
+        if record.end.is_some() {
+            return;
+        }
+        let min_rto = self.min_rto[client.plan as usize];
+        record.total = since(&connection.tally(min_rto), &client.base);
+        let waiting = now.saturating_sub(connection.last_arrival);
+        record.silence = connection.silence.max(waiting);
+    }
+
+    pub(super) fn settle_all(&mut self) {
+        let now = self.now();
+        for index in 0..self.clients.len() as u32 {
+            self.settle(now, index);
+        }
+    }
+
+    /// A connection failed, though nobody stopped it.
+    pub(super) fn note_broken(&mut self, error: &io::Error) {
+        self.broken.count += 1;
+        self.broken.first.get_or_insert_with(|| error.to_string());
+    }
+
+    /// Closes both ends at once: what is still on its way arrives too late.
+    pub(super) fn abandon(&mut self, number: u32) {
+        if let Some(connection) = self.connections.remove(number) {
+            self.expected
+                .remove(&(connection.listener, connection.opened_from));
+            // The sender's RST reaches a receiver that still exists, as in the simulation.
+            let (sender, receiver) = (connection.sender, connection.receiver());
+            let mut ends = connection.ends.map(|end| end.socket);
+            for end in [sender, receiver] {
+                if let Some(socket) = ends[end].take() {
+                    socket.reset();
+                }
+            }
+        }
+    }
+}
+
+/// What was counted since `before`, never less than nothing: an end that is closed tells zero.
+fn since(total: &Tally, before: &Tally) -> Tally {
+    Tally {
+        delivered: total.delivered.saturating_sub(before.delivered),
+        packets: total.packets.saturating_sub(before.packets),
+        retransmits: total.retransmits.saturating_sub(before.retransmits),
+        timeouts: total.timeouts.saturating_sub(before.timeouts),
+        syn_timeouts: total.syn_timeouts.saturating_sub(before.syn_timeouts),
+        drops: 0,
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes the hosts' kernels what the scenario's TCP asks for, as far as they can be.
+
+use crate::failure::{Failure, because};
+use crate::hosts::{Host, Places};
+use crate::namespace::set_sysctl;
+use crate::player::{ENTER, Setting};
+use crate::sys::netns::Namespaces;
+use crate::sys::socket::Socket;
+use crate::tcp::Options;
+use indexmap::IndexSet;
+use penstock_scenario::{Profile, Scheme, Tcp, Traffic};
+use penstock_sim::Scenario;
+use penstock_sim::run::Plans;
+
+/// A key of `[tcp]` that a whole namespace has, and its switch in net.ipv4.
+type Switch = (&'static str, &'static str, fn(&Tcp) -> Option<bool>);
+
+const SWITCHES: [Switch; 3] = [
+    ("ecn", "tcp_ecn", |tcp| tcp.ecn),
+    ("sack", "tcp_sack", |tcp| tcp.sack),
+    ("timestamps", "tcp_timestamps", |tcp| tcp.timestamps),
+];
+
+/// How the traffic's connections are to be made, and what of the scenario the kernel cannot have.
+pub fn settle(
+    scenario: &Scenario,
+    scheme: &Scheme,
+    places: &Places,
+    namespaces: &mut Namespaces,
+) -> Result<(Setting, Vec<String>), Failure> {
+    let Plans { plans, configs } = Plans::of(scenario, scheme);
+    let flows = scenario.traffic.values();
+    let specs: Vec<Tcp> = flows.map(|t| scenario.tcp_of(scheme, t)).collect();
+    let some_host = places.hosts.iter().flatten().next().copied();
+    let mut options = Vec::new();
+    let mut ignored = IndexSet::new();
+    for ((traffic, config), spec) in scenario.traffic.values().zip(&configs).zip(&specs) {
+        let mut own = Options::of(config, spec);
+        if let Some(host) = some_host
+            && !matches!(traffic, Traffic::Udp(_))
+        {
+            own.probe(&probe(host, namespaces)?)?;
+        }
+        ignored.extend(own.ignored.iter().copied());
+        options.push(own);
+    }
+    let mut warnings: Vec<String> = ignored
+        .into_iter()
+        .map(|key| format!("tcp.{key}: this kernel has no socket option for it; ignored"))
+        .collect();
+    if specs
+        .iter()
+        .any(|spec| spec.profile.unwrap_or_default() == Profile::NewrenoNs2)
+    {
+        warnings.push("tcp.profile: newreno-ns2 is played by the kernel's own TCP".to_owned());
+    }
+    set_switches(places, namespaces, &specs, &mut warnings)?;
+    let min_rto = configs.iter().map(|config| config.min_rto).collect();
+    let setting = Setting {
+        plans,
+        options,
+        min_rto,
+    };
+    Ok((setting, warnings))
+}
+
+fn probe(host: Host, namespaces: &mut Namespaces) -> Result<Socket, Failure> {
+    namespaces.enter(host.netns).map_err(because(ENTER))?;
+    Socket::tcp(&host.address).map_err(because("a TCP socket"))
+}
+
+/// Sets what only a namespace as a whole can have; never in the machine's own.
+fn set_switches(
+    places: &Places,
+    namespaces: &mut Namespaces,
+    specs: &[Tcp],
+    warnings: &mut Vec<String>,
+) -> Result<(), Failure> {
+    // Short connections would otherwise run out of ports within TIME-WAIT.
+    let mut switches = vec![("connections", "tcp_tw_reuse", 1)];
+    for (key, name, value) in SWITCHES {
+        let mut values = specs.iter().map(value);
+        let first = values.next().flatten();
+        match first {
+            Some(wanted) if values.all(|value| value == first) => {
+                switches.push((key, name, wanted.into()));
+            }
+            None if specs.iter().all(|spec| value(spec).is_none()) => {}
+            _ => warnings.push(format!(
+                "tcp.{key}: a host has one for all of its traffic (net.ipv4.{name}); left as it is"
+            )),
+        }
+    }
+    for netns in places.host_namespaces() {
+        if namespaces.is_own(netns) {
+            continue;
+        }
+        namespaces.enter(netns).map_err(because(ENTER))?;
+        for (key, name, value) in &switches {
+            if let Err(error) = set_sysctl(name, *value) {
+                warnings.push(format!("{key}: net.ipv4.{name} = {value}: {error}"));
+            }
+        }
+    }
+    warnings.dedup();
+    Ok(())
+}

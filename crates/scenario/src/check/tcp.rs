@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! TCP parameters that contradict each other or the RFCs.
+
+use super::Checker;
+use crate::{Congestion, Profile, Recovery, Tcp};
+
+impl Checker<'_> {
+    /// Checks the parameters `own` at `key`, laid over those of `below`.
+    pub(super) fn tcp(&mut self, below: &Tcp, own: &Tcp, key: &str) {
+        let tcp = &below.overlaid(own);
+        if tcp == below {
+            return;
+        }
+        let at = |name: &str| format!("{key}.{name}");
+        self.require(
+            tcp.mss.is_none_or(|mss| (88..=8960).contains(&mss)),
+            &at("mss"),
+            || "is out of range; allowed: 88 to 8960 bytes".to_owned(),
+        );
+        self.require(
+            tcp.window_scale.is_none_or(|shift| shift <= 14),
+            &at("window_scale"),
+            || "is out of range; allowed: 0 to 14 (RFC 7323 §2.3)".to_owned(),
+        );
+        for (name, count) in [
+            ("initial_window", tcp.initial_window),
+            ("max_window", tcp.max_window),
+        ] {
+            self.at_least_one(count.unwrap_or(1), &at(name));
+        }
+        for (name, time) in [
+            ("min_rto", tcp.min_rto),
+            ("max_rto", tcp.max_rto),
+            ("initial_rto", tcp.initial_rto),
+        ] {
+            self.positive(time, &at(name));
+        }
+        if let (Some(min), Some(max)) = (tcp.min_rto, tcp.max_rto) {
+            self.require(min <= max, &at("min_rto"), || {
+                format!("{min} is above max_rto, {max}")
+            });
+        }
+        let is_linux = tcp.profile == Some(Profile::Linux);
+        let needs_sack = matches!(tcp.recovery, Some(Recovery::Sack | Recovery::RackTlp));
+        if needs_sack && !tcp.sack.unwrap_or(is_linux) {
+            self.refuse(&at("recovery"), "needs sack = true");
+        }
+        if tcp.congestion == Some(Congestion::Dctcp) && tcp.ecn != Some(true) {
+            self.refuse(&at("congestion"), "\"dctcp\" needs ecn = true");
+        }
+    }
+}

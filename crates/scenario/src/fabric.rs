@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The network: which hosts and switches there are and what joins them.
+//!
+//! How hosts, switches and ports are called is told in [`super::naming`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::kinds::kinds;
+use super::link::Link;
+use super::quantities::Buffer;
+use crate::units::{Rate, Time};
+
+/// The network.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Fabric {
+    /// Senders, a switch, the bottleneck, a switch, receivers.
+    Dumbbell(Dumbbell),
+    /// A single-rooted tree of three levels (SICC §5.2, Fig. 8).
+    Tree(Tree),
+    /// Two levels, each leaf joined to each spine.
+    LeafSpine(LeafSpine),
+    /// Three levels of switches with k ports (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008).
+    FatTree(FatTree),
+}
+
+kinds!(Fabric {
+    "dumbbell" => Dumbbell,
+    "tree" => Tree,
+    "leaf-spine" => LeafSpine,
+    "fat-tree" => FatTree,
+});
+
+/// Buffer of a switch port where nothing else is said: 83 packets, 125 kB of 1500 B (SICC §5.1).
+const fn port_buffer() -> Buffer {
+    Buffer::Packets(83)
+}
+
+/// Queue of a host's own port: long enough that no packet is lost before the network.
+const fn host_buffer() -> Buffer {
+    Buffer::Packets(1000)
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Two switches, `left` and `right`, joined by the bottleneck. The senders are at the left one, or
+/// in racks below it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dumbbell {
+    /// Hosts at the left switch, or in the racks below it: `sender1`, `sender2` ...
+    pub senders: u32,
+    /// Hosts at the right switch: `receiver1`, `receiver2` ...
+    pub receivers: u32,
+    /// Racks, `rack1` ..., that share the senders equally, each with a top-of-rack switch below the
+    /// left one. Default: 0, all senders are at the left switch itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub racks: u32,
+    /// The link of each host to its switch.
+    pub access: Link,
+    /// Top-of-rack switch to the left switch. Default: as `access`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack_link: Option<Link>,
+    /// The link between the switches.
+    pub bottleneck: Link,
+    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
+    #[serde(default = "port_buffer")]
+    pub buffer: Buffer,
+    /// Queue of each host's own port. Default: 1000 packets.
+    #[serde(default = "host_buffer")]
+    pub host_buffer: Buffer,
+}
+
+/// Racks of hosts under aggregation switches under cores.
+///
+/// Every rack switch is joined to every aggregation switch, and every aggregation switch to every
+/// core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tree {
+    /// Core switches. Default: 1.
+    #[serde(default = "one")]
+    pub cores: u32,
+    /// Aggregation switches.
+    pub aggregations: u32,
+    /// Racks, each with one top-of-rack switch.
+    pub racks: u32,
+    /// Hosts in each rack.
+    pub hosts_per_rack: u32,
+    /// Host to top-of-rack switch.
+    pub host_link: Link,
+    /// Top-of-rack switch to aggregation switch.
+    pub rack_link: Link,
+    /// Aggregation switch to core.
+    pub core_link: Link,
+    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
+    #[serde(default = "port_buffer")]
+    pub buffer: Buffer,
+    /// Queue of each host's own port. Default: 1000 packets.
+    #[serde(default = "host_buffer")]
+    pub host_buffer: Buffer,
+}
+
+/// Leaves of hosts, each joined to every spine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeafSpine {
+    /// Leaf switches.
+    pub leaves: u32,
+    /// Spine switches.
+    pub spines: u32,
+    /// Hosts at each leaf.
+    pub hosts_per_leaf: u32,
+    /// Host to leaf.
+    pub host_link: Link,
+    /// Leaf to spine.
+    pub spine_link: Link,
+    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
+    #[serde(default = "port_buffer")]
+    pub buffer: Buffer,
+    /// Queue of each host's own port. Default: 1000 packets.
+    #[serde(default = "host_buffer")]
+    pub host_buffer: Buffer,
+}
+
+/// `k` pods of `k/2` edge and `k/2` aggregation switches, `k²/4` cores, `k³/4` hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FatTree {
+    /// Ports of each switch; even, from 2 to 64.
+    pub k: u32,
+    /// Host to edge switch.
+    pub host_link: Link,
+    /// Switch to switch. Default: as `host_link`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch_link: Option<Link>,
+    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
+    #[serde(default = "port_buffer")]
+    pub buffer: Buffer,
+    /// Queue of each host's own port. Default: 1000 packets.
+    #[serde(default = "host_buffer")]
+    pub host_buffer: Buffer,
+}
+
+impl Fabric {
+    /// Buffer of a switch port where its link does not say.
+    pub const fn buffer(&self) -> Buffer {
+        match self {
+            Fabric::Dumbbell(fabric) => fabric.buffer,
+            Fabric::Tree(fabric) => fabric.buffer,
+            Fabric::LeafSpine(fabric) => fabric.buffer,
+            Fabric::FatTree(fabric) => fabric.buffer,
+        }
+    }
+
+    /// Buffer of the switch ports that send on `link`.
+    pub fn buffer_of(&self, link: &Link) -> Buffer {
+        link.buffer.unwrap_or(self.buffer())
+    }
+
+    /// The longest round trip by propagation alone.
+    pub fn base_rtt(&self) -> Time {
+        let one_way = match self {
+            Fabric::Dumbbell(f) => {
+                let rack = if f.racks > 0 {
+                    f.rack_link().delay.0
+                } else {
+                    0
+                };
+                2 * f.access.delay.0 + rack + rack.max(f.bottleneck.delay.0)
+            }
+            Fabric::Tree(f) => {
+                2 * (f.host_link.delay.0 + f.rack_link.delay.0 + f.core_link.delay.0)
+            }
+            Fabric::LeafSpine(f) => 2 * (f.host_link.delay.0 + f.spine_link.delay.0),
+            Fabric::FatTree(f) => 2 * f.host_link.delay.0 + 4 * f.switch_link().delay.0,
+        };
+        Time(2 * one_way)
+    }
+
+    /// Queue of each host's own port.
+    pub const fn host_buffer(&self) -> Buffer {
+        match self {
+            Fabric::Dumbbell(fabric) => fabric.host_buffer,
+            Fabric::Tree(fabric) => fabric.host_buffer,
+            Fabric::LeafSpine(fabric) => fabric.host_buffer,
+            Fabric::FatTree(fabric) => fabric.host_buffer,
+        }
+    }
+
+    /// The link of each host to its switch.
+    pub const fn host_link(&self) -> &Link {
+        match self {
+            Fabric::Dumbbell(fabric) => &fabric.access,
+            Fabric::Tree(fabric) => &fabric.host_link,
+            Fabric::LeafSpine(fabric) => &fabric.host_link,
+            Fabric::FatTree(fabric) => &fabric.host_link,
+        }
+    }
+
+    /// What a `load` is a share of where a traffic does not say: the bottleneck of a dumbbell,
+    /// elsewhere `None` for the host links.
+    pub const fn bottleneck_rate(&self) -> Option<Rate> {
+        match self {
+            Fabric::Dumbbell(fabric) => Some(fabric.bottleneck.rate),
+            _ => None,
+        }
+    }
+
+    /// All links, with their keys.
+    pub fn links(&self) -> Vec<(&'static str, &Link)> {
+        match self {
+            Fabric::Dumbbell(fabric) => [
+                ("access", &fabric.access),
+                ("bottleneck", &fabric.bottleneck),
+            ]
+            .into_iter()
+            .chain(fabric.rack_link.as_ref().map(|link| ("rack_link", link)))
+            .collect(),
+            Fabric::Tree(fabric) => vec![
+                ("host_link", &fabric.host_link),
+                ("rack_link", &fabric.rack_link),
+                ("core_link", &fabric.core_link),
+            ],
+            Fabric::LeafSpine(fabric) => vec![
+                ("host_link", &fabric.host_link),
+                ("spine_link", &fabric.spine_link),
+            ],
+            Fabric::FatTree(fabric) => std::iter::once(("host_link", &fabric.host_link))
+                .chain(
+                    fabric
+                        .switch_link
+                        .as_ref()
+                        .map(|link| ("switch_link", link)),
+                )
+                .collect(),
+        }
+    }
+}
+
+impl Dumbbell {
+    /// The link of each rack.
+    pub fn rack_link(&self) -> &Link {
+        self.rack_link.as_ref().unwrap_or(&self.access)
+    }
+
+    /// Senders in each rack; all of them without racks.
+    pub fn senders_per_rack(&self) -> u32 {
+        self.senders / self.racks.max(1)
+    }
+}
+
+impl FatTree {
+    /// The link between switches.
+    pub fn switch_link(&self) -> &Link {
+        self.switch_link.as_ref().unwrap_or(&self.host_link)
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Scenario files: one TOML file tells the fabric, the TCP, the traffic, the schemes to compare
+//! and what to measure. The structs here are the only definition: the parser, the defaults, the
+//! JSON Schema and the engine read them.
+//!
+//! Start at [`Scenario`]. [`document`] reads TOML and keeps where everything was written, [`de`]
+//! types it, [`check`] refuses what cannot be run, [`error`] tells what is wrong.
+
+mod check;
+mod de;
+mod deploy;
+mod document;
+mod error;
+mod fabric;
+mod kinds;
+mod link;
+mod measure;
+mod naming;
+pub mod params;
+mod quantities;
+mod queue;
+mod resolve;
+mod schema;
+mod scheme;
+mod seeds;
+mod selector;
+mod size;
+mod tcp;
+mod traffic;
+pub mod units;
+mod window;
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Time;
+
+pub use deploy::{Deployment, deployment, deployments};
+pub use error::{Origin, Problem, ScenarioError, nearest};
+pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
+pub use link::Link;
+pub use measure::{BOTTLENECK, Measure};
+pub use naming::{Groups, port};
+pub use quantities::{Bytes, Share};
+pub use queue::{Codel, DropTail, Drr, Hcf, Period, Pie, Queue, Red, Sfq, Threshold};
+pub use schema::json_schema;
+pub use scheme::{Scheme, builtin_schemes};
+pub use seeds::Seeds;
+pub use selector::Selector;
+pub use size::Size;
+pub use tcp::{Congestion, Profile, Recovery, Tcp};
+pub use traffic::{
+    Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Poisson, Trace, Traffic, Udp,
+};
+pub use units::Buffer;
+pub use window::{Controller, Counting, Fairq, Hscc, Scale, Sicc, Variant, Window};
+
+/// An experiment: a network, its traffic, and the schemes to compare on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// One line for tables and reports.
+    pub title: String,
+    /// What it shows, where it comes from, how it was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Simulated time at which a run ends.
+    pub duration: Time,
+    /// How many seeds (1, 2, ...) or a list of seeds. Default: 1.
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// Names of the schemes to compare, built-in or defined under `scheme`.
+    pub schemes: Vec<String>,
+    /// The network.
+    pub fabric: Fabric,
+    /// TCP of all hosts.
+    #[serde(default)]
+    pub tcp: Tcp,
+    /// What the hosts send, by name.
+    pub traffic: IndexMap<String, Traffic>,
+    /// What is measured.
+    #[serde(default)]
+    pub measure: Measure,
+    /// Schemes of one's own, or built-in ones with other parameters. Once parsed: every scheme
+    /// that is compared or defined, complete.
+    #[serde(default)]
+    pub scheme: IndexMap<String, Scheme>,
+}
+
+impl Scenario {
+    /// Reads a scenario. `origin` is the file, for messages; `overrides` are pairs of a dotted
+    /// path and a value, TOML or a bare string.
+    ///
+    /// # Errors
+    /// What is wrong, with file and line or with the override.
+    pub fn parse(
+        text: &str,
+        origin: &Path,
+        overrides: &[(String, String)],
+    ) -> Result<Scenario, ScenarioError> {
+        let folder = origin.parent().unwrap_or(Path::new(""));
+        let refused = |problems| ScenarioError {
+            file: origin.to_owned(),
+            overrides: overrides
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect(),
+            problems,
+        };
+        resolve::read(text, folder, overrides).map_err(refused)
+    }
+
+    /// The TCP of the flows of one traffic under one scheme: the scenario's, over it the
+    /// scheme's, over both the traffic's.
+    pub fn tcp_of(&self, scheme: &Scheme, traffic: &Traffic) -> Tcp {
+        let tcp = self.tcp.overlaid(&scheme.tcp);
+        traffic.tcp().map_or(tcp.clone(), |own| tcp.overlaid(own))
+    }
+
+    /// The scenario as TOML with every default written out; parses to an equal scenario.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+}

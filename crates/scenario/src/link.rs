@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A link of the fabric.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::quantities::Buffer;
+use crate::units::{Rate, Time};
+
+/// A link, the same in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Bits per second on the wire.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Time,
+    /// Buffer of the switch ports that send on it. Default: the fabric's `buffer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is measured.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fabric::Fabric;
+use super::quantities::Bytes;
+use crate::units::Time;
+
+fn queue_every() -> Time {
+    Time::from_millis(1)
+}
+
+/// What is measured, and from when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Measure {
+    /// What happens before is not counted in goodput, utilization, starvation and the variance of
+    /// packets (HCF §V-B). Default: 0 s.
+    pub from: Time,
+    /// Names of ports, as in "left->right"; `*` stands for any text; "bottleneck" is a dumbbell's
+    /// "left->right". Default: the bottleneck of a dumbbell, else the switch ports to the
+    /// traffic's destinations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<String>,
+    /// Time between samples of the measured queues. Default: 1 ms.
+    pub queue_every: Time,
+    /// Classes of transfers by length, each with its largest: `{ small = "1 MB", large = "1 GB" }`.
+    /// Every traffic whose sizes vary has its results once more for each class, called as in
+    /// `web/small`. Default: none.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub sizes: IndexMap<String, Bytes>,
+}
+
+impl Default for Measure {
+    fn default() -> Measure {
+        Measure {
+            from: Time::ZERO,
+            ports: Vec::new(),
+            queue_every: queue_every(),
+            sizes: IndexMap::new(),
+        }
+    }
+}
+
+/// The bottleneck's name in a dumbbell.
+pub const BOTTLENECK: &str = "left->right";
+
+impl Measure {
+    /// The classes by length, shortest first: name, least and most bytes.
+    pub fn classes(&self) -> Vec<(&str, u64, u64)> {
+        let mut ends: Vec<(&str, u64)> = self
+            .sizes
+            .iter()
+            .map(|(name, most)| (name.as_str(), most.0))
+            .collect();
+        ends.sort_by_key(|(_, most)| *most);
+        let mut least = 0;
+        let class = |(name, most)| (name, std::mem::replace(&mut least, most + 1), most);
+        ends.into_iter().map(class).collect()
+    }
+
+    /// Whether the port called `name` is to be measured; `None` where no ports are named, as the
+    /// traffic then decides.
+    pub fn selects(&self, fabric: &Fabric, name: &str) -> Option<bool> {
+        let is_dumbbell = matches!(fabric, Fabric::Dumbbell(_));
+        match self.ports.as_slice() {
+            [] if is_dumbbell => Some(name == BOTTLENECK),
+            [] => None,
+            patterns => Some(patterns.iter().any(|pattern| {
+                let pattern = match pattern.as_str() {
+                    "bottleneck" if is_dumbbell => BOTTLENECK,
+                    other => other,
+                };
+                matches(pattern, name)
+            })),
+        }
+    }
+}
+
+/// Whether `name` is `pattern`, whose `*` stand for any text.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(tail) = name.strip_prefix(head) else {
+        return false;
+    };
+    (0..=tail.len())
+        .filter(|at| tail.is_char_boundary(*at))
+        .any(|at| matches(rest, &tail[at..]))
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parameters of the queue policies.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::kinds::kinds;
+use super::quantities::{Buffer, Bytes, Share};
+use crate::units::Time;
+
+/// What happens to a packet that wants to leave by a port.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Queue {
+    /// First in, first out; a full buffer loses what arrives.
+    DropTail(DropTail),
+    /// Random early detection (Floyd, Jacobson, ToN 1993).
+    Red(Red),
+    /// Marks above a threshold of the instantaneous queue, for DCTCP (RFC 8257).
+    Threshold(Threshold),
+    /// Controlled delay (RFC 8289).
+    Codel(Codel),
+    /// Proportional integral controller enhanced (RFC 8033).
+    Pie(Pie),
+    /// Stochastic fairness queueing (McKenney, INFOCOM 1990).
+    Sfq(Sfq),
+    /// Deficit round robin (Shreedhar, Varghese, SIGCOMM 1995).
+    Drr(Drr),
+    /// Hashed credits fair (HCF Alg. 1).
+    Hcf(Hcf),
+}
+
+kinds!(Queue {
+    "drop-tail" => DropTail,
+    "red" => Red,
+    "threshold" => Threshold,
+    "codel" => Codel,
+    "pie" => Pie,
+    "sfq" => Sfq,
+    "drr" => Drr,
+    "hcf" => Hcf,
+});
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue::DropTail(DropTail {})
+    }
+}
+
+/// No parameters: the buffer belongs to the link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DropTail {}
+
+/// Random early detection. The average counts packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Red {
+    /// Average queue below which nothing is dropped. Default: a quarter of the buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Buffer>,
+    /// Average queue above which all is dropped (twice as much if gentle). Default: three times
+    /// `min`, as Floyd recommends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Buffer>,
+    /// Probability of a drop at `max`. Default: 0.1.
+    pub probability: Share,
+    /// Weight of a new sample in the average. Default: 0.002.
+    pub weight: Share,
+    /// From `max` to twice `max` the probability grows to 1 instead of jumping. Default: true.
+    pub gentle: bool,
+    /// `probability` drifts between 0.01 and 0.5 so that the average stays amid `min` and `max`
+    /// (Floyd, Gummadi, Shenker 2001). Default: false.
+    pub adaptive: bool,
+    /// Mark ECN-capable packets instead of dropping them (RFC 3168). Default: false.
+    pub ecn: bool,
+}
+
+impl Default for Red {
+    fn default() -> Red {
+        Red {
+            min: None,
+            max: None,
+            probability: Share(0.1),
+            weight: Share(0.002),
+            gentle: true,
+            adaptive: false,
+            ecn: false,
+        }
+    }
+}
+
+/// Threshold marking. Packets that are not ECN-capable pass.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Threshold {
+    /// K: a packet that finds this much queued is marked. Default: 15 packets at 1 Gb/s and
+    /// below, 65 packets at 10 Gb/s and above, in proportion to the rate between (SICC §5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark_at: Option<Buffer>,
+}
+
+/// Controlled delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Codel {
+    /// Standing delay that is accepted. Default: 5 ms (RFC 8289 §4.4).
+    pub target: Time,
+    /// How long the delay must stand; about the longest RTT. Default: 100 ms (RFC 8289 §4.3).
+    pub interval: Time,
+    /// Mark ECN-capable packets instead of dropping them. Default: false.
+    pub ecn: bool,
+}
+
+impl Default for Codel {
+    fn default() -> Codel {
+        Codel {
+            target: Time::from_millis(5),
+            interval: Time::from_millis(100),
+            ecn: false,
+        }
+    }
+}
+
+/// Proportional integral controller enhanced.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pie {
+    /// Queueing delay aimed at. Default: 15 ms (RFC 8033 §5.1).
+    pub target: Time,
+    /// Time between updates of the probability. Default: 15 ms (RFC 8033 §5.1).
+    pub update: Time,
+    /// Weight of the deviation from the target, 1/s. Default: 0.125 (RFC 8033 §5.1).
+    pub alpha: f64,
+    /// Weight of the delay's change, 1/s. Default: 1.25 (RFC 8033 §5.1).
+    pub beta: f64,
+    /// A burst of this length passes. Default: 150 ms (RFC 8033 §5.1).
+    pub burst: Time,
+    /// Mark ECN-capable packets instead of dropping them, up to a probability of 10 %. Default: false.
+    pub ecn: bool,
+}
+
+impl Default for Pie {
+    fn default() -> Pie {
+        Pie {
+            target: Time::from_millis(15),
+            update: Time::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            burst: Time::from_millis(150),
+            ecn: false,
+        }
+    }
+}
+
+/// Stochastic fairness queueing. A full buffer takes from the longest bin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sfq {
+    /// Bins that flows are hashed to. Default: 1024, as in Linux.
+    pub bins: u32,
+    /// Bytes a bin sends per round. Default: 1500 B.
+    pub quantum: Bytes,
+    /// The hash changes so often. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub perturb: Option<Time>,
+}
+
+impl Default for Sfq {
+    fn default() -> Sfq {
+        Sfq {
+            bins: 1024,
+            quantum: Bytes(1500),
+            perturb: None,
+        }
+    }
+}
+
+/// Deficit round robin, one queue per flow. A full buffer takes from the longest queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Drr {
+    /// Bytes a flow's deficit grows per round. Default: 1500 B.
+    pub quantum: Bytes,
+}
+
+impl Default for Drr {
+    fn default() -> Drr {
+        Drr {
+            quantum: Bytes(1500),
+        }
+    }
+}
+
+/// When HCF's priority period ends and all credits return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Period {
+    /// When a departure leaves the high-priority queue empty (HCF Alg. 1).
+    #[default]
+    Dynamic,
+    /// Every `every`, whatever is queued (HCF §IV).
+    Fixed,
+    /// Every `every`, but not before the high-priority queue is empty: keeps the order.
+    Ordered,
+}
+
+/// Hashed credits fair: two queues that share the port's buffer in halves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hcf {
+    /// K: bins that flows are hashed to, 1 to 256. Default: 20 (HCF §V-B).
+    pub bins: u32,
+    /// c0: credits of a bin per period, in packets or, for packets of varying size, in bytes.
+    /// Default: 1 packet (HCF §V-B).
+    pub credits: Buffer,
+    /// Hash functions, 1 to 4: bins per flow as in a Bloom counter (HCF §IV). Default: 1.
+    pub hashes: u8,
+    /// When the priority period ends. Default: dynamic.
+    pub period: Period,
+    /// Length of a fixed or ordered period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Time>,
+    /// The queues swap roles at the end of a period, which keeps every flow's order (HCF Theorem
+    /// 1). Default: true.
+    pub swap: bool,
+    /// The high-priority queue's share of the buffer. Default: 0.5 (HCF §V).
+    pub high_share: Share,
+}
+
+impl Default for Hcf {
+    fn default() -> Hcf {
+        Hcf {
+            bins: 20,
+            credits: Buffer::Packets(1),
+            hashes: 1,
+            period: Period::Dynamic,
+            every: None,
+            swap: true,
+            high_share: Share(0.5),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The TCP of the hosts: a profile and what deviates from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::quantities::Bytes;
+use crate::units::Time;
+
+/// A named set of TCP parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// The papers' simulations: NewReno as ns-2 has it, an ACK for each segment, no options.
+    #[default]
+    NewrenoNs2,
+    /// What a modern guest runs: CUBIC, SACK, timestamps, RACK-TLP, PRR.
+    Linux,
+}
+
+/// What the congestion window obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// NewReno (RFC 5681, RFC 6582).
+    Newreno,
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// DCTCP (RFC 8257); needs `ecn`.
+    Dctcp,
+}
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Three duplicate ACKs and partial ACKs (RFC 6582).
+    Newreno,
+    /// SACK's scoreboard (RFC 6675); needs `sack`.
+    Sack,
+    /// Time-based detection with tail loss probes (RFC 8985); needs `sack`.
+    RackTlp,
+}
+
+/// TCP parameters; what is not given is as in the profile.
+///
+/// A scheme's `[scheme.NAME.tcp]` goes over the scenario's `[tcp]`, a traffic's over both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
+    /// Where every parameter starts. Default: newreno-ns2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// Congestion control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<Congestion>,
+    /// Loss recovery.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
+    /// Proportional rate reduction (RFC 6937).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prr: Option<bool>,
+    /// Limited transmit (RFC 3042).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_transmit: Option<bool>,
+    /// Largest segment, payload bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mss: Option<u16>,
+    /// Congestion window of a new connection, segments (RFC 6928).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_window: Option<u32>,
+    /// Upper bound of the congestion window, segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_window: Option<u32>,
+    /// Congestion-window validation: shrink after idleness (RFC 7661).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<bool>,
+    /// Receive buffer, which bounds the window offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<Bytes>,
+    /// Window scale offered (RFC 7323 §2), 0 to 14.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_scale: Option<u8>,
+    /// Offer SACK (RFC 2018).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sack: Option<bool>,
+    /// Offer timestamps (RFC 7323).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<bool>,
+    /// Offer ECN (RFC 3168).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
+    /// Delay ACKs (RFC 1122 §4.2.3.2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delayed_ack: Option<bool>,
+    /// The longest an ACK is delayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_delay: Option<Time>,
+    /// ACKs sent at once at the start of a connection (quick-ack), segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quick_acks: Option<u32>,
+    /// Nagle's algorithm (RFC 9293 §3.7.4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nagle: Option<bool>,
+    /// Retransmission timeout before the first sample (RFC 6298 §2.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_rto: Option<Time>,
+    /// Smallest retransmission timeout (RFC 6298 §2.4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_rto: Option<Time>,
+    /// Largest retransmission timeout (RFC 6298 §2.5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rto: Option<Time>,
+}
+
+impl Tcp {
+    /// These parameters with `over` on top.
+    pub fn overlaid(&self, over: &Tcp) -> Tcp {
+        macro_rules! overlay {
+            ($($field:ident)*) => { Tcp { $($field: over.$field.or(self.$field)),* } };
+        }
+        overlay! {
+            profile congestion recovery prr limited_transmit mss initial_window max_window
+            validation receive_buffer window_scale sack timestamps ecn delayed_ack ack_delay
+            quick_acks nagle initial_rto min_rto max_rto
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Tcp::default()
+    }
+}

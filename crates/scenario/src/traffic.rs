@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the hosts send.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::kinds::kinds;
+use super::quantities::{Bytes, Share};
+use super::selector::Selector;
+use super::size::Size;
+use super::tcp::Tcp;
+use crate::units::{Rate, Time};
+
+/// One traffic. Its name groups its flows in every table.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Traffic {
+    /// Long transfers: elephants.
+    Bulk(Bulk),
+    /// Many hosts send at once, in epochs or as answers in a closed loop.
+    Incast(Incast),
+    /// Transfers that arrive as a Poisson process.
+    Poisson(Poisson),
+    /// Datagrams that obey no congestion control.
+    Udp(Udp),
+    /// Transfers as recorded.
+    Trace(Trace),
+}
+
+kinds!(Traffic {
+    "bulk" => Bulk,
+    "incast" => Incast,
+    "poisson" => Poisson,
+    "udp" => Udp,
+    "trace" => Trace,
+});
+
+/// Which source sends to which destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairs {
+    /// Flow i goes from source i to destination i, each list repeated as often as needed.
+    #[default]
+    Cyclic,
+    /// Both ends are drawn for each flow, never the same host.
+    Random,
+    /// Each source to each destination but itself: one-to-all, all-to-all.
+    All,
+}
+
+/// Who opens the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The source of the data opens and sends.
+    #[default]
+    Push,
+    /// The destination opens and asks with `request` bytes; the source answers.
+    Pull,
+}
+
+/// What the requests of a closed loop use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connection {
+    /// A new connection for each request.
+    #[default]
+    New,
+    /// One connection for all requests of a flow.
+    Persistent,
+}
+
+/// When datagrams leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// As a Poisson process.
+    #[default]
+    Poisson,
+    /// Evenly spaced.
+    Constant,
+}
+
+/// What a load of 1 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadOf {
+    /// The bottleneck's rate; a dumbbell has one.
+    Bottleneck,
+    /// The sum of the rates of the sources' links.
+    Sources,
+    /// The sum of the rates of the destinations' links.
+    Destinations,
+}
+
+fn no_time() -> Time {
+    Time::ZERO
+}
+
+fn is_zero(time: &Time) -> bool {
+    *time == Time::ZERO
+}
+
+/// Long transfers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// How many. Default: one per source; with `pairs = "all"` one per pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// Sources of the data.
+    pub from: Selector,
+    /// Destinations of the data.
+    pub to: Selector,
+    /// Which source sends to which destination. Default: cyclic.
+    #[serde(default)]
+    pub pairs: Pairs,
+    /// Length of each transfer. Default: endless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// When the first starts. Default: 0 s.
+    #[serde(default = "no_time")]
+    pub start: Time,
+    /// Starts are uniform within this span from `start` on. Default: 0 s.
+    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
+    pub start_spread: Time,
+    /// Starts follow each other as a Poisson process with this mean gap. Default: 0 s, all at once.
+    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
+    pub start_gap: Time,
+    /// The sources stop sending. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// A flow that takes longer has missed its deadline. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// TCP parameters of these flows, over those of scenario and scheme.
+    #[serde(default, skip_serializing_if = "Tcp::is_empty")]
+    pub tcp: Tcp,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn request() -> Bytes {
+    Bytes(100)
+}
+
+/// Synchronized transfers: open epochs (`every`, `epochs`), where unfinished ones go on beside
+/// the new, or a closed loop (`requests`), where each flow asks again once it was answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Incast {
+    /// How many at once. Default: one per source; with `pairs = "all"` one per pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// Length of each transfer; or give `block`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Length of all transfers of an epoch together: each is `block / flows` long, rounded down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Bytes>,
+    /// Sources of the data.
+    pub from: Selector,
+    /// Destinations of the data.
+    pub to: Selector,
+    /// Which source sends to which destination. Default: cyclic.
+    #[serde(default)]
+    pub pairs: Pairs,
+    /// When the first epoch starts. Default: 0 s.
+    #[serde(default = "no_time")]
+    pub start: Time,
+    /// Starts are uniform within this span of an epoch's start. Default: 0 s.
+    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
+    pub start_spread: Time,
+    /// Starts within an epoch follow each other as a Poisson process with this mean gap. Default:
+    /// 0 s, all at once.
+    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
+    pub start_gap: Time,
+    /// Epochs. Default: 1.
+    #[serde(default = "one")]
+    pub epochs: u32,
+    /// From one epoch's start to the next; needed for more than one epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Time>,
+    /// Closed loop: transfers of each flow in an epoch, one after the other. Default: 1.
+    #[serde(default = "one")]
+    pub requests: u32,
+    /// Closed loop: the connections of a flow's transfers. Default: new.
+    #[serde(default)]
+    pub connection: Connection,
+    /// Closed loop: pause between an answer and the next request. Default: 0 s.
+    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
+    pub think: Time,
+    /// Who opens the connection. Default: push.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Bytes with which the destination asks, in mode pull. Default: 100 B.
+    #[serde(default = "request")]
+    pub request: Bytes,
+    /// A transfer that takes longer has missed its deadline. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// TCP parameters of these flows, over those of scenario and scheme.
+    #[serde(default, skip_serializing_if = "Tcp::is_empty")]
+    pub tcp: Tcp,
+}
+
+fn random() -> Pairs {
+    Pairs::Random
+}
+
+/// Transfers that arrive as a Poisson process, each on a connection of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Poisson {
+    /// Payload offered per second, as a share of what `load_of` names.
+    pub load: Share,
+    /// What a load of 1 is. Default: bottleneck in a dumbbell, else sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_of: Option<LoadOf>,
+    /// How long the transfers are.
+    pub size: Size,
+    /// Sources of the data.
+    pub from: Selector,
+    /// Destinations of the data.
+    pub to: Selector,
+    /// Which source sends to which destination; `all` walks through the pairs. Default: random.
+    #[serde(default = "random")]
+    pub pairs: Pairs,
+    /// At most so many. Default: as many as arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// When arrivals begin. Default: 0 s.
+    #[serde(default = "no_time")]
+    pub start: Time,
+    /// When arrivals end. Default: at the end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// Who opens the connection. Default: push.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Bytes with which the destination asks, in mode pull. Default: 100 B.
+    #[serde(default = "request")]
+    pub request: Bytes,
+    /// A transfer that takes longer has missed its deadline. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// TCP parameters of these flows, over those of scenario and scheme.
+    #[serde(default, skip_serializing_if = "Tcp::is_empty")]
+    pub tcp: Tcp,
+}
+
+const fn packet() -> Bytes {
+    Bytes(1500)
+}
+
+/// Datagrams that obey no congestion control. Give `rate` or `load`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Udp {
+    /// How many streams. Default: one per source; with `pairs = "all"` one per pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// Rate of all streams together, on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// The same as a share of what `load_of` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Share>,
+    /// What a load of 1 is. Default: bottleneck in a dumbbell, else sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_of: Option<LoadOf>,
+    /// A packet's size on the wire, headers counted. Default: 1500 B.
+    #[serde(default = "packet")]
+    pub packet: Bytes,
+    /// When packets leave. Default: poisson.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Sources.
+    pub from: Selector,
+    /// Destinations.
+    pub to: Selector,
+    /// Which source sends to which destination. Default: cyclic.
+    #[serde(default)]
+    pub pairs: Pairs,
+    /// When it starts. Default: 0 s.
+    #[serde(default = "no_time")]
+    pub start: Time,
+    /// When it ends. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+}
+
+/// Transfers as recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// A .csv or .parquet file with columns start_s, source, destination (names of hosts) and
+    /// bytes; relative to the scenario's folder.
+    pub file: PathBuf,
+    /// The trace's 0 s. Default: 0 s.
+    #[serde(default = "no_time")]
+    pub start: Time,
+    /// A transfer that takes longer has missed its deadline. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// TCP parameters of these flows, over those of scenario and scheme.
+    #[serde(default, skip_serializing_if = "Tcp::is_empty")]
+    pub tcp: Tcp,
+}
+
+impl Traffic {
+    /// Sources and destinations, where they are not in a file.
+    pub const fn ends(&self) -> Option<(&Selector, &Selector)> {
+        match self {
+            Traffic::Bulk(t) => Some((&t.from, &t.to)),
+            Traffic::Incast(t) => Some((&t.from, &t.to)),
+            Traffic::Poisson(t) => Some((&t.from, &t.to)),
+            Traffic::Udp(t) => Some((&t.from, &t.to)),
+            Traffic::Trace(_) => None,
+        }
+    }
+
+    /// Whether its transfers may differ in length.
+    pub const fn varies(&self) -> bool {
+        let size = match self {
+            Traffic::Bulk(t) => t.size.as_ref(),
+            Traffic::Incast(t) => t.size.as_ref(),
+            Traffic::Poisson(t) => Some(&t.size),
+            Traffic::Trace(_) => return true,
+            Traffic::Udp(_) => None,
+        };
+        !matches!(size, None | Some(Size::Fixed(_)))
+    }
+
+    /// TCP parameters of its own; `None` for datagrams.
+    pub const fn tcp(&self) -> Option<&Tcp> {
+        match self {
+            Traffic::Bulk(t) => Some(&t.tcp),
+            Traffic::Incast(t) => Some(&t.tcp),
+            Traffic::Poisson(t) => Some(&t.tcp),
+            Traffic::Trace(t) => Some(&t.tcp),
+            Traffic::Udp(_) => None,
+        }
+    }
+
+    /// When its first flow may start.
+    pub const fn start(&self) -> Time {
+        match self {
+            Traffic::Bulk(t) => t.start,
+            Traffic::Incast(t) => t.start,
+            Traffic::Poisson(t) => t.start,
+            Traffic::Udp(t) => t.start,
+            Traffic::Trace(t) => t.start,
+        }
+    }
+}
+
+impl Pairs {
+    /// The pairs (source, destination) of `flows` flows, `None` for the number that is meant
+    /// where none is given. `draw(n)` is a random number below n.
+    pub fn choose(
+        self,
+        from: &[usize],
+        to: &[usize],
+        flows: Option<u32>,
+        mut draw: impl FnMut(usize) -> usize,
+    ) -> Vec<(usize, usize)> {
+        let all = || {
+            from.iter()
+                .flat_map(|source| to.iter().map(move |destination| (*source, *destination)))
+                .filter(|(source, destination)| source != destination)
+        };
+        let count = flows.map_or(from.len(), |flows| flows as usize);
+        match self {
+            Pairs::All if flows.is_none() => all().collect(),
+            Pairs::All if all().next().is_none() => Vec::new(),
+            Pairs::All => all().cycle().take(count).collect(),
+            Pairs::Cyclic => {
+                let to = to.iter().cycle();
+                from.iter()
+                    .copied()
+                    .cycle()
+                    .zip(to.copied())
+                    .take(count)
+                    .collect()
+            }
+            Pairs::Random if all().next().is_none() => Vec::new(),
+            Pairs::Random => (0..count)
+                .map(|_| {
+                    loop {
+                        let pair = (from[draw(from.len())], to[draw(to.len())]);
+                        if pair.0 != pair.1 {
+                            return pair;
+                        }
+                    }
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Built-in schemes, schemes of one's own, overrides, layers of TCP.
+
+use penstock_scenario::units::Time;
+use penstock_scenario::{Congestion, Queue, Share, Window, builtin_schemes};
+
+use super::{SAMPLE, parse, parse_with};
+
+#[test]
+fn the_built_in_schemes_are_told() {
+    let names: Vec<&str> = builtin_schemes().keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "drop-tail",
+            "red",
+            "red-ecn",
+            "dctcp",
+            "codel",
+            "pie",
+            "sfq",
+            "drr",
+            "fairq",
+            "fairq-paper",
+            "hscc",
+            "hscc-paper",
+            "sicc",
+            "hcf",
+            "hcf-fairq"
+        ]
+    );
+    for (name, scheme) in builtin_schemes() {
+        assert!(
+            !scheme.title.is_empty() && !scheme.source.is_empty(),
+            "{name}"
+        );
+        let scenario = parse_with("schemes", &format!("[\"{name}\"]")).unwrap();
+        assert_eq!(scenario.scheme[name].title, scheme.title);
+    }
+}
+
+#[test]
+fn a_scheme_takes_from_its_base_what_it_does_not_say() {
+    let scenario = parse(SAMPLE).unwrap();
+    let Queue::Hcf(hcf) = &scenario.scheme["mine"].queue else {
+        panic!("{:?}", scenario.scheme["mine"]);
+    };
+    assert_eq!((hcf.bins, hcf.hashes), (64, 1));
+}
+
+#[test]
+fn another_kind_replaces_all_of_a_part() {
+    let scenario = parse_with("scheme.mine.queue", "{ kind = \"codel\" }").unwrap();
+    assert!(matches!(scenario.scheme["mine"].queue, Queue::Codel(_)));
+}
+
+#[test]
+fn overrides_reach_into_built_in_schemes() {
+    let scenario = parse_with("scheme.hscc.window.alpha1", "5 %").unwrap();
+    let Window::Hscc(hscc) = &scenario.scheme["hscc"].window else {
+        panic!("{:?}", scenario.scheme["hscc"]);
+    };
+    assert_eq!((hscc.alpha1(), hscc.alpha2()), (Share(0.05), Share(0.25)));
+}
+
+#[test]
+fn the_paper_variant_has_the_printed_parameters() {
+    let scenario = parse_with("schemes", "[\"hscc-paper\"]").unwrap();
+    let Window::Hscc(hscc) = &scenario.scheme["hscc-paper"].window else {
+        panic!("{:?}", scenario.scheme["hscc-paper"]);
+    };
+    assert_eq!((hscc.alpha1(), hscc.alpha2()), (Share(0.25), Share(0.5)));
+    assert_eq!((hscc.first_flight(), hscc.release_step()), (0, 0));
+}
+
+#[test]
+fn tcp_is_laid_in_three_layers() {
+    let text = format!(
+        "{SAMPLE}\n[scheme.dctcp.tcp]\nmin_rto = \"10 ms\"\n[traffic.mice.tcp]\nmax_window = 2\nmin_rto = \"5 ms\"\n"
+    );
+    let scenario = parse(&text).unwrap();
+    let tcp =
+        |traffic: &str| scenario.tcp_of(&scenario.scheme["dctcp"], &scenario.traffic[traffic]);
+    assert_eq!(tcp("mice").min_rto, Some(Time::from_millis(5)));
+    assert_eq!(tcp("mice").max_window, Some(2));
+    assert_eq!(tcp("elephants").min_rto, Some(Time::from_millis(10)));
+    assert_eq!(tcp("elephants").congestion, Some(Congestion::Dctcp));
+    assert_eq!(tcp("elephants").ecn, Some(true));
+}
+
+#[test]
+fn an_override_is_toml_or_bare_text() {
+    for value in ["10 ms", "\"10 ms\"", " 10 ms "] {
+        assert_eq!(
+            parse_with("tcp.min_rto", value).unwrap().tcp.min_rto,
+            Some(Time::from_millis(10))
+        );
+    }
+    assert_eq!(parse_with("seeds", "[4, 9]").unwrap().seeds.list(), [4, 9]);
+    assert_eq!(parse(SAMPLE).unwrap().seeds.list(), [1, 2]);
+}
