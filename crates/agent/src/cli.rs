@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::attach::load;
 use crate::commands::{attach, check, detach, run, status};
-use crate::{load, metrics, observe, watch};
+use crate::{metrics, observe, watch};
 
 /// Ends TCP incast and buffer bloat at the ports of this host.
 #[derive(Parser, Debug)]

@@ -1,37 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Penstock's agent: puts the schemes of `core/`, as eBPF programs, on the ports of a Linux host,
-//! keeps them alive and tells what they do.
+//! keeps their heartbeats alive and reports what they do.
 //!
-//! All state is pinned below `DIR/v1/INTERFACE/` of a bpffs ([`pins`]); every command opens what
-//! it needs from there, so the daemon may die, restart or be upgraded at any time.
+//! # Map
+//!
+//! Start with [`attach::attach`] for how a scheme gets onto a port, with [`daemon`] for what keeps
+//! it there, and with `bpf/abi.h` for what the agent and the programs share. Modules use only
+//! those below them:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`cli`], [`commands`] | the command line; one file for each short command |
+//! | [`daemon`] | `penstockd run`: configuration, ports that come and go, systemd |
+//! | [`observe`] | `penstockd observe`: records of a port, a report, a trace to replay |
+//! | [`watch`] | `penstockd watch`: rates and queues, live in the terminal |
+//! | [`metrics`] | OpenMetrics over HTTP or in a file |
+//! | [`status`] | what a port does now; [`status::reading`] feeds `metrics` and `watch` |
+//! | [`attach`] | attaching and detaching: tcx, clsact, HCF's qdisc |
+//! | [`port`] | one attached port: pins, maps, configuration, heartbeat, counters, ring buffers |
+//! | [`host`] | the machine: kernel features, interfaces, qdiscs, signals, systemd |
+//! | [`skel`], [`format`](mod@format) | programs compiled from `bpf/`; numbers as text |
+//!
+//! All state is pinned below `DIR/v1/INTERFACE/` of a bpffs ([`port::pins`]). Every command opens
+//! what it needs from there, so the daemon may die, restart or be upgraded at any time.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod alive;
 pub mod attach;
 pub mod cli;
-pub mod clsact;
 pub mod commands;
-pub mod counters;
 pub mod daemon;
-pub mod detach;
-pub mod hcf;
-pub mod hooks;
-pub mod human;
-pub mod interface;
-pub mod link;
-pub mod load;
-pub mod machine;
+pub mod format;
+pub mod host;
 pub mod metrics;
-mod netlink;
-mod notify;
-pub mod objects;
 pub mod observe;
-pub mod params;
-pub mod pins;
-pub mod qdisc;
-pub mod sight;
-mod signals;
+pub mod port;
+pub mod skel;
 pub mod status;
-pub mod tcx;
 pub mod watch;

@@ -10,7 +10,7 @@ mod common;
 use common::packet::{ACK, FIN, RST, SYN, Segment, ethernet, geneve, vxlan};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, OpenObject, ProgramInput};
-use penstockd::objects::port::{PortSkel, PortSkelBuilder, types};
+use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -34,7 +34,7 @@ impl<'o> Port<'o> {
                 .expect("needs root and a kernel of 6.1 or later"),
         );
         port.configure(|_| {});
-        port.beat(penstockd::pins::monotonic_ns());
+        port.beat(penstockd::host::clock::monotonic_ns());
         port
     }
 
@@ -277,10 +277,10 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     assert_eq!(port.run("hscc_ingress", &ack), ack);
     assert_eq!(port.counters().passed[6], 1);
     // By a clock that is ahead (a time namespace): it would be trusted for so long.
-    port.beat(penstockd::pins::monotonic_ns() + 3_600_000_000_000);
+    port.beat(penstockd::host::clock::monotonic_ns() + 3_600_000_000_000);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
     assert_eq!(port.counters().passed[6], 2);
-    port.beat(penstockd::pins::monotonic_ns());
+    port.beat(penstockd::host::clock::monotonic_ns());
     assert_ne!(port.run("hscc_ingress", &ack), ack);
     port.configure(|config| config.abi = 2);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
@@ -337,7 +337,7 @@ fn sweeps_at_once_count_as_one_does() {
     let port = Port::new(&mut memory);
     let mut flow = types::port_flow::default();
     flow.entry.phase = 1;
-    flow.entry.last_ns = penstockd::pins::monotonic_ns();
+    flow.entry.last_ns = penstockd::host::clock::monotonic_ns();
     for source in 0..FLOWS {
         let key = [source, 0, 0, 0];
         let map = &port.0.maps.flows4;

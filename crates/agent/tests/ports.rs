@@ -10,8 +10,8 @@ use std::os::fd::AsFd;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use penstockd::objects::port::PortSkelBuilder;
-use penstockd::tcx::{self, Side};
+use penstockd::attach::tcx::{self, Side};
+use penstockd::skel::port::PortSkelBuilder;
 use place::{PORT, Place, Transfer, must, until, within};
 
 const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
@@ -44,7 +44,9 @@ fn detaching_leaves_nothing_behind() {
         );
         until("maps are gone", || maps.iter().all(|map| is_gone(*map)));
         until("programs are gone", || {
-            programs.iter().all(|id| tcx::program_by_id(*id).is_none())
+            programs
+                .iter()
+                .all(|id| penstockd::host::bpf::program_by_id(*id).is_none())
         });
         let qdiscs = must(&format!("tc -n {} qdisc show dev {PORT}", place.near()));
         assert!(!qdiscs.contains("clsact"), "{qdiscs}");
@@ -62,7 +64,7 @@ fn a_scheme_changes_under_load_without_a_reset() {
     place.ok(&FAIRQ);
     let transfer = Transfer::begin(&place);
     let (maps, mut before) = (place.maps(), place.status());
-    let port = penstockd::pins::PinsArg { dir: place.pins() }
+    let port = penstockd::port::pins::PinsArg { dir: place.pins() }
         .open(PORT)
         .unwrap();
     let generation = port.config().unwrap().generation;
@@ -171,10 +173,12 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .load()
             .unwrap()
     });
-    let index = within(&place.near(), || penstockd::interface::index(PORT).unwrap())
-        .join()
-        .unwrap();
-    let foreign = |skel: &penstockd::objects::port::PortSkel, name: &str| {
+    let index = within(&place.near(), || {
+        penstockd::host::interface::index(PORT).unwrap()
+    })
+    .join()
+    .unwrap();
+    let foreign = |skel: &penstockd::skel::port::PortSkel, name: &str| {
         let program = skel
             .progs
             .observe_egress

@@ -9,9 +9,11 @@ mod lab;
 use lab::traffic::{connect, send, serve, transfer};
 use lab::{Lab, offload};
 use libbpf_rs::skel::Skel;
-use penstockd::pins::PinsArg;
-use penstockd::tcx::{self, Side};
-use penstockd::{load, objects::port::types::port_config, pins};
+use penstockd::attach::load;
+use penstockd::attach::tcx::{self, Side};
+use penstockd::port::PinsArg;
+use penstockd::port::pins;
+use penstockd::skel::port::types::port_config;
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
@@ -36,7 +38,7 @@ fn config(carrier: u32) -> port_config {
 }
 
 /// Puts a shim below a host; its pins are those of an interface named `shim`.
-fn put_shim(lab: &Lab, host: &'static str, carrier: u32) -> pins::Port {
+fn put_shim(lab: &Lab, host: &'static str, carrier: u32) -> penstockd::port::Port {
     let dir = lab.pins().join(host);
     let folder = dir.join(format!("v{}", pins::ABI)).join("shim");
     std::fs::create_dir_all(&folder).unwrap();
@@ -79,7 +81,7 @@ fn peer_scale(stream: &TcpStream) -> u32 {
 
 /// Both hosts with shims that sum up their own packets, so that each checksum is tried; and a port
 /// between them that reads the scale as `scale` says.
-fn network(name: &str, carrier: u32, scale: &str) -> (Lab, [pins::Port; 2]) {
+fn network(name: &str, carrier: u32, scale: &str) -> (Lab, [penstockd::port::Port; 2]) {
     let lab = Lab::new(name, "100mbit", "64kb");
     for host in ["left", "right"] {
         lab.spawn(host, || offload::sum_in_software("eth0"))

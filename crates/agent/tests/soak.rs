@@ -11,7 +11,7 @@ mod lab;
 use lab::Lab;
 use lab::traffic::{abort, connect, send, serve, transfer};
 use libbpf_rs::MapCore;
-use penstockd::pins::Port;
+use penstockd::port::Port;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

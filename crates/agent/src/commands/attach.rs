@@ -5,10 +5,10 @@ use anyhow::{Result, anyhow, bail};
 use penstock_scenario::deployment;
 use penstock_scenario::units::Time;
 
-use crate::alive::EVERY;
 use crate::attach::{FLOWS, Hook, Options, STALE, attach, told, warned};
-use crate::pins::PinsArg;
-use crate::signals::{Signal, Signals};
+use crate::host::signals::{Signal, Signals};
+use crate::port::PinsArg;
+use crate::port::heartbeat::EVERY;
 
 /// Options of `penstockd attach`.
 #[derive(clap::Args, Debug)]

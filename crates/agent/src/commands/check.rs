@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::pins::PinsArg;
-use crate::{machine, sight};
+use crate::attach::tcx;
+use crate::host::{queue_visibility, requirements};
+use crate::port::PinsArg;
 
 /// Options of `penstockd check`.
 #[derive(clap::Args, Debug)]
@@ -51,31 +52,31 @@ fn needs(pins: &Path) -> Vec<Need> {
             found,
         }
     };
-    let release = machine::release();
-    let kernel = machine::require_kernel(&release).map(|()| format!("Linux {release}"));
+    let release = requirements::release();
+    let kernel = requirements::require_kernel(&release).map(|()| format!("Linux {release}"));
     let there = |text: &str| text.to_owned();
     vec![
         need("kernel", true, kernel),
         need(
             "btf",
             true,
-            machine::require_btf().map(|()| there("/sys/kernel/btf/vmlinux")),
+            requirements::require_btf().map(|()| there("/sys/kernel/btf/vmlinux")),
         ),
         need(
             "privileges",
             true,
-            machine::require_capabilities().map(|()| there("all")),
+            requirements::require_capabilities().map(|()| there("all")),
         ),
         need(
             "bpffs",
             true,
-            machine::require_bpffs(pins).map(|()| pins.display().to_string()),
+            requirements::require_bpffs(pins).map(|()| pins.display().to_string()),
         ),
-        need("queue", false, machine::queue().map(there)),
-        need("tcx", false, machine::tcx().map(there)),
-        need("queues", false, sight::require().map(there)),
-        need("jit", false, machine::jit().map(there)),
-        need("bpf_qdisc", false, machine::bpf_qdisc().map(there)),
+        need("queue", false, requirements::queue().map(there)),
+        need("tcx", false, tcx::require().map(there)),
+        need("queues", false, queue_visibility::require().map(there)),
+        need("jit", false, requirements::jit().map(there)),
+        need("bpf_qdisc", false, requirements::bpf_qdisc().map(there)),
     ]
 }
 

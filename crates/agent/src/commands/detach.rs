@@ -3,8 +3,8 @@
 
 use anyhow::{Result, anyhow};
 
-use crate::detach::detach;
-use crate::pins::PinsArg;
+use crate::attach::detach::detach;
+use crate::port::PinsArg;
 
 /// Options of `penstockd detach`.
 #[derive(clap::Args, Debug)]

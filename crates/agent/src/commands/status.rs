@@ -4,8 +4,8 @@
 use anyhow::Result;
 use penstock_scenario::units::Time;
 
-use crate::machine;
-use crate::pins::PinsArg;
+use crate::host::requirements;
+use crate::port::PinsArg;
 use crate::status::{lines, look};
 
 /// Options of `penstockd status`.
@@ -33,7 +33,7 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
-    machine::require_capabilities()?;
+    requirements::require_capabilities()?;
     let ports = match args.interface {
         Some(interface) => vec![interface],
         None => args.pins.interfaces()?,

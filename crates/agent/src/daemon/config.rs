@@ -11,7 +11,7 @@ use penstock_scenario::{Deployment, deployments};
 use serde::Deserialize;
 
 use crate::attach::{FLOWS, STALE};
-use crate::pins::DEFAULT_DIR;
+use crate::port::pins::DEFAULT_DIR;
 
 /// Where the configuration is by default.
 pub const PATH: &str = "/etc/penstock/penstockd.toml";

@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::config::Config;
 use crate::metrics;
-use crate::pins::PinsArg;
+use crate::port::PinsArg;
 
 /// How often the file is written: node_exporter is commonly asked so often.
 const EVERY: Duration = Duration::from_secs(15);

@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::machine;
-use crate::notify;
-use crate::signals::{Signal, Signals};
+use crate::host::signals::{Signal, Signals};
+use crate::host::{requirements, systemd};
 
 use config::Config;
 use exports::Exports;
@@ -31,23 +30,23 @@ const FOLLOW: Duration = Duration::from_secs(1);
 /// The configuration cannot be read at the start, or the machine cannot do it.
 pub fn run(path: PathBuf) -> Result<()> {
     let mut config = Config::read(&path)?;
-    machine::require(&config.agent.pins)?;
+    requirements::require(&config.agent.pins)?;
     let signals = Signals::hold();
     let mut exports = Exports::begin(&config)?;
     let mut ports = Ports::new(&config);
     ports.follow(&config);
-    notify::ready(&ports.summary());
+    systemd::ready(&ports.summary());
     let mut followed = Instant::now();
     loop {
         ports.beat();
         exports.write();
         match signals.wait(Duration::from_nanos(config.agent.heartbeat.as_nanos())) {
             Some(Signal::End) => {
-                notify::stopping();
+                systemd::stopping();
                 return Ok(());
             }
             Some(Signal::Reload) => {
-                notify::reloading();
+                systemd::reloading();
                 match reload(&path, &config) {
                     Ok(new) => {
                         ports.change(&config, &new);
@@ -56,7 +55,7 @@ pub fn run(path: PathBuf) -> Result<()> {
                     }
                     Err(error) => eprintln!("the old configuration stays: {error:#}"),
                 }
-                notify::ready(&ports.summary());
+                systemd::ready(&ports.summary());
             }
             None if followed.elapsed() >= FOLLOW => {
                 ports.follow(&config);

@@ -7,11 +7,12 @@ use anyhow::Result;
 use penstock_scenario::Deployment;
 
 use super::config::Config;
-use crate::alive::Alive;
+use crate::attach::detach::detach;
+use crate::attach::hooks;
 use crate::attach::{Hook, Options, attach, told, warned};
-use crate::detach::detach;
-use crate::pins::PinsArg;
-use crate::{hooks, interface, notify};
+use crate::host::{interface, systemd};
+use crate::port::PinsArg;
+use crate::port::heartbeat::Alive;
 
 /// A folder among a port's pins: the daemon attached it, by its configuration.
 const MARK: &str = "by_daemon";
@@ -42,7 +43,7 @@ impl Ports {
 
     /// Tells all ports, and systemd, that the agent lives.
     pub fn beat(&mut self) {
-        notify::alive();
+        systemd::alive();
         let Ports { alive, refused, .. } = self;
         alive.retain(|interface, alive| {
             let beaten = alive.beat_and_sweep();

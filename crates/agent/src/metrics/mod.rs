@@ -4,7 +4,6 @@
 
 pub mod http;
 pub mod openmetrics;
-pub mod reading;
 pub mod table;
 
 use std::fs::Permissions;
@@ -16,9 +15,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use penstock_scenario::units::Time;
 
-use self::reading::Reading;
-use crate::pins::PinsArg;
-use crate::signals::{Signal, Signals};
+use crate::host::signals::{Signal, Signals};
+use crate::port::PinsArg;
+use crate::status::reading::Reading;
 
 /// Where metrics are served by default; node_exporter has 9100, bind_exporter 9119, and so on.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:9468";

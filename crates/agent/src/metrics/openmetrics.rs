@@ -10,9 +10,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::reading::Reading;
 use super::table::{COUNTERS, GAUGES};
-use crate::counters::REASONS;
+use crate::port::counters::REASONS;
+use crate::status::reading::Reading;
 
 /// What the answer is, by the specification.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

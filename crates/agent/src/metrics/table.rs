@@ -3,8 +3,8 @@
 
 use prometheus_client::registry::Unit;
 
-use super::reading::Reading;
-use crate::objects::port::types::port_counters;
+use crate::skel::port::types::port_counters;
+use crate::status::reading::Reading;
 
 /// A number that only grows, as counted by the programs.
 pub struct Counter {

@@ -7,7 +7,7 @@
 //! sways around one of them is one burst, not many. A millisecond without a record is one in which
 //! nothing left; the queue is taken to have drained at line rate then.
 
-use super::record::Sample;
+use crate::port::records::Sample;
 
 /// Length of a sample.
 pub const MILLISECOND_NS: u64 = 1_000_000;

@@ -2,7 +2,7 @@
 //! Fan-in: how many flows send at once.
 
 use super::bursts::MILLISECOND_NS;
-use super::record::FlowKey;
+use crate::port::records::FlowKey;
 
 /// A burst of data of one flow: a request's answer, or all that a connection sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use anyhow::Result;
 
 use super::bursts::Line;
 use super::fan_in::Transfer;
-use super::record::{EventKind, Sample, add_up};
 use super::report::Look;
-use super::rings::{Records, Rings};
-use crate::pins::{Port, monotonic_ns};
+use crate::host::clock::monotonic_ns;
+use crate::port::Port;
+use crate::port::records::{EventKind, Sample, add_up};
+use crate::port::rings::{Records, Rings};
 
 /// `PORT_TELLS_FLOWS` of `bpf/abi.h`.
 const TELLS_FLOWS: u32 = 1 << 2;

@@ -2,7 +2,7 @@
 //! `penstockd observe`: looks at a port for a while, tells what it saw, and writes the flow trace
 //! that `penstock run` replays.
 //!
-//! [`look`] gathers the records of [`rings`]; all that follows is pure: [`report`] with
+//! [`look`] gathers the records of [`crate::port::rings`]; all that follows is pure: [`report`] with
 //! [`quantiles`], [`bursts`] and [`fan_in`], the [`verdict`], [`text`], and the [`trace`].
 
 pub mod bursts;
@@ -10,9 +10,7 @@ pub mod fan_in;
 pub mod look;
 pub mod open;
 pub mod quantiles;
-pub mod record;
 pub mod report;
-pub mod rings;
 pub mod text;
 pub mod trace;
 pub mod verdict;
@@ -28,10 +26,10 @@ use penstock_scenario::units::{Rate, Time};
 use self::report::{Look, Report};
 use self::trace::{Setting, Trace};
 use crate::attach::{self, Attached};
-use crate::human::{bytes, count, percent, time};
-use crate::pins::PinsArg;
-use crate::signals::{Signal, Signals};
-use crate::{interface, link, qdisc, sight};
+use crate::format::{bytes, count, percent, time};
+use crate::host::signals::{Signal, Signals};
+use crate::host::{interface, link_speed, qdisc, queue_visibility};
+use crate::port::PinsArg;
 
 /// How often records are taken, and a port that only we observe is kept alive.
 const TICK: Duration = Duration::from_millis(100);
@@ -83,10 +81,10 @@ pub fn run(args: Args) -> Result<()> {
         let is_there = folder.as_os_str().is_empty() || folder.is_dir();
         ensure!(is_there, "--out: there is no folder {}", folder.display());
     }
-    let link_bps = link::rate_bps(&args.interface);
+    let link_bps = link_speed::rate_bps(&args.interface);
     let shaped_bps = qdisc::of(index).ok().and_then(|qdisc| qdisc.rate_bps);
     let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
-    if let Some(missing) = sight::missing(&args.interface, index) {
+    if let Some(missing) = queue_visibility::missing(&args.interface, index) {
         eprintln!("{}: {missing}", args.interface);
     }
     let signals = Signals::hold();

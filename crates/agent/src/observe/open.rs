@@ -5,9 +5,9 @@ use anyhow::Result;
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::fan_in::Transfer;
-use super::record::{FlowKey, address};
-use crate::objects::port::types::port_flow;
-use crate::pins::Port;
+use crate::port::Port;
+use crate::port::records::{FlowKey, address};
+use crate::skel::port::types::port_flow;
 
 /// Entries asked for at a time.
 const BATCH: u32 = 4096;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::bursts::{self, Burst, Line};
 use super::fan_in::{FanIn, Transfer, begun_within_a_millisecond};
 use super::quantiles::{Bin, Quantiles, histogram};
-use super::record::Sample;
 use super::verdict::{self, Kind};
+use crate::port::records::Sample;
 
 /// Columns of the timeline.
 const COLUMNS: u64 = 60;

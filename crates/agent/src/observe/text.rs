@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::report::Report;
-use crate::human::{bytes, count, percent, plural, rate, sparkline, time};
+use crate::format::{bytes, count, percent, plural, rate, sparkline, time};
 
 /// Bursts told one by one; the worst, by drops and peak.
 const BURSTS: usize = 10;

@@ -14,7 +14,7 @@ use indexmap::IndexSet;
 
 use super::bursts::Line;
 use super::fan_in::Transfer;
-use crate::human;
+use crate::format;
 
 /// Schemes that the scenario compares.
 const SCHEMES: &str = r#"["drop-tail", "fairq", "hscc", "sicc", "hcf"]"#;
@@ -100,7 +100,7 @@ impl<'a> Trace<'a> {
 # Seen by penstockd at {interface}: {count} transfers between these hosts.
 ",
             interface = setting.interface,
-            count = human::count(self.len() as u64),
+            count = format::count(self.len() as u64),
         );
         for (name, hosts) in [("sender", &self.senders), ("receiver", &self.receivers)] {
             for (index, (address, network)) in hosts.iter().enumerate() {
@@ -139,7 +139,7 @@ deadline = "190 ms"
 ports = ["bottleneck"]
 "#,
             interface = setting.interface,
-            count = human::count(self.len() as u64),
+            count = format::count(self.len() as u64),
             seconds = setting.seconds,
             // Room for what is under way at the end of the look.
             duration_ms = (setting.seconds * 1000.0).ceil() as u64 + 2000,

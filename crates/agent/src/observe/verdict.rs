@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::report::Report;
-use crate::human::{bytes, count, percent, plural, time};
+use crate::format::{bytes, count, percent, plural, time};
 
 /// Segments that a new connection sends at once (RFC 6928), of 1460 bytes each.
 const INITIAL_WINDOW_BYTES: u32 = 10 * 1460;

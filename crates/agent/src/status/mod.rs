@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a port does now, proven by what its counters do over a short look.
 
+pub mod reading;
 mod text;
 
 use std::time::{Duration, Instant};
@@ -8,11 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::counters::{self, Named};
-use crate::hcf;
-use crate::hooks::{self, Hooks, Occupied};
-use crate::pins::{PinsArg, Port};
-use crate::{interface, sight};
+use crate::attach::hcf;
+use crate::attach::hooks::{self, Hooks, Occupied};
+use crate::host::{interface, queue_visibility};
+use crate::port::counters::{self, Named};
+use crate::port::{PinsArg, Port};
 
 pub use text::lines;
 
@@ -102,7 +103,7 @@ fn one(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result
     let queue_unseen = match scheme.as_deref() {
         Some("shim") | None => None,
         Some(_) if !is_here => None,
-        Some(_) => sight::missing(&port.interface, hooks.ifindex),
+        Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
     };
     let rewrites = scheme.as_deref().is_some_and(|scheme| scheme != "observe");
     Ok(Status {

@@ -2,9 +2,9 @@
 //! A port's status in lines for people.
 
 use super::Status;
-use crate::hcf;
-use crate::hooks::Occupied;
-use crate::human;
+use crate::attach::hcf;
+use crate::attach::hooks::Occupied;
+use crate::format;
 
 /// `TCP_MAX_WINDOW` of `core/`: nothing is held down.
 const OPEN: u32 = 65_535 << 14;
@@ -33,9 +33,9 @@ fn queue(hcf: &hcf::Status) -> String {
     let [high, low] = hcf.packets;
     format!(
         "hcf, {high} packets wait in the high queue, {low} in the low one; {} sent, {} dropped, {} periods",
-        human::count(hcf.sent_packets),
-        human::count(hcf.dropped_packets + hcf.failed_packets),
-        human::count(hcf.periods.into()),
+        format::count(hcf.sent_packets),
+        format::count(hcf.dropped_packets + hcf.failed_packets),
+        format::count(hcf.periods.into()),
     )
 }
 
@@ -62,21 +62,21 @@ fn deeds(status: &Status) -> String {
             "{scheme}, not acting: {heartbeat}, packets pass untouched; do: systemctl start penstockd"
         );
     }
-    let flows = human::plural(status.flows.into(), "flow");
+    let flows = format::plural(status.flows.into(), "flow");
     if !status.acting {
-        let packets = human::count(status.rates["egress_packets"] as u64);
+        let packets = format::count(status.rates["egress_packets"] as u64);
         return format!("{scheme}, watching; {packets} packets/s, {flows}, {heartbeat}");
     }
     let window = match status.window_bytes {
         OPEN.. => "window open".to_owned(),
-        bytes => format!("window {}", human::bytes(bytes.into())),
+        bytes => format!("window {}", format::bytes(bytes.into())),
     };
     // In tenths, so that few ACKs a second still have a share.
     let [floored, acks] = ["floored", "acks"].map(|name| (status.rates[name] * 10.0) as u64);
     format!(
         "{scheme}, acting; {} ACKs/s rewritten, {window}, floor binding {}, {flows}, {heartbeat}",
-        human::count(status.rates["rewritten"] as u64),
-        human::percent(floored, acks),
+        format::count(status.rates["rewritten"] as u64),
+        format::percent(floored, acks),
     )
 }
 

@@ -44,7 +44,7 @@ pub fn frame(views: &[View], choice: Choice, height: usize) -> Text<'static> {
 }
 
 fn header(ports: usize, choice: Choice) -> Line<'static> {
-    let ports = crate::human::plural(ports as u64, "port");
+    let ports = crate::format::plural(ports as u64, "port");
     let state = if choice.is_paused { "PAUSED" } else { "" };
     Line::styled(
         format!("penstockd watch  {ports:<10} {state:<8} q quit  p pause  up/down choose"),

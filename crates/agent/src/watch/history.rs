@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::metrics::reading::Reading;
-use crate::objects::port::types::port_counters;
+use crate::skel::port::types::port_counters;
+use crate::status::reading::Reading;
 
 /// Columns of the sparkline, a tenth of a second each.
 pub const COLUMNS: usize = 60;

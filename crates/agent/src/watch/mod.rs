@@ -16,8 +16,9 @@ use serde::Serialize;
 
 use self::ports::Ports;
 use self::view::View;
-use crate::pins::{PinsArg, monotonic_ns};
-use crate::signals::{Signal, Signals};
+use crate::host::clock::monotonic_ns;
+use crate::host::signals::{Signal, Signals};
+use crate::port::PinsArg;
 
 /// How often ports are read.
 const TICK: Duration = Duration::from_millis(100);

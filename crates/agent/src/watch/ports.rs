@@ -7,9 +7,10 @@ use anyhow::Result;
 
 use super::history::History;
 use super::view::View;
-use crate::metrics::reading::Reading;
-use crate::observe::rings::Rings;
-use crate::pins::{PinsArg, monotonic_ns};
+use crate::host::clock::monotonic_ns;
+use crate::port::PinsArg;
+use crate::port::rings::Rings;
+use crate::status::reading::Reading;
 
 struct Watched {
     history: History,

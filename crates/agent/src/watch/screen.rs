@@ -10,7 +10,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use super::frame::{Choice, frame};
 use super::ports::Ports;
 use super::{TICK, view::View};
-use crate::signals::{Signal, Signals};
+use crate::host::signals::{Signal, Signals};
 
 /// Shows ports until q, Esc, Ctrl-C or SIGTERM; the terminal is left as it was.
 ///

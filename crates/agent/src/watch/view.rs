@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::history::{History, Rates};
-use crate::human::{bytes, count, percent, rate, scaled, sparkline};
+use crate::format::{bytes, count, percent, rate, scaled, sparkline};
 
 /// The numbers of a port.
 #[derive(Clone, Debug, Serialize)]

@@ -4,7 +4,7 @@
 use super::check::Right;
 use penstock_core::fairq::FairQParams;
 use penstock_core::hscc::HsccParams;
-use penstockd::objects::port::types;
+use penstockd::skel::port::types;
 
 /// `enum port_flag` and `enum port_carrier` of bpf/abi.h.
 const NEVER_SHRINKS: u32 = 1;

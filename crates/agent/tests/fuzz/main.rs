@@ -23,7 +23,7 @@ use craft::{Flow, Stack};
 use kernel::{Runner, make_runnable, program, put};
 use libbpf_rs::Object;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use penstockd::objects::port::PortSkelBuilder;
+use penstockd::skel::port::PortSkelBuilder;
 use random::Random;
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;

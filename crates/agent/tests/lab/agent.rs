@@ -2,7 +2,7 @@
 //! penstockd in the laboratory.
 
 use super::Lab;
-use penstockd::pins::{PinsArg, Port};
+use penstockd::port::{PinsArg, Port};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

@@ -1,126 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a port's programs and maps live: `DIR/v1/INTERFACE/` of a bpffs. `v1` is the number of
-//! the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
+//! The maps of an attached port, read and written as the types of `bpf/abi.h`.
 
-use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Program, libbpf_sys as sys};
+use anyhow::{Result, anyhow, bail};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys as sys};
 
-use crate::objects::port::types::{port_config, port_counters, port_state};
-use crate::tcx;
-
-/// Number of the layout of the maps (`PENSTOCK_ABI`).
-pub const ABI: u32 = 1;
-
-/// Where pins are by default.
-pub const DEFAULT_DIR: &str = "/sys/fs/bpf/penstock";
-
-/// A bpffs takes no dots, which names of VLANs have; no interface's name has a colon.
-const DOT: &str = ":";
-
-/// The pins' folder, an option of most commands.
-#[derive(clap::Args, Clone, Debug)]
-pub struct PinsArg {
-    /// Folder of the pins, on a bpffs. Interfaces of the same name in different network
-    /// namespaces need different folders.
-    #[arg(long = "pins", value_name = "DIR", default_value = DEFAULT_DIR)]
-    pub dir: PathBuf,
-}
-
-impl PinsArg {
-    /// The folder of all ports.
-    pub fn ports(&self) -> PathBuf {
-        self.dir.join(format!("v{ABI}"))
-    }
-
-    /// The folder of one port.
-    pub fn of(&self, interface: &str) -> PathBuf {
-        self.ports().join(interface.replace('.', DOT))
-    }
-
-    /// Whether `interface` has pins. What is no name would be a path to somewhere else.
-    pub fn has(&self, interface: &str) -> bool {
-        let is_name = !interface.is_empty() && !interface.contains('/');
-        is_name && self.of(interface).is_dir()
-    }
-
-    /// Keeps other penstockds from changing ports until dropped.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
-    pub fn lock(&self) -> Result<File> {
-        let folder = self.ports();
-        let told = || folder.display().to_string();
-        loop {
-            std::fs::create_dir_all(&folder).with_context(told)?;
-            let lock = File::open(&folder).with_context(told)?;
-            lock.lock().with_context(told)?;
-            // Whoever held it may have removed the folder.
-            let is_same = std::fs::metadata(&folder)
-                .is_ok_and(|there| lock.metadata().is_ok_and(|mine| mine.ino() == there.ino()));
-            if is_same {
-                return Ok(lock);
-            }
-        }
-    }
-
-    /// `observe`, `fairq` or `hscc`: whose programs are on the port.
-    pub fn scheme(&self, interface: &str) -> Option<String> {
-        let pin = self.of(interface).join("program_egress");
-        let program = Program::fd_from_pinned_path(pin).ok()?;
-        let name = tcx::name_of(&program)?;
-        name.strip_suffix("_egress").map(str::to_owned)
-    }
-
-    /// The interfaces that have pins, by name.
-    ///
-    /// # Errors
-    /// The folder exists but cannot be read.
-    pub fn interfaces(&self) -> Result<Vec<String>> {
-        let folder = self.ports();
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error).with_context(|| folder.display().to_string()),
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            names.push(name.replace(DOT, "."));
-        }
-        names.sort();
-        Ok(names)
-    }
-
-    /// The refusal of a command for a port that has no pins.
-    pub fn not_attached(&self, interface: &str) -> anyhow::Error {
-        let all = self.interfaces().unwrap_or_default();
-        let attached = match all.as_slice() {
-            [] => "no port is".to_owned(),
-            all => format!("attached: {}", all.join(", ")),
-        };
-        anyhow!(
-            "{interface} is not attached in {} ({attached}); do: penstockd attach {interface} --scheme fairq",
-            self.dir.display()
-        )
-    }
-
-    /// Opens the maps of one port.
-    ///
-    /// # Errors
-    /// The port is not attached, with those that are; or a map cannot be opened.
-    pub fn open(&self, interface: &str) -> Result<Port> {
-        if !self.has(interface) {
-            return Err(self.not_attached(interface));
-        }
-        Port::open(&self.of(interface), interface)
-    }
-}
+use crate::host::clock::monotonic_ns;
+use crate::skel::port::types::{port_config, port_counters, port_state};
 
 /// The maps of an attached port.
 pub struct Port {
@@ -136,7 +25,7 @@ pub struct Port {
 }
 
 impl Port {
-    fn open(folder: &Path, interface: &str) -> Result<Port> {
+    pub(super) fn open(folder: &Path, interface: &str) -> Result<Port> {
         let map = |name: &str| open_map(&folder.join(name));
         Ok(Port {
             config: map("config")?,
@@ -201,7 +90,7 @@ impl Port {
     /// # Errors
     /// The kernel refuses.
     pub fn beat(&self) -> Result<()> {
-        let now = crate::pins::monotonic_ns().to_ne_bytes();
+        let now = monotonic_ns().to_ne_bytes();
         self.heartbeat
             .update(&0u32.to_ne_bytes(), &now, MapFlags::ANY)?;
         Ok(())
@@ -305,15 +194,4 @@ fn layout(map: &MapHandle, found: usize, expected: usize) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// CLOCK_MONOTONIC, the clock of the programs, in nanoseconds.
-pub fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` is valid; CLOCK_MONOTONIC exists everywhere.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -18,10 +18,10 @@ use penstock_core::hcf::HcfParams;
 use penstock_scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
 
-use crate::load::pin_over;
-use crate::objects::hcf::HcfSkelBuilder;
-use crate::objects::hcf::types::{hcf_config, hcf_params, hcf_port};
-use crate::{machine, pins, qdisc};
+use crate::host::bpf::pin_over;
+use crate::host::{clock, qdisc, requirements};
+use crate::skel::hcf::HcfSkelBuilder;
+use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
 
 /// `HCF_ABI` of `bpf/hcf_abi.h`.
 const ABI: u32 = 1;
@@ -56,7 +56,7 @@ pub fn attach(
     let Queue::Hcf(queue) = &port.queue else {
         return detach(folder, interface, index);
     };
-    machine::bpf_qdisc()?;
+    requirements::bpf_qdisc()?;
     let present = qdisc::of(index)?.kind;
     if !present.starts_with(PREFIX) && !DEFAULTS.contains(&present.as_str()) {
         bail!(
@@ -67,7 +67,7 @@ pub fn attach(
 
     let mut object = MaybeUninit::uninit();
     let mut open = HcfSkelBuilder::default().open(&mut object)?;
-    let kind = format!("{PREFIX}{:08x}", pins::monotonic_ns() as u32);
+    let kind = format!("{PREFIX}{:08x}", clock::monotonic_ns() as u32);
     for (target, byte) in open
         .struct_ops
         .hcf_mut()

@@ -10,8 +10,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::{ErrorKind, Program, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 
-use crate::netlink;
-use crate::tcx::{Side, pinned, program_name};
+use super::tcx::Side;
+use crate::host::bpf::{pin_over, pinned, program_name};
+use crate::host::netlink;
 
 /// Late among the filters of an interface: others decide first.
 const PRIORITY: u32 = 0xc000;
@@ -71,7 +72,7 @@ pub fn attach(program: &Program, interface: u32, side: Side, pin: &Path) -> Resu
     hook(program.as_fd(), interface, side)
         .attach()
         .map_err(|error| anyhow!("cannot attach at {}: {error}", side.name()))?;
-    crate::load::pin_over(&program.as_fd(), pin)
+    pin_over(&program.as_fd(), pin)
 }
 
 /// Takes our filter off a hook, if it is there.

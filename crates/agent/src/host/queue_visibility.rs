@@ -5,7 +5,7 @@
 use anyhow::{Result, bail};
 use libbpf_rs::{Btf, btf};
 
-use crate::qdisc::{self, Qdisc};
+use crate::host::qdisc::{self, Qdisc};
 
 /// Whether the kernel lets programs look at its own structs, as since Linux 6.2.
 ///

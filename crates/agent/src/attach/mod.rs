@@ -2,6 +2,13 @@
 //! Puts a scheme on a port, or another scheme in place of the one there: without a packet that
 //! passes by neither, and with the flows counted on.
 
+pub mod clsact;
+pub mod detach;
+pub mod hcf;
+pub mod hooks;
+pub mod load;
+pub mod tcx;
+
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -11,12 +18,14 @@ use libbpf_rs::{Object, ProgramMut};
 use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Queue, Window, deployment};
 
-use crate::alive::Alive;
-use crate::objects::port::PortSkel;
-use crate::objects::port::types::port_config;
-use crate::pins::{PinsArg, Port};
-use crate::tcx::Side;
-use crate::{clsact, detach, hcf, interface, load, machine, params, sight, tcx};
+use self::tcx::Side;
+use crate::host::{bpf, interface, queue_visibility, requirements};
+use crate::port::config;
+use crate::port::heartbeat::Alive;
+use crate::port::pins;
+use crate::port::{PinsArg, Port};
+use crate::skel::port::PortSkel;
+use crate::skel::port::types::port_config;
 
 /// Entries of the tables of flows unless told otherwise: 64 bytes and a key each.
 pub const FLOWS: u32 = 65_536;
@@ -43,7 +52,7 @@ impl Hook {
     /// What the kernel of this machine has.
     pub fn resolve(self) -> Hook {
         match self {
-            Hook::Auto if machine::has_tcx() => Hook::Tcx,
+            Hook::Auto if tcx::is_available() => Hook::Tcx,
             Hook::Auto => Hook::Clsact,
             hook => hook,
         }
@@ -107,7 +116,7 @@ impl Attached {
     /// The kernel refuses.
     pub fn detach(self) -> Result<()> {
         let port = self.port();
-        if !self.is_pinned() || tcx::pinned(&port.folder.join(PROGRAM)) != self.program {
+        if !self.is_pinned() || bpf::pinned(&port.folder.join(PROGRAM)) != self.program {
             return Ok(());
         }
         detach::detach(&self.pins, &port.interface)
@@ -136,10 +145,10 @@ pub fn attach(
     port: &Deployment,
     options: &Options,
 ) -> Result<Attached> {
-    machine::require(&pins.dir)?;
+    requirements::require(&pins.dir)?;
     let index = interface::index(interface)?;
     if let Queue::Hcf(_) = port.queue {
-        machine::bpf_qdisc()?;
+        requirements::bpf_qdisc()?;
     }
     let buffer = match port.buffer {
         Some(buffer) => buffer,
@@ -165,7 +174,7 @@ pub fn attach(
         Ok(()) => Ok(Attached {
             alive: Alive::open(pins, interface)?,
             pins: pins.clone(),
-            program: tcx::pinned(&folder.join(PROGRAM)),
+            program: bpf::pinned(&folder.join(PROGRAM)),
             buffer,
         }),
     }
@@ -211,8 +220,8 @@ fn put(
     hook: Hook,
 ) -> Result<()> {
     let folder = pins.of(interface);
-    let scheme = params::programs(port);
-    let wanted = params::config(port, buffer, options.stale, interface::is_bare(interface))?;
+    let scheme = config::programs(port);
+    let wanted = config::config(port, buffer, options.stale, interface::is_bare(interface))?;
     let mut object = MaybeUninit::uninit();
     let mut skel: PortSkel = load::load(&mut object, &folder, scheme, options.flows)?;
 
@@ -220,7 +229,7 @@ fn put(
     let maps = pins.open(interface)?;
     let running = maps.config()?;
     let is_other = running.abi != 0 && pins.scheme(interface).as_deref() != Some(scheme);
-    let next = params::succeed(wanted, Some(&running), is_other);
+    let next = config::succeed(wanted, Some(&running), is_other);
     // Twice: programs may find it half written, and begin anew only once it is whole.
     let generation = running.generation;
     maps.set_config(&port_config { generation, ..next })?;
@@ -243,11 +252,11 @@ fn put(
             None => tcx::attach(&program, index, side, &pin)?,
         }
         // Only the superuser may ask for a program by the link's number of it.
-        load::pin_over(&program.as_fd(), &pinned)?;
+        bpf::pin_over(&program.as_fd(), &pinned)?;
     }
-    load::pin_over(
+    bpf::pin_over(
         &program(object, load::sweep_name())?.as_fd(),
-        &folder.join(load::SWEEP),
+        &folder.join(pins::SWEEP),
     )?;
     hcf::attach(&folder, interface, index, port, buffer)
 }
@@ -264,7 +273,7 @@ pub fn warned(interface: &str, port: &Deployment) -> Option<String> {
     if port.is_shim() {
         return None;
     }
-    let missing = sight::missing(interface, interface::find(interface)?)?;
+    let missing = queue_visibility::missing(interface, interface::find(interface)?)?;
     Some(format!("{interface}: {missing}"))
 }
 
@@ -283,7 +292,7 @@ pub fn told(interface: &str, port: &Deployment, attached: &Attached, hook: Hook)
         _ => "tcx",
     };
     let line = format!("{interface}: {} {what} ({hook})", port.scheme);
-    match machine::queue() {
+    match requirements::queue() {
         Err(without) if !port.is_shim() => format!("{line}; {without}"),
         _ => line,
     }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::pins::PinsArg;
-use crate::tcx::{self, Attached, Side};
-use crate::{clsact, interface};
+use super::clsact;
+use super::tcx::{self, Attached, Side};
+use crate::host::{bpf, interface};
+use crate::port::PinsArg;
 
 /// One side of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -81,10 +82,10 @@ fn on_link(link: &libbpf_rs::Link, index: u32, side: Side) -> Occupied {
 fn filter(folder: &Path, index: u32, side: Side) -> Occupied {
     let pin = folder.join(format!("program_{}", side.name()));
     let mut programs = tcx::query(index, side).unwrap_or_default();
-    let ours = tcx::pinned(&pin).filter(|id| clsact::query(index, side) == Some(*id));
+    let ours = bpf::pinned(&pin).filter(|id| clsact::query(index, side) == Some(*id));
     programs.extend(ours.map(|id| Attached {
         id,
-        name: tcx::program_name(id).unwrap_or_default(),
+        name: bpf::program_name(id).unwrap_or_default(),
         link: 0,
     }));
     Occupied { ours, programs }

@@ -3,7 +3,7 @@
 
 use indexmap::IndexMap;
 
-use crate::objects::port::types::port_counters;
+use crate::skel::port::types::port_counters;
 
 /// Counters, or their rates, by name.
 pub type Named<T> = IndexMap<String, T>;

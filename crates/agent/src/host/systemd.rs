@@ -5,7 +5,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use crate::pins::monotonic_ns;
+use crate::host::clock::monotonic_ns;
 
 fn tell(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {

@@ -2,15 +2,17 @@
 //! Programs on the two tcx hooks of an interface (Linux 6.6). Several tools' programs stand there in a
 //! row; ours return `TCX_NEXT`, so the others run too. A link holds a program, a pin holds the link.
 
-use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::Link;
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::query::LinkTypeInfo;
-use libbpf_rs::{Link, Program};
 use serde::Serialize;
+
+use crate::host::bpf::{c_path, program_name};
+use crate::host::requirements;
 
 /// One of the two hooks of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,53 +166,22 @@ pub fn query(interface: u32, side: Side) -> Result<Vec<Attached>> {
         .collect())
 }
 
-/// The name of the program with the number `id`, if it is there and may be asked for.
-pub fn program_name(id: u32) -> Option<String> {
-    name_of(&program_by_id(id)?)
+/// Whether the kernel has tcx, by asking what is on the loopback of this network namespace.
+pub fn is_available() -> bool {
+    query(1, Side::Ingress).is_ok()
 }
 
-/// The name of a program, at most 15 letters.
-pub fn name_of(program: &impl AsFd) -> Option<String> {
-    let program = program_info(program)?;
-    // SAFETY: the kernel ends the name with a zero.
-    let name = unsafe { CStr::from_ptr(program.name.as_ptr()) };
-    Some(name.to_string_lossy().into_owned())
-}
-
-/// The program with the number `id`, if it is there and may be opened.
-pub fn program_by_id(id: u32) -> Option<OwnedFd> {
-    // SAFETY: the descriptor, if there is one, is ours.
-    unsafe {
-        let fd = sys::bpf_prog_get_fd_by_id(id);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
-    }
-}
-
-/// The number of the program pinned at `pin`, if there is one.
-pub fn pinned(pin: &Path) -> Option<u32> {
-    let program = Program::fd_from_pinned_path(pin).ok()?;
-    program_info(&program).map(|info| info.id)
-}
-
-/// What the kernel tells of a program.
-pub fn program_info(program: &impl AsFd) -> Option<sys::bpf_prog_info> {
-    let mut info = sys::bpf_prog_info::default();
-    let mut length = size_of::<sys::bpf_prog_info>() as u32;
-    // SAFETY: `info` is valid and as long as told.
-    let status = unsafe {
-        sys::bpf_obj_get_info_by_fd(
-            program.as_fd().as_raw_fd(),
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    (status == 0).then_some(info)
-}
-
-/// A path for the kernel.
+/// tcx, on which other tools' programs stay in their order.
 ///
 /// # Errors
-/// It holds a zero byte.
-pub fn c_path(path: &Path) -> Result<std::ffi::CString> {
-    Ok(std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?)
+/// What is done instead.
+pub fn require() -> Result<&'static str> {
+    match is_available() {
+        true => Ok("links on the tcx hooks"),
+        false => bail!(
+            "no tcx (Linux {}.{}): filters of clsact are used",
+            requirements::TCX_SINCE.0,
+            requirements::TCX_SINCE.1
+        ),
+    }
 }

@@ -7,8 +7,6 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use libbpf_rs::{Btf, btf};
 
-use crate::tcx::{self, Side};
-
 /// The capabilities that are needed, with their bits (`linux/capability.h`).
 const CAPABILITIES: [(&str, u32); 3] =
     [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
@@ -28,11 +26,6 @@ pub fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether the kernel has tcx, by asking what is on the loopback of this network namespace.
-pub fn has_tcx() -> bool {
-    tcx::query(1, Side::Ingress).is_ok()
-}
-
 /// The bytes in a port's queue, which windows and marks go by.
 ///
 /// # Errors
@@ -45,21 +38,6 @@ pub fn queue() -> Result<&'static str> {
             QUEUE_SINCE.1
         ),
         _ => Ok("its bytes are seen"),
-    }
-}
-
-/// tcx, on which other tools' programs stay in their order.
-///
-/// # Errors
-/// What is done instead.
-pub fn tcx() -> Result<&'static str> {
-    match has_tcx() {
-        true => Ok("links on the tcx hooks"),
-        false => bail!(
-            "no tcx (Linux {}.{}): filters of clsact are used",
-            TCX_SINCE.0,
-            TCX_SINCE.1
-        ),
     }
 }
 

@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use libbpf_rs::{Program, libbpf_sys as sys};
 
-use crate::load::SWEEP;
-use crate::pins::{PinsArg, Port};
-use crate::tcx::program_info;
+use super::pins::SWEEP;
+use super::{PinsArg, Port};
+use crate::host::bpf::program_info;
 
 /// How often ports are told that the agent lives, and idle flows expire.
 pub const EVERY: std::time::Duration = std::time::Duration::from_millis(100);

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use anyhow::{Result, anyhow};
 use penstock_scenario::{Buffer, nearest};
 
-use crate::qdisc::{self, Limit};
+use crate::host::qdisc::{self, Limit};
 
 /// The index of the interface `name`.
 ///

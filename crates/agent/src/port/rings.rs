@@ -8,8 +8,8 @@ use std::rc::Rc;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
-use super::record::{FlowEvent, Sample};
-use crate::pins::Port;
+use super::Port;
+use super::records::{FlowEvent, Sample};
 
 /// What the ring buffers held.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use penstock_core::hscc::HsccParams;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Fairq, Hscc, Scale, Window};
 
-use crate::objects::port::types::{fq_params, hscc_params, port_config};
-use crate::pins::ABI;
+use super::pins::ABI;
+use crate::skel::port::types::{fq_params, hscc_params, port_config};
 
 /// FairQ's T where none is given: a kernel does not know the RTT of its data center.
 const INTERVAL: Time = Time::from_micros(100);

@@ -3,9 +3,10 @@
 
 use anyhow::Result;
 
-use crate::objects::port::types::{port_config, port_counters, port_state};
-use crate::pins::PinsArg;
-use crate::{hooks, interface, qdisc};
+use crate::attach::hooks;
+use crate::host::{interface, qdisc};
+use crate::port::PinsArg;
+use crate::skel::port::types::{port_config, port_counters, port_state};
 
 /// A port, read at once.
 #[derive(Clone, Debug, Default)]

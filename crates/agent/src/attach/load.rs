@@ -3,25 +3,21 @@
 //! flows stay counted; others are made and pinned.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapHandle, OpenObject, PrintLevel, libbpf_sys as sys};
+use libbpf_rs::{MapCore, MapHandle, OpenObject, PrintLevel};
 
-use crate::machine;
-use crate::objects::port::{PortSkel, PortSkelBuilder};
-use crate::tcx::c_path;
-
-/// The name under which the program that expires idle flows is pinned.
-pub const SWEEP: &str = "sweep";
+use crate::host::requirements;
+use crate::port::pins::SWEEP;
+use crate::skel::port::{PortSkel, PortSkelBuilder};
 
 /// The program pinned as [`SWEEP`]: before Linux 6.6 no program of type syscall may lock a port.
 pub fn sweep_name() -> &'static str {
-    match machine::version(&machine::release()) {
-        Some(version) if version < machine::TCX_SINCE => "sweep_tc",
+    match requirements::version(&requirements::release()) {
+        Some(version) if version < requirements::TCX_SINCE => "sweep_tc",
         _ => SWEEP,
     }
 }
@@ -101,30 +97,6 @@ fn refused(error: &libbpf_rs::Error, folder: &Path) -> anyhow::Error {
     }
     let detail = complaints.lines().last().unwrap_or_default();
     anyhow!("the kernel does not take the programs: {error}: {detail}; see: penstockd check")
-}
-
-/// Pins an object of the kernel at `pin`, in place of what is there, without a gap.
-///
-/// # Errors
-/// The file system refuses.
-pub fn pin_over(object: &impl AsFd, pin: &Path) -> Result<()> {
-    let new = pin.with_extension("").with_file_name(format!(
-        "{}_new",
-        pin.file_name().unwrap_or_default().to_string_lossy()
-    ));
-    // Left by one that was killed here.
-    std::fs::remove_file(&new).ok();
-    let path = c_path(&new)?;
-    // SAFETY: a valid descriptor and C string.
-    let status = unsafe { sys::bpf_obj_pin(object.as_fd().as_raw_fd(), path.as_ptr()) };
-    if status < 0 {
-        bail!(
-            "{}: {}",
-            new.display(),
-            std::io::Error::from_raw_os_error(-status)
-        );
-    }
-    std::fs::rename(&new, pin).with_context(|| pin.display().to_string())
 }
 
 #[cfg(test)]

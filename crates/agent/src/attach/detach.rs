@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::pins::{PinsArg, Port};
-use crate::tcx::Side;
-use crate::{clsact, hcf, interface, machine, tcx};
+use super::tcx::{self, Side};
+use super::{clsact, hcf};
+use crate::host::{interface, requirements};
+use crate::port::{PinsArg, Port};
 
 /// Floors of the release, segments, 5 ms apart: senders that were held to a window for long have
 /// large congestion windows, and would burst into the queue together.
@@ -19,7 +20,7 @@ const RELEASE: [u8; 8] = [2, 4, 8, 16, 32, 64, 128, 255];
 /// # Errors
 /// It is not attached, something foreign is where our pins should be, or the kernel refuses.
 pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
-    machine::require_capabilities()?;
+    requirements::require_capabilities()?;
     if !pins.has(interface) {
         return Err(pins.not_attached(interface));
     }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Objects of bpf(2) that libbpf-rs does not reach: programs by number, name and pin.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use libbpf_rs::{Program, libbpf_sys as sys};
+
+/// The name of the program with the number `id`, if it is there and may be asked for.
+pub fn program_name(id: u32) -> Option<String> {
+    name_of(&program_by_id(id)?)
+}
+
+/// The name of a program, at most 15 letters.
+pub fn name_of(program: &impl AsFd) -> Option<String> {
+    let program = program_info(program)?;
+    // SAFETY: the kernel ends the name with a zero.
+    let name = unsafe { CStr::from_ptr(program.name.as_ptr()) };
+    Some(name.to_string_lossy().into_owned())
+}
+
+/// The program with the number `id`, if it is there and may be opened.
+pub fn program_by_id(id: u32) -> Option<OwnedFd> {
+    // SAFETY: the descriptor, if there is one, is ours.
+    unsafe {
+        let fd = sys::bpf_prog_get_fd_by_id(id);
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// The number of the program pinned at `pin`, if there is one.
+pub fn pinned(pin: &Path) -> Option<u32> {
+    let program = Program::fd_from_pinned_path(pin).ok()?;
+    program_info(&program).map(|info| info.id)
+}
+
+/// What the kernel tells of a program.
+pub fn program_info(program: &impl AsFd) -> Option<sys::bpf_prog_info> {
+    let mut info = sys::bpf_prog_info::default();
+    let mut length = size_of::<sys::bpf_prog_info>() as u32;
+    // SAFETY: `info` is valid and as long as told.
+    let status = unsafe {
+        sys::bpf_obj_get_info_by_fd(
+            program.as_fd().as_raw_fd(),
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    (status == 0).then_some(info)
+}
+
+/// A path for the kernel.
+///
+/// # Errors
+/// It holds a zero byte.
+pub fn c_path(path: &Path) -> Result<std::ffi::CString> {
+    Ok(std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?)
+}
+
+/// Pins an object of the kernel at `pin`, in place of what is there, without a gap.
+///
+/// # Errors
+/// The file system refuses.
+pub fn pin_over(object: &impl AsFd, pin: &Path) -> Result<()> {
+    let new = pin.with_extension("").with_file_name(format!(
+        "{}_new",
+        pin.file_name().unwrap_or_default().to_string_lossy()
+    ));
+    // Left by one that was killed here.
+    std::fs::remove_file(&new).ok();
+    let path = c_path(&new)?;
+    // SAFETY: a valid descriptor and C string.
+    let status = unsafe { sys::bpf_obj_pin(object.as_fd().as_raw_fd(), path.as_ptr()) };
+    if status < 0 {
+        bail!(
+            "{}: {}",
+            new.display(),
+            std::io::Error::from_raw_os_error(-status)
+        );
+    }
+    std::fs::rename(&new, pin).with_context(|| pin.display().to_string())
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An attached port as the agent sees it: its pins, its maps and what they hold.
+
+pub mod config;
+pub mod counters;
+pub mod heartbeat;
+pub mod maps;
+pub mod pins;
+pub mod records;
+pub mod rings;
+
+pub use maps::Port;
+pub use pins::PinsArg;
