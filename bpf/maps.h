@@ -23,7 +23,7 @@ PORT_ARRAY(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct port_counters, 1, 0);
 PORT_ARRAY(depth, BPF_MAP_TYPE_PERCPU_ARRAY, u64, DEPTH_BUCKETS, 0);
 
 /* What a CPU saw of the present millisecond; of no use to others. */
-struct moment {
+struct ms_sample {
 	u64 end_ns;
 	u32 queue_max, queue_last;
 	struct port_counters before; /* at its begin */
@@ -32,7 +32,7 @@ struct moment {
 	struct flow_event event_type[0];
 };
 
-PORT_ARRAY(moments, BPF_MAP_TYPE_PERCPU_ARRAY, struct moment, 1, 0);
+PORT_ARRAY(ms_samples, BPF_MAP_TYPE_PERCPU_ARRAY, struct ms_sample, 1, 0);
 
 /* The agent may ask for other sizes before loading; the least recently used goes first. */
 #define PORT_FLOWS(NAME, KEY)                                                                      \

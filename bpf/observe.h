@@ -10,7 +10,7 @@
 
 #include "queue.h"
 
-#define MOMENT_NS 1000000ull
+#define MS_SAMPLE_NS 1000000ull
 
 static __always_inline u32 depth_bucket(u32 bytes)
 {
@@ -27,16 +27,17 @@ static __always_inline u32 depth_bucket(u32 bytes)
 	return bucket + 1;
 }
 
-static __always_inline void moment_copy(struct port_sample *sample, const struct moment *moment,
-					const struct port_counters *counted)
+static __always_inline void ms_sample_copy(struct port_sample *sample,
+					   const struct ms_sample *current,
+					   const struct port_counters *counted)
 {
-	const struct port_counters *before = &moment->before;
+	const struct port_counters *before = &current->before;
 
-	sample->time_ns = moment->end_ns - MOMENT_NS;
+	sample->time_ns = current->end_ns - MS_SAMPLE_NS;
 	sample->packets = (u32)(counted->egress_packets - before->egress_packets);
 	sample->bytes = (u32)(counted->egress_bytes - before->egress_bytes);
-	sample->queue_max = moment->queue_max;
-	sample->queue_last = moment->queue_last;
+	sample->queue_max = current->queue_max;
+	sample->queue_last = current->queue_last;
 	sample->new_flows = (u32)(counted->flows_begun - before->flows_begun);
 	sample->acks = (u32)(counted->acks - before->acks);
 	sample->rewritten = (u32)(counted->rewritten - before->rewritten);
@@ -48,25 +49,26 @@ static __always_inline void moment_copy(struct port_sample *sample, const struct
 }
 
 /* A millisecond is over: told, and the next begins. */
-static __noinline int moment_close(struct __sk_buff *skb, struct port_state *port,
-				   struct moment *moment, struct port_counters *counted, u64 now_ns)
+static __noinline int ms_sample_close(struct __sk_buff *skb, struct port_state *port,
+				      struct ms_sample *current, struct port_counters *counted,
+				      u64 now_ns)
 {
 	struct port_sample *sample;
 	u64 *milliseconds;
 	u32 bucket;
 
-	if (!port || !moment || !counted)
+	if (!port || !current || !counted)
 		return 0;
-	port->queue_bytes = moment->queue_last;
+	port->queue_bytes = current->queue_last;
 	port->has_queue = has_kernel_view();
-	if (moment->end_ns) {
-		bucket = depth_bucket(moment->queue_max);
+	if (current->end_ns) {
+		bucket = depth_bucket(current->queue_max);
 		milliseconds = bpf_map_lookup_elem(&depth, &bucket);
 		if (milliseconds)
 			++*milliseconds;
 		sample = bpf_ringbuf_reserve(&samples, sizeof(*sample), 0);
 		if (sample) {
-			moment_copy(sample, moment, counted);
+			ms_sample_copy(sample, current, counted);
 			sample->cpu = bpf_get_smp_processor_id();
 			sample->drops = queue_drops(skb);
 			sample->flows = port->flows;
@@ -74,27 +76,27 @@ static __noinline int moment_close(struct __sk_buff *skb, struct port_state *por
 			bpf_ringbuf_submit(sample, 0);
 		}
 	}
-	__builtin_memcpy(&moment->before, counted, sizeof(*counted));
-	moment->end_ns = now_ns - now_ns % MOMENT_NS + MOMENT_NS;
-	moment->queue_max = 0;
+	__builtin_memcpy(&current->before, counted, sizeof(*counted));
+	current->end_ns = now_ns - now_ns % MS_SAMPLE_NS + MS_SAMPLE_NS;
+	current->queue_max = 0;
 	return 0;
 }
 
 /* A packet leaves; call it before the packet is counted. */
-static __always_inline void moment_follow(struct __sk_buff *skb, struct port_state *port,
-					  struct port_counters *counted, u32 queue_bytes,
-					  u64 now_ns)
+static __always_inline void ms_sample_follow(struct __sk_buff *skb, struct port_state *port,
+					     struct port_counters *counted, u32 queue_bytes,
+					     u64 now_ns)
 {
 	u32 first = 0;
-	struct moment *moment = bpf_map_lookup_elem(&moments, &first);
+	struct ms_sample *current = bpf_map_lookup_elem(&ms_samples, &first);
 
-	if (!moment)
+	if (!current)
 		return;
-	if (now_ns >= moment->end_ns)
-		moment_close(skb, port, moment, counted, now_ns);
-	if (queue_bytes > moment->queue_max)
-		moment->queue_max = queue_bytes;
-	moment->queue_last = queue_bytes;
+	if (now_ns >= current->end_ns)
+		ms_sample_close(skb, port, current, counted, now_ns);
+	if (queue_bytes > current->queue_max)
+		current->queue_max = queue_bytes;
+	current->queue_last = queue_bytes;
 }
 
 #endif

@@ -14,26 +14,26 @@
 
 #include "observe.h"
 #include "options.h"
-#include "plain.h"
+#include "parse_fast.h"
 #include "rewrite.h"
 
 #define NEXT (-1) /* TCX_NEXT, TC_ACT_UNSPEC: the next program decides */
 
 /* What each program needs of its port. */
-struct view {
+struct port_ctx {
 	struct port_config *config;
 	struct port_state *port;
 	struct port_counters *counted;
 };
 
-static __always_inline _Bool view_open(struct view *view)
+static __always_inline _Bool port_ctx_open(struct port_ctx *ctx)
 {
 	u32 first = 0;
 
-	view->config = bpf_map_lookup_elem(&config, &first);
-	view->port = bpf_map_lookup_elem(&port, &first);
-	view->counted = bpf_map_lookup_elem(&counters, &first);
-	return view->config && view->port && view->counted;
+	ctx->config = bpf_map_lookup_elem(&config, &first);
+	ctx->port = bpf_map_lookup_elem(&port, &first);
+	ctx->counted = bpf_map_lookup_elem(&counters, &first);
+	return ctx->config && ctx->port && ctx->counted;
 }
 
 static __always_inline int pass(struct port_counters *counted, u32 reason)
@@ -43,7 +43,7 @@ static __always_inline int pass(struct port_counters *counted, u32 reason)
 	return NEXT;
 }
 
-static __always_inline _Bool is_alive(const struct view *view, u64 now_ns)
+static __always_inline _Bool is_alive(const struct port_ctx *ctx, u64 now_ns)
 {
 	u32 first = 0;
 	u64 *beat = bpf_map_lookup_elem(&heartbeat, &first);
@@ -52,7 +52,7 @@ static __always_inline _Bool is_alive(const struct view *view, u64 now_ns)
 		return 0;
 	/* It may come while the packet is on its way; one far ahead is of another clock. */
 	return max_u64(elapsed_ns(*beat, now_ns), elapsed_ns(now_ns, *beat)) <=
-	       view->config->stale_ns;
+	       ctx->config->stale_ns;
 }
 
 static __always_inline struct flow_packet
@@ -77,28 +77,28 @@ flow_packet_of(struct __sk_buff *skb, const struct packet *packet, u32 direction
 }
 
 /* The schemes hear of the queue and of time. */
-static __always_inline void schemes_follow(const struct view *view, u32 queue_bytes, u64 now_ns,
+static __always_inline void schemes_follow(const struct port_ctx *ctx, u32 queue_bytes, u64 now_ns,
 					   u32 scheme)
 {
-	state_renew(view->port, view->config, now_ns, scheme);
+	state_renew(ctx->port, ctx->config, now_ns, scheme);
 	if (has_fairq(scheme))
-		state_tick(view->port, view->config, queue_bytes, now_ns, scheme);
-	if (has_hscc(scheme) && state_on_queue(view->port, view->config, queue_bytes, now_ns))
-		view->counted->clamps++;
+		state_tick(ctx->port, ctx->config, queue_bytes, now_ns, scheme);
+	if (has_hscc(scheme) && state_on_queue(ctx->port, ctx->config, queue_bytes, now_ns))
+		ctx->counted->clamps++;
 }
 
-static __always_inline void mark(struct __sk_buff *skb, const struct view *view,
+static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *ctx,
 				 const struct packet *packet, u32 queue_bytes, u64 now_ns)
 {
-	if (!view->config->mark_bytes || queue_bytes < view->config->mark_bytes)
+	if (!ctx->config->mark_bytes || queue_bytes < ctx->config->mark_bytes)
 		return;
-	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(view, now_ns))
+	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(ctx, now_ns))
 		return;
 	/* The helper looks beneath tags in the packet, but would write into the tag. */
 	if (skb->protocol == bpf_htons(ETH_P_8021Q) || skb->protocol == bpf_htons(ETH_P_8021AD))
 		return;
 	if (bpf_skb_ecn_set_ce(skb) > 0)
-		view->counted->marked++;
+		ctx->counted->marked++;
 }
 
 static __always_inline int watch_egress(struct __sk_buff *skb, u32 scheme)
@@ -106,29 +106,29 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 scheme)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct packet packet;
 	struct flow_packet seen;
-	struct view view;
+	struct port_ctx ctx;
 	u32 queue_bytes;
 	int found;
 
-	if (!view_open(&view))
+	if (!port_ctx_open(&ctx))
 		return NEXT;
-	if (view.config->abi != PENSTOCK_ABI)
-		return pass(view.counted, PASS_STALE);
-	queue_bytes = queue_read(skb, view.port, now_ns);
-	moment_follow(skb, view.port, view.counted, queue_bytes, now_ns);
-	view.counted->egress_packets += max_u32(skb->gso_segs, 1);
-	view.counted->egress_bytes += skb->len;
-	schemes_follow(&view, queue_bytes, now_ns, scheme);
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	queue_bytes = queue_read(skb, ctx.port, now_ns);
+	ms_sample_follow(skb, ctx.port, ctx.counted, queue_bytes, now_ns);
+	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
+	ctx.counted->egress_bytes += skb->len;
+	schemes_follow(&ctx, queue_bytes, now_ns, scheme);
 
-	found = parse(skb, &packet, FLOW_DATA, view.config->flags & PORT_BARE_IP);
+	found = parse(skb, &packet, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
 	if (scheme != PORT_OBSERVE)
-		mark(skb, &view, &packet, queue_bytes, now_ns);
+		mark(skb, &ctx, &packet, queue_bytes, now_ns);
 	if (found != PARSE_TCP)
-		return pass(view.counted, (u32)found);
+		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
-	flow_on(view.port, view.config, view.counted, &packet, &seen, scheme);
-	if (has_fairq(scheme) && is_longer_segment(view.port, packet.payload))
-		state_on_data(view.port, skb->gso_size ? skb->gso_size : packet.payload);
+	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, scheme);
+	if (has_fairq(scheme) && is_longer_segment(ctx.port, packet.payload))
+		state_on_data(ctx.port, skb->gso_size ? skb->gso_size : packet.payload);
 	return NEXT;
 }
 
@@ -145,25 +145,25 @@ static __always_inline void count_rewritten(struct port_counters *counted, struc
 }
 
 /* The window that leaves, counted; only lowered if the agent lives. */
-static __always_inline struct tcp_window decide(const struct view *view,
+static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						const struct packet *packet, struct port_flow *flow,
 						const struct offer *offer, struct tcp_window wanted,
 						u64 now_ns, u32 scheme)
 {
-	struct port_counters *counted = view->counted;
+	struct port_counters *counted = ctx->counted;
 
 	if (scheme == PORT_OBSERVE) {
 		counted->would_rewrite[PORT_FAIRQ] +=
-			scheme_window(view->port, view->config, offer, now_ns, PORT_FAIRQ).changed;
+			scheme_window(ctx->port, ctx->config, offer, now_ns, PORT_FAIRQ).changed;
 		counted->would_rewrite[PORT_HSCC] +=
-			scheme_window(view->port, view->config, offer, now_ns, PORT_HSCC).changed;
+			scheme_window(ctx->port, ctx->config, offer, now_ns, PORT_HSCC).changed;
 		return wanted;
 	}
-	if (wanted.changed && !is_alive(view, now_ns)) {
+	if (wanted.changed && !is_alive(ctx, now_ns)) {
 		counted->passed[PASS_STALE]++;
 		wanted = tcp_window_as_is(offer->window);
 	}
-	if (view->config->flags & PORT_NEVER_SHRINKS && flow && packet_flags(packet) & TCP_FLAG_ACK)
+	if (ctx->config->flags & PORT_NEVER_SHRINKS && flow && packet_flags(packet) & TCP_FLAG_ACK)
 		return tcp_keep_edge(&flow->edge, packet->ack, offer->window, offer->scale, wanted);
 	return wanted;
 }
@@ -176,40 +176,40 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
 	struct flow_packet seen;
 	struct port_flow *flow;
 	struct offer offer;
-	struct view view;
+	struct port_ctx ctx;
 	int found;
 
-	if (!view_open(&view))
+	if (!port_ctx_open(&ctx))
 		return NEXT;
-	view.counted->ingress_packets++;
-	if (view.config->abi != PENSTOCK_ABI)
-		return pass(view.counted, PASS_STALE);
-	schemes_follow(&view, queue_read(skb, view.port, now_ns), now_ns, scheme);
+	ctx.counted->ingress_packets++;
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	schemes_follow(&ctx, queue_read(skb, ctx.port, now_ns), now_ns, scheme);
 
-	found = parse(skb, &packet, FLOW_ACKS, view.config->flags & PORT_BARE_IP);
+	found = parse(skb, &packet, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
-		return pass(view.counted, (u32)found);
+		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
-	flow = flow_on(view.port, view.config, view.counted, &packet, &seen, scheme);
+	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, scheme);
 	if (!(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
 		return NEXT;
-	view.counted->acks++;
+	ctx.counted->acks++;
 	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
 
-	offer = offer_of(&packet, view.config, flow);
+	offer = offer_of(&packet, ctx.config, flow);
 	if (!offer.window)
-		view.counted->zero_windows++;
+		ctx.counted->zero_windows++;
 	else if (offer.scale == TCP_SCALE_UNKNOWN)
-		view.counted->passed[PASS_UNKNOWN_SCALE]++;
-	wanted = scheme_window(view.port, view.config, &offer, now_ns, scheme);
-	out = decide(&view, &packet, flow, &offer, wanted, now_ns, scheme);
+		ctx.counted->passed[PASS_UNKNOWN_SCALE]++;
+	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, scheme);
+	out = decide(&ctx, &packet, flow, &offer, wanted, now_ns, scheme);
 	if (scheme == PORT_OBSERVE)
 		return NEXT;
 	if (out.changed &&
-	    write_window(skb, &packet, carried_window(view.config, &offer, out.window)))
-		return pass(view.counted, PASS_FAILED);
-	count_rewritten(view.counted, out, wanted, offer.kind);
+	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))
+		return pass(ctx.counted, PASS_FAILED);
+	count_rewritten(ctx.counted, out, wanted, offer.kind);
 	return NEXT;
 }
 

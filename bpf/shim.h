@@ -73,11 +73,11 @@ static __noinline int shim_write_scale(struct __sk_buff *skb, u32 tcp, u32 at, u
 }
 
 /* The host's SYN is to offer the network's scale. A repeated one says what the first said. */
-static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct view *view,
+static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
 					  const struct packet *packet, struct port_flow *flow,
 					  u8 offered, _Bool is_repeated, u64 now_ns)
 {
-	u32 scale = min_u32(view->config->network_scale, TCP_MAX_SCALE), at;
+	u32 scale = min_u32(ctx->config->network_scale, TCP_MAX_SCALE), at;
 
 	if (is_repeated && !flow->unified)
 		return NEXT;
@@ -85,22 +85,22 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct vi
 		scale = flow->unified - 1u;
 	} else {
 		flow->unified = 0;
-		if (view->config->carrier != CARRIER_UNIFIED)
+		if (ctx->config->carrier != CARRIER_UNIFIED)
 			return NEXT;
-		if (!is_alive(view, now_ns))
-			return pass(view->counted, PASS_STALE);
+		if (!is_alive(ctx, now_ns))
+			return pass(ctx->counted, PASS_STALE);
 	}
 	if (offered == FLOW_SCALE_NONE)
 		return NEXT;
 	at = options_read(skb, packet->tcp, packet_header_bytes(packet) - 20) >> 24;
 	if (offered != scale && shim_write_scale(skb, packet->tcp, at, offered, (u8)scale))
-		return pass(view->counted, PASS_FAILED);
+		return pass(ctx->counted, PASS_FAILED);
 	flow->unified = (u8)(scale + 1);
 	return NEXT;
 }
 
 /* The window field as it leaves, or the reserved bits beside it. */
-static __always_inline int shim_carry(struct __sk_buff *skb, const struct view *view,
+static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_ctx *ctx,
 				      const struct packet *packet, const struct port_flow *flow,
 				      u64 now_ns)
 {
@@ -108,24 +108,24 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct view *
 	u16 window = packet->window;
 
 	if (scale == TCP_SCALE_UNKNOWN)
-		view->counted->passed[PASS_UNKNOWN_SCALE]++;
+		ctx->counted->passed[PASS_UNKNOWN_SCALE]++;
 	if (flow && flow->unified) {
 		if (shim_is_scaled(&flow->entry))
 			window = tcp_unify_window(window, scale, flow->unified - 1u);
-	} else if (view->config->carrier == CARRIER_WINDOW12) {
+	} else if (ctx->config->carrier == CARRIER_WINDOW12) {
 		window = tcp_window12_put(window, scale == TCP_SCALE_UNKNOWN ? 0 : scale);
-	} else if (view->config->carrier == CARRIER_RESERVED && scale != TCP_SCALE_UNKNOWN) {
-		if (!is_alive(view, now_ns)) {
-			view->counted->passed[PASS_STALE]++;
+	} else if (ctx->config->carrier == CARRIER_RESERVED && scale != TCP_SCALE_UNKNOWN) {
+		if (!is_alive(ctx, now_ns)) {
+			ctx->counted->passed[PASS_STALE]++;
 			return 0;
 		}
-		view->counted->rewritten++;
+		ctx->counted->rewritten++;
 		return shim_write_reserved(skb, packet,
 					   tcp_reserved_put_scale(packet->offset_flags, scale));
 	}
 	if (window == packet->window)
 		return 0;
-	view->counted->rewritten++;
+	ctx->counted->rewritten++;
 	return write_window(skb, packet, window);
 }
 
@@ -145,32 +145,32 @@ int shim_egress(struct __sk_buff *skb)
 	struct flow_packet seen;
 	struct port_flow *flow;
 	_Bool is_repeated;
-	struct view view;
+	struct port_ctx ctx;
 	int found;
 
-	if (!view_open(&view))
+	if (!port_ctx_open(&ctx))
 		return NEXT;
-	if (view.config->abi != PENSTOCK_ABI)
-		return pass(view.counted, PASS_STALE);
-	view.counted->egress_packets += max_u32(skb->gso_segs, 1);
-	view.counted->egress_bytes += skb->len;
-	found = parse(skb, &packet, FLOW_DATA, view.config->flags & PORT_BARE_IP);
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
+	ctx.counted->egress_bytes += skb->len;
+	found = parse(skb, &packet, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
-		return pass(view.counted, (u32)found);
+		return pass(ctx.counted, (u32)found);
 	if (packet.is_tunnelled)
-		return pass(view.counted, PASS_TOO_DEEP);
+		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	is_repeated = seen.flags & TCP_FLAG_SYN && shim_is_repeated(&packet);
-	flow = flow_on(view.port, view.config, view.counted, &packet, &seen, PORT_OBSERVE);
-	view.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
+	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, PORT_OBSERVE);
+	ctx.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
 	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
 	if (seen.flags & TCP_FLAG_SYN)
-		return flow ? shim_unify_syn(skb, &view, &packet, flow, seen.scale, is_repeated,
+		return flow ? shim_unify_syn(skb, &ctx, &packet, flow, seen.scale, is_repeated,
 					     now_ns)
 			    : NEXT;
-	if (seen.flags & TCP_FLAG_ACK && shim_carry(skb, &view, &packet, flow, now_ns))
-		return pass(view.counted, PASS_FAILED);
+	if (seen.flags & TCP_FLAG_ACK && shim_carry(skb, &ctx, &packet, flow, now_ns))
+		return pass(ctx.counted, PASS_FAILED);
 	return NEXT;
 }
 
@@ -180,31 +180,31 @@ int shim_ingress(struct __sk_buff *skb)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct packet packet = {};
 	struct flow_packet seen;
-	struct view view;
+	struct port_ctx ctx;
 	u16 window;
 	int found;
 
-	if (!view_open(&view))
+	if (!port_ctx_open(&ctx))
 		return NEXT;
-	if (view.config->abi != PENSTOCK_ABI)
-		return pass(view.counted, PASS_STALE);
-	view.counted->ingress_packets++;
-	found = parse(skb, &packet, FLOW_ACKS, view.config->flags & PORT_BARE_IP);
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	ctx.counted->ingress_packets++;
+	found = parse(skb, &packet, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
-		return pass(view.counted, (u32)found);
+		return pass(ctx.counted, (u32)found);
 	if (packet.is_tunnelled)
-		return pass(view.counted, PASS_TOO_DEEP);
+		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
-	flow_on(view.port, view.config, view.counted, &packet, &seen, PORT_OBSERVE);
+	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, PORT_OBSERVE);
 	if (seen.flags & (TCP_FLAG_SYN | TCP_FLAG_RST) || !(seen.flags & TCP_FLAG_ACK))
 		return NEXT;
-	if (view.config->carrier == CARRIER_RESERVED && tcp_reserved_scale(packet.offset_flags) &&
+	if (ctx.config->carrier == CARRIER_RESERVED && tcp_reserved_scale(packet.offset_flags) &&
 	    shim_write_reserved(skb, &packet, tcp_reserved_clear(packet.offset_flags)))
-		return pass(view.counted, PASS_FAILED);
+		return pass(ctx.counted, PASS_FAILED);
 	window = tcp_window12_window(packet.window);
-	if (view.config->carrier == CARRIER_WINDOW12 && window != packet.window &&
+	if (ctx.config->carrier == CARRIER_WINDOW12 && window != packet.window &&
 	    write_window(skb, &packet, window))
-		return pass(view.counted, PASS_FAILED);
+		return pass(ctx.counted, PASS_FAILED);
 	return NEXT;
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use libbpf_cargo::SkeletonBuilder;
 
-const OBJECTS: [&str; 4] = ["cost", "hcf", "port", "vectors"];
+/// The programs of the agent, then those of its benchmark and its tests.
+const OBJECTS: [&str; 4] = ["port", "hcf", "bench/packet_cost", "tests/vectors"];
 
 fn main() {
     println!("cargo::rerun-if-changed=../../bpf");
@@ -18,6 +19,7 @@ fn main() {
         variable("CARGO_CFG_TARGET_ARCH")
     );
     for object in OBJECTS {
+        let stem = object.rsplit('/').next().unwrap_or(object);
         SkeletonBuilder::new()
             .source(format!("../../bpf/{object}.bpf.c"))
             .clang_args([
@@ -28,7 +30,7 @@ fn main() {
                 "-idirafter",
                 &headers,
             ])
-            .build_and_generate(Path::new(&out).join(format!("{object}.skel.rs")))
+            .build_and_generate(Path::new(&out).join(format!("{stem}.skel.rs")))
             .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c: {error:#}"));
     }
 }

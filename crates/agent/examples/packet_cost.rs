@@ -15,7 +15,7 @@
 mod packet;
 #[allow(warnings)]
 mod skel {
-    include!(concat!(env!("OUT_DIR"), "/cost.skel.rs"));
+    include!(concat!(env!("OUT_DIR"), "/packet_cost.skel.rs"));
 }
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
@@ -54,7 +54,7 @@ fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn configure(object: &skel::CostSkel) {
+fn configure(object: &skel::PacketCostSkel) {
     let fq = types::fq_params {
         interval_ns: 100_000,
         buffer_bytes: 131_072,
@@ -269,7 +269,7 @@ fn main() {
     let at = arguments.iter().position(|a| a == "--rounds");
     let rounds = at.map_or(101, |at| arguments[at + 1].parse().unwrap());
     let mut memory = MaybeUninit::uninit();
-    let skel = skel::CostSkelBuilder::default().open(&mut memory).unwrap();
+    let skel = skel::PacketCostSkelBuilder::default().open(&mut memory).unwrap();
     let skel = skel
         .load()
         .expect("loading needs root and a kernel of 6.1 or later");

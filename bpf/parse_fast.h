@@ -3,13 +3,13 @@
  * The usual headers alone, Ethernet, IPv4 without options or IPv6 without extensions, TCP: without
  * a call and in registers, some nanoseconds faster than parse.h, whose answer is the same.
  */
-#ifndef PENSTOCK_PLAIN_H
-#define PENSTOCK_PLAIN_H
+#ifndef PENSTOCK_PARSE_FAST_H
+#define PENSTOCK_PARSE_FAST_H
 
 #include "parse.h"
 
-static __always_inline _Bool plain_tcp(const struct tcp_header *tcp, struct packet *packet,
-				       u32 ip_payload)
+static __always_inline _Bool fast_tcp(const struct tcp_header *tcp, struct packet *packet,
+				      u32 ip_payload)
 {
 	u32 header_bytes;
 
@@ -23,7 +23,7 @@ static __always_inline _Bool plain_tcp(const struct tcp_header *tcp, struct pack
 	return header_bytes >= sizeof(*tcp) && header_bytes <= ip_payload;
 }
 
-static __always_inline _Bool plain_ipv4(struct __sk_buff *skb, struct packet *packet, _Bool is_data)
+static __always_inline _Bool fast_ipv4(struct __sk_buff *skb, struct packet *packet, _Bool is_data)
 {
 	struct iphdr *ip = (void *)(long)skb->data + ETH_HLEN;
 	struct tcp_header *tcp = (void *)(ip + 1);
@@ -44,10 +44,10 @@ static __always_inline _Bool plain_ipv4(struct __sk_buff *skb, struct packet *pa
 	packet->family = 4;
 	packet->ecn = ip->tos & ECN_MASK;
 	packet->tcp = ETH_HLEN + sizeof(*ip);
-	return plain_tcp(tcp, packet, total - sizeof(*ip));
+	return fast_tcp(tcp, packet, total - sizeof(*ip));
 }
 
-static __always_inline _Bool plain_ipv6(struct __sk_buff *skb, struct packet *packet, _Bool is_data)
+static __always_inline _Bool fast_ipv6(struct __sk_buff *skb, struct packet *packet, _Bool is_data)
 {
 	struct ipv6hdr *ip = (void *)(long)skb->data + ETH_HLEN;
 	struct tcp_header *tcp = (void *)(ip + 1);
@@ -68,12 +68,11 @@ static __always_inline _Bool plain_ipv6(struct __sk_buff *skb, struct packet *pa
 	packet->family = 6;
 	packet->ecn = ip->flow_lbl[0] >> 4 & ECN_MASK;
 	packet->tcp = ETH_HLEN + sizeof(*ip);
-	return plain_tcp(tcp, packet, payload);
+	return fast_tcp(tcp, packet, payload);
 }
 
 /* 0: the headers are others, and what is in `packet` means nothing. */
-static __always_inline _Bool parse_plain(struct __sk_buff *skb, struct packet *packet,
-					 u32 direction)
+static __always_inline _Bool parse_fast(struct __sk_buff *skb, struct packet *packet, u32 direction)
 {
 	u16 *end = (void *)(long)skb->data + ETH_HLEN;
 	u16 protocol;
@@ -82,16 +81,16 @@ static __always_inline _Bool parse_plain(struct __sk_buff *skb, struct packet *p
 		return 0;
 	protocol = end[-1]; /* struct ethhdr is packed: read by bytes */
 	if (protocol == bpf_htons(ETH_P_IP))
-		return plain_ipv4(skb, packet, direction == FLOW_DATA);
+		return fast_ipv4(skb, packet, direction == FLOW_DATA);
 	if (protocol == bpf_htons(ETH_P_IPV6))
-		return plain_ipv6(skb, packet, direction == FLOW_DATA);
+		return fast_ipv6(skb, packet, direction == FLOW_DATA);
 	return 0;
 }
 
 static __always_inline int parse(struct __sk_buff *skb, struct packet *packet, u32 direction,
 				 u32 is_bare)
 {
-	if (!is_bare && parse_plain(skb, packet, direction))
+	if (!is_bare && parse_fast(skb, packet, direction))
 		return PARSE_TCP;
 	__builtin_memset(packet, 0, sizeof(*packet));
 	return parse_any(skb, packet, direction, is_bare);

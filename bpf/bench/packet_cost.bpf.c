@@ -4,7 +4,7 @@
  * whose window is low already. So these put it up again first; `restore` alone is what that costs.
  * The offset of the TCP header comes in cb[0].
  */
-#include "port.h"
+#include "../port.h"
 
 static __always_inline int restore_window(struct __sk_buff *skb)
 {

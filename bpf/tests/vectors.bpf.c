@@ -10,11 +10,11 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "../core/fairq.h"
-#include "../core/flow_count.h"
-#include "../core/hcf.h"
-#include "../core/hscc.h"
-#include "../core/sicc.h"
+#include "../../core/fairq.h"
+#include "../../core/flow_count.h"
+#include "../../core/hcf.h"
+#include "../../core/hscc.h"
+#include "../../core/sicc.h"
 
 /* The arguments of all events, by their names in the vectors. */
 struct arguments {
