@@ -99,15 +99,15 @@ refresh: build ## Run what the documents show; bring their tables and figures up
 bench: build ## Measure the simulator's speed and memory beside its peers
 	@echo "== Simulator without Python (about two minutes when new)"
 	@cargo build --release --quiet --package penstock-sim --example hops
-	@$(BIN)/python bench/bench.py
+	@$(BIN)/python evidence/speed/bench.py
 
 crosscheck: build ## Compare the simulator with ns-2 (installed by apt where allowed)
 	@NEED=ns2 PYTHON="$(PYTHON)" .ci/prerequisites
-	@$(BIN)/python crosscheck/crosscheck.py
+	@$(BIN)/python evidence/ns2/crosscheck.py
 
 bench-datapath: lab ## Measure what a packet costs in the kernel, and a path of veth (root)
 	@cargo run --release --quiet --package penstockd --example packet_cost
-	@$(ROOT) $(BIN)/python bench/veth.py
+	@$(ROOT) $(BIN)/python evidence/speed/veth.py
 
 fuzz-datapath: .venv/.datapath ## Throw 10 million broken packets at the datapath (root)
 	@PENSTOCK_FUZZ_PACKETS=10000000 cargo test --quiet --package penstockd --test fuzz -- --nocapture
@@ -120,10 +120,10 @@ chaos: .venv/.datapath ## Kill, upgrade and stop the agent under load for 3 minu
 	@PENSTOCK_CHAOS_SECONDS=180 cargo test --quiet --package penstockd --test chaos -- --nocapture
 
 test-kernels: .venv/.datapath ## Test the datapath on Linux 7.2 and 6.1, emulated: HCF, DCTCP, clsact
-	@kernels/test
+	@evidence/kernels/test
 
 calibrate: build lab ## Hold the simulator's Linux TCP against this kernel's (root)
-	@$(ROOT) $(BIN)/python calibration/calibrate.py
+	@$(ROOT) $(BIN)/python evidence/linux/calibrate.py
 
 deb: .venv/.datapath ## Build the Debian package of penstockd
 	@packaging/build

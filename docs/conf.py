@@ -18,16 +18,16 @@ NAVIGATION = {
     "Getting started": ["getting-started"],
     "See": ["observing"],
     "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
-    "Stop": ["deploying", "laboratory", "kernels", "reliability"],
-    "Papers": ["reproduction", "analysis", "/scenarios/papers/README"],
+    "Stop": ["deploying", "laboratory", "/evidence/kernels/README", "/evidence/datapath/README"],
+    "Papers": ["reproduction", "analysis", "/papers/README"],
     "Reference": [
         "python-api",
         "adding-a-scheme",
         "/ARCHITECTURE",
         "tcp",
-        "crosscheck",
-        "calibration",
-        "benchmarks",
+        "/evidence/ns2/README",
+        "/evidence/linux/README",
+        "/evidence/speed/README",
         "/CHANGELOG",
         "README </README>",
     ],
@@ -47,8 +47,8 @@ html_static_path = ["site"]
 html_css_files = ["site.css"]
 html_theme_options = {"top_of_page_buttons": []}
 root_doc = "docs/index"
-include_patterns = ["docs/**", "*.md", "scenarios/papers/README.md"]
-exclude_patterns = ["[a-ce-rt-z]*/**", ".?*/**"]  # folders not to be searched
+include_patterns = ["docs/**", "*.md", "papers/README.md", "evidence/*/README.md"]
+exclude_patterns = ["[a-cf-oq-z]*/**", "p[ay][ct]*/**", ".?*/**"]  # folders not to be searched
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = True

@@ -53,8 +53,10 @@ def short(path: re.Match[str]) -> str:
 
 
 def documents() -> list[Path]:
-    """README, ARCHITECTURE, and all pages of docs/."""
-    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """README, ARCHITECTURE, and all pages of docs/, papers/ and evidence/."""
+    folders = ("docs", "papers", "evidence")
+    pages = (page for folder in folders for page in sorted((ROOT / folder).rglob("*.md")))
+    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *pages]
 
 
 def is_shipped(command: str) -> bool:

@@ -13,6 +13,7 @@ import click
 import typer
 from typer.core import TyperGroup
 
+from penstock import papers
 from penstock.errors import PenstockError, ScenarioError
 from penstock.lab.cli import app as lab
 from penstock.options import (
@@ -27,7 +28,6 @@ from penstock.options import (
     print_json,
     setting,
 )
-from penstock.reproduce.cli import reproduce
 from penstock.sweep.cli import sweep
 from penstock.tune.cli import tune
 
@@ -282,7 +282,7 @@ def validate(file: File, settings: Settings = None) -> None:
     typer.echo(api.resolved(file, overrides=overrides).rstrip())
 
 
-app.command(epilog="Example: penstock reproduce sicc-4 hcf-4")(reproduce)
+papers.add_command(app)
 
 
 def _print_list(rows: list[tuple[str, str]], width: int = 0) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock import papers
 from penstock.errors import ScenarioError
 
 
@@ -27,14 +28,29 @@ def templates_dir() -> Path:
     return (Path(__file__).parent / "scenarios").resolve()
 
 
+_EVIDENCE = {"bench": "speed", "crosscheck": "ns2", "calibration": "linux"}
+"""Scenarios of a source tree: the first part of their names, and their folder in `evidence/`."""
+
+
+def collections() -> dict[str, Path]:
+    """Folders of scenarios by the first part of their names; the product's own have none."""
+    root = templates_dir()
+    evidence = {name: root.parent / "evidence" / folder for name, folder in _EVIDENCE.items()}
+    found = {"": root, "papers": papers.experiments(), **evidence}
+    return {name: folder for name, folder in found.items() if folder and folder.is_dir()}
+
+
 def templates() -> Iterator[tuple[str, Path]]:
-    """Name and file of each shipped scenario: `demo`, `papers/sicc-4`, ... in order of names.
+    """Name and file of each scenario: `demo`, `papers/sicc-4`, ... in order of names.
 
     Those of the folder `templates` go by their own names, without the folder's.
     """
-    root = templates_dir()
-    files = (path for path in root.rglob("*.toml") if path.name != "claims.toml")
-    named = {_template_name(path.relative_to(root)): path for path in files}
+    named = {
+        _template_name(Path(collection) / path.relative_to(folder)): path
+        for collection, folder in collections().items()
+        for path in folder.rglob("*.toml")
+        if path.name != "claims.toml"
+    }
     yield from sorted(named.items())
 
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from penstock.analysis import delay, fairq, fairq_law, hcf, hscc, hscc_model, hscc_time, sicc
-from penstock.analysis.fairq_law import Law
-from penstock.analysis.hscc_model import Port
+from penstock_papers.analysis import delay, fairq, fairq_law, hcf, hscc, hscc_model, hscc_time, sicc
+from penstock_papers.analysis.fairq_law import Law
+from penstock_papers.analysis.hscc_model import Port
 
 PORT = Port(flows=20, rate=1e9 / 12000, delay=100e-6, buffer=100, alpha1=25, alpha2=50)
 WIDE = Port(flows=4, rate=1e9 / 12000, delay=100e-6, buffer=100, alpha1=5, alpha2=75)

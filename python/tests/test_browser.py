@@ -14,12 +14,13 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from penstock import compare, source
+import penstock_papers
+from penstock import compare
 from penstock.lab import demo, demo_page
 from penstock.report import kinds
-from penstock.reproduce import run as reproducing
 from penstock.sweep import page as sweep_page
 from penstock.sweep import show as sweep_show
+from penstock_papers import run as reproducing
 
 from .conftest import SMALL, make_run
 from .test_reproduce_figures import CLAIM, FIGURES
@@ -171,7 +172,7 @@ def reproduction(folder):
     (shipped / "scenario.toml").write_text(SMALL)
     (shipped / "claims.toml").write_text(FIGURES + CLAIM)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "templates_dir", lambda: folder.parent / "shipped")
+        patch.setattr(penstock_papers, "experiments_dir", lambda: folder.parent / "shipped/papers")
         patch.setattr(reproducing, "REPORTS", 0)
         return reproducing.reproduce(["exp-1"], quick=True, out=folder)[1]
 

@@ -5,12 +5,13 @@ import re
 import polars as pl
 import pytest
 
-from penstock import RunError, ScenarioError, source
-from penstock.reproduce import checks, claims, load
-from penstock.reproduce.claims import Claim
-from penstock.reproduce.measures import Measure
-from penstock.reproduce.values import Value
+import penstock_papers
+from penstock import RunError, ScenarioError
 from penstock.results import Run
+from penstock_papers import checks, claims, load
+from penstock_papers.claims import Claim
+from penstock_papers.measures import Measure
+from penstock_papers.values import Value
 
 from .conftest import SMALL, make_run
 
@@ -174,7 +175,7 @@ def test_each_clients_requests_and_their_quantile():
 @pytest.fixture
 def wrong(tmp_path, monkeypatch):
     """Writes a `claims.toml` and gives what is said of it."""
-    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path)
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     folder = tmp_path / "papers/exp-1"
     folder.mkdir(parents=True)
     (folder / "scenario.toml").write_text(SMALL)
@@ -241,7 +242,7 @@ GOOD = f'measure = {{ {MICE}, field = "fct_s.mean" }}'
         ),
         (
             CLAIM + 'measure = { analysis = "no.such" }',
-            "no function 'no.such' in penstock.analysis",
+            "no function 'no.such' in penstock_papers.analysis",
         ),
         (
             '[[figure]]\ntitle = "t"\nwhere = "w"\nmeaning = "m"\nkind = "pie"',
@@ -261,7 +262,7 @@ def test_every_mistake_is_told_before_anything_runs(wrong, text, said):
 
 
 def test_an_experiment_without_claims_about_a_scenario_is_theory(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path)
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     (tmp_path / "papers/exp-1/claims.toml").write_text('title = "Theory"\nabout = "of\\n it"')
     made = load.load("exp-1")
@@ -272,7 +273,7 @@ def test_an_experiment_without_claims_about_a_scenario_is_theory(tmp_path, monke
 
 
 def test_what_varies_makes_the_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path)
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
     claims_file = tmp_path / "papers/exp-1/claims.toml"
@@ -318,7 +319,7 @@ def test_every_shipped_experiment_is_sound():
 
 
 def test_experiments_are_listed_by_paper_and_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path)
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     names = (
         "fairq-5a",
         "fairq-5b",

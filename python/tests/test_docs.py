@@ -120,7 +120,7 @@ def test_links_lead_somewhere(document):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_named_files_exist(document):
-    tops = "core|crates|python|scenarios|tests|bench|crosscheck|docs"
+    tops = "core|crates|python|scenarios|papers|evidence|tests|docs"
     named = re.findall(rf"`((?:{tops})/[\w./-]+)`", document.read_text())
     missing = [name for name in named if "NAME" not in name and not (ROOT / name).exists()]
     assert not missing

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock import RunError, ScenarioError, api, cli, execution, source
-from penstock.reproduce import files, load, outcome, run, show
+import penstock_papers
+from penstock import RunError, ScenarioError, api, cli, execution
+from penstock_papers import files, load, outcome, run, show
 
 from .conftest import SMALL
 
@@ -58,7 +59,7 @@ def shipped(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         (folder / "claims.toml").write_text(text)
     (tmp_path / "shipped/papers/exp-1/scenario.toml").write_text(SMALL)
-    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path / "shipped")
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "shipped/papers")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run, "REPORTS", 0)
     return tmp_path / "shipped/papers"

@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from penstock import source
+import penstock_papers
 from penstock.report import style
-from penstock.reproduce import figures, load, run, svg
+from penstock_papers import figures, load, run, svg
 
 from .conftest import SMALL
 
@@ -94,7 +94,7 @@ def drawn(tmp_path_factory):
     (folder / "papers/exp-1/claims.toml").write_text(FIGURES)
     (folder / "papers/exp-1/scenario.toml").write_text(SMALL)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "templates_dir", lambda: folder)
+        patch.setattr(penstock_papers, "experiments_dir", lambda: folder / "papers")
         patch.setattr(run, "REPORTS", 0)
         (done,), _ = run.reproduce(["exp-1"], seeds=2, out=folder / "out")
     return {one.drawing.name.removeprefix("exp-1-"): one.drawing for one in done.drawn}
@@ -133,7 +133,7 @@ def test_axes_have_labels_and_units(drawn):
 
 
 def test_what_was_left_out_is_not_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path)
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     monkeypatch.setattr(run, "REPORTS", 0)
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     only = FIGURES.replace('runs = ["6 20 packets"]', 'runs = ["2 20 packets"]').replace(

@@ -5,7 +5,7 @@ import pytest
 
 from penstock.errors import ScenarioError
 from penstock.report import kinds
-from penstock.reproduce import files, markdown, svg
+from penstock_papers import files, markdown, svg
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"><path d="M 1.2345 2"/></svg>'
 
@@ -97,7 +97,7 @@ def test_the_page_for_the_documentation(folder, tmp_path):
         "### hcf-4",
         "### hcf-5",
     ]
-    assert "**[Title of hcf-4](../scenarios/papers/hcf-4/claims.toml).** The set-up." in text
+    assert "**[Title of hcf-4](../papers/hcf-4/claims.toml).** The set-up." in text
     assert "**2 of 3 claims hold**, on 2026-11-21" in text
     assert "in 90.0 s on 2 cores (CPU): `penstock reproduce all`" in " ".join(text.split())
     assert "| [hcf-4](#hcf-4) | Title of hcf-4 | 3 | 1 of 2 |" in text

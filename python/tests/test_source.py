@@ -4,23 +4,30 @@ from pathlib import Path
 
 import pytest
 
+import penstock_papers
 from penstock import ScenarioError, source
 
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
-    for name in ("demo.toml", "templates/leaf-spine.toml", "papers/sicc-4/scenario.toml"):
-        path = tmp_path / "shipped" / name
+    for name in (
+        "scenarios/demo.toml",
+        "scenarios/templates/leaf-spine.toml",
+        "evidence/speed/tree.toml",
+        "papers/sicc-4/scenario.toml",
+    ):
+        path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'title = "{name}"\n')
-    (tmp_path / "shipped/papers/sicc-4/claims.toml").touch()
-    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path / "shipped")
+    (tmp_path / "papers/sicc-4/claims.toml").touch()
+    monkeypatch.setattr(source, "templates_dir", lambda: tmp_path / "scenarios")
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
 
 
 @pytest.mark.usefixtures("shipped")
 def test_templates_go_by_short_names():
     names = [name for name, _ in source.templates()]
-    assert names == ["demo", "leaf-spine", "papers/sicc-4"]
+    assert names == ["bench/tree", "demo", "leaf-spine", "papers/sicc-4"]
     assert source.load("papers/sicc-4").name == "sicc-4"
     assert source.load("leaf-spine").name == "leaf-spine"
 

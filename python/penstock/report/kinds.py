@@ -28,7 +28,7 @@ KINDS = (
         "reproduction.json",
         "penstock reproduce",
         "reproduction.html",
-        "penstock.reproduce.page:again",
+        "penstock_papers.page:again",
     ),
     Kind("sweep.json", "penstock sweep", "report.html", "penstock.sweep.page:again"),
     Kind("tune.json", "penstock tune", "report.html", "penstock.tune.page:again"),

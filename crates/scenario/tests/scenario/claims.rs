@@ -83,7 +83,7 @@ fn claims_fit_their_scenario() {
     ];
     let claims: usize = experiments
         .iter()
-        .map(|name| check(&folder().join("papers").join(name)))
+        .map(|name| check(&folder("papers").join(name)))
         .sum();
     assert!(claims >= 52, "only {claims} claims");
 }

@@ -28,8 +28,11 @@ fn parse_with(key: &str, value: &str) -> Result<Scenario, ScenarioError> {
     Scenario::parse(SAMPLE, Path::new("sample.toml"), &overrides)
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+/// A folder of the repository.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name)
 }
 
 /// All scenarios of the repository.
@@ -47,6 +50,8 @@ fn scenarios() -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    walk(&folder(), &mut found);
+    for name in ["scenarios", "papers", "evidence"] {
+        walk(&folder(name), &mut found);
+    }
     found
 }

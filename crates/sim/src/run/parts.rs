@@ -21,7 +21,7 @@ use std::thread;
 const STEPS: u64 = 10_000;
 
 /// A fabric with fewer hosts stays whole, and so does one whose parts would meet more often: on one
-/// core they would throw each other out of its cache (docs/benchmarks.md).
+/// core they would throw each other out of its cache (evidence/speed/README.md).
 const LEAST_HOSTS: usize = 256;
 const LEAST_LOOKAHEAD: Time = Time::from_micros(10);
 

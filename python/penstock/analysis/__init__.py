@@ -1,5 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The papers' models and laws as numbers: fluid equations, their stability, and sums.
-
-docs/analysis.md tells them; `scenarios/papers/` hold them against packets.
-"""

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges and draws a reproduction anew from its runs: after a change of `claims.toml`, say."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock import api
+from penstock.errors import RunError, ScenarioError
+from penstock.results import Run
+from penstock_papers import checks, files, load, outcome
+from penstock_papers.experiment import Experiment
+from penstock_papers.outcome import Reproduction
+from penstock_papers.run import judged, run_folder
+
+
+def again(
+    folder: Path, ended: Callable[[Reproduction], object] | None = None
+) -> list[Reproduction]:
+    """Judges every experiment of a reproduction's folder anew; nothing is simulated.
+
+    The texts and claims are those of today, the numbers those of the runs in the folder. What the
+    folder tells of when, where and by which command it was run is kept.
+
+    Args:
+        folder: of an earlier reproduction; changed in place.
+        ended: called with each experiment as soon as it is judged.
+
+    Raises:
+        ScenarioError: the folder is no reproduction.
+        RunError: it lacks a run that an experiment has today, or a `claims.toml` is wrong.
+    """
+    document = files.read(folder)
+    old = {one["id"]: one for one in document["experiments"]}
+    wanted = [_as_run(load.load(name), document) for name in old]
+    for one in wanted:
+        checks.check(one)
+    found = {one.id: _runs(one, folder) for one in wanted}  # all are there before any is changed
+    done = []
+    for one in wanted:
+        runs = {name: Run.load(path) for name, path in found[one.id].items()}
+        done.append(judged(one, runs, folder, old[one.id]["computed_s"]))
+        if ended is not None:
+            ended(done[-1])
+    files.put(folder, {**document, **outcome.as_json(done)})
+    return done
+
+
+def _as_run(one: Experiment, document: dict[str, object]) -> Experiment:
+    if document["substrate"] == api.LABORATORY:
+        return one.in_laboratory()
+    return one.quickly() if document["quick"] else one
+
+
+def _runs(one: Experiment, folder: Path) -> dict[str, Path]:
+    if one.scenario is None:
+        return {}
+    found = {name: folder / run_folder(one.id, name) for name in one.runs}
+    for name, path in found.items():
+        if not (path / "run.json").is_file():
+            message = f"{path}: no run '{name}' of {one.id}; run it: `penstock reproduce {one.id}`"
+            raise RunError(message)
+    return found
+
+
+def check(experiments: list[str] | None, **others: object) -> None:
+    """Refuses what would have to be run.
+
+    Raises:
+        ScenarioError: an experiment or an option is given beside `--again`.
+    """
+    given = experiments[0] if experiments else next((o for o, v in others.items() if v), "")
+    if given:
+        message = f"{given}: nothing is run with --again; leave one of the two out"
+        raise ScenarioError(message)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FairQ's law held against packets: numbers and figures of `fairq-law`.
+
+Each function takes the experiment's runs by name and gives a number or a figure; None where the
+runs that it needs are not among them.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from penstock.units import to_bps, to_bytes, to_seconds
+from penstock_papers.analysis.delay import Array
+from penstock_papers.analysis.fairq_law import Law, greatest_gain, iterate, radius
+from penstock_papers.analysis.source import queue as queue_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from penstock.results import Run
+
+Runs = Mapping[str, "Run"]
+
+SLOW = "500 us, M = 10"
+DRAWN = (SLOW, "50 us, M = 1", "15 us, M = 1")
+
+
+def law_of(run: "Run") -> Law:
+    """The law of a run of `fairq-law`: its port, T and M; dumbbell and one scheme."""
+    document = run.summary["scenario"]
+    link, access = document["fabric"]["bottleneck"], document["fabric"]["access"]
+    window = document["scheme"]["fairq"]["window"]
+    near = 2 * to_seconds(access["delay"])
+    return Law(
+        rate=to_bps(link["rate"]) / 8,
+        round_trip=2 * near + 2 * to_seconds(link["delay"]),
+        delay=near,
+        buffer=to_bytes(link["buffer"]),
+        alpha=window["alpha"],
+        interval=to_seconds(window["interval"]),
+        intervals=window["intervals"],
+    )
+
+
+class Seen(NamedTuple):
+    """A run beside the law."""
+
+    ratio: float
+    """Gain of the law over the greatest stable one."""
+    mean: float
+    """Mean queue over the target, in the last quarter of the run."""
+    deviation: float
+    """Its standard deviation over the target."""
+
+
+@cache
+def _limit(ticks: float, intervals: int) -> float:
+    return greatest_gain(ticks, intervals)
+
+
+def seen(run: "Run") -> Seen:
+    """How far a run's queue is from its target, and how far its law from the limit."""
+    law = law_of(run)
+    time, queue = queue_of(run)
+    late = queue[time > 0.75 * time[-1]] / law.target
+    ratio = law.gain / _limit(law.ticks, law.intervals)
+    return Seen(ratio, float(late.mean()), float(late.std()))
+
+
+def stable_deviation(runs: Runs) -> float | None:
+    """Largest deviation of the queue, over its target, of the runs below 0.9 of the limit."""
+    known = [one.deviation for one in map(seen, runs.values()) if one.ratio < 0.9]
+    return max(known, default=None)
+
+
+def unstable_deviation(runs: Runs) -> float | None:
+    """Smallest deviation of the queue, over its target, of the runs above 1.1 of the limit."""
+    known = [one.deviation for one in map(seen, runs.values()) if one.ratio > 1.1]
+    return min(known, default=None)
+
+
+def stable_mean(runs: Runs) -> float | None:
+    """Mean queue over its target of that run below 0.9 of the limit which is furthest from it."""
+    means = [one.mean for one in map(seen, runs.values()) if one.ratio < 0.9]
+    return max(means, key=lambda mean: abs(mean - 1), default=None)
+
+
+def ramp_packets(runs: Runs) -> float | None:
+    """When the queue first reaches its target in the slowest run, s."""
+    run = runs.get(SLOW)
+    return None if run is None else _reached(*queue_of(run), law_of(run).target)
+
+
+def ramp_law(runs: Runs) -> float | None:
+    """The same by the law, which in slow start adds 2 mss to N W per M T, s."""
+    if SLOW not in runs:
+        return None
+    law = law_of(runs[SLOW])
+    steps = iterate(law, [(0.0, 2)], 0.6, is_slow=True)
+    return _reached(steps.time, steps.queue, law.target)
+
+
+def _reached(time: Array, queue: Array, target: float) -> float | None:
+    at = np.flatnonzero(queue >= target)
+    return float(time[at[0]]) if len(at) else None
+
+
+def default_radius(_runs: Runs) -> float:
+    """Largest spectral radius with T = R, M = 10 and targets of 1 to 1000 segments."""
+    trip = 1e-3
+    laws = [
+        Law(125e6, trip, trip * share, mss * 1460.0, 1.0, trip, 10)
+        for mss in (1, 2, 5, 10, 100, 1000)
+        for share in (0.1, 0.5, 1.0)
+    ]
+    return max(radius(law) for law in laws)
+
+
+def draw_range(runs: Runs) -> "Figure":
+    """The stable range of the gain over the delay, and the packet simulations in it."""
+    from matplotlib.ticker import FuncFormatter
+
+    from penstock.report import style
+    from penstock.report.figures import legend, plot
+
+    figure, axes = plot(2.6)
+    ticks = np.unique(np.geomspace(1, 200, 24).round())
+    for index, intervals in enumerate((1, 10)):
+        limits = [_limit(float(tick), intervals) for tick in ticks]
+        colour, dashes = style.series(index)
+        axes.plot(ticks, limits, color=colour, linestyle=dashes, label=f"limit, M = {intervals}")
+    for is_calm, name, marker in ((True, "packets, calm", "o"), (False, "packets, swinging", "x")):
+        laws = [law_of(run) for run in runs.values() if (seen(run).deviation < 0.25) == is_calm]
+        at = [law.ticks for law in laws], [law.gain for law in laws]
+        axes.plot(*at, marker, color=style.series(2)[0], markersize=5, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="delay D / T", ylabel="gain mss / αB")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    legend(figure, axes)
+    return figure
+
+
+def draw_step(runs: Runs) -> "Figure":
+    """The queue over time, packets and law, where two flows become four halfway."""
+    from penstock.report import style
+    from penstock.report.figures import legend
+    from penstock_papers.analysis.figures import panels
+
+    drawn = [name for name in DRAWN if name in runs] or list(runs)[:1]
+    figure, rows = panels(len(drawn), "time since two flows became four (ms)", "queue (kB)")
+    for axes, name in zip(rows, drawn, strict=True):
+        run = runs[name]
+        law = law_of(run)
+        time, queue = queue_of(run)
+        end = float(time[-1])
+        steps = iterate(law, [(0.0, 2), (end / 2, 4)], end, is_slow=True)
+        for index, (label, when, bytes_) in enumerate(
+            (("packets", time, queue), ("law", steps.time, steps.queue))
+        ):
+            near = np.abs(when - end / 2) < 15e-3
+            shown = (when[near] - end / 2) * 1e3, bytes_[near] / 1e3
+            axes.plot(*shown, color=style.series(index)[0], linewidth=0.9, label=label)
+        ratio = seen(run).ratio
+        axes.set_title(f"T = {name}: {ratio:.2g} of the limit", loc="left", pad=2, fontsize=9)
+        axes.set_ylim(0, 4 * law.target / 1e3)
+    legend(figure, rows[0])
+    return figure

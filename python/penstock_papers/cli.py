@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `penstock reproduce`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.errors import RunError
+from penstock.options import Cluster, Jobs, Json, On, Seeds, print_json
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", help="Experiments of the papers, or `all`."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Shorter and with fewer seeds; says what it left out.")
+    ] = False,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    as_json: Json = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder; default: runs/reproduction."),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page", metavar="FILE", help="Also write a page in Markdown, its figures in papers/."
+        ),
+    ] = None,
+    on: On = "sim",
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--again", metavar="DIR", help="Judge and draw the runs of DIR anew; run nothing."
+        ),
+    ] = None,
+) -> None:
+    """Run experiments of the papers; print each published claim beside what was measured.
+
+    The folder holds reproduction.json, reproduction.html, the figures as the papers drew them,
+    and the experiments' runs. Measured numbers are means over the seeds, with the half-width of
+    their 95 % confidence interval. A verdict is "within the noise" where values within the
+    intervals give the other one.
+
+    A claim that does not hold is a finding, not a failure: the exit code is 0, and the last line
+    counts the claims that hold. --json prints `experiments`, `held`, `judged`, and `claims`: a
+    list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
+    """
+    from penstock.terminal import Progress
+    from penstock_papers import again as anew
+    from penstock_papers import load, show
+    from penstock_papers import run as running
+    from penstock_papers.outcome import Reproduction
+
+    if listed or not (experiments or again):
+        names = load.listed()
+        if as_json:
+            rows = [{"id": name, "title": title} for name, title in names]
+            print_json({"experiments": rows})
+            return
+        width = max(len(name) for name, _ in names)
+        for name, title in names:
+            typer.echo(f"{name:<{width}}  {title}")
+        return
+    with Progress() as progress:
+
+        def ended(one: Reproduction) -> None:
+            if not as_json:
+                progress.__exit__(None, None, None)
+                show.table(one)
+
+        if again is not None:
+            anew.check(experiments, **{"--quick": quick, "--seeds": seeds, "--out": out})
+            done, folder = anew.again(again, ended), again
+        else:
+            done, folder = running.reproduce(
+                experiments or [],
+                quick=quick,
+                seeds=seeds,
+                jobs=jobs,
+                cluster=cluster,
+                out=out,
+                on=on,
+                progress=progress,
+                ended=ended,
+            )
+    if page is not None:
+        from penstock_papers import markdown
+
+        markdown.write(folder, page)
+    if as_json:
+        from penstock_papers import outcome
+
+        print_json(outcome.as_json(done))
+    else:
+        typer.echo(f"Report: {folder / 'reproduction.html'}")
+        typer.echo(show.summary(done))
+    if failed := [one.experiment.id for one in done if one.failed]:
+        message = f"{', '.join(failed)}: could not be run; what could is in {folder}"
+        raise RunError(message)

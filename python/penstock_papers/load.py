@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the experiments' folders; what is wrong in a `claims.toml` is told before anything runs."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import penstock_papers
+from penstock import source
+from penstock.errors import PenstockError, RunError, ScenarioError
+from penstock_papers import rules, schema
+from penstock_papers.claims import Claim
+from penstock_papers.experiment import (
+    PAPERS,
+    Experiment,
+    Figure,
+    Laboratory,
+    Overrides,
+    Shorter,
+    crossed,
+    overrides,
+)
+from penstock_papers.measures import Measure, nearest
+
+T = TypeVar("T")
+
+
+def listed() -> list[tuple[str, str]]:
+    """Id and title of every experiment that can be reproduced, in the order of the papers."""
+    return [(name, _title(folder)) for name, folder in _folders().items()]
+
+
+def find(experiment: str) -> Path:
+    """The folder of an experiment.
+
+    Raises:
+        ScenarioError: there is none of this id.
+    """
+    known = _folders()
+    if experiment in known:
+        return known[experiment]
+    hint = nearest(experiment, list(known))
+    hint = hint if hint.startswith("did") else "see `penstock reproduce --list`"
+    message = f"{experiment}: no such experiment; {hint}"
+    raise ScenarioError(message)
+
+
+def load(experiment: str) -> Experiment:
+    """Reads an experiment's `claims.toml`.
+
+    Raises:
+        ScenarioError: there is no such experiment.
+        RunError: its file cannot be read, or is not as `papers/README.md` says.
+    """
+    path = find(experiment) / "claims.toml"
+    try:
+        return _read(experiment, path)
+    except PenstockError:
+        raise
+    except (OSError, ValueError) as error:
+        message = f"{path}: {error}"
+        raise RunError(message) from error
+
+
+def _folders() -> dict[str, Path]:
+    folders = [path.parent for path in penstock_papers.experiments_dir().glob("*/claims.toml")]
+    return {folder.name: folder for folder in sorted(folders, key=_order)}
+
+
+def _order(folder: Path) -> tuple[Any, ...]:
+    """By paper, and numbers by their value: `hscc-9` before `hscc-10`."""
+    paper, _, rest = folder.name.partition("-")
+    papers = list(PAPERS)
+    parts = [(int(part), "") if part.isdigit() else (10**6, part) for part in _PARTS.findall(rest)]
+    return (papers.index(paper) if paper in papers else len(papers), paper, parts)
+
+
+_PARTS = re.compile(r"\d+|[^\d.-]+")
+
+
+def _title(folder: Path) -> str:
+    try:
+        document = tomllib.loads((folder / "claims.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    if "title" in document:
+        return str(document["title"])
+    other = folder.parent / str(document.get("scenario", folder.name))
+    return source.title(other / "scenario.toml")
+
+
+_KEYS = (
+    *("scenario", "title", "about", "why", "names"),
+    *("runs", "over", "quick", "lab", "claim", "figure"),
+)
+
+
+def _read(experiment: str, path: Path) -> Experiment:
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    for key in document:
+        schema.one_of("key", key, _KEYS)
+    scenario = _scenario(path.parent, document)
+    if scenario is not None and scenario.parent != path.parent:
+        document = _inherited(document, scenario.parent / "claims.toml")
+    runs, places = _runs(document)
+    made = Experiment(
+        experiment,
+        scenario,
+        document.get("title") or (source.title(scenario) if scenario else ""),
+        " ".join((document.get("about") or _about(scenario)).split()),
+        document.get("why", "").strip(),
+        tuple(_named("claim", table, _claim) for table in document.get("claim", ())),
+        tuple(_named("figure", table, _figure) for table in document.get("figure", ())),
+        document.get("names", {}),
+        runs,
+        places,
+        _part("quick", Shorter, document),
+        _part("lab", Laboratory, document),
+    )
+    rules.check(made)
+    return made
+
+
+def _scenario(folder: Path, document: Mapping[str, Any]) -> Path | None:
+    """The scenario's file; None where the experiment has none, as theory."""
+    if "scenario" in document:
+        other = folder.parent / str(document["scenario"]) / "scenario.toml"
+        if not other.is_file():
+            message = f"scenario: no experiment '{document['scenario']}' with a scenario.toml"
+            raise ValueError(message)
+        return other
+    own = folder / "scenario.toml"
+    return own if own.is_file() else None
+
+
+def _inherited(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """With the runs of the experiment whose scenario is taken, unless it has its own."""
+    if "runs" in document or "over" in document or not path.is_file():
+        return document
+    other = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {k: other[k] for k in ("runs", "over", "quick", "lab") if k in other} | document
+
+
+def _runs(document: Mapping[str, Any]) -> tuple[dict[str, Overrides], dict[str, Overrides]]:
+    """The overrides of each run, and of those of `[over]` the values that make them."""
+    if "over" not in document:
+        tables = document.get("runs", {})
+        return {name: overrides(name, table) for name, table in tables.items()} or {"": {}}, {}
+    if "runs" in document:
+        message = "give [runs] or [over], not both"
+        raise ValueError(message)
+    return crossed(document["over"])
+
+
+def _about(scenario: Path | None) -> str:
+    if scenario is None:
+        return ""
+    return str(tomllib.loads(scenario.read_text(encoding="utf-8")).get("about", ""))
+
+
+def _part(name: str, kind: type[T], document: Mapping[str, Any]) -> T:
+    try:
+        return schema.typed(kind, document.get(name, {}))
+    except ValueError as error:
+        message = f"{name}: {error}"
+        raise ValueError(message) from None
+
+
+def _named(what: str, table: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
+    try:
+        return read(table)
+    except ValueError as error:
+        name = table.get("id") or table.get("name") or table.get("title") or "?"
+        message = f"{what} {name}: {error}"
+        raise ValueError(message) from None
+
+
+def _claim(table: dict[str, Any]) -> Claim:
+    return schema.typed(Claim, _with_measures(table, ("measure", "against")))
+
+
+def _figure(table: dict[str, Any]) -> Figure:
+    return schema.typed(Figure, _with_measures(table, ("measure",)))
+
+
+def _with_measures(table: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    made = dict(table)
+    for key in keys:
+        if isinstance(table.get(key), dict):
+            try:
+                made[key] = schema.typed(Measure, table[key])
+            except ValueError as error:
+                message = f"{key}: {error}"
+                raise ValueError(message) from None
+    return made

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a reproduction in Markdown, for the documentation: made of `reproduction.json`."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from penstock import units
+from penstock_papers import files, svg
+from penstock_papers.claims import published, verdict
+
+FIGURES = "papers"
+"""The folder of the figures, beside the page."""
+
+Table = Mapping[str, Any]
+
+
+def write(folder: Path, page: Path) -> Path:
+    """Writes the page of a reproduction's folder, and its figures in `papers` beside it.
+
+    Raises:
+        ScenarioError: the folder is no reproduction.
+    """
+    document = files.read(folder)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    drawn = {}
+    for one in document["experiments"]:
+        for figure in one["figures"]:
+            drawn[figure["file"]] = _keep(folder / figure["file"], page.parent / FIGURES)
+    page.write_text(render(document, drawn), encoding="utf-8")
+    return page
+
+
+def render(document: Table, figures: Mapping[str, str]) -> str:
+    """The page as text.
+
+    Args:
+        document: of `reproduction.json`.
+        figures: of each figure's file, where it is beside the page.
+    """
+    claims = files.claims_of(document)
+    parts = [*_head(document), *_overview(document["experiments"], claims)]
+    for paper, members in groupby(document["experiments"], lambda one: one["paper"]):
+        parts.append(f"## {paper}")
+        for one in members:
+            parts += _experiment(one, claims.get(one["id"], []), figures)
+    return "\n\n".join(parts) + "\n"
+
+
+_HEAD = """\
+<!-- Made by `penstock reproduce all --page docs/reproduction.md`; the text below the tables and
+figures is the `why` of papers/ID/claims.toml. -->
+
+# What reproduces, and why the rest does not
+
+`penstock reproduce ID` runs an experiment of the papers and prints each published claim beside what
+was measured; `penstock reproduce all` runs them all. A claim stands as printed; where it does not
+hold, the cause is looked for by experiment, and told below its table.
+
+A measured number is the mean over the seeds, ± the half-width of its 95 % confidence interval.
+"Within the noise" means that values within the intervals give the other verdict. [Claims as
+data](../papers/README.md) tells how a claim is judged. FairQ's Table II, what its switch
+takes of an FPGA, is not among the experiments: nothing here is synthesized."""
+
+
+def _head(document: Table) -> Iterator[str]:
+    yield _HEAD
+    machine = document["machine"]
+    yield (
+        f"**{document['held']} of {document['judged']} claims hold**, on {document['date']} with "
+        f"Penstock {document['penstock']}, in {units.seconds(document['wall_s'])} "
+        f"on {machine['cores']} cores ({machine['processor']}): `{document['command']}`"
+    )
+    if document["quick"]:
+        yield "**Quick: runs were shortened**, as each experiment tells."
+
+
+def _overview(experiments: list[Table], claims: Mapping[str, list[Table]]) -> Iterator[str]:
+    rows = ["| paper | experiments | claims that hold |", "|---|---|---|"]
+    for paper, members in groupby(experiments, lambda one: one["paper"]):
+        own = list(members)
+        held, judged = (sum(one[key] for one in own) for key in ("held", "judged"))
+        rows.append(f"| [{paper}](#{paper.lower()}) | {len(own)} | {held} of {judged} |")
+    yield "\n".join(rows)
+    rows = ["| experiment | what | seeds | claims that hold |", "|---|---|---|---|"]
+    for one in experiments:
+        left = len(claims.get(one["id"], [])) - one["judged"]
+        more = f", {left} not judged" if left else ""
+        rows.append(
+            f"| [{one['id']}](#{one['id'].replace('.', '')}) | {_cell(one['title'])} "
+            f"| {one['seeds'] or '–'} | {one['held']} of {one['judged']}{more} |"
+        )
+    yield "\n".join(rows)
+
+
+def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> Iterator[str]:
+    yield f"### {one['id']}"  # plain: a link in a heading breaks the site's contents
+    place = f"[{one['title']}](../papers/{one['id']}/claims.toml)"
+    yield f"**{place}.** {one['about']}".strip()
+    if one["shortened"]:
+        yield f"Quick: {one['shortened']}."
+    for note in one["notes"]:
+        yield f"*{note}*"
+    if claims:
+        rows = ["| claim | where | published | measured | |", "|---|---|---|---|---|"]
+        for claim in claims:
+            run = f" (shown: {claim['run']})" if claim["run"] else ""
+            said = verdict(claim["holds"], is_open=claim["within_noise"])
+            said = said if claim["holds"] is not False else f"**{said}**"
+            cells = (
+                claim["text"] + run,
+                claim["where"],
+                published(claim["published"]),
+                claim["shown"],
+                said,
+            )
+            rows.append(f"| {' | '.join(map(_cell, cells))} |")
+        yield "\n".join(rows)
+    for figure in one["figures"]:
+        path = figures[figure["file"]]
+        yield f"![{figure['title']}]({path})"
+        yield f"*{figure['where']}: {figure['title']}.* {figure['meaning']}"
+    if one["why"]:
+        yield str(one["why"])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _keep(source: Path, folder: Path) -> str:
+    """Copies a figure, made small; returns its path beside the page."""
+    folder.mkdir(exist_ok=True)
+    text = svg.small(source.read_text(encoding="utf-8"))
+    if len(text.encode()) <= svg.MOST_BYTES:
+        (folder / source.name).write_text(text, encoding="utf-8")
+        (folder / source.name).with_suffix(".png").unlink(missing_ok=True)
+        return f"{FIGURES}/{source.name}"
+    picture = source.with_suffix(".png")
+    (folder / picture.name).write_bytes(picture.read_bytes())
+    (folder / source.name).unlink(missing_ok=True)
+    return f"{FIGURES}/{picture.name}"
