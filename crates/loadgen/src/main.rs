@@ -21,7 +21,7 @@ use failure::{Failure, because};
 use indexmap::IndexSet;
 use namespace::KernelCounters;
 use penstock_scenario::units::{Rate, Time};
-use penstock_sim::run::{self, Performance, Stage};
+use penstock_sim::run::{self, Performance, TrafficSink};
 use penstock_sim::simulation::Action;
 use penstock_sim::{Inputs, Scenario};
 use player::{Player, Ports};
@@ -75,7 +75,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
         eprintln!("penstock-traffic: {warning}");
     }
     player.at(Time::ZERO, Action::Sample);
-    run::play(&mut player, &scenario, &inputs, arguments.seed);
+    run::schedule_traffic(&mut player, &scenario, &inputs, arguments.seed);
     player.at(scenario.measure.from, Action::MeasureStart);
     let kernel = kernel_counters(&mut player)?;
     let processor_s = process::processor_s();

@@ -11,7 +11,7 @@ use crate::tcp::Options;
 use indexmap::IndexSet;
 use penstock_scenario::{Profile, Scheme, Tcp, Traffic};
 use penstock_sim::Scenario;
-use penstock_sim::run::Plans;
+use penstock_sim::run::ClientProfiles;
 
 /// A key of `[tcp]` that a whole namespace has, and its switch in net.ipv4.
 type Switch = (&'static str, &'static str, fn(&Tcp) -> Option<bool>);
@@ -29,7 +29,7 @@ pub fn settle(
     places: &Places,
     namespaces: &mut Namespaces,
 ) -> Result<(Setting, Vec<String>), Failure> {
-    let Plans { plans, configs } = Plans::of(scenario, scheme);
+    let ClientProfiles { profiles, configs } = ClientProfiles::of(scenario, scheme);
     let flows = scenario.traffic.values();
     let specs: Vec<Tcp> = flows.map(|t| scenario.tcp_of(scheme, t)).collect();
     let some_host = places.hosts.iter().flatten().next().copied();
@@ -58,7 +58,7 @@ pub fn settle(
     set_switches(places, namespaces, &specs, &mut warnings)?;
     let min_rto = configs.iter().map(|config| config.min_rto).collect();
     let setting = Setting {
-        plans,
+        profiles,
         options,
         min_rto,
     };

@@ -7,6 +7,7 @@ pub mod engine;
 pub mod fabric;
 pub mod network;
 pub mod packet;
+pub mod parallel;
 pub mod queue;
 pub mod rng;
 pub mod run;

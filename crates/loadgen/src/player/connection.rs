@@ -4,7 +4,7 @@
 use crate::sys::socket::Socket;
 use crate::sys::tcp_info::TcpInfo;
 use penstock_scenario::units::Time;
-use penstock_sim::simulation::Tally;
+use penstock_sim::simulation::TransferCounters;
 use std::net::SocketAddr;
 
 /// Index of the end that connects.
@@ -97,7 +97,7 @@ impl Connection {
 
     /// What has been counted at both ends. Where the kernel does not tell timeouts (before Linux
     /// 6.7), each retransmission of a handshake is one, and so is a silence as long as `min_rto`.
-    pub fn tally(&self, min_rto: Time) -> Tally {
+    pub fn counters(&self, min_rto: Time) -> TransferCounters {
         let sent = self.ends[self.sender].info();
         let handshake = self.ends[self.sender].handshake.unwrap_or_default();
         let silent = u64::from(self.silence >= min_rto);
@@ -105,7 +105,7 @@ impl Connection {
             u64::from(all.saturating_sub(handshake.timeouts.unwrap_or(0)))
         });
         let is_open = self.ends[self.sender].handshake.is_some();
-        Tally {
+        TransferCounters {
             delivered: self.ends[self.receiver()].read,
             packets: self.ends[self.receiver()].info().data_segments_in.into(),
             retransmits: match is_open {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plays traffic on sockets: one thread, one epoll, one clock for both ends of every connection.
 //!
-//! [`Player`] is a stage like the simulation, and its clients live as those of the simulation do
+//! [`Player`] is a traffic sink like the simulation, and its clients live as those of the simulation do
 //! (`penstock_sim::simulation`): [`transfers`] begins, completes and stops them, [`wire`] moves their
 //! bytes, [`connection`] holds both ends.
 
@@ -22,9 +22,9 @@ use connection::{Connection, Slab};
 use datagrams::Source;
 use penstock_scenario::units::Time;
 use penstock_sim::rng::Rng;
-use penstock_sim::run::Stage;
+use penstock_sim::run::TrafficSink;
 use penstock_sim::simulation::{
-    Action, Datagrams, Gaps, Generator, Plan, Record, Schedule, Tally, Transfer,
+    Action, ClientProfile, Datagrams, Gaps, Generator, Record, Schedule, Transfer, TransferCounters,
 };
 pub use ports::Ports;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ const ROOM: usize = 1 << 20;
 
 /// A stream of transfers from one host to another, one at a time.
 struct Client {
-    plan: u32,
+    profile: u32,
     number: u32,
     transfer: Transfer,
     /// Transfers not yet begun.
@@ -51,12 +51,12 @@ struct Client {
     /// Index of the record of the transfer under way.
     record: u32,
     /// What its connection had counted before this transfer.
-    base: Tally,
+    base: TransferCounters,
 }
 
 /// A generator of transfers and the one it will make next.
 struct Arrivals {
-    plan: u32,
+    profile: u32,
     generator: Box<dyn Generator>,
     made: u32,
     pending: Option<Transfer>,
@@ -77,7 +77,7 @@ pub struct Broken {
     pub first: Option<String>,
 }
 
-/// The stage and all that is on it.
+/// All hosts, clients and connections of a run.
 pub struct Player {
     /// CLOCK_MONOTONIC at time zero, nanoseconds.
     zero_ns: u64,
@@ -85,7 +85,7 @@ pub struct Player {
     places: Places,
     epoll: Epoll,
     schedule: Schedule,
-    plans: Vec<Plan>,
+    profiles: Vec<ClientProfile>,
     options: Vec<Options>,
     min_rto: Vec<Time>,
     clients: Vec<Client>,
@@ -93,7 +93,7 @@ pub struct Player {
     datagrams: Vec<Source>,
     connections: Slab<Connection>,
     listeners: Vec<Listener>,
-    /// Numbers of listeners by host and plan.
+    /// Numbers of listeners by host and profile.
     listening: HashMap<(u32, u32), u32>,
     /// Connections not yet accepted, by listener and the address they were opened from.
     expected: HashMap<(u32, SocketAddr), u32>,
@@ -110,7 +110,7 @@ pub struct Player {
 /// What the traffic's connections are like.
 pub struct Setting {
     /// By traffic.
-    pub plans: Vec<Plan>,
+    pub profiles: Vec<ClientProfile>,
     /// By traffic.
     pub options: Vec<Options>,
     /// By traffic: the least retransmission timeout.
@@ -118,7 +118,7 @@ pub struct Setting {
 }
 
 impl Player {
-    /// An empty stage.
+    /// Without clients or connections.
     pub fn new(
         mut namespaces: Namespaces,
         places: Places,
@@ -130,7 +130,7 @@ impl Player {
             namespaces.enter(0).map_err(because(ENTER))?;
         }
         let Setting {
-            plans,
+            profiles,
             options,
             min_rto,
         } = setting;
@@ -140,7 +140,7 @@ impl Player {
             places,
             epoll: Epoll::new().map_err(because("epoll"))?,
             schedule: Schedule::default(),
-            plans,
+            profiles,
             options,
             min_rto,
             clients: Vec::new(),
@@ -238,7 +238,8 @@ impl Player {
 
     fn generate(&mut self, due: Time, index: u32) -> Result<(), Failure> {
         let arrivals = &mut self.arrivals[index as usize];
-        let (plan, number, transfer) = (arrivals.plan, arrivals.made, arrivals.pending.take());
+        let (profile, number, transfer) =
+            (arrivals.profile, arrivals.made, arrivals.pending.take());
         if let Some((next, transfer)) = arrivals.generator.next() {
             arrivals.pending = Some(transfer);
             self.schedule.add(next.max(due), Action::Generate(index));
@@ -247,7 +248,7 @@ impl Player {
             return Ok(());
         };
         self.arrivals[index as usize].made += 1;
-        let client = self.add_client(plan, number, transfer, 1);
+        let client = self.add_client(profile, number, transfer, 1);
         self.begin(client)
     }
 
@@ -265,25 +266,25 @@ impl Player {
 /// What failed when a namespace could not be entered.
 pub const ENTER: &str = "entering a network namespace (needs root)";
 
-impl Stage for Player {
-    fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
+impl TrafficSink for Player {
+    fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
         self.clients.push(Client {
-            plan,
+            profile,
             number,
             transfer,
             remaining: transfers,
             connection: None,
             record: u32::MAX,
-            base: Tally::default(),
+            base: TransferCounters::default(),
         });
         self.clients.len() as u32 - 1
     }
 
-    fn add_generator(&mut self, plan: u32, mut generator: Box<dyn Generator>) {
+    fn add_generator(&mut self, profile: u32, mut generator: Box<dyn Generator>) {
         let first = generator.next();
         let index = self.arrivals.len() as u32;
         self.arrivals.push(Arrivals {
-            plan,
+            profile,
             generator,
             made: 0,
             pending: first.map(|(_, transfer)| transfer),

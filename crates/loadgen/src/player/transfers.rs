@@ -7,8 +7,8 @@ use crate::failure::{Failure, because};
 use crate::hosts::Host;
 use crate::sys::socket::Socket;
 use penstock_scenario::units::Time;
-use penstock_sim::run::Stage;
-use penstock_sim::simulation::{Action, ENDLESS, Record, Tally};
+use penstock_sim::run::TrafficSink;
+use penstock_sim::simulation::{Action, ENDLESS, Record, TransferCounters};
 use std::io;
 use std::net::SocketAddr;
 
@@ -20,9 +20,9 @@ impl Player {
         if client.remaining == 0 {
             return Ok(());
         }
-        let plan = &self.plans[client.plan as usize];
-        let (traffic, request) = (plan.traffic, plan.request_bytes);
-        let is_last = client.remaining == 1 || plan.reconnects;
+        let profile = &self.profiles[client.profile as usize];
+        let (traffic, request) = (profile.traffic, profile.request_bytes);
+        let is_last = client.remaining == 1 || profile.reconnects;
         let (transfer, bytes) = (client.transfer, client.transfer.bytes);
         // A socket is made before the clock is read: the time begins with the SYN.
         let opening = match client.connection {
@@ -42,8 +42,8 @@ impl Player {
             end: None,
             stopped: None,
             bytes,
-            total: Tally::default(),
-            before: Tally::default(),
+            total: TransferCounters::default(),
+            before: TransferCounters::default(),
             silence: Time::ZERO,
         });
         if let Some((socket, listener)) = opening
@@ -52,16 +52,16 @@ impl Player {
             return self.refused(&error);
         }
         let client = &mut self.clients[index as usize];
-        let min_rto = self.min_rto[client.plan as usize];
+        let min_rto = self.min_rto[client.profile as usize];
         let Some(number) = client.connection else {
             return Ok(());
         };
         let Some(connection) = self.connections.get_mut(number) else {
             return Ok(());
         };
-        client.base = connection.tally(min_rto);
+        client.base = connection.counters(min_rto);
         if connection.ends[OPENER].handshake.is_none() {
-            client.base = Tally::default();
+            client.base = TransferCounters::default();
         }
         connection.last_arrival = now;
         connection.silence = Time::ZERO;
@@ -94,7 +94,7 @@ impl Player {
     fn roles(&self, index: u32) -> (u32, u32) {
         let client = &self.clients[index as usize];
         let transfer = client.transfer;
-        match self.plans[client.plan as usize].request_bytes {
+        match self.profiles[client.profile as usize].request_bytes {
             Some(_) => (transfer.destination, transfer.source),
             None => (transfer.source, transfer.destination),
         }
@@ -103,8 +103,8 @@ impl Player {
     /// The number of the listener that the client's connections go to, made if there is none.
     pub(super) fn listener_for(&mut self, index: u32) -> Result<u32, Failure> {
         let (_, server) = self.roles(index);
-        let plan = self.clients[index as usize].plan;
-        if let Some(number) = self.listening.get(&(server, plan)) {
+        let profile = self.clients[index as usize].profile;
+        if let Some(number) = self.listening.get(&(server, profile)) {
             return Ok(*number);
         }
         let host = self.host(server)?;
@@ -112,7 +112,7 @@ impl Player {
         let number = self.listeners.len() as u32;
         let open = || -> io::Result<Listener> {
             let socket = Socket::tcp(&host.address)?;
-            self.options[plan as usize].apply(&socket)?;
+            self.options[profile as usize].apply(&socket)?;
             socket.bind(&SocketAddr::new(host.address, 0))?;
             socket.listen()?;
             self.epoll
@@ -122,7 +122,7 @@ impl Player {
         };
         let listener = open().map_err(because(format!("listening at {}", host.address)))?;
         self.listeners.push(listener);
-        self.listening.insert((server, plan), number);
+        self.listening.insert((server, profile), number);
         Ok(number)
     }
 
@@ -130,12 +130,12 @@ impl Player {
     fn prepare_connection(&mut self, index: u32) -> Result<(Socket, u32), Failure> {
         let listener = self.listener_for(index)?;
         let (opener, _) = self.roles(index);
-        let plan = self.clients[index as usize].plan;
+        let profile = self.clients[index as usize].profile;
         let host = self.host(opener)?;
         self.namespaces.enter(host.netns).map_err(because(ENTER))?;
         let prepare = || -> io::Result<Socket> {
             let socket = Socket::tcp(&host.address)?;
-            self.options[plan as usize].apply(&socket)?;
+            self.options[profile as usize].apply(&socket)?;
             socket.bind_address(host.address)?;
             Ok(socket)
         };
@@ -147,7 +147,7 @@ impl Player {
         socket.connect(&self.listeners[listener as usize].address)?;
         let opened_from = socket.local()?;
         let client = &mut self.clients[index as usize];
-        let sender = match self.plans[client.plan as usize].request_bytes {
+        let sender = match self.profiles[client.profile as usize].request_bytes {
             Some(_) => ACCEPTED,
             None => OPENER,
         };
@@ -184,7 +184,7 @@ impl Player {
         let client = &self.clients[connection.client as usize];
         let sender = &mut connection.ends[ACCEPTED];
         sender.unsent += client.transfer.bytes;
-        sender.closes = client.remaining == 0 || self.plans[client.plan as usize].reconnects;
+        sender.closes = client.remaining == 0 || self.profiles[client.profile as usize].reconnects;
         self.flush(number, ACCEPTED);
     }
 
@@ -194,12 +194,12 @@ impl Player {
         self.finished += 1;
         let client = &mut self.clients[index as usize];
         self.records[client.record as usize].end = Some(now);
-        let plan = &self.plans[client.plan as usize];
-        if plan.reconnects {
+        let profile = &self.profiles[client.profile as usize];
+        if profile.reconnects {
             client.connection = None;
         }
         if client.remaining > 0 {
-            let again = now + plan.think;
+            let again = now + profile.think;
             self.at(again, Action::Begin(index));
         }
     }
@@ -228,8 +228,8 @@ impl Player {
         if record.end.is_some() {
             return;
         }
-        let min_rto = self.min_rto[client.plan as usize];
-        record.total = since(&connection.tally(min_rto), &client.base);
+        let min_rto = self.min_rto[client.profile as usize];
+        record.total = since(&connection.counters(min_rto), &client.base);
         let waiting = now.saturating_sub(connection.last_arrival);
         record.silence = connection.silence.max(waiting);
     }
@@ -265,8 +265,8 @@ impl Player {
 }
 
 /// What was counted since `before`, never less than nothing: an end that is closed tells zero.
-fn since(total: &Tally, before: &Tally) -> Tally {
-    Tally {
+fn since(total: &TransferCounters, before: &TransferCounters) -> TransferCounters {
+    TransferCounters {
         delivered: total.delivered.saturating_sub(before.delivered),
         packets: total.packets.saturating_sub(before.packets),
         retransmits: total.retransmits.saturating_sub(before.retransmits),

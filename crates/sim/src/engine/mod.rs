@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The event engine: who acts next, and when.
 
-mod barrier;
 mod calendar;
 mod prefetch;
 mod ring;
 mod timers;
 
-pub use barrier::Barrier;
 pub use calendar::Calendar;
 pub use prefetch::prefetch;
 pub use ring::Ring;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The fabric: hosts, switches and the cables between them.
 
-mod partition;
 mod routes;
 mod shapes;
 
-pub use partition::Partition;
 use penstock_scenario::units::Buffer;
 use penstock_scenario::units::{Rate, Time};
 pub use routes::Routes;

@@ -7,8 +7,9 @@
 use super::link::{End, InFlight, Link};
 use super::sacks::Entry;
 use super::{Network, Packet};
-use crate::fabric::{Fabric, Partition};
+use crate::fabric::Fabric;
 use crate::packet::flag;
+use crate::parallel::Partition;
 use crate::rng::Rng;
 use penstock_scenario::units::Time;
 

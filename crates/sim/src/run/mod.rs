@@ -19,7 +19,7 @@ pub use outcome::{
     ClassShare, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
     QueueSummary,
 };
-pub use traffic::{Plans, Stage, play};
+pub use traffic::{ClientProfiles, TrafficSink, schedule_traffic};
 
 use crate::simulation::{Simulation, gather};
 use penstock_scenario::units::Time;

@@ -6,9 +6,9 @@
 //! other, and go on. The parts, and so the results, depend on the scenario alone: one thread or
 //! several work through the same parts.
 
-use super::{Inputs, RunError, play as play_traffic, ports, traffic::Plans};
-use crate::engine::Barrier;
-use crate::fabric::{Fabric, Partition};
+use super::{Inputs, RunError, ports, schedule_traffic, traffic::ClientProfiles};
+use crate::fabric::Fabric;
+use crate::parallel::{Barrier, Partition};
 use crate::simulation::{Action, Mail, Simulation};
 use penstock_scenario::units::Time;
 use penstock_scenario::{self, Mode, Scenario, Scheme, Traffic};
@@ -64,8 +64,8 @@ pub fn set_up(
     (fabric, partition, own): (&Fabric, &Partition, u16),
     measured: &[u32],
 ) -> Result<Simulation, RunError> {
-    let plans = Plans::of(scenario, scheme);
-    let mut simulation = Simulation::new(fabric, plans.configs, plans.plans, seed);
+    let profiles = ClientProfiles::of(scenario, scheme);
+    let mut simulation = Simulation::new(fabric, profiles.configs, profiles.profiles, seed);
     if partition.parts > 1 {
         simulation.set_part(fabric, partition, own, seed);
     }
@@ -77,7 +77,7 @@ pub fn set_up(
         let (duration, longest) = (scenario.duration, simulation.network.horizon());
         return Err(RunError::TooLong { duration, longest });
     }
-    play_traffic(&mut simulation, scenario, inputs, seed);
+    schedule_traffic(&mut simulation, scenario, inputs, seed);
     simulation.at(scenario.measure.from, Action::MeasureStart);
     Ok(simulation)
 }
@@ -240,7 +240,7 @@ fn work(
 mod tests {
     use super::*;
     use crate::fabric::Cable;
-    use crate::simulation::{Generator, Plan, Transfer};
+    use crate::simulation::{ClientProfile, Generator, Transfer};
     use penstock_scenario::units::{Buffer, Rate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -271,7 +271,7 @@ mod tests {
         let partition = Partition::new(&fabric, 2, true);
         assert_eq!(partition.parts, 2);
         for broken in [0, 1] {
-            let plan = Plan {
+            let profile = ClientProfile {
                 traffic: 0,
                 config: 0,
                 request_bytes: None,
@@ -279,8 +279,8 @@ mod tests {
                 think: Time::ZERO,
             };
             let part = |own| {
-                let plans = vec![plan.clone()];
-                let mut part = Simulation::new(&fabric, Vec::new(), plans, 1);
+                let profiles = vec![profile.clone()];
+                let mut part = Simulation::new(&fabric, Vec::new(), profiles, 1);
                 part.set_part(&fabric, &partition, own, 1);
                 part.start(Vec::new(), Time::from_millis(1));
                 if own == broken {

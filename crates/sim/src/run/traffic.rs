@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The scenario's traffic as clients, generators and datagram sources, put on a [`Stage`]: the
-//! simulation, or anything else that can play them, sockets of a kernel for one.
+//! The scenario's traffic as clients, generators and datagram sources, scheduled on a
+//! [`TrafficSink`]: the simulation, or anything else that can make them, such as a kernel's sockets.
 
 use super::{Inputs, tcp};
 use crate::distribution::{FlowSize, Poisson};
 use crate::rng::Rng;
-use crate::simulation::{Action, ENDLESS, Gaps, Generator, Plan, Simulation, Transfer};
+use crate::simulation::{Action, ClientProfile, ENDLESS, Gaps, Generator, Simulation, Transfer};
 use crate::tcp::Config;
 use penstock_scenario::units::{Rate, Time};
 use penstock_scenario::{
@@ -13,14 +13,14 @@ use penstock_scenario::{
     Trace, Traffic, Udp,
 };
 
-/// Where traffic is played.
-pub trait Stage {
-    /// Adds a client that makes `transfers` transfers, the `number`th of its plan; returns its index,
-    /// for [`Action::Begin`] and [`Action::Stop`].
-    fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32;
+/// Where traffic is scheduled: it makes the transfers at their times.
+pub trait TrafficSink {
+    /// Adds a client that makes `transfers` transfers, the `number`th of its profile; returns its
+    /// index, for [`Action::Begin`] and [`Action::Stop`].
+    fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32;
 
-    /// Adds a generator whose transfers follow plan number `plan`.
-    fn add_generator(&mut self, plan: u32, generator: Box<dyn Generator>);
+    /// Adds a generator whose transfers follow profile number `profile`.
+    fn add_generator(&mut self, profile: u32, generator: Box<dyn Generator>);
 
     /// Adds a source of datagrams of `size` bytes on the wire, working from and until the times of
     /// `span`.
@@ -38,13 +38,13 @@ pub trait Stage {
     fn at(&mut self, time: Time, action: Action);
 }
 
-impl Stage for Simulation {
-    fn add_client(&mut self, plan: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
-        self.add_client(plan, number, transfer, transfers)
+impl TrafficSink for Simulation {
+    fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
+        self.add_client(profile, number, transfer, transfers)
     }
 
-    fn add_generator(&mut self, plan: u32, generator: Box<dyn Generator>) {
-        self.add_generator(plan, generator);
+    fn add_generator(&mut self, profile: u32, generator: Box<dyn Generator>) {
+        self.add_generator(profile, generator);
     }
 
     fn add_datagrams(
@@ -64,21 +64,21 @@ impl Stage for Simulation {
     }
 }
 
-/// One plan and one TCP configuration for each traffic.
+/// One profile and one TCP configuration for each traffic.
 #[derive(Default)]
-pub struct Plans {
+pub struct ClientProfiles {
     /// By traffic.
-    pub plans: Vec<Plan>,
+    pub profiles: Vec<ClientProfile>,
     /// By traffic.
     pub configs: Vec<Config>,
 }
 
-impl Plans {
-    /// The plans of the scenario's traffic, its TCP as `scheme` wants it.
-    pub fn of(scenario: &Scenario, scheme: &Scheme) -> Plans {
+impl ClientProfiles {
+    /// The profiles of the scenario's traffic, its TCP as `scheme` wants it.
+    pub fn of(scenario: &Scenario, scheme: &Scheme) -> ClientProfiles {
         let traffic = scenario.traffic.values();
-        Plans {
-            plans: (0..).zip(traffic.clone()).map(plan).collect(),
+        ClientProfiles {
+            profiles: (0..).zip(traffic.clone()).map(profile).collect(),
             configs: traffic
                 .map(|traffic| tcp::config(&scenario.tcp_of(scheme, traffic)))
                 .collect(),
@@ -86,7 +86,7 @@ impl Plans {
     }
 }
 
-fn plan((index, traffic): (u32, &Traffic)) -> Plan {
+fn profile((index, traffic): (u32, &Traffic)) -> ClientProfile {
     let (request_bytes, reconnects, think) = match traffic {
         Traffic::Incast(t) => (
             (t.mode == Mode::Pull).then_some(t.request.0),
@@ -100,7 +100,7 @@ fn plan((index, traffic): (u32, &Traffic)) -> Plan {
         ),
         _ => (None, true, Time::ZERO),
     };
-    Plan {
+    ClientProfile {
         traffic: index,
         config: index,
         request_bytes,
@@ -109,15 +109,20 @@ fn plan((index, traffic): (u32, &Traffic)) -> Plan {
     }
 }
 
-/// Puts all that the scenario's traffic does on the stage. The same scenario and seed give the same
-/// pairs, starts and sizes on every stage.
-pub fn play(stage: &mut dyn Stage, scenario: &Scenario, inputs: &Inputs, seed: u64) {
+/// Schedules all the traffic of the scenario on `sink`. The same scenario and seed give the same
+/// pairs, starts and sizes for every sink.
+pub fn schedule_traffic(
+    sink: &mut dyn TrafficSink,
+    scenario: &Scenario,
+    inputs: &Inputs,
+    seed: u64,
+) {
     for (index, traffic) in (0..).zip(scenario.traffic.values()) {
         let mut expansion = Expansion {
-            stage,
+            sink,
             scenario,
             inputs,
-            plan: index,
+            profile: index,
             rng: Rng::new(seed, 16 + u64::from(index)),
         };
         match traffic {
@@ -131,10 +136,10 @@ pub fn play(stage: &mut dyn Stage, scenario: &Scenario, inputs: &Inputs, seed: u
 }
 
 struct Expansion<'a> {
-    stage: &'a mut dyn Stage,
+    sink: &'a mut dyn TrafficSink,
     scenario: &'a Scenario,
     inputs: &'a Inputs,
-    plan: u32,
+    profile: u32,
     rng: Rng,
 }
 
@@ -178,10 +183,12 @@ impl Expansion<'_> {
         let starts = self.starts(pairs.len(), spec.start, spec.start_spread, spec.start_gap);
         for (number, (pair, start)) in pairs.into_iter().zip(starts).enumerate() {
             let transfer = transfer(pair, sizes.sample(&mut self.rng));
-            let client = self.stage.add_client(self.plan, number as u32, transfer, 1);
-            self.stage.at(start, Action::Begin(client));
+            let client = self
+                .sink
+                .add_client(self.profile, number as u32, transfer, 1);
+            self.sink.at(start, Action::Begin(client));
             if let Some(stop) = spec.stop {
-                self.stage.at(stop, Action::Stop(client));
+                self.sink.at(stop, Action::Stop(client));
             }
         }
     }
@@ -200,9 +207,9 @@ impl Expansion<'_> {
             for (number, (pair, start)) in pairs.iter().zip(starts).enumerate() {
                 let transfer = transfer(*pair, sizes.sample(&mut self.rng));
                 let client =
-                    self.stage
-                        .add_client(self.plan, number as u32, transfer, spec.requests);
-                self.stage.at(start, Action::Begin(client));
+                    self.sink
+                        .add_client(self.profile, number as u32, transfer, spec.requests);
+                self.sink.at(start, Action::Begin(client));
             }
         }
     }
@@ -227,7 +234,7 @@ impl Expansion<'_> {
             stop: spec.stop.unwrap_or(self.scenario.duration),
             rng: self.rng.clone(),
         };
-        self.stage.add_generator(self.plan, Box::new(arrivals));
+        self.sink.add_generator(self.profile, Box::new(arrivals));
     }
 
     fn udp(&mut self, spec: &Udp) {
@@ -246,7 +253,7 @@ impl Expansion<'_> {
             };
             let size = spec.packet.0.try_into().unwrap_or(u16::MAX);
             let span = (spec.start, spec.stop.unwrap_or(Time::NEVER));
-            self.stage
+            self.sink
                 .add_datagrams(source as u32, destination as u32, size, gaps, span, rng);
         }
     }
@@ -256,8 +263,8 @@ impl Expansion<'_> {
         let shifted: Vec<_> = rows
             .map(|(time, transfer)| (*time + spec.start, *transfer))
             .collect();
-        self.stage
-            .add_generator(self.plan, Box::new(Recorded(shifted.into_iter())));
+        self.sink
+            .add_generator(self.profile, Box::new(Recorded(shifted.into_iter())));
     }
 
     /// The rate that a load of 1 stands for.

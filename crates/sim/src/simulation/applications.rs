@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the clients do when something happens.
 
-use super::clients::{ENDLESS, Record, Tally};
-use super::sockets::Order;
+use super::clients::{ENDLESS, Record, TransferCounters};
+use super::hosts::SocketCommand;
 use super::{Action, Client, Simulation, Source, Transfer};
 use crate::packet::FlowId;
 use crate::rng::Rng;
@@ -17,7 +17,7 @@ impl Simulation {
     /// Adds a client that makes `transfers` transfers; returns its index, for [`Action::Begin`].
     pub fn add_client(
         &mut self,
-        plan: u32,
+        profile: u32,
         number: u32,
         transfer: Transfer,
         transfers: u32,
@@ -28,7 +28,7 @@ impl Simulation {
             bytes,
         } = transfer;
         let client = Client {
-            plan,
+            profile,
             number,
             source,
             destination,
@@ -36,7 +36,7 @@ impl Simulation {
             remaining: transfers,
             flow: None,
             record: u32::MAX,
-            base: Tally::default(),
+            base: TransferCounters::default(),
         };
         self.clients.push(client);
         self.clients.len() as u32 - 1
@@ -44,14 +44,14 @@ impl Simulation {
 
     pub(super) fn generate(&mut self, now: Time, index: u32) {
         let arrivals = &mut self.arrivals[index as usize];
-        let (plan, number, due) = (arrivals.plan, arrivals.made, arrivals.pending.take());
+        let (profile, number, due) = (arrivals.profile, arrivals.made, arrivals.pending.take());
         if let Some((next, transfer)) = arrivals.generator.next() {
             arrivals.pending = Some(transfer);
             self.schedule.add(next.max(now), Action::Generate(index));
         }
         if let Some(transfer) = due {
             arrivals.made += 1;
-            let client = self.add_client(plan, number, transfer, 1);
+            let client = self.add_client(profile, number, transfer, 1);
             self.begin(now, client);
         }
     }
@@ -64,33 +64,33 @@ impl Simulation {
         }
         self.begun += 1;
         let client = &mut self.clients[index as usize];
-        let plan = &self.plans[client.plan as usize];
-        let (request, bytes) = (plan.request_bytes, client.bytes);
+        let profile = &self.profiles[client.profile as usize];
+        let (request, bytes) = (profile.request_bytes, client.bytes);
         client.remaining -= 1;
-        let is_last = client.remaining == 0 || plan.reconnects;
+        let is_last = client.remaining == 0 || profile.reconnects;
         let connected = client.flow;
         let flow = connected.unwrap_or_else(|| self.connect(now, index));
         self.start_transfer(now, index, flow);
         self.tell_begun(index, now);
         match request {
             None => {
-                self.order(now, flow, Order::Write(bytes));
+                self.command(now, flow, SocketCommand::Write(bytes));
                 if is_last && bytes < ENDLESS {
-                    self.order(now, flow, Order::Close);
+                    self.command(now, flow, SocketCommand::Close);
                 }
             }
-            Some(request) => self.order(now, flow.reverse(), Order::Write(request)),
+            Some(request) => self.command(now, flow.reverse(), SocketCommand::Write(request)),
         }
     }
 
     /// A transfer begins on the client's connection: both ends know what they wait for.
     pub(super) fn start_transfer(&mut self, now: Time, index: u32, flow: FlowId) {
         let client = &self.clients[index as usize];
-        let plan = &self.plans[client.plan as usize];
-        let (request, bytes) = (plan.request_bytes, client.bytes);
+        let profile = &self.profiles[client.profile as usize];
+        let (request, bytes) = (profile.request_bytes, client.bytes);
         if self.owns(client.destination) {
             let record = Record {
-                traffic: plan.traffic,
+                traffic: profile.traffic,
                 number: client.number,
                 source: client.source,
                 destination: client.destination,
@@ -98,32 +98,32 @@ impl Simulation {
                 end: None,
                 stopped: None,
                 bytes,
-                total: Tally::default(),
-                before: Tally::default(),
+                total: TransferCounters::default(),
+                before: TransferCounters::default(),
                 silence: Time::ZERO,
             };
             self.clients[index as usize].record = self.records.len() as u32;
             self.records.push(record);
         }
         for side in [flow, flow.reverse()] {
-            self.sockets.get_mut(side).record = self.clients[index as usize].record;
+            self.hosts.get_mut(side).record = self.clients[index as usize].record;
         }
         self.mark_start(now, index, flow);
         if let Some(request) = request {
-            let sender = self.sockets.get_mut(flow);
+            let sender = self.hosts.get_mut(flow);
             sender.goal = sender.endpoint.delivered() + request;
         }
-        let receiver = self.sockets.get_mut(flow.reverse());
+        let receiver = self.hosts.get_mut(flow.reverse());
         receiver.goal = receiver.endpoint.delivered().saturating_add(bytes);
     }
 
     /// Opens a connection for the client; returns the flow of its data.
     fn connect(&mut self, now: Time, index: u32) -> FlowId {
         let client = &self.clients[index as usize];
-        let plan = &self.plans[client.plan as usize];
+        let profile = &self.profiles[client.profile as usize];
         let quiet = self.closed.pop_front_if(|(since, _)| *since + QUIET <= now);
         let opener = quiet.map_or_else(|| self.fresh_number(), |(_, flow)| flow);
-        let data = if plan.request_bytes.is_some() {
+        let data = if profile.request_bytes.is_some() {
             opener.reverse()
         } else {
             opener
@@ -133,20 +133,20 @@ impl Simulation {
         if !self.part.is_whole() {
             self.tell_opened(index, data, hash, now);
         }
-        self.order(now, opener, Order::Connect);
+        self.command(now, opener, SocketCommand::Connect);
         data
     }
 
     /// A number that no connection has had.
     fn fresh_number(&self) -> FlowId {
-        let connection = self.part.number_from(self.sockets.len() / 2);
+        let connection = self.part.number_from(self.hosts.len() / 2);
         FlowId(2 * connection as u32)
     }
 
     /// The client's connection, whose data is the flow `data`, comes to be.
     pub(super) fn open(&mut self, now: Time, index: u32, data: FlowId, hash: u64) {
         let client = &mut self.clients[index as usize];
-        let plan = &self.plans[client.plan as usize];
+        let profile = &self.profiles[client.profile as usize];
         self.routes
             .path(client.source, client.destination, hash, &mut self.path);
         self.network.paths.set(data, &self.path);
@@ -156,21 +156,23 @@ impl Simulation {
             controller.on_connect(data, client.source, client.destination);
         }
         client.flow = Some(data);
-        self.sockets.open(opener, index, plan.config, now);
+        self.hosts.open(opener, index, profile.config, now);
     }
 
-    fn order(&mut self, now: Time, flow: FlowId, order: Order) {
-        self.sockets.order(&mut self.network, now, flow, order);
+    fn command(&mut self, now: Time, flow: FlowId, command: SocketCommand) {
+        self.hosts.command(&mut self.network, now, flow, command);
     }
 
     /// Something happened at the socket of `flow`.
     pub(super) fn react(&mut self, now: Time, flow: FlowId, events: Events) {
-        let socket = self.sockets.get_mut(flow);
+        let socket = self.hosts.get_mut(flow);
         let index = socket.client;
         if socket.endpoint.delivered() >= socket.goal {
             socket.goal = u64::MAX;
             let client = &self.clients[index as usize];
-            let is_asked = self.plans[client.plan as usize].request_bytes.is_some();
+            let is_asked = self.profiles[client.profile as usize]
+                .request_bytes
+                .is_some();
             if flow.is_opener() || !is_asked {
                 self.complete(now, index);
             } else if client.flow == Some(flow) {
@@ -178,7 +180,7 @@ impl Simulation {
             }
         }
         if events.has(Events::PEER_CLOSED) {
-            self.order(now, flow, Order::Close);
+            self.command(now, flow, SocketCommand::Close);
         }
         if events.has(Events::CLOSED) {
             self.detach(now, index, flow);
@@ -190,11 +192,11 @@ impl Simulation {
     /// The request has arrived at the server: it answers.
     fn answer(&mut self, now: Time, index: u32, flow: FlowId) {
         let client = &self.clients[index as usize];
-        let is_last = client.remaining == 0 || self.plans[client.plan as usize].reconnects;
+        let is_last = client.remaining == 0 || self.profiles[client.profile as usize].reconnects;
         let bytes = client.bytes;
-        self.order(now, flow, Order::Write(bytes));
+        self.command(now, flow, SocketCommand::Write(bytes));
         if is_last {
-            self.order(now, flow, Order::Close);
+            self.command(now, flow, SocketCommand::Close);
         }
     }
 
@@ -207,12 +209,12 @@ impl Simulation {
             self.tell_ended(index, flow);
         }
         let client = &mut self.clients[index as usize];
-        let plan = &self.plans[client.plan as usize];
-        if plan.reconnects {
+        let profile = &self.profiles[client.profile as usize];
+        if profile.reconnects {
             client.flow = None;
         }
         if client.remaining > 0 {
-            let again = now + plan.think;
+            let again = now + profile.think;
             self.at(again, Action::Begin(index));
             self.network
                 .set_source(Source::Schedule, self.schedule.next());
@@ -230,7 +232,7 @@ impl Simulation {
             }
             self.clients[index as usize].flow = None;
             // What is still on its way arrives too late.
-            self.sockets.get_mut(own.reverse()).goal = u64::MAX;
+            self.hosts.get_mut(own.reverse()).goal = u64::MAX;
         }
     }
 
@@ -243,7 +245,7 @@ impl Simulation {
 
     /// Once both sides are closed, the connection's number waits for its next use.
     pub(super) fn release(&mut self, now: Time, flow: FlowId) {
-        let other = self.sockets.get(flow.reverse());
+        let other = self.hosts.get(flow.reverse());
         if other.endpoint.state() == State::Closed && self.part.numbered(flow) {
             let opener = if flow.is_opener() {
                 flow
@@ -269,9 +271,9 @@ impl Simulation {
                 record.stopped = Some(now);
             }
             // What is still on its way arrives too late.
-            self.sockets.get_mut(flow.reverse()).goal = u64::MAX;
+            self.hosts.get_mut(flow.reverse()).goal = u64::MAX;
             if self.owns(source) {
-                self.order(now, flow, Order::Abort);
+                self.command(now, flow, SocketCommand::Abort);
             }
         }
     }

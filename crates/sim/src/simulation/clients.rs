@@ -7,7 +7,7 @@ use penstock_scenario::units::Time;
 
 /// How a client works; shared by all clients of a traffic.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ClientProfile {
     /// Index of the traffic.
     pub traffic: u32,
     /// Index of the TCP configuration.
@@ -24,8 +24,8 @@ pub struct Plan {
 /// A stream of transfers from one host to another.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Index of its plan.
-    pub plan: u32,
+    /// Index of its profile.
+    pub profile: u32,
     /// Its number within the traffic, from 0.
     pub number: u32,
     /// Host that sends the data.
@@ -41,7 +41,7 @@ pub struct Client {
     /// Index of the record of the transfer under way.
     pub record: u32,
     /// What its connection had counted before this transfer.
-    pub base: Tally,
+    pub base: TransferCounters,
 }
 
 /// A transfer to be made.
@@ -63,8 +63,8 @@ pub trait Generator: Send {
 
 /// A generator of transfers and the transfer it will make next.
 pub(super) struct Arrivals {
-    /// Index of the plan that its transfers follow.
-    pub plan: u32,
+    /// Index of the profile that its transfers follow.
+    pub profile: u32,
     pub generator: Box<dyn Generator>,
     /// Transfers begun: the number of the next.
     pub made: u32,
@@ -94,16 +94,16 @@ pub struct Record {
     /// Bytes to move; [`ENDLESS`] for a flow without end.
     pub bytes: u64,
     /// What has been counted of it, from its start.
-    pub total: Tally,
+    pub total: TransferCounters,
     /// The same at the start of the measured time, zero for transfers that began later.
-    pub before: Tally,
+    pub before: TransferCounters,
     /// Longest time between two data packets at the receiver, its start and end included.
     pub silence: Time,
 }
 
 /// Counts of one transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct TransferCounters {
     /// Bytes handed in order to the receiver's application.
     pub delivered: u64,
     /// Data packets that reached the receiver.
@@ -118,10 +118,10 @@ pub struct Tally {
     pub drops: u64,
 }
 
-impl Tally {
+impl TransferCounters {
     /// What was counted since `before`.
-    pub fn since(&self, before: &Tally) -> Tally {
-        Tally {
+    pub fn since(&self, before: &TransferCounters) -> TransferCounters {
+        TransferCounters {
             delivered: self.delivered - before.delivered,
             packets: self.packets - before.packets,
             retransmits: self.retransmits - before.retransmits,

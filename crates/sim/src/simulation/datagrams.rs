@@ -73,8 +73,8 @@ impl Simulation {
         (start, stop): (Time, Time),
         rng: Rng,
     ) {
-        let flow = FlowId(self.sockets.len() as u32);
-        self.sockets.open(flow, u32::MAX, 0, start);
+        let flow = FlowId(self.hosts.len() as u32);
+        self.hosts.open(flow, u32::MAX, 0, start);
         let hash = Rng::new(self.hash_seed, u64::MAX - u64::from(flow.0)).bits();
         self.routes.path(source, destination, hash, &mut self.path);
         self.network.paths.set(flow, &self.path);

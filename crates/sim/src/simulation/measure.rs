@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is counted of transfers and ports, and when.
 
-use super::{Simulation, Tally};
+use super::{Simulation, TransferCounters};
 use crate::network::Network;
 use crate::packet::FlowId;
 use penstock_scenario::units::Time;
@@ -49,10 +49,10 @@ impl Queues {
 
 impl Simulation {
     /// What has been counted at both ends of the connection whose data is `flow`.
-    pub(super) fn tally(&self, flow: FlowId) -> Tally {
-        let (sender, receiver) = (self.sockets.get(flow), self.sockets.get(flow.reverse()));
+    pub(super) fn counters(&self, flow: FlowId) -> TransferCounters {
+        let (sender, receiver) = (self.hosts.get(flow), self.hosts.get(flow.reverse()));
         let sent = sender.endpoint.stats();
-        Tally {
+        TransferCounters {
             delivered: receiver.endpoint.delivered(),
             packets: receiver.packets,
             retransmits: sent.retransmits.into(),
@@ -64,8 +64,8 @@ impl Simulation {
 
     /// The client's transfer begins now: what its connection did before is not its own.
     pub(super) fn mark_start(&mut self, now: Time, index: u32, flow: FlowId) {
-        self.clients[index as usize].base = self.tally(flow);
-        let receiver = self.sockets.get_mut(flow.reverse());
+        self.clients[index as usize].base = self.counters(flow);
+        let receiver = self.hosts.get_mut(flow.reverse());
         receiver.last_arrival = now;
         receiver.silence = Time::ZERO;
     }
@@ -81,11 +81,11 @@ impl Simulation {
             return;
         }
         let drops = record.total.drops;
-        let total = Tally {
+        let total = TransferCounters {
             drops,
-            ..self.tally(flow).since(&client.base)
+            ..self.counters(flow).since(&client.base)
         };
-        let receiver = self.sockets.get(flow.reverse());
+        let receiver = self.hosts.get(flow.reverse());
         let silence = receiver.silence.max(now - receiver.last_arrival);
         let record = &mut self.records[client.record as usize];
         record.total = total;

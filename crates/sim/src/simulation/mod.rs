@@ -4,12 +4,12 @@
 mod applications;
 mod clients;
 mod datagrams;
+mod hosts;
 mod measure;
 mod part;
 mod schedule;
-mod sockets;
 
-pub use clients::{Client, ENDLESS, Generator, Plan, Record, Tally, Transfer};
+pub use clients::{Client, ClientProfile, ENDLESS, Generator, Record, Transfer, TransferCounters};
 pub use datagrams::{Datagrams, Gaps};
 pub use measure::{Queues, Sample};
 pub use part::{Mail, gather};
@@ -22,9 +22,9 @@ use crate::packet::FlowId;
 use crate::rng::Rng;
 use crate::tcp::Config;
 use clients::Arrivals;
+use hosts::Hosts;
 use part::Part;
 use penstock_scenario::units::Time;
-use sockets::Sockets;
 use std::collections::VecDeque;
 
 /// Everything that moves.
@@ -32,9 +32,9 @@ pub struct Simulation {
     /// Links, switches and their policies.
     pub network: Network,
     routes: Routes,
-    sockets: Sockets,
+    hosts: Hosts,
     schedule: Schedule,
-    plans: Vec<Plan>,
+    profiles: Vec<ClientProfile>,
     clients: Vec<Client>,
     arrivals: Vec<Arrivals>,
     datagrams: Vec<Datagrams>,
@@ -55,14 +55,19 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A network at rest. `configs`: the TCP configurations that plans refer to.
-    pub fn new(fabric: &Fabric, configs: Vec<Config>, plans: Vec<Plan>, seed: u64) -> Simulation {
+    /// A network at rest. `configs`: the TCP configurations that profiles refer to.
+    pub fn new(
+        fabric: &Fabric,
+        configs: Vec<Config>,
+        profiles: Vec<ClientProfile>,
+        seed: u64,
+    ) -> Simulation {
         Simulation {
             network: Network::new(fabric, Rng::new(seed, 0)),
             routes: Routes::new(fabric),
-            sockets: Sockets::new(configs),
+            hosts: Hosts::new(configs),
             schedule: Schedule::default(),
-            plans,
+            profiles,
             clients: Vec::new(),
             arrivals: Vec::new(),
             datagrams: Vec::new(),
@@ -89,12 +94,12 @@ impl Simulation {
         self.at(Time::ZERO, Action::Sample);
     }
 
-    /// Adds a generator whose transfers follow plan number `plan`.
-    pub fn add_generator(&mut self, plan: u32, mut generator: Box<dyn Generator>) {
+    /// Adds a generator whose transfers follow profile number `profile`.
+    pub fn add_generator(&mut self, profile: u32, mut generator: Box<dyn Generator>) {
         let first = generator.next();
         let index = self.arrivals.len() as u32;
         self.arrivals.push(Arrivals {
-            plan,
+            profile,
             generator,
             made: 0,
             pending: first.map(|(_, transfer)| transfer),
@@ -126,7 +131,7 @@ impl Simulation {
                             controller.on_delivery(now, &mut packet);
                         }
                         let to = packet.flow.reverse();
-                        if let Some(events) = self.sockets.deliver(&mut self.network, now, packet) {
+                        if let Some(events) = self.hosts.deliver(&mut self.network, now, packet) {
                             self.react(now, to, events);
                         }
                         self.network.delivered();
@@ -134,7 +139,7 @@ impl Simulation {
                 }
                 Event::Departure(port) => self.network.depart(now, port),
                 Event::Other(Source::Timers) => {
-                    if let Some((flow, events)) = self.sockets.wake(&mut self.network, now) {
+                    if let Some((flow, events)) = self.hosts.wake(&mut self.network, now) {
                         self.react(now, flow, events);
                     }
                 }

@@ -7,9 +7,10 @@
 //! what the sender's part counted of it is added when the run is over.
 
 use super::{Record, Simulation};
-use crate::fabric::{Fabric, Partition};
+use crate::fabric::Fabric;
 use crate::network::Crossings;
 use crate::packet::FlowId;
+use crate::parallel::Partition;
 use crate::tcp::{Endpoint, State};
 use penstock_scenario::units::Time;
 
@@ -164,7 +165,9 @@ impl Simulation {
     /// Whether this part opens the client's connections.
     pub(super) fn opens(&self, index: u32) -> bool {
         let client = &self.clients[index as usize];
-        let pulls = self.plans[client.plan as usize].request_bytes.is_some();
+        let pulls = self.profiles[client.profile as usize]
+            .request_bytes
+            .is_some();
         self.owns(if pulls {
             client.destination
         } else {
@@ -241,8 +244,8 @@ impl Simulation {
     }
 
     fn tell_half(&mut self, data: FlowId, record: u32, part: u16) {
-        let index = self.sockets.get(data).client;
-        let sent = self.tally(data);
+        let index = self.hosts.get(data).client;
+        let sent = self.counters(data);
         let base = self.clients[index as usize].base;
         self.part.halves.push(SenderHalf {
             part,
@@ -255,7 +258,7 @@ impl Simulation {
 
     /// Tells the other end's part that the end point that sends `flow` is closed.
     pub(super) fn tell_closed(&mut self, flow: FlowId) {
-        let index = self.sockets.get(flow).client;
+        let index = self.hosts.get(flow).client;
         if !self.both_here(index) {
             let node = self.far_end(index);
             self.part.tell(node, Note::Closed { flow });
@@ -263,18 +266,18 @@ impl Simulation {
     }
 
     fn closed_elsewhere(&mut self, now: Time, flow: FlowId) {
-        let socket = self.sockets.get_mut(flow);
+        let socket = self.hosts.get_mut(flow);
         let index = socket.client;
         socket.endpoint = Endpoint::new(flow);
         self.detach(now, index, flow);
-        if self.sockets.get(flow.reverse()).endpoint.state() == State::Closed {
+        if self.hosts.get(flow.reverse()).endpoint.state() == State::Closed {
             self.release(now, flow);
         }
     }
 
     /// A packet of `flow` was lost: its transfer's record counts it.
     pub(super) fn lose(&mut self, flow: FlowId) {
-        let socket = self.sockets.get(flow);
+        let socket = self.hosts.get(flow);
         let (index, record) = (socket.client, socket.record);
         match self.clients.get(index as usize) {
             Some(client) if !self.part.owns(client.destination) => {

@@ -10,8 +10,8 @@ mod parts;
 mod parts_fuzz;
 mod reuse;
 mod shims;
-mod stage;
 mod traffic;
+mod traffic_sink;
 
 use penstock_sim::{Inputs, Outcome, Scenario, run};
 use std::path::Path;

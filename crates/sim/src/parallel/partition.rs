@@ -2,7 +2,7 @@
 //! A fabric in parts that only meet over links with a delay, so that each can be simulated for so
 //! long without a look at the others.
 
-use super::Fabric;
+use crate::fabric::{Fabric, LinkSpec};
 use penstock_scenario::units::Time;
 
 /// Which part each node and each port belongs to.
@@ -67,13 +67,13 @@ impl Partition {
                 }
             }
         }
-        let port = |(number, link): (usize, &super::LinkSpec)| {
+        let port = |(number, link): (usize, &LinkSpec)| {
             let ends = [link.from, link.to].map(|node| nodes[node as usize]);
             let owner = ends.into_iter().find(|part| *part != Partition::SHARED);
             owner.unwrap_or((number / 2 % parts) as u16)
         };
         let ports: Vec<u16> = fabric.links.iter().enumerate().map(port).collect();
-        let leaves = |(link, port): &(&super::LinkSpec, &u16)| nodes[link.to as usize] != **port;
+        let leaves = |(link, port): &(&LinkSpec, &u16)| nodes[link.to as usize] != **port;
         let crossing = fabric.links.iter().zip(&ports).filter(leaves);
         match crossing.map(|(link, _)| link.delay).min() {
             Some(Time::ZERO) | None => Partition::whole(fabric),

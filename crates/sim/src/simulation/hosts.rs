@@ -53,7 +53,7 @@ impl Socket {
 }
 
 /// All sockets by [`FlowId`]: of a connection the opener's, then the listener's.
-pub struct Sockets {
+pub struct Hosts {
     all: Vec<Socket>,
     configs: Vec<Config>,
     timers: Timers,
@@ -72,7 +72,7 @@ impl Wire for Port<'_> {
 }
 
 /// What an end point is told to do from outside.
-pub enum Order {
+pub enum SocketCommand {
     /// Open actively.
     Connect,
     /// Queue bytes for sending.
@@ -83,10 +83,10 @@ pub enum Order {
     Abort,
 }
 
-impl Sockets {
+impl Hosts {
     /// No sockets yet.
-    pub fn new(configs: Vec<Config>) -> Sockets {
-        Sockets {
+    pub fn new(configs: Vec<Config>) -> Hosts {
+        Hosts {
             all: Vec::new(),
             configs,
             timers: Timers::default(),
@@ -150,15 +150,21 @@ impl Sockets {
     }
 
     /// Tells the end point of `flow` what to do.
-    pub fn order(&mut self, network: &mut Network, now: Time, flow: FlowId, order: Order) {
+    pub fn command(
+        &mut self,
+        network: &mut Network,
+        now: Time,
+        flow: FlowId,
+        command: SocketCommand,
+    ) {
         let socket = &mut self.all[flow.0 as usize];
         let config = &self.configs[socket.config as usize];
         let mut port = Port { network, now };
-        match order {
-            Order::Connect => socket.endpoint.connect(config, now, &mut port),
-            Order::Write(bytes) => socket.endpoint.write(config, now, bytes, &mut port),
-            Order::Close => socket.endpoint.close(config, now, &mut port),
-            Order::Abort => socket.endpoint.abort(config, now, &mut port),
+        match command {
+            SocketCommand::Connect => socket.endpoint.connect(config, now, &mut port),
+            SocketCommand::Write(bytes) => socket.endpoint.write(config, now, bytes, &mut port),
+            SocketCommand::Close => socket.endpoint.close(config, now, &mut port),
+            SocketCommand::Abort => socket.endpoint.abort(config, now, &mut port),
         }
         self.arm(network, flow);
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Another stage than the simulation is given the same pairs, starts and sizes.
+//! Another traffic sink than the simulation gets the same pairs, starts and sizes.
 
 use super::{outcome, scenario, wide};
 use penstock_scenario::units::Time;
 use penstock_sim::Inputs;
 use penstock_sim::rng::Rng;
-use penstock_sim::run::{Stage, play};
+use penstock_sim::run::{TrafficSink, schedule_traffic};
 use penstock_sim::simulation::{Action, Gaps, Generator, Transfer};
 
 const TRAFFIC: &str = r#"
@@ -33,22 +33,22 @@ const TRAFFIC: &str = r#"
     to = "receivers"
 "#;
 
-/// Only writes down what it is told.
+/// Only writes down what it gets.
 #[derive(Default)]
 struct Script {
     clients: Vec<(u32, Transfer)>,
     begins: Vec<(Time, u32, Transfer)>,
 }
 
-impl Stage for Script {
-    fn add_client(&mut self, plan: u32, _: u32, transfer: Transfer, _: u32) -> u32 {
-        self.clients.push((plan, transfer));
+impl TrafficSink for Script {
+    fn add_client(&mut self, profile: u32, _: u32, transfer: Transfer, _: u32) -> u32 {
+        self.clients.push((profile, transfer));
         self.clients.len() as u32 - 1
     }
 
-    fn add_generator(&mut self, plan: u32, mut generator: Box<dyn Generator>) {
+    fn add_generator(&mut self, profile: u32, mut generator: Box<dyn Generator>) {
         while let Some((time, transfer)) = generator.next() {
-            self.begins.push((time, plan, transfer));
+            self.begins.push((time, profile, transfer));
         }
     }
 
@@ -56,22 +56,22 @@ impl Stage for Script {
 
     fn at(&mut self, time: Time, action: Action) {
         if let Action::Begin(client) = action {
-            let (plan, transfer) = self.clients[client as usize];
-            self.begins.push((time, plan, transfer));
+            let (profile, transfer) = self.clients[client as usize];
+            self.begins.push((time, profile, transfer));
         }
     }
 }
 
 #[test]
-fn every_stage_is_given_what_the_simulation_is_given() {
+fn every_sink_gets_what_the_simulation_gets() {
     let text = wide("60 ms", "1000 packets", TRAFFIC);
     let mut script = Script::default();
-    play(&mut script, &scenario(&text), &Inputs::default(), 1);
+    schedule_traffic(&mut script, &scenario(&text), &Inputs::default(), 1);
     let mut told: Vec<String> = script
         .begins
         .iter()
-        .map(|(time, plan, transfer)| {
-            let name = ["long", "mice", "web"][*plan as usize];
+        .map(|(time, profile, transfer)| {
+            let name = ["long", "mice", "web"][*profile as usize];
             let (from, to) = (transfer.source + 1, transfer.destination - 3);
             let start = time.as_secs_f64();
             format!(
