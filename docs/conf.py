@@ -15,21 +15,21 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[1]
 
 NAVIGATION = {
-    "Getting started": ["getting-started"],
-    "See": ["observing"],
+    "Getting started": ["getting-started", "README </README>"],
+    "Observe": ["observing"],
     "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
-    "Stop": ["deploying", "laboratory", "/evidence/kernels/README", "/evidence/datapath/README"],
+    "Deploy": ["deploying", "laboratory", "/evidence/kernels/README", "/evidence/datapath/README"],
     "Papers": ["reproduction", "analysis", "/papers/README"],
     "Reference": [
         "python-api",
         "adding-a-scheme",
         "/ARCHITECTURE",
+        "/CONTRIBUTING",
         "tcp",
         "/evidence/ns2/README",
         "/evidence/linux/README",
         "/evidence/speed/README",
         "/CHANGELOG",
-        "README </README>",
     ],
 }
 """Pages by heading, relative to docs/; Sphinx refuses a page that is in none."""

@@ -53,10 +53,10 @@ def short(path: re.Match[str]) -> str:
 
 
 def documents() -> list[Path]:
-    """README, ARCHITECTURE, and all pages of docs/, papers/ and evidence/."""
+    """README, CONTRIBUTING, ARCHITECTURE, and all pages of docs/, papers/ and evidence/."""
+    tops = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
     folders = ("docs", "papers", "evidence")
-    pages = (page for folder in folders for page in sorted((ROOT / folder).rglob("*.md")))
-    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *pages]
+    return [*tops, *(page for folder in folders for page in sorted((ROOT / folder).rglob("*.md")))]
 
 
 def is_shipped(command: str) -> bool:
