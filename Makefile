@@ -15,10 +15,11 @@ C := $(shell find core bpf -name '*.[ch]' -not -name 'vmlinux*' 2>/dev/null)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export UV_PYTHON_DOWNLOADS := never
 
-# Tests of the datapath load programs and make network namespaces: they run as root, by sudo if need be.
+# Tests of the datapath load programs and make network namespaces: they run as root, through sudo if necessary.
 ROOT := $(if $(filter-out 0,$(shell id -u)),sudo --preserve-env=PATH)
+RUNNER := CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_RUNNER
 ifneq ($(ROOT),)
-export CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_RUNNER := $(ROOT)
+export $(RUNNER) := $(ROOT)
 endif
 DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils
@@ -38,7 +39,8 @@ lab-demo: build lab ## Show the schemes on real TCP, in namespaces of this machi
 
 test: build lab lint .venv/.browser ## Check everything: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
-	@cargo test --workspace --quiet
+	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
+	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --quiet
 	@echo "== Python tests, the command line end to end, the laboratory"
 	@$(ROOT) $(BIN)/pytest --quiet
 
