@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Network interfaces of the calling thread's network namespace.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, ParseableParametrized};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkLayerType,
+    LinkMessage,
+};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::netlink::{Rtnetlink, attributes};
+use crate::netns::NetNs;
+use crate::{Error, Result};
+
+/// Longest name of an interface, bytes (`IFNAMSIZ` without its zero).
+const LONGEST_NAME: usize = 15;
+
+/// Length of `struct ifinfomsg`, bytes.
+const IFINFOMSG: usize = 16;
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number, unique within its network namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether packets begin with an Ethernet header, unlike those of tun or wireguard.
+    pub has_ethernet_header: bool,
+    /// Whether it is administratively up.
+    pub is_up: bool,
+    /// Packets of its transmit queue, which pfifo_fast takes for its limit.
+    pub tx_queue_len: u32,
+}
+
+/// The index of the interface `name`; none if it does not exist.
+///
+/// # Errors
+/// The kernel gives no answer.
+pub fn index(name: &str) -> Result<Option<u32>> {
+    Ok(find(name)?.map(|link| link.index))
+}
+
+/// The interface `name`; none if it does not exist.
+///
+/// # Errors
+/// The kernel gives no answer.
+pub fn find(name: &str) -> Result<Option<Link>> {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        return Ok(None);
+    }
+    let mut message = LinkMessage::default();
+    message
+        .attributes
+        .push(LinkAttribute::IfName(name.to_owned()));
+    let mut link = None;
+    let answer = Rtnetlink::open()?.query(RouteNetlinkMessage::GetLink(message), 0, |reply| {
+        link = link.take().or(decode(reply));
+    });
+    match answer {
+        Ok(()) => Ok(link),
+        Err(failure) if failure.errno() == Some(libc::ENODEV) => Ok(None),
+        Err(failure) => Err(failure.of(format!("look up interface {name}"))),
+    }
+}
+
+/// The interface `name`.
+///
+/// # Errors
+/// [`Error::NoInterface`] if it does not exist.
+pub fn get(name: &str) -> Result<Link> {
+    match find(name)? {
+        Some(link) => Ok(link),
+        None => Err(Error::NoInterface {
+            name: name.to_owned(),
+            present: all()?.into_iter().map(|link| link.name).collect(),
+        }),
+    }
+}
+
+/// The name of the interface with this index, for messages; `interface 7` if it is gone.
+pub(crate) fn label(index: u32) -> String {
+    let known = all().unwrap_or_default();
+    let link = known.into_iter().find(|link| link.index == index);
+    link.map_or_else(|| format!("interface {index}"), |link| link.name)
+}
+
+/// All interfaces, by index.
+///
+/// # Errors
+/// The kernel gives no answer.
+pub fn all() -> Result<Vec<Link>> {
+    let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
+    Rtnetlink::open()?
+        .dump(message, decode)
+        .map_err(|failure| failure.of("list the interfaces"))
+}
+
+/// An interface from the payload of an RTM_NEWLINK message.
+fn decode(payload: &[u8]) -> Option<Link> {
+    let header = LinkHeader::parse(payload).ok()?;
+    let mut link = Link {
+        index: header.index,
+        name: String::new(),
+        has_ethernet_header: matches!(
+            header.link_layer_type,
+            LinkLayerType::Ether | LinkLayerType::Loopback
+        ),
+        is_up: header.flags.contains(LinkFlags::Up),
+        tx_queue_len: 0,
+    };
+    for attribute in attributes(payload.get(IFINFOMSG..)?) {
+        match LinkAttribute::parse_with_param(&attribute, header.interface_family) {
+            Ok(LinkAttribute::IfName(name)) => link.name = name,
+            Ok(LinkAttribute::TxQueueLen(packets)) => link.tx_queue_len = packets,
+            // Not asked for, or of a form that the library does not know.
+            _ => (),
+        }
+    }
+    Some(link)
+}
+
+/// Creates a pair of virtual Ethernet interfaces that are the ends of one cable: `name` here and
+/// `peer` in `peer_netns`. Both are down.
+///
+/// # Errors
+/// One of the names is taken or too long, or the caller lacks CAP_NET_ADMIN.
+pub fn create_veth(name: &str, peer: &str, peer_netns: &NetNs) -> Result<()> {
+    let mut far = LinkMessage::default();
+    far.attributes = vec![
+        LinkAttribute::IfName(peer.to_owned()),
+        LinkAttribute::NetNsFd(peer_netns.as_fd().as_raw_fd()),
+    ];
+    create(
+        name,
+        vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),
+        ],
+    )
+}
+
+/// Creates an Ethernet bridge, which is down.
+///
+/// # Errors
+/// The name is taken or too long, or the caller lacks CAP_NET_ADMIN.
+pub fn create_bridge(name: &str) -> Result<()> {
+    create(name, vec![LinkInfo::Kind(InfoKind::Bridge)])
+}
+
+fn create(name: &str, info: Vec<LinkInfo>) -> Result<()> {
+    let mut message = LinkMessage::default();
+    message.attributes = vec![
+        LinkAttribute::IfName(name.to_owned()),
+        LinkAttribute::LinkInfo(info),
+    ];
+    Rtnetlink::open()?
+        .change(
+            RouteNetlinkMessage::NewLink(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+        .map_err(|failure| failure.of(format!("create interface {name}")))
+}
+
+/// A change of an interface.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// Up, administratively.
+    Up,
+    /// Down.
+    Down,
+    /// Another name. The interface must be down on kernels before Linux 6.2.
+    Name(&'a str),
+    /// A port of the bridge of this name.
+    Bridge(&'a str),
+    /// In another network namespace.
+    NetNs(&'a NetNs),
+    /// Most segments that the kernel puts into one packet before the interface.
+    GsoMaxSegments(u32),
+    /// Packets of its transmit queue.
+    TxQueueLen(u32),
+}
+
+/// Changes the interface `name`; either all of `changes` are made, or an error says which part of
+/// the request the kernel refused.
+///
+/// # Errors
+/// There is no such interface, or the kernel refuses a change.
+pub fn change(name: &str, changes: &[Change<'_>]) -> Result<()> {
+    let mut message = LinkMessage::default();
+    message.header.index = get(name)?.index;
+    for change in changes {
+        match *change {
+            Change::Up | Change::Down => {
+                let is_up = matches!(change, Change::Up);
+                message.header.flags.set(LinkFlags::Up, is_up);
+                message.header.change_mask |= LinkFlags::Up;
+            }
+            Change::Name(new) => message
+                .attributes
+                .push(LinkAttribute::IfName(new.to_owned())),
+            Change::Bridge(bridge) => {
+                let bridge = get(bridge)?.index;
+                message.attributes.push(LinkAttribute::Controller(bridge));
+            }
+            Change::NetNs(netns) => {
+                let netns = netns.as_fd().as_raw_fd();
+                message.attributes.push(LinkAttribute::NetNsFd(netns));
+            }
+            Change::GsoMaxSegments(most) => {
+                message.attributes.push(LinkAttribute::GsoMaxSegs(most));
+            }
+            Change::TxQueueLen(packets) => {
+                message.attributes.push(LinkAttribute::TxQueueLen(packets));
+            }
+        }
+    }
+    // RTM_SETLINK would ignore the segments.
+    Rtnetlink::open()?
+        .change(RouteNetlinkMessage::NewLink(message), 0)
+        .map_err(|failure| failure.of(format!("change interface {name} ({changes:?})")))
+}
+
+/// Deletes the interface `name`, and the other end of a veth with it.
+///
+/// # Errors
+/// There is no such interface, or it is not a virtual one.
+pub fn delete(name: &str) -> Result<()> {
+    let mut message = LinkMessage::default();
+    message.header.index = get(name)?.index;
+    Rtnetlink::open()?
+        .change(RouteNetlinkMessage::DelLink(message), 0)
+        .map_err(|failure| failure.of(format!("delete interface {name}")))
+}
+
+/// Gives the interface `name` an address whose first `prefix` bits are those of its subnet.
+///
+/// # Errors
+/// There is no such interface, or it has the address already.
+pub fn add_address(name: &str, address: IpAddr, prefix: u8) -> Result<()> {
+    let mut message = AddressMessage::default();
+    message.header.index = get(name)?.index;
+    message.header.family = family(&address);
+    message.header.prefix_len = prefix;
+    message.attributes = vec![
+        AddressAttribute::Local(address),
+        AddressAttribute::Address(address),
+    ];
+    Rtnetlink::open()?
+        .change(
+            RouteNetlinkMessage::NewAddress(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+        .map_err(|failure| failure.of(format!("add address {address}/{prefix} to {name}")))
+}
+
+/// Has `address` be reached through the interface `name` at the Ethernet address `ethernet`, for
+/// good.
+///
+/// # Errors
+/// There is no such interface, or it has this neighbour already.
+pub fn add_neighbour(name: &str, address: IpAddr, ethernet: [u8; 6]) -> Result<()> {
+    let mut message = NeighbourMessage::default();
+    message.header.ifindex = get(name)?.index;
+    message.header.family = family(&address);
+    message.header.state = NeighbourState::Permanent;
+    message.attributes = vec![
+        NeighbourAttribute::Destination(match address {
+            IpAddr::V4(address) => NeighbourAddress::Inet(address),
+            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+        }),
+        NeighbourAttribute::LinkLayerAddress(ethernet.to_vec()),
+    ];
+    Rtnetlink::open()?
+        .change(
+            RouteNetlinkMessage::NewNeighbour(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+        .map_err(|failure| failure.of(format!("add neighbour {address} to {name}")))
+}
+
+fn family(address: &IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}

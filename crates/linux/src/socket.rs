@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Socket options that rustix does not have, and what the kernel counts of a TCP socket.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Sets a socket option whose value is an integer.
+///
+/// # Errors
+/// The kernel's: it lacks the option, or the value is out of its range.
+pub fn set_number(
+    socket: impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and pointer and length are those of `value`.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// `struct tcp_info` of `linux/tcp.h` up to the counts of timeouts (Linux 6.7). An older kernel
+/// fills less of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct RawTcpInfo {
+    bytes: [u8; 8],
+    words: [u32; 24],
+    rates: [u64; 4],
+    segments: [u32; 6],
+    times: [u64; 4],
+    delivered: [u32; 2],
+    sent: [u64; 2],
+    windows: [u32; 6],
+    total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
+}
+
+const _: () = assert!(size_of::<RawTcpInfo>() == 248);
+
+/// Index of `tcpi_snd_wscale` (lower half) and `tcpi_rcv_wscale` among the bytes.
+const WSCALES: usize = 6;
+
+/// Index of `tcpi_total_retrans` among the words.
+const TOTAL_RETRANS: usize = 23;
+
+/// Index of `tcpi_data_segs_in` among the segments.
+const DATA_SEGS_IN: usize = 4;
+
+/// What the kernel counts of one TCP socket since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Segments sent again, SYNs and SYN-ACKs included.
+    pub retransmits: u32,
+    /// Retransmission timeouts, those of the handshake included; `None` before Linux 6.7.
+    pub timeouts: Option<u16>,
+    /// Data segments that arrived, duplicates included.
+    pub data_segments_in: u32,
+    /// Window scale that the peer announced, bits: the windows it sends are shifted left by it.
+    pub peer_window_scale: u8,
+}
+
+/// Reads `TCP_INFO` of a socket.
+///
+/// # Errors
+/// The kernel's: it is no TCP socket.
+pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
+    let mut raw = RawTcpInfo::default();
+    let mut length = size_of::<RawTcpInfo>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, the kernel writes at most `length` bytes, and any bytes are a
+    // valid `RawTcpInfo`.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut raw).cast(),
+            &raw mut length,
+        )
+    };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let has_timeouts = length as usize >= size_of::<RawTcpInfo>();
+    Ok(TcpInfo {
+        retransmits: raw.words[TOTAL_RETRANS],
+        timeouts: has_timeouts.then_some(raw.total_rto),
+        data_segments_in: raw.segments[DATA_SEGS_IN],
+        peer_window_scale: raw.bytes[WSCALES] & 15,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    #[test]
+    fn a_sockets_counts_follow_its_traffic() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        receiver
+            .set_read_timeout(Some(std::time::Duration::from_secs(10)))
+            .unwrap();
+        assert_eq!(tcp_info(&receiver).unwrap().data_segments_in, 0);
+        sender.write_all(b"x").unwrap();
+        receiver.read_exact(&mut [0]).unwrap();
+        let info = tcp_info(&receiver).unwrap();
+        assert_eq!((info.data_segments_in, info.retransmits), (1, 0));
+        let scaling = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_window_scaling").unwrap();
+        assert_eq!(info.peer_window_scale > 0, scaling.trim() == "1");
+    }
+
+    #[test]
+    fn only_tcp_sockets_have_counts() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let refusal = tcp_info(&socket).unwrap_err();
+        assert_eq!(refusal.raw_os_error(), Some(libc::EOPNOTSUPP));
+    }
+}
