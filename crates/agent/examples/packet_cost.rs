@@ -269,7 +269,9 @@ fn main() {
     let at = arguments.iter().position(|a| a == "--rounds");
     let rounds = at.map_or(101, |at| arguments[at + 1].parse().unwrap());
     let mut memory = MaybeUninit::uninit();
-    let skel = skel::PacketCostSkelBuilder::default().open(&mut memory).unwrap();
+    let skel = skel::PacketCostSkelBuilder::default()
+        .open(&mut memory)
+        .unwrap();
     let skel = skel
         .load()
         .expect("loading needs root and a kernel of 6.1 or later");

@@ -10,33 +10,33 @@ use crate::attach::load;
 use crate::commands::{attach, check, detach, run, status};
 use crate::{metrics, observe, watch};
 
-/// Ends TCP incast and buffer bloat at the ports of this host.
+/// End TCP incast and buffer bloat at the ports of this host.
 #[derive(Parser, Debug)]
 #[command(name = "penstockd", version, about, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands, each with its options beside its code.
+/// The commands; the options of each are next to its code.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Puts a scheme on a port, or another in place of the one there.
+    /// Attach a scheme to a port, or replace the one attached.
     Attach(attach::Args),
-    /// Takes the scheme off a port; nothing stays behind.
+    /// Detach the scheme of a port and remove all its state.
     Detach(detach::Args),
-    /// Tells what ports do, proven by their counters, and what is on their hooks.
+    /// Report what ports do, from their counters, and the programs on their hooks.
     Status(status::Args),
-    /// Is the daemon: has ports do what its configuration says, and keeps them alive.
+    /// Run the daemon: apply the configuration and keep ports' heartbeats alive.
     Run(run::Args),
-    /// Tells whether this machine can, and what is missing.
+    /// Check whether this machine can run Penstock; list what is missing.
     Check(check::Args),
-    /// Shows ports live, in the terminal.
+    /// Show ports live, in the terminal.
     Watch(watch::Args),
-    /// Watches a port without changing anything, and records its flows.
+    /// Record a port's queue and flows, without changing anything, and report.
     Observe(observe::Args),
-    /// Serves or writes OpenMetrics of every port.
+    /// Serve or write OpenMetrics of every port.
     Metrics(metrics::Args),
 }
 
@@ -53,12 +53,12 @@ fn dispatch(command: Command) -> Result<()> {
     }
 }
 
-/// Runs what the command line says; an error is one line.
+/// Parses the command line and runs the command; an error is one line.
 pub fn main() -> ExitCode {
-    // As other programs do when `| head` has seen enough. Sockets tell by EPIPE all the same.
+    // End quietly when the reader of a pipe (`| head`) does. Sockets report EPIPE all the same.
     // SAFETY: no handler is involved.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    load::listen();
+    load::capture_log();
     match dispatch(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

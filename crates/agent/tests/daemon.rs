@@ -168,7 +168,7 @@ fn tells_whether_a_configuration_is_right() {
         place::told(&Command::output(command.arg(place.config())).unwrap())
     };
     let (is_right, told) = check(FAIRQ);
-    assert!(is_right && told.contains("right; eth1 fairq"), "{told}");
+    assert!(is_right && told.contains("valid; eth1 fairq"), "{told}");
     let (is_right, told) = check("[port.eth1]\nscheme = \"fairq\"\nbufer = \"1 kB\"\n");
     assert!(
         !is_right && told.contains(".toml:7: port.eth1.bufer: "),

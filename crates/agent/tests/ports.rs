@@ -10,7 +10,8 @@ use std::os::fd::AsFd;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use penstockd::attach::tcx::{self, Side};
+use penstockd::attach::tcx;
+use penstockd::port::Side;
 use penstockd::skel::port::PortSkelBuilder;
 use place::{PORT, Place, Transfer, must, until, within};
 
@@ -98,12 +99,15 @@ fn a_scheme_changes_under_load_without_a_reset() {
 }
 
 #[test]
-fn a_queue_that_is_not_seen_is_told() {
+fn a_queue_that_cannot_be_read_is_reported() {
     let place = Place::new();
     let tc = format!("tc -n {} qdisc replace dev {PORT} root", place.near());
     for (qdisc, reason) in [
         ("", Some("(noqueue); do: tc qdisc replace dev eth1 root")),
-        ("pfifo_fast", Some("pfifo_fast counts it for each CPU")),
+        (
+            "pfifo_fast",
+            Some("pfifo_fast counts it separately for each CPU"),
+        ),
         ("bfifo limit 128k", None),
     ] {
         if !qdisc.is_empty() {
@@ -115,7 +119,7 @@ fn a_queue_that_is_not_seen_is_told() {
         for text in [told, status["queue_unseen"].to_string(), lines] {
             match reason {
                 Some(reason) => assert!(text.contains(reason), "{text}"),
-                None => assert!(!text.contains("its queue is not seen"), "{text}"),
+                None => assert!(!text.contains("cannot read its queue"), "{text}"),
             }
         }
     }
@@ -193,7 +197,7 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .update(&0u32.to_ne_bytes(), &told, MapFlags::ANY)
             .unwrap();
         let pin = place.bpffs.join(name);
-        let attach = move || tcx::attach(&program, index, Side::Egress, &pin).unwrap();
+        let attach = move || tcx::create_link(&program, index, Side::Egress, &pin).unwrap();
         within(&place.near(), attach).join().unwrap();
     };
     foreign(&first, "first");

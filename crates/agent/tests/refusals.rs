@@ -21,7 +21,7 @@ fn what_is_asked_wrongly() {
     assert!(told.contains("--scheme fairk: unknown scheme"), "{told}");
     let told = place.refused(&["attach", PORT, "--scheme", "fairq"]);
     assert!(
-        told.contains("(noqueue) does not tell") && told.contains("--buffer"),
+        told.contains("(noqueue) does not report its size") && told.contains("--buffer"),
         "{told}"
     );
     let told = place.refused(&[&FAIRQ[..], &["--set", "window.alpa=1"]].concat());
@@ -121,7 +121,7 @@ fn what_is_another_tools() {
         .unwrap();
     let (is_right, line) = told(&line);
     assert!(
-        !is_right && line.contains("is of another interface eth1"),
+        !is_right && line.contains("belongs to another interface eth1"),
         "{line}"
     );
     assert!(line.contains("--pins"), "{line}");

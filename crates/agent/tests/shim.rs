@@ -10,8 +10,9 @@ use lab::traffic::{connect, send, serve, transfer};
 use lab::{Lab, offload};
 use libbpf_rs::skel::Skel;
 use penstockd::attach::load;
-use penstockd::attach::tcx::{self, Side};
+use penstockd::attach::tcx;
 use penstockd::port::PinsArg;
+use penstockd::port::Side;
 use penstockd::port::pins;
 use penstockd::skel::port::types::port_config;
 use std::mem::MaybeUninit;
@@ -52,7 +53,7 @@ fn put_shim(lab: &Lab, host: &'static str, carrier: u32) -> penstockd::port::Por
             ("shim_ingress", Side::Ingress),
         ] {
             let program = loaded.object().progs().find(|p| p.name() == name).unwrap();
-            tcx::attach(&program, interface, side, &folder.join(name)).unwrap();
+            tcx::create_link(&program, interface, side, &folder.join(name)).unwrap();
         }
     };
     lab.spawn(host, attach).join().unwrap();

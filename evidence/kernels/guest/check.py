@@ -247,7 +247,7 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
     ],
     "no-hcf": [("HCF is refused", hcf_is_absent)],
     "tcx": [("FairQ by tcx", lambda: datapath("tcx"))],
-    "clsact": [("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 shows no queue"))],
+    "clsact": [("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 hides queues"))],
     "dctcp": [("DCTCP at the port's marks", dctcp_holds)],
 }
 

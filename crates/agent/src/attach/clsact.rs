@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Programs as filters of the clsact qdisc, where there is no tcx (before Linux 6.6). Ours have a
-//! priority and a handle of their own, so that other tools' filters stay; each is pinned too, which
-//! tells that it is ours.
+//! Programs as filters of the clsact qdisc, for kernels without tcx (before Linux 6.6). Our filters
+//! have a priority and a handle of their own, so that other tools' filters stay. Each program is
+//! pinned too, which proves that the filter is ours.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::{ErrorKind, Program, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 
-use super::tcx::Side;
+use super::hook::{HookProgram, HookPrograms};
+use super::tcx;
 use crate::host::bpf::{pin_over, pinned, program_name};
 use crate::host::netlink;
+use crate::port::Side;
+use crate::port::pins::program_pin;
 
 /// Late among the filters of an interface: others decide first.
 const PRIORITY: u32 = 0xc000;
@@ -27,30 +30,30 @@ fn point(side: Side) -> TcAttachPoint {
     }
 }
 
-fn hook(program: BorrowedFd<'_>, interface: u32, side: Side) -> TcHook {
+fn filter(program: BorrowedFd<'_>, index: u32, side: Side) -> TcHook {
     TcHookBuilder::new(program)
-        .ifindex(interface as i32)
+        .ifindex(index as i32)
         .replace(true)
         .handle(HANDLE)
         .priority(PRIORITY)
         .hook(point(side))
 }
 
-/// The number of the program of our filter on a hook, if there is one.
-pub fn query(interface: u32, side: Side) -> Option<u32> {
-    // The descriptor is not used for a question.
-    let none = std::io::stdin();
-    hook(none.as_fd(), interface, side).query().ok()
+/// The number of the program of our filter on one side, if there is one.
+fn query(index: u32, side: Side) -> Option<u32> {
+    // A query ignores the descriptor.
+    let unused = std::io::stdin();
+    filter(unused.as_fd(), index, side).query().ok()
 }
 
-/// Whether our filter on a hook is the pinned one. None if there is no filter.
+/// Whether our filter is on this side of the interface.
 ///
 /// # Errors
 /// The filter with our handle is another tool's.
-pub fn is_ours(interface: u32, side: Side, pin: &Path) -> Result<bool> {
-    match query(interface, side) {
+pub fn is_attached(folder: &Path, index: u32, side: Side) -> Result<bool> {
+    match query(index, side) {
         None => Ok(false),
-        Some(id) if pinned(pin) == Some(id) => Ok(true),
+        Some(id) if pinned(&program_pin(folder, side)) == Some(id) => Ok(true),
         Some(id) => bail!(
             "another program ({}) holds {} handle {HANDLE:#x} pref {PRIORITY}; remove it with: tc filter del",
             program_name(id).unwrap_or_else(|| id.to_string()),
@@ -59,78 +62,89 @@ pub fn is_ours(interface: u32, side: Side, pin: &Path) -> Result<bool> {
     }
 }
 
-/// Puts `program` on a hook in place of ours, and pins it.
+/// Attaches `program` in place of ours, if there is one, and pins it.
 ///
 /// # Errors
 /// The kernel refuses, or another tool holds our handle.
-pub fn attach(program: &Program, interface: u32, side: Side, pin: &Path) -> Result<()> {
-    is_ours(interface, side, pin)?;
-    if make_qdisc(interface)? {
-        let marker = marker(pin.parent().unwrap_or(Path::new("")));
+pub fn attach(program: &Program, folder: &Path, index: u32, side: Side) -> Result<()> {
+    is_attached(folder, index, side)?;
+    if create_qdisc(index)? {
+        let marker = marker(folder);
         std::fs::create_dir_all(&marker).with_context(|| marker.display().to_string())?;
     }
-    hook(program.as_fd(), interface, side)
+    filter(program.as_fd(), index, side)
         .attach()
         .map_err(|error| anyhow!("cannot attach at {}: {error}", side.name()))?;
-    pin_over(&program.as_fd(), pin)
+    pin_over(&program.as_fd(), &program_pin(folder, side))
 }
 
-/// Takes our filter off a hook, if it is there.
+/// Removes our filters, and the qdisc if we created it and no other filter is left.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn detach(interface: u32, side: Side, pin: &Path) -> Result<()> {
-    let Ok(program) = Program::fd_from_pinned_path(pin) else {
-        return Ok(());
-    };
-    if !is_ours(interface, side, pin)? {
-        return Ok(());
-    }
-    match hook(program.as_fd(), interface, side).detach() {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(anyhow!("cannot detach at {}: {error}", side.name()))
+pub fn detach(folder: &Path, index: u32) -> Result<()> {
+    for side in Side::BOTH {
+        let Ok(program) = Program::fd_from_pinned_path(program_pin(folder, side)) else {
+            continue;
+        };
+        if !is_attached(folder, index, side)? {
+            continue;
         }
-        _ => Ok(()),
+        match filter(program.as_fd(), index, side).detach() {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                bail!("cannot detach at {}: {error}", side.name())
+            }
+            _ => {}
+        }
     }
+    remove_created_qdisc(folder, index)
 }
 
-/// A folder that tells that the qdisc was made for us.
-fn marker(folder: &Path) -> std::path::PathBuf {
+/// The programs of the hook of our filter: those on tcx, which run first, and ours.
+pub fn programs(folder: &Path, index: u32, side: Side) -> HookPrograms {
+    let mut programs = tcx::query(index, side).unwrap_or_default();
+    let ours = pinned(&program_pin(folder, side)).filter(|id| query(index, side) == Some(*id));
+    programs.extend(ours.map(|id| HookProgram {
+        id,
+        name: program_name(id).unwrap_or_default(),
+        link: 0,
+    }));
+    HookPrograms { ours, programs }
+}
+
+/// A folder that marks the qdisc as created by us.
+fn marker(folder: &Path) -> PathBuf {
     folder.join("made_clsact")
 }
 
-fn qdisc(interface: u32) -> sys::bpf_tc_hook {
+fn qdisc(index: u32) -> sys::bpf_tc_hook {
     sys::bpf_tc_hook {
         sz: size_of::<sys::bpf_tc_hook>() as sys::size_t,
-        ifindex: interface as i32,
+        ifindex: index as i32,
         attach_point: sys::BPF_TC_INGRESS | sys::BPF_TC_EGRESS,
         ..Default::default()
     }
 }
 
-/// Makes the qdisc; whether there was none.
-fn make_qdisc(interface: u32) -> Result<bool> {
-    let mut hook = qdisc(interface);
+/// Creates the qdisc; false if it exists.
+fn create_qdisc(index: u32) -> Result<bool> {
+    let mut hook = qdisc(index);
     // SAFETY: `hook` is valid for the call.
     match -unsafe { sys::bpf_tc_hook_create(&raw mut hook) } {
         0 => Ok(true),
         libc::EEXIST => Ok(false),
         error => bail!(
-            "cannot make a clsact qdisc: {}",
+            "cannot create a clsact qdisc: {}",
             std::io::Error::from_raw_os_error(error)
         ),
     }
 }
 
-/// Removes the qdisc if it was made for us and nobody else has a filter there.
-///
-/// # Errors
-/// The kernel refuses.
-pub fn remove_if_made(interface: u32, folder: &Path) -> Result<()> {
-    if !marker(folder).exists() || netlink::has_filters(interface)? {
+fn remove_created_qdisc(folder: &Path, index: u32) -> Result<()> {
+    if !marker(folder).exists() || netlink::has_filters(index)? {
         return Ok(());
     }
-    let mut hook = qdisc(interface);
+    let mut hook = qdisc(index);
     // SAFETY: `hook` is valid for the call.
     match -unsafe { sys::bpf_tc_hook_destroy(&raw mut hook) } {
         0 | libc::ENOENT | libc::EINVAL => Ok(()),

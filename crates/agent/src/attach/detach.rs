@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Takes a scheme off a port and leaves nothing behind.
+//! Detaches a scheme from a port and leaves nothing behind.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::tcx::{self, Side};
-use super::{clsact, hcf};
+use super::hcf;
+use super::hook::Hook;
 use crate::host::{interface, requirements};
 use crate::port::{PinsArg, Port};
 
-/// Floors of the release, segments, 5 ms apart: senders that were held to a window for long have
-/// large congestion windows, and would burst into the queue together.
+/// Floors of the release, segments, 5 ms apart: senders whose windows were limited for long have
+/// large congestion windows and would all burst into the queue at once.
 const RELEASE: [u8; 8] = [2, 4, 8, 16, 32, 64, 128, 255];
 
-/// Takes everything of ours off `interface`, after its windows were opened in steps.
+/// Opens the windows of `interface` in steps, then removes everything of ours.
 ///
 /// # Errors
-/// It is not attached, something foreign is where our pins should be, or the kernel refuses.
+/// It is not attached, another tool's object is where ours should be, or the kernel refuses.
 pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
     requirements::require_capabilities()?;
     if !pins.has(interface) {
@@ -28,7 +28,7 @@ pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
     if !pins.has(interface) {
         return Err(pins.not_attached(interface));
     }
-    // Maps that cannot be read are to be removed all the more.
+    // Maps that cannot be read are removed all the same.
     if let Ok(port) = pins.open(interface) {
         release(&port).ok();
     }
@@ -55,24 +55,17 @@ fn release(port: &Port) -> Result<()> {
     Ok(())
 }
 
-/// Takes programs, pins and folders away; the caller holds the lock.
+/// Removes programs, pins and folders; the caller holds the lock.
 ///
 /// # Errors
 /// As [`detach`].
 pub fn detach_locked(pins: &PinsArg, interface: &str) -> Result<()> {
     let folder = pins.of(interface);
-    for side in Side::BOTH {
-        if let Some((link, _)) = tcx::open(&folder.join(format!("link_{}", side.name())), side)? {
-            link.detach()
-                .with_context(|| format!("cannot detach at {}", side.name()))?;
-        }
+    let index = interface::find(interface);
+    for hook in Hook::ALL {
+        hook.detach(&folder, index)?;
     }
-    if let Some(index) = interface::find(interface) {
-        for side in Side::BOTH {
-            let pin = folder.join(format!("program_{}", side.name()));
-            clsact::detach(index, side, &pin)?;
-        }
-        clsact::remove_if_made(index, &folder)?;
+    if let Some(index) = index {
         hcf::detach(&folder, interface, index)?;
     }
     remove_pins(&folder)?;
@@ -82,7 +75,7 @@ pub fn detach_locked(pins: &PinsArg, interface: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes the folder of a port with all pins; what they held and nobody uses goes with them.
+/// Removes the folder of a port with all pins, and so what only these keep in the kernel.
 ///
 /// # Errors
 /// The file system refuses.

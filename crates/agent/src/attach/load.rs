@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loads the programs of one scheme over the maps of a port: pinned ones are used again, so that
-//! flows stay counted; others are made and pinned.
+//! Loads the programs of one scheme over the maps of a port. Pinned maps are reused, so that flows
+//! stay counted; missing ones are created and pinned.
 
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -22,30 +22,29 @@ pub fn sweep_name() -> &'static str {
     }
 }
 
-/// More than any verifier's last words; the daemon lives long.
-const COMPLAINTS_BYTES: usize = 1 << 20;
+/// More than any log of the verifier; bounds the memory of a daemon that runs for long.
+const LOG_BYTES: usize = 1 << 20;
 
-/// What libbpf last complained of: the first line of a failed load says too little.
-static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
+/// Warnings of libbpf since the last load began: the error of a failed load has only one line.
+static LOG: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps libbpf from writing to standard error: what it says is for us to tell.
-pub fn listen() {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, complain)));
+/// Collects libbpf's warnings, which it would write to standard error.
+pub fn capture_log() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
 }
 
-fn complain(_: PrintLevel, text: String) {
-    if let Ok(mut complaints) = COMPLAINTS.lock() {
-        if complaints.len() + text.len() > COMPLAINTS_BYTES {
-            complaints.clear();
+fn append_log(_: PrintLevel, text: String) {
+    if let Ok(mut log) = LOG.lock() {
+        if log.len() + text.len() > LOG_BYTES {
+            log.clear();
         }
-        complaints.push_str(&text);
+        log.push_str(&text);
     }
 }
 
-/// Complaints of another port are none of the next one's.
-fn forget() {
-    if let Ok(mut complaints) = COMPLAINTS.lock() {
-        complaints.clear();
+fn clear_log() {
+    if let Ok(mut log) = LOG.lock() {
+        log.clear();
     }
 }
 
@@ -60,16 +59,16 @@ pub fn load<'o>(
     scheme: &str,
     flows: u32,
 ) -> Result<PortSkel<'o>> {
-    forget();
+    clear_log();
     let mut open = PortSkelBuilder::default().open(object)?;
-    let wanted = [
+    let names = [
         format!("{scheme}_egress"),
         format!("{scheme}_ingress"),
         sweep_name().to_owned(),
     ];
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        program.set_autoload(wanted.contains(&name));
+        program.set_autoload(names.contains(&name));
     }
     for mut map in open.open_object_mut().maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -88,15 +87,15 @@ pub fn load<'o>(
 }
 
 fn refused(error: &libbpf_rs::Error, folder: &Path) -> anyhow::Error {
-    let complaints = COMPLAINTS.lock().map(|all| all.clone()).unwrap_or_default();
-    if complaints.contains("parameter mismatch") {
+    let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+    if log.contains("parameter mismatch") {
         return anyhow!(
             "the maps in {} are of another version of penstockd; detach, then attach again",
             folder.display()
         );
     }
-    let detail = complaints.lines().last().unwrap_or_default();
-    anyhow!("the kernel does not take the programs: {error}: {detail}; see: penstockd check")
+    let detail = log.lines().last().unwrap_or_default();
+    anyhow!("the kernel refuses the programs: {error}: {detail}; see: penstockd check")
 }
 
 #[cfg(test)]
@@ -104,19 +103,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_told_by_its_own_complaints_and_they_are_not_kept_for_ever() {
-        complain(
+    fn an_error_has_only_the_log_of_its_own_load_and_the_log_is_bounded() {
+        append_log(
             PrintLevel::Warn,
             "map 'port': parameter mismatch\n".to_owned(),
         );
         let folder = Path::new("/no-such-bpffs/v1/eth1");
         let mut object = MaybeUninit::uninit();
-        let told = load(&mut object, folder, "observe", 64).err().unwrap();
-        assert!(!told.to_string().contains("another version"), "{told}");
+        let error = load(&mut object, folder, "observe", 64).err().unwrap();
+        assert!(!error.to_string().contains("another version"), "{error}");
         for _ in 0..5_000 {
-            complain(PrintLevel::Warn, "x".repeat(1_000));
+            append_log(PrintLevel::Warn, "x".repeat(1_000));
         }
-        assert!(COMPLAINTS.lock().unwrap().len() <= COMPLAINTS_BYTES);
-        forget();
+        assert!(LOG.lock().unwrap().len() <= LOG_BYTES);
+        clear_log();
     }
 }

@@ -1,65 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Programs on the two tcx hooks of an interface (Linux 6.6). Several tools' programs stand there in a
-//! row; ours return `TCX_NEXT`, so the others run too. A link holds a program, a pin holds the link.
+//! Programs on the two tcx hooks of an interface (Linux 6.6). A hook runs the programs of several
+//! tools in a row; ours return `TCX_NEXT`, so that the others run too. A pinned link keeps a
+//! program attached.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::Link;
-use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::query::LinkTypeInfo;
-use serde::Serialize;
+use libbpf_rs::{Link, Program, libbpf_sys as sys};
 
-use crate::host::bpf::{c_path, program_name};
+use super::hook::{HookProgram, HookPrograms};
+use crate::host::bpf::{c_path, pin_over, program_name};
 use crate::host::requirements;
+use crate::port::Side;
+use crate::port::pins::{link_pin, program_pin};
 
-/// One of the two hooks of an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Packets that leave by the port.
-    Egress,
-    /// Packets that enter by it.
-    Ingress,
-}
-
-impl Side {
-    /// Both, in the order in which programs are put on: what leaves is watched before ACKs are
-    /// changed.
-    pub const BOTH: [Side; 2] = [Side::Egress, Side::Ingress];
-
-    /// As in the names of programs and pins.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Side::Egress => "egress",
-            Side::Ingress => "ingress",
-        }
-    }
-
-    const fn attach_type(self) -> sys::bpf_attach_type {
-        match self {
-            Side::Egress => sys::BPF_TCX_EGRESS,
-            Side::Ingress => sys::BPF_TCX_INGRESS,
-        }
+const fn attach_type(side: Side) -> sys::bpf_attach_type {
+    match side {
+        Side::Egress => sys::BPF_TCX_EGRESS,
+        Side::Ingress => sys::BPF_TCX_INGRESS,
     }
 }
 
-/// A program on a hook.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Attached {
-    /// The kernel's number of the program.
-    pub id: u32,
-    /// Its name, at most 15 letters.
-    pub name: String,
-    /// The kernel's number of its link; 0 if there is none.
-    pub link: u32,
+/// Whether the kernel has tcx: queries the loopback of this network namespace.
+pub fn is_available() -> bool {
+    query(1, Side::Ingress).is_ok()
 }
 
-/// Puts `program` last on a hook and pins the link.
+/// Requires tcx, on which other tools' programs keep their order.
+///
+/// # Errors
+/// Which hook is used instead.
+pub fn require() -> Result<&'static str> {
+    match is_available() {
+        true => Ok("links on the tcx hooks"),
+        false => bail!(
+            "no tcx (needs Linux {}.{}); filters of clsact are used",
+            requirements::TCX_SINCE.0,
+            requirements::TCX_SINCE.1
+        ),
+    }
+}
+
+/// Whether our link is on this side of the interface.
+///
+/// # Errors
+/// The pin is not our link, or is that of an interface of the same name elsewhere.
+pub fn is_attached(folder: &Path, interface: &str, index: u32, side: Side) -> Result<bool> {
+    let Some((link, linked_index)) = open(folder, side)? else {
+        return Ok(false);
+    };
+    let id = link.info()?.id;
+    let is_here = query(index, side)?.iter().any(|program| program.link == id);
+    if !is_here && linked_index != 0 {
+        bail!(
+            "{} belongs to another interface {interface}, number {linked_index}, perhaps in another network namespace; choose another folder with --pins",
+            folder.display()
+        );
+    }
+    Ok(is_here)
+}
+
+/// Puts `program` into our link, or last on the hook by a new one; pins both.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn attach(program: &impl AsFd, interface: u32, side: Side, pin: &Path) -> Result<()> {
+pub fn attach(program: &Program, folder: &Path, index: u32, side: Side) -> Result<()> {
+    match open(folder, side)? {
+        Some((mut link, _)) => link
+            .update_prog(program)
+            .with_context(|| format!("cannot replace the program at {}", side.name()))?,
+        None => create_link(program, index, side, &link_pin(folder, side))?,
+    }
+    // Without a pin, only the superuser could look up a program by the number in its link.
+    pin_over(&program.as_fd(), &program_pin(folder, side))
+}
+
+/// Attaches `program` last on a hook by a new link, which is pinned at `pin`.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn create_link(program: &impl AsFd, index: u32, side: Side, pin: &Path) -> Result<()> {
     let mut options = sys::bpf_link_create_opts {
         sz: size_of::<sys::bpf_link_create_opts>() as sys::size_t,
         ..Default::default()
@@ -69,13 +91,13 @@ pub fn attach(program: &impl AsFd, interface: u32, side: Side, pin: &Path) -> Re
     let link = unsafe {
         let fd = sys::bpf_link_create(
             program.as_fd().as_raw_fd(),
-            interface as i32,
-            side.attach_type(),
+            index as i32,
+            attach_type(side),
             &raw const options,
         );
         if fd < 0 {
             return Err(std::io::Error::from_raw_os_error(-fd))
-                .with_context(|| format!("may not attach at {}", side.name()));
+                .with_context(|| format!("cannot attach at {}", side.name()));
         }
         OwnedFd::from_raw_fd(fd)
     };
@@ -89,15 +111,29 @@ pub fn attach(program: &impl AsFd, interface: u32, side: Side, pin: &Path) -> Re
     Ok(())
 }
 
-/// A pinned link of ours with the interface it is on, 0 if that is gone. None if nothing is there.
+/// Detaches our link, if there is one.
 ///
 /// # Errors
-/// Something else is pinned there.
-pub fn open(pin: &Path, side: Side) -> Result<Option<(Link, u32)>> {
+/// The pin is not our link, or the kernel refuses.
+pub fn detach(folder: &Path, side: Side) -> Result<()> {
+    match open(folder, side)? {
+        Some((link, _)) => link
+            .detach()
+            .with_context(|| format!("cannot detach at {}", side.name())),
+        None => Ok(()),
+    }
+}
+
+/// Our pinned link with the index of its interface, 0 if that is gone. None if nothing is pinned.
+///
+/// # Errors
+/// Something else is pinned in its place.
+pub fn open(folder: &Path, side: Side) -> Result<Option<(Link, u32)>> {
+    let pin = link_pin(folder, side);
     if !pin.exists() {
         return Ok(None);
     }
-    let told = || pin.display().to_string();
+    let path = || pin.display().to_string();
     let foreign = || {
         anyhow!(
             "{} is not penstockd's {} link; remove it, or choose another folder with --pins",
@@ -105,20 +141,20 @@ pub fn open(pin: &Path, side: Side) -> Result<Option<(Link, u32)>> {
             side.name()
         )
     };
-    if !is_link(pin).with_context(told)? {
+    if !is_link(&pin).with_context(path)? {
         return Err(foreign());
     }
-    let link = Link::open(pin).with_context(told)?;
+    let link = Link::open(&pin).with_context(path)?;
     let Ok(LinkTypeInfo::Tcx(tcx)) = link.info().map(|info| info.info) else {
         return Err(foreign());
     };
-    if tcx.attach_type as u32 != side.attach_type() {
+    if tcx.attach_type as u32 != attach_type(side) {
         return Err(foreign());
     }
     Ok(Some((link, tcx.ifindex)))
 }
 
-/// Whether a link is pinned at `pin`, and not a map or a program.
+/// Whether a link is pinned at `pin`, not a map or a program.
 fn is_link(pin: &Path) -> Result<bool> {
     let path = c_path(pin)?;
     // SAFETY: a valid C string; the descriptor, if there is one, is ours.
@@ -134,11 +170,24 @@ fn is_link(pin: &Path) -> Result<bool> {
     Ok(kind.to_string_lossy().ends_with("link"))
 }
 
+/// The programs on the hook of our link.
+pub fn programs(link: &Link, index: u32, side: Side) -> HookPrograms {
+    let Ok(info) = link.info() else {
+        return HookPrograms::default();
+    };
+    let all = query(index, side).unwrap_or_default();
+    let is_here = all.iter().any(|program| program.link == info.id);
+    HookPrograms {
+        ours: Some(info.prog_id),
+        programs: if is_here { all } else { Vec::new() },
+    }
+}
+
 /// The programs on a hook, in the order in which they run.
 ///
 /// # Errors
 /// The kernel is older than 6.6 or the interface is gone.
-pub fn query(interface: u32, side: Side) -> Result<Vec<Attached>> {
+pub fn query(index: u32, side: Side) -> Result<Vec<HookProgram>> {
     let mut programs = [0u32; 64];
     let mut links = [0u32; 64];
     let mut options = sys::bpf_prog_query_opts {
@@ -148,40 +197,20 @@ pub fn query(interface: u32, side: Side) -> Result<Vec<Attached>> {
         ..Default::default()
     };
     options.__bindgen_anon_1.count = programs.len() as u32;
-    // SAFETY: the arrays are as long as `count` says.
+    // SAFETY: the arrays have `count` elements.
     let status =
-        unsafe { sys::bpf_prog_query_opts(interface as i32, side.attach_type(), &raw mut options) };
+        unsafe { sys::bpf_prog_query_opts(index as i32, attach_type(side), &raw mut options) };
     if status < 0 {
         bail!(std::io::Error::from_raw_os_error(-status));
     }
     // SAFETY: both variants are the same number.
     let count = unsafe { options.__bindgen_anon_1.count } as usize;
-    let found = programs.iter().zip(links).take(count);
-    Ok(found
-        .map(|(&id, link)| Attached {
+    let pairs = programs.iter().zip(links).take(count);
+    Ok(pairs
+        .map(|(&id, link)| HookProgram {
             id,
             name: program_name(id).unwrap_or_default(),
             link,
         })
         .collect())
-}
-
-/// Whether the kernel has tcx, by asking what is on the loopback of this network namespace.
-pub fn is_available() -> bool {
-    query(1, Side::Ingress).is_ok()
-}
-
-/// tcx, on which other tools' programs stay in their order.
-///
-/// # Errors
-/// What is done instead.
-pub fn require() -> Result<&'static str> {
-    match is_available() {
-        true => Ok("links on the tcx hooks"),
-        false => bail!(
-            "no tcx (Linux {}.{}): filters of clsact are used",
-            requirements::TCX_SINCE.0,
-            requirements::TCX_SINCE.1
-        ),
-    }
 }

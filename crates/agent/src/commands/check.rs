@@ -17,9 +17,9 @@ Examples:
   penstockd check
   penstockd check --json
 
-The exit code is 0 if this machine has all that FairQ, HSCC and observing need.")]
+The exit code is 0 if this machine has everything that FairQ, HSCC and observe need.")]
 pub struct Args {
-    /// A list as JSON.
+    /// Print the list as JSON.
     #[arg(long)]
     pub json: bool,
     #[allow(missing_docs)]
@@ -27,15 +27,15 @@ pub struct Args {
     pub pins: PinsArg,
 }
 
-/// One thing that is needed.
+/// A requirement.
 #[derive(Debug, Serialize)]
 struct Need {
     name: &'static str,
-    /// Whether it is there.
+    /// Whether it is met.
     has: bool,
     /// Whether nothing works without it.
     required: bool,
-    /// What was found, or what is missing and what to do.
+    /// What was found; or what is missing, with its remedy.
     found: String,
 }
 
@@ -83,7 +83,7 @@ fn needs(pins: &Path) -> Vec<Need> {
 /// Runs the command.
 ///
 /// # Errors
-/// Something that is required is missing.
+/// A requirement is not met.
 pub fn run(args: Args) -> Result<()> {
     let needs = needs(&args.pins.dir);
     if args.json {

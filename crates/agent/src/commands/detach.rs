@@ -13,13 +13,13 @@ Examples:
   penstockd detach eth1
   penstockd detach --all
 
-Windows open in steps within 40 ms, then programs, maps, pins and folders go. The daemon attaches
-ports of its configuration again: end it first, or take them out.")]
+Windows open in steps within 40 ms; then programs, maps, pins and folders are removed. A running
+daemon attaches configured ports again: stop it first, or remove them from its configuration.")]
 pub struct Args {
-    /// The port.
+    /// Interface of the port.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub interface: Option<String>,
-    /// Every port that has pins.
+    /// Detach every attached port.
     #[arg(long)]
     pub all: bool,
     #[allow(missing_docs)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands that put schemes on ports, keep them, and take them off.
+//! The commands that attach and detach schemes, and report on ports and the machine.
 
 pub mod attach;
 pub mod check;

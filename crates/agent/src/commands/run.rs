@@ -15,14 +15,15 @@ Examples:
   penstockd run
   penstockd run --config ./penstockd.toml --check-config
 
-SIGHUP (systemctl reload penstockd) reads the configuration again without a gap; a bad one is told
-and the old one stays. SIGTERM leaves everything attached: the next start takes over, and if none
-comes, packets pass untouched once the heartbeat is stale. To take schemes off: penstockd detach.")]
+SIGHUP (systemctl reload penstockd) reads the configuration again without a gap; an invalid one is
+rejected with an error, and the old one stays in force. SIGTERM leaves all ports attached: the next
+start takes over; without one, packets pass untouched once the heartbeat is stale. To detach
+schemes: penstockd detach.")]
 pub struct Args {
-    /// The configuration.
+    /// Configuration file.
     #[arg(long, value_name = "FILE", default_value = PATH)]
     pub config: PathBuf,
-    /// Only tell whether the configuration is right.
+    /// Check the configuration and exit.
     #[arg(long)]
     pub check_config: bool,
 }
@@ -41,10 +42,10 @@ pub fn run(args: Args) -> Result<()> {
         .iter()
         .map(|(interface, port)| format!("{interface} {}", port.scheme))
         .collect();
-    let told = match ports.is_empty() {
+    let list = match ports.is_empty() {
         true => "no port".to_owned(),
         false => ports.join(", "),
     };
-    println!("{}: right; {told}", args.config.display());
+    println!("{}: valid; {list}", args.config.display());
     Ok(())
 }

@@ -15,12 +15,12 @@ Examples:
   penstockd status
   penstockd status eth1 --for 5s --json")]
 pub struct Args {
-    /// The port; all that have pins, if none is named.
+    /// Interface of the port [default: all attached ports].
     pub interface: Option<String>,
-    /// How long to look, for the rates.
+    /// Time over which rates are measured.
     #[arg(long = "for", value_name = "TIME", default_value = "1 s", value_parser = Time::read)]
     pub time: Time,
-    /// A list of ports as JSON.
+    /// Print the list of ports as JSON.
     #[arg(long)]
     pub json: bool,
     #[allow(missing_docs)]

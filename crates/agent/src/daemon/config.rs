@@ -22,9 +22,9 @@ pub const PATH: &str = "/etc/penstock/penstockd.toml";
 pub struct Config {
     /// The daemon itself.
     pub agent: Agent,
-    /// Where metrics go.
+    /// Export of metrics.
     pub metrics: Metrics,
-    /// What the ports do, by interface.
+    /// The deployment of each port, by interface.
     pub port: IndexMap<String, Deployment>,
 }
 
@@ -32,9 +32,9 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Agent {
-    /// How often ports are told that the agent lives. Default: 100 ms.
+    /// Interval between heartbeats. Default: 100 ms.
     pub heartbeat: Time,
-    /// Without an agent for so long, packets pass untouched. Default: 2 s.
+    /// Age of a heartbeat from which packets pass untouched. Default: 2 s.
     pub stale: Time,
     /// Folder of the pins, on a bpffs. Default: /sys/fs/bpf/penstock.
     pub pins: PathBuf,
@@ -42,13 +42,13 @@ pub struct Agent {
     pub flows: u32,
 }
 
-/// The table `[metrics]`: nothing is served or written unless told so.
+/// The table `[metrics]`. By default, nothing is served or written.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// OpenMetrics are served here, as in "127.0.0.1:9468".
+    /// Address at which OpenMetrics are served, as in "127.0.0.1:9468".
     pub listen: Option<SocketAddr>,
-    /// They are written here, for node_exporter's textfile collector.
+    /// File to which they are written, for node_exporter's textfile collector.
     pub textfile: Option<PathBuf>,
 }
 

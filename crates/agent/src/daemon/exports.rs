@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The daemon's metrics: served on a thread, or written every 15 s.
+//! The daemon's metrics: served by a thread, or written to a file every 15 s.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use super::config::Config;
 use crate::metrics;
 use crate::port::PinsArg;
 
-/// How often the file is written: node_exporter is commonly asked so often.
+/// Interval between writes of the file, the usual scrape interval of node_exporter.
 const EVERY: Duration = Duration::from_secs(15);
 
-/// Where metrics go beside the thread that serves them.
+/// The file that metrics are written to, if any.
 pub struct Exports {
     pins: PinsArg,
     textfile: Option<PathBuf>,
     written: Option<Instant>,
-    /// Whether a failure was told, which is told once.
-    is_refused: bool,
+    /// Whether the last write failed: an error is logged once.
+    has_failed: bool,
 }
 
 impl Exports {
-    /// Begins to serve, if the configuration says so.
+    /// Starts the thread that serves metrics, if configured.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address cannot be bound.
     pub fn begin(config: &Config) -> Result<Exports> {
         let pins = PinsArg {
             dir: config.agent.pins.clone(),
@@ -39,11 +39,11 @@ impl Exports {
             pins,
             textfile: config.metrics.textfile.clone(),
             written: None,
-            is_refused: false,
+            has_failed: false,
         })
     }
 
-    /// Writes the file when it is time.
+    /// Writes the file if it is due.
     pub fn write(&mut self) {
         let Some(file) = &self.textfile else { return };
         if self
@@ -55,10 +55,10 @@ impl Exports {
         self.written = Some(Instant::now());
         let written = metrics::write(file, &self.pins);
         if let Err(error) = &written
-            && !self.is_refused
+            && !self.has_failed
         {
             eprintln!("metrics.textfile: {error:#}");
         }
-        self.is_refused = written.is_err();
+        self.has_failed = written.is_err();
     }
 }

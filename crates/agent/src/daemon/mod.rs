@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The daemon: has the ports do what the configuration says, and keeps every pinned port alive.
+//! The daemon: applies its configuration to ports and renews the heartbeat of every pinned port.
 //!
-//! Nothing depends on its life but the heartbeat: it may be killed, upgraded and started again, and
-//! finds all in the pins. What it attached it marks, so that it can take off what the configuration
-//! no longer has.
+//! Only the heartbeat depends on it: it may be killed, upgraded and started again, and finds all
+//! state in the pins. It marks the ports that it attached, so that it can detach those that the
+//! configuration no longer has.
 
 pub mod config;
 mod exports;
@@ -21,13 +21,13 @@ use config::Config;
 use exports::Exports;
 use ports::Ports;
 
-/// How often interfaces and pins that come and go are looked for.
+/// Interval between checks for interfaces and pins that come and go.
 const FOLLOW: Duration = Duration::from_secs(1);
 
 /// Runs until SIGINT or SIGTERM, and leaves everything attached.
 ///
 /// # Errors
-/// The configuration cannot be read at the start, or the machine cannot do it.
+/// The configuration cannot be read at the start, or the machine lacks a requirement.
 pub fn run(path: PathBuf) -> Result<()> {
     let mut config = Config::read(&path)?;
     requirements::require(&config.agent.pins)?;
@@ -51,9 +51,9 @@ pub fn run(path: PathBuf) -> Result<()> {
                     Ok(new) => {
                         ports.change(&config, &new);
                         config = new;
-                        eprintln!("{}: read again", path.display());
+                        eprintln!("{}: reloaded", path.display());
                     }
-                    Err(error) => eprintln!("the old configuration stays: {error:#}"),
+                    Err(error) => eprintln!("the old configuration stays in force: {error:#}"),
                 }
                 systemd::ready(&ports.summary());
             }
@@ -66,12 +66,12 @@ pub fn run(path: PathBuf) -> Result<()> {
     }
 }
 
-/// The configuration anew, if a running daemon can take it.
+/// Reads the configuration again, if a running daemon can change to it.
 fn reload(path: &std::path::Path, old: &Config) -> Result<Config> {
     let new = Config::read(path)?;
     if new.agent.pins != old.agent.pins || new.metrics != old.metrics {
         bail!(
-            "{}: agent.pins and metrics change at a restart only; do: systemctl restart penstockd",
+            "{}: agent.pins and metrics change only at a restart; do: systemctl restart penstockd",
             path.display()
         );
     }

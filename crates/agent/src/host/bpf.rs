@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Objects of bpf(2) that libbpf-rs does not reach: programs by number, name and pin.
+//! Calls of bpf(2) that libbpf-rs lacks: programs by number, name and pin.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Program, libbpf_sys as sys};
 
-/// The name of the program with the number `id`, if it is there and may be asked for.
+/// The name of the program with the number `id`, if it exists and we may open it.
 pub fn program_name(id: u32) -> Option<String> {
     name_of(&program_by_id(id)?)
 }
@@ -21,7 +21,7 @@ pub fn name_of(program: &impl AsFd) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-/// The program with the number `id`, if it is there and may be opened.
+/// The program with the number `id`, if it exists and we may open it.
 pub fn program_by_id(id: u32) -> Option<OwnedFd> {
     // SAFETY: the descriptor, if there is one, is ours.
     unsafe {
@@ -36,11 +36,11 @@ pub fn pinned(pin: &Path) -> Option<u32> {
     program_info(&program).map(|info| info.id)
 }
 
-/// What the kernel tells of a program.
+/// The kernel's information about a program.
 pub fn program_info(program: &impl AsFd) -> Option<sys::bpf_prog_info> {
     let mut info = sys::bpf_prog_info::default();
     let mut length = size_of::<sys::bpf_prog_info>() as u32;
-    // SAFETY: `info` is valid and as long as told.
+    // SAFETY: `info` is valid and has `length` bytes.
     let status = unsafe {
         sys::bpf_obj_get_info_by_fd(
             program.as_fd().as_raw_fd(),
@@ -54,12 +54,12 @@ pub fn program_info(program: &impl AsFd) -> Option<sys::bpf_prog_info> {
 /// A path for the kernel.
 ///
 /// # Errors
-/// It holds a zero byte.
+/// It contains a zero byte.
 pub fn c_path(path: &Path) -> Result<std::ffi::CString> {
     Ok(std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?)
 }
 
-/// Pins an object of the kernel at `pin`, in place of what is there, without a gap.
+/// Pins an object at `pin`, atomically replacing what is pinned there.
 ///
 /// # Errors
 /// The file system refuses.
@@ -68,7 +68,7 @@ pub fn pin_over(object: &impl AsFd, pin: &Path) -> Result<()> {
         "{}_new",
         pin.file_name().unwrap_or_default().to_string_lossy()
     ));
-    // Left by one that was killed here.
+    // May be left by a process that was killed at this point.
     std::fs::remove_file(&new).ok();
     let path = c_path(&new)?;
     // SAFETY: a valid descriptor and C string.

@@ -12,7 +12,7 @@ use crate::host::qdisc::{self, Limit};
 /// The index of the interface `name`.
 ///
 /// # Errors
-/// There is none of this name, with the nearest one.
+/// There is no such interface; the message names the nearest.
 pub fn index(name: &str) -> Result<u32> {
     if let Some(index) = find(name) {
         return Ok(index);
@@ -58,10 +58,11 @@ pub fn names() -> Vec<String> {
     }
 }
 
-/// What the interface can hold: as its qdisc says (tbf, bfifo, pfifo), else its transmit queue.
+/// Size of the interface's queue: as its qdisc reports (tbf, bfifo, pfifo), else the length of its
+/// transmit queue.
 ///
 /// # Errors
-/// Neither tells.
+/// Neither is known.
 pub fn buffer(name: &str, index: u32) -> Result<Buffer> {
     let qdisc = qdisc::of(index)?;
     match qdisc.limit {
@@ -72,13 +73,13 @@ pub fn buffer(name: &str, index: u32) -> Result<Buffer> {
     match queue_packets(name) {
         Some(packets) if packets > 0 && qdisc.kind != "noqueue" => Ok(Buffer::Packets(packets)),
         _ => Err(anyhow!(
-            "the qdisc of {name} ({}) does not tell how much it holds; give it: --buffer \"128 kB\"",
+            "the qdisc of {name} ({}) does not report its size; give it: --buffer \"128 kB\"",
             qdisc.kind
         )),
     }
 }
 
-/// Packets of the transmit queue, which a pfifo_fast takes for its limit.
+/// Length of the transmit queue, packets; the limit of a pfifo_fast.
 fn queue_packets(name: &str) -> Option<u32> {
     let answer = ask(name, libc::SIOCGIFTXQLEN)?;
     // SAFETY: any bytes are a number; `ifr_qlen` is the same word as `ifr_metric`.
@@ -94,8 +95,8 @@ pub fn is_bare(name: &str) -> bool {
     })
 }
 
-/// Asks the kernel of an interface (netdevice(7)). Not /sys, which is of the network namespace that
-/// it was mounted in.
+/// An ioctl about an interface (netdevice(7)). /sys would show the network namespace in which it
+/// was mounted.
 fn ask(name: &str, question: libc::Ioctl) -> Option<libc::ifreq> {
     // SAFETY: all zeros is a valid `ifreq`; the name is shorter than its field, and ends with zero.
     unsafe {

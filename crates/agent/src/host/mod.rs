@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The host: what it must have, its interfaces and qdiscs, objects of bpf(2), signals, systemd.
+//! The host: requirements, interfaces and qdiscs, calls of bpf(2), the clock, signals, systemd.
 
 pub mod bpf;
 pub mod clock;

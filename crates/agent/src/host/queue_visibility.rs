@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether the programs of a port can see its queue (`bpf/queue.h`). One that they cannot see reads
-//! as empty: FairQ's window only grows, HSCC never clamps, observing tells of no queue.
+//! Whether the programs of a port can read its queue (`bpf/queue.h`). One that they cannot read
+//! counts as empty: windows are never lowered for it, and reports show no queue.
 
 use anyhow::{Result, bail};
 use libbpf_rs::{Btf, btf};
 
 use crate::host::qdisc::{self, Qdisc};
 
-/// Whether the kernel lets programs look at its own structs, as since Linux 6.2.
+/// Requires a kernel that lets programs read its structs (Linux 6.2).
 ///
 /// # Errors
-/// It does not; one line.
+/// It does not, in one line.
 pub fn require() -> Result<&'static str> {
     let types = Btf::from_vmlinux();
     let has = types.is_ok_and(|types| {
@@ -19,30 +19,34 @@ pub fn require() -> Result<&'static str> {
             .is_some()
     });
     match has {
-        true => Ok("programs see the backlog of qdiscs"),
-        false => bail!("this kernel shows programs no queue, as Linux 6.2 and newer do"),
+        true => Ok("programs can read the backlog of qdiscs"),
+        false => bail!(
+            "this kernel does not let eBPF programs read a qdisc's backlog; that needs Linux 6.2 or newer"
+        ),
     }
 }
 
-/// Why the queue of an interface is not seen, with what to do; none if it is.
+/// Why programs cannot read the queue of an interface, with a remedy; none if they can.
 pub fn missing(interface: &str, index: u32) -> Option<String> {
     let why = match require() {
         Err(error) => error.to_string(),
         Ok(_) => {
-            let kind = unseen(&qdisc::all(index).ok()?)?;
+            let kind = hidden_kind(&qdisc::all(index).ok()?)?;
             let why = match kind {
-                "noqueue" => "it has none (noqueue)",
-                _ => "pfifo_fast counts it for each CPU apart",
+                "noqueue" => "the interface has none (noqueue)",
+                _ => "pfifo_fast counts it separately for each CPU",
             };
             format!("{why}; do: tc qdisc replace dev {interface} root fq_codel")
         }
     };
-    Some(format!("its queue is not seen and reads as empty: {why}"))
+    Some(format!(
+        "the programs cannot read its queue, which counts as empty: {why}"
+    ))
 }
 
-/// The kind of the queue by which packets leave, of those that hold or count none at the qdisc:
-/// the root, or what stands below one that has a queue for each of the device's.
-fn unseen(qdiscs: &[Qdisc]) -> Option<&'static str> {
+/// The kind of the qdisc by which packets leave, if it holds no queue or does not count it in its
+/// own statistics: the root, or a child of a root with one queue for each queue of the device.
+fn hidden_kind(qdiscs: &[Qdisc]) -> Option<&'static str> {
     let root = qdiscs.iter().find(|qdisc| qdisc.is_root())?;
     let is_many = matches!(root.kind.as_str(), "mq" | "mqprio");
     let is_leaf = |qdisc: &&Qdisc| match is_many {
@@ -71,9 +75,9 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_its_queue_is_seen() {
+    fn a_qdisc_that_counts_its_queue_is_readable() {
         let clsact = qdisc("clsact", 0xffff_0000, 0xffff_fff1);
-        for (root, leaf, told) in [
+        for (root, leaf, hidden) in [
             ("tbf", "pfifo_fast", None),
             ("fq_codel", "", None),
             ("noqueue", "", Some("noqueue")),
@@ -87,16 +91,17 @@ mod tests {
                     qdisc(leaf, 0, handle | 1),
                     clsact.clone(),
                 ];
-                assert_eq!(unseen(&all), told, "{root} {leaf}");
+                assert_eq!(hidden_kind(&all), hidden, "{root} {leaf}");
             }
         }
     }
 
     #[test]
-    fn what_is_missing_is_told_with_a_remedy() {
+    fn a_hidden_queue_is_reported_with_a_remedy() {
         // The loopback has no queue.
-        let told = missing("lo", 1).unwrap();
-        assert!(told.starts_with("its queue is not seen"), "{told}");
-        assert_eq!(told.lines().count(), 1);
+        let reason = missing("lo", 1).unwrap();
+        assert!(reason.starts_with("the programs cannot read"), "{reason}");
+        assert!(reason.contains("; do: tc qdisc replace dev lo"), "{reason}");
+        assert_eq!(reason.lines().count(), 1);
     }
 }

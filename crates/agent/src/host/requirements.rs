@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What this machine must have for programs to be put on a port, each in one line with its remedy.
+//! The requirements of attaching programs; each that is missing is one line with its remedy.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -7,17 +7,17 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use libbpf_rs::{Btf, btf};
 
-/// The capabilities that are needed, with their bits (`linux/capability.h`).
+/// The capabilities needed, with their bits (`linux/capability.h`).
 const CAPABILITIES: [(&str, u32); 3] =
     [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
 
 /// The oldest kernel: programs of type syscall came with 5.14, and 5.15 has long support.
 pub const OLDEST: (u32, u32) = (5, 15);
 
-/// Since when there is tcx.
+/// The first kernel with tcx.
 pub const TCX_SINCE: (u32, u32) = (6, 6);
 
-/// Since when programs may read the kernel's own structs, and so a port's queue.
+/// The first kernel whose programs can read kernel structs, and so a port's queue.
 const QUEUE_SINCE: (u32, u32) = (6, 2);
 
 /// Major and minor number of a kernel's release, as in `6.12.4-amd64`.
@@ -26,35 +26,35 @@ pub fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The bytes in a port's queue, which windows and marks go by.
+/// Whether programs can read the bytes in a port's queue, on which windows and marks depend.
 ///
 /// # Errors
-/// What is done without.
+/// What still works without.
 pub fn queue() -> Result<&'static str> {
     match version(&release()) {
         Some((major, minor)) if (major, minor) < QUEUE_SINCE => bail!(
-            "Linux {major}.{minor} shows no queue (since {}.{}): only the first windows of flows are held, nothing is marked",
+            "Linux {major}.{minor} hides queues from eBPF programs (needs {}.{} or newer): only the first windows of flows are limited, nothing is marked",
             QUEUE_SINCE.0,
             QUEUE_SINCE.1
         ),
-        _ => Ok("its bytes are seen"),
+        _ => Ok("programs can read its bytes"),
     }
 }
 
-/// The compiler of programs.
+/// Whether the JIT compiler of programs is on.
 ///
 /// # Errors
-/// It is off, with how to turn it on.
+/// It is off; how to turn it on.
 pub fn jit() -> Result<&'static str> {
     match std::fs::read_to_string("/proc/sys/net/core/bpf_jit_enable") {
         Ok(text) if text.trim() == "0" => {
-            bail!("off, programs are several times slower; do: sysctl net.core.bpf_jit_enable=1")
+            bail!("off: programs are several times slower; do: sysctl net.core.bpf_jit_enable=1")
         }
         _ => Ok("on"),
     }
 }
 
-/// Qdiscs written in BPF, which HCF is: the kernel's types hold their operations.
+/// Whether the kernel takes qdiscs written in eBPF, as HCF is.
 ///
 /// # Errors
 /// One line.
@@ -68,7 +68,7 @@ pub fn bpf_qdisc() -> Result<&'static str> {
     match has {
         true => Ok("HCF can be attached"),
         false => bail!(
-            "HCF needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF=y; this is {}",
+            "HCF needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF=y; this is Linux {}",
             release()
         ),
     }
@@ -95,7 +95,7 @@ pub fn require_kernel(release: &str) -> Result<()> {
     }
 }
 
-/// Refuses a kernel without its own types, which the programs are fitted to.
+/// Refuses a kernel without BTF, by which programs are relocated.
 ///
 /// # Errors
 /// One line.
@@ -122,7 +122,7 @@ pub fn missing_capabilities(status: &str) -> Vec<&'static str> {
     missing.map(|(name, _)| *name).collect()
 }
 
-/// Refuses a caller without the privileges.
+/// Refuses a caller without the capabilities.
 ///
 /// # Errors
 /// One line.
@@ -131,7 +131,7 @@ pub fn require_capabilities() -> Result<()> {
     match missing_capabilities(&status) {
         missing if missing.is_empty() => Ok(()),
         missing => bail!(
-            "needs {}; run it as root or let systemd run it (systemctl start penstockd)",
+            "needs {}; run it as root, or as a service (systemctl start penstockd)",
             missing.join(", ")
         ),
     }
@@ -169,10 +169,10 @@ pub fn require_bpffs(folder: &Path) -> Result<()> {
     bail!("{} is not on a bpffs: {remedy}", folder.display())
 }
 
-/// Everything that a command that changes ports needs.
+/// All requirements of a command that changes ports.
 ///
 /// # Errors
-/// The first thing that is missing, one line.
+/// The first that is missing, in one line.
 pub fn require(pins: &Path) -> Result<()> {
     require_kernel(&release())?;
     require_btf()?;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_are_told_by_name() {
+    fn missing_capabilities_are_listed_by_name() {
         assert!(missing_capabilities("CapEff:\t000001ffffffffff\n").is_empty());
         assert!(missing_capabilities("CapEff:\t000000c000001000\n").is_empty());
         assert_eq!(

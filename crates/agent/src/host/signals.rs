@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Signals as answers to "what came meanwhile?", so that no handler interrupts a change of a port.
+//! Signals that wait until polled, so that none interrupts a change of a port.
 
 use std::time::Duration;
 
-/// What a process of ours was told.
+/// A signal that commands act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGINT or SIGTERM.
@@ -12,11 +12,11 @@ pub enum Signal {
     Reload,
 }
 
-/// Signals of this process that wait to be asked for.
+/// The blocked signals of this process.
 pub struct Signals(libc::sigset_t);
 
 impl Signals {
-    /// From now on they wait. Before other threads begin, which inherit this.
+    /// Blocks them from now on. To be called before other threads start, which inherit this.
     pub fn hold() -> Signals {
         // SAFETY: the set is made by sigemptyset before it is used.
         unsafe {
@@ -36,7 +36,7 @@ impl Signals {
             tv_sec: timeout.as_secs() as libc::time_t,
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        // SAFETY: the set and the time are valid; what the signal tells is not asked for.
+        // SAFETY: the set and the time are valid; the signal's details are not requested.
         match unsafe {
             libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const timeout)
         } {

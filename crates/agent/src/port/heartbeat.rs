@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The agent's side of the heartbeat: a port whose agent is dead passes packets untouched.
+//! The agent's side of the heartbeat. A port whose heartbeat is stale passes packets untouched.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -12,30 +12,30 @@ use super::pins::SWEEP;
 use super::{PinsArg, Port};
 use crate::host::bpf::program_info;
 
-/// How often ports are told that the agent lives, and idle flows expire.
+/// Default interval between heartbeats, which is also that of expiring idle flows.
 pub const EVERY: std::time::Duration = std::time::Duration::from_millis(100);
 
 fn inode(folder: &Path) -> Option<u64> {
     std::fs::metadata(folder).ok().map(|folder| folder.ino())
 }
 
-/// A port to keep alive.
-pub struct Alive {
+/// A port whose heartbeat is renewed.
+pub struct Heartbeat {
     /// Its maps.
     pub port: Port,
-    /// Of the folder of its pins: another one holds other maps.
+    /// Inode of the folder of its pins; a new folder has new maps.
     inode: u64,
     sweep: OwnedFd,
     /// Whether `sweep` is a program for packets, as before Linux 6.6.
     takes_packet: bool,
 }
 
-impl Alive {
-    /// Opens what is pinned of `interface`.
+impl Heartbeat {
+    /// Opens the maps of `interface`.
     ///
     /// # Errors
-    /// It is not attached, or may not be opened.
-    pub fn open(pins: &PinsArg, interface: &str) -> Result<Alive> {
+    /// The port is not attached, or its pins cannot be opened.
+    pub fn open(pins: &PinsArg, interface: &str) -> Result<Heartbeat> {
         let port = pins.open(interface)?;
         let inode = inode(&port.folder).unwrap_or_default();
         let pin = port.folder.join(SWEEP);
@@ -43,7 +43,7 @@ impl Alive {
             .map_err(|error| anyhow!("{}: {error}", pin.display()))?;
         let takes_packet =
             program_info(&sweep).is_some_and(|info| info.type_ == sys::BPF_PROG_TYPE_SCHED_CLS);
-        Ok(Alive {
+        Ok(Heartbeat {
             port,
             inode,
             sweep,
@@ -51,12 +51,12 @@ impl Alive {
         })
     }
 
-    /// Whether these are still the pins of the port: not after it was detached, or attached anew.
+    /// Whether these are still the pins of the port; not after it was detached and attached again.
     pub fn is_pinned(&self) -> bool {
         inode(&self.port.folder) == Some(self.inode)
     }
 
-    /// Tells the programs that the agent lives, and has idle flows expire.
+    /// Renews the heartbeat and expires idle flows.
     ///
     /// # Errors
     /// The kernel refuses.

@@ -46,7 +46,7 @@ impl Port {
         open_map(&self.folder.join(name))
     }
 
-    /// What the programs were told.
+    /// The configuration of the programs.
     ///
     /// # Errors
     /// The map's layout is another than this program's.
@@ -54,13 +54,13 @@ impl Port {
         element(&self.config, 0)
     }
 
-    /// Tells the programs something else, whole.
+    /// Replaces the configuration of the programs.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn set_config(&self, config: &port_config) -> Result<()> {
         let key = 0u32;
-        // SAFETY: key and value are as long as the map says (`config` was read before, or is ours).
+        // SAFETY: key and value are as long as those of the map.
         let status = unsafe {
             sys::bpf_map_update_elem(
                 self.config.as_fd().as_raw_fd(),
@@ -76,8 +76,8 @@ impl Port {
         Ok(())
     }
 
-    /// How far from now the agent was last alive, nanoseconds: as for the programs, a time to come
-    /// is as bad as one long ago.
+    /// Nanoseconds between now and the last heartbeat. One in the future counts as much as one in
+    /// the past, as for the programs.
     ///
     /// # Errors
     /// As [`Port::config`].
@@ -85,7 +85,7 @@ impl Port {
         Ok(element::<u64>(&self.heartbeat, 0)?.abs_diff(monotonic_ns()))
     }
 
-    /// Tells the programs that the agent is alive now.
+    /// Renews the heartbeat.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -96,7 +96,7 @@ impl Port {
         Ok(())
     }
 
-    /// What the programs hold of the port.
+    /// The state of the port.
     ///
     /// # Errors
     /// As [`Port::config`].
@@ -139,7 +139,7 @@ impl Port {
 fn open_map(path: &Path) -> Result<MapHandle> {
     MapHandle::from_pinned_path(path).map_err(|error| match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => anyhow!(
-            "may not open {}; do it as root, or with CAP_BPF and read access",
+            "cannot open {}: permission denied; run as root, or with CAP_BPF and read access",
             path.display()
         ),
         _ => anyhow!(
@@ -189,7 +189,7 @@ fn per_cpu<const WORDS: usize>(map: &MapHandle, index: u32) -> Result<Vec<[u64; 
 fn layout(map: &MapHandle, found: usize, expected: usize) -> Result<()> {
     if found != expected {
         bail!(
-            "map {:?} holds {found} bytes where this penstockd expects {expected}; it was attached by another version: detach with that, or attach again",
+            "map {:?} has {found} bytes where this penstockd expects {expected}: another version attached it; detach with that version, or attach again",
             map.name()
         );
     }

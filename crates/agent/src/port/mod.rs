@@ -8,6 +8,8 @@ pub mod maps;
 pub mod pins;
 pub mod records;
 pub mod rings;
+pub mod side;
 
 pub use maps::Port;
 pub use pins::PinsArg;
+pub use side::Side;

@@ -4,12 +4,13 @@
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use libbpf_rs::Program;
 
 use super::maps::Port;
+use super::side::Side;
 use crate::host::bpf;
 
 /// Number of the layout of the maps (`PENSTOCK_ABI`).
@@ -18,10 +19,20 @@ pub const ABI: u32 = 1;
 /// Where pins are by default.
 pub const DEFAULT_DIR: &str = "/sys/fs/bpf/penstock";
 
+/// Pin of the program at `side`.
+pub fn program_pin(folder: &Path, side: Side) -> PathBuf {
+    folder.join(format!("program_{}", side.name()))
+}
+
+/// Pin of our tcx link at `side`.
+pub fn link_pin(folder: &Path, side: Side) -> PathBuf {
+    folder.join(format!("link_{}", side.name()))
+}
+
 /// Pin of the program that expires idle flows.
 pub const SWEEP: &str = "sweep";
 
-/// A bpffs takes no dots, which names of VLANs have; no interface's name has a colon.
+/// Stands for the dot of a VLAN's name, as a bpffs allows no dots; no interface has a colon.
 const DOT: &str = ":";
 
 /// The pins' folder, an option of most commands.
@@ -44,24 +55,24 @@ impl PinsArg {
         self.ports().join(interface.replace('.', DOT))
     }
 
-    /// Whether `interface` has pins. What is no name would be a path to somewhere else.
+    /// Whether `interface` has pins. Names with a slash are refused, as they are paths elsewhere.
     pub fn has(&self, interface: &str) -> bool {
         let is_name = !interface.is_empty() && !interface.contains('/');
         is_name && self.of(interface).is_dir()
     }
 
-    /// Keeps other penstockds from changing ports until dropped.
+    /// Locks out other processes that change ports, until dropped.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn lock(&self) -> Result<File> {
         let folder = self.ports();
-        let told = || folder.display().to_string();
+        let path = || folder.display().to_string();
         loop {
-            std::fs::create_dir_all(&folder).with_context(told)?;
-            let lock = File::open(&folder).with_context(told)?;
-            lock.lock().with_context(told)?;
-            // Whoever held it may have removed the folder.
+            std::fs::create_dir_all(&folder).with_context(path)?;
+            let lock = File::open(&folder).with_context(path)?;
+            lock.lock().with_context(path)?;
+            // The process that held the lock may have removed the folder.
             let is_same = std::fs::metadata(&folder)
                 .is_ok_and(|there| lock.metadata().is_ok_and(|mine| mine.ino() == there.ino()));
             if is_same {
@@ -72,7 +83,7 @@ impl PinsArg {
 
     /// `observe`, `fairq` or `hscc`: whose programs are on the port.
     pub fn scheme(&self, interface: &str) -> Option<String> {
-        let pin = self.of(interface).join("program_egress");
+        let pin = program_pin(&self.of(interface), Side::Egress);
         let program = Program::fd_from_pinned_path(pin).ok()?;
         let name = bpf::name_of(&program)?;
         name.strip_suffix("_egress").map(str::to_owned)
@@ -98,7 +109,7 @@ impl PinsArg {
         Ok(names)
     }
 
-    /// The refusal of a command for a port that has no pins.
+    /// The error of a command for a port that is not attached.
     pub fn not_attached(&self, interface: &str) -> anyhow::Error {
         let all = self.interfaces().unwrap_or_default();
         let attached = match all.as_slice() {
@@ -114,7 +125,7 @@ impl PinsArg {
     /// Opens the maps of one port.
     ///
     /// # Errors
-    /// The port is not attached, with those that are; or a map cannot be opened.
+    /// The port is not attached, with the list of those that are; or a map cannot be opened.
     pub fn open(&self, interface: &str) -> Result<Port> {
         if !self.has(interface) {
             return Err(self.not_attached(interface));

@@ -14,11 +14,11 @@ use super::records::{FlowEvent, Sample};
 /// What the ring buffers held.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// As written: one for each CPU and millisecond, in no strict order.
+    /// As written: one for each CPU and millisecond, not strictly in order.
     pub samples: Vec<Sample>,
     /// As written.
     pub events: Vec<FlowEvent>,
-    /// Records too short, or of a kind unknown; skipped.
+    /// Records too short or of an unknown kind, which are skipped.
     pub unreadable: u64,
 }
 
@@ -31,20 +31,20 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Becomes the reader; what was written before is thrown away.
+    /// Becomes the reader and discards earlier records.
     ///
     /// # Errors
-    /// Another process is, or the maps cannot be opened.
+    /// Another process is the reader, or the maps cannot be opened.
     pub fn open(port: &Port) -> Result<Rings> {
-        let told = || port.folder.display().to_string();
-        let lock = File::open(&port.folder).with_context(told)?;
+        let path = || port.folder.display().to_string();
+        let lock = File::open(&port.folder).with_context(path)?;
         match lock.try_lock() {
             Ok(()) => (),
             Err(TryLockError::WouldBlock) => bail!(
                 "{}: another penstockd observe or watch reads the records of this port; end it first",
                 port.interface
             ),
-            Err(TryLockError::Error(error)) => return Err(error).with_context(told),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(path),
         }
         let records = Rc::new(RefCell::new(Records::default()));
         let (samples, events) = (port.map("samples")?, port.map("events")?);
@@ -76,7 +76,7 @@ impl Rings {
         Ok(rings)
     }
 
-    /// All that was written since.
+    /// All records written since the last call.
     ///
     /// # Errors
     /// The kernel refuses.

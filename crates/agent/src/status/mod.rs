@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a port does now, proven by what its counters do over a short look.
+//! What a port does now, from its counters over a short time.
 
 pub mod reading;
 mod text;
@@ -10,7 +10,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::attach::hcf;
-use crate::attach::hooks::{self, Hooks, Occupied};
+use crate::attach::hook::{HookPrograms, Hooks};
 use crate::host::{interface, queue_visibility};
 use crate::port::counters::{self, Named};
 use crate::port::{PinsArg, Port};
@@ -35,7 +35,7 @@ pub struct Status {
     pub ifindex: u32,
     /// `observe`, `fairq` or `hscc`: whose programs are on it.
     pub scheme: Option<String>,
-    /// Where they are.
+    /// Which sides they are on.
     pub attached: Sides,
     /// Age of the heartbeat, seconds.
     pub heartbeat_age_s: f64,
@@ -43,11 +43,11 @@ pub struct Status {
     pub stale_s: f64,
     /// Whether ACKs are rewritten if the scheme so decides.
     pub acting: bool,
-    /// What the port is told to hold, bytes.
+    /// Configured size of the port's queue, bytes.
     pub buffer_bytes: u32,
     /// The queue as last seen, bytes.
     pub queue_bytes: u32,
-    /// Why the programs cannot see the queue, if so: it reads as empty, and nothing is held to it.
+    /// Why the programs cannot read the queue, if so: it then reads as empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_unseen: Option<String>,
     /// Flows counted.
@@ -56,16 +56,16 @@ pub struct Status {
     pub window_bytes: u32,
     /// Counters since the port was attached.
     pub counters: Named<u64>,
-    /// The same per second, over the look.
+    /// The same per second, over the time of the reading.
     pub rates: Named<f64>,
-    /// What is on the hooks, other tools' programs included.
+    /// The programs on the hooks, other tools' included.
     pub hooks: Hooks,
-    /// What HCF's queue does, of a port that has it.
+    /// State of HCF's queue, if the port has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hcf: Option<hcf::Status>,
 }
 
-/// Looks at `interfaces` for so long.
+/// Reads `interfaces` for `time`.
 ///
 /// # Errors
 /// A port is not attached or its maps cannot be read.
@@ -82,17 +82,17 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
     ports
         .iter()
         .zip(before)
-        .map(|(port, before)| one(pins, port, &before, seconds))
+        .map(|(port, before)| status(pins, port, &before, seconds))
         .collect()
 }
 
-fn one(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result<Status> {
+fn status(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result<Status> {
     let config = port.config()?;
     let age_ns = port.heartbeat_age_ns()?;
     let state = port.state()?;
     let counters = counters::named(&port.counters()?);
-    let hooks = hooks::of(pins, &port.interface);
-    let is_on = |side: &Occupied| side.ours.is_some();
+    let hooks = Hooks::of(pins, &port.interface);
+    let is_on = |side: &HookPrograms| side.ours.is_some();
     let attached = Sides {
         egress: is_on(&hooks.egress),
         ingress: is_on(&hooks.ingress),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a port at one instant.
+//! All that can be read of a port at one instant.
 
 use anyhow::Result;
 
-use crate::attach::hooks;
+use crate::attach::hook::Hooks;
 use crate::host::{interface, qdisc};
 use crate::port::PinsArg;
 use crate::skel::port::types::{port_config, port_counters, port_state};
@@ -15,19 +15,19 @@ pub struct Reading {
     pub interface: String,
     /// Whose programs are on it: `observe`, `fairq` or `hscc`.
     pub scheme: String,
-    /// Whether they are on neither or one side only, as when the interface is gone.
+    /// Whether a side lacks its program, as when the interface is gone.
     pub is_off: bool,
-    /// What the programs were told.
+    /// The configuration of the programs.
     pub config: port_config,
-    /// What they hold.
+    /// Their state.
     pub state: port_state,
-    /// What they counted.
+    /// Their counters.
     pub counters: port_counters,
     /// Milliseconds by their longest queue: bucket b holds `[2^(b-1), 2^b)` bytes.
     pub depth: Vec<u64>,
-    /// How long ago the agent last was alive, seconds.
+    /// Age of the heartbeat, seconds.
     pub heartbeat_age_s: f64,
-    /// Packets that the port's qdisc has dropped; wraps. `None` if it does not tell.
+    /// Packets that the port's qdisc has dropped; wraps. None if it cannot be read.
     pub drops: Option<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Reading {
     /// Reads an attached port.
     ///
     /// # Errors
-    /// It is not attached (any more), or may not be read.
+    /// The port is not attached (any more), or cannot be read.
     pub fn of(pins: &PinsArg, interface: &str) -> Result<Reading> {
         let port = pins.open(interface)?;
         let index = interface::find(interface);
@@ -43,7 +43,7 @@ impl Reading {
         Ok(Reading {
             interface: interface.to_owned(),
             scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
-            is_off: !hooks::of(pins, interface).are_ours(),
+            is_off: !Hooks::of(pins, interface).are_ours(),
             config: port.config()?,
             state: port.state()?,
             counters: port.counters()?,
@@ -76,12 +76,12 @@ impl Reading {
         is_alive && !self.is_off && !matches!(self.scheme.as_str(), "observe" | "none")
     }
 
-    /// The window that a flow may have, if the scheme holds it to one now.
+    /// The window that the scheme grants each flow, if it limits windows now.
     pub fn window_bytes(&self) -> Option<u32> {
         (self.is_acting() && self.state.window_bytes < MAX_WINDOW)
             .then_some(self.state.window_bytes)
     }
 }
 
-/// `TCP_MAX_WINDOW` of `core/tcp_rewrite.h`: nothing is held down.
+/// `TCP_MAX_WINDOW` of `core/tcp_rewrite.h`: no limit.
 const MAX_WINDOW: u32 = 65_535 << 14;

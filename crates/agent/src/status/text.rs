@@ -3,23 +3,23 @@
 
 use super::Status;
 use crate::attach::hcf;
-use crate::attach::hooks::Occupied;
+use crate::attach::hook::HookPrograms;
 use crate::format;
 
-/// `TCP_MAX_WINDOW` of `core/`: nothing is held down.
+/// `TCP_MAX_WINDOW` of `core/`: no limit.
 const OPEN: u32 = 65_535 << 14;
 
-/// First what the port does, then what is on its hooks.
+/// First what the port does, then the programs on its hooks.
 pub fn lines(status: &Status) -> Vec<String> {
-    let mut lines = vec![format!("{}: {}", status.interface, deeds(status))];
-    for (side, occupied) in [
+    let mut lines = vec![format!("{}: {}", status.interface, activity(status))];
+    for (side, listed) in [
         ("egress", &status.hooks.egress),
         ("ingress", &status.hooks.ingress),
     ] {
         lines.push(format!(
             "  {} {side}: {}",
-            status.hooks.hook,
-            programs(occupied)
+            status.hooks.hook.name(),
+            programs(listed)
         ));
     }
     lines.extend(status.queue_unseen.iter().map(|why| format!("  {why}")));
@@ -32,30 +32,38 @@ pub fn lines(status: &Status) -> Vec<String> {
 fn queue(hcf: &hcf::Status) -> String {
     let [high, low] = hcf.packets;
     format!(
-        "hcf, {high} packets wait in the high queue, {low} in the low one; {} sent, {} dropped, {} periods",
+        "hcf, {high} packets in the high queue, {low} in the low one; {} sent, {} dropped, {} periods",
         format::count(hcf.sent_packets),
         format::count(hcf.dropped_packets + hcf.failed_packets),
         format::count(hcf.periods.into()),
     )
 }
 
-fn deeds(status: &Status) -> String {
+fn activity(status: &Status) -> String {
     let interface = &status.interface;
     if status.ifindex == 0 {
         return format!(
-            "the interface is gone; the daemon attaches it when it comes again, or: penstockd detach {interface}"
+            "the interface is gone; the daemon attaches it when it returns; or do: penstockd detach {interface}"
         );
     }
     let Some(scheme) = &status.scheme else {
-        return format!("nothing is on it; do: penstockd detach {interface}, then attach again");
+        return format!(
+            "no program is pinned; do: penstockd detach {interface}, then attach again"
+        );
     };
     let heartbeat = format!("heartbeat {:.1} s", status.heartbeat_age_s);
     match (status.attached.egress, status.attached.ingress) {
         (true, true) => {}
         (false, false) => {
-            return format!("{scheme}, on neither side; do: penstockd attach {interface} again");
+            return format!(
+                "{scheme}, attached at neither side; do: penstockd attach {interface} again"
+            );
         }
-        _ => return format!("{scheme}, on one side only; do: penstockd attach {interface} again"),
+        _ => {
+            return format!(
+                "{scheme}, attached at one side only; do: penstockd attach {interface} again"
+            );
+        }
     }
     if status.heartbeat_age_s > status.stale_s {
         return format!(
@@ -74,14 +82,14 @@ fn deeds(status: &Status) -> String {
     // In tenths, so that few ACKs a second still have a share.
     let [floored, acks] = ["floored", "acks"].map(|name| (status.rates[name] * 10.0) as u64);
     format!(
-        "{scheme}, acting; {} ACKs/s rewritten, {window}, floor binding {}, {flows}, {heartbeat}",
+        "{scheme}, acting; {} ACKs/s rewritten, {window}, {} at the floor, {flows}, {heartbeat}",
         format::count(status.rates["rewritten"] as u64),
         format::percent(floored, acks),
     )
 }
 
-fn programs(side: &Occupied) -> String {
-    let told = side.programs.iter().map(|program| {
+fn programs(side: &HookPrograms) -> String {
+    let names = side.programs.iter().map(|program| {
         let whose = if Some(program.id) == side.ours {
             "ours"
         } else {
@@ -93,9 +101,9 @@ fn programs(side: &Occupied) -> String {
         };
         format!("{name} ({whose}, {})", program.id)
     });
-    match told.collect::<Vec<_>>() {
+    match names.collect::<Vec<_>>() {
         none if none.is_empty() && side.ours.is_some() => {
-            "ours, on an interface of another network namespace".to_owned()
+            "ours, on an interface in another network namespace".to_owned()
         }
         none if none.is_empty() => "nothing".to_owned(),
         all => all.join(", then "),
