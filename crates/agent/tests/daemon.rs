@@ -153,7 +153,7 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
         let metrics = place.ok(&["metrics"]);
         assert!(metrics.contains(acting), "{metrics}");
         let frame = place.ok(&["watch", "agent-v0", "--once"]);
-        assert!(frame.contains("its programs are off"), "{frame}");
+        assert!(frame.contains("its programs are detached"), "{frame}");
         std::fs::remove_file(&later).unwrap();
     }
     assert!(is_acting(&place), "{}", place.status());

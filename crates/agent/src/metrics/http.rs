@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The least of HTTP that a scraper needs: `GET /metrics`, one request a connection, one
-//! connection at a time. What is slow or long is cut off, so that nobody can hold it up.
+//! As much of HTTP as a scraper needs: `GET /metrics`, one request per connection, one connection at
+//! a time. Slow or long requests are cut off, so that none blocks the others.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,19 +11,19 @@ use super::openmetrics::CONTENT_TYPE;
 /// Longest head of a request.
 const HEAD: usize = 8192;
 
-/// Within this a request has to be there, and its answer taken.
+/// Time limit of a request, and of writing the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Answers scrapes with what `page` returns, until the listener fails for good.
+/// Answers scrapes with what `page` returns; never returns.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> Result<String, String>) {
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
-                // A client that went away is none of our concern.
+                // A client that has gone away is no error of ours.
                 let _ = answer(stream, &page);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => (),
-            // Out of descriptors, or a connection that was aborted: the next may do.
+            // Out of descriptors, or an aborted connection: the next may succeed.
             Err(_) => std::thread::sleep(Duration::from_millis(100)),
         }
     }

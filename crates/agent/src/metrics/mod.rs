@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd metrics`: OpenMetrics of every attached port, on a local TCP port or in a file for
-//! node_exporter's textfile collector. The daemon starts the same as a thread.
+//! node_exporter's textfile collector. The daemon runs the same in a thread.
 
 pub mod http;
 pub mod openmetrics;
@@ -26,11 +26,11 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:9468";
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  penstockd metrics                                     prints them once
+  penstockd metrics                                     print them once
   penstockd metrics --listen 127.0.0.1:9468             http://127.0.0.1:9468/metrics
   penstockd metrics --textfile /var/lib/prometheus/node-exporter/penstock.prom --every 15s")]
 pub struct Args {
-    /// Serve them over HTTP at this address, under /metrics.
+    /// Serve metrics over HTTP at this address, under /metrics.
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -39,10 +39,10 @@ pub struct Args {
         conflicts_with = "textfile"
     )]
     pub listen: Option<SocketAddr>,
-    /// Write them to FILE, which is replaced as a whole.
+    /// Write metrics to FILE, which is replaced atomically.
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
-    /// Write again and again, so far apart.
+    /// Interval at which the file is written again [default: once].
     #[arg(long, value_name = "TIME", requires = "textfile", value_parser = Time::read)]
     pub every: Option<Time>,
     #[allow(missing_docs)]
@@ -78,15 +78,15 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// Takes the address at which metrics are served.
+/// Binds the address at which metrics are served.
 ///
 /// # Errors
-/// It is taken already, or not of this machine.
+/// It is in use, or not of this machine.
 pub fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot serve metrics at {address}"))
 }
 
-/// Serves metrics for ever: for a thread of its own.
+/// Serves metrics; never returns.
 pub fn serve(listener: &TcpListener, pins: &PinsArg) {
     http::serve(listener, || {
         text(pins).map_err(|error| format!("{error:#}"))
@@ -102,25 +102,25 @@ pub fn text(pins: &PinsArg) -> Result<String> {
     Ok(openmetrics::encode(readings, unread)?)
 }
 
-/// Writes the metrics to a file: a reader sees the old or the new, never a part.
+/// Replaces a file by the metrics, atomically.
 ///
 /// # Errors
-/// They cannot be read, or the file not written.
+/// The metrics cannot be read, or the file cannot be written.
 pub fn write(file: &Path, pins: &PinsArg) -> Result<()> {
     replace(file, &text(pins)?)
 }
 
 fn replace(file: &Path, text: &str) -> Result<()> {
-    let told = || format!("cannot write {}", file.display());
+    let message = || format!("cannot write {}", file.display());
     let mut fresh = file.as_os_str().to_owned();
-    // The collector takes only *.prom.
+    // The collector reads only *.prom.
     fresh.push(format!(".{}.new", std::process::id()));
-    std::fs::write(&fresh, text).with_context(told)?;
-    // The collector is another user; the daemon's umask lets none read.
-    std::fs::set_permissions(&fresh, Permissions::from_mode(0o644)).with_context(told)?;
+    std::fs::write(&fresh, text).with_context(message)?;
+    // The collector is another user, and the daemon's umask denies others to read.
+    std::fs::set_permissions(&fresh, Permissions::from_mode(0o644)).with_context(message)?;
     std::fs::rename(&fresh, file).with_context(|| {
         let _ = std::fs::remove_file(&fresh);
-        told()
+        message()
     })
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ports as OpenMetrics text. Labels are the interface and the scheme, and a reason where packets
-//! pass: never an address.
+//! Ports as OpenMetrics text. Labels are the interface, the scheme, and the reason for which packets
+//! pass; never an address.
 
 use std::fmt::Error;
 
@@ -14,16 +14,16 @@ use super::table::{COUNTERS, GAUGES};
 use crate::port::counters::REASONS;
 use crate::status::reading::Reading;
 
-/// What the answer is, by the specification.
+/// Content type by the specification.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Buckets of the histogram begin here, with everything below 1 kB.
+/// First bucket of the histogram, which holds everything below 1 kB.
 const FIRST_BUCKET: usize = 10;
 
 type Labels = Vec<(&'static str, String)>;
 type NoExemplar<'a> = Option<&'a Exemplar<Labels, f64>>;
 
-/// All metrics of these ports; `unread` more could not be read.
+/// All metrics of these ports; `unread` is the number of ports that could not be read.
 ///
 /// # Errors
 /// Never, as a String takes any text.
@@ -86,7 +86,7 @@ impl Collector for Ports {
 
 impl Ports {
     fn about(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
-        // A gauge and not an info: node_exporter's textfile collector knows no infos.
+        // A gauge, as node_exporter's textfile collector does not support infos.
         let help = "The version of penstockd";
         encoder
             .encode_descriptor("build_info", help, None, MetricType::Gauge)?

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bursts, told from the samples of a port.
+//! Bursts, found in the samples of a port.
 //!
 //! A burst begins with a millisecond whose queue reaches a quarter of the buffer, or in which more
 //! arrives than the line carries by more than an eighth of the buffer. It ends before the first
 //! millisecond whose queue stays at or below a tenth: HSCC's two thresholds, so that a queue that
-//! sways around one of them is one burst, not many. A millisecond without a record is one in which
-//! nothing left; the queue is taken to have drained at line rate then.
+//! sways around one of them is one burst, not many. In a millisecond without a sample nothing left;
+//! the queue is assumed to have drained at line rate.
 
 use crate::port::records::Sample;
 
 /// Length of a sample.
 pub const MILLISECOND_NS: u64 = 1_000_000;
 
-/// What is known of the port beforehand.
+/// The port's configured buffer and rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line {
     /// Buffer of the port's queue, bytes.
@@ -22,14 +22,14 @@ pub struct Line {
 }
 
 impl Line {
-    /// Bytes that the line carries in `ns`; all there are if its rate is unknown.
+    /// Bytes that the line carries in `ns`; no limit if its rate is unknown.
     fn carries(self, ns: u64) -> u64 {
         self.rate_bps.map_or(u64::MAX, |rate| {
             (u128::from(rate) * u128::from(ns) / 8_000_000_000) as u64
         })
     }
 
-    /// How long what is in a full buffer waits; at least a millisecond, the grain of the records.
+    /// Time in which a full buffer drains; at least a millisecond, the resolution of samples.
     pub fn hold_ns(self) -> u64 {
         let bits = u128::from(self.buffer_bytes) * 8;
         let hold = self
@@ -58,9 +58,9 @@ pub struct Burst {
     pub length_ns: u64,
     /// Longest queue, bytes.
     pub peak_bytes: u32,
-    /// What arrived in it, bytes.
+    /// Bytes that arrived in it.
     pub bytes: u64,
-    /// Flows that sent in it at once; of those counted, where transfers are not told.
+    /// Flows that sent in it at once; connections, where transfers are not recorded.
     pub flows: u32,
     /// Flows that began in it.
     pub new_flows: u32,

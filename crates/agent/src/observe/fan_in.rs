@@ -9,28 +9,28 @@ use crate::port::records::FlowKey;
 pub struct Transfer {
     /// Its first data, CLOCK_MONOTONIC.
     pub begun_ns: u64,
-    /// Its last data; the last seen, if it is unfinished.
+    /// Its last data; the last so far, if it is unfinished.
     pub ended_ns: u64,
     /// Payload, repeated segments left out.
     pub bytes: u64,
-    /// Whose data.
+    /// The flow.
     pub flow: FlowKey,
     /// Whether its end was seen.
     pub is_finished: bool,
 }
 
-/// How many transfers are at the port, as a function of time.
+/// Number of transfers at the port, as a function of time.
 pub struct FanIn {
-    /// From this instant on, so many; by time.
+    /// Pairs of an instant and the number from then on, by time.
     steps: Vec<(u64, u32)>,
 }
 
 impl FanIn {
-    /// Of these transfers. A short one passes in an instant and then waits in the queue: each
-    /// counts for `hold_ns` after its last data.
+    /// Counts `transfers`. A short one passes in an instant and then waits in the queue, so each
+    /// counts until `hold_ns` after its last data.
     pub fn of(transfers: &[Transfer], hold_ns: u64) -> FanIn {
         let end = |t: &Transfer| t.ended_ns.max(t.begun_ns).saturating_add(hold_ns);
-        // At the same instant openings come first: who ends then was there with who begins.
+        // At the same instant begins come first, so that one that ends overlaps one that begins.
         let mut edges: Vec<(u64, bool)> = transfers
             .iter()
             .flat_map(|t| [(t.begun_ns, false), (end(t), true)])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Looking at a port for a while.
+//! Recording of a port.
 
 use std::time::Duration;
 
@@ -14,39 +14,39 @@ use crate::port::records::{EventKind, Sample, add_up};
 use crate::port::rings::{Records, Rings};
 
 /// `PORT_TELLS_FLOWS` of `bpf/abi.h`.
-const TELLS_FLOWS: u32 = 1 << 2;
+const FLOW_EVENTS: u32 = 1 << 2;
 
-/// Has the programs tell of flows, until dropped.
-struct Telling<'a>(&'a Port);
+/// Turns on the programs' flow events, until dropped.
+struct FlowEvents<'a>(&'a Port);
 
-impl<'a> Telling<'a> {
-    fn of(port: &'a Port) -> Result<Telling<'a>> {
-        tell(port, true)?;
-        Ok(Telling(port))
+impl<'a> FlowEvents<'a> {
+    fn of(port: &'a Port) -> Result<FlowEvents<'a>> {
+        write_flow_events(port, true)?;
+        Ok(FlowEvents(port))
     }
 }
 
-impl Drop for Telling<'_> {
+impl Drop for FlowEvents<'_> {
     fn drop(&mut self) {
-        // Nothing is lost if it fails: events without a reader cost a little time, no memory.
-        let _ = tell(self.0, false);
+        // A failure is harmless: events that nobody reads cost a little time, no memory.
+        let _ = write_flow_events(self.0, false);
     }
 }
 
-fn tell(port: &Port, tells: bool) -> Result<()> {
+fn write_flow_events(port: &Port, enabled: bool) -> Result<()> {
     let mut config = port.config()?;
-    config.flags = match tells {
-        true => config.flags | TELLS_FLOWS,
-        false => config.flags & !TELLS_FLOWS,
+    config.flags = match enabled {
+        true => config.flags | FLOW_EVENTS,
+        false => config.flags & !FLOW_EVENTS,
     };
     port.set_config(&config)
 }
 
-/// Looks at `port` for `length`, or until `tick` is false, which is called with what there is so
-/// far, some times a second.
+/// Records `port` for `length`, or until `tick` returns false, which is called several times a second
+/// with the recording so far.
 ///
 /// # Errors
-/// Another process looks, or the kernel refuses.
+/// Another process records, or the kernel refuses.
 pub fn look(
     port: &Port,
     scheme: &str,
@@ -55,7 +55,7 @@ pub fn look(
     mut tick: impl FnMut(&Look) -> Result<bool>,
 ) -> Result<Look> {
     let rings = Rings::open(port)?;
-    let telling = Telling::of(port)?;
+    let flow_events = FlowEvents::of(port)?;
     let began_ns = monotonic_ns();
     let stalls_before = port.counters()?.stalls;
     let mut look = Look {
@@ -77,7 +77,7 @@ pub fn look(
     look.transfers
         .extend(super::open::transfers(port, began_ns, look.ended_ns)?);
     look.stalls = port.counters()?.stalls.saturating_sub(stalls_before);
-    drop(telling);
+    drop(flow_events);
     take(&mut look, rings.take()?);
     look.samples = add_up(std::mem::take(&mut look.samples));
     look.transfers
@@ -85,7 +85,7 @@ pub fn look(
     Ok(look)
 }
 
-/// Keeps what is of the time looked at: a millisecond may have begun before it.
+/// Takes over records, without those from before the recording began.
 fn take(look: &mut Look, records: Records) {
     let is_new = |sample: &Sample| sample.time_ns >= look.began_ns;
     look.samples

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `penstockd observe`: looks at a port for a while, tells what it saw, and writes the flow trace
-//! that `penstock run` replays.
+//! `penstockd observe`: records a port for some time, reports on it, and writes the flow trace that
+//! `penstock run` replays.
 //!
-//! [`look`] gathers the records of [`crate::port::rings`]; all that follows is pure: [`report`] with
-//! [`quantiles`], [`bursts`] and [`fan_in`], the [`verdict`], [`text`], and the [`trace`].
+//! [`look`] collects the records of [`crate::port::rings`]. All that follows is pure: [`report`] with
+//! [`quantiles`], [`bursts`] and [`fan_in`], then the [`verdict`] on it, [`text`], and the [`trace`].
 
 pub mod bursts;
 pub mod fan_in;
@@ -25,13 +25,14 @@ use penstock_scenario::units::{Rate, Time};
 
 use self::report::{Look, Report};
 use self::trace::{Setting, Trace};
+use self::verdict::Assessment;
 use crate::attach::{self, Attached};
 use crate::format::{bytes, count, percent, time};
 use crate::host::signals::{Signal, Signals};
 use crate::host::{interface, link_speed, qdisc, queue_visibility};
 use crate::port::PinsArg;
 
-/// How often records are taken, and a port that only we observe is kept alive.
+/// Interval between reads of records, and between heartbeats of a port that only we observe.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Options of `penstockd observe`.
@@ -42,24 +43,24 @@ Examples:
   penstockd observe eth1 --for 1min --json
   penstockd observe eth1 --out seen             seen.csv and seen.toml; then: penstock run seen.toml
 
-Nothing is changed. Where no scheme is attached, the port is watched for this time only; where one
-is, what it does is told. Ctrl-C ends early, with the report of what was seen.")]
+Nothing is changed. If no scheme is attached, programs that only observe are attached for this time;
+if one is, its effect is reported. Ctrl-C ends early, with a report of what was recorded.")]
 pub struct Args {
-    /// The port: data leaves by it, ACKs enter by it.
+    /// Interface of the port: data leaves by it, ACKs enter by it.
     pub interface: String,
-    /// How long, as in \"10 s\" or \"5 min\".
+    /// How long to record, as in "10 s" or "5 min".
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = Time::read)]
     pub length: Time,
-    /// Write the flow trace to FILE.csv, and beside it FILE.toml, the scenario that replays it.
+    /// Write the flow trace to FILE.csv, and to FILE.toml the scenario that replays it.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
-    /// What the port can hold, as in \"128 kB\" [default: as attached, or as its qdisc says].
+    /// Size of the port's queue, as in "128 kB" [default: as attached, or as its qdisc reports].
     #[arg(long, value_name = "SIZE", value_parser = Buffer::read)]
     pub buffer: Option<Buffer>,
-    /// Rate at which the port sends, as in \"200 Mb/s\" [default: as its qdisc or its link says].
+    /// Rate of the port, as in "200 Mb/s" [default: as its qdisc or its link reports].
     #[arg(long, value_name = "RATE", value_parser = Rate::read)]
     pub rate: Option<Rate>,
     /// Round-trip time without queues, for the scenario.
@@ -88,47 +89,47 @@ pub fn run(args: Args) -> Result<()> {
         eprintln!("{}: {missing}", args.interface);
     }
     let signals = Signals::hold();
-    let (own, look) = match args.pins.has(&args.interface) {
+    let (attached, look) = match args.pins.has(&args.interface) {
         true => (None, look_at(&args, None, rate_bps, &signals)),
         false => {
-            let own = attach::observe(&args.pins, &args.interface, args.buffer)?;
-            let look = look_at(&args, Some(&own), rate_bps, &signals);
-            (Some(own), look)
+            let attached = attach::observe(&args.pins, &args.interface, args.buffer)?;
+            let look = look_at(&args, Some(&attached), rate_bps, &signals);
+            (Some(attached), look)
         }
     };
-    // Taken off before anything else can fail.
-    own.map_or(Ok(()), Attached::detach)?;
+    // Detach before anything else can fail.
+    attached.map_or(Ok(()), Attached::detach)?;
     let look = look?;
-    let report = Report::of(&look);
+    let assessment = Assessment::of(Report::of(&look));
     match args.json {
-        true => println!("{}", serde_json::to_string_pretty(&report)?),
-        false => print!("{}", text::render(&report)),
+        true => println!("{}", serde_json::to_string_pretty(&assessment)?),
+        false => print!("{}", text::render(&assessment)),
     }
     let Some(out) = &args.out else {
         return Ok(());
     };
     let setting = Setting {
         interface: args.interface.clone(),
-        seconds: report.seconds,
+        seconds: assessment.report.seconds,
         line: look.line,
         access_bps: link_bps.unwrap_or(0).max(rate_bps.ok_or_else(no_rate)?),
         rtt_ns: args.rtt.0 / 1000,
     };
     let toml = Trace::of(&look.transfers, look.began_ns).write(&trace::stem(out), &setting)?;
     eprintln!(
-        "what each scheme would do to this traffic: penstock run {}",
+        "to see what each scheme would do to this traffic: penstock run {}",
         toml.display()
     );
     Ok(())
 }
 
 fn no_rate() -> anyhow::Error {
-    anyhow!("neither the qdisc nor the link tells the port's rate; give it: --rate \"10 Gb/s\"")
+    anyhow!("neither the qdisc nor the link reports the port's rate; give it: --rate \"10 Gb/s\"")
 }
 
 fn look_at(
     args: &Args,
-    own: Option<&Attached>,
+    attached: Option<&Attached>,
     rate_bps: Option<u64>,
     signals: &Signals,
 ) -> Result<Look> {
@@ -139,23 +140,23 @@ fn look_at(
     let length = Duration::from_nanos(args.length.0 / 1000);
     let mut progress = Progress::new(length);
     let opened;
-    let port = match own {
-        Some(own) => own.port(),
+    let port = match attached {
+        Some(attached) => attached.port(),
         None => {
             opened = args.pins.open(&args.interface)?;
             &opened
         }
     };
     look::look(port, &scheme, rate_bps, length, |look| {
-        if let Some(own) = own {
-            own.beat_and_sweep()?;
+        if let Some(attached) = attached {
+            attached.beat_and_sweep()?;
         }
         progress.show(look);
         Ok(signals.wait(TICK) != Some(Signal::End))
     })
 }
 
-/// A line on the terminal that says how far it is and what is seen.
+/// A line on the terminal that shows the progress.
 struct Progress {
     length: Duration,
     is_shown: bool,
@@ -182,7 +183,7 @@ impl Progress {
             .map(|sample| sample.queue_max)
             .max()
             .unwrap_or(0);
-        // Of the newest records; they come in no strict order (`add_up` sorts them out later).
+        // Of the newest records, which are not strictly in order (`add_up` sorts them later).
         let drops = match (look.samples.first(), look.samples.last()) {
             (Some(first), Some(last)) => last.drops.wrapping_sub(first.drops) as i32,
             _ => 0,

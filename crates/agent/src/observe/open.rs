@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The transfers that are open now, from the tables of flows: nobody has told their end.
+//! The transfers that are open now, from the tables of flows.
 
 use anyhow::Result;
 use libbpf_rs::{MapCore, MapFlags};
@@ -9,11 +9,11 @@ use crate::port::Port;
 use crate::port::records::{FlowKey, address};
 use crate::skel::port::types::port_flow;
 
-/// Entries asked for at a time.
+/// Entries read by one call.
 const BATCH: u32 = 4096;
 
 /// Transfers of at least a byte, not yet over at `now_ns`. Those that began before `began_ns` are
-/// left over from an earlier look.
+/// left over from an earlier recording.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -34,7 +34,7 @@ pub fn transfers(port: &Port, began_ns: u64, now_ns: u64) -> Result<Vec<Transfer
 }
 
 fn transfer(flow: &port_flow, key: FlowKey, began_ns: u64, now_ns: u64) -> Option<Transfer> {
-    // Microseconds modulo 2^32: as long ago as they say, as no transfer is open for 71 minutes.
+    // Microseconds modulo 2^32 are unambiguous, as no transfer is open for 71 minutes.
     let ago_ns = |us: u32| u64::from(((now_ns / 1000) as u32).wrapping_sub(us)) * 1000;
     let begun_ns = now_ns.saturating_sub(ago_ns(flow.burst_us));
     let is_open = flow.burst_bytes > 0 && begun_ns >= began_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long the queue was, by the millisecond.
+//! Distribution of the longest queue of each millisecond.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// By the nearest rank; zero of nothing.
+    /// By the nearest rank; all 0 without values.
     pub fn of(mut values: Vec<u32>) -> Quantiles {
         values.sort_unstable();
         let rank = |percent: usize| {
@@ -36,15 +36,15 @@ impl Quantiles {
 /// Milliseconds whose longest queue was in a range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bin {
-    /// From this many bytes on.
+    /// Lower bound, bytes.
     pub from_bytes: u32,
-    /// Below this many; of the last bin, any number.
+    /// Upper bound, exclusive; that of the last bin is `u32::MAX`.
     pub below_bytes: u32,
-    /// How many.
+    /// Number of milliseconds.
     pub milliseconds: u64,
 }
 
-/// Tenths of the buffer, and what is beyond it.
+/// A bin for each tenth of the buffer, and one for longer queues.
 pub fn histogram(queues: &[u32], buffer_bytes: u32) -> Vec<Bin> {
     let buffer = u64::from(buffer_bytes.max(1));
     let edge = |tenth: u64| (buffer * tenth / 10) as u32;

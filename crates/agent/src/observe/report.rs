@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a look at a port comes to.
+//! The numbers of a recording.
 
 use serde::Serialize;
 
 use super::bursts::{self, Burst, Line};
 use super::fan_in::{FanIn, Transfer, begun_within_a_millisecond};
 use super::quantiles::{Bin, Quantiles, histogram};
-use super::verdict::{self, Kind};
 use crate::port::records::Sample;
 
 /// Columns of the timeline.
 const COLUMNS: u64 = 60;
 
-/// All that was recorded.
+/// A recording of a port.
 #[derive(Debug, Default)]
 pub struct Look {
     /// The port's name.
     pub interface: String,
-    /// Which scheme acted on it; `observe`: none.
+    /// The scheme attached to it; `observe` changes nothing.
     pub scheme: String,
     /// CLOCK_MONOTONIC.
     pub began_ns: u64,
@@ -35,7 +34,7 @@ pub struct Look {
     pub unreadable: u64,
 }
 
-/// How many flows there were.
+/// Numbers of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Flows {
     /// Most connections counted at one time.
@@ -46,22 +45,22 @@ pub struct Flows {
     pub begun_in_a_millisecond: u32,
 }
 
-/// What flows sent.
+/// Numbers of transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Transfers {
-    /// How many were open within the look.
+    /// Transfers open at some time of the recording.
     pub count: u64,
     /// Of these, those whose end was not seen.
     pub unfinished: u64,
     /// Payload, repeated segments left out.
     pub bytes: u64,
-    /// Most whose data came within the time in which a full buffer drains.
+    /// Most whose data arrived within the time in which a full buffer drains.
     pub at_once: u32,
     /// Most that began within one millisecond.
     pub begun_in_a_millisecond: u32,
 }
 
-/// ACKs that came in, and what schemes did or would have done to them.
+/// ACKs that came in, and how many of them schemes rewrote or would have rewritten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Acks {
     /// How many.
@@ -74,18 +73,14 @@ pub struct Acks {
     pub hscc_would: u64,
 }
 
-/// The numbers of a report; its JSON.
+/// The numbers of a recording, as in JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// One line for the operator.
-    pub verdict: String,
-    /// What kind of traffic it is.
-    pub kind: Kind,
     /// The port.
     pub interface: String,
-    /// What acted on it.
+    /// The scheme attached to it.
     pub scheme: String,
-    /// How long it was looked at.
+    /// Length of the recording.
     pub seconds: f64,
     /// Its buffer.
     pub buffer_bytes: u32,
@@ -106,22 +101,22 @@ pub struct Report {
     pub queue_bytes: Quantiles,
     /// The same in tenths of the buffer.
     pub histogram: Vec<Bin>,
-    /// Longest queue in each sixtieth of the look.
+    /// Longest queue in each sixtieth of the recording.
     pub timeline_bytes: Vec<u32>,
     /// Connections.
     pub flows: Flows,
     /// What they sent.
     pub transfers: Transfers,
-    /// What came back.
+    /// ACKs that came in by the port.
     pub acks: Acks,
-    /// Milliseconds in a row with a long queue, times relative to the look's begin.
+    /// Milliseconds in a row with a long queue; times since the recording began.
     pub bursts: Vec<Burst>,
     /// Records of the ring buffers that could not be read.
     pub unreadable_records: u64,
 }
 
 impl Report {
-    /// Sums up a look.
+    /// Computes the numbers of a recording.
     pub fn of(look: &Look) -> Report {
         let samples = &look.samples;
         let fan_in = FanIn::of(&look.transfers, look.line.hold_ns());
@@ -130,9 +125,7 @@ impl Report {
         let most = |field: fn(&Sample) -> u32| samples.iter().map(field).max().unwrap_or(0);
         let transfers = transfers(look, &fan_in);
         let acks: u64 = total(|s| s.acks);
-        let mut report = Report {
-            verdict: String::new(),
-            kind: Kind::Idle,
+        Report {
             interface: look.interface.clone(),
             scheme: look.scheme.clone(),
             seconds: look.ended_ns.saturating_sub(look.began_ns) as f64 / 1e9,
@@ -161,13 +154,10 @@ impl Report {
             },
             bursts: bursts(look, &fan_in),
             unreadable_records: look.unreadable,
-        };
-        report.kind = verdict::kind(&report);
-        report.verdict = verdict::sentence(&report);
-        report
+        }
     }
 
-    /// Flows that sent at once: transfers, or connections where those are not told.
+    /// Flows that sent at once: transfers, or connections if no transfers were recorded.
     pub fn at_once(&self) -> u32 {
         match self.transfers.count {
             0 => self.flows.counted,

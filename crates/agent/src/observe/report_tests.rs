@@ -2,6 +2,7 @@
 use super::*;
 use crate::observe::bursts::MILLISECOND_NS;
 use crate::observe::fan_in::tests::transfer;
+use crate::observe::verdict::{Assessment, Kind};
 
 /// A look of 100 ms at a port of 200 Mb/s and 100 kB.
 pub fn look(queues: impl Iterator<Item = (u64, u32)>, transfers: Vec<Transfer>) -> Look {
@@ -52,15 +53,20 @@ fn incast() -> Look {
     )
 }
 
+fn assess(look: &Look) -> Assessment {
+    Assessment::of(Report::of(look))
+}
+
 #[test]
 fn an_incast_is_called_so_with_its_proof() {
-    let report = Report::of(&incast());
-    assert_eq!(report.kind, Kind::Incast);
+    let assessment = assess(&incast());
+    assert_eq!(assessment.kind, Kind::Incast);
     assert_eq!(
-        report.verdict,
+        assessment.verdict,
         "incast: 2 bursts in 100 ms (longest 10 ms), 32 flows at once, queue up to 97 % of \
          100 kB, 9 drops; FairQ would have held 80 % of the ACKs, HSCC 50 %"
     );
+    let report = assessment.report;
     assert_eq!(report.queue_bytes.p50, 2_000);
     assert_eq!(report.histogram[9].milliseconds, 20);
     let burst = report.bursts[0];
@@ -80,7 +86,7 @@ fn the_acting_scheme_is_named_with_what_it_did() {
         .iter_mut()
         .for_each(|sample| sample.rewritten = 9);
     assert!(
-        Report::of(&look)
+        assess(&look)
             .verdict
             .ends_with("; fairq held 90 % of the ACKs")
     );
@@ -92,7 +98,7 @@ fn few_flows_with_a_full_queue_are_no_incast() {
         transfer(1, 1_000, 1_100, 1_000_000),
         transfer(2, 1_000, 1_100, 900_000),
     ];
-    let report = Report::of(&look((1_000..1_100).map(|ms| (ms, 60_000)), elephants));
+    let report = assess(&look((1_000..1_100).map(|ms| (ms, 60_000)), elephants));
     assert_eq!(report.kind, Kind::StandingQueue);
     let short = look(
         (1_000..1_100).map(|ms| (ms, if ms == 1_005 { 60_000 } else { 0 })),
@@ -100,22 +106,22 @@ fn few_flows_with_a_full_queue_are_no_incast() {
     );
     let mut short = short;
     short.samples.iter_mut().for_each(|sample| sample.flows = 3);
-    assert_eq!(Report::of(&short).kind, Kind::Bursts);
+    assert_eq!(assess(&short).kind, Kind::Bursts);
 }
 
 #[test]
 fn calm_idle_and_unexplained_drops_are_told_apart() {
     let mut calm = look((1_000..1_100).map(|ms| (ms, 3_000)), vec![]);
-    assert_eq!(Report::of(&calm).kind, Kind::Drops);
+    assert_eq!(assess(&calm).kind, Kind::Drops);
     calm.samples.iter_mut().for_each(|sample| sample.drops = 0);
-    let report = Report::of(&calm);
+    let report = assess(&calm);
     assert_eq!(report.kind, Kind::Calm);
     assert!(
         report
             .verdict
             .starts_with("calm: in 100 ms the queue reached 3 % of 100 kB")
     );
-    let idle = Report::of(&look(std::iter::empty(), vec![]));
+    let idle = assess(&look(std::iter::empty(), vec![]));
     assert_eq!(idle.verdict, "idle: nothing left by eth1 in 100 ms");
 }
 
@@ -124,7 +130,7 @@ fn stalls_are_in_the_verdict() {
     let mut look = incast();
     look.stalls = 3;
     assert!(
-        Report::of(&look)
+        assess(&look)
             .verdict
             .contains(", 9 drops, 3 stalls; FairQ would")
     );
@@ -142,7 +148,7 @@ fn a_share_is_never_above_all() {
 
 #[test]
 fn the_text_says_all_of_it_within_100_columns() {
-    let text = crate::observe::text::render(&Report::of(&incast()));
+    let text = crate::observe::text::render(&assess(&incast()));
     assert!(text.starts_with("incast: 2 bursts"), "{text}");
     assert!(
         text.contains("port      eth1, 200 Mb/s, buffer 100 kB, scheme observe"),

@@ -4,17 +4,19 @@
 use std::fmt::Write;
 
 use super::report::Report;
+use super::verdict::Assessment;
 use crate::format::{bytes, count, percent, plural, rate, sparkline, time};
 
-/// Bursts told one by one; the worst, by drops and peak.
+/// Bursts listed: the worst, by drops and peak.
 const BURSTS: usize = 10;
 
 /// Columns of the longest bar.
 const BAR: u64 = 40;
 
-/// Writes out the report; the verdict comes first.
-pub fn render(report: &Report) -> String {
-    let mut text = format!("{}\n\n", report.verdict);
+/// Renders the report as text, after the verdict.
+pub fn render(assessment: &Assessment) -> String {
+    let report = &assessment.report;
+    let mut text = format!("{}\n\n", assessment.verdict);
     if report.active_milliseconds == 0 {
         return text;
     }

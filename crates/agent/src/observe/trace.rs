@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The flow trace: the transfers seen, as a CSV that a scenario's traffic of kind `trace` replays
-//! (docs/scenarios.md), and the scenario beside it.
+//! The flow trace: the recorded transfers as a CSV that a scenario's traffic of kind `trace` replays
+//! (docs/scenarios.md), and that scenario.
 //!
-//! Hosts are called as in a dumbbell, in the order in which they first sent or received: what
-//! leaves by the port comes from `senderN` and goes to `receiverN`.
+//! Hosts are named as in a dumbbell, in the order in which they first sent or received: data that
+//! leaves by the port goes from `senderN` to `receiverN`.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -19,10 +19,10 @@ use crate::format;
 /// Schemes that the scenario compares.
 const SCHEMES: &str = r#"["drop-tail", "fairq", "hscc", "sicc", "hcf"]"#;
 
-/// A host, and the tenant's network its address belongs to.
+/// A host's address, and the tenant's network to which it belongs.
 type Host = (IpAddr, u32);
 
-/// What was seen, ready to be written.
+/// Recorded transfers, ready to be written.
 pub struct Trace<'a> {
     transfers: Vec<&'a Transfer>,
     began_ns: u64,
@@ -30,12 +30,12 @@ pub struct Trace<'a> {
     receivers: IndexSet<Host>,
 }
 
-/// What the scenario needs and the trace does not tell.
+/// Facts that the scenario needs beyond the transfers.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The port looked at.
+    /// The recorded port.
     pub interface: String,
-    /// How long, seconds.
+    /// Length of the recording, seconds.
     pub seconds: f64,
     /// Its buffer and rate.
     pub line: Line,
@@ -69,7 +69,7 @@ impl<'a> Trace<'a> {
         self.transfers.is_empty()
     }
 
-    /// `start_s,source,destination,bytes`. A transfer older than the look starts with it.
+    /// `start_s,source,destination,bytes`. A transfer older than the recording starts with it.
     pub fn csv(&self) -> String {
         let mut text = "start_s,source,destination,bytes\n".to_owned();
         for transfer in &self.transfers {
@@ -92,12 +92,12 @@ impl<'a> Trace<'a> {
         text
     }
 
-    /// The scenario that replays `csv`, a file beside it, through a dumbbell.
+    /// The scenario that replays `csv`, a file in the same folder, through a dumbbell.
     pub fn scenario(&self, setting: &Setting, csv: &str) -> String {
         let rate = setting.line.rate_bps.unwrap_or(setting.access_bps);
         let mut text = format!(
             "# SPDX-License-Identifier: Apache-2.0
-# Seen by penstockd at {interface}: {count} transfers between these hosts.
+# Recorded by penstockd at {interface}: {count} transfers between these hosts.
 ",
             interface = setting.interface,
             count = format::count(self.len() as u64),
@@ -113,9 +113,9 @@ impl<'a> Trace<'a> {
         }
         let _ = write!(
             text,
-            r#"title = "As seen at {interface}"
+            r#"title = "As recorded at {interface}"
 about = """
-{count} transfers in {seconds:.1} s. Each starts when it was seen to start, whatever became of those before it, on \
+{count} transfers in {seconds:.1} s. Each starts at its recorded time, whether or not earlier ones have finished, on \
 a connection of its own. Access rate and delays are assumed."""
 duration = "{duration_ms} ms"
 schemes = {SCHEMES}
@@ -141,7 +141,7 @@ ports = ["bottleneck"]
             interface = setting.interface,
             count = format::count(self.len() as u64),
             seconds = setting.seconds,
-            // Room for what is under way at the end of the look.
+            // Time for transfers that are under way at the end of the recording.
             duration_ms = (setting.seconds * 1000.0).ceil() as u64 + 2000,
             senders = self.senders.len(),
             receivers = self.receivers.len(),
@@ -160,7 +160,7 @@ ports = ["bottleneck"]
     pub fn write(&self, stem: &Path, setting: &Setting) -> Result<PathBuf> {
         ensure!(
             !self.is_empty(),
-            "no transfer was seen, so there is no trace; look longer: --for 60s"
+            "no transfer was recorded, so there is no trace; record longer: --for 60s"
         );
         let (csv, toml) = (
             stem.with_added_extension("csv"),
@@ -258,7 +258,7 @@ mod tests {
         let error = Trace::of(&[], 0)
             .write(Path::new("/nowhere/x"), &setting())
             .unwrap_err();
-        assert!(error.to_string().contains("look longer"));
+        assert!(error.to_string().contains("record longer"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One sentence for the operator.
+//! The verdict on a recording: one sentence for the operator.
 
 use serde::Serialize;
 
@@ -23,18 +23,41 @@ pub enum Kind {
     StandingQueue,
     /// Bursts of few flows.
     Bursts,
-    /// Drops without a burst that shows: the queue is not the one that drops, or the buffer is
-    /// smaller than was said.
+    /// Drops without a visible burst: another queue drops, or the buffer is smaller than
+    /// configured.
     Drops,
 }
 
-/// From how many flows on their initial windows together overflow a buffer.
+/// Number of flows from which their initial windows together overflow a buffer.
 pub fn incast_flows(buffer_bytes: u32) -> u32 {
     (buffer_bytes / INITIAL_WINDOW_BYTES + 1).max(2)
 }
 
-/// Which kind of traffic a report tells of.
-pub fn kind(report: &Report) -> Kind {
+/// A report with the verdict on it, as in JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct Assessment {
+    /// One line for the operator.
+    pub verdict: String,
+    /// The kind of traffic.
+    pub kind: Kind,
+    /// The numbers.
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+impl Assessment {
+    /// Judges a report.
+    pub fn of(report: Report) -> Assessment {
+        let kind = kind(&report);
+        Assessment {
+            verdict: sentence(kind, &report),
+            kind,
+            report,
+        }
+    }
+}
+
+fn kind(report: &Report) -> Kind {
     let is_standing = report.queue_bytes.p50 >= (report.buffer_bytes / 4).max(1);
     let is_wide = report.at_once() >= incast_flows(report.buffer_bytes);
     match (
@@ -51,10 +74,10 @@ pub fn kind(report: &Report) -> Kind {
     }
 }
 
-/// The sentence: what it is, the proof, and what a scheme does or would do.
-pub fn sentence(report: &Report) -> String {
+/// The kind of traffic, the evidence, and what a scheme did or would have done.
+fn sentence(kind: Kind, report: &Report) -> String {
     let span = time((report.seconds * 1e9) as u64);
-    let name = match report.kind {
+    let name = match kind {
         Kind::Idle => return format!("idle: nothing left by {} in {span}", report.interface),
         Kind::Calm => {
             return format!(
@@ -66,7 +89,7 @@ pub fn sentence(report: &Report) -> String {
         }
         Kind::Drops => {
             return format!(
-                "drops: {} in {span}, though the queue reached only {} of {}; is the buffer as large as said?",
+                "drops: {} in {span}, though the queue reached only {} of {}; is the buffer as large as configured?",
                 count(report.drops),
                 percent(report.queue_bytes.max.into(), report.buffer_bytes.into()),
                 bytes(report.buffer_bytes.into()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The records of the ring buffers `samples` and `events` (`bpf/abi.h`), read field by field: a
-//! record that is too short is no record.
+//! The records of the ring buffers `samples` and `events` (`bpf/abi.h`), read field by field.
+//! Records that are too short are rejected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct Sample {
     /// When the millisecond began, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Which CPU; of no meaning once the CPUs are added up.
+    /// The CPU; meaningless once CPUs are added up.
     pub cpu: u32,
     /// Packets that wanted to leave.
     pub packets: u32,
@@ -37,7 +37,7 @@ pub struct Sample {
     pub would_hscc: u32,
 }
 
-/// Orders samples by time and makes one of those of the same millisecond.
+/// Sorts samples by time and merges those of the same millisecond.
 pub fn add_up(mut samples: Vec<Sample>) -> Vec<Sample> {
     samples.sort_by_key(|sample| sample.time_ns);
     samples.dedup_by(|other, kept| {
@@ -47,15 +47,15 @@ pub fn add_up(mut samples: Vec<Sample>) -> Vec<Sample> {
         }
         is_same
     });
-    // A CPU tells of a millisecond when it sends again, with the drops until then: those of a
-    // later millisecond may be in it, never fewer.
+    // A CPU records a millisecond when it sends again, with the drops until then: these may include
+    // drops of a later millisecond, but miss none.
     for index in (1..samples.len()).rev() {
         samples[index - 1].drops = earlier(samples[index - 1].drops, samples[index].drops);
     }
     samples
 }
 
-/// The one of two values of a counter that wraps which it had first.
+/// The earlier of two values of a counter that wraps.
 fn earlier(one: u32, other: u32) -> u32 {
     if other.wrapping_sub(one) < 1 << 31 {
         one
@@ -65,8 +65,8 @@ fn earlier(one: u32, other: u32) -> u32 {
 }
 
 impl Sample {
-    /// The same millisecond on another CPU: sums, the most, and what is the port's alike. Which
-    /// CPU was the last in it is not known, so the longer queue counts as the last.
+    /// Merges the same millisecond of another CPU. Which CPU was the last in it is unknown, so the
+    /// longer queue counts as the last.
     fn take(&mut self, other: &Sample) {
         self.packets = self.packets.saturating_add(other.packets);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -83,7 +83,7 @@ impl Sample {
     }
 }
 
-/// What a [`FlowEvent`] tells.
+/// The kind of a [`FlowEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A flow began.
@@ -105,18 +105,18 @@ pub struct FlowKey {
     pub network: u32,
 }
 
-/// Something that happened to a flow (`struct flow_event`).
+/// An event of a flow (`struct flow_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEvent {
-    /// What.
+    /// Its kind.
     pub kind: EventKind,
-    /// When, CLOCK_MONOTONIC; of a transfer, its last data.
+    /// Time, CLOCK_MONOTONIC; of a transfer, of its last data.
     pub time_ns: u64,
     /// When the flow, or the transfer, began.
     pub begun_ns: u64,
     /// Payload of the transfer, bytes.
     pub bytes: u64,
-    /// Of which flow.
+    /// The flow.
     pub flow: FlowKey,
 }
 
@@ -144,7 +144,7 @@ impl Fields<'_> {
     }
 }
 
-/// The address that the 16 bytes of a key or event hold; IPv4 is in the first four.
+/// The address in 16 bytes of a key or event; IPv4 is in the first four.
 pub fn address(bytes: [u8; 16], is_v6: bool) -> IpAddr {
     match is_v6 {
         true => IpAddr::V6(Ipv6Addr::from(bytes)),
@@ -153,7 +153,7 @@ pub fn address(bytes: [u8; 16], is_v6: bool) -> IpAddr {
 }
 
 impl Sample {
-    /// A record of `samples`; `None` if it is too short.
+    /// Reads a record of `samples`; None if it is too short.
     pub fn read(record: &[u8]) -> Option<Sample> {
         let mut fields = Fields(record);
         Some(Sample {
@@ -176,7 +176,7 @@ impl Sample {
 }
 
 impl FlowEvent {
-    /// A record of `events`; `None` if it is too short, or of a kind or family unknown.
+    /// Reads a record of `events`; None if it is too short, or of an unknown kind or family.
     pub fn read(record: &[u8]) -> Option<FlowEvent> {
         let mut fields = Fields(record);
         let (time_ns, begun_ns, bytes) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -259,7 +259,7 @@ mod tests {
             sample(1, 1, u32::MAX),
             sample(2, 1, 4),
             sample(1, 0, 1),
-            // Told late, as that CPU sent no more until the third millisecond.
+            // Recorded late, as that CPU did not send again until the third millisecond.
             sample(0, 0, 3),
         ];
         let merged = add_up(all);

@@ -9,12 +9,12 @@ use super::view::View;
 /// Lines that a port takes.
 pub const PORT_LINES: usize = 4;
 
-/// What the user has chosen.
+/// What the user has selected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choice {
-    /// Which port.
+    /// Index of the selected port.
     pub selected: usize,
-    /// Whether the picture stands still.
+    /// Whether updates are paused.
     pub is_paused: bool,
     /// Whether the terminal may show colours (no-color.org).
     pub has_colour: bool,
@@ -29,7 +29,7 @@ impl Choice {
     }
 }
 
-/// The lines of a screen of this height, so scrolled that the port chosen is in it.
+/// The lines of a screen of this height, scrolled so that the selected port is on it.
 pub fn frame(views: &[View], choice: Choice, height: usize) -> Text<'static> {
     let mut text = Text::from(header(views.len(), choice));
     let fit = (height.saturating_sub(1) / PORT_LINES).max(1);

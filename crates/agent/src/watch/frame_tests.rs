@@ -38,7 +38,10 @@ fn a_port_takes_four_lines_of_80_columns() {
     assert!(widest <= Some(80), "{widest:?}\n{text}");
     let title = "  eth1            fairq        acting, window 2.9 kB\n";
     assert!(text.contains(title), "{text}");
-    assert!(text.contains("PASSING: its agent is not alive"), "{text}");
+    assert!(
+        text.contains("PASSING: heartbeat stale, no agent runs"),
+        "{text}"
+    );
     let queue = "  queue 90 % of 131 kB, 200 Mb/s, drops 118/s, stalls 4/s, marks 0/s\n";
     assert!(text.contains(queue), "{text}");
     let flows = "  flows 32 (+1.2k/s), ACKs 12.4k/s, held 12k/s (97 %), floor 3 %\n";
@@ -77,7 +80,7 @@ fn colours_are_left_out_where_not_wanted() {
 }
 
 #[test]
-fn without_a_port_it_says_what_to_do() {
+fn without_a_port_it_shows_what_to_do() {
     let text = frame(&[], Choice::default(), 24).to_string();
     assert!(text.contains("penstockd attach"), "{text}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a port did in the last seconds: the longest queue of each tenth of a second, and rates.
+//! The last seconds of a port: the longest queue of each tenth of a second, and rates.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::status::reading::Reading;
 /// Columns of the sparkline, a tenth of a second each.
 pub const COLUMNS: usize = 60;
 
-/// Rates are over as much.
+/// Time over which rates are computed.
 const SPAN_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ struct Snapshot {
     drops: u32,
 }
 
-/// By the second, over the last second.
+/// Rates per second, over the last second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
     /// Bits that left, of whole packets.
@@ -47,12 +47,12 @@ pub struct History {
     snapshots: VecDeque<Snapshot>,
     depth: Vec<u64>,
     peaks: VecDeque<u32>,
-    /// What was read last.
+    /// The last reading.
     pub now: Reading,
 }
 
 impl History {
-    /// Begins with a reading.
+    /// Starts with a reading.
     pub fn new(at_ns: u64, reading: Reading) -> History {
         let mut history = History {
             snapshots: VecDeque::new(),
@@ -64,8 +64,8 @@ impl History {
         history
     }
 
-    /// A tenth of a second later. `peak` is its longest queue, bytes; where nobody reads the
-    /// records, the histogram's lower bound stands for it, at least half of it.
+    /// Adds the reading a tenth of a second later. `peak` is the longest queue in between, bytes;
+    /// if none, the lower bound of its bucket in the histogram is used, at least half of it.
     pub fn push(&mut self, at_ns: u64, reading: Reading, peak: Option<u32>) {
         let coarse = || highest(&self.depth, &reading.depth);
         let peak = peak.unwrap_or_else(coarse);
@@ -102,7 +102,7 @@ impl History {
         if seconds <= 0.0 {
             return Rates::default();
         }
-        // A port that was attached anew begins at 0 again.
+        // Counters restart at 0 when a port is attached again.
         let per_second = |field: fn(&port_counters) -> u64| {
             field(&last.counters).saturating_sub(field(&first.counters)) as f64 / seconds
         };
@@ -114,13 +114,13 @@ impl History {
             floored: per_second(|c| c.floored),
             marked: per_second(|c| c.marked),
             stalls: per_second(|c| c.stalls),
-            // Nor is another qdisc's count, which looks as if it went back, a rate.
+            // Those of a new qdisc restart too.
             drops: f64::from((last.drops.wrapping_sub(first.drops) as i32).max(0)) / seconds,
         }
     }
 }
 
-/// Lower bound of the highest bucket that grew.
+/// Lower bound of the highest bucket that grew, bytes.
 fn highest(before: &[u64], after: &[u64]) -> u32 {
     let grown = before
         .iter()
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_began_anew_are_no_rate() {
+    fn counters_that_restarted_are_no_rate() {
         let mut history = History::new(0, reading(1_000_000, 7));
         history.push(100_000_000, reading(3, 0), Some(0));
         assert_eq!((history.rates().acks, history.rates().drops), (0.0, 0.0));
     }
 
     #[test]
-    fn without_records_the_histogram_tells_the_peak() {
+    fn without_records_the_histogram_gives_the_peak() {
         let mut history = History::new(0, reading(0, 0));
         let mut later = reading(0, 0);
         later.depth[17] = 1;

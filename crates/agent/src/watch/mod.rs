@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `penstockd watch`: ports live. On a terminal a screen of its own ([`screen`]), elsewhere a line
-//! a second; [`history`], [`view`] and [`frame`] are pure.
+//! `penstockd watch`: ports live. On a terminal a full screen ([`screen`]), elsewhere a line each
+//! second; [`history`], [`view`] and [`frame`] are pure.
 
 pub mod frame;
 pub mod history;
@@ -20,23 +20,23 @@ use crate::host::clock::monotonic_ns;
 use crate::host::signals::{Signal, Signals};
 use crate::port::PinsArg;
 
-/// How often ports are read.
+/// Interval between readings.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Reads between two lines.
+/// Readings between two lines.
 const READS: usize = 10;
 
 /// Options of `penstockd watch`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  penstockd watch                  all ports; q quits, p pauses, up and down choose
-  penstockd watch eth1 --once      one look of a second, as text
+  penstockd watch                  all ports; q quits, p pauses, up and down select
+  penstockd watch eth1 --once      one reading of a second, as text
   penstockd watch --json           an object each second")]
 pub struct Args {
-    /// Only these ports.
+    /// Interfaces of the ports to show [default: all attached ports].
     pub interfaces: Vec<String>,
-    /// Look for a second, print, and end.
+    /// Read for a second, print, and exit.
     #[arg(long)]
     pub once: bool,
     /// Print a JSON object each second: a line with `time_s` (CLOCK_MONOTONIC) and `ports`.
@@ -77,7 +77,7 @@ struct Second<'a> {
     ports: &'a [View],
 }
 
-/// Whether anybody still reads.
+/// Prints; false if the reader of our output is gone.
 fn print(args: &Args, views: &[View]) -> Result<bool> {
     let text = if args.json {
         let second = Second {

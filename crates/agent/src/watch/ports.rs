@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All ports that are watched, read every tenth of a second.
+//! All watched ports, read every tenth of a second.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::status::reading::Reading;
 
 struct Watched {
     history: History,
-    /// Nothing, where another process reads the records.
+    /// None if another process reads the records.
     rings: Option<Rings>,
 }
 
@@ -26,10 +26,10 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Those named, or all that are attached.
+    /// Watches the ports in `only`, or all attached ports if it is empty.
     ///
     /// # Errors
-    /// One that was named is not attached.
+    /// One of them is not attached.
     pub fn new(pins: PinsArg, only: Vec<String>) -> Result<Ports> {
         for interface in &only {
             pins.open(interface)?;
@@ -43,7 +43,7 @@ impl Ports {
         Ok(ports)
     }
 
-    /// Reads all once more; ports come and go.
+    /// Reads all again; ports come and go.
     ///
     /// # Errors
     /// The folder of the pins cannot be read.
@@ -53,7 +53,7 @@ impl Ports {
         self.watched.retain(|name, _| names.contains(name));
         for name in names {
             let Ok(reading) = Reading::of(&self.pins, &name) else {
-                // Detached just now.
+                // It was detached in between.
                 self.watched.remove(&name);
                 continue;
             };
@@ -76,7 +76,7 @@ impl Ports {
         Ok(())
     }
 
-    /// What is to be shown.
+    /// The views to show.
     pub fn views(&self) -> Vec<View> {
         self.watched
             .values()
@@ -85,7 +85,7 @@ impl Ports {
     }
 }
 
-/// The longest queue that was told since the last call.
+/// The longest queue recorded since the last call.
 fn peak(rings: &Rings) -> Option<u32> {
     let records = rings.take().ok()?;
     Some(

@@ -55,7 +55,7 @@ fn run(terminal: &mut DefaultTerminal, ports: &mut Ports, signals: &Signals) -> 
     }
 }
 
-/// Does what a key says; false: to end.
+/// Handles a key; false to end.
 fn obey(choice: &mut Choice, key: KeyEvent, views: &[View]) -> bool {
     let last = views.len().saturating_sub(1);
     match key.code {

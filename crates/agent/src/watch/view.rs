@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is shown of a port: the same numbers on the screen, as plain text and as JSON.
+//! The numbers of a port, the same on the screen, as plain text and as JSON.
 
 use serde::Serialize;
 
@@ -11,28 +11,28 @@ use crate::format::{bytes, count, percent, rate, scaled, sparkline};
 pub struct View {
     /// Its name.
     pub interface: String,
-    /// Whose programs are on it.
+    /// The scheme attached to it.
     pub scheme: String,
     /// Whether its programs are on both sides of the interface.
     pub attached: bool,
     /// Whether ACKs are rewritten now.
     pub acting: bool,
-    /// Since the agent last was alive, seconds.
+    /// Age of the heartbeat, seconds.
     pub heartbeat_age_s: f64,
-    /// What its queue can hold.
+    /// Size of its queue.
     pub buffer_bytes: u32,
     /// Longest queue of each tenth of a second, the newest last.
     pub peaks_bytes: Vec<u32>,
     /// Flows counted now.
     pub flows: u32,
-    /// What a flow may have, if anything is held down.
+    /// Window granted to each flow, if windows are limited.
     pub window_bytes: Option<u32>,
-    /// By the second.
+    /// Rates per second.
     pub rates: Rates,
 }
 
 impl View {
-    /// Of what was seen of a port.
+    /// The view of a port's history.
     pub fn of(history: &History) -> View {
         let now = &history.now;
         View {
@@ -64,20 +64,20 @@ impl View {
             .unwrap_or(0)
     }
 
-    /// Whether it does what it is there for.
+    /// Whether the scheme acts.
     pub fn standing(&self) -> String {
         if !self.attached {
-            return "PASSING: its programs are off the interface".to_owned();
+            return "PASSING: its programs are detached".to_owned();
         }
         match (self.scheme.as_str(), self.acting, self.window_bytes) {
             ("observe", _, _) => "watching".to_owned(),
             (_, true, Some(window)) => format!("acting, window {}", bytes(window.into())),
             (_, true, None) => "acting".to_owned(),
-            (_, false, _) => "PASSING: its agent is not alive".to_owned(),
+            (_, false, _) => "PASSING: heartbeat stale, no agent runs".to_owned(),
         }
     }
 
-    /// How full and what it loses.
+    /// Queue, rate and losses.
     pub fn queue(&self) -> String {
         format!(
             "queue {} of {}, {}, drops {}/s, stalls {}/s, marks {}/s",
@@ -90,12 +90,12 @@ impl View {
         )
     }
 
-    /// The last six seconds.
+    /// The queue over the last six seconds.
     pub fn sparkline(&self) -> String {
         format!("|{}|", sparkline(&self.peaks_bytes, self.buffer_bytes))
     }
 
-    /// Flows and what is done to their ACKs.
+    /// Flows, and what the scheme does to their ACKs.
     pub fn flows(&self) -> String {
         let rates = self.rates;
         format!(

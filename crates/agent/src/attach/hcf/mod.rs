@@ -2,8 +2,8 @@
 //! HCF's queue on a port: the qdisc of `bpf/hcf.bpf.c` as the interface's root.
 //!
 //! Each port loads an object of its own, and so a kind of qdisc of its own (`hcf_...`): two ports
-//! share no state. Pinned in the port's folder are its registration (`hcf_link`), what it was told
-//! (`hcf_config`) and what it holds (`hcf_port`).
+//! share no state. The port's folder has the pins of its registration (`hcf_link`), configuration
+//! (`hcf_config`) and state (`hcf_port`).
 
 mod root;
 
@@ -26,13 +26,13 @@ use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
 /// `HCF_ABI` of `bpf/hcf_abi.h`.
 const ABI: u32 = 1;
 
-/// What the kinds of our qdiscs begin with.
+/// Prefix of the kinds of our qdiscs.
 const PREFIX: &str = "hcf_";
 
-/// What the kernel makes the root by itself; others are somebody's.
+/// Root qdiscs that the kernel creates by default; any other was configured by a user.
 const DEFAULTS: [&str; 6] = ["noqueue", "pfifo_fast", "mq", "fq_codel", "fq", "pfifo"];
 
-/// What a late timer may make up for, of a port with a rate: bytes, and at least so long.
+/// Burst by which a port with a rate catches up after a late timer: bytes, and least time.
 const BURST_BYTES: u64 = 4096;
 const BURST_NS: u64 = 50_000;
 
@@ -41,11 +41,11 @@ const LINK: &str = "hcf_link";
 const CONFIG: &str = "hcf_config";
 const PORT: &str = "hcf_port";
 
-/// Puts HCF on `interface` for a buffer, in place of the HCF there, if there is one: what waits in
-/// that is dropped. Does nothing for a port with another queue, but takes HCF away.
+/// Attaches HCF to `interface`, replacing an HCF there, whose waiting packets are dropped. If the
+/// port has another queue, detaches HCF.
 ///
 /// # Errors
-/// One line: the kernel cannot have it, somebody else's qdisc is there, or the kernel refuses.
+/// One line: the kernel lacks a feature, another tool's qdisc is the root, or the kernel refuses.
 pub fn attach(
     folder: &Path,
     interface: &str,
@@ -60,7 +60,7 @@ pub fn attach(
     let present = qdisc::of(index)?.kind;
     if !present.starts_with(PREFIX) && !DEFAULTS.contains(&present.as_str()) {
         bail!(
-            "{interface} has a qdisc {present}, whose place HCF takes; do: tc qdisc del dev {interface} root"
+            "{interface} has a qdisc {present}, which HCF would replace; do: tc qdisc del dev {interface} root"
         );
     }
     let config = config(queue, buffer, port.rate.map(|rate| rate.0))?;
@@ -79,7 +79,7 @@ pub fn attach(
     }
     let mut skel = open
         .load()
-        .map_err(|error| anyhow!("the kernel does not take HCF's qdisc: {error}"))?;
+        .map_err(|error| anyhow!("the kernel refuses HCF's qdisc: {error}"))?;
     // SAFETY: `hcf_config` has no padding: its `reserved` fills it up.
     let bytes = unsafe {
         std::slice::from_raw_parts((&raw const config).cast::<u8>(), size_of::<hcf_config>())
@@ -95,8 +95,8 @@ pub fn attach(
     pin_over(&link.as_fd(), &folder.join(LINK))
 }
 
-/// Takes HCF off `interface`, which gets the kernel's default qdisc again; what waits in it is
-/// dropped. Nothing to do is no error, and somebody else's qdisc stays.
+/// Detaches HCF from `interface`, which gets the kernel's default qdisc; waiting packets are dropped.
+/// An interface without HCF is no error, and another tool's qdisc stays.
 ///
 /// # Errors
 /// The kernel or the file system refuses.
@@ -116,10 +116,10 @@ pub fn detach(folder: &Path, interface: &str, index: u32) -> Result<()> {
     Ok(())
 }
 
-/// What HCF does at a port, since it was attached.
+/// State of HCF at a port, counted since it was attached.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Status {
-    /// Whose qdisc it is.
+    /// Index of its interface.
     pub ifindex: u32,
     /// Waiting in the queue that is high now, and in the low one.
     pub packets: [u32; 2],
@@ -141,7 +141,7 @@ pub struct Status {
     pub sent_bytes: u64,
 }
 
-/// What HCF does at the port with its pins in `folder`; `None` if it is not there, or no more.
+/// State of HCF at the port with its pins in `folder`; None if it is not attached.
 ///
 /// # Errors
 /// The pinned map is of another version.
@@ -156,7 +156,7 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
         .unwrap_or_default();
     if value.len() != size_of::<hcf_port>() {
         bail!(
-            "{} is of another version of penstockd; attach again",
+            "{} was written by another version of penstockd; attach again",
             pin.display()
         );
     }
