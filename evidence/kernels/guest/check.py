@@ -238,17 +238,17 @@ def dctcp_holds() -> str:
 
 SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "hcf": [
-        ("HCF spares another's qdisc", hcf_refuses),
+        ("HCF refuses to replace another qdisc", hcf_refuses),
         ("HCF carries TCP", hcf_carries),
-        ("HCF keeps order", hcf_keeps_order),
-        ("HCF takes HCF's place", hcf_reattaches),
-        ("HCF frees what waits", hcf_frees),
-        ("HCF comes and goes", hcf_comes_and_goes),
+        ("HCF preserves order", hcf_keeps_order),
+        ("HCF replaces HCF", hcf_reattaches),
+        ("HCF frees queued packets", hcf_frees),
+        ("HCF attaches and detaches", hcf_comes_and_goes),
     ],
     "no-hcf": [("HCF is refused", hcf_is_absent)],
     "tcx": [("FairQ by tcx", lambda: datapath("tcx"))],
     "clsact": [("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 hides queues"))],
-    "dctcp": [("DCTCP at the port's marks", dctcp_holds)],
+    "dctcp": [("DCTCP with the port's marks", dctcp_holds)],
 }
 
 
