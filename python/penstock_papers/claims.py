@@ -7,7 +7,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from penstock.errors import RunError
 from penstock.results import Run
@@ -30,7 +30,6 @@ _SLACKS: dict[str, Callable[[float, float, float, float], float]] = {
     "equal": lambda m, a, _f, _p: -abs(m - a),
 }
 _STRICT = ("lower", "higher")
-RELATIONS = tuple(_SLACKS)
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Claim:
     text: str
     published: str | float
     measure: Measure
-    relation: str
+    relation: Literal["lower", "higher", "at-most", "at-least", "about", "within", "equal"]
     against: Measure | float
     where: str = ""
     run: str | tuple[str, ...] = ""

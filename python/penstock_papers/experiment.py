@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from penstock.errors import ScenarioError
 from penstock_papers.claims import Claim
@@ -16,7 +16,6 @@ from penstock_papers.measures import Measure
 PAPERS = {"fairq": "FairQ", "hscc": "HSCC", "sicc": "SICC", "hcf": "HCF"}
 COLUMNS = ("cdf", "histogram")
 """The kinds of figure whose field is a column of the flows' table."""
-KINDS = ("line", "cdf", "bars", "histogram", "heat", "analysis")
 QUICK_SEEDS = 2
 
 Overrides = dict[str, object]
@@ -29,14 +28,14 @@ class Figure:
     title: str
     where: str
     meaning: str
-    kind: str
+    kind: Literal["line", "cdf", "bars", "histogram", "heat", "analysis"]
     name: str = ""
     measure: Measure = field(default_factory=Measure)
     x: str = ""
     y: str = ""
     x_label: str = ""
     y_label: str = ""
-    log: str = ""
+    log: Literal["", "x", "y", "xy"] = ""
     schemes: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     bins: int = 20

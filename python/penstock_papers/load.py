@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import penstock_papers
 from penstock import source
 from penstock.errors import PenstockError, RunError, ScenarioError
-from penstock_papers import rules, schema
+from penstock_papers import rules, schema, templates
 from penstock_papers.claims import Claim
 from penstock_papers.experiment import (
     PAPERS,
@@ -93,7 +93,7 @@ def _title(folder: Path) -> str:
 
 _KEYS = (
     *("scenario", "title", "about", "why", "names"),
-    *("runs", "over", "quick", "lab", "claim", "figure"),
+    *("runs", "over", "quick", "lab", "default", "claim", "figure"),
 )
 
 
@@ -111,8 +111,12 @@ def _read(experiment: str, path: Path) -> Experiment:
         document.get("title") or (source.title(scenario) if scenario else ""),
         " ".join((document.get("about") or _about(scenario)).split()),
         document.get("why", "").strip(),
-        tuple(_named("claim", table, _claim) for table in document.get("claim", ())),
-        tuple(_named("figure", table, _figure) for table in document.get("figure", ())),
+        _claims(experiment, document, runs),
+        tuple(
+            _named("figure", table, _figure)
+            for template in document.get("figure", ())
+            for table in _named("figure", template, templates.figures)
+        ),
         document.get("names", {}),
         runs,
         places,
@@ -175,6 +179,17 @@ def _named(what: str, table: dict[str, Any], read: Callable[[dict[str, Any]], T]
         name = table.get("id") or table.get("name") or table.get("title") or "?"
         message = f"{what} {name}: {error}"
         raise ValueError(message) from None
+
+
+def _claims(
+    experiment: str, document: Mapping[str, Any], runs: Mapping[str, Overrides]
+) -> tuple[Claim, ...]:
+    names, default = document.get("names", {}), document.get("default", {})
+    made = []
+    for template in document.get("claim", ()):
+        tables = _named("claim", template, lambda one: templates.claims(one, default, names, runs))
+        made += [{**table, "id": f"{experiment}.{table['id']}"} for table in tables]
+    return tuple(_named("claim", table, _claim) for table in made)
 
 
 def _claim(table: dict[str, Any]) -> Claim:

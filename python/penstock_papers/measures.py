@@ -5,7 +5,7 @@ import difflib
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -40,9 +40,9 @@ class Measure:
     group: str = ""
     port: str = ""
     per: str = ""
-    each: str = ""
+    each: Literal["", "mean", "sd", "min", "max", "p50", "p90", "p95", "p99"] = ""
     quantile: float | None = None
-    across: str = ""
+    across: Literal["", "max", "min", "mean", "spread"] = ""
     run: str = ""
     """Taken from this run, whatever the claim's are."""
     analysis: str = ""
@@ -76,8 +76,8 @@ class Measure:
             if value is None:
                 return None
             if not isinstance(value, Mapping) or key not in value:
-                has = ", ".join(value) if isinstance(value, Mapping) else "nothing"
-                message = f"{self}: no '{key}'; the run has {has}"
+                has = list(value) if isinstance(value, Mapping) else []
+                message = f"{self}: no '{key}'; {nearest(key, has, 'the run has')}"
                 raise RunError(message)
             value = value[key]
         return value
@@ -117,12 +117,19 @@ def samples(run: Run, scheme: str, group: str, field: str, each: str = "") -> li
     """For each seed a table with the column `value`: the field of each flow of a group.
 
     With `each` the statistic of each client's requests instead (a client is a `flow` of the table).
+
+    Raises:
+        RunError: the run has no such group, or its flows no such column.
     """
+    groups = list(run.summary["results"][0]["groups"])
+    if group not in groups:
+        hint = nearest(group, groups, "the run has")
+        message = f"{scheme}/{group}/{field}: no group '{group}'; {hint}"
+        raise RunError(message)
     rows = run.members(group).filter(pl.col("scheme") == scheme)
     if field not in rows.columns:
-        message = (
-            f"{scheme}/{group}/{field}: no column '{field}'; flows have {', '.join(rows.columns)}"
-        )
+        hint = nearest(field, rows.columns, "flows have")
+        message = f"{scheme}/{group}/{field}: no column '{field}'; {hint}"
         raise RunError(message)
     column = pl.col(field)
     if each:
@@ -174,7 +181,7 @@ def analysis(name: str) -> Callable[[Mapping[str, Run]], Any]:
     return called
 
 
-def nearest(name: str, known: list[str]) -> str:
-    """What to say after an unknown name."""
+def nearest(name: str, known: list[str], otherwise: str = "known:") -> str:
+    """The remedy after an unknown name: the nearest known one, or all of them."""
     near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    return f"did you mean '{near[0]}'?" if near else f"{otherwise} {', '.join(known)}"

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a `claims.toml` must keep to, beyond its keys: all that is known without a simulation."""
+"""What a `claims.toml` must keep to beyond its keys, or a claim would be judged wrongly or never.
+
+Whether groups, ports and fields exist is seen in the runs; a test does so for each experiment.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from penstock.tables import FLOWS
-from penstock_papers import measures, schema
-from penstock_papers.claims import RELATIONS, Claim
-from penstock_papers.experiment import COLUMNS, KINDS, Experiment, Figure
-from penstock_papers.measures import EACH, Measure
-from penstock_papers.values import ACROSS
+from penstock_papers import measures
+from penstock_papers.claims import Claim
+from penstock_papers.experiment import Experiment, Figure
+from penstock_papers.measures import Measure
+from penstock_papers.schema import one_of
 
-T = TypeVar("T", Claim, Figure)
+T = TypeVar("T")
 
-_TAKES_FACTOR = ("lower", "higher", "about")
-_TAKES_PERCENT = ("at-most", "at-least", "within")
+_TAKES = {
+    **dict.fromkeys(("lower", "higher", "about"), "factor"),
+    **dict.fromkeys(("at-most", "at-least", "within"), "percent"),
+}
 
 
 def check(made: Experiment) -> None:
@@ -24,63 +28,60 @@ def check(made: Experiment) -> None:
     Raises:
         ValueError: one line, with the claim or figure and the key.
     """
-    if made.scenario is None and not made.title:
+    if not made.title:
         message = "title is missing, as there is no scenario"
         raise ValueError(message)
     for name in made.quick.runs:
-        schema.one_of("run", name, made.runs)
+        one_of("run", name, made.runs)
     made.quickly()
     made.in_laboratory()
     if made.quick.over and list(made.quick.over) != list(next(iter(made.places.values()), ())):
         message = "quick: over needs the same paths as [over], in the same order"
         raise ValueError(message)
-    _all("claim", made.claims, lambda claim: claim.id, lambda claim: _claim(claim, made))
-    _all("figure", made.figures, lambda one: one.name, lambda one: _figure(one, made))
-    nameless = [one.title for one in made.figures if not one.name]
-    if len(made.figures) > 1 and nameless:
-        message = f"figure {nameless[0]}: name is missing, as there are several"
+    _unique("claim", [claim.id for claim in made.claims])
+    _unique("figure", [figure.name for figure in made.figures])
+    for claim in made.claims:
+        _labelled(f"claim {claim.id}", _claim, claim, made)
+    for figure in made.figures:
+        _labelled(f"figure {figure.name or figure.title}", _figure, figure, made)
+
+
+def _unique(what: str, names: list[str]) -> None:
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        message = f"{what} {name}: there are {count} of this name"
         raise ValueError(message)
 
 
-def _all(
-    what: str, things: Sequence[T], name: Callable[[T], str], rule: Callable[[T], None]
+def _labelled(
+    label: str, rule: Callable[[T, Experiment], None], subject: T, made: Experiment
 ) -> None:
-    for known, times in Counter(map(name, things)).items():
-        if times > 1 and known:
-            message = f"{what} {known}: there are {times} of this name"
-            raise ValueError(message)
-    for thing in things:
-        try:
-            rule(thing)
-        except ValueError as error:
-            label = name(thing) or getattr(thing, "title", "?")
-            message = f"{what} {label}: {error}"
-            raise ValueError(message) from None
+    try:
+        rule(subject, made)
+    except ValueError as error:
+        message = f"{label}: {error}"
+        raise ValueError(message) from None
 
 
 def _claim(claim: Claim, made: Experiment) -> None:
-    if not claim.id.startswith(f"{made.id}."):
-        message = f"id: must begin with '{made.id}.'"
-        raise ValueError(message)
-    schema.one_of("relation", claim.relation, RELATIONS)
-    if claim.factor != 1 and claim.relation not in _TAKES_FACTOR:
-        message = f"factor: '{claim.relation}' takes none"
-        raise ValueError(message)
-    if claim.percent and claim.relation not in _TAKES_PERCENT:
-        message = f"percent: '{claim.relation}' takes none"
-        raise ValueError(message)
-    _measure("measure", claim.measure, made, claim=True)
-    if isinstance(claim.against, Measure):
-        _measure("against", claim.against, made, claim=True)
-        sides = (claim.measure, claim.against)
-        loose = [one for one in sides if not (one.across or one.analysis or one.run)]
-        if loose and any(one.across for one in sides):
-            message = "across: the other side needs it too, or a run of its own"
+    for key in ("factor", "percent"):
+        if getattr(claim, key) != getattr(Claim, key) and _TAKES.get(claim.relation) != key:
+            message = f"{key}: '{claim.relation}' takes none"
             raise ValueError(message)
-    _runs("run", made.runs_of(claim), made)
-    if not claim.measure.analysis and made.scenario is not None and claim.run == ():
-        message = "run: the list is empty"
+    sides = [side for side in (claim.measure, claim.against) if isinstance(side, Measure)]
+    for key, side in zip(("measure", "against"), sides, strict=False):
+        _labelled(key, _measure, side, made)
+        if not (side.scheme or side.analysis):
+            message = f"{key}: scheme is missing"
+            raise ValueError(message)
+        if side.each and side.quantile is None:
+            message = f"{key}: each needs a quantile over the clients"
+            raise ValueError(message)
+    loose = [side for side in sides if not (side.across or side.analysis or side.run)]
+    if loose and any(side.across for side in sides):
+        message = "across: the other side needs it too, or a run of its own"
         raise ValueError(message)
+    _runs("run", made.runs_of(claim), made)
 
 
 def _runs(key: str, names: Iterable[str], made: Experiment) -> None:
@@ -89,29 +90,15 @@ def _runs(key: str, names: Iterable[str], made: Experiment) -> None:
         if name == "" and "" not in known:
             message = f"{key} is missing, as there are several: {', '.join(known)}; '*' is all"
             raise ValueError(message)
-        schema.one_of("run", name, known)
+        one_of("run", name, known)
 
 
-def _measure(key: str, measure: Measure, made: Experiment, *, claim: bool) -> None:
-    try:
-        _check(measure, made, claim=claim)
-    except ValueError as error:
-        message = f"{key}: {error}"
-        raise ValueError(message) from None
-
-
-def _check(measure: Measure, made: Experiment, *, claim: bool) -> None:
+def _measure(measure: Measure, made: Experiment) -> None:
     if measure.analysis:
-        if measure != Measure(analysis=measure.analysis, field=measure.field):
-            message = "analysis takes no key but field, which tells the unit"
-            raise ValueError(message)
         measures.analysis(measure.analysis)
         return
     if made.scenario is None:
         message = "without a scenario only { analysis = ... } can be measured"
-        raise ValueError(message)
-    if claim and not measure.scheme:
-        message = "scheme is missing"
         raise ValueError(message)
     if not measure.field:
         message = "field is missing"
@@ -119,55 +106,26 @@ def _check(measure: Measure, made: Experiment, *, claim: bool) -> None:
     if bool(measure.group) == bool(measure.port):
         message = "give either group or port"
         raise ValueError(message)
-    if measure.run:
-        _runs("run", (measure.run,), made)
-        if measure.across:
-            message = "give run or across, not both"
-            raise ValueError(message)
-    if measure.across:
-        schema.one_of("across", measure.across, ACROSS)
-    if measure.each:
-        schema.one_of("each", measure.each, EACH)
-    if measure.each or measure.quantile is not None:
-        _check_flows(measure, claim=claim)
-
-
-def _check_flows(measure: Measure, *, claim: bool) -> None:
-    if not measure.group:
-        message = "each and quantile are of a group's flows: give group"
-        raise ValueError(message)
-    if measure.per:
-        message = "per is of the summary: not with each or quantile"
-        raise ValueError(message)
-    if claim and measure.quantile is None:
-        message = "each needs a quantile over the clients"
-        raise ValueError(message)
     if not 0 <= (measure.quantile or 0) <= 1:
         message = f"quantile: {measure.quantile} is not between 0 and 1"
         raise ValueError(message)
-    schema.one_of("field", measure.field, FLOWS)
+    if measure.scheme:
+        one_of("scheme", measure.scheme, made.document["schemes"])
+    if measure.run:
+        _runs("run", (measure.run,), made)
 
 
 def _figure(figure: Figure, made: Experiment) -> None:
-    schema.one_of("kind", figure.kind, KINDS)
-    if figure.log:
-        schema.one_of("log", figure.log, ("x", "y", "xy"))
     if figure.kind == "analysis":
-        if not figure.draw:
-            message = "draw is missing: a function of penstock_papers.analysis"
-            raise ValueError(message)
         measures.analysis(figure.draw)
         return
-    _measure("measure", figure.measure, made, claim=False)
+    _labelled("measure", _measure, figure.measure, made)
     _runs("runs", figure.runs, made)
+    for scheme in figure.schemes:
+        one_of("scheme", scheme, made.document["schemes"])
     axes = list(next(iter(made.places.values()), {}))
-    if figure.kind in ("line", "heat"):
-        for key, path in (("x", figure.x), *((("y", figure.y),) if figure.kind == "heat" else ())):
-            if path not in axes:
-                message = f"{key}: give a path of [over]: {', '.join(axes) or 'there is none'}"
-                raise ValueError(message)
-    if figure.kind in COLUMNS:
-        if not figure.measure.group:
-            message = f"measure: '{figure.kind}' is of a group's flows: give group"
+    wanted = {"line": ("x",), "heat": ("x", "y")}.get(figure.kind, ())
+    for key in wanted:
+        if getattr(figure, key) not in axes:
+            message = f"{key}: give a path of [over]: {', '.join(axes) or 'there is none'}"
             raise ValueError(message)
-        schema.one_of("field", figure.measure.field, FLOWS)

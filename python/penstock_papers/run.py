@@ -15,7 +15,7 @@ from penstock.api import Prepared
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Progress, Row, Task
 from penstock.results import Run
-from penstock_papers import checks, claims, files, load
+from penstock_papers import claims, files, load
 from penstock_papers.experiment import Experiment
 from penstock_papers.outcome import Reproduction
 
@@ -67,8 +67,6 @@ def reproduce(
         RunError: an experiment's `claims.toml` is wrong. One that fails later is told as `failed`.
     """
     wanted = [load.load(name) for name in chosen(ids)]
-    for one in wanted:
-        checks.check(one)
     if on == api.LABORATORY:
         theory = [one.id for one in wanted if one.scenario is None]
         if theory or cluster or quick:

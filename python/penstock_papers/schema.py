@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a TOML file as dataclasses: unknown keys, missing ones and wrong types are told."""
+"""Tables of a TOML file as dataclasses: unknown keys, missing ones and wrong types are errors."""
 
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from penstock_papers.measures import nearest
 
@@ -32,7 +32,10 @@ def typed(kind: type[T], table: Mapping[str, Any]) -> T:
     for name, value in table.items():
         one_of("key", name, known)
         values[name] = tuple(value) if isinstance(value, list) else value
-        if not _fits(values[name], hints[name]):
+        names = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
+        if names and value not in names:
+            one_of(name, str(value), filter(None, names))
+        elif not names and not _fits(values[name], hints[name]):
             message = f"{name}: is {value!r}; give {_said(hints[name])}"
             raise ValueError(message)
     for name, one in known.items():

@@ -7,7 +7,9 @@ import pytest
 
 import penstock_papers
 from penstock import RunError, ScenarioError, api, cli, execution
+from penstock.results import Run
 from penstock_papers import files, load, outcome, run, show
+from penstock_papers.measures import Measure
 
 from .conftest import SMALL
 
@@ -19,7 +21,7 @@ set = { "traffic.mice.flows" = 2 }
 runs = ["few"]
 
 [[claim]]
-id = "exp-1.ends"
+id = "ends"
 text = "some mouse finishes"
 where = "§1"
 published = "some"
@@ -28,7 +30,7 @@ measure = { scheme = "fairq", group = "mice", field = "finished" }
 relation = "higher"
 against = 0
 [[claim]]
-id = "exp-1.stops"
+id = "stops"
 text = "goodput is [nothing]"
 published = 0
 run = "all of them"
@@ -42,7 +44,7 @@ title = "The same runs"
 why = "It is so."
 
 [[claim]]
-id = "exp-2.all"
+id = "all"
 text = "all mice finish"
 published = "all"
 run = "*"
@@ -184,6 +186,12 @@ def test_every_shipped_experiment_runs_and_is_judged(tmp_path, monkeypatch):
     for one in done:
         assert not one.failed, one.notes
         assert one.judged, one.experiment.id
+        for name in one.runs[:1]:
+            made = Run.load(folder / name)
+            for claim in one.experiment.claims:  # also those about the runs left out
+                for side in (claim.measure, claim.against):
+                    if isinstance(side, Measure) and not side.analysis:
+                        side.of(made)
     assert files.read(folder)["judged"] == sum(one.judged for one in done)
 
 

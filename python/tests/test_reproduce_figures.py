@@ -76,7 +76,7 @@ measure = { port = "left->right", field = "drops" }
 
 CLAIM = """
 [[claim]]
-id = "exp-1.ends"
+id = "ends"
 text = "every mouse finishes, whatever the buffer and however many there are"
 where = "§1, Fig. 1"
 published = "as good as always, in words that are long"
