@@ -87,7 +87,10 @@ def folder(tmp_path, monkeypatch):
     return fill
 
 
-@pytest.mark.parametrize(("document", "block"), of("toml"))
+@pytest.mark.parametrize(
+    ("document", "block"),
+    [one for one in of("toml") if "papers/" not in one.id],  # those are of claims.toml
+)
 def test_scenarios_are_valid(document, block, folder):
     folder(document)
     part = tomllib.loads(block.text)
