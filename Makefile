@@ -11,7 +11,7 @@ BIN := .venv/bin
 RUST := $(shell find crates core -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
 C := $(shell find core bpf -name '*.[ch]' -not -name 'vmlinux*' 2>/dev/null)
 
-# The crates that bind to Python use this one, in every target, or each would build them anew.
+# The crates that bind to Python use this one, in every target, or each would build them again.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export UV_PYTHON_DOWNLOADS := never
 
@@ -31,13 +31,13 @@ BROWSER_NEEDS := chromium chromium-driver
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Build, run the demo, and say where its report is
+demo: build ## Build, run the demo, and print where its report is
 	@$(BIN)/penstock demo
 
-lab-demo: build lab ## Show the schemes on real TCP, in namespaces of this machine (root)
+lab-demo: build lab ## Compare the schemes on real TCP, in network namespaces (root)
 	@$(ROOT) $(BIN)/penstock lab demo
 
-test: build lab lint .venv/.browser ## Check everything: format, lint, types, Rust tests, Python tests (root)
+test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --quiet
@@ -73,7 +73,7 @@ lab: .venv/.datapath ## Build penstockd and penstock-traffic, for this host and 
 	@echo "== penstockd and penstock-traffic (about two minutes when new)"
 	@cargo build --release --quiet --package penstockd --package penstock-loadgen
 
-lint: .venv/.tools .venv/.datapath ## Check format, lint and types, and change nothing
+lint: .venv/.tools .venv/.datapath ## Check format, lint and types without changing files
 	@echo "== Rust: rustfmt, clippy"
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -90,15 +90,15 @@ format: .venv/.tools ## Format Rust, C and Python
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
 
-docs: build ## Build the site from docs/, and say where its first page is
+docs: build ## Build the documentation site, and print where its first page is
 	@$(BIN)/sphinx-build -b html -c docs --fresh-env --fail-on-warning --keep-going --quiet \
 		. target/site
 	@echo "Site: file://$(CURDIR)/target/site/index.html"
 
-refresh: build ## Run what the documents show; bring their tables and figures up to date
+refresh: build ## Run the commands in the documents; update their tables and figures
 	@$(BIN)/python docs/refresh.py
 
-bench: build ## Measure the simulator's speed and memory beside its peers
+bench: build ## Compare the simulator's speed and memory with ns-2 and ns-3
 	@echo "== Simulator without Python (about two minutes when new)"
 	@cargo build --release --quiet --package penstock-sim --example hops
 	@$(BIN)/python evidence/speed/bench.py
@@ -107,11 +107,11 @@ crosscheck: build ## Compare the simulator with ns-2 (installed by apt where all
 	@NEED=ns2 PYTHON="$(PYTHON)" .ci/prerequisites
 	@$(BIN)/python evidence/ns2/crosscheck.py
 
-bench-datapath: lab ## Measure what a packet costs in the kernel, and a path of veth (root)
+bench-datapath: lab ## Measure the datapath's cost per packet and on a veth path (root)
 	@cargo run --release --quiet --package penstockd --example packet_cost
 	@$(ROOT) $(BIN)/python evidence/speed/veth.py
 
-fuzz-datapath: .venv/.datapath ## Throw 10 million broken packets at the datapath (root)
+fuzz-datapath: .venv/.datapath ## Fuzz the datapath with 10 million packets (root)
 	@PENSTOCK_FUZZ_PACKETS=10000000 cargo test --quiet --package penstockd --test fuzz -- --nocapture
 
 soak: .venv/.datapath ## Run 100,000 short flows with losses through a port, 10 minutes (root)
@@ -121,10 +121,10 @@ soak: .venv/.datapath ## Run 100,000 short flows with losses through a port, 10 
 chaos: .venv/.datapath ## Kill, upgrade and stop the agent under load for 3 minutes (root)
 	@PENSTOCK_CHAOS_SECONDS=180 cargo test --quiet --package penstockd --test chaos -- --nocapture
 
-test-kernels: .venv/.datapath ## Test the datapath on Linux 7.2 and 6.1, emulated: HCF, DCTCP, clsact
+test-kernels: .venv/.datapath ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact
 	@evidence/kernels/test
 
-calibrate: build lab ## Hold the simulator's Linux TCP against this kernel's (root)
+calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)
 	@$(ROOT) $(BIN)/python evidence/linux/calibrate.py
 
 deb: .venv/.datapath ## Build the Debian package of penstockd
@@ -133,5 +133,5 @@ deb: .venv/.datapath ## Build the Debian package of penstockd
 test-package: deb ## Install, upgrade, remove and purge that package on this machine (root)
 	@$(ROOT) packaging/test target/debian/penstockd_*.deb
 
-clean: ## Remove what was built, and .venv; runs/ stays
+clean: ## Remove build products and .venv, but not runs/
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis target
