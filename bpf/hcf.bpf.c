@@ -2,12 +2,12 @@
 /*
  * HCF as a qdisc (bpf_qdisc: Linux 6.16 and later with CONFIG_NET_SCH_BPF).
  *
- * core/hcf.h decides; here packets wait in two lists, their flows' keys are read, and a rate may
- * be kept so that the port of a switch can be emulated. All operations of a qdisc run under its
- * lock, so the state needs none; the kernel's lists demand one, which nobody else takes.
+ * core/hcf.h decides. Here packets wait in two lists, their flows' keys are read, and the rate can
+ * be limited to emulate the port of a switch. All operations of a qdisc run under its lock, so the
+ * state needs none; the kernel's lists require one, which is never contended.
  *
  * Flows are TCP and UDP connections, over IPv4 and IPv6, inside VLAN tags too; other IP packets
- * are told apart by addresses (so are fragments, and IPv6 with extension headers), the rest by
+ * are distinguished by addresses (so are fragments, and IPv6 with extension headers), the rest by
  * protocol alone. A GSO packet counts as one packet.
  *
  * The object serves one port: another qdisc of the same kind is refused. A qdisc is created by
@@ -54,7 +54,7 @@ SINGLE(hcf_config, struct hcf_config);
 SINGLE(hcf_port, struct hcf_port);
 SINGLE(hcf_queues, struct queues);
 
-/* Everything an operation works on; the look-ups cannot fail, but the verifier asks. */
+/* Everything an operation works on; the look-ups cannot fail, but the verifier requires a test. */
 struct port {
 	struct hcf_config *config;
 	struct hcf_port *shared;

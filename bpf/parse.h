@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a packet's first byte to its TCP header: Ethernet, two VLAN tags beside one that the kernel
- * took off, IPv4 with options, IPv6 with extension headers, and the same once more inside VXLAN
- * (RFC 7348) or Geneve (RFC 8926).
+ * From a packet's first byte to its TCP header: Ethernet, two VLAN tags and one more that the
+ * kernel removed, IPv4 with options, IPv6 with extension headers, and the same once more inside
+ * VXLAN (RFC 7348) or Geneve (RFC 8926).
  *
  * Not followed: fragments, IPsec, IP in IP, GRE, routing headers with segments left, tunnels on
  * other UDP ports, tunnels within tunnels. Such packets pass, counted by reason.
@@ -24,7 +24,7 @@
 #define PARSE_TUNNEL	 (-2) /* VXLAN or Geneve: an inner frame follows */
 #define PARSE_TAGS	 2
 #define PARSE_EXTENSIONS 4
-#define PARSE_PULL_BYTES 512u /* longer header stacks than this are not looked for */
+#define PARSE_PULL_BYTES 512u /* longer header stacks are not parsed */
 #define PARSE_MAX_OFFSET 1024u
 
 #define PORT_VXLAN  4789
@@ -40,7 +40,7 @@ struct vlan_header {
 	u16 tag, protocol;
 };
 
-/* VXLAN and Geneve: a word of their own, then network identifier and a reserved byte. */
+/* VXLAN and Geneve: flags, then network identifier and a reserved byte. */
 struct tunnel_header {
 	u8 first, second;
 	u16 protocol;
@@ -106,7 +106,7 @@ static __always_inline int parse_tcp(struct cursor *c, struct packet *packet, u3
 	return PARSE_TCP;
 }
 
-/* From a UDP header on to the frame inside, if its port says that there is one. */
+/* From a UDP header to the frame inside, if its port is that of a tunnel. */
 static __always_inline int parse_udp(struct cursor *c, u32 *network)
 {
 	struct udphdr *udp = header_at(c, sizeof(*udp));
@@ -267,7 +267,7 @@ static __always_inline int parse_ip(struct cursor *c, struct packet *packet, u16
 	return protocol ? PASS_NOT_IP : PASS_TRUNCATED;
 }
 
-/* The frame at the cursor; `is_bare` tells that there is no Ethernet header. */
+/* The frame at the cursor; without an Ethernet header if `is_bare`. */
 static __always_inline int parse_frame(struct cursor *c, struct packet *packet, u32 *network,
 				       u32 direction, u32 is_bare)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long is the port's queue? The backlog of its qdisc, as the packet finds it: the programs run
- * before it is queued.
+ * The length of the port's queue: the backlog of its qdisc, as the packet finds it, since the
+ * programs run before it is queued.
  *
  * With a multiqueue root (mq) the queues below it hold the bytes. Which of them the packet will
- * take is not decided yet, and all leave by one wire: their sum counts, read anew every 20 us.
+ * take is not decided yet, and all leave by one wire: their sum counts, read again every 20 us.
  *
- * Not seen: what the device's own ring holds, queues below a class, and qdiscs that count per CPU
- * (pfifo_fast): these read as empty. Linux before 6.2 shows nothing (has_queue).
+ * Not included: the device's own ring, queues below a class, and qdiscs that count per CPU
+ * (pfifo_fast): these read as empty. Before Linux 6.2 all queues do (has_queue is 0).
  */
 #ifndef PENSTOCK_QUEUE_H
 #define PENSTOCK_QUEUE_H
@@ -62,8 +62,8 @@ static __always_inline u32 queue_read(struct __sk_buff *skb, struct port_state *
 }
 
 /*
- * Packets that the port's qdisc dropped so far. A multiqueue root holds the sum as of the last time
- * that somebody asked for it: those below it count.
+ * Packets that the port's qdisc dropped so far. A multiqueue root updates its sum only when it is
+ * dumped, so the qdiscs below it are added up.
  */
 static __always_inline u32 queue_drops(struct __sk_buff *skb)
 {

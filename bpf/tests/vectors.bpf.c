@@ -4,7 +4,7 @@
  * vectors run through the verifier and the JIT. Arguments, state and results are global data.
  *
  * run_FILE_EVENT leaves the event's result in `result` or `rewritten`; run_FILE_state, where the
- * vectors tell more than a state's fields, in `derived`.
+ * vectors have more than a state's fields, in `derived`.
  */
 #include <linux/bpf.h>
 
@@ -24,7 +24,7 @@ struct arguments {
 	u64 queue, queue_bytes, scale, seed, seq, size_bytes, source, source_port, window, word;
 };
 
-/* What the vectors tell of a state that is not a field of it. */
+/* Values of a state in the vectors that are not fields of it. */
 struct derived {
 	u64 is_counted, scale_data, scale_acks, mss, is_clamping, credits;
 };
