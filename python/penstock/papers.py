@@ -26,7 +26,7 @@ def add_command(app: typer.Typer) -> None:
         anything = {"ignore_unknown_options": True, "allow_extra_args": True}
         app.command("reproduce", context_settings=anything)(_absent)
         return
-    reproduce = import_module(f"{_PACKAGE}.cli").reproduce
+    reproduce = import_module(f"{_PACKAGE}.command").reproduce
     app.command(epilog="Example: penstock reproduce sicc-4 hcf-4")(reproduce)
 
 

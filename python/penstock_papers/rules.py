@@ -12,7 +12,7 @@ from penstock_papers import measures
 from penstock_papers.claims import Claim
 from penstock_papers.experiment import Experiment, Figure
 from penstock_papers.measures import Measure
-from penstock_papers.schema import one_of
+from penstock_papers.typed_tables import one_of
 
 T = TypeVar("T")
 

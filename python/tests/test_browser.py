@@ -20,7 +20,7 @@ from penstock.lab import demo, demo_page
 from penstock.report import kinds
 from penstock.sweep import page as sweep_page
 from penstock.sweep import show as sweep_show
-from penstock_papers import run as reproducing
+from penstock_papers import reproduce as reproducing
 
 from .conftest import SMALL, make_run
 from .test_reproduce_figures import CLAIM, FIGURES

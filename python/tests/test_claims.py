@@ -8,7 +8,7 @@ import pytest
 import penstock_papers
 from penstock import RunError, ScenarioError
 from penstock.results import Run
-from penstock_papers import claims, load, run
+from penstock_papers import claims, experiment_files, reproduce
 from penstock_papers.claims import Claim
 from penstock_papers.measures import Measure
 from penstock_papers.values import Value
@@ -183,7 +183,7 @@ def wrong(tmp_path, monkeypatch):
     def said(text):
         (folder / "claims.toml").write_text(text)
         with pytest.raises(RunError) as caught:
-            load.load("exp-1")
+            experiment_files.load("exp-1")
         assert str(caught.value).count("\n") == 0
         return str(caught.value)
 
@@ -263,11 +263,11 @@ def test_an_experiment_without_claims_about_a_scenario_is_theory(tmp_path, monke
     monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     (tmp_path / "papers/exp-1/claims.toml").write_text('title = "Theory"\nabout = "of\\n it"')
-    made = load.load("exp-1")
+    made = experiment_files.load("exp-1")
     assert (made.title, made.about, made.scenario) == ("Theory", "of it", None)
     (tmp_path / "papers/exp-1/claims.toml").write_text(CLAIM + GOOD)
     with pytest.raises(RunError, match="title is missing"):
-        load.load("exp-1")
+        experiment_files.load("exp-1")
 
 
 def test_what_varies_makes_the_runs(tmp_path, monkeypatch):
@@ -283,7 +283,7 @@ def test_what_varies_makes_the_runs(tmp_path, monkeypatch):
 set = { duration = "20 ms" }
 over = { "traffic.mice.flows" = [2], "fabric.bottleneck.buffer" = ["20 packets"] }
 """)
-    made = load.load("exp-1")
+    made = experiment_files.load("exp-1")
     assert len(made.runs) == 6
     last = {"traffic.mice.flows": 8, "fabric.bottleneck.buffer": "100 packets"}
     assert made.runs["8 100 packets"] == made.places["8 100 packets"] == last
@@ -300,9 +300,9 @@ over = { "traffic.mice.flows" = [2], "fabric.bottleneck.buffer" = ["20 packets"]
     other = tmp_path / "papers/exp-2"
     other.mkdir()
     (other / "claims.toml").write_text('scenario = "exp-1"\ntitle = "Other"')
-    assert load.load("exp-2").runs == made.runs
-    assert load.load("exp-2").quick == made.quick
-    assert load.load("exp-2").scenario == made.scenario
+    assert experiment_files.load("exp-2").runs == made.runs
+    assert experiment_files.load("exp-2").quick == made.quick
+    assert experiment_files.load("exp-2").scenario == made.scenario
 
 
 @pytest.mark.parametrize(
@@ -329,16 +329,16 @@ def test_what_no_run_has_fails_the_experiment(tmp_path, monkeypatch, measure, sa
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
     (tmp_path / "papers/exp-1/claims.toml").write_text(CLAIM + f"measure = {measure}")
-    (done,), _ = run.reproduce(["exp-1"], out=tmp_path / "out")
+    (done,), _ = reproduce.reproduce(["exp-1"], out=tmp_path / "out")
     assert done.failed
     assert said in done.notes[0]
 
 
 def test_every_shipped_experiment_is_sound():
-    names = [name for name, title in load.listed() if title]
-    assert names == [name for name, _ in load.listed()]
+    names = [name for name, title in experiment_files.listed() if title]
+    assert names == [name for name, _ in experiment_files.listed()]
     for name in names:
-        assert load.load(name).claims, name
+        assert experiment_files.load(name).claims, name
 
 
 TEMPLATE = """
@@ -388,7 +388,7 @@ def test_a_template_stands_for_a_claim_of_each_case_scheme_baseline_and_run(tmp_
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
     (tmp_path / "papers/exp-1/claims.toml").write_text(TEMPLATE)
-    made = load.load("exp-1")
+    made = experiment_files.load("exp-1")
     assert len(made.claims) == 2 * 2 * 2 * 2 + 2
     first, last = made.claims[0], made.claims[15]
     assert first.id == "exp-1.mean-drop-tail-fairq-a"
@@ -424,7 +424,7 @@ def test_experiments_are_listed_by_paper_and_number(tmp_path, monkeypatch):
     for name in reversed(names):
         (tmp_path / "papers" / name).mkdir(parents=True)
         (tmp_path / "papers" / name / "claims.toml").write_text(f'title = "{name}"')
-    assert [name for name, _ in load.listed()] == list(names)
+    assert [name for name, _ in experiment_files.listed()] == list(names)
     with pytest.raises(ScenarioError, match="did you mean 'hscc-10'"):
-        load.find("hscc10")
-    assert json.dumps(load.listed())
+        experiment_files.find("hscc10")
+    assert json.dumps(experiment_files.listed())

@@ -8,7 +8,13 @@ import pytest
 import penstock_papers
 from penstock import RunError, ScenarioError, api, cli, execution
 from penstock.results import Run
-from penstock_papers import files, load, outcome, run, show
+from penstock_papers import (
+    experiment_files,
+    reproduce,
+    reproduction,
+    reproduction_folder,
+    terminal_table,
+)
 from penstock_papers.measures import Measure
 
 from .conftest import SMALL
@@ -63,14 +69,14 @@ def shipped(tmp_path, monkeypatch):
     (tmp_path / "shipped/papers/exp-1/scenario.toml").write_text(SMALL)
     monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "shipped/papers")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run, "REPORTS", 0)
+    monkeypatch.setattr(reproduce, "REPORTS", 0)
     return tmp_path / "shipped/papers"
 
 
 @pytest.mark.usefixtures("shipped")
 def test_an_experiment_is_run_judged_and_kept(capsys, monkeypatch):
-    monkeypatch.setattr(run, "REPORTS", 2)
-    (done,), folder = run.reproduce(["exp-1"], seeds=2)
+    monkeypatch.setattr(reproduce, "REPORTS", 2)
+    (done,), folder = reproduce.reproduce(["exp-1"], seeds=2)
     assert str(folder) == "runs/reproduction"
     assert (done.held, done.judged, done.seeds) == (1, 2, 2)
     assert done.runs == ("exp-1/few", "exp-1/all-of-them")
@@ -80,13 +86,13 @@ def test_an_experiment_is_run_judged_and_kept(capsys, monkeypatch):
     assert [finding["holds"] for finding in few["findings"]] == [True, False]
     assert all((folder / path / "report.html").is_file() for path in done.runs)
 
-    document = files.read(folder)
+    document = reproduction_folder.read(folder)
     assert document["held"] == 1
     wanted = {"id", "text", "published", "measured", "holds", "within_noise", "experiment"}
     assert all(wanted <= set(claim) for claim in document["claims"])
-    assert {**document, **outcome.as_json([done])} == document
+    assert {**document, **reproduction.as_json([done])} == document
 
-    show.table(done)
+    terminal_table.table(done)
     shown = " ".join(capsys.readouterr().out.split())
     assert "does not hold" in shown
     assert "Mb/s" in shown
@@ -104,27 +110,27 @@ def test_what_two_experiments_share_is_run_once(monkeypatch):
     execution_execute = execution.execute
     monkeypatch.setattr(execution, "execute", listening)
     ended = []
-    done, folder = run.reproduce(["all"], ended=ended.append)
+    done, folder = reproduce.reproduce(["all"], ended=ended.append)
     assert [one.experiment.id for one in done] == ["exp-1", "exp-2"]
     assert sorted(one.experiment.id for one in ended) == ["exp-1", "exp-2"]
     assert len(ran) == len({task.key for task in ran}) == 4, "two runs of two schemes"
     assert done[1].findings[0].holds
     assert (folder / "exp-2/few/flows.parquet").is_file()
-    assert show.summary(done) == "2 of 3 claims hold."
+    assert terminal_table.summary(done) == "2 of 3 claims hold."
 
 
 @pytest.mark.usefixtures("shipped")
 def test_quick_says_what_it_left_out(capsys):
-    (done,), folder = run.reproduce(["exp-1"], quick=True)
+    (done,), folder = reproduce.reproduce(["exp-1"], quick=True)
     assert done.runs == ("exp-1/few",)
     assert [finding.holds for finding in done.findings] == [True, None]
-    assert files.read(folder)["quick"] is True
-    assert files.read(folder)["experiments"][0]["shortened"] == "only the runs few"
-    show.table(done)
+    assert reproduction_folder.read(folder)["quick"] is True
+    assert reproduction_folder.read(folder)["experiments"][0]["shortened"] == "only the runs few"
+    terminal_table.table(done)
     shown = " ".join(capsys.readouterr().out.split())
     assert "quick: only the runs few" in shown
     assert "not judged" in shown
-    assert show.summary([done]) == "1 of 1 claims hold (1 not judged)."
+    assert terminal_table.summary([done]) == "1 of 1 claims hold (1 not judged)."
 
 
 def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
@@ -138,26 +144,26 @@ def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
         return simulate(task, *args)
 
     monkeypatch.setattr(execution, "simulate", failing)
-    done, folder = run.reproduce(["exp-1", "exp-2"])
+    done, folder = reproduce.reproduce(["exp-1", "exp-2"])
     assert [one.failed for one in done] == [True, False]
     assert any("out of memory" in note for note in done[0].notes)
     assert done[1].held == 1
-    assert files.read(folder)["judged"] == 1
+    assert reproduction_folder.read(folder)["judged"] == 1
 
 
 @pytest.mark.usefixtures("shipped")
 def test_only_a_reproduction_is_written_over(tmp_path):
     with pytest.raises(ScenarioError, match="no such experiment; did you mean 'exp-1'"):
-        run.reproduce(["exp-2", "exp1"], out=tmp_path / "out")
+        reproduce.reproduce(["exp-2", "exp1"], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    run.reproduce(["exp-1"], out=tmp_path / "out")
-    run.reproduce(["exp-2"], out=tmp_path / "out")
+    reproduce.reproduce(["exp-1"], out=tmp_path / "out")
+    reproduce.reproduce(["exp-2"], out=tmp_path / "out")
     assert not (tmp_path / "out/exp-1").exists()
     with pytest.raises(ScenarioError, match="is not a reproduction's folder"):
-        run.reproduce(["exp-1"], out=tmp_path / "shipped")
+        reproduce.reproduce(["exp-1"], out=tmp_path / "shipped")
     with pytest.raises(ScenarioError, match="not a reproduction"):
-        files.read(tmp_path / "shipped")
-    assert load.find("exp-1").name == "exp-1"
+        reproduction_folder.read(tmp_path / "shipped")
+    assert experiment_files.find("exp-1").name == "exp-1"
 
 
 def tiny(made):
@@ -178,11 +184,11 @@ def tiny(made):
 
 
 def test_every_shipped_experiment_runs_and_is_judged(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "REPORTS", 0)
-    read = load.load
-    monkeypatch.setattr(load, "load", lambda name: tiny(read(name)))
-    done, folder = run.reproduce(["all"], out=tmp_path / "out")
-    assert [one.experiment.id for one in done] == [name for name, _ in load.listed()]
+    monkeypatch.setattr(reproduce, "REPORTS", 0)
+    read = experiment_files.load
+    monkeypatch.setattr(experiment_files, "load", lambda name: tiny(read(name)))
+    done, folder = reproduce.reproduce(["all"], out=tmp_path / "out")
+    assert [one.experiment.id for one in done] == [name for name, _ in experiment_files.listed()]
     for one in done:
         assert not one.failed, one.notes
         assert one.judged, one.experiment.id
@@ -192,7 +198,7 @@ def test_every_shipped_experiment_runs_and_is_judged(tmp_path, monkeypatch):
                 for side in (claim.measure, claim.against):
                     if isinstance(side, Measure) and not side.analysis:
                         side.of(made)
-    assert files.read(folder)["judged"] == sum(one.judged for one in done)
+    assert reproduction_folder.read(folder)["judged"] == sum(one.judged for one in done)
 
 
 def command(monkeypatch, *arguments):
@@ -261,27 +267,27 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
 
     monkeypatch.setattr(api, "run", on_the_simulator)
     said = []
-    (done,), _ = run.reproduce(["exp-1"], on="lab", progress=lambda *told: said.append(told))
+    (done,), _ = reproduce.reproduce(["exp-1"], on="lab", progress=lambda *told: said.append(told))
     assert asked == [("lab", ("drop-tail",), {"duration": "50 ms"})]
     assert [finding.holds for finding in done.findings] == [None, None], "fairq was left out"
     assert said[-1][1].startswith("exp-1 few: ")
 
     (shipped / "exp-2/claims.toml").write_text('title = "Theory"')
     with pytest.raises(ScenarioError, match="exp-2: is theory; leave out --on lab"):
-        run.reproduce(["exp-2"], on="lab")
+        reproduce.reproduce(["exp-2"], on="lab")
     with pytest.raises(ScenarioError, match="--quick: is for the simulator; leave out --on lab"):
-        run.reproduce(["exp-1"], on="lab", quick=True)
+        reproduce.reproduce(["exp-1"], on="lab", quick=True)
 
 
 def test_a_reproduction_is_judged_anew_without_running(shipped, monkeypatch, capsys):
     command(monkeypatch, "all", "--seeds", "1")
     folder = shipped.parents[1] / "runs/reproduction"
-    before = files.read(folder)
+    before = reproduction_folder.read(folder)
     path = shipped / "exp-1/claims.toml"
     path.write_text(path.read_text().replace("against = 0\n[[", "against = 9\n[["))
     monkeypatch.setattr(execution, "execute", None)
     command(monkeypatch, "--again", "runs/reproduction")
-    after = files.read(folder)
+    after = reproduction_folder.read(folder)
     assert (before["held"], after["held"]) == (2, 1)
     assert after["command"] == before["command"]
     assert after["experiments"][1] == before["experiments"][1]
@@ -297,9 +303,9 @@ def test_a_reproduction_is_judged_anew_without_running(shipped, monkeypatch, cap
     with pytest.raises(SystemExit):
         command(monkeypatch, "--again", "runs/reproduction")
     assert "no run 'fewer' of exp-1" in capsys.readouterr().err
-    assert files.read(folder) == after
+    assert reproduction_folder.read(folder) == after
 
 
 def test_a_wrong_id_beside_all_is_told():
     with pytest.raises(ScenarioError, match="nosuch: no such experiment"):
-        run.chosen(["all", "nosuch"])
+        reproduce.chosen(["all", "nosuch"])

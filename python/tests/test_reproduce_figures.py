@@ -6,7 +6,7 @@ import pytest
 
 import penstock_papers
 from penstock.report import style
-from penstock_papers import figures, load, run, svg
+from penstock_papers import drawing, experiment_files, reproduce, small_svg
 
 from .conftest import SMALL
 
@@ -95,8 +95,8 @@ def drawn(tmp_path_factory):
     (folder / "papers/exp-1/scenario.toml").write_text(SMALL)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(penstock_papers, "experiments_dir", lambda: folder / "papers")
-        patch.setattr(run, "REPORTS", 0)
-        (done,), _ = run.reproduce(["exp-1"], seeds=2, out=folder / "out")
+        patch.setattr(reproduce, "REPORTS", 0)
+        (done,), _ = reproduce.reproduce(["exp-1"], seeds=2, out=folder / "out")
     return {one.drawing.name.removeprefix("exp-1-"): one.drawing for one in done.drawn}
 
 
@@ -109,9 +109,9 @@ def texts(drawing):
 
 def test_each_kind_of_figure_is_drawn(drawn):
     assert list(drawn) == ["line", "cdf", "bars", "histogram", "heat"]
-    for drawing in drawn.values():
-        assert drawing.pdf.startswith(b"%PDF")
-        assert re.fullmatch(r"[^.]+\.", drawing.meaning)
+    for figure in drawn.values():
+        assert figure.pdf.startswith(b"%PDF")
+        assert re.fullmatch(r"[^.]+\.", figure.meaning)
 
 
 def test_schemes_are_named_as_the_paper_does_and_have_one_colour_each(drawn):
@@ -134,7 +134,7 @@ def test_axes_have_labels_and_units(drawn):
 
 def test_what_was_left_out_is_not_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
-    monkeypatch.setattr(run, "REPORTS", 0)
+    monkeypatch.setattr(reproduce, "REPORTS", 0)
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     only = FIGURES.replace('runs = ["6 20 packets"]', 'runs = ["2 20 packets"]').replace(
         "seeds = 1",
@@ -142,18 +142,18 @@ def test_what_was_left_out_is_not_drawn(tmp_path, monkeypatch):
     )
     (tmp_path / "papers/exp-1/claims.toml").write_text(only)
     (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
-    (done,), _ = run.reproduce(["exp-1"], quick=True, out=tmp_path / "out")
+    (done,), _ = reproduce.reproduce(["exp-1"], quick=True, out=tmp_path / "out")
     names = [one.drawing.name for one in done.drawn]
     assert names == ["exp-1-line", "exp-1-bars", "exp-1-heat"]
-    assert list(figures.draw(load.load("exp-1"), {})) == []
+    assert list(drawing.draw(experiment_files.load("exp-1"), {})) == []
 
 
 def test_the_documentation_keeps_figures_small(drawn):
-    made = svg.small(drawn["line"].svg)
+    made = small_svg.small(drawn["line"].svg)
     assert len(made) < len(drawn["line"].svg)
     assert "metadata" not in made
     assert set(re.findall(r'(?:href="#|url\(#)(\w+)', made)) <= set(re.findall(r'id="(\w+)"', made))
-    assert "opacity: 0.03" in svg.small(drawn["heat"].svg), "the faintest cell"
+    assert "opacity: 0.03" in small_svg.small(drawn["heat"].svg), "the faintest cell"
     words = "".join(ET.fromstring(drawn["line"].svg).itertext()).split()
     assert "".join(ET.fromstring(made).itertext()).split() == [
         word for word in words if word not in {"image/svg+xml", "Penstock"}

@@ -5,7 +5,7 @@ import pytest
 
 from penstock.errors import ScenarioError
 from penstock.report import kinds
-from penstock_papers import files, markdown, svg
+from penstock_papers import markdown_page, reproduction_folder, small_svg
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"><path d="M 1.2345 2"/></svg>'
 
@@ -53,7 +53,7 @@ def folder(tmp_path):
     made = tmp_path / "made"
     (made / "figures").mkdir(parents=True)
     figure = {"title": "Drawn", "where": "§1, Fig. 2", "meaning": "Left is fast."}
-    for name, size in (("hcf-4", 0), ("hcf-5", svg.MOST_BYTES)):
+    for name, size in (("hcf-4", 0), ("hcf-5", small_svg.MOST_BYTES)):
         (made / f"figures/{name}.svg").write_text(SVG.replace("<path", " " * size + "<path"))
     (made / "figures/hcf-5.png").write_bytes(b"PNG")
     why = "**Cause.** It is `--set x=1`.\n\n| a | b |\n|---|---|\n| 1 | 2 |"
@@ -81,12 +81,12 @@ def folder(tmp_path):
             claim("hcf-5", "a", None),
         ],
     }
-    (made / files.NAME).write_text(json.dumps(document))
+    (made / reproduction_folder.NAME).write_text(json.dumps(document))
     return made
 
 
 def test_the_page_for_the_documentation(folder, tmp_path):
-    page = markdown.write(folder, tmp_path / "docs/reproduction.md")
+    page = markdown_page.write(folder, tmp_path / "docs/reproduction.md")
     text = page.read_text()
     heads = [line for line in text.splitlines() if line.startswith("#")]
     assert heads == [
@@ -112,15 +112,15 @@ def test_the_page_for_the_documentation(folder, tmp_path):
 
 
 def test_the_same_results_give_the_same_page(folder, tmp_path):
-    first = markdown.write(folder, tmp_path / "a/page.md").read_text()
-    assert markdown.write(folder, tmp_path / "b/page.md").read_text() == first
-    assert markdown.write(folder, tmp_path / "a/page.md").read_text() == first
+    first = markdown_page.write(folder, tmp_path / "a/page.md").read_text()
+    assert markdown_page.write(folder, tmp_path / "b/page.md").read_text() == first
+    assert markdown_page.write(folder, tmp_path / "a/page.md").read_text() == first
 
 
 def test_figures_are_kept_small(folder, tmp_path):
     (tmp_path / "docs/papers").mkdir(parents=True)
     (tmp_path / "docs/papers/hcf-5.svg").write_text("of an earlier run")
-    page = markdown.write(folder, tmp_path / "docs/page.md")
+    page = markdown_page.write(folder, tmp_path / "docs/page.md")
     assert sorted(path.name for path in (tmp_path / "docs/papers").iterdir()) == [
         "hcf-4.svg",
         "hcf-5.png",
@@ -130,17 +130,17 @@ def test_figures_are_kept_small(folder, tmp_path):
 
 
 def test_a_quick_page_says_so(folder):
-    document = files.read(folder)
+    document = reproduction_folder.read(folder)
     document["quick"] = True
     document["experiments"][1]["shortened"] = "2 of 5 seeds"
-    text = markdown.render(document, {"figures/hcf-4.svg": "x", "figures/hcf-5.svg": "y"})
+    text = markdown_page.render(document, {"figures/hcf-4.svg": "x", "figures/hcf-5.svg": "y"})
     assert "**Quick: runs were shortened**" in text
     assert "Quick: 2 of 5 seeds." in text
 
 
 def test_the_report_is_drawn_anew(folder, tmp_path):
     path = kinds.report(folder)
-    assert path == folder / files.PAGE
+    assert path == folder / reproduction_folder.PAGE
     text = path.read_text()
     for said in (
         "2 of 3 claims hold",

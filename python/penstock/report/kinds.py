@@ -28,7 +28,7 @@ KINDS = (
         "reproduction.json",
         "penstock reproduce",
         "reproduction.html",
-        "penstock_papers.page:again",
+        "penstock_papers.html_report:again",
     ),
     Kind("sweep.json", "penstock sweep", "report.html", "penstock.sweep.page:again"),
     Kind("tune.json", "penstock tune", "report.html", "penstock.tune.page:again"),

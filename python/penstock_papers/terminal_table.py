@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from penstock import terminal
 from penstock_papers import claims
-from penstock_papers.outcome import Reproduction
+from penstock_papers.reproduction import Reproduction
 
 
 def table(done: Reproduction) -> None:

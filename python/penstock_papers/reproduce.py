@@ -15,9 +15,9 @@ from penstock.api import Prepared
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Progress, Row, Task
 from penstock.results import Run
-from penstock_papers import claims, files, load
+from penstock_papers import claims, experiment_files, reproduction_folder
 from penstock_papers.experiment import Experiment
-from penstock_papers.outcome import Reproduction
+from penstock_papers.reproduction import Reproduction
 
 REPORTS = 4
 """Most runs of an experiment that get a report each; `penstock report` writes it of the others."""
@@ -66,7 +66,7 @@ def reproduce(
         ScenarioError: no such experiment, or one that cannot run here.
         RunError: an experiment's `claims.toml` is wrong. One that fails later is told as `failed`.
     """
-    wanted = [load.load(name) for name in chosen(ids)]
+    wanted = [experiment_files.load(name) for name in chosen(ids)]
     if on == api.LABORATORY:
         theory = [one.id for one in wanted if one.scenario is None]
         if theory or cluster or quick:
@@ -79,7 +79,7 @@ def reproduce(
     if seeds is not None:
         wanted = [replace(one, seeds=seeds) for one in wanted]
     folder = out or results.free_folder("reproduction")
-    files.check_target(folder)
+    reproduction_folder.check_target(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
@@ -93,7 +93,7 @@ def reproduce(
                 ended(reproduction)
         order = {one.id: place for place, one in enumerate(wanted)}
         done.sort(key=lambda reproduction: order[reproduction.experiment.id])
-        files.write(new, done, quick=quick, wall_s=time.monotonic() - begun, on=on)
+        reproduction_folder.write(new, done, quick=quick, wall_s=time.monotonic() - begun, on=on)
         if folder.exists():
             folder.rename(Path(temporary) / "old")
         new.rename(folder)
@@ -108,8 +108,8 @@ def chosen(ids: Sequence[str]) -> list[str]:
     """
     for name in ids:
         if name != "all":
-            load.find(name)
-    names = [name for name, _ in load.listed()] if "all" in ids else ids
+            experiment_files.find(name)
+    names = [name for name, _ in experiment_files.listed()] if "all" in ids else ids
     return list(dict.fromkeys(names))
 
 
@@ -187,11 +187,11 @@ def judged(
     for name, run in runs.items():
         run.info["findings"] = [finding.as_json() for finding in found]
         run.save(folder / folders[name], report=len(runs) <= REPORTS)
-    from penstock_papers import figures
+    from penstock_papers import drawing
 
-    drawn = tuple(figures.draw(made, runs))
+    drawn = tuple(drawing.draw(made, runs))
     for one in drawn:
-        one.save(files.figures_of(folder))
+        one.save(reproduction_folder.figures_of(folder))
     number = max((len(run.summary["seeds"]) for run in runs.values()), default=0)
     notes = _notes(runs)
     return Reproduction(made, found, tuple(folders.values()), drawn, notes, number, computed_s)

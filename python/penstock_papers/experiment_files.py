@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import penstock_papers
 from penstock import source
 from penstock.errors import PenstockError, RunError, ScenarioError
-from penstock_papers import rules, schema, templates
+from penstock_papers import rules, templates, typed_tables
 from penstock_papers.claims import Claim
 from penstock_papers.experiment import (
     PAPERS,
@@ -100,7 +100,7 @@ _KEYS = (
 def _read(experiment: str, path: Path) -> Experiment:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     for key in document:
-        schema.one_of("key", key, _KEYS)
+        typed_tables.one_of("key", key, _KEYS)
     scenario = _scenario(path.parent, document)
     if scenario is not None and scenario.parent != path.parent:
         document = _inherited(document, scenario.parent / "claims.toml")
@@ -166,7 +166,7 @@ def _about(scenario: Path | None) -> str:
 
 def _part(name: str, kind: type[T], document: Mapping[str, Any]) -> T:
     try:
-        return schema.typed(kind, document.get(name, {}))
+        return typed_tables.typed(kind, document.get(name, {}))
     except ValueError as error:
         message = f"{name}: {error}"
         raise ValueError(message) from None
@@ -193,11 +193,11 @@ def _claims(
 
 
 def _claim(table: dict[str, Any]) -> Claim:
-    return schema.typed(Claim, _with_measures(table, ("measure", "against")))
+    return typed_tables.typed(Claim, _with_measures(table, ("measure", "against")))
 
 
 def _figure(table: dict[str, Any]) -> Figure:
-    return schema.typed(Figure, _with_measures(table, ("measure",)))
+    return typed_tables.typed(Figure, _with_measures(table, ("measure",)))
 
 
 def _with_measures(table: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _with_measures(table: dict[str, Any], keys: tuple[str, ...]) -> dict[str, An
     for key in keys:
         if isinstance(table.get(key), dict):
             try:
-                made[key] = schema.typed(Measure, table[key])
+                made[key] = typed_tables.typed(Measure, table[key])
             except ValueError as error:
                 message = f"{key}: {error}"
                 raise ValueError(message) from None

@@ -7,10 +7,10 @@ from pathlib import Path
 from penstock import api
 from penstock.errors import RunError, ScenarioError
 from penstock.results import Run
-from penstock_papers import files, load, outcome
+from penstock_papers import experiment_files, reproduction, reproduction_folder
 from penstock_papers.experiment import Experiment
-from penstock_papers.outcome import Reproduction
-from penstock_papers.run import judged, run_folder
+from penstock_papers.reproduce import judged, run_folder
+from penstock_papers.reproduction import Reproduction
 
 
 def again(
@@ -29,9 +29,9 @@ def again(
         ScenarioError: the folder is no reproduction.
         RunError: it lacks a run that an experiment has today, or a `claims.toml` is wrong.
     """
-    document = files.read(folder)
+    document = reproduction_folder.read(folder)
     old = {one["id"]: one for one in document["experiments"]}
-    wanted = [_as_run(load.load(name), document) for name in old]
+    wanted = [_as_run(experiment_files.load(name), document) for name in old]
     found = {one.id: _runs(one, folder) for one in wanted}  # all are there before any is changed
     done = []
     for one in wanted:
@@ -39,7 +39,7 @@ def again(
         done.append(judged(one, runs, folder, old[one.id]["computed_s"]))
         if ended is not None:
             ended(done[-1])
-    files.put(folder, {**document, **outcome.as_json(done)})
+    reproduction_folder.put(folder, {**document, **reproduction.as_json(done)})
     return done
 
 

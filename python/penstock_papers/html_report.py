@@ -12,7 +12,7 @@ from typing import Any
 from penstock import units
 from penstock.report import page, style
 from penstock.report.page import Html
-from penstock_papers import files
+from penstock_papers import reproduction_folder
 from penstock_papers.claims import published, verdict
 
 Table = Mapping[str, Any]
@@ -24,7 +24,7 @@ def again(folder: Path, path: Path) -> None:
     Raises:
         ScenarioError: the folder is no reproduction.
     """
-    document = files.read(folder)
+    document = reproduction_folder.read(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.parent.resolve() != folder.resolve():
         shutil.copytree(folder / "figures", path.parent / "figures", dirs_exist_ok=True)
@@ -33,7 +33,7 @@ def again(folder: Path, path: Path) -> None:
 
 def render(document: Table, folder: Path, at: Path) -> str:
     """The page as text; `at` is the folder it will stand in."""
-    claims = files.claims_of(document)
+    claims = reproduction_folder.claims_of(document)
     overview = page.table(
         "",
         ["experiment", "what", "claims that hold"],

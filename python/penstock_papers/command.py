@@ -53,13 +53,13 @@ def reproduce(
     list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
     """
     from penstock.terminal import Progress
-    from penstock_papers import again as anew
-    from penstock_papers import load, show
-    from penstock_papers import run as running
-    from penstock_papers.outcome import Reproduction
+    from penstock_papers import experiment_files, terminal_table
+    from penstock_papers import rejudge as anew
+    from penstock_papers import reproduce as running
+    from penstock_papers.reproduction import Reproduction
 
     if listed or not (experiments or again):
-        names = load.listed()
+        names = experiment_files.listed()
         if as_json:
             rows = [{"id": name, "title": title} for name, title in names]
             print_json({"experiments": rows})
@@ -73,7 +73,7 @@ def reproduce(
         def ended(one: Reproduction) -> None:
             if not as_json:
                 progress.__exit__(None, None, None)
-                show.table(one)
+                terminal_table.table(one)
 
         if again is not None:
             anew.check(experiments, **{"--quick": quick, "--seeds": seeds, "--out": out})
@@ -91,16 +91,16 @@ def reproduce(
                 ended=ended,
             )
     if page is not None:
-        from penstock_papers import markdown
+        from penstock_papers import markdown_page
 
-        markdown.write(folder, page)
+        markdown_page.write(folder, page)
     if as_json:
-        from penstock_papers import outcome
+        from penstock_papers import reproduction
 
-        print_json(outcome.as_json(done))
+        print_json(reproduction.as_json(done))
     else:
         typer.echo(f"Report: {folder / 'reproduction.html'}")
-        typer.echo(show.summary(done))
+        typer.echo(terminal_table.summary(done))
     if failed := [one.experiment.id for one in done if one.failed]:
         message = f"{', '.join(failed)}: could not be run; what could is in {folder}"
         raise RunError(message)

@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock import _native, provenance
 from penstock.errors import RunError, ScenarioError
-from penstock_papers import outcome
-from penstock_papers.outcome import Reproduction
+from penstock_papers import reproduction
+from penstock_papers.reproduction import Reproduction
 
 NAME = "reproduction.json"
 PAGE = "reproduction.html"
@@ -47,7 +47,7 @@ def write(
         "substrate": on,
         "quick": quick,
         "wall_s": round(wall_s, 1),
-        **outcome.as_json(done),
+        **reproduction.as_json(done),
     }
     put(folder, document)
 
@@ -57,9 +57,9 @@ def put(folder: Path, document: dict[str, Any]) -> None:
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
     figures_of(folder)
-    from penstock_papers import page  # brings matplotlib
+    from penstock_papers import html_report  # brings matplotlib
 
-    page.again(folder, folder / PAGE)
+    html_report.again(folder, folder / PAGE)
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from matplotlib.ticker import MaxNLocator
 from penstock import fields
 from penstock.report import figures as report
 from penstock.report import style
-from penstock_papers import axis, measures, svg
-from penstock_papers.axis import Grid
+from penstock_papers import figure_axes, measures, small_svg
 from penstock_papers.claims import Runs
 from penstock_papers.experiment import Experiment, Figure
-from penstock_papers.outcome import Drawn
+from penstock_papers.figure_axes import Grid
+from penstock_papers.reproduction import Drawn
 from penstock_papers.values import Value
 
 POINTS = 80
@@ -59,7 +59,7 @@ def draw(made: Experiment, runs: Runs) -> Iterator[Drawn]:
             canvas = _canvas(figure, made, runs)
             if canvas is not None:
                 drawing = report.drawing(canvas, made.title, name, figure.title, figure.meaning)
-                is_large = len(svg.small(drawing.svg).encode()) > svg.MOST_BYTES
+                is_large = len(small_svg.small(drawing.svg).encode()) > small_svg.MOST_BYTES
                 yield Drawn(drawing, figure.where, _png(canvas) if is_large else b"")
 
 
@@ -70,7 +70,7 @@ def _png(canvas: Canvas) -> bytes:
         canvas.savefig(
             made, format="png", dpi=dpi, facecolor=style.GROUND, metadata={"Software": None}
         )
-        if made.tell() <= svg.MOST_BYTES:
+        if made.tell() <= small_svg.MOST_BYTES:
             break
     return made.getvalue()
 
@@ -118,7 +118,7 @@ def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canva
     for axes in panels:
         for letter in "xy":
             own = unit if letter == form else None
-            axis.scale(axes, letter, own, log=letter in figure.log)
+            figure_axes.scale(axes, letter, own, log=letter in figure.log)
     y_label = figure.y_label
     if figure.kind == "cdf" and not y_label:
         y_label = "share of clients" if figure.measure.each else "share of flows"
@@ -157,7 +157,7 @@ def _line(plot: _Plot) -> Canvas:
         _fit(axes, plot)
         if title:
             axes.set_title(title, loc="left", pad=2)
-        axis.label(axes, grid)
+        figure_axes.label(axes, grid)
     return _finish(canvas, panels, plot, "y")
 
 
@@ -237,7 +237,7 @@ def _bars(plot: _Plot) -> Canvas:
             label=plot.names[scheme],
         )
     _scale(axes, plot, np.array(heights))
-    axis.name(axes, list(plot.runs))
+    figure_axes.name(axes, list(plot.runs))
     axes.grid(visible=False, axis="x")
     if list(plot.runs) == [""]:
         axes.set_xticks([])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import units
-from penstock_papers import files, svg
+from penstock_papers import reproduction_folder, small_svg
 from penstock_papers.claims import published, verdict
 
 FIGURES = "papers"
@@ -22,7 +22,7 @@ def write(folder: Path, page: Path) -> Path:
     Raises:
         ScenarioError: the folder is no reproduction.
     """
-    document = files.read(folder)
+    document = reproduction_folder.read(folder)
     page.parent.mkdir(parents=True, exist_ok=True)
     drawn = {}
     for one in document["experiments"]:
@@ -39,7 +39,7 @@ def render(document: Table, figures: Mapping[str, str]) -> str:
         document: of `reproduction.json`.
         figures: of each figure's file, where it is beside the page.
     """
-    claims = files.claims_of(document)
+    claims = reproduction_folder.claims_of(document)
     parts = [*_head(document), *_overview(document["experiments"], claims)]
     for paper, members in groupby(document["experiments"], lambda one: one["paper"]):
         parts.append(f"## {paper}")
@@ -132,8 +132,8 @@ def _cell(text: str) -> str:
 def _keep(source: Path, folder: Path) -> str:
     """Copies a figure, made small; returns its path beside the page."""
     folder.mkdir(exist_ok=True)
-    text = svg.small(source.read_text(encoding="utf-8"))
-    if len(text.encode()) <= svg.MOST_BYTES:
+    text = small_svg.small(source.read_text(encoding="utf-8"))
+    if len(text.encode()) <= small_svg.MOST_BYTES:
         (folder / source.name).write_text(text, encoding="utf-8")
         (folder / source.name).with_suffix(".png").unlink(missing_ok=True)
         return f"{FIGURES}/{source.name}"
