@@ -10,9 +10,9 @@
 #ifndef PENSTOCK_ABI_H
 #define PENSTOCK_ABI_H
 
-#include "../core/fairq.h"
+#include "../core/counters.h"
 #include "../core/flow_count.h"
-#include "../core/hscc.h"
+#include "../core/schemes.h"
 
 #define PENSTOCK_ABI 1u
 
@@ -22,14 +22,6 @@ enum port_scheme {
 	PORT_FAIRQ = 1,
 	PORT_HSCC = 2,
 	PORT_SCHEMES = 3,
-};
-
-/* How the port learns a flow's window scale (FairQ §III-B). */
-enum port_carrier {
-	CARRIER_TRACKED = 0,  /* from its SYNs, in the table of flows */
-	CARRIER_RESERVED = 1, /* from the reserved bits of each ACK, put there by a shim */
-	CARRIER_WINDOW12 = 2, /* from the upper bits of its window field */
-	CARRIER_UNIFIED = 3,  /* one scale for all: port_config.network_scale */
 };
 
 enum port_flag {
@@ -44,33 +36,18 @@ struct port_config {
 	u32 abi;	   /* PENSTOCK_ABI; anything else: pass untouched */
 	u32 generation;	   /* from 1; another: the scheme's state begins anew, flows stay counted */
 	u32 flags;	   /* enum port_flag */
-	u32 carrier;	   /* enum port_carrier */
+	u32 wscale_source; /* enum wscale_source */
 	u64 stale_ns;	   /* a heartbeat older than this: pass untouched; at least 1 */
 	u64 idle_ns;	   /* a flow silent for so long is not counted; at least 1 */
 	u32 buffer_bytes;  /* of the port's queue */
 	u32 mark_bytes;	   /* ECN: mark CE from this queue on; 0: never */
 	u32 first_acks;	   /* ACKs of a flow that count as its first */
-	u32 network_scale; /* CARRIER_UNIFIED: 0 .. 14 */
-	struct fq_params fq;
+	u32 network_scale; /* WSCALE_UNIFIED: 0 .. 14 */
+	struct fairq_params fairq;
 	struct hscc_params hscc;
 };
 
 /* Map `heartbeat`, one u64 element, mmapable: when the agent last was alive. */
-
-/* Why a packet passed without being looked at further. */
-enum pass_reason {
-	PASS_NOT_IP = 0,
-	PASS_NOT_TCP = 1,
-	PASS_FRAGMENT = 2,
-	PASS_TRUNCATED = 3, /* ends within a header */
-	PASS_MALFORMED = 4, /* lengths that contradict each other */
-	PASS_TOO_DEEP = 5,  /* more VLAN tags, extension headers or tunnels than followed */
-	PASS_STALE = 6, /* would have been acted on, but the agent is not alive, or is foreign */
-	PASS_UNKNOWN_SCALE = 7, /* an ACK of a flow whose SYNs were not seen */
-	PASS_TABLE_FULL = 8,	/* no entry could be made */
-	PASS_FAILED = 9,	/* the kernel refused to change the packet */
-	PASS_REASONS = 10,
-};
 
 #define PORT_STALL_NS 190000000ull /* just below Linux's least retransmission timeout */
 
@@ -107,14 +84,14 @@ struct port_counters {
 /* Map `port`, one element. The agent only reads it. */
 struct port_state {
 	struct bpf_spin_lock lock; /* around flows .. hscc, and the phase of each flow */
-	u32 generation;		   /* of the config that fq and hscc began with */
+	u32 generation;		   /* of the config that fairq and hscc began with */
 	u64 next_tick_ns;	   /* FairQ's next interval */
 	u32 flows;		   /* counted now */
 	u32 window_bytes;	   /* FairQ's window; TCP_MAX_WINDOW where it does not act */
 	u32 sweep;		   /* number of the present or last sweep, from 1 */
 	u32 recount;		   /* flows found by it so far */
 	u32 scheme;		   /* enum port_scheme of the programs that act */
-	struct fq_state fq;
+	struct fairq_state fairq;
 	struct hscc_state hscc;
 	struct flow_counter counter; /* PORT_COUNTS_PACKETS */
 	u64 queue_ns;		     /* when queue_bytes was read */

@@ -40,15 +40,15 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 		offer.scale = 0;
 		return offer;
 	}
-	switch (config->carrier) {
-	case CARRIER_RESERVED:
+	switch (config->wscale_source) {
+	case WSCALE_RESERVED_BITS:
 		offer.scale = tcp_reserved_scale(packet->offset_flags);
 		break;
-	case CARRIER_WINDOW12:
+	case WSCALE_WINDOW_BITS:
 		offer.scale = tcp_window12_scale(packet->window);
 		offer.window = tcp_window12_window(packet->window);
 		break;
-	case CARRIER_UNIFIED:
+	case WSCALE_UNIFIED:
 		offer.scale = config->network_scale;
 		break;
 	default:
@@ -106,7 +106,7 @@ static __always_inline int write_window(struct __sk_buff *skb, const struct pack
 static __always_inline u16 carried_window(const struct port_config *config,
 					  const struct offer *offer, u16 window)
 {
-	if (config->carrier != CARRIER_WINDOW12 || offer->kind == TCP_ACK_SYN)
+	if (config->wscale_source != WSCALE_WINDOW_BITS || offer->kind == TCP_ACK_SYN)
 		return window;
 	return tcp_window12_put(window, offer->scale);
 }
@@ -118,8 +118,8 @@ static __always_inline struct tcp_window scheme_window(const struct port_state *
 						       u32 scheme)
 {
 	if (scheme == PORT_FAIRQ)
-		return fq_on_ack(&port->fq, &config->fq, offer->window, offer->scale, offer->mss,
-				 offer->kind);
+		return fairq_on_ack(&port->fairq, &config->fairq, offer->window, offer->scale,
+				    offer->mss, offer->kind, now_ns);
 	if (scheme == PORT_HSCC)
 		return hscc_on_ack(&port->hscc, &config->hscc, offer->window, offer->scale,
 				   offer->mss, offer->kind, now_ns);

@@ -3,9 +3,10 @@
  * The shim, below a host or a virtual machine: it tells the ports of the network the scale of each
  * window, so that these need not follow flows (FairQ §III-B). Egress is what the host sends.
  *
- * CARRIER_RESERVED and CARRIER_WINDOW12 put the scale into each ACK that leaves; what arrives is
- * made plain again, as with several ports on the way none knows whether it is the last to read it.
- * CARRIER_UNIFIED writes the network's scale into the SYN, and says each later window in it.
+ * WSCALE_RESERVED_BITS and WSCALE_WINDOW_BITS put the scale into each ACK that leaves; what
+ * arrives is made plain again, as with several ports on the way none knows whether it is the last
+ * to read it. WSCALE_UNIFIED writes the network's scale into the SYN, and says each later window in
+ * it.
  *
  * When the agent is dead, the shim begins nothing new, but goes on with whatever others would
  * misread if it stopped:
@@ -14,7 +15,7 @@
  * - twelve bits are written and read as ever: the shim at the other end cannot know that a field
  *   is plain, and would cut it;
  * - SYNs keep their own scale, and the windows of flows whose SYN was changed are still said in the
- *   network's. These flows also outlast another carrier or scale in the config. Detach only when
+ *   network's. These flows also outlast another source or scale in the config. Detach only when
  *   they have ended: `rewritten` stands still then.
  *
  * Limits. A flow first seen in mid-life is left alone (its window field is cut to twelve bits
@@ -85,7 +86,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 		scale = flow->unified - 1u;
 	} else {
 		flow->unified = 0;
-		if (ctx->config->carrier != CARRIER_UNIFIED)
+		if (ctx->config->wscale_source != WSCALE_UNIFIED)
 			return NEXT;
 		if (!is_alive(ctx, now_ns))
 			return pass(ctx->counted, PASS_STALE);
@@ -112,9 +113,10 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_c
 	if (flow && flow->unified) {
 		if (shim_is_scaled(&flow->entry))
 			window = tcp_unify_window(window, scale, flow->unified - 1u);
-	} else if (ctx->config->carrier == CARRIER_WINDOW12) {
+	} else if (ctx->config->wscale_source == WSCALE_WINDOW_BITS) {
 		window = tcp_window12_put(window, scale == TCP_SCALE_UNKNOWN ? 0 : scale);
-	} else if (ctx->config->carrier == CARRIER_RESERVED && scale != TCP_SCALE_UNKNOWN) {
+	} else if (ctx->config->wscale_source == WSCALE_RESERVED_BITS &&
+		   scale != TCP_SCALE_UNKNOWN) {
 		if (!is_alive(ctx, now_ns)) {
 			ctx->counted->passed[PASS_STALE]++;
 			return 0;
@@ -198,11 +200,12 @@ int shim_ingress(struct __sk_buff *skb)
 	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, PORT_OBSERVE);
 	if (seen.flags & (TCP_FLAG_SYN | TCP_FLAG_RST) || !(seen.flags & TCP_FLAG_ACK))
 		return NEXT;
-	if (ctx.config->carrier == CARRIER_RESERVED && tcp_reserved_scale(packet.offset_flags) &&
+	if (ctx.config->wscale_source == WSCALE_RESERVED_BITS &&
+	    tcp_reserved_scale(packet.offset_flags) &&
 	    shim_write_reserved(skb, &packet, tcp_reserved_clear(packet.offset_flags)))
 		return pass(ctx.counted, PASS_FAILED);
 	window = tcp_window12_window(packet.window);
-	if (ctx.config->carrier == CARRIER_WINDOW12 && window != packet.window &&
+	if (ctx.config->wscale_source == WSCALE_WINDOW_BITS && window != packet.window &&
 	    write_window(skb, &packet, window))
 		return pass(ctx.counted, PASS_FAILED);
 	return NEXT;

@@ -13,8 +13,7 @@
 
 #include "maps.h"
 
-#define TICKS_AT_ONCE  16u     /* caught up with after silence; the rest is skipped */
-#define HSCC_REPORT_NS 1000000 /* a mode is kept alive by reports this far apart */
+#define TICKS_AT_ONCE 16u /* caught up with after silence; the rest is skipped */
 
 /* Schemes whose state a program moves on; constants when inlined. */
 static __always_inline _Bool has_fairq(u32 scheme)
@@ -31,8 +30,8 @@ static __always_inline _Bool has_hscc(u32 scheme)
 static __always_inline void state_publish(struct port_state *port, const struct port_config *config,
 					  u32 scheme)
 {
-	port->window_bytes =
-		scheme == PORT_FAIRQ ? fq_window_bytes(&port->fq, &config->fq) : TCP_MAX_WINDOW;
+	port->window_bytes = scheme == PORT_FAIRQ ? fairq_window_bytes(&port->fairq, &config->fairq)
+						  : TCP_MAX_WINDOW;
 }
 
 /* With the lock held: a new number of flows. */
@@ -41,7 +40,7 @@ static __always_inline void state_set_flows(struct port_state *port,
 {
 	port->flows = flows;
 	if (has_fairq(scheme))
-		fq_set_flows(&port->fq, flows);
+		fairq_on_flows(&port->fairq, flows);
 	state_publish(port, config, scheme);
 }
 
@@ -55,9 +54,9 @@ static __always_inline void state_renew(struct port_state *port, const struct po
 	if (port->generation != config->generation || port->scheme != scheme) {
 		port->scheme = scheme;
 		port->generation = config->generation;
-		fq_init(&port->fq, &config->fq);
-		hscc_init(&port->hscc);
-		port->next_tick_ns = now_ns + config->fq.interval_ns;
+		fairq_init(&port->fairq, &config->fairq);
+		hscc_init(&port->hscc, &config->hscc);
+		port->next_tick_ns = now_ns + config->fairq.interval_ns;
 		state_set_flows(port, config, port->flows, scheme);
 	}
 	bpf_spin_unlock(&port->lock);
@@ -67,15 +66,13 @@ static __always_inline void state_renew(struct port_state *port, const struct po
 static __always_inline void state_tick(struct port_state *port, const struct port_config *config,
 				       u32 queue_bytes, u64 now_ns, u32 scheme)
 {
-	u64 interval = max_u64(config->fq.interval_ns, 1);
+	u64 interval = max_u64(config->fairq.interval_ns, 1);
 
 	if (now_ns < port->next_tick_ns)
 		return;
 	bpf_spin_lock(&port->lock);
 	for (u32 i = 0; i < TICKS_AT_ONCE && now_ns >= port->next_tick_ns; i++) {
-		if (config->fq.is_averaged)
-			fq_on_sample(&port->fq, queue_bytes);
-		fq_on_tick(&port->fq, &config->fq, queue_bytes);
+		fairq_on_tick(&port->fairq, &config->fairq, queue_bytes);
 		port->next_tick_ns += interval;
 	}
 	if (now_ns >= port->next_tick_ns)
@@ -87,16 +84,16 @@ static __always_inline void state_tick(struct port_state *port, const struct por
 /* Whether data may hold a longer segment than seen; of a super-packet, its segments tell. */
 static __always_inline _Bool is_longer_segment(const struct port_state *port, u32 payload)
 {
-	return payload && (!port->fq.has_data || payload > port->fq.mss_bytes);
+	return payload && (!port->fairq.has_data || payload > port->fairq.mss_bytes);
 }
 
 /* FairQ learns the segment size from the data; rarely anything new. */
 static __always_inline void state_on_data(struct port_state *port, u32 segment_bytes)
 {
-	if (port->fq.has_data && segment_bytes <= port->fq.mss_bytes)
+	if (port->fairq.has_data && segment_bytes <= port->fairq.mss_bytes)
 		return;
 	bpf_spin_lock(&port->lock);
-	fq_on_data(&port->fq, segment_bytes);
+	fairq_on_data(&port->fairq, segment_bytes);
 	bpf_spin_unlock(&port->lock);
 }
 

@@ -21,7 +21,7 @@
 #ifndef PENSTOCK_HCF_H
 #define PENSTOCK_HCF_H
 
-#include "types.h"
+#include "params.h"
 
 #define HCF_MAX_BINS   256u
 #define HCF_MAX_HASHES 4u
@@ -32,23 +32,46 @@ enum hcf_queue {
 	HCF_NONE = 2, /* enqueue: drop; dequeue: both queues are empty */
 };
 
+/* When the priority period ends and all credits return. */
+#define HCF_PERIODS(E)                                                                             \
+	E(HCF_PERIOD_DYNAMIC, "dynamic",                                                           \
+	  "When a departure leaves the high-priority queue empty (HCF Alg. 1)")                    \
+	E(HCF_PERIOD_FIXED, "fixed", "Every `every`, whatever is queued (HCF §IV); reorders")      \
+	E(HCF_PERIOD_ORDERED, "ordered",                                                           \
+	  "Every `every`, but not before the high-priority queue is empty: keeps the order")
+
 enum hcf_period {
-	HCF_PERIOD_DYNAMIC = 0, /* ends when the high queue becomes empty */
-	HCF_PERIOD_FIXED = 1,	/* ends at each hcf_on_tick; reorders */
-	HCF_PERIOD_ORDERED = 2, /* ends when the high queue is empty at or after hcf_on_tick */
+	HCF_PERIODS(PARAM_ENUM)
 };
+
+#define HCF_PARAMS(P, X)                                                                           \
+	P(X, COUNT, bins, 1, HCF_MAX_BINS, 20, 20, "K: bins that flows are hashed to (HCF §V-B)")  \
+	P(X, AMOUNT, credits, 1, 0xffffffffu, 1, 1,                                                \
+	  "c0: credits of a bin per period, in packets or, for packets of varying size, in bytes " \
+	  "(HCF §V-B)")                                                                            \
+	P(X, COUNT, hashes, 1, HCF_MAX_HASHES, 1, 1,                                               \
+	  "Hash functions: bins per flow as in a Bloom counter (HCF §IV)")                         \
+	P(X, ENUM, period, HCF_PERIODS, HCF_PERIOD_ORDERED, HCF_PERIOD_DYNAMIC,                    \
+	  HCF_PERIOD_DYNAMIC, "When the priority period ends")                                     \
+	P(X, FLAG, swap, 0, 1, 1, 0,                                                               \
+	  "The queues swap roles at the end of a period, which keeps every flow's order (HCF "     \
+	  "Theorem 1)")
+
+/* What the caller makes of the period and of the port's buffer. */
+#define HCF_PORT_PARAMS(P, X)                                                                      \
+	P(X, TIME, every, NS(1), MAX_TIME, NS(0), NS(0),                                           \
+	  "Length of a fixed or ordered period: the time between two hcf_on_tick")                 \
+	P(X, SHARE, high_share, ABOVE_0, 1, 0.5, 0.5,                                              \
+	  "The high-priority queue's share of the buffer; below 1 (HCF §V)")
 
 /* A capacity of 0 means unlimited; of packets and bytes at least one is limited. */
 struct hcf_params {
-	u32 bins;		 /* K: 1 .. 256 */
-	u32 credits;		 /* c0, packets or bytes: at least 1 */
 	u32 capacity_packets[2]; /* of the queue that is high now, of the low one */
 	u32 capacity_bytes[2];
-	u8 hashes;	 /* bins per flow: 1 .. 4 (Bloom counters) */
-	u8 period;	 /* enum hcf_period */
-	u8 swaps;	 /* 1: the queues swap roles; 0: as printed in Algorithm 1 */
-	u8 counts_bytes; /* 1: a packet costs its bytes; 0: one credit */
+	HCF_PARAMS(PARAM_MEMBER, hcf)
 };
+
+HCF_PARAMS(PARAM_READER, hcf)
 
 struct hcf_bin {
 	u32 epoch;   /* `credits` holds only in this epoch */
@@ -69,34 +92,31 @@ struct hcf_state {
 	struct hcf_bin bins[HCF_MAX_BINS];
 };
 
+/* Whether they may be used: those of a port that nobody has configured may not. */
+CORE_INLINE _Bool hcf_params_ok(const struct hcf_params *p)
+{
+	return (p->capacity_packets[0] || p->capacity_bytes[0]) &&
+	       (p->capacity_packets[1] || p->capacity_bytes[1]) HCF_PARAMS(PARAM_OK, hcf);
+}
+
+/* The halves of a buffer that the queues share by default. */
+#define HCF_HALVES(packets)                                                                        \
+	{                                                                                          \
+		max_u32((packets) - (packets) / 2, 1), max_u32((packets) / 2, 1)                   \
+	}
+
 CORE_INLINE struct hcf_params hcf_default_params(u32 buffer_packets)
 {
-	u32 low = buffer_packets / 2;
-	struct hcf_params params = {
-		.bins = 20,
-		.credits = 1,
-		.capacity_packets = {max_u32(buffer_packets - low, 1), max_u32(low, 1)},
-		.hashes = 1,
-		.period = HCF_PERIOD_DYNAMIC,
-		.swaps = 1,
-	};
+	struct hcf_params params = {.capacity_packets = HCF_HALVES(buffer_packets),
+				    HCF_PARAMS(PARAM_DEFAULT, hcf)};
 	return params;
 }
 
 CORE_INLINE struct hcf_params hcf_paper_params(u32 buffer_packets)
 {
-	struct hcf_params params = hcf_default_params(buffer_packets);
-
-	params.swaps = 0;
+	struct hcf_params params = {.capacity_packets = HCF_HALVES(buffer_packets),
+				    HCF_PARAMS(PARAM_PAPER, hcf)};
 	return params;
-}
-
-CORE_INLINE _Bool hcf_params_ok(const struct hcf_params *p)
-{
-	return p->bins && p->bins <= HCF_MAX_BINS && p->credits && p->hashes &&
-	       p->hashes <= HCF_MAX_HASHES && p->period <= HCF_PERIOD_ORDERED && p->swaps <= 1 &&
-	       p->counts_bytes <= 1 && (p->capacity_packets[0] || p->capacity_bytes[0]) &&
-	       (p->capacity_packets[1] || p->capacity_bytes[1]);
 }
 
 /* One number from a 4-tuple, the same for each packet of a flow. Any byte order, if always it. */
@@ -125,10 +145,10 @@ CORE_INLINE u32 hcf_bin_of(const struct hcf_state *s, const struct hcf_params *p
 	u32 hash = (key + index * 0x9e3779b1u) * (s->multiplier | 1) + s->offset;
 
 	hash = (hash ^ hash >> 16) * 0x9e3779b1u;
-	return (u32)((u64)hash * min_u32(p->bins, HCF_MAX_BINS) >> 32) & (HCF_MAX_BINS - 1);
+	return (u32)((u64)hash * hcf_bins(p) >> 32) & (HCF_MAX_BINS - 1);
 }
 
-CORE_INLINE u32 hcf_credits(const struct hcf_state *s, const struct hcf_params *p, u32 bin)
+CORE_INLINE u32 hcf_credits_left(const struct hcf_state *s, const struct hcf_params *p, u32 bin)
 {
 	const struct hcf_bin *b = &s->bins[bin & (HCF_MAX_BINS - 1)];
 
@@ -149,7 +169,7 @@ CORE_INLINE void hcf_start_period(struct hcf_state *s, const struct hcf_params *
 	s->offset = hcf_random(s);
 	s->is_due = 0;
 	/* Only an empty high queue may become the low one, or its packets would be overtaken. */
-	if (p->swaps && s->packets[s->high & 1] == 0)
+	if (p->swap && s->packets[s->high & 1] == 0)
 		s->high ^= 1;
 }
 
@@ -196,7 +216,7 @@ CORE_INLINE _Bool hcf_has_buffer(const struct hcf_state *s, const struct hcf_par
 }
 
 /* The bins of one flow and what is left in them. They are a set, though two may be the same. */
-struct hcf_bins {
+struct hcf_flow_bins {
 	u32 count;
 	u32 bin[HCF_MAX_HASHES];
 	u32 left[HCF_MAX_HASHES];
@@ -204,21 +224,21 @@ struct hcf_bins {
 };
 
 CORE_INLINE void hcf_find_bins(const struct hcf_state *s, const struct hcf_params *p, u32 key,
-			       struct hcf_bins *bins)
+			       struct hcf_flow_bins *bins)
 {
 	u32 i;
 
-	bins->count = min_u32(max_u32(p->hashes, 1), HCF_MAX_HASHES);
+	bins->count = hcf_hashes(p);
 	bins->has_credits = 0;
 	for (i = 0; i < HCF_MAX_HASHES && i < bins->count; i++) {
 		bins->bin[i] = hcf_bin_of(s, p, key, i);
-		bins->left[i] = hcf_credits(s, p, bins->bin[i]);
+		bins->left[i] = hcf_credits_left(s, p, bins->bin[i]);
 		bins->has_credits |= bins->left[i] > 0;
 	}
 }
 
 /* Takes `cost` credits, or what is left, from each of the bins. */
-CORE_INLINE void hcf_spend(struct hcf_state *s, const struct hcf_bins *bins, u32 cost)
+CORE_INLINE void hcf_spend(struct hcf_state *s, const struct hcf_flow_bins *bins, u32 cost)
 {
 	u32 i;
 
@@ -233,12 +253,12 @@ CORE_INLINE void hcf_spend(struct hcf_state *s, const struct hcf_bins *bins, u32
 CORE_INLINE u32 hcf_on_enqueue(struct hcf_state *s, const struct hcf_params *p, u32 key,
 			       u32 size_bytes)
 {
-	struct hcf_bins bins;
+	struct hcf_flow_bins bins;
 	u32 queue;
 
 	hcf_find_bins(s, p, key, &bins);
 	if (bins.has_credits && hcf_has_room(s, p, 0, size_bytes)) {
-		hcf_spend(s, &bins, p->counts_bytes ? size_bytes : 1);
+		hcf_spend(s, &bins, p->credits_in_bytes ? size_bytes : 1);
 		queue = s->high & 1;
 	} else if (hcf_has_room(s, p, 1, size_bytes) && hcf_has_buffer(s, p, size_bytes)) {
 		hcf_spend(s, &bins, 0xffffffffu); /* keeps the flow behind this packet */

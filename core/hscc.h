@@ -6,14 +6,13 @@
  * alpha1: FREE; between: as it was. In CLAMP every ACK that enters by the port gets
  * min(rwnd, clamp). CBR+ of Fig. 3 is CLAMP plus a loss and asks nothing of the switch.
  *
- * Two parameter sets. hscc_paper_params: as printed; thresholds at 1/4 and 1/2 of the buffer.
- * hscc_default_params adds what real TCP needs: the first flight is over before a queue shows, so
- * SYN-ACKs and the first ACKs of each flow are held to two segments in FREE too; thresholds are
- * 1/10 and 1/4; and after CLAMP the window opens step by step, so that the stored congestion
- * windows do not burst out together. The price: a lone short flow takes a few round trips more. A
- * burst on an old connection is not held before the queue shows it.
+ * The defaults add to what is printed what real TCP needs: the first flight is over before a queue
+ * shows, so SYN-ACKs and the first ACKs of each flow are held to two segments in FREE too;
+ * thresholds are lower; and after CLAMP the window opens step by step, so that the stored
+ * congestion windows do not burst out together. The price: a lone short flow takes a few round
+ * trips more. A burst on an old connection is not held before the queue shows it.
  *
- * A clamp holds only while the queue is reported: `expiry_ns` after the last hscc_on_queue every
+ * A clamp holds only while the queue is reported: `expiry` after the last hscc_on_queue every
  * ACK passes untouched, so a dead monitor cannot throttle for ever.
  *
  * Limit: more than (BDP + alpha2) / MSS flows overflow even at one segment each (630 flows in the
@@ -22,26 +21,39 @@
 #ifndef PENSTOCK_HSCC_H
 #define PENSTOCK_HSCC_H
 
-#include "tcp_rewrite.h"
+#include "window.h"
 
 #define HSCC_MAX_STEPS (1u << 20) /* intervals after which a release is surely over */
+#define HSCC_REPORT_NS MS(1)	  /* a clamp is kept alive by reports this far apart */
 
 enum hscc_mode {
 	HSCC_FREE = 0,
 	HSCC_CLAMP = 1,
 };
 
-struct hscc_params {
-	u64 expiry_ns;		 /* a clamp ends so long after the last queue report; 0: never */
-	u64 release_interval_ns; /* time between steps of the release; at least 1 */
-	u32 release_step_bytes;	 /* growth per interval after CLAMP; 0: the clamp just ends */
-	u32 alpha1_bytes;	 /* FREE at or below; less than alpha2 */
-	u32 alpha2_bytes;	 /* CLAMP at or above; at least 1 */
-	u32 sigma_bytes;   /* data that would fill the queue beyond this is dropped; 0: none */
-	u32 mss_bytes;	   /* segment size where a flow's is not known: 1 .. 65535 */
-	u8 clamp_segments; /* window in CLAMP: 1 .. 255 MSS */
-	u8 first_segments; /* window of SYN-ACKs and first ACKs at most; 0: not held */
-};
+#define HSCC_PARAMS(P, X)                                                                          \
+	P(X, BUFFER_SHARE, alpha1, 0, 1, 0.1, 0.25,                                                \
+	  "The clamp ends at this share of the buffer; less than alpha2")                          \
+	P(X, BUFFER_SHARE, alpha2, ABOVE_0, 1, 0.25, 0.5,                                          \
+	  "The clamp begins at this share of the buffer")                                          \
+	P(X, BUFFER_LIMIT, sigma, ABOVE_0, 1, 0.97, 1,                                             \
+	  "Data that would fill the buffer beyond this share is dropped, so that SYN, FIN and "    \
+	  "ACK still fit; 1 for none (HSCC §III-B)")                                               \
+	P(X, SEGMENTS, floor, 1, 255, 1, 1, "The window in a clamp")                               \
+	P(X, SEGMENTS, first_flight, 0, 255, 2, 0,                                                 \
+	  "Largest window of SYN-ACKs and first ACKs; 0 for as it is")                             \
+	P(X, SEGMENT_BYTES, release_step, 0, 255, 1, 0,                                            \
+	  "By so much the window grows per release_interval after a clamp; 0: the clamp just "     \
+	  "ends")                                                                                  \
+	P(X, TIME, release_interval, NS(1), MAX_TIME, US(100), MS(1),                              \
+	  "Time between the steps of the release")                                                 \
+	P(X, TIME, expiry, NS(0), MAX_TIME, MS(100), NS(0),                                        \
+	  "A clamp ends that long after the queue was last seen; 0 for never")
+
+/* Pairs of parameters of which the first must be below the second. */
+#define HSCC_ORDER(O, X) O(X, alpha1, alpha2)
+
+PARAMS(hscc, HSCC_PARAMS)
 
 /* A port. Prepare it with hscc_init. */
 struct hscc_state {
@@ -52,42 +64,11 @@ struct hscc_state {
 	u8 reserved[6];
 };
 
-CORE_INLINE struct hscc_params hscc_paper_params(u32 buffer_bytes)
-{
-	struct hscc_params params = {
-		.release_interval_ns = 1000000,
-		.alpha1_bytes = buffer_bytes / 4,
-		.alpha2_bytes = max_u32(buffer_bytes / 2, 1),
-		.mss_bytes = 1460,
-		.clamp_segments = 1,
-	};
-	return params;
-}
-
-CORE_INLINE struct hscc_params hscc_default_params(u32 buffer_bytes)
-{
-	struct hscc_params params = hscc_paper_params(buffer_bytes);
-
-	params.alpha1_bytes = buffer_bytes / 10;
-	params.alpha2_bytes = max_u32(buffer_bytes / 4, 1);
-	params.sigma_bytes = buffer_bytes - buffer_bytes / 32; /* HSCC §III-B: about 3 % reserved */
-	params.expiry_ns = 100000000;
-	params.release_interval_ns = 100000; /* a segment per round trip, as TCP itself grows */
-	params.release_step_bytes = 1460;
-	params.first_segments = 2;
-	return params;
-}
-
-CORE_INLINE _Bool hscc_params_ok(const struct hscc_params *p)
-{
-	return p->release_interval_ns && p->alpha1_bytes < p->alpha2_bytes && p->mss_bytes &&
-	       p->mss_bytes <= 65535 && p->clamp_segments;
-}
-
-CORE_INLINE void hscc_init(struct hscc_state *s)
+CORE_INLINE void hscc_init(struct hscc_state *s, const struct hscc_params *p)
 {
 	const struct hscc_state zero = {0};
 
+	(void)p;
 	*s = zero;
 }
 
@@ -105,6 +86,19 @@ CORE_INLINE void hscc_on_queue(struct hscc_state *s, const struct hscc_params *p
 	}
 }
 
+/*
+ * A report that changes nothing but its own time is of no note if the last is younger than 1 ms, so
+ * that CPUs do not fight for the line: `expiry` is that much less exact.
+ */
+CORE_INLINE _Bool hscc_heeds_queue(const struct hscc_state *s, const struct hscc_params *p,
+				   u32 queue_bytes, u64 now_ns)
+{
+	_Bool turns = s->mode == HSCC_CLAMP ? queue_bytes <= p->alpha1_bytes
+					    : queue_bytes >= p->alpha2_bytes;
+
+	return turns || elapsed_ns(s->queue_seen_ns, now_ns) >= HSCC_REPORT_NS;
+}
+
 CORE_INLINE _Bool hscc_is_clamping(const struct hscc_state *s, const struct hscc_params *p,
 				   u64 now_ns)
 {
@@ -120,28 +114,24 @@ CORE_INLINE u32 hscc_release_bytes(const struct hscc_state *s, const struct hscc
 
 	if (s->mode != HSCC_FREE || !s->is_released || !p->release_step_bytes)
 		return TCP_MAX_WINDOW;
-	steps = elapsed_ns(s->released_ns, now_ns) / max_u64(p->release_interval_ns, 1);
+	steps = elapsed_ns(s->released_ns, now_ns) / hscc_release_interval_ns(p);
 	if (steps >= HSCC_MAX_STEPS)
 		return TCP_MAX_WINDOW;
 	/* At most 2^24 + 2^20 * 2^32. */
 	return (u32)min_u64(clamp_bytes + steps * p->release_step_bytes, TCP_MAX_WINDOW);
 }
 
-/*
- * The window field for a passing ACK. `scale` and `mss_bytes` are those of its flow, the MSS 0 if
- * not known; `kind` is an enum tcp_ack_kind.
- */
 CORE_INLINE struct tcp_window hscc_on_ack(const struct hscc_state *s, const struct hscc_params *p,
 					  u16 window, u32 scale, u32 mss_bytes, u32 kind,
 					  u64 now_ns)
 {
-	u32 mss = min_u32(max_u32(mss_bytes ? mss_bytes : p->mss_bytes, 1), 65535);
-	u32 clamp = mss * max_u32(p->clamp_segments, 1);
+	u32 mss = mss_in_range(mss_bytes ? mss_bytes : p->mss_bytes);
+	u32 clamp = mss * hscc_floor_segments(p);
 	u32 floor = clamp;
 	u32 limit = TCP_MAX_WINDOW;
 
-	if (kind != TCP_ACK_LATER && p->first_segments) {
-		limit = mss * p->first_segments;
+	if (kind != TCP_ACK_LATER && p->first_flight_segments) {
+		limit = mss * hscc_first_flight_segments(p);
 		/* A first window of one segment would make Linux halve its MSS. */
 		floor = max_u32(clamp, limit);
 	}
@@ -158,5 +148,17 @@ CORE_INLINE _Bool hscc_drops(const struct hscc_params *p, u32 queue_bytes, u32 p
 {
 	return p->sigma_bytes && !is_control && (u64)queue_bytes + packet_bytes > p->sigma_bytes;
 }
+
+CORE_INLINE void hscc_raise_floor(struct hscc_params *p, u32 segments)
+{
+	p->floor_segments = max_u32(p->floor_segments, segments);
+	if (p->first_flight_segments)
+		p->first_flight_segments = max_u32(p->first_flight_segments, segments);
+}
+
+WITHOUT_FLOWS(hscc)
+WITHOUT_DATA(hscc)
+WITHOUT_TICK(hscc)
+WITHOUT_WINDOW(hscc)
 
 #endif

@@ -17,10 +17,10 @@
 #ifndef PENSTOCK_SICC_H
 #define PENSTOCK_SICC_H
 
+#include "params.h"
 #include "tcp_rewrite.h"
 
-#define SICC_MAX_BETA	    (1u << 24) /* new connections per interval; saturates */
-#define SICC_MAX_ALPHA2_Q16 (256u * Q16_ONE)
+#define SICC_MAX_BETA (1u << 24) /* new connections per interval; saturates */
 
 /* What a port's controller tells the sources behind it. */
 enum sicc_order {
@@ -29,17 +29,32 @@ enum sicc_order {
 	SICC_OFF = 2,  /* send INCAST_OFF */
 };
 
-struct sicc_params {
-	u64 interval_ns;      /* T: the caller's timer; at least 1 */
-	u64 duration_ns;      /* DM: longest incast after the last ON; at least 1 */
-	u32 buffer_bytes;     /* B: at least 1 */
-	u32 alpha1_q16;	      /* OFF at or below alpha1 * B: 0 .. 65536 */
-	u32 alpha2_q16;	      /* ON at gamma >= alpha2 * B: 1 .. 256 * 65536 */
-	u32 initial_segments; /* IW, segments: 1 .. 65535 */
-	u32 mss_bytes;	      /* segment size: 1 .. 65535 */
-	u8 clamp_segments;    /* window during incast: 1 .. 255 MSS */
-	u8 off_needs_both;    /* 1: OFF as printed, after DM and at a short queue */
-};
+#define SICC_PARAMS(P, X)                                                                          \
+	P(X, SHARE, alpha1, 0, 1, 0.2, 0.2,                                                        \
+	  "The clamp ends at this share of the buffer; less than alpha2 (SICC §5)")                \
+	P(X, SHARE, alpha2, ABOVE_0, 256, 1, 1,                                                    \
+	  "It begins when so much of the buffer is expected (SICC §5)")                            \
+	P(X, TIME, interval, NS(1), MAX_TIME, RTTS(10, MS(1)), RTTS(10, MS(1)),                    \
+	  "T: time between looks at a port (SICC §5)")                                             \
+	P(X, SEGMENTS, initial_window, 1, 65535, 10, 10,                                           \
+	  "IW: what a new flow is expected to send at once (RFC 6928)")                            \
+	P(X, TIME, duration, NS(1), MAX_TIME, MS(10), MS(10),                                      \
+	  "DM: longest clamp after the last ON; the time mice take to finish")                     \
+	P(X, SEGMENTS, floor, 1, 255, 1, 1, "The window in a clamp")                               \
+	P(X, FLAG, off_needs_both, 0, 1, 0, 1,                                                     \
+	  "The clamp ends when it is old and the queue is short, as printed; if not, when either " \
+	  "holds, as the prose has it")
+
+/* How messages travel between the controller and switches or shims: the caller's. */
+#define SICC_CHANNEL_PARAMS(P, X)                                                                  \
+	P(X, TIME, latency, NS(0), MAX_TIME, US(100), US(100),                                     \
+	  "One way between controller and switch or shim")                                         \
+	P(X, SHARE, loss, 0, 1, 0, 0, "Share of the controller's messages that are lost")
+
+/* Pairs of parameters of which the first must be below the second. */
+#define SICC_ORDER(O, X) O(X, alpha1, alpha2)
+
+PARAMS(sicc, SICC_PARAMS)
 
 /* The controller's view of a switch port. All zero to begin with. */
 struct sicc_port {
@@ -59,37 +74,6 @@ struct sicc_pair {
 	u8 reserved[4];
 };
 
-CORE_INLINE struct sicc_params sicc_default_params(u32 buffer_bytes)
-{
-	struct sicc_params params = {
-		.interval_ns = 1000000,
-		.duration_ns = 10000000,
-		.buffer_bytes = buffer_bytes,
-		.alpha1_q16 = Q16_ONE / 5,
-		.alpha2_q16 = Q16_ONE,
-		.initial_segments = 10,
-		.mss_bytes = 1460,
-		.clamp_segments = 1,
-	};
-	return params;
-}
-
-CORE_INLINE struct sicc_params sicc_paper_params(u32 buffer_bytes)
-{
-	struct sicc_params params = sicc_default_params(buffer_bytes);
-
-	params.off_needs_both = 1;
-	return params;
-}
-
-CORE_INLINE _Bool sicc_params_ok(const struct sicc_params *p)
-{
-	return p->interval_ns && p->duration_ns && p->buffer_bytes && p->alpha1_q16 <= Q16_ONE &&
-	       p->alpha2_q16 && p->alpha2_q16 <= SICC_MAX_ALPHA2_Q16 && p->initial_segments &&
-	       p->initial_segments <= 65535 && p->mss_bytes && p->mss_bytes <= 65535 &&
-	       p->clamp_segments && p->off_needs_both <= 1;
-}
-
 /* The port forwarded a copy of a SYN-ACK or FIN to the controller. */
 CORE_INLINE void sicc_on_packet(struct sicc_port *port, u32 flags)
 {
@@ -102,7 +86,8 @@ CORE_INLINE void sicc_on_packet(struct sicc_port *port, u32 flags)
 /* The bytes expected: gamma = beta * IW * MSS + Q; at most 2^24 * 2^16 * 2^16 + 2^32. */
 CORE_INLINE u64 sicc_expected_bytes(const struct sicc_port *port, const struct sicc_params *p)
 {
-	u64 first_flight = (u64)min_u32(p->initial_segments, 65535) * min_u32(p->mss_bytes, 65535);
+	u64 first_flight =
+		(u64)sicc_initial_window_segments(p) * min_u32(p->mss_bytes, MAX_MSS_BYTES);
 
 	return min_u32(port->beta, SICC_MAX_BETA) * first_flight + (port->queue_q8 >> 8);
 }
@@ -111,8 +96,7 @@ CORE_INLINE u64 sicc_expected_bytes(const struct sicc_port *port, const struct s
 CORE_INLINE u32 sicc_on_interval(struct sicc_port *port, const struct sicc_params *p,
 				 u32 queue_bytes, u64 now_ns)
 {
-	u64 start_bytes =
-		((u64)p->buffer_bytes * min_u32(p->alpha2_q16, SICC_MAX_ALPHA2_Q16)) >> 16;
+	u64 start_bytes = ((u64)p->buffer_bytes * sicc_alpha2_q16(p)) >> 16;
 	_Bool is_old = elapsed_ns(port->on_since_ns, now_ns) >= p->duration_ns;
 	_Bool is_short = queue_bytes <= fraction_of(p->buffer_bytes, p->alpha1_q16);
 	_Bool ends = p->off_needs_both ? is_old && is_short : is_old || is_short;
@@ -163,7 +147,7 @@ CORE_INLINE struct tcp_window sicc_pair_on_ack(const struct sicc_pair *pair,
 					       u32 kind, u64 now_ns)
 {
 	u32 shift = scale == TCP_SCALE_UNKNOWN ? pair->scale : scale;
-	u32 clamp = max_u32(pair->mss_bytes, 1) * max_u32(p->clamp_segments, 1);
+	u32 clamp = max_u32(pair->mss_bytes, 1) * sicc_floor_segments(p);
 
 	if (!pair->is_on || now_ns >= pair->until_ns)
 		return tcp_window_as_is(window);

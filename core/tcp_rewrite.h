@@ -137,10 +137,10 @@ CORE_INLINE u16 tcp_checksum_update_byte(u16 checksum, u32 offset, u8 old_byte, 
 }
 
 /*
- * Scale carrier 1: the four reserved bits of the word at byte 12 (data offset, reserved, flags).
+ * Window scale 1: the four reserved bits of the word at byte 12 (data offset, reserved, flags).
  * The shim puts the scale into outgoing ACKs, the switch reads and clears it; the checksum is
  * right again once cleared, so neither touches it. Not for networks with Accurate ECN, which owns
- * the lowest of these bits. A carrier of 0 reads as scale 0.
+ * the lowest of these bits. Bits of 0 reads as scale 0.
  */
 CORE_INLINE u16 tcp_reserved_put_scale(u16 offset_flags, u32 scale)
 {
@@ -158,7 +158,7 @@ CORE_INLINE u16 tcp_reserved_clear(u16 offset_flags)
 }
 
 /*
- * Scale carrier 2: the upper four bits of the window field; the window keeps twelve. Windows
+ * Window scale 2: the upper four bits of the window field; the window keeps twelve. Windows
  * above 4095 are lowered to 4095, which is 4 kB at scale 0: for receivers with a scale of 5 or
  * more. The switch restores a plain field with tcp_window12_window before it rewrites.
  */
@@ -178,7 +178,7 @@ CORE_INLINE u16 tcp_window12_window(u16 field)
 }
 
 /*
- * Scale carrier 3: one scale for the whole network. The shim writes it as the value of the scale
+ * Window scale 3: one scale for the whole network. The shim writes it as the value of the scale
  * option of every SYN and SYN-ACK that has one, and then says each later window in that scale.
  * Here it rounds down, as a receiver's offer must not grow: up to 2^network_scale - 1 bytes are
  * lost, so choose a network scale of at most 7.

@@ -37,8 +37,8 @@ struct tcp_window rewritten;
 struct tcp_edge edge;
 struct flow_entry flow;
 struct flow_counter counter;
-struct fq_params fq_params;
-struct fq_state fq;
+struct fairq_params fairq_params;
+struct fairq_state fairq;
 struct hscc_params hscc_params;
 struct hscc_state hscc;
 struct sicc_params sicc_params;
@@ -102,15 +102,22 @@ RUN(flow_count_state, derived.is_counted = flow_is_counted(&flow);
     derived.scale_data = flow_scale(&flow, FLOW_DATA);
     derived.scale_acks = flow_scale(&flow, FLOW_ACKS); derived.mss = flow_mss(&flow))
 
-RUN(fairq_init, fq_init(&fq, &fq_params))
-RUN(fairq_flow, fq_on_flow(&fq, (s32)args.delta))
-RUN(fairq_data, fq_on_data(&fq, (u32)args.payload_bytes))
-RUN(fairq_sample, fq_on_sample(&fq, (u32)args.queue_bytes))
-RUN(fairq_tick, fq_on_tick(&fq, &fq_params, (u32)args.queue_bytes))
-RUN(fairq_ack, rewritten = fq_on_ack(&fq, &fq_params, (u16)args.window, (u32)args.scale,
-				     (u32)args.mss_bytes, (u32)args.kind))
+RUN(fairq_init, fairq_init(&fairq, &fairq_params))
+static __always_inline u32 changed_flows(void)
+{
+	s32 delta = (s32)args.delta;
 
-RUN(hscc_init, hscc_init(&hscc))
+	return delta < 0 && !fairq.flows ? 0 : fairq.flows + (delta > 0) - (delta < 0);
+}
+
+RUN(fairq_flow, fairq_on_flows(&fairq, changed_flows()))
+RUN(fairq_data, fairq_on_data(&fairq, (u32)args.payload_bytes))
+RUN(fairq_sample, fairq_on_sample(&fairq, (u32)args.queue_bytes))
+RUN(fairq_interval, fairq_on_interval(&fairq, &fairq_params, (u32)args.queue_bytes))
+RUN(fairq_ack, rewritten = fairq_on_ack(&fairq, &fairq_params, (u16)args.window, (u32)args.scale,
+					(u32)args.mss_bytes, (u32)args.kind, 0))
+
+RUN(hscc_init, hscc_init(&hscc, &hscc_params))
 RUN(hscc_queue, hscc_on_queue(&hscc, &hscc_params, (u32)args.queue_bytes, args.now_ns))
 RUN(hscc_ack, rewritten = hscc_on_ack(&hscc, &hscc_params, (u16)args.window, (u32)args.scale,
 				      (u32)args.mss_bytes, (u32)args.kind, args.now_ns))
@@ -133,7 +140,7 @@ static __always_inline u64 all_credits(void)
 	u32 bin;
 
 	for (bin = 0; bin < HCF_MAX_BINS && bin < hcf_params.bins; bin++)
-		credits += hcf_credits(&hcf, &hcf_params, bin);
+		credits += hcf_credits_left(&hcf, &hcf_params, bin);
 	return credits;
 }
 

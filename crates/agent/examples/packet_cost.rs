@@ -55,7 +55,7 @@ fn now_ns() -> u64 {
 }
 
 fn configure(object: &skel::PacketCostSkel) {
-    let fq = types::fq_params {
+    let fairq = types::fairq_params {
         interval_ns: 100_000,
         buffer_bytes: 131_072,
         alpha_q16: 16_384,
@@ -74,8 +74,8 @@ fn configure(object: &skel::PacketCostSkel) {
         alpha1_bytes: 13_107,
         alpha2_bytes: 32_768,
         mss_bytes: 1460,
-        clamp_segments: 1,
-        first_segments: 2,
+        floor_segments: 1,
+        first_flight_segments: 2,
         ..Default::default()
     };
     let config = types::port_config {
@@ -85,7 +85,7 @@ fn configure(object: &skel::PacketCostSkel) {
         idle_ns: 10_000_000_000,
         buffer_bytes: 131_072,
         first_acks: 255,
-        fq,
+        fairq,
         hscc,
         ..Default::default()
     };

@@ -49,19 +49,19 @@ impl<'o> Port<'o> {
             first_acks: 4,
             ..Default::default()
         };
-        config.fq.interval_ns = 100_000;
-        config.fq.buffer_bytes = 131_072;
-        config.fq.alpha_q16 = 16_384;
-        config.fq.intervals = 10;
-        config.fq.mss_bytes = 1460;
-        config.fq.paths = 1;
-        config.fq.floor_segments = 1;
-        config.fq.first_floor_segments = 2;
+        config.fairq.interval_ns = 100_000;
+        config.fairq.buffer_bytes = 131_072;
+        config.fairq.alpha_q16 = 16_384;
+        config.fairq.intervals = 10;
+        config.fairq.mss_bytes = 1460;
+        config.fairq.paths = 1;
+        config.fairq.floor_segments = 1;
+        config.fairq.first_floor_segments = 2;
         config.hscc.release_interval_ns = 100_000;
         config.hscc.alpha2_bytes = 32_768;
         config.hscc.mss_bytes = 1460;
-        config.hscc.clamp_segments = 1;
-        config.hscc.first_segments = 2;
+        config.hscc.floor_segments = 1;
+        config.hscc.first_flight_segments = 2;
         change(&mut config);
         let map = &self.0.maps.config;
         map.update(&KEY, bytes_of(&config), MapFlags::ANY).unwrap();
@@ -377,7 +377,7 @@ fn fairq_shares_its_window_by_flows() {
     let mut memory = MaybeUninit::uninit();
     let port = Port::new(&mut memory);
     // No tick in the life of this test: the window is alpha * B / flows.
-    port.configure(|config| config.fq.interval_ns = 3_600_000_000_000);
+    port.configure(|config| config.fairq.interval_ns = 3_600_000_000_000);
     for i in 1..=8_u16 {
         let data = Segment::new("10.0.0.1", "10.0.0.2").with(|s| s.source_port = i);
         port.run("fairq_egress", &syn(&data).frame());

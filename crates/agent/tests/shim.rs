@@ -19,18 +19,18 @@ use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
-/// `enum port_carrier` of bpf/abi.h.
+/// `enum wscale_source` of core/window.h.
 const RESERVED: u32 = 1;
 const WINDOW12: u32 = 2;
 const UNIFIED: u32 = 3;
 /// Another than what Linux offers by itself.
 const NETWORK_SCALE: u32 = 7;
 
-fn config(carrier: u32) -> port_config {
+fn config(wscale_source: u32) -> port_config {
     port_config {
         abi: pins::ABI,
         generation: 1,
-        carrier,
+        wscale_source,
         stale_ns: u64::MAX,
         idle_ns: 1_000_000_000,
         network_scale: NETWORK_SCALE,
@@ -39,7 +39,7 @@ fn config(carrier: u32) -> port_config {
 }
 
 /// Puts a shim below a host; its pins are those of an interface named `shim`.
-fn put_shim(lab: &Lab, host: &'static str, carrier: u32) -> penstockd::port::Port {
+fn put_shim(lab: &Lab, host: &'static str, wscale_source: u32) -> penstockd::port::Port {
     let dir = lab.pins().join(host);
     let folder = dir.join(format!("v{}", pins::ABI)).join("shim");
     std::fs::create_dir_all(&folder).unwrap();
@@ -58,7 +58,7 @@ fn put_shim(lab: &Lab, host: &'static str, carrier: u32) -> penstockd::port::Por
     };
     lab.spawn(host, attach).join().unwrap();
     let port = PinsArg { dir }.open("shim").unwrap();
-    port.set_config(&config(carrier)).unwrap();
+    port.set_config(&config(wscale_source)).unwrap();
     port.beat().unwrap();
     port
 }
@@ -82,14 +82,14 @@ fn peer_scale(stream: &TcpStream) -> u32 {
 
 /// Both hosts with shims that sum up their own packets, so that each checksum is tried; and a port
 /// between them that reads the scale as `scale` says.
-fn network(name: &str, carrier: u32, scale: &str) -> (Lab, [penstockd::port::Port; 2]) {
+fn network(name: &str, wscale_source: u32, scale: &str) -> (Lab, [penstockd::port::Port; 2]) {
     let lab = Lab::new(name, "100mbit", "64kb");
     for host in ["left", "right"] {
         lab.spawn(host, || offload::sum_in_software("eth0"))
             .join()
             .unwrap();
     }
-    let shims = ["left", "right"].map(|host| put_shim(&lab, host, carrier));
+    let shims = ["left", "right"].map(|host| put_shim(&lab, host, wscale_source));
     let port = format!("attach right --scheme fairq --stale 60min --set window.scale={scale}");
     lab.penstockd("switch", &port);
     lab.spawn("right", serve).join().unwrap();
@@ -106,8 +106,8 @@ fn play(lab: &Lab) {
         .for_each(|sender| sender.join().unwrap().unwrap());
 }
 
-fn holds(name: &str, carrier: u32, scale: &str) {
-    let (lab, shims) = network(name, carrier, scale);
+fn holds(name: &str, wscale_source: u32, scale: &str) {
+    let (lab, shims) = network(name, wscale_source, scale);
     play(&lab);
     let carried = shims.map(|shim| shim.counters().unwrap().rewritten);
     let lowered = lab.port("right").counters().unwrap().rewritten;

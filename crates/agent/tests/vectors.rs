@@ -216,7 +216,7 @@ fn fairq() {
     let begin = |kernel: &mut Kernel<'_>, row: &Value| {
         kernel.write(|data| {
             fill!(
-                data.fq_params,
+                data.fairq_params,
                 row["params"],
                 [
                     interval_ns,
@@ -228,7 +228,7 @@ fn fairq() {
                     shares_slow_start,
                     floor_segments,
                     first_floor_segments,
-                    is_averaged
+                    averaged
                 ]
             );
         });
@@ -241,7 +241,7 @@ fn fairq() {
         |_, _| {},
         |kernel| {
             tell!(
-                kernel.read().fq,
+                kernel.read().fairq,
                 [window_q8, gamma_q8, flows, mss_bytes, ticks, in_slow_start]
             )
         },
@@ -264,8 +264,8 @@ fn hscc() {
                     alpha2_bytes,
                     sigma_bytes,
                     mss_bytes,
-                    clamp_segments,
-                    first_segments
+                    floor_segments,
+                    first_flight_segments
                 ]
             );
         });
@@ -291,9 +291,9 @@ fn sicc() {
                     buffer_bytes,
                     alpha1_q16,
                     alpha2_q16,
-                    initial_segments,
+                    initial_window_segments,
                     mss_bytes,
-                    clamp_segments,
+                    floor_segments,
                     off_needs_both
                 ]
             );
@@ -325,7 +325,7 @@ fn hcf() {
             fill!(
                 params,
                 scalars,
-                [bins, credits, hashes, period, swaps, counts_bytes]
+                [bins, credits, hashes, period, swap, credits_in_bytes]
             );
             params.capacity_packets = pair("capacity_packets");
             params.capacity_bytes = pair("capacity_bytes");

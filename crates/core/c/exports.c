@@ -56,25 +56,23 @@ EXPORT(u32, flow_counter_on_packet,
 EXPORT(u32, flow_counter_expire, (struct flow_counter * counter, u64 now_ns, u64 idle_ns),
        (counter, now_ns, idle_ns))
 
-EXPORT(struct fq_params, fq_default_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT(struct fq_params, fq_paper_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT(_Bool, fq_params_ok, (const struct fq_params *p), (p))
-EXPORT_VOID(fq_init, (struct fq_state * s, const struct fq_params *p), (s, p))
-EXPORT_VOID(fq_set_flows, (struct fq_state * s, u32 flows), (s, flows))
-EXPORT_VOID(fq_on_flow, (struct fq_state * s, s32 delta), (s, delta))
-EXPORT_VOID(fq_on_data, (struct fq_state * s, u32 payload_bytes), (s, payload_bytes))
-EXPORT_VOID(fq_on_sample, (struct fq_state * s, u32 queue_bytes), (s, queue_bytes))
-EXPORT_VOID(fq_on_tick, (struct fq_state * s, const struct fq_params *p, u32 queue_bytes),
+EXPORT(struct fairq_params, fairq_default_params, (u32 buffer_bytes), (buffer_bytes))
+EXPORT(struct fairq_params, fairq_paper_params, (u32 buffer_bytes), (buffer_bytes))
+EXPORT_VOID(fairq_init, (struct fairq_state * s, const struct fairq_params *p), (s, p))
+EXPORT_VOID(fairq_on_flows, (struct fairq_state * s, u32 flows), (s, flows))
+EXPORT_VOID(fairq_on_data, (struct fairq_state * s, u32 payload_bytes), (s, payload_bytes))
+EXPORT_VOID(fairq_on_sample, (struct fairq_state * s, u32 queue_bytes), (s, queue_bytes))
+EXPORT_VOID(fairq_on_interval,
+	    (struct fairq_state * s, const struct fairq_params *p, u32 queue_bytes),
 	    (s, p, queue_bytes))
-EXPORT(u32, fq_window_bytes, (const struct fq_state *s, const struct fq_params *p), (s, p))
-EXPORT(struct tcp_window, fq_on_ack,
-       (const struct fq_state *s, const struct fq_params *p, u16 window, u32 scale, u32 mss_bytes,
-	u32 kind),
-       (s, p, window, scale, mss_bytes, kind))
+EXPORT(u32, fairq_window_bytes, (const struct fairq_state *s, const struct fairq_params *p), (s, p))
+EXPORT(struct tcp_window, fairq_on_ack,
+       (const struct fairq_state *s, const struct fairq_params *p, u16 window, u32 scale,
+	u32 mss_bytes, u32 kind, u64 now_ns),
+       (s, p, window, scale, mss_bytes, kind, now_ns))
 
 EXPORT(struct hscc_params, hscc_default_params, (u32 buffer_bytes), (buffer_bytes))
 EXPORT(struct hscc_params, hscc_paper_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT(_Bool, hscc_params_ok, (const struct hscc_params *p), (p))
 EXPORT_VOID(hscc_on_queue,
 	    (struct hscc_state * s, const struct hscc_params *p, u32 queue_bytes, u64 now_ns),
 	    (s, p, queue_bytes, now_ns))
@@ -90,7 +88,6 @@ EXPORT(_Bool, hscc_drops,
 
 EXPORT(struct sicc_params, sicc_default_params, (u32 buffer_bytes), (buffer_bytes))
 EXPORT(struct sicc_params, sicc_paper_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT(_Bool, sicc_params_ok, (const struct sicc_params *p), (p))
 EXPORT_VOID(sicc_on_packet, (struct sicc_port * port, u32 flags), (port, flags))
 EXPORT(u32, sicc_on_interval,
        (struct sicc_port * port, const struct sicc_params *p, u32 queue_bytes, u64 now_ns),
@@ -107,13 +104,12 @@ EXPORT(struct tcp_window, sicc_pair_on_ack,
 
 EXPORT(struct hcf_params, hcf_default_params, (u32 buffer_packets), (buffer_packets))
 EXPORT(struct hcf_params, hcf_paper_params, (u32 buffer_packets), (buffer_packets))
-EXPORT(_Bool, hcf_params_ok, (const struct hcf_params *p), (p))
 EXPORT(u32, hcf_flow_key, (u32 source, u32 destination, u16 source_port, u16 destination_port),
        (source, destination, source_port, destination_port))
 EXPORT_VOID(hcf_init, (struct hcf_state * s, const struct hcf_params *p, u32 seed), (s, p, seed))
 EXPORT(u32, hcf_bin_of, (const struct hcf_state *s, const struct hcf_params *p, u32 key, u32 index),
        (s, p, key, index))
-EXPORT(u32, hcf_credits, (const struct hcf_state *s, const struct hcf_params *p, u32 bin),
+EXPORT(u32, hcf_credits_left, (const struct hcf_state *s, const struct hcf_params *p, u32 bin),
        (s, p, bin))
 EXPORT(u32, hcf_on_enqueue,
        (struct hcf_state * s, const struct hcf_params *p, u32 key, u32 size_bytes),

@@ -54,50 +54,52 @@ const size_t core_layout_flow_counter[] = {
 	offsetof(struct flow_counter, reserved),
 };
 
-extern const size_t core_layout_fq_params[11];
-const size_t core_layout_fq_params[] = {
-	sizeof(struct fq_params),
-	offsetof(struct fq_params, interval_ns),
-	offsetof(struct fq_params, buffer_bytes),
-	offsetof(struct fq_params, alpha_q16),
-	offsetof(struct fq_params, intervals),
-	offsetof(struct fq_params, mss_bytes),
-	offsetof(struct fq_params, paths),
-	offsetof(struct fq_params, shares_slow_start),
-	offsetof(struct fq_params, floor_segments),
-	offsetof(struct fq_params, first_floor_segments),
-	offsetof(struct fq_params, is_averaged),
+extern const size_t core_layout_fairq_params[12];
+const size_t core_layout_fairq_params[] = {
+	sizeof(struct fairq_params),
+	offsetof(struct fairq_params, buffer_bytes),
+	offsetof(struct fairq_params, mss_bytes),
+	offsetof(struct fairq_params, alpha_q16),
+	offsetof(struct fairq_params, interval_ns),
+	offsetof(struct fairq_params, intervals),
+	offsetof(struct fairq_params, shares_slow_start),
+	offsetof(struct fairq_params, floor_segments),
+	offsetof(struct fairq_params, first_floor_segments),
+	offsetof(struct fairq_params, averaged),
+	offsetof(struct fairq_params, paths),
+	offsetof(struct fairq_params, counting),
 };
 
-extern const size_t core_layout_fq_state[13];
-const size_t core_layout_fq_state[] = {
-	sizeof(struct fq_state),
-	offsetof(struct fq_state, window_q8),
-	offsetof(struct fq_state, gamma_q8),
-	offsetof(struct fq_state, sample_sum),
-	offsetof(struct fq_state, target_bytes),
-	offsetof(struct fq_state, flows),
-	offsetof(struct fq_state, mss_bytes),
-	offsetof(struct fq_state, ticks),
-	offsetof(struct fq_state, samples),
-	offsetof(struct fq_state, next_sample),
-	offsetof(struct fq_state, in_slow_start),
-	offsetof(struct fq_state, has_data),
-	offsetof(struct fq_state, reserved),
+extern const size_t core_layout_fairq_state[13];
+const size_t core_layout_fairq_state[] = {
+	sizeof(struct fairq_state),
+	offsetof(struct fairq_state, window_q8),
+	offsetof(struct fairq_state, gamma_q8),
+	offsetof(struct fairq_state, sample_sum),
+	offsetof(struct fairq_state, target_bytes),
+	offsetof(struct fairq_state, flows),
+	offsetof(struct fairq_state, mss_bytes),
+	offsetof(struct fairq_state, ticks),
+	offsetof(struct fairq_state, samples),
+	offsetof(struct fairq_state, next_sample),
+	offsetof(struct fairq_state, in_slow_start),
+	offsetof(struct fairq_state, has_data),
+	offsetof(struct fairq_state, reserved),
 };
 
-extern const size_t core_layout_hscc_params[10];
+extern const size_t core_layout_hscc_params[11];
 const size_t core_layout_hscc_params[] = {
 	sizeof(struct hscc_params),
-	offsetof(struct hscc_params, expiry_ns),
-	offsetof(struct hscc_params, release_interval_ns),
-	offsetof(struct hscc_params, release_step_bytes),
+	offsetof(struct hscc_params, buffer_bytes),
+	offsetof(struct hscc_params, mss_bytes),
 	offsetof(struct hscc_params, alpha1_bytes),
 	offsetof(struct hscc_params, alpha2_bytes),
 	offsetof(struct hscc_params, sigma_bytes),
-	offsetof(struct hscc_params, mss_bytes),
-	offsetof(struct hscc_params, clamp_segments),
-	offsetof(struct hscc_params, first_segments),
+	offsetof(struct hscc_params, floor_segments),
+	offsetof(struct hscc_params, first_flight_segments),
+	offsetof(struct hscc_params, release_step_bytes),
+	offsetof(struct hscc_params, release_interval_ns),
+	offsetof(struct hscc_params, expiry_ns),
 };
 
 extern const size_t core_layout_hscc_state[6];
@@ -113,14 +115,14 @@ const size_t core_layout_hscc_state[] = {
 extern const size_t core_layout_sicc_params[10];
 const size_t core_layout_sicc_params[] = {
 	sizeof(struct sicc_params),
-	offsetof(struct sicc_params, interval_ns),
-	offsetof(struct sicc_params, duration_ns),
 	offsetof(struct sicc_params, buffer_bytes),
+	offsetof(struct sicc_params, mss_bytes),
 	offsetof(struct sicc_params, alpha1_q16),
 	offsetof(struct sicc_params, alpha2_q16),
-	offsetof(struct sicc_params, initial_segments),
-	offsetof(struct sicc_params, mss_bytes),
-	offsetof(struct sicc_params, clamp_segments),
+	offsetof(struct sicc_params, interval_ns),
+	offsetof(struct sicc_params, initial_window_segments),
+	offsetof(struct sicc_params, duration_ns),
+	offsetof(struct sicc_params, floor_segments),
 	offsetof(struct sicc_params, off_needs_both),
 };
 
@@ -147,14 +149,14 @@ const size_t core_layout_sicc_pair[] = {
 extern const size_t core_layout_hcf_params[9];
 const size_t core_layout_hcf_params[] = {
 	sizeof(struct hcf_params),
-	offsetof(struct hcf_params, bins),
-	offsetof(struct hcf_params, credits),
 	offsetof(struct hcf_params, capacity_packets),
 	offsetof(struct hcf_params, capacity_bytes),
+	offsetof(struct hcf_params, bins),
+	offsetof(struct hcf_params, credits),
+	offsetof(struct hcf_params, credits_in_bytes),
 	offsetof(struct hcf_params, hashes),
 	offsetof(struct hcf_params, period),
-	offsetof(struct hcf_params, swaps),
-	offsetof(struct hcf_params, counts_bytes),
+	offsetof(struct hcf_params, swap),
 };
 
 extern const size_t core_layout_hcf_bin[3];

@@ -7,38 +7,40 @@ use crate::tcp_rewrite::{AckKind, TcpWindow, raw_scale};
 /// Parameters of FairQ (FairQ Table I).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FairQParams {
-    /// T: how often [`FairQ::on_tick`] is called, nanoseconds; at least 1.
-    pub interval_ns: u64,
-    /// B: the port's buffer, bytes.
+pub struct FairqParams {
+    /// See the table of `core/fairq.h`.
     pub buffer_bytes: u32,
-    /// Target queue as a fraction of B, 1/65536: 1 to 65536, and at least one byte of B.
-    pub alpha_q16: u32,
-    /// M: intervals per change of the window, 1 to 65535.
-    pub intervals: u32,
-    /// Segment size until data was seen, bytes, 1 to 65535.
+    /// See the table of `core/fairq.h`.
     pub mss_bytes: u32,
-    /// Equal-cost paths that share the window (FairQ §III-B), 1 to 65535.
+    /// See the table of `core/fairq.h`.
+    pub alpha_q16: u32,
+    /// See the table of `core/fairq.h`.
+    pub interval_ns: u64,
+    /// See the table of `core/fairq.h`.
+    pub intervals: u32,
+    /// See the table of `core/fairq.h`.
+    pub shares_slow_start: u32,
+    /// See the table of `core/fairq.h`.
+    pub floor_segments: u32,
+    /// See the table of `core/fairq.h`.
+    pub first_floor_segments: u32,
+    /// See the table of `core/fairq.h`.
+    pub averaged: u32,
+    /// See the table of `core/fairq.h`.
     pub paths: u32,
-    /// Slow start adds 2 MSS / flows; if not, 2 MSS as printed.
-    pub shares_slow_start: bool,
-    /// Least window written, segments, 1 to 255.
-    pub floor_segments: u8,
-    /// The same for SYN-ACKs and the first ACKs, as long as the buffer holds it of every flow.
-    pub first_floor_segments: u8,
-    /// Use the mean of 32 [`FairQ::on_sample`] (FairQ §IV-E, avg_32) for the queue length.
-    pub is_averaged: bool,
+    /// See the table of `core/fairq.h`.
+    pub counting: u32,
 }
 
-impl FairQParams {
+impl FairqParams {
     /// The scheme that works on real TCP.
-    pub fn new(buffer_bytes: u32) -> FairQParams {
-        core_fq_default_params(buffer_bytes)
+    pub fn new(buffer_bytes: u32) -> FairqParams {
+        core_fairq_default_params(buffer_bytes)
     }
 
     /// The scheme as printed.
-    pub fn paper(buffer_bytes: u32) -> FairQParams {
-        core_fq_paper_params(buffer_bytes)
+    pub fn paper(buffer_bytes: u32) -> FairqParams {
+        core_fairq_paper_params(buffer_bytes)
     }
 
     /// Tells the first field outside its range.
@@ -61,10 +63,10 @@ impl FairQParams {
     }
 }
 
-/// What FairQ holds of a port.
+/// What Fairq holds of a port.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FairQState {
+pub struct FairqState {
     /// Window of one flow, 1/256 byte; not held to the floor.
     pub window_q8: u64,
     /// Increment gathered for all flows, 1/256 byte.
@@ -87,42 +89,40 @@ pub struct FairQState {
 }
 
 unsafe extern "C" {
-    safe fn core_fq_default_params(buffer_bytes: u32) -> FairQParams;
-    safe fn core_fq_paper_params(buffer_bytes: u32) -> FairQParams;
-    #[cfg(test)]
-    pub(crate) safe fn core_fq_params_ok(params: &FairQParams) -> bool;
-    safe fn core_fq_init(state: &mut FairQState, params: &FairQParams);
-    safe fn core_fq_set_flows(state: &mut FairQState, flows: u32);
-    safe fn core_fq_on_flow(state: &mut FairQState, delta: i32);
-    safe fn core_fq_on_data(state: &mut FairQState, payload_bytes: u32);
-    safe fn core_fq_on_sample(state: &mut FairQState, queue_bytes: u32);
-    safe fn core_fq_on_tick(state: &mut FairQState, params: &FairQParams, queue_bytes: u32);
-    safe fn core_fq_window_bytes(state: &FairQState, params: &FairQParams) -> u32;
-    safe fn core_fq_on_ack(
-        state: &FairQState,
-        params: &FairQParams,
+    safe fn core_fairq_default_params(buffer_bytes: u32) -> FairqParams;
+    safe fn core_fairq_paper_params(buffer_bytes: u32) -> FairqParams;
+    safe fn core_fairq_init(state: &mut FairqState, params: &FairqParams);
+    safe fn core_fairq_on_flows(state: &mut FairqState, flows: u32);
+    safe fn core_fairq_on_data(state: &mut FairqState, payload_bytes: u32);
+    safe fn core_fairq_on_sample(state: &mut FairqState, queue_bytes: u32);
+    safe fn core_fairq_on_interval(state: &mut FairqState, params: &FairqParams, queue_bytes: u32);
+    safe fn core_fairq_window_bytes(state: &FairqState, params: &FairqParams) -> u32;
+    safe fn core_fairq_on_ack(
+        state: &FairqState,
+        params: &FairqParams,
         window: u16,
         scale: u32,
         mss_bytes: u32,
         kind: AckKind,
+        now_ns: u64,
     ) -> TcpWindow;
 }
 
-/// FairQ at one output port.
+/// Fairq at one output port.
 #[derive(Clone, Debug)]
-pub struct FairQ {
-    params: FairQParams,
-    state: FairQState,
+pub struct Fairq {
+    params: FairqParams,
+    state: FairqState,
 }
 
-impl FairQ {
+impl Fairq {
     /// A port without flows.
     ///
     /// # Errors
     /// The first parameter outside its range.
-    pub fn new(params: FairQParams) -> Result<FairQ, ParamError> {
+    pub fn new(params: FairqParams) -> Result<Fairq, ParamError> {
         params.check()?;
-        let mut state = FairQState {
+        let mut state = FairqState {
             window_q8: 0,
             gamma_q8: 0,
             sample_sum: 0,
@@ -136,35 +136,36 @@ impl FairQ {
             has_data: false,
             reserved: [0; 5],
         };
-        core_fq_init(&mut state, &params);
-        Ok(FairQ { params, state })
+        core_fairq_init(&mut state, &params);
+        Ok(Fairq { params, state })
     }
 
     /// A flow came (1), went (-1), or neither (0): what a [`FlowEntry`](crate::FlowEntry) returns.
     pub fn on_flow(&mut self, delta: i32) {
         if delta != 0 {
-            core_fq_on_flow(&mut self.state, delta);
+            let flows = self.state.flows.saturating_add_signed(delta);
+            core_fairq_on_flows(&mut self.state, flows);
         }
     }
 
     /// Takes the number of flows a [`FlowCounter`](crate::FlowCounter) returns.
     pub fn set_flows(&mut self, flows: u32) {
-        core_fq_set_flows(&mut self.state, flows);
+        core_fairq_on_flows(&mut self.state, flows);
     }
 
     /// A data packet leaves by the port; the largest payload is taken for the segment size.
     pub fn on_data(&mut self, payload_bytes: u32) {
-        core_fq_on_data(&mut self.state, payload_bytes);
+        core_fairq_on_data(&mut self.state, payload_bytes);
     }
 
     /// One sample of the queue for the mean of 32.
     pub fn on_sample(&mut self, queue_bytes: u32) {
-        core_fq_on_sample(&mut self.state, queue_bytes);
+        core_fairq_on_sample(&mut self.state, queue_bytes);
     }
 
-    /// Every [`FairQParams::interval_ns`], with the length of the output queue.
+    /// Every [`FairqParams::interval_ns`], with the length of the output queue.
     pub fn on_tick(&mut self, queue_bytes: u32) {
-        core_fq_on_tick(&mut self.state, &self.params, queue_bytes);
+        core_fairq_on_interval(&mut self.state, &self.params, queue_bytes);
     }
 
     /// The window field for an ACK that enters by the port. `scale` and `mss_bytes` (0 if not
@@ -176,28 +177,29 @@ impl FairQ {
         mss_bytes: u32,
         kind: AckKind,
     ) -> TcpWindow {
-        core_fq_on_ack(
+        core_fairq_on_ack(
             &self.state,
             &self.params,
             window,
             raw_scale(scale),
             mss_bytes,
             kind,
+            0,
         )
     }
 
     /// The window a flow may have now, bytes, before the floor.
     pub fn window_bytes(&self) -> u32 {
-        core_fq_window_bytes(&self.state, &self.params)
+        core_fairq_window_bytes(&self.state, &self.params)
     }
 
     /// The parameters it was made with.
-    pub fn params(&self) -> &FairQParams {
+    pub fn params(&self) -> &FairqParams {
         &self.params
     }
 
     /// The state, for traces.
-    pub fn state(&self) -> &FairQState {
+    pub fn state(&self) -> &FairqState {
         &self.state
     }
 }

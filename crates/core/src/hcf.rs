@@ -8,7 +8,7 @@ pub const MAX_BINS: usize = 256;
 
 /// When a priority period ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[repr(u32)]
 pub enum HcfPeriod {
     /// When a departure leaves the high queue empty (HCF Algorithm 1).
     Dynamic = 0,
@@ -25,22 +25,22 @@ pub enum HcfPeriod {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HcfParams {
-    /// K: bins, 1 to 256.
-    pub bins: u32,
-    /// c0: credits of a bin, packets or bytes; at least 1.
-    pub credits: u32,
-    /// Most packets in the high and in the low queue.
+    /// See the table of `core/hcf.h`.
     pub capacity_packets: [u32; 2],
-    /// Most bytes in the high and in the low queue.
+    /// See the table of `core/hcf.h`.
     pub capacity_bytes: [u32; 2],
-    /// Bins of a flow (HCF §IV-A, Bloom counters), 1 to 4.
-    pub hashes: u8,
-    /// When a priority period ends.
+    /// See the table of `core/hcf.h`.
+    pub bins: u32,
+    /// See the table of `core/hcf.h`.
+    pub credits: u32,
+    /// See the table of `core/hcf.h`.
+    pub credits_in_bytes: u32,
+    /// See the table of `core/hcf.h`.
+    pub hashes: u32,
+    /// See the table of `core/hcf.h`.
     pub period: HcfPeriod,
-    /// The queues swap roles (HCF §III-D); if not, flows are reordered.
-    pub swaps: bool,
-    /// A packet costs its bytes; if not, one credit.
-    pub counts_bytes: bool,
+    /// See the table of `core/hcf.h`.
+    pub swap: u32,
 }
 
 impl HcfParams {
@@ -100,12 +100,10 @@ pub struct HcfState {
 unsafe extern "C" {
     safe fn core_hcf_default_params(buffer_packets: u32) -> HcfParams;
     safe fn core_hcf_paper_params(buffer_packets: u32) -> HcfParams;
-    #[cfg(test)]
-    pub(crate) safe fn core_hcf_params_ok(params: &HcfParams) -> bool;
     safe fn core_hcf_flow_key(src: u32, dst: u32, src_port: u16, dst_port: u16) -> u32;
     safe fn core_hcf_init(state: &mut HcfState, params: &HcfParams, seed: u32);
     safe fn core_hcf_bin_of(state: &HcfState, params: &HcfParams, key: u32, index: u32) -> u32;
-    safe fn core_hcf_credits(state: &HcfState, params: &HcfParams, bin: u32) -> u32;
+    safe fn core_hcf_credits_left(state: &HcfState, params: &HcfParams, bin: u32) -> u32;
     safe fn core_hcf_on_enqueue(s: &mut HcfState, p: &HcfParams, key: u32, size_bytes: u32) -> u32;
     safe fn core_hcf_on_dequeue(state: &HcfState) -> u32;
     safe fn core_hcf_departed(s: &mut HcfState, p: &HcfParams, queue: u32, size_bytes: u32);
@@ -176,7 +174,7 @@ impl Hcf {
 
     /// Credits left in a bin.
     pub fn credits(&self, bin: u32) -> u32 {
-        core_hcf_credits(&self.state, &self.params, bin)
+        core_hcf_credits_left(&self.state, &self.params, bin)
     }
 
     /// The parameters it was made with.

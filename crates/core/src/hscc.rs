@@ -8,24 +8,26 @@ use crate::tcp_rewrite::{AckKind, TcpWindow, raw_scale};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HsccParams {
-    /// A clamp ends so long after the last [`Hscc::on_queue`], nanoseconds; 0 for never.
-    pub expiry_ns: u64,
-    /// Time between steps of the release, nanoseconds; at least 1.
-    pub release_interval_ns: u64,
-    /// Growth of the window per interval after a clamp, bytes; 0: the clamp just ends.
-    pub release_step_bytes: u32,
-    /// Free at or below this queue, bytes; less than `alpha2_bytes`.
-    pub alpha1_bytes: u32,
-    /// Clamp at or above this queue, bytes.
-    pub alpha2_bytes: u32,
-    /// Data that would fill the queue beyond this is dropped, bytes; 0 for no reserve.
-    pub sigma_bytes: u32,
-    /// Segment size where a flow's is not known, bytes, 1 to 65535.
+    /// See the table of `core/hscc.h`.
+    pub buffer_bytes: u32,
+    /// See the table of `core/hscc.h`.
     pub mss_bytes: u32,
-    /// Window in a clamp, segments, 1 to 255.
-    pub clamp_segments: u8,
-    /// Window of SYN-ACKs and first ACKs at most, segments; 0: not held.
-    pub first_segments: u8,
+    /// See the table of `core/hscc.h`.
+    pub alpha1_bytes: u32,
+    /// See the table of `core/hscc.h`.
+    pub alpha2_bytes: u32,
+    /// See the table of `core/hscc.h`.
+    pub sigma_bytes: u32,
+    /// See the table of `core/hscc.h`.
+    pub floor_segments: u32,
+    /// See the table of `core/hscc.h`.
+    pub first_flight_segments: u32,
+    /// See the table of `core/hscc.h`.
+    pub release_step_bytes: u32,
+    /// See the table of `core/hscc.h`.
+    pub release_interval_ns: u64,
+    /// See the table of `core/hscc.h`.
+    pub expiry_ns: u64,
 }
 
 impl HsccParams {
@@ -51,7 +53,7 @@ impl HsccParams {
             u64::from(self.alpha2_bytes) - 1,
         )?;
         check.range("mss_bytes", self.mss_bytes, 1, 65535)?;
-        check.range("clamp_segments", self.clamp_segments, 1, 255)
+        check.range("floor_segments", self.floor_segments, 1, 255)
     }
 }
 
@@ -69,8 +71,6 @@ pub struct HsccState {
 unsafe extern "C" {
     safe fn core_hscc_default_params(buffer_bytes: u32) -> HsccParams;
     safe fn core_hscc_paper_params(buffer_bytes: u32) -> HsccParams;
-    #[cfg(test)]
-    pub(crate) safe fn core_hscc_params_ok(params: &HsccParams) -> bool;
     safe fn core_hscc_on_queue(s: &mut HsccState, p: &HsccParams, queue_bytes: u32, now_ns: u64);
     safe fn core_hscc_is_clamping(state: &HsccState, params: &HsccParams, now_ns: u64) -> bool;
     safe fn core_hscc_on_ack(

@@ -49,26 +49,27 @@ same_layout!(
     [last_data_ns, flows, reserved]
 );
 same_layout!(
-    fq_params,
-    core_layout_fq_params,
-    crate::fairq::FairQParams,
+    fairq_params,
+    core_layout_fairq_params,
+    crate::fairq::FairqParams,
     [
-        interval_ns,
         buffer_bytes,
-        alpha_q16,
-        intervals,
         mss_bytes,
-        paths,
+        alpha_q16,
+        interval_ns,
+        intervals,
         shares_slow_start,
         floor_segments,
         first_floor_segments,
-        is_averaged
+        averaged,
+        paths,
+        counting
     ]
 );
 same_layout!(
-    fq_state,
-    core_layout_fq_state,
-    crate::fairq::FairQState,
+    fairq_state,
+    core_layout_fairq_state,
+    crate::fairq::FairqState,
     [
         window_q8,
         gamma_q8,
@@ -89,15 +90,16 @@ same_layout!(
     core_layout_hscc_params,
     crate::hscc::HsccParams,
     [
-        expiry_ns,
-        release_interval_ns,
-        release_step_bytes,
+        buffer_bytes,
+        mss_bytes,
         alpha1_bytes,
         alpha2_bytes,
         sigma_bytes,
-        mss_bytes,
-        clamp_segments,
-        first_segments
+        floor_segments,
+        first_flight_segments,
+        release_step_bytes,
+        release_interval_ns,
+        expiry_ns
     ]
 );
 same_layout!(
@@ -111,14 +113,14 @@ same_layout!(
     core_layout_sicc_params,
     crate::sicc::SiccParams,
     [
-        interval_ns,
-        duration_ns,
         buffer_bytes,
+        mss_bytes,
         alpha1_q16,
         alpha2_q16,
-        initial_segments,
-        mss_bytes,
-        clamp_segments,
+        interval_ns,
+        initial_window_segments,
+        duration_ns,
+        floor_segments,
         off_needs_both
     ]
 );
@@ -139,14 +141,14 @@ same_layout!(
     core_layout_hcf_params,
     crate::hcf::HcfParams,
     [
-        bins,
-        credits,
         capacity_packets,
         capacity_bytes,
+        bins,
+        credits,
+        credits_in_bytes,
         hashes,
         period,
-        swaps,
-        counts_bytes
+        swap
     ]
 );
 same_layout!(

@@ -15,7 +15,7 @@ pub mod sicc;
 pub mod tcp_rewrite;
 
 pub use error::ParamError;
-pub use fairq::FairQ;
+pub use fairq::Fairq;
 pub use flow_count::{FlowCounter, FlowEntry};
 pub use hcf::Hcf;
 pub use hscc::Hscc;
@@ -23,8 +23,6 @@ pub use sicc::{SiccPort, SiccShim};
 
 #[cfg(test)]
 mod layout_tests;
-#[cfg(test)]
-mod param_tests;
 
 /// One in the Q16 fractions of the parameters.
 pub const Q16_ONE: u32 = 1 << 16;

@@ -8,24 +8,24 @@ use crate::tcp_rewrite::{AckKind, TcpWindow, raw_scale};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiccParams {
-    /// T: how often [`SiccPort::on_interval`] is called, nanoseconds; at least 1.
-    pub interval_ns: u64,
-    /// DM: longest incast after the last ON, nanoseconds; at least 1.
-    pub duration_ns: u64,
-    /// B: the port's buffer, bytes; at least 1.
+    /// See the table of `core/sicc.h`.
     pub buffer_bytes: u32,
-    /// OFF at or below this fraction of B, 1/65536: 0 to 65536.
-    pub alpha1_q16: u32,
-    /// ON when this fraction of B is expected, 1/65536: 1 to 256 * 65536.
-    pub alpha2_q16: u32,
-    /// IW: initial window of the guests, segments, 1 to 65535.
-    pub initial_segments: u32,
-    /// Segment size, bytes, 1 to 65535.
+    /// See the table of `core/sicc.h`.
     pub mss_bytes: u32,
-    /// Window during incast, segments, 1 to 255.
-    pub clamp_segments: u8,
-    /// OFF only after DM and at a short queue, as printed; if not, one of them suffices.
-    pub off_needs_both: bool,
+    /// See the table of `core/sicc.h`.
+    pub alpha1_q16: u32,
+    /// See the table of `core/sicc.h`.
+    pub alpha2_q16: u32,
+    /// See the table of `core/sicc.h`.
+    pub interval_ns: u64,
+    /// See the table of `core/sicc.h`.
+    pub initial_window_segments: u32,
+    /// See the table of `core/sicc.h`.
+    pub duration_ns: u64,
+    /// See the table of `core/sicc.h`.
+    pub floor_segments: u32,
+    /// See the table of `core/sicc.h`.
+    pub off_needs_both: u32,
 }
 
 impl SiccParams {
@@ -47,9 +47,14 @@ impl SiccParams {
         check.range("buffer_bytes", self.buffer_bytes, 1, u32::MAX.into())?;
         check.range("alpha1_q16", self.alpha1_q16, 0, 65536)?;
         check.range("alpha2_q16", self.alpha2_q16, 1, 256 * 65536)?;
-        check.range("initial_segments", self.initial_segments, 1, 65535)?;
+        check.range(
+            "initial_window_segments",
+            self.initial_window_segments,
+            1,
+            65535,
+        )?;
         check.range("mss_bytes", self.mss_bytes, 1, 65535)?;
-        check.range("clamp_segments", self.clamp_segments, 1, 255)
+        check.range("floor_segments", self.floor_segments, 1, 255)
     }
 }
 
@@ -94,8 +99,6 @@ pub struct SiccPairState {
 unsafe extern "C" {
     safe fn core_sicc_default_params(buffer_bytes: u32) -> SiccParams;
     safe fn core_sicc_paper_params(buffer_bytes: u32) -> SiccParams;
-    #[cfg(test)]
-    pub(crate) safe fn core_sicc_params_ok(params: &SiccParams) -> bool;
     safe fn core_sicc_on_packet(port: &mut SiccPortState, flags: u32);
     safe fn core_sicc_on_interval(
         port: &mut SiccPortState,

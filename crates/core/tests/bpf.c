@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An eBPF program that calls the whole of core/; only compiled, by fuzz.rs. */
 
-#include "fairq.h"
 #include "flow_count.h"
 #include "hcf.h"
-#include "hscc.h"
+#include "schemes.h"
 #include "sicc.h"
 
 struct ports {
-	struct fq_params fq_params;
-	struct fq_state fq;
-	struct hscc_params hscc_params;
-	struct hscc_state hscc;
+	struct scheme_states states;
+	struct scheme_params params;
+	struct window_params window;
 	struct sicc_params sicc_params;
 	struct sicc_port sicc;
 	struct sicc_pair pair;
@@ -22,48 +20,64 @@ struct ports {
 	struct tcp_edge edge;
 	u64 now_ns;
 	u32 queue_bytes;
+	u32 flows;
 	u32 key;
-	u16 window;
+	u16 field;
 };
+
+#define STATE_OF(name)	(&p->states.name)
+#define PARAMS_OF(name) (&p->params.name)
+
+#define ON_ACK(name, NAME, ...)                                                                    \
+	name##_on_flows(STATE_OF(name), p->flows);                                                 \
+	out = name##_on_ack(STATE_OF(name), PARAMS_OF(name), out.window, scale, mss, kind,         \
+			    p->now_ns);
 
 __attribute__((section("tc"), used)) static int on_ack(struct ports *p)
 {
 	s32 delta = flow_on_packet(&p->flow, &p->packet);
 	u32 scale = flow_scale(&p->flow, FLOW_ACKS), mss = flow_mss(&p->flow);
-	u32 kind = flow_ack_kind(&p->flow, p->packet.flags, 3);
-	struct tcp_window out;
+	u32 kind = flow_ack_kind(&p->flow, p->packet.flags, window_first_acks(&p->window));
+	struct tcp_window out = tcp_window_as_is(p->field);
 
-	fq_on_flow(&p->fq, delta);
-	out = fq_on_ack(&p->fq, &p->fq_params, p->window, scale, mss, kind);
-	out = hscc_on_ack(&p->hscc, &p->hscc_params, out.window, scale, mss, kind, p->now_ns);
+	p->flows += (u32)delta;
+	WINDOW_SCHEMES(ON_ACK)
 	out = sicc_pair_on_ack(&p->pair, &p->sicc_params, out.window, scale, kind, p->now_ns);
-	out = tcp_keep_edge(&p->edge, p->key, p->window, scale, out);
-	return tcp_checksum_update(0, p->window, out.window);
+	out = tcp_keep_edge(&p->edge, p->key, p->field, scale, out);
+	return tcp_checksum_update(0, p->field, out.window);
 }
+
+#define ON_TICK(name, NAME, ...)                                                                   \
+	name##_on_queue(STATE_OF(name), PARAMS_OF(name), p->queue_bytes, p->now_ns);               \
+	name##_on_tick(STATE_OF(name), PARAMS_OF(name), p->queue_bytes);
 
 __attribute__((section("tc"), used)) static int on_tick(struct ports *p)
 {
-	fq_on_sample(&p->fq, p->queue_bytes);
-	fq_on_tick(&p->fq, &p->fq_params, p->queue_bytes);
-	fq_on_flow(&p->fq, flow_expire(&p->flow, p->now_ns, FLOW_COUNTER_IDLE_NS));
-	hscc_on_queue(&p->hscc, &p->hscc_params, p->queue_bytes, p->now_ns);
+	p->flows += (u32)flow_expire(&p->flow, p->now_ns, window_idle_ns(&p->window));
+	WINDOW_SCHEMES(ON_TICK)
 	hcf_on_tick(&p->hcf, &p->hcf_params);
 	return (int)sicc_on_interval(&p->sicc, &p->sicc_params, p->queue_bytes, p->now_ns);
 }
 
+#define INIT(name, NAME, ...) name##_init(STATE_OF(name), PARAMS_OF(name));
+
 __attribute__((section("tc"), used)) static int on_start(struct ports *p)
 {
-	fq_init(&p->fq, &p->fq_params);
-	hscc_init(&p->hscc);
+	WINDOW_SCHEMES(INIT)
 	hcf_init(&p->hcf, &p->hcf_params, p->key);
 	return 0;
 }
 
+#define ON_DATA(name, NAME, ...)                                                                   \
+	name##_on_data(STATE_OF(name), p->packet.payload);                                         \
+	drops |= name##_drops(PARAMS_OF(name), p->queue_bytes, 1500, 0);
+
 __attribute__((section("tc"), used)) static int on_packet(struct ports *p)
 {
 	u32 queue = hcf_on_enqueue(&p->hcf, &p->hcf_params, p->key, p->queue_bytes);
+	_Bool drops = 0;
 
 	hcf_departed(&p->hcf, &p->hcf_params, hcf_on_dequeue(&p->hcf), p->queue_bytes);
-	fq_on_data(&p->fq, p->packet.payload);
-	return (int)queue + hscc_drops(&p->hscc_params, p->queue_bytes, 1500, 0);
+	WINDOW_SCHEMES(ON_DATA)
+	return (int)queue + drops;
 }

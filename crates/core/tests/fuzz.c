@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fairq.h"
 #include "flow_count.h"
 #include "hcf.h"
-#include "hscc.h"
+#include "schemes.h"
 #include "sicc.h"
 
 static u64 seed = 1;
@@ -82,49 +81,62 @@ static void fuzz_tcp(void)
 	tcp_unify_window(window, scale, (u32)any());
 }
 
-/* The parameters may change while a port lives: an operator does that. */
-static void fuzz_fairq(void)
+/* Any state and any parameters, which may change while a port lives: an operator does that. */
+static void fuzz_scheme(u32 scheme, void *state, size_t state_bytes, void *params,
+			size_t params_bytes)
 {
-	struct fq_params params;
-	struct fq_state state;
 	int i;
 
-	fill(&params, sizeof(params));
-	fq_init(&state, &params);
+	fill(params, params_bytes);
+	scheme_init(scheme, state, params);
 	for (i = 0; i < 300; i++) {
 		u16 window = (u16)any();
 		u32 scale = (u32)any() & 15, kind = (u32)any() % 3;
 
 		if (i % 100 == 99)
-			fill(&params, sizeof(params));
-		fq_on_flow(&state, (s32)any());
+			fill(params, params_bytes);
+		if (i == 200)
+			fill(state, state_bytes);
 		if (any() % 8 == 0)
-			fq_set_flows(&state, (u32)any());
-		fq_on_data(&state, (u32)any());
-		fq_on_sample(&state, (u32)any());
-		fq_on_tick(&state, &params, (u32)any());
-		expect(state.window_q8 <= FQ_MAX_WINDOW_Q8, "the window is bounded");
-		expect_kept(fq_on_ack(&state, &params, window, scale, (u32)any(), kind), window,
-			    kind == TCP_ACK_SYN ? 0 : scale);
+			scheme_on_flows(scheme, state, (u32)any());
+		scheme_on_data(scheme, state, (u32)any());
+		scheme_on_queue(scheme, state, params, (u32)any(), any());
+		scheme_on_tick(scheme, state, params, (u32)any());
+		scheme_heeds_data(scheme, state, (u32)any());
+		scheme_heeds_queue(scheme, state, params, (u32)any(), any());
+		scheme_is_clamping(scheme, state, params, any());
+		scheme_interval_ns(scheme, params);
+		scheme_drops(scheme, params, (u32)any(), (u32)any(), any() & 1);
+		expect(scheme_counting(scheme, params) <= COUNTING_PACKETS, "flows are counted");
+		expect(scheme_window_bytes(scheme, state, params) <= TCP_MAX_WINDOW,
+		       "the window is bounded");
+		expect_kept(scheme_on_ack(scheme, state, params, window, scale, (u32)any(), kind,
+					  any()),
+			    window, kind == TCP_ACK_SYN ? 0 : scale);
 	}
 }
 
-static void fuzz_hscc(void)
+#define FUZZ(name, NAME, ...)                                                                      \
+	{                                                                                          \
+		struct name##_state state;                                                         \
+		struct name##_params params;                                                       \
+                                                                                                   \
+		fuzz_scheme(SCHEME_##NAME, &state, sizeof(state), &params, sizeof(params));        \
+	}
+
+static void fuzz_fairq(void)
 {
-	struct hscc_params params;
-	struct hscc_state state;
+	struct fairq_params params;
+	struct fairq_state state;
 	int i;
 
 	fill(&params, sizeof(params));
-	hscc_init(&state);
-	for (i = 0; i < 100; i++) {
-		u16 window = (u16)any();
-		u32 scale = (u32)any() & 15, kind = (u32)any() % 3;
-
-		hscc_on_queue(&state, &params, (u32)any(), any());
-		hscc_drops(&params, (u32)any(), (u32)any(), any() & 1);
-		expect_kept(hscc_on_ack(&state, &params, window, scale, (u32)any(), kind, any()),
-			    window, kind == TCP_ACK_SYN ? 0 : scale);
+	fairq_init(&state, &params);
+	for (i = 0; i < 300; i++) {
+		fairq_on_flows(&state, (u32)any());
+		fairq_on_sample(&state, (u32)any());
+		fairq_on_interval(&state, &params, (u32)any());
+		expect(state.window_q8 <= FAIRQ_MAX_WINDOW_Q8, "the window is bounded");
 	}
 }
 
@@ -202,7 +214,7 @@ int main(void)
 	for (round = 0; round < 2000; round++) {
 		fuzz_tcp();
 		fuzz_fairq();
-		fuzz_hscc();
+		WINDOW_SCHEMES(FUZZ)
 		fuzz_sicc();
 		fuzz_hcf();
 		fuzz_flows();

@@ -5,16 +5,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const HEADERS: [&str; 7] = [
-    "types",
-    "tcp_rewrite",
-    "flow_count",
-    "fairq",
-    "hscc",
-    "sicc",
-    "hcf",
-];
-
 fn core() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core")
 }
@@ -62,12 +52,14 @@ fn hostile_inputs_meet_no_undefined_behaviour() {
 
 #[test]
 fn every_header_stands_alone() {
-    for header in HEADERS {
-        let source = core().join(header).with_extension("h");
-        assert_success(
-            &compile("cc", &["-fsyntax-only", "-x", "c"], &source).expect("a C compiler"),
-        );
+    let mut headers = 0;
+    for file in std::fs::read_dir(core()).expect("core/") {
+        let args = ["-fsyntax-only", "-x", "c"];
+        let source = file.expect("a file of core/").path();
+        assert_success(&compile("cc", &args, &source).expect("a C compiler"));
+        headers += 1;
     }
+    assert!(headers > 0, "core/ has no header");
 }
 
 /// A program that calls the whole of core/, as the kernel would load it: clang refuses calls to

@@ -2,7 +2,7 @@
 //! From what a scenario says of a scheme to the parameters of `core/`, for whoever runs it: the
 //! simulator or a kernel.
 
-use penstock_core::fairq::FairQParams;
+use penstock_core::fairq::FairqParams;
 use penstock_core::hcf::{HcfParams, HcfPeriod};
 use penstock_core::hscc::HsccParams;
 
@@ -35,19 +35,19 @@ impl Buffer {
 
 impl Fairq {
     /// For a port with `buffer`; `interval` is T where none is given.
-    pub fn params(&self, buffer: Buffer, interval: Time) -> FairQParams {
+    pub fn params(&self, buffer: Buffer, interval: Time) -> FairqParams {
         let start = match self.variant {
-            Variant::Default => FairQParams::new(buffer.as_bytes()),
-            Variant::Paper => FairQParams::paper(buffer.as_bytes()),
+            Variant::Default => FairqParams::new(buffer.as_bytes()),
+            Variant::Paper => FairqParams::paper(buffer.as_bytes()),
         };
-        FairQParams {
+        FairqParams {
             interval_ns: self.interval.unwrap_or(interval).as_nanos().max(1),
             alpha_q16: q16(self.alpha),
             intervals: self.intervals,
             paths: self.paths,
-            floor_segments: self.floor,
-            first_floor_segments: self.first_floor(),
-            is_averaged: self.averaged,
+            floor_segments: self.floor.into(),
+            first_floor_segments: self.first_floor().into(),
+            averaged: self.averaged.into(),
             ..start
         }
     }
@@ -66,8 +66,8 @@ impl Hscc {
             alpha1_bytes: share_of(bytes, self.alpha1()),
             alpha2_bytes: share_of(bytes, self.alpha2()),
             sigma_bytes: if sigma >= bytes { 0 } else { sigma },
-            clamp_segments: self.floor,
-            first_segments: self.first_flight(),
+            floor_segments: self.floor.into(),
+            first_flight_segments: self.first_flight().into(),
             release_step_bytes: u32::from(self.release_step()) * start.mss_bytes,
             release_interval_ns: self.release_interval.as_nanos().max(1),
             ..start
@@ -95,14 +95,14 @@ impl Hcf {
             credits,
             capacity_packets: packets,
             capacity_bytes: bytes,
-            hashes: self.hashes,
+            hashes: self.hashes.into(),
             period: match self.period {
                 Period::Dynamic => HcfPeriod::Dynamic,
                 Period::Fixed => HcfPeriod::Fixed,
                 Period::Ordered => HcfPeriod::Ordered,
             },
-            swaps: self.swap,
-            counts_bytes,
+            swap: self.swap.into(),
+            credits_in_bytes: counts_bytes.into(),
         }
     }
 }

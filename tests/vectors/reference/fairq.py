@@ -13,7 +13,7 @@ from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 DEFAULT = {
     "interval_ns": 100000, "buffer_bytes": 125000, "alpha_q16": 16384, "intervals": 10,
     "mss_bytes": 1460, "paths": 1, "shares_slow_start": 1, "floor_segments": 1,
-    "first_floor_segments": 2, "is_averaged": 0,
+    "first_floor_segments": 2, "averaged": 0,
 }  # fmt: skip
 
 
@@ -62,9 +62,9 @@ class Port:
     def sample(self, queue_bytes: int) -> None:
         self.samples = [*self.samples[1:], queue_bytes]
 
-    def tick(self, queue_bytes: int) -> None:
+    def interval(self, queue_bytes: int) -> None:
         """Lines 16 to 24."""
-        queue = sum(self.samples) // 32 if self.p["is_averaged"] else queue_bytes
+        queue = sum(self.samples) // 32 if self.p["averaged"] else queue_bytes
         queue = min(queue, self.p["buffer_bytes"])
         kappa = 1 - Fraction(queue, self.target)
         step = q8(abs(kappa) * self.mss / self.p["intervals"])
@@ -105,7 +105,7 @@ class Port:
 CASES = {
     "default": {},
     "paper": {"shares_slow_start": 0, "first_floor_segments": 1},
-    "averaged": {"is_averaged": 1, "intervals": 3},
+    "averaged": {"averaged": 1, "intervals": 3},
     "ecmp": {"paths": 3, "alpha_q16": 65536, "intervals": 1},
     "large": {"buffer_bytes": 2**32 - 1, "alpha_q16": 65536, "mss_bytes": 65535, "intervals": 1},
     "small": {"buffer_bytes": 9000, "alpha_q16": 8, "intervals": 2},
@@ -117,8 +117,8 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         params = DEFAULT | changes
         port = Port(params)
         yield {"case": name, "params": params}
-        kinds = ["flow", "flow", "data", "sample", "tick", "tick", "tick", "ack"]
-        kinds += ["sample"] * 8 * params["is_averaged"]
+        kinds = ["flow", "flow", "data", "sample", "interval", "interval", "interval", "ack"]
+        kinds += ["sample"] * 8 * params["averaged"]
         for _ in range(120):
             event = random.choice(kinds)
             queue = random.choice(
@@ -128,7 +128,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                 "flow": {"delta": random.choice([1, 1, 1, -1, 0])},
                 "data": {"payload_bytes": random.choice([0, 100, 1448, 1460])},
                 "sample": {"queue_bytes": queue},
-                "tick": {"queue_bytes": queue},
+                "interval": {"queue_bytes": queue},
                 "ack": {
                     "window": random.choice([0, 1, 64, 2000, 65535]),
                     "scale": random.choice([0, 7, 10, 14, UNKNOWN]),

@@ -13,7 +13,7 @@ WORD = 2**32
 GOLDEN = 0x9E3779B1
 DEFAULT = {
     "bins": 20, "credits": 1, "capacity_packets": [10, 10], "capacity_bytes": [0, 0],
-    "hashes": 1, "period": DYNAMIC, "swaps": 1, "counts_bytes": 0,
+    "hashes": 1, "period": DYNAMIC, "swap": 1, "credits_in_bytes": 0,
 }  # fmt: skip
 
 
@@ -47,7 +47,7 @@ class Port:
 
     def end_period(self) -> None:
         self.renew()
-        if self.p["swaps"] and not self.hp:
+        if self.p["swap"] and not self.hp:
             self.hp, self.lp = self.lp, self.hp
 
     def bins_of(self, key: int) -> set[int]:
@@ -71,7 +71,7 @@ class Port:
         if not self.fits(self.queues, [0, 1], size_bytes):
             return NONE
         bins = self.bins_of(key)
-        cost = size_bytes if self.p["counts_bytes"] else 1
+        cost = size_bytes if self.p["credits_in_bytes"] else 1
         if any(self.credits[b] for b in bins) and self.fits([self.hp], [0], size_bytes):
             for b in bins:
                 self.credits[b] = max(0, self.credits[b] - cost)
@@ -122,9 +122,9 @@ def flow_key(source: int, destination: int, source_port: int, destination_port: 
 
 CASES: dict[str, dict[str, Any]] = {
     "default": {},
-    "paper": {"swaps": 0},
+    "paper": {"swap": 0},
     "bloom": {"hashes": 3, "credits": 4, "bins": 32},
-    "byte-credits": {"counts_bytes": 1, "credits": 3000, "capacity_bytes": [9000, 9000]},
+    "byte-credits": {"credits_in_bytes": 1, "credits": 3000, "capacity_bytes": [9000, 9000]},
     "bytes-only": {"capacity_packets": [0, 0], "capacity_bytes": [6000, 12000], "bins": 256},
     "fixed": {"period": FIXED, "bins": 8},
     "ordered": {"period": ORDERED, "bins": 8},

@@ -11,11 +11,11 @@ from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 PAPER = {
     "expiry_ns": 0, "release_interval_ns": 1000000, "release_step_bytes": 0,
     "alpha1_bytes": 31250, "alpha2_bytes": 62500, "sigma_bytes": 0, "mss_bytes": 1460,
-    "clamp_segments": 1, "first_segments": 0,
+    "floor_segments": 1, "first_flight_segments": 0,
 }  # fmt: skip
 DEFAULT = PAPER | {
     "expiry_ns": 100000000, "release_interval_ns": 100000, "release_step_bytes": 1460,
-    "alpha1_bytes": 12500, "alpha2_bytes": 31250, "sigma_bytes": 121094, "first_segments": 2,
+    "alpha1_bytes": 12500, "alpha2_bytes": 31250, "sigma_bytes": 121094, "first_flight_segments": 2,
 }  # fmt: skip
 
 
@@ -42,10 +42,10 @@ class Port:
         self, window: int, scale: int, mss_bytes: int, kind: int, now_ns: int
     ) -> dict[str, int]:
         mss = mss_bytes or self.p["mss_bytes"]
-        clamp = mss * self.p["clamp_segments"]
+        clamp = mss * self.p["floor_segments"]
         limits, floor = [LARGEST], clamp
-        if kind != LATER and self.p["first_segments"]:
-            limits.append(mss * self.p["first_segments"])
+        if kind != LATER and self.p["first_flight_segments"]:
+            limits.append(mss * self.p["first_flight_segments"])
             floor = max(limits[-1], clamp)
         if self.clamps and self.is_alive(now_ns):
             limits.append(clamp)

@@ -13,8 +13,8 @@ from .tcp_rewrite import FIRST, LATER, SYN, UNKNOWN, lowered
 KEEP, ON, OFF = 0, 1, 2
 DEFAULT = {
     "interval_ns": 1000000, "duration_ns": 10000000, "buffer_bytes": 125000,
-    "alpha1_q16": 13107, "alpha2_q16": 65536, "initial_segments": 10, "mss_bytes": 1460,
-    "clamp_segments": 1, "off_needs_both": 0,
+    "alpha1_q16": 13107, "alpha2_q16": 65536, "initial_window_segments": 10, "mss_bytes": 1460,
+    "floor_segments": 1, "off_needs_both": 0,
 }  # fmt: skip
 SYN_FLAG, FIN_FLAG, ACK_FLAG = 2, 1, 16
 
@@ -37,7 +37,7 @@ class World:
     def interval(self, queue_bytes: int, now_ns: int) -> int:
         size, order = self.p["buffer_bytes"], KEEP
         self.mean = Fraction(floor((self.mean / 4 + Fraction(3 * queue_bytes, 4)) * 256), 256)
-        gamma = self.beta * self.p["initial_segments"] * self.p["mss_bytes"] + self.mean
+        gamma = self.beta * self.p["initial_window_segments"] * self.p["mss_bytes"] + self.mean
         is_old = now_ns - self.kappa >= self.p["duration_ns"]
         is_short = queue_bytes <= size * self.p["alpha1_q16"] // 65536
         if self.is_on and (all if self.p["off_needs_both"] else any)([is_old, is_short]):
@@ -57,7 +57,7 @@ class World:
     def pair_ack(self, window: int, scale: int, kind: int, now_ns: int) -> dict[str, int]:
         if self.pair is None or now_ns >= self.pair[2]:
             return {"window": window, "changed": 0, "floored": 0}
-        clamp = self.pair[0] * self.p["clamp_segments"]
+        clamp = self.pair[0] * self.p["floor_segments"]
         shift = self.pair[1] if scale == UNKNOWN else scale
         return lowered(window, 0 if kind == SYN else shift, clamp, clamp)
 
@@ -68,11 +68,11 @@ class World:
 CASES = {
     "default": {},
     "paper": {"off_needs_both": 1},
-    "threshold": {"buffer_bytes": 1, "initial_segments": 1, "mss_bytes": 1},
+    "threshold": {"buffer_bytes": 1, "initial_window_segments": 1, "mss_bytes": 1},
     "large": {
         "buffer_bytes": 2**32 - 1,
         "alpha2_q16": 2,
-        "initial_segments": 65535,
+        "initial_window_segments": 65535,
         "mss_bytes": 65535,
     },
 }

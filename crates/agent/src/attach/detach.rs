@@ -13,7 +13,7 @@ use crate::port::{PinsArg, Port};
 
 /// Floors of the release, segments, 5 ms apart: senders whose windows were limited for long have
 /// large congestion windows and would all burst into the queue at once.
-const RELEASE: [u8; 8] = [2, 4, 8, 16, 32, 64, 128, 255];
+const RELEASE: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 255];
 
 /// Opens the windows of `interface` in steps, then removes everything of ours.
 ///
@@ -42,11 +42,11 @@ fn release(port: &Port) -> Result<()> {
         return Ok(()); // all pass untouched already
     }
     for floor in RELEASE {
-        config.fq.floor_segments = floor.max(config.fq.floor_segments);
-        config.fq.first_floor_segments = floor.max(config.fq.first_floor_segments);
-        config.hscc.clamp_segments = floor.max(config.hscc.clamp_segments);
-        if config.hscc.first_segments > 0 {
-            config.hscc.first_segments = floor.max(config.hscc.first_segments);
+        config.fairq.floor_segments = floor.max(config.fairq.floor_segments);
+        config.fairq.first_floor_segments = floor.max(config.fairq.first_floor_segments);
+        config.hscc.floor_segments = floor.max(config.hscc.floor_segments);
+        if config.hscc.first_flight_segments > 0 {
+            config.hscc.first_flight_segments = floor.max(config.hscc.first_flight_segments);
         }
         port.set_config(&config)?;
         port.beat()?;

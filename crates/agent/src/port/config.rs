@@ -2,13 +2,13 @@
 //! From a deployment in a scenario's words to what the programs of a port are told.
 
 use anyhow::{Result, anyhow};
-use penstock_core::fairq::FairQParams;
+use penstock_core::fairq::FairqParams;
 use penstock_core::hscc::HsccParams;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Fairq, Hscc, Scale, Window};
 
 use super::pins::ABI;
-use crate::skel::port::types::{fq_params, hscc_params, port_config};
+use crate::skel::port::types::{fairq_params, hscc_params, port_config};
 
 /// FairQ's T where none is given: a kernel does not know the RTT of its data center.
 const INTERVAL: Time = Time::from_micros(100);
@@ -72,7 +72,7 @@ pub fn config(
         flags: if port.never_shrink { NEVER_SHRINKS } else { 0 }
             | if counts_packets { COUNTS_PACKETS } else { 0 }
             | if is_bare { BARE_IP } else { 0 },
-        carrier: match scale {
+        wscale_source: match scale {
             Scale::Tracked => 0,
             Scale::ReservedBits => 1,
             Scale::WindowBits => 2,
@@ -84,37 +84,41 @@ pub fn config(
         mark_bytes: port.mark.map_or(0, Buffer::as_bytes),
         first_acks: port.first_acks,
         network_scale: UNIFIED_SCALE,
-        fq: raw_fairq(&fairq),
+        fairq: raw_fairq(&fairq),
         hscc: raw_hscc(&hscc),
     })
 }
 
-fn raw_fairq(from: &FairQParams) -> fq_params {
-    fq_params {
-        interval_ns: from.interval_ns,
+fn raw_fairq(from: &FairqParams) -> fairq_params {
+    fairq_params {
         buffer_bytes: from.buffer_bytes,
-        alpha_q16: from.alpha_q16,
-        intervals: from.intervals,
         mss_bytes: from.mss_bytes,
-        paths: from.paths,
-        shares_slow_start: from.shares_slow_start.into(),
+        alpha_q16: from.alpha_q16,
+        interval_ns: from.interval_ns,
+        intervals: from.intervals,
+        shares_slow_start: from.shares_slow_start,
         floor_segments: from.floor_segments,
         first_floor_segments: from.first_floor_segments,
-        is_averaged: from.is_averaged.into(),
+        averaged: from.averaged,
+        paths: from.paths,
+        counting: from.counting,
+        ..Default::default()
     }
 }
 
 fn raw_hscc(from: &HsccParams) -> hscc_params {
     hscc_params {
-        expiry_ns: from.expiry_ns,
-        release_interval_ns: from.release_interval_ns,
-        release_step_bytes: from.release_step_bytes,
+        buffer_bytes: from.buffer_bytes,
+        mss_bytes: from.mss_bytes,
         alpha1_bytes: from.alpha1_bytes,
         alpha2_bytes: from.alpha2_bytes,
         sigma_bytes: from.sigma_bytes,
-        mss_bytes: from.mss_bytes,
-        clamp_segments: from.clamp_segments,
-        first_segments: from.first_segments,
+        floor_segments: from.floor_segments,
+        first_flight_segments: from.first_flight_segments,
+        release_step_bytes: from.release_step_bytes,
+        release_interval_ns: from.release_interval_ns,
+        expiry_ns: from.expiry_ns,
+        ..Default::default()
     }
 }
 

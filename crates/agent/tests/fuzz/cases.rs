@@ -2,11 +2,11 @@
 //! The ways a port may be set up, and what its programs may then change.
 
 use super::check::Right;
-use penstock_core::fairq::FairQParams;
+use penstock_core::fairq::FairqParams;
 use penstock_core::hscc::HsccParams;
 use penstockd::skel::port::types;
 
-/// `enum port_flag` and `enum port_carrier` of bpf/abi.h.
+/// `enum port_flag` of bpf/abi.h and `enum wscale_source` of core/window.h.
 const NEVER_SHRINKS: u32 = 1;
 const COUNTS_PACKETS: u32 = 2;
 const TELLS_FLOWS: u32 = 4;
@@ -19,7 +19,7 @@ const UNIFIED: u32 = 3;
 pub struct Case {
     pub name: &'static str,
     pub scheme: &'static str,
-    pub carrier: u32,
+    pub wscale_source: u32,
     pub flags: u32,
     /// Marks CE from this queue on.
     pub mark_bytes: u32,
@@ -31,7 +31,7 @@ pub struct Case {
 const PLAIN: Case = Case {
     name: "",
     scheme: "fairq",
-    carrier: TRACKED,
+    wscale_source: TRACKED,
     flags: 0,
     mark_bytes: 0,
     is_paper: false,
@@ -65,17 +65,17 @@ pub const CASES: [Case; 16] = [
     },
     Case {
         name: "fairq, reserved bits",
-        carrier: RESERVED,
+        wscale_source: RESERVED,
         ..PLAIN
     },
     Case {
         name: "fairq, twelve bits",
-        carrier: WINDOW12,
+        wscale_source: WINDOW12,
         ..PLAIN
     },
     Case {
         name: "fairq, one scale",
-        carrier: UNIFIED,
+        wscale_source: UNIFIED,
         flags: TELLS_FLOWS,
         ..PLAIN
     },
@@ -99,31 +99,31 @@ pub const CASES: [Case; 16] = [
     Case {
         name: "fairq, stale, twelve bits",
         is_stale: true,
-        carrier: WINDOW12,
+        wscale_source: WINDOW12,
         ..PLAIN
     },
     Case {
         name: "shim, reserved bits",
         scheme: "shim",
-        carrier: RESERVED,
+        wscale_source: RESERVED,
         ..PLAIN
     },
     Case {
         name: "shim, twelve bits",
         scheme: "shim",
-        carrier: WINDOW12,
+        wscale_source: WINDOW12,
         ..PLAIN
     },
     Case {
         name: "shim, one scale",
         scheme: "shim",
-        carrier: UNIFIED,
+        wscale_source: UNIFIED,
         ..PLAIN
     },
     Case {
         name: "shim, tracked",
         scheme: "shim",
-        carrier: TRACKED,
+        wscale_source: TRACKED,
         ..PLAIN
     },
     Case {
@@ -155,7 +155,7 @@ impl Case {
         match (
             self.is_stale || self.scheme == "observe",
             is_egress,
-            self.carrier,
+            self.wscale_source,
         ) {
             (true, ..) => Right::Nothing,
             (_, true, _) if self.mark_bytes > 0 => Right::Mark,
@@ -170,7 +170,7 @@ impl Case {
             abi: 1,
             generation,
             flags: self.flags,
-            carrier: self.carrier,
+            wscale_source: self.wscale_source,
             stale_ns: if self.is_stale { 1 } else { u64::MAX },
             idle_ns: 1_000_000_000,
             buffer_bytes: BUFFER_BYTES,
@@ -180,9 +180,9 @@ impl Case {
             ..types::port_config::default()
         };
         let fq = if self.is_paper {
-            FairQParams::paper(BUFFER_BYTES)
+            FairqParams::paper(BUFFER_BYTES)
         } else {
-            FairQParams::new(BUFFER_BYTES)
+            FairqParams::new(BUFFER_BYTES)
         };
         let hscc = if self.is_paper {
             HsccParams::paper(BUFFER_BYTES)
@@ -191,7 +191,7 @@ impl Case {
         };
         // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
         unsafe {
-            config.fq = std::mem::transmute::<FairQParams, types::fq_params>(fq);
+            config.fairq = std::mem::transmute::<FairqParams, types::fairq_params>(fq);
             config.hscc = std::mem::transmute::<HsccParams, types::hscc_params>(hscc);
         }
         config

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::acks;
-use penstock_core::fairq::{FairQ, FairQParams};
+use penstock_core::fairq::{Fairq, FairqParams};
 use penstock_core::tcp_rewrite::{AckKind, MAX_WINDOW_BYTES};
 use proptest::prelude::*;
 
-fn params() -> impl Strategy<Value = FairQParams> {
+fn params() -> impl Strategy<Value = FairqParams> {
     let flags = (any::<bool>(), any::<bool>());
     (
         1u32..,
@@ -12,24 +12,32 @@ fn params() -> impl Strategy<Value = FairQParams> {
         1u32..50,
         1u32..=65535,
         1u32..=65535,
-        1u8..,
+        1u32..256,
         flags,
     )
         .prop_map(
-            |(buffer, alpha, intervals, mss, paths, floor, (shares, averaged))| FairQParams {
+            |(buffer, alpha, intervals, mss, paths, floor, (shares, averaged))| FairqParams {
                 alpha_q16: alpha,
                 intervals,
                 mss_bytes: mss,
                 paths,
                 floor_segments: floor,
-                shares_slow_start: shares,
-                is_averaged: averaged,
-                ..FairQParams::new(buffer)
+                shares_slow_start: shares.into(),
+                averaged: averaged.into(),
+                ..FairqParams::new(buffer)
             },
         )
         .prop_filter("alpha B is at least a byte", |params| {
             params.check().is_ok()
         })
+}
+
+/// A quarter of the buffer is aimed at.
+fn quarter(buffer_bytes: u32) -> FairqParams {
+    FairqParams {
+        alpha_q16: 16384,
+        ..FairqParams::new(buffer_bytes)
+    }
 }
 
 proptest! {
@@ -38,7 +46,7 @@ proptest! {
         params in params(),
         events in proptest::collection::vec((0u32..6, any::<u32>(), acks()), 0..200),
     ) {
-        let mut port = FairQ::new(params).unwrap();
+        let mut port = Fairq::new(params).unwrap();
         let mut flows = 0u32;
         for (event, value, ack) in events {
             match event {
@@ -64,7 +72,7 @@ proptest! {
 
     #[test]
     fn flows_share_what_one_had(flows in 1u32..5000, buffer in 100_000u32..100_000_000) {
-        let mut port = FairQ::new(FairQParams::new(buffer)).unwrap();
+        let mut port = Fairq::new(quarter(buffer)).unwrap();
         for _ in 0..flows {
             port.on_flow(1);
         }
@@ -79,8 +87,8 @@ proptest! {
 }
 
 /// A port after slow start with `flows` flows.
-fn settled(flows: u32) -> FairQ {
-    let mut port = FairQ::new(FairQParams::new(125_000)).unwrap();
+fn settled(flows: u32) -> Fairq {
+    let mut port = Fairq::new(quarter(125_000)).unwrap();
     port.set_flows(flows);
     port.on_tick(31_250);
     (1..10).for_each(|_| port.on_tick(31_250));
@@ -103,11 +111,8 @@ fn the_window_nears_the_target_from_both_sides() {
 
 #[test]
 fn slow_start_adds_two_segments_as_printed_or_shared() {
-    for (params, gain) in [
-        (FairQParams::paper(125_000), 2920),
-        (FairQParams::new(125_000), 292),
-    ] {
-        let mut port = FairQ::new(params).unwrap();
+    for (params, gain) in [(FairqParams::paper(125_000), 2920), (quarter(125_000), 292)] {
+        let mut port = Fairq::new(params).unwrap();
         port.set_flows(10);
         let before = port.window_bytes();
         (0..10).for_each(|_| port.on_tick(0));
@@ -144,18 +149,18 @@ fn first_acks_keep_two_segments_where_the_buffer_holds_them_of_all() {
 
 #[test]
 fn refuses_parameters_out_of_range() {
-    let wrong = FairQParams {
+    let wrong = FairqParams {
         alpha_q16: 65537,
-        ..FairQParams::new(125_000)
+        ..FairqParams::new(125_000)
     };
-    let error = FairQ::new(wrong).unwrap_err();
+    let error = Fairq::new(wrong).unwrap_err();
     assert_eq!(
         error.to_string(),
         "fairq: alpha_q16 is 65537, allowed is 1 to 65536"
     );
-    let wrong = FairQParams {
+    let wrong = FairqParams {
         alpha_q16: 2,
-        ..FairQParams::new(32_767)
+        ..FairqParams::new(32_767)
     };
-    assert_eq!(FairQ::new(wrong).unwrap_err().field, "buffer_bytes");
+    assert_eq!(Fairq::new(wrong).unwrap_err().field, "buffer_bytes");
 }

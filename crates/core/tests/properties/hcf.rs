@@ -135,10 +135,10 @@ fn params() -> impl Strategy<Value = HcfParams> {
                     credits,
                     capacity_packets,
                     capacity_bytes,
-                    hashes,
+                    hashes: hashes.into(),
                     period,
-                    swaps: true,
-                    counts_bytes,
+                    swap: 1,
+                    credits_in_bytes: u32::from(counts_bytes),
                 }
             },
         )
@@ -161,7 +161,7 @@ proptest! {
     #[test]
     fn counts_hold_at_any_input(params in params(), is_fixed: bool, swaps: bool, seed: u32, events in events()) {
         let period = if is_fixed { HcfPeriod::Fixed } else { params.period };
-        Port::new(HcfParams { period, swaps, ..params }, seed).run(&events);
+        Port::new(HcfParams { period, swap: swaps.into(), ..params }, seed).run(&events);
     }
 
     #[test]

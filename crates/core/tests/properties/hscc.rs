@@ -9,12 +9,12 @@ proptest! {
     fn holds_at_any_input(
         buffer in 20u32..,
         is_paper: bool,
-        segments in (1u8.., any::<u8>()),
+        segments in (1u32..256, 0u32..256),
         release in (1u64.., any::<u32>()),
         events in proptest::collection::vec((any::<bool>(), any::<u32>(), any::<u64>(), acks()), 0..200),
     ) {
         let mut params = if is_paper { HsccParams::paper(buffer) } else { HsccParams::new(buffer) };
-        (params.clamp_segments, params.first_segments) = segments;
+        (params.floor_segments, params.first_flight_segments) = segments;
         (params.release_interval_ns, params.release_step_bytes) = release;
         let mut port = Hscc::new(params).unwrap();
         for (is_queue, queue, now, ack) in events {
@@ -91,8 +91,8 @@ fn a_clamp_expires_without_reports() {
 #[test]
 fn sigma_keeps_room_for_control_packets() {
     let port = Hscc::new(HsccParams::new(128_000)).unwrap();
-    assert!(!port.drops(122_500, 1500, false));
-    assert!(port.drops(122_501, 1500, false));
+    assert!(!port.drops(122_660, 1500, false));
+    assert!(port.drops(122_661, 1500, false));
     assert!(!port.drops(127_999, 40, true));
     let paper = Hscc::new(HsccParams::paper(128_000)).unwrap();
     assert!(!paper.drops(u32::MAX, 1500, false));

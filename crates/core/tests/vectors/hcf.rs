@@ -20,8 +20,8 @@ fn begin(row: &Value) -> Port {
         hashes: p.get("hashes"),
         period: [HcfPeriod::Dynamic, HcfPeriod::Fixed, HcfPeriod::Ordered]
             [p.get::<usize>("period")],
-        swaps: p.flag("swaps"),
-        counts_bytes: p.flag("counts_bytes"),
+        swap: p.get("swap"),
+        credits_in_bytes: p.get("credits_in_bytes"),
     };
     match row["case"].as_str() {
         Some("default") => assert_eq!(params, HcfParams::new(20)),

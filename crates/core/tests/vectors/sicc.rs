@@ -11,10 +11,10 @@ fn begin(row: &Value) -> (SiccPort, SiccShim) {
         buffer_bytes: p.get("buffer_bytes"),
         alpha1_q16: p.get("alpha1_q16"),
         alpha2_q16: p.get("alpha2_q16"),
-        initial_segments: p.get("initial_segments"),
+        initial_window_segments: p.get("initial_window_segments"),
         mss_bytes: p.get("mss_bytes"),
-        clamp_segments: p.get("clamp_segments"),
-        off_needs_both: p.flag("off_needs_both"),
+        floor_segments: p.get("floor_segments"),
+        off_needs_both: p.get("off_needs_both"),
     };
     match row["case"].as_str() {
         Some("default") => assert_eq!(params, SiccParams::new(125000)),

@@ -7,7 +7,7 @@ use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
 use crate::simulation::{Action, Simulation};
-use crate::window::{Carrier, Counting, FairQ, Hscc, Shims};
+use crate::window::{Carrier, Counting, Fairq, Hscc, Shims};
 use penstock_core::ParamError;
 use penstock_core::sicc::SiccParams;
 use penstock_scenario::params::{FULL_PACKET, q16, saturated};
@@ -127,8 +127,8 @@ fn sicc(spec: &penstock_scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams
         duration_ns: spec.duration.as_nanos().max(1),
         alpha1_q16: q16(spec.alpha1),
         alpha2_q16: q16(spec.alpha2),
-        initial_segments: spec.initial_window,
-        clamp_segments: spec.floor,
+        initial_window_segments: spec.initial_window,
+        floor_segments: spec.floor.into(),
         ..start
     }
 }
@@ -283,8 +283,8 @@ impl Port {
                     penstock_scenario::Counting::Exact => Counting::Exact,
                     penstock_scenario::Counting::Packets => Counting::Packets,
                 };
-                let core = penstock_core::FairQ::new(spec.params(self.buffer, self.rtt))?;
-                Box::new(FairQ::new(core, counting, carrier(spec.scale)))
+                let core = penstock_core::Fairq::new(spec.params(self.buffer, self.rtt))?;
+                Box::new(Fairq::new(core, counting, carrier(spec.scale)))
             }
             Window::Hscc(spec) => {
                 let core = penstock_core::Hscc::new(spec.params(self.buffer))?;

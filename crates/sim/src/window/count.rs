@@ -2,7 +2,7 @@
 //! How many flows has a port? (`core/flow_count.h`)
 
 use super::{FlowEntry, FlowPacket};
-use penstock_core::{FairQ, FlowCounter};
+use penstock_core::{Fairq, FlowCounter};
 
 /// Flows looked at for idleness in each interval.
 const SWEEP: usize = 16;
@@ -35,7 +35,7 @@ impl Count {
     }
 
     /// A packet of the flow in `slot` passes, by which the exact number changes by `delta`.
-    pub fn on_packet(&mut self, core: &mut FairQ, seen: &FlowPacket, slot: usize, delta: i32) {
+    pub fn on_packet(&mut self, core: &mut Fairq, seen: &FlowPacket, slot: usize, delta: i32) {
         match self {
             Count::Exact(counted, _) => {
                 core.on_flow(delta);
@@ -51,7 +51,7 @@ impl Count {
     }
 
     /// Uncounts what is silent for too long.
-    pub fn expire(&mut self, core: &mut FairQ, flows: &mut [FlowEntry], now_ns: u64) {
+    pub fn expire(&mut self, core: &mut Fairq, flows: &mut [FlowEntry], now_ns: u64) {
         match self {
             Count::Exact(counted, next) => {
                 for _ in 0..SWEEP.min(counted.len()) {
@@ -78,12 +78,12 @@ mod tests {
     use crate::packet::{FlowId, Packet, flag};
     use crate::rng::Rng;
     use crate::window::flow_packet;
-    use penstock_core::fairq::FairQParams;
+    use penstock_core::fairq::FairqParams;
     use penstock_core::flow_count::Direction;
     use penstock_scenario::units::Time;
 
     struct Port {
-        core: FairQ,
+        core: Fairq,
         count: Count,
         flows: Vec<FlowEntry>,
     }
@@ -91,7 +91,7 @@ mod tests {
     impl Port {
         fn new(counting: Counting) -> Port {
             Port {
-                core: FairQ::new(FairQParams::new(100_000)).expect("valid"),
+                core: Fairq::new(FairqParams::new(100_000)).expect("valid"),
                 count: Count::new(counting),
                 flows: vec![FlowEntry::default(); 100],
             }

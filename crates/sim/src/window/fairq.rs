@@ -8,17 +8,17 @@ use penstock_core::flow_count::Direction;
 use penstock_scenario::units::Time;
 
 /// The policy, its count of flows and where it finds window scales.
-pub struct FairQ {
-    core: penstock_core::FairQ,
+pub struct Fairq {
+    core: penstock_core::Fairq,
     count: Count,
     carrier: Carrier,
     counters: WindowCounters,
 }
 
-impl FairQ {
+impl Fairq {
     /// A port without flows.
-    pub fn new(core: penstock_core::FairQ, counting: Counting, carrier: Carrier) -> FairQ {
-        FairQ {
+    pub fn new(core: penstock_core::Fairq, counting: Counting, carrier: Carrier) -> Fairq {
+        Fairq {
             core,
             count: Count::new(counting),
             carrier,
@@ -27,7 +27,7 @@ impl FairQ {
     }
 }
 
-impl Window for FairQ {
+impl Window for Fairq {
     fn on_departure(
         &mut self,
         now: Time,

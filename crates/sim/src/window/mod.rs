@@ -13,7 +13,7 @@ mod hscc;
 
 pub use carrier::{Carrier, NETWORK_SCALE, Shims};
 pub use count::Counting;
-pub use fairq::FairQ;
+pub use fairq::Fairq;
 pub use hscc::Hscc;
 pub use penstock_core::FlowEntry;
 

@@ -20,8 +20,8 @@ fn hcf(period: HcfPeriod, swaps: bool) -> Box<hcf::Hcf> {
         capacity_bytes: [0, 0],
         hashes: 1,
         period,
-        swaps,
-        counts_bytes: false,
+        swap: swaps.into(),
+        credits_in_bytes: 0,
     };
     let core = penstock_core::Hcf::new(params, 7).unwrap();
     let every = (period != HcfPeriod::Dynamic).then(|| Time::from_micros(300));

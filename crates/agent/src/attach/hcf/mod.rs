@@ -199,6 +199,7 @@ fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_conf
         burst_ns: (BURST_BYTES.saturating_mul(ns_per_byte_q16) >> 16).max(BURST_NS),
         params: raw(&params),
         reserved: 0,
+        ..Default::default()
     })
 }
 
@@ -209,8 +210,8 @@ fn raw(params: &HcfParams) -> hcf_params {
         capacity_packets: params.capacity_packets,
         capacity_bytes: params.capacity_bytes,
         hashes: params.hashes,
-        period: params.period as u8,
-        swaps: params.swaps.into(),
-        counts_bytes: params.counts_bytes.into(),
+        period: params.period as u32,
+        swap: params.swap,
+        credits_in_bytes: params.credits_in_bytes,
     }
 }

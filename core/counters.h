@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a port counts: one name for each number in the datapath, the simulator, the laboratory,
+ * OpenMetrics (with the suffix _total) and reports. Units are in the names; what has none is a
+ * plain number.
+ */
+#ifndef PENSTOCK_COUNTERS_H
+#define PENSTOCK_COUNTERS_H
+
+#include "types.h"
+
+/* C(name, "what it counts") */
+#define PORT_COUNTERS(C)                                                                           \
+	C(egress_packets, "Packets that left by the port")                                         \
+	C(egress_bytes, "Bytes that left by the port")                                             \
+	C(ingress_packets, "Packets that came in by the port")                                     \
+	C(acks, "ACKs that came in by the port")                                                   \
+	C(acks_rewritten, "ACKs whose window was lowered")                                         \
+	C(acks_floored, "ACKs whose window would have been lowered further but for the floor")     \
+	C(acks_first_rewritten, "Rewritten SYN-ACKs and first ACKs of a flow")                     \
+	C(acks_edge_kept, "ACKs whose window was left higher, not to take back what was offered")  \
+	C(ecn_marks, "Packets marked with ECN CE")                                                 \
+	C(syns, "SYNs and SYN-ACKs in both directions")                                            \
+	C(flows_begun, "Flows that began, or sent again after idleness")                           \
+	C(flows_ended, "Flows that ended or idled")                                                \
+	C(zero_windows, "ACKs whose receiver offered nothing")                                     \
+	C(clamps, "Times that the scheme began to clamp all flows")                                \
+	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")
+
+/* R(NAME, name, "when"): why a packet passed without being looked at further. */
+#define PASS_REASON_LIST(R)                                                                        \
+	R(NOT_IP, not_ip, "Neither IPv4 nor IPv6")                                                 \
+	R(NOT_TCP, not_tcp, "Another protocol than TCP")                                           \
+	R(FRAGMENT, fragment, "A fragment of an IP packet")                                        \
+	R(TRUNCATED, truncated, "Ends within a header")                                            \
+	R(MALFORMED, malformed, "Lengths that contradict each other")                              \
+	R(TOO_DEEP, too_deep, "More VLAN tags, extension headers or tunnels than are followed")    \
+	R(STALE, stale, "The agent's heartbeat is stale, or its ABI differs")                      \
+	R(UNKNOWN_SCALE, unknown_scale, "An ACK of a flow whose SYNs were not seen")               \
+	R(TABLE_FULL, table_full, "No entry could be made for its flow")                           \
+	R(FAILED, failed, "The kernel refused to change the packet")
+
+#define PASS_REASON_NUMBER(NAME, name, when) PASS_##NAME,
+
+enum pass_reason {
+	PASS_REASON_LIST(PASS_REASON_NUMBER) PASS_REASONS
+};
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What every window scheme has, and what is common to all at a port.
+ *
+ * A window scheme `x` is a header core/x.h with a table of parameters (params.h), a struct x_state
+ * and these inline functions; s is its state at one port, p its parameters there. They are total:
+ * any argument and any state give a defined result.
+ *
+ *	void x_init(s, p)		prepares a port without flows
+ *	void x_on_flows(s, flows)	the number of flows, when it has changed
+ *	u32  x_counting(p)		how these are to be counted: enum counting
+ *	void x_on_data(s, payload)	a segment of so many bytes leaves by the port
+ *	bool x_heeds_data(s, payload)	whether x_on_data would change anything
+ *	void x_on_queue(s, p, queue, now)
+ *					the queue has so many bytes
+ *	bool x_heeds_queue(s, p, queue, now)
+ *					whether x_on_queue would change anything of note
+ *	bool x_is_clamping(s, p, now)	whether it holds all flows at their least now
+ *	u64  x_interval_ns(p)		how often x_on_tick is due; 0: never
+ *	void x_on_tick(s, p, queue)
+ *	struct tcp_window x_on_ack(s, p, window, scale, mss, kind, now)
+ *					the window field for an ACK that enters by the port
+ *	u32  x_window_bytes(s, p)	a flow's window, before the floor, or TCP_MAX_WINDOW
+ *	bool x_drops(p, queue, packet, is_control)
+ *					whether to drop what arrives at so long a queue
+ *	void x_raise_floor(p, segments)	no window below so many from now on, to let flows go
+ *
+ * `scale` and `mss` are those of the ACK's flow (TCP_SCALE_UNKNOWN, and 0 if not known), `kind` is
+ * an enum tcp_ack_kind. Count the flow of a SYN-ACK before x_on_ack. The two that ask read a few
+ * words without a lock, so that the others need one rarely.
+ *
+ * A scheme that has no use for some of them writes WITHOUT_...(x) in their place. One line in
+ * schemes.h puts it into the simulator and the kernel.
+ */
+#ifndef PENSTOCK_WINDOW_H
+#define PENSTOCK_WINDOW_H
+
+#include "params.h"
+#include "tcp_rewrite.h"
+
+/* How the port learns the window scale of a flow (FairQ §III-B). */
+#define WSCALE_SOURCES(E)                                                                          \
+	E(WSCALE_TRACKED, "tracked", "The port remembers each flow's SYN and SYN-ACK")             \
+	E(WSCALE_RESERVED_BITS, "reserved-bits",                                                   \
+	  "The shim writes it into the reserved bits of the header; that of the other host "       \
+	  "clears them")                                                                           \
+	E(WSCALE_WINDOW_BITS, "window-bits",                                                       \
+	  "The shim writes it into four bits of the window field; twelve are left, for windows "   \
+	  "up to 4095")                                                                            \
+	E(WSCALE_UNIFIED, "unified",                                                               \
+	  "One scale for all, written into SYN and SYN-ACK by the shims, which then write every "  \
+	  "window in it")
+
+enum wscale_source {
+	WSCALE_SOURCES(PARAM_ENUM)
+};
+
+/* How the port counts its flows. */
+#define COUNTINGS(E)                                                                               \
+	E(COUNTING_EXACT, "exact", "A table of flows")                                             \
+	E(COUNTING_PACKETS, "packets",                                                             \
+	  "SYN-ACKs minus FINs, as printed; drifts when these are lost or repeated")
+
+enum counting {
+	COUNTINGS(PARAM_ENUM)
+};
+
+/* What is common to all window schemes; the caller does it. */
+#define WINDOW_PARAMS(P, X)                                                                        \
+	P(X, COUNT, first_acks, 0, 255, 4, 4,                                                      \
+	  "ACKs of a flow that count as its first, after the handshake; they decide its first "    \
+	  "flight")                                                                                \
+	P(X, ENUM, wscale_source, WSCALE_SOURCES, WSCALE_UNIFIED, WSCALE_TRACKED, WSCALE_TRACKED,  \
+	  "How the port learns the window scale of a flow (FairQ §III-B)")                         \
+	P(X, COUNT, network_wscale, 0, TCP_MAX_SCALE, 7, 7,                                        \
+	  "The one scale of all windows with wscale_source = \"unified\": windows lose up to "     \
+	  "2^scale - 1 bytes to it")                                                               \
+	P(X, TIME, idle, NS(1), MAX_TIME, SECONDS(1), SECONDS(1),                                  \
+	  "A flow silent for that long is not counted (FairQ §IV-E)")                              \
+	P(X, FLAG, never_shrink, 0, 1, 0, 0,                                                       \
+	  "The right edge of a window once offered is not taken back (RFC 9293 §3.8.6.2.1)")
+
+struct window_params {
+	WINDOW_PARAMS(PARAM_MEMBER, window)
+};
+
+WINDOW_PARAMS(PARAM_READER, window)
+
+CORE_INLINE struct window_params window_default_params(void)
+{
+	struct window_params params = {WINDOW_PARAMS(PARAM_DEFAULT, window)};
+	return params;
+}
+
+/* clang-format off */
+/* For schemes that do not need the number of flows. */
+#define WITHOUT_FLOWS(x)                                                                           \
+	CORE_INLINE void x##_on_flows(struct x##_state *s, u32 flows)                              \
+	{                                                                                          \
+		(void)s, (void)flows;                                                              \
+	}                                                                                          \
+	CORE_INLINE u32 x##_counting(const struct x##_params *p)                                   \
+	{                                                                                          \
+		(void)p;                                                                           \
+		return COUNTING_EXACT;                                                             \
+	}
+
+/* For schemes that learn nothing from the data. */
+#define WITHOUT_DATA(x)                                                                            \
+	CORE_INLINE void x##_on_data(struct x##_state *s, u32 payload_bytes)                       \
+	{                                                                                          \
+		(void)s, (void)payload_bytes;                                                      \
+	}                                                                                          \
+	CORE_INLINE _Bool x##_heeds_data(const struct x##_state *s, u32 payload_bytes)             \
+	{                                                                                          \
+		(void)s, (void)payload_bytes;                                                      \
+		return 0;                                                                          \
+	}
+
+/* For schemes that look at the queue at their ticks, or never. */
+#define WITHOUT_QUEUE(x)                                                                           \
+	CORE_INLINE void x##_on_queue(struct x##_state *s, const struct x##_params *p,             \
+				      u32 queue_bytes, u64 now_ns)                                 \
+	{                                                                                          \
+		(void)s, (void)p, (void)queue_bytes, (void)now_ns;                                 \
+	}                                                                                          \
+	CORE_INLINE _Bool x##_heeds_queue(const struct x##_state *s, const struct x##_params *p,   \
+					  u32 queue_bytes, u64 now_ns)                             \
+	{                                                                                          \
+		(void)s, (void)p, (void)queue_bytes, (void)now_ns;                                 \
+		return 0;                                                                          \
+	}                                                                                          \
+	CORE_INLINE _Bool x##_is_clamping(const struct x##_state *s, const struct x##_params *p,   \
+					  u64 now_ns)                                              \
+	{                                                                                          \
+		(void)s, (void)p, (void)now_ns;                                                    \
+		return 0;                                                                          \
+	}
+
+/* For schemes that do nothing at intervals. */
+#define WITHOUT_TICK(x)                                                                            \
+	CORE_INLINE u64 x##_interval_ns(const struct x##_params *p)                                \
+	{                                                                                          \
+		(void)p;                                                                           \
+		return 0;                                                                          \
+	}                                                                                          \
+	CORE_INLINE void x##_on_tick(struct x##_state *s, const struct x##_params *p,              \
+				     u32 queue_bytes)                                              \
+	{                                                                                          \
+		(void)s, (void)p, (void)queue_bytes;                                               \
+	}
+
+/* For schemes without one window for all flows. */
+#define WITHOUT_WINDOW(x)                                                                          \
+	CORE_INLINE u32 x##_window_bytes(const struct x##_state *s, const struct x##_params *p)    \
+	{                                                                                          \
+		(void)s, (void)p;                                                                  \
+		return TCP_MAX_WINDOW;                                                             \
+	}
+
+/* For schemes that leave drops to the queue. */
+#define WITHOUT_DROPS(x)                                                                           \
+	CORE_INLINE _Bool x##_drops(const struct x##_params *p, u32 queue_bytes, u32 packet_bytes, \
+				    _Bool is_control)                                              \
+	{                                                                                          \
+		(void)p, (void)queue_bytes, (void)packet_bytes, (void)is_control;                  \
+		return 0;                                                                          \
+	}
+/* clang-format on */
+
+#endif
