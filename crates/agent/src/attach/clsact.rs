@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::{ErrorKind, Program, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
+use penstock_linux::filter;
 
 use super::hook::{HookProgram, HookPrograms};
 use super::tcx;
 use crate::host::bpf::{pin_over, pinned, program_name};
-use crate::host::netlink;
 use crate::port::Side;
 use crate::port::pins::program_pin;
 
@@ -141,7 +141,7 @@ fn create_qdisc(index: u32) -> Result<bool> {
 }
 
 fn remove_created_qdisc(folder: &Path, index: u32) -> Result<()> {
-    if !marker(folder).exists() || netlink::has_filters(index)? {
+    if !marker(folder).exists() || filter::has_any(index)? {
         return Ok(());
     }
     let mut hook = qdisc(index);

@@ -66,7 +66,7 @@ pub fn detach_locked(pins: &PinsArg, interface: &str) -> Result<()> {
         hook.detach(&folder, index)?;
     }
     if let Some(index) = index {
-        hcf::detach(&folder, interface, index)?;
+        hcf::detach(&folder, index)?;
     }
     remove_pins(&folder)?;
     // The folders above, if no other port has pins.

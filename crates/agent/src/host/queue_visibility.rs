@@ -4,8 +4,7 @@
 
 use anyhow::{Result, bail};
 use libbpf_rs::{Btf, btf};
-
-use crate::host::qdisc::{self, Qdisc};
+use penstock_linux::qdisc::{self, Qdisc};
 
 /// Requires a kernel that lets programs read its structs (Linux 6.2).
 ///

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
+use penstock_linux::{ethtool, qdisc};
 use penstock_scenario::Buffer;
 use penstock_scenario::units::{Rate, Time};
 
@@ -29,7 +30,7 @@ use self::verdict::Assessment;
 use crate::attach::{self, Attached};
 use crate::format::{bytes, count, percent, time};
 use crate::host::signals::{Signal, Signals};
-use crate::host::{interface, link_speed, qdisc, queue_visibility};
+use crate::host::{interface, queue_visibility};
 use crate::port::PinsArg;
 
 /// Interval between reads of records, and between heartbeats of a port that only we observe.
@@ -82,8 +83,8 @@ pub fn run(args: Args) -> Result<()> {
         let is_there = folder.as_os_str().is_empty() || folder.is_dir();
         ensure!(is_there, "--out: there is no folder {}", folder.display());
     }
-    let link_bps = link_speed::rate_bps(&args.interface);
-    let shaped_bps = qdisc::of(index).ok().and_then(|qdisc| qdisc.rate_bps);
+    let link_bps = ethtool::speed_bps(&args.interface).ok().flatten();
+    let shaped_bps = qdisc::root(index).ok().and_then(|qdisc| qdisc.rate_bps);
     let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
     if let Some(missing) = queue_visibility::missing(&args.interface, index) {
         eprintln!("{}: {missing}", args.interface);

@@ -2,9 +2,10 @@
 //! All that can be read of a port at one instant.
 
 use anyhow::Result;
+use penstock_linux::qdisc;
 
 use crate::attach::hook::Hooks;
-use crate::host::{interface, qdisc};
+use crate::host::interface;
 use crate::port::PinsArg;
 use crate::skel::port::types::{port_config, port_counters, port_state};
 
@@ -50,8 +51,8 @@ impl Reading {
             depth: port.depth()?,
             heartbeat_age_s: age_ns as f64 / 1e9,
             drops: index
-                .and_then(|index| qdisc::of(index).ok())
-                .map(|qdisc| qdisc.drops),
+                .and_then(|index| qdisc::root(index).ok())
+                .map(|qdisc| qdisc.counters.drops),
         })
     }
 

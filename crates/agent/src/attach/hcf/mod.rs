@@ -5,8 +5,6 @@
 //! share no state. The port's folder has the pins of its registration (`hcf_link`), configuration
 //! (`hcf_config`) and state (`hcf_port`).
 
-mod root;
-
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -15,11 +13,12 @@ use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_core::hcf::HcfParams;
+use penstock_linux::qdisc;
 use penstock_scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
 
 use crate::host::bpf::pin_over;
-use crate::host::{clock, qdisc, requirements};
+use crate::host::{clock, requirements};
 use crate::skel::hcf::HcfSkelBuilder;
 use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
 
@@ -54,10 +53,10 @@ pub fn attach(
     buffer: Buffer,
 ) -> Result<()> {
     let Queue::Hcf(queue) = &port.queue else {
-        return detach(folder, interface, index);
+        return detach(folder, index);
     };
     requirements::bpf_qdisc()?;
-    let present = qdisc::of(index)?.kind;
+    let present = qdisc::root(index)?.kind;
     if !present.starts_with(PREFIX) && !DEFAULTS.contains(&present.as_str()) {
         bail!(
             "{interface} has a qdisc {present}, which HCF would replace; do: tc qdisc del dev {interface} root"
@@ -88,22 +87,21 @@ pub fn attach(
         .hcf_config
         .update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)?;
     let link = skel.maps.hcf.attach_struct_ops()?;
-    root::replace(index, &kind)
-        .with_context(|| format!("cannot make {kind} the root qdisc of {interface}"))?;
+    qdisc::replace_root(index, &kind)?;
     pin_over(&skel.maps.hcf_config.as_fd(), &folder.join(CONFIG))?;
     pin_over(&skel.maps.hcf_port.as_fd(), &folder.join(PORT))?;
     pin_over(&link.as_fd(), &folder.join(LINK))
 }
 
-/// Detaches HCF from `interface`, which gets the kernel's default qdisc; waiting packets are dropped.
-/// An interface without HCF is no error, and another tool's qdisc stays.
+/// Detaches HCF from the interface with this index, which gets the kernel's default qdisc; waiting
+/// packets are dropped. An interface without HCF is no error, and another tool's qdisc stays.
 ///
 /// # Errors
 /// The kernel or the file system refuses.
-pub fn detach(folder: &Path, interface: &str, index: u32) -> Result<()> {
+pub fn detach(folder: &Path, index: u32) -> Result<()> {
     let is_attached = status(folder)?.is_some_and(|status| status.ifindex == index);
-    if is_attached && qdisc::of(index)?.kind.starts_with(PREFIX) {
-        root::delete(index).with_context(|| format!("cannot remove HCF's qdisc of {interface}"))?;
+    if is_attached && qdisc::root(index)?.kind.starts_with(PREFIX) {
+        qdisc::delete_root(index)?;
     }
     for pin in [LINK, CONFIG, PORT] {
         match std::fs::remove_file(folder.join(pin)) {
