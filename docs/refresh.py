@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import penstock
-from penstock import columns, source
-from penstock.results import Run
+from penstock import scenario
+from penstock.runs import Run
+from penstock.show import run_figures, summary_table
 
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPT = re.compile(
@@ -39,10 +40,8 @@ class Picture(NamedTuple):
 
     def drawn(self) -> str:
         """The figure's SVG as a run of now draws it, its coordinates to a tenth of a point."""
-        from penstock.report import figures
-
         svg = next(
-            each.svg for each in figures.draw(run_of(self.command)) if each.name == self.figure
+            each.svg for each in run_figures.draw(run_of(self.command)) if each.name == self.figure
         )
         return re.sub(r'\bd="[^"]*"', short, svg)
 
@@ -63,7 +62,7 @@ def is_shipped(command: str) -> bool:
     """Whether the command runs a shipped scenario, in the simulator."""
     words = [*shlex.split(command), ""]
     name = words[1] if words[0] == "run" else words[0]
-    return name in dict(source.templates()) and "--on" not in words
+    return name in dict(scenario.templates()) and "--on" not in words
 
 
 def transcripts(text: str) -> Iterator[re.Match[str]]:
@@ -96,12 +95,12 @@ def run_of(command: str) -> Run:
 
 def tables(command: str, shown: str) -> str:
     """The tables of the command's run that `shown` has, as they are now."""
-    blocks = {block.title: block for block in columns.blocks(run_of(command).summary)}
+    blocks = {block.title: block for block in summary_table.blocks(run_of(command).summary)}
     titles = [part.split()[0] for part in shown.strip("\n").split("\n\n")]
     return "\n\n".join(table(blocks[title]) for title in titles) + "\n"
 
 
-def table(block: columns.Block) -> str:
+def table(block: summary_table.Block) -> str:
     """A table as the terminal shows it."""
     rows = [["scheme", *(column.heading for column in block.columns)]]
     for scheme, row, half in zip(block.schemes, block.rows, block.ci95, strict=True):

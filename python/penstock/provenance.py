@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from penstock.execution import cores
+from penstock.execution.threads import cores
 
 
 def command() -> str:

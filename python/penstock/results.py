@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run: its summary and tables, and the folder that keeps them."""
+"""The results of a scenario: a summary for people and JSON, and tables of flows, queues, ports."""
 
 import json
-import tempfile
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
-from penstock import units
-from penstock.errors import RunError, ScenarioError
-
-TABLES = ("flows", "queues", "ports")
+from penstock import stats, tables, units
+from penstock.execution import Row
+from penstock.scenario import seeds_of
 
 
 @dataclass(frozen=True)
-class Run:
+class Results:
     """What one scenario did under its schemes and seeds."""
 
     summary: dict[str, Any]
-    """The object that `--json` prints; `penstock run --help` tells its shape."""
+    """The object that `--json` prints; `penstock run --help` describes it."""
     flows: pl.DataFrame
     """One row a flow; the columns are those of `penstock.tables.FLOWS`."""
     queues: pl.DataFrame
@@ -32,62 +31,45 @@ class Run:
     info: dict[str, Any]
     """Versions, seeds, schemes, overrides, command line and machine of the run."""
 
-    def save(self, folder: str | Path, *, report: bool = False) -> Path:
-        """Writes the run's folder, whole or not at all, and returns it.
+    @classmethod
+    def collect(cls, scenario: str, rows: Sequence[Row], info: dict[str, Any]) -> Self:
+        """The rows of a resolved scenario's tasks as one result: seeds combined, tables stacked.
 
         Args:
-            folder: replaced if it is an earlier run's folder.
-            report: also write `report.html` and `figures/`.
-
-        Raises:
-            ScenarioError: the folder exists and is not a run's.
+            scenario: as resolved, in TOML.
+            rows: in the order of the tables.
+            info: of the run; what the rows' substrates report is added.
         """
-        folder = Path(folder)
-        check_target(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-            new = Path(temporary) / "new"
-            new.mkdir()
-            self._write(new)
-            if report:
-                self.report(new / "report.html")
-            if folder.exists():
-                folder.rename(Path(temporary) / "old")
-            new.rename(folder)
-        return folder
+        document = tomllib.loads(scenario)
+        summaries = [(row.scheme, row.seed, json.loads(row.summary)) for row in rows]
+        of_substrate = [summary.pop("substrate", {}) for _, _, summary in summaries]
+        results = [
+            _result(scheme, [summary for of, _, summary in summaries if of == scheme])
+            for scheme in document["schemes"]
+        ]
+        queues = (
+            tables.read_queues(row.queues, list(summary["ports"]), row.scheme, row.seed)
+            for row, (_, _, summary) in zip(rows, summaries, strict=True)
+        )
+        flows = (tables.read(row.flows, tables.FLOWS, row.scheme, row.seed) for row in rows)
+        ports = ((scheme, seed, summary["ports"]) for scheme, seed, summary in summaries)
+        return cls(
+            summary={"scenario": document, "seeds": seeds_of(document), "results": results},
+            flows=tables.stack(flows),
+            queues=tables.stack(queues),
+            ports=tables.ports(ports),
+            scenario=scenario,
+            info=info | _merged(of_substrate),
+        )
 
-    def _write(self, folder: Path) -> None:
-        (folder / "scenario.toml").write_text(self.scenario, encoding="utf-8")
-        for name, value in (("run.json", self.info), ("summary.json", self.summary)):
-            text = json.dumps(value, indent=2, ensure_ascii=False)
-            (folder / name).write_text(text + "\n", encoding="utf-8")
-        for name in TABLES:
-            table: pl.DataFrame = getattr(self, name)
-            table.write_parquet(folder / f"{name}.parquet", compression="zstd")
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Run":
-        """Reads a run's folder.
-
-        Raises:
-            ScenarioError: the folder is not a run's.
-            RunError: it is, but a file in it is missing or damaged.
-        """
-        folder = Path(folder)
-        if not is_run(folder):
-            message = f"{folder}: not a run's folder (no run.json); make one with `penstock run`"
-            raise ScenarioError(message)
-        try:
-            return cls(
-                summary=json.loads((folder / "summary.json").read_text(encoding="utf-8")),
-                scenario=(folder / "scenario.toml").read_text(encoding="utf-8"),
-                info=json.loads((folder / "run.json").read_text(encoding="utf-8")),
-                **{name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES},
-            )
-        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-            reason = str(error).partition("\n")[0]
-            message = f"{folder}: the run is incomplete or damaged ({reason}); run it again"
-            raise RunError(message) from error
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what disturbed the run, such as a busy machine."""
+        sentences = [f"{warning}." for warning in self.info.get("warnings", ())]
+        if runs := self.info.get("busy"):
+            busy = "; ".join(runs)
+            sentences.append(f"This machine was busy, so it may be what was measured: {busy}.")
+        return sentences
 
     def members(self, group: str) -> pl.DataFrame:
         """The rows of `flows` that a group of the summary counts.
@@ -104,40 +86,26 @@ class Run:
         above = pl.col("bytes") > max(below, default=-1)
         return self.flows.filter(pl.col("traffic") == traffic, above, pl.col("bytes") <= upper)
 
-    def report(self, path: str | Path) -> Path:
-        """Writes the report, one HTML page without outside parts, and `figures/` beside it."""
-        from penstock.report import write
-
-        return write(self, Path(path))
-
     def __str__(self) -> str:
         """The title, and how much was run."""
         schemes = ", ".join(result["scheme"] for result in self.summary["results"])
         return f"{self.summary['scenario']['title']}: {schemes}; {self.flows.height} flows"
 
 
-def is_run(folder: Path) -> bool:
-    """Whether the folder is one that `Run.save` wrote."""
-    return (folder / "run.json").is_file()
+def _result(scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
+    measured = [{"groups": seed["groups"], "ports": seed["ports"]} for seed in seeds]
+    return {
+        "scheme": scheme,
+        **stats.mean_of(seeds),
+        "ci95": stats.ci95_of(measured) if len(seeds) > 1 else None,
+    }
 
 
-def check_target(folder: Path) -> None:
-    """Refuses to write a run over anything but an earlier run or an empty folder.
-
-    Raises:
-        ScenarioError: it is a file, or a folder that holds something else.
-    """
-    if folder.is_dir() and (is_run(folder) or not any(folder.iterdir())):
-        return
-    if folder.exists():
-        message = f"{folder}: exists and is not a run's folder; give another --out"
-        raise ScenarioError(message)
-
-
-def free_folder(name: str, parent: Path = Path("runs")) -> Path:
-    """`runs/name`, or `runs/name-2`, `-3`, ... where that is taken."""
-    folder, number = parent / name, 1
-    while folder.exists():
-        number += 1
-        folder = parent / f"{name}-{number}"
-    return folder
+def _merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the substrates of all rows report: lists joined without repeats, else the last."""
+    merged: dict[str, Any] = {}
+    for report in reports:
+        for key, value in report.items():
+            is_list = isinstance(value, list)
+            merged[key] = list(dict.fromkeys(merged.get(key, []) + value)) if is_list else value
+    return merged

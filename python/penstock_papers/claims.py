@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from penstock.errors import RunError
-from penstock.results import Run
+from penstock.runs import Run
 from penstock_papers import measures, values
 from penstock_papers.measures import Measure
 from penstock_papers.values import Value

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.options import Cluster, Jobs, Json, On, Seeds, print_json
 from penstock.errors import RunError
-from penstock.options import Cluster, Jobs, Json, On, Seeds, print_json
 
 
 def reproduce(
@@ -52,7 +52,7 @@ def reproduce(
     counts the claims that hold. --json prints `experiments`, `held`, `judged`, and `claims`: a
     list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
     """
-    from penstock.terminal import Progress
+    from penstock.show.terminal import Progress
     from penstock_papers import experiment_files, terminal_table
     from penstock_papers import rejudge as anew
     from penstock_papers import reproduce as running

@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from penstock import fields
-from penstock.report import figures as report
-from penstock.report import style
+from penstock import metrics
+from penstock.show import drawing as report
+from penstock.show import style
 from penstock_papers import figure_axes, measures, small_svg
 from penstock_papers.claims import Runs
 from penstock_papers.experiment import Experiment, Figure
@@ -114,7 +114,7 @@ def _panels(number: int, **shared: Any) -> tuple[Canvas, list[Axes]]:  # noqa: A
 def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canvas:
     """Labels with units, scales, and the legend."""
     figure = plot.figure
-    unit = fields.axis_unit(f"flows.{figure.measure.field}")
+    unit = metrics.axis_unit(f"flows.{figure.measure.field}")
     for axes in panels:
         for letter in "xy":
             own = unit if letter == form else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import penstock_papers
-from penstock import source
+from penstock import scenario as scenarios
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock_papers import rules, templates, typed_tables
 from penstock_papers.claims import Claim
@@ -88,7 +88,7 @@ def _title(folder: Path) -> str:
     if "title" in document:
         return str(document["title"])
     other = folder.parent / str(document.get("scenario", folder.name))
-    return source.title(other / "scenario.toml")
+    return scenarios.title(other / "scenario.toml")
 
 
 _KEYS = (
@@ -108,7 +108,7 @@ def _read(experiment: str, path: Path) -> Experiment:
     made = Experiment(
         experiment,
         scenario,
-        document.get("title") or (source.title(scenario) if scenario else ""),
+        document.get("title") or (scenarios.title(scenario) if scenario else ""),
         " ".join((document.get("about") or _about(scenario)).split()),
         document.get("why", "").strip(),
         _claims(experiment, document, runs),

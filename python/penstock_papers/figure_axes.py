@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from penstock.report.figures import shortened
+from penstock.show.drawing import shortened
 
 _LETTERS = 42  # of the smallest type, beside each other below a plot
 

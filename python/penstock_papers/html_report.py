@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock import units
-from penstock.report import page, style
-from penstock.report.page import Html
+from penstock.show import html, style
+from penstock.show.html import Html
 from penstock_papers import reproduction_folder
 from penstock_papers.claims import published, verdict
 
@@ -34,7 +34,7 @@ def again(folder: Path, path: Path) -> None:
 def render(document: Table, folder: Path, at: Path) -> str:
     """The page as text; `at` is the folder it will stand in."""
     claims = reproduction_folder.claims_of(document)
-    overview = page.table(
+    overview = html.table(
         "",
         ["experiment", "what", "claims that hold"],
         [
@@ -71,7 +71,7 @@ interval. “Within the noise”: values within the intervals give the other ver
 {units.seconds(document["wall_s"])} on {document["machine"]["cores"]} cores
 ({escape(document["machine"]["processor"])}) · figures as SVG and PDF in <code>figures/</code></p>
 </footer>"""
-    return page.document("What reproduces", body)
+    return html.document("What reproduces", body)
 
 
 def _experiment(one: Table, claims: list[Table], folder: Path, at: Path) -> str:
@@ -85,7 +85,7 @@ def _experiment(one: Table, claims: list[Table], folder: Path, at: Path) -> str:
         ]
         for claim in claims
     ]
-    table = page.table("", ["claim", "verdict", "published", "measured"], rows)
+    table = html.table("", ["claim", "verdict", "published", "measured"], rows)
     reports = [
         (run, os.path.relpath(folder / run / "report.html", at))
         for run in one["runs"]

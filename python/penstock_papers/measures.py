@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from penstock import fields, units
+from penstock import metrics, units
 from penstock.errors import RunError
-from penstock.results import Run
+from penstock.runs import Run
 from penstock_papers import values
 from penstock_papers.values import Value
 
@@ -94,7 +94,7 @@ class Measure:
     def show(self, value: float | None) -> str:
         """The number as people read it."""
         if not self._is_plain:
-            return fields.text(f"flows.{self.field}", value)
+            return metrics.text(f"flows.{self.field}", value)
         return units.NONE if value is None else f"{value:.4g}"
 
     @property

@@ -4,9 +4,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock import api
+from penstock import execution
 from penstock.errors import RunError, ScenarioError
-from penstock.results import Run
+from penstock.runs import Run
 from penstock_papers import experiment_files, reproduction, reproduction_folder
 from penstock_papers.experiment import Experiment
 from penstock_papers.reproduce import judged, run_folder
@@ -44,7 +44,7 @@ def again(
 
 
 def _as_run(one: Experiment, document: dict[str, object]) -> Experiment:
-    if document["substrate"] == api.LABORATORY:
+    if document["substrate"] == execution.LABORATORY:
         return one.in_laboratory()
     return one.quickly() if document["quick"] else one
 

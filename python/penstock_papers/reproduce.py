@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from penstock import api, execution, results
+from penstock import api, execution, folders
 from penstock.api import Prepared
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Progress, Row, Task
-from penstock.results import Run
+from penstock.runs import Run
 from penstock_papers import claims, experiment_files, reproduction_folder
 from penstock_papers.experiment import Experiment
 from penstock_papers.reproduction import Reproduction
@@ -42,7 +42,7 @@ def reproduce(
     jobs: int | None = None,
     cluster: str | None = None,
     out: Path | None = None,
-    on: str = api.SIMULATOR,
+    on: str = execution.SIMULATOR,
     progress: Progress | None = None,
     ended: Callable[[Reproduction], object] | None = None,
 ) -> tuple[list[Reproduction], Path]:
@@ -67,7 +67,7 @@ def reproduce(
         RunError: an experiment's `claims.toml` is wrong. One that fails later is told as `failed`.
     """
     wanted = [experiment_files.load(name) for name in chosen(ids)]
-    if on == api.LABORATORY:
+    if on == execution.LABORATORY:
         theory = [one.id for one in wanted if one.scenario is None]
         if theory or cluster or quick:
             option = "--cluster" if cluster else "--quick"
@@ -78,7 +78,7 @@ def reproduce(
     wanted = [one.quickly() if quick else one for one in wanted]
     if seeds is not None:
         wanted = [replace(one, seeds=seeds) for one in wanted]
-    folder = out or results.free_folder("reproduction")
+    folder = out or folders.free("reproduction")
     reproduction_folder.check_target(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
@@ -86,7 +86,7 @@ def reproduce(
         new = Path(temporary) / "new"
         new.mkdir()
         done: list[Reproduction] = []
-        make = _in_laboratory if on == api.LABORATORY else _simulated
+        make = _in_laboratory if on == execution.LABORATORY else _simulated
         for reproduction in make(wanted, new, jobs, cluster, progress):
             done.append(reproduction)
             if ended is not None:
@@ -230,16 +230,12 @@ def _in_laboratory(
                 seeds=made.seeds,
                 jobs=jobs,
                 progress=listen,
-                on=api.LABORATORY,
+                on=execution.LABORATORY,
             )
         yield judged(made, runs, folder, time.monotonic() - begun)
 
 
 def _notes(runs: Mapping[str, Run]) -> tuple[str, ...]:
-    from penstock.lab import substrate
-
     return tuple(
-        f"{name}: {note}" if name else note
-        for name, run in runs.items()
-        for note in substrate.notes(run.info)
+        f"{name}: {note}" if name else note for name, run in runs.items() for note in run.notes
     )

@@ -10,7 +10,7 @@ from penstock_papers.claims import Finding
 from penstock_papers.experiment import Experiment
 
 if TYPE_CHECKING:
-    from penstock.report.figures import Drawing  # slow to import
+    from penstock.show.drawing import Drawing  # slow to import
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from penstock import terminal
+from penstock.show import terminal
 from penstock_papers import claims
 from penstock_papers.reproduction import Reproduction
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from penstock import stats, tables
-from penstock.results import Run
+from penstock.runs import Run
 
 SMALL = """
 title = "Six mice against two elephants"

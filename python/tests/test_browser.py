@@ -15,11 +15,9 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 import penstock_papers
-from penstock import compare
-from penstock.lab import demo, demo_page
-from penstock.report import kinds
-from penstock.sweep import page as sweep_page
-from penstock.sweep import show as sweep_show
+from penstock.cli.report import redraw
+from penstock.compare import compare, comparison_page
+from penstock.sweep import means, sweep_page
 from penstock_papers import reproduce as reproducing
 
 from .conftest import SMALL, make_run
@@ -144,25 +142,8 @@ def comparison(folder):
     slow = usual()
     second = replace(slow, flows=slow.flows.with_columns(pl.col("fct_s") * 1.4))
     second.summary["results"][0]["groups"]["mice"]["fct_s"]["p50"] *= 2
-    compare.compare(first, second.save(folder.with_name("measured"))).save(folder)
+    comparison_page.save(compare(first, second.save(folder.with_name("measured"))), folder)
     return folder
-
-
-def demonstration(folder):
-    def row(scheme, clients):
-        stalls, times = (0, clients // 16), dict.fromkeys(("mean", "p50", "p99", "max", "sd"), 0.2)
-        return demo.Row(scheme, 2, clients, stalls, clients / 630, 7, 3, 0, times, 9e8, 0.97)
-
-    schemes = ("drop-tail", "fairq", "hcf")
-    done = demo.Demo(
-        mixes={"Incast and elephants": [row(scheme, 126) for scheme in schemes]},
-        sweep=[demo.Point(n, row(scheme, n)) for scheme in schemes for n in demo.CLIENTS],
-        limit=demo.Limit(256, 2896, 300_000),
-        kernel="6.16.0",
-        folders=(Path("incast"), Path("incast-elephants")),
-    )
-    demo_page.write(done, folder)
-    return folder / "demo.html"
 
 
 def reproduction(folder):
@@ -180,11 +161,11 @@ def reproduction(folder):
 def swept(folder, keys, points):
     schemes = ["drop-tail", "red-ecn", LONG[1]]
     cells = {
-        (point, scheme): sweep_show.Cell(0.001 * (row + 1) ** 3, 0.0004, row == column == 1)
+        (point, scheme): means.Cell(0.001 * (row + 1) ** 3, 0.0004, row == column == 1)
         for column, scheme in enumerate(schemes)
         for row, point in enumerate(points)
     }
-    shown = sweep_show.Shown("mice.fct_s.p99", keys, points, schemes, cells, 3)
+    shown = means.Shown("mice.fct_s.p99", keys, points, schemes, cells, 3)
     asked = {"title": "Mice", "command": "penstock sweep", "penstock": "0"}
     return sweep_page.write(asked, [shown], folder / "report.html")
 
@@ -233,7 +214,7 @@ def tuning(folder):
         "trials": trials,
         "best": trials[6],
         "check": check,
-        "said": ["Half as slow."],
+        "sentences": ["Half as slow."],
         "scheme_toml": "[scheme.fairq]\n" + "x" * 200,
         "agent_toml": "",
     }
@@ -252,7 +233,6 @@ PAGES = (
     sweep_of_two_keys,
     reproduction,
     tuning,
-    demonstration,
 )
 
 
@@ -264,7 +244,7 @@ def page(tmp_path_factory):
     def of(make):
         if make not in drawn:
             made = make(tmp_path_factory.mktemp(make.__name__) / "folder")
-            drawn[make] = kinds.report(made) if made.is_dir() else made
+            drawn[make] = redraw(made) if made.is_dir() else made
         return drawn[make]
 
     return of

@@ -7,7 +7,7 @@ import pytest
 
 import penstock_papers
 from penstock import RunError, ScenarioError
-from penstock.results import Run
+from penstock.runs import Run
 from penstock_papers import claims, experiment_files, reproduce
 from penstock_papers.claims import Claim
 from penstock_papers.measures import Measure

@@ -9,17 +9,17 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from penstock import compare
+from penstock.cli.report import redraw
+from penstock.compare import comparison, comparison_page
 from penstock.errors import RunError, ScenarioError
-from penstock.report import kinds
 
 from .conftest import make_run
 from .test_cli import penstock
 
 
 def line(first, second, name="FCT mean"):
-    measure = next(one for one in compare.GROUP if one.name == name)
-    return compare._line("fairq", "mice", measure, first, second)
+    measure = next(one for one in comparison.GROUP if one.name == name)
+    return comparison._line("fairq", "mice", measure, first, second)
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def with_times(run, times):
 
 def test_stalls_are_the_flows_above_190_ms(tmp_path):
     late = with_times(make_run(), [None])  # begun at 0.9 s of 1 s: too late to tell
-    assert compare.stalled(late).is_empty()
+    assert comparison.stalled(late).is_empty()
     early = replace(late, flows=late.flows.with_columns(pl.lit(0.7).alias("start_s")))
-    assert compare.stalled(early).height == 1
+    assert comparison.stalled(early).height == 1
     bulk = {"kind": "bulk", "size": "1 MB", "stop": "750 ms"}
     stopped = early.summary["scenario"] | {"traffic": {"mice": bulk}}
     stopped = replace(early, summary=early.summary | {"scenario": stopped})
-    assert compare.stalled(stopped).is_empty()  # it was stopped after 50 ms
+    assert comparison.stalled(stopped).is_empty()  # it was stopped after 50 ms
     first = with_times(make_run(), [0.01, 0.191, 1.2, None]).save(tmp_path / "first")
     second = with_times(make_run(), [0.01, 0.19]).save(tmp_path / "second")
-    found = compare.compare(first, second)
+    found = comparison.compare(first, second)
     (stalls,) = (
         one
         for one in found.lines
@@ -92,7 +92,7 @@ def test_the_runs_are_called_by_their_substrates(tmp_path):
     run = make_run()
     first = run.save(tmp_path / "first")
     second = replace(run, info=run.info | {"substrate": "lab"}).save(tmp_path / "second")
-    assert compare.compare(first, second).names == ("sim", "lab")
+    assert comparison.compare(first, second).names == ("sim", "lab")
 
 
 def test_runs_of_different_scenarios_are_refused(tmp_path):
@@ -100,35 +100,35 @@ def test_runs_of_different_scenarios_are_refused(tmp_path):
     other = make_run(mice=31)
     second = other.save(tmp_path / "second")
     with pytest.raises(ScenarioError, match=r"traffic\.mice\.flows is 30 in the first and 31"):
-        compare.compare(first, second)
+        comparison.compare(first, second)
     run = make_run()
     scenario = run.summary["scenario"] | {"measure": {"from": "50 ms"}}
     late = replace(run, summary=run.summary | {"scenario": scenario}).save(tmp_path / "late")
     with pytest.raises(ScenarioError, match=r"measure different times: measure\.from is"):
-        compare.compare(first, late)
+        comparison.compare(first, late)
     third = make_run(schemes=("sfq",)).save(tmp_path / "third")
     with pytest.raises(ScenarioError, match="no scheme in common"):
-        compare.compare(first, third)
+        comparison.compare(first, third)
 
 
 def test_runs_that_are_told_apart_by_their_folders_have_short_names(tmp_path):
     first, second = make_run().save(tmp_path / "a/before"), make_run().save(tmp_path / "a/after")
-    assert compare.compare(first, second).names == ("before", "after")
+    assert comparison.compare(first, second).names == ("before", "after")
     again = make_run().save(tmp_path / "b/before")
-    assert compare.compare(first, again).names == (str(first), str(again))
+    assert comparison.compare(first, again).names == (str(first), str(again))
 
 
 def test_a_comparison_is_drawn_anew_without_its_runs(tmp_path):
     run = make_run().save(tmp_path / "run")
-    drawn = compare.compare(run, run).save(tmp_path / "page")
+    drawn = comparison_page.save(comparison.compare(run, run), tmp_path / "page")
     text = drawn.read_bytes()
     drawn.unlink()
     shutil.rmtree(run)
-    assert kinds.report(tmp_path / "page") == drawn
+    assert redraw(tmp_path / "page") == drawn
     assert drawn.read_bytes() == text
     (tmp_path / "page/flows.parquet").unlink()
     with pytest.raises(RunError, match="the comparison is damaged"):
-        kinds.report(tmp_path / "page")
+        redraw(tmp_path / "page")
 
 
 def test_what_is_apart_comes_first_and_the_farthest_of_it(tmp_path):
@@ -139,7 +139,8 @@ def test_what_is_apart_comes_first_and_the_farthest_of_it(tmp_path):
     mice["fct_s"]["p99"] *= 2
     mice["timeouts"] = 0
     folders = [one.save(tmp_path / name) for one, name in ((first, "first"), (second, "second"))]
-    page = compare.compare(*folders).save(tmp_path / "page").read_text(encoding="utf-8")
+    compared = comparison.compare(*folders)
+    page = comparison_page.save(compared, tmp_path / "page").read_text(encoding="utf-8")
     apart = page[page.index("What is apart") : page.index("Flow completion times")]
     named = re.findall(r'<th scope="row">hcf, mice: (.*?)</th>', apart)
     assert named == ["RTOs", "FCT p50", "FCT p99"]

@@ -5,8 +5,10 @@ import time
 
 import pytest
 
-from penstock import api, execution
+from penstock import _native, api, execution
 from penstock.errors import RunError
+from penstock.execution import threads
+from penstock.scenario import trace_to_csv
 
 from .conftest import SMALL
 
@@ -103,9 +105,9 @@ def test_the_key_follows_a_distribution_of_sizes(tmp_path):
 
 def test_what_is_alike_runs_once(small, monkeypatch):
     ran = []
-    simulate = execution.simulate
+    simulate = threads.simulate
     monkeypatch.setattr(
-        execution, "simulate", lambda task, *args: [ran.append(task), simulate(task, *args)][1]
+        threads, "simulate", lambda task, *args: [ran.append(task), simulate(task, *args)][1]
     )
     first = tasks_of(small, schemes=["fairq"])
     second = tasks_of(small, overrides={"about": "the same"})
@@ -118,13 +120,13 @@ def failing(task, progress, _threads):
     if task.scheme == "fairq":
         message = f"fairq, seed {task.seed}: made to fail"
         raise RunError(message)
-    return execution._native.run(
-        task.scenario, task.origin, [(task.scheme, task.seed)], 1, execution.to_csv, progress
+    return _native.run(
+        task.scenario, task.origin, [(task.scheme, task.seed)], 1, trace_to_csv, progress
     )[0]
 
 
 def test_a_failure_is_raised_or_told_while_the_others_go_on(small, monkeypatch):
-    monkeypatch.setattr(execution, "simulate", failing)
+    monkeypatch.setattr(threads, "simulate", failing)
     tasks = tasks_of(small, seeds=2)
     with pytest.raises(RunError, match="fairq, seed 1: made to fail"):
         list(execution.execute(tasks, jobs=1))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import RunError
-from penstock.lab import agent, fabric, plan, schemes, system
+from penstock.execution.lab import agent, fabric, plan, schemes, system
 
 from .test_lab_plan import layout, tree
 
@@ -72,7 +72,7 @@ def test_hosts_that_share_a_namespace_are_all_reached():
 
 BUILD_AND_WAIT = """
 import json, sys, time
-from penstock.lab import agent, fabric, plan, schemes, system
+from penstock.execution.lab import agent, fabric, plan, schemes, system
 with system.locked(), fabric.built(plan.of(json.loads(sys.argv[1]))):
     print("built", flush=True)
     time.sleep(60)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock import _native, api
 from penstock.errors import ScenarioError
-from penstock.lab import host, plan, schemes
+from penstock.execution.lab import host, plan, schemes
 
 DUMBBELL = """
 title = "A small dumbbell"
@@ -210,8 +210,8 @@ def test_what_the_kernel_can_be_told_of_tcp_it_is_told():
     tcp = host.of({"profile": "linux", "min_rto": "10 ms", "initial_window": 2, "ecn": True})
     assert tcp.route == "congctl cubic rto_min 10ms initcwnd 2"
     assert tcp.sysctls == {"net.ipv4.tcp_ecn": 1}
-    assert tcp.not_told == ()
+    assert tcp.not_set == ()
     assert "rto_min 1ms" in host.of({"profile": "linux", "min_rto": "200 us"}).route
     other = host.of({"mss": 1000})
     assert other.congestion == "newreno"
-    assert other.not_told == ("mss", "profile")
+    assert other.not_set == ("mss", "profile")

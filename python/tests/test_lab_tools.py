@@ -5,19 +5,29 @@ import csv
 import io
 import json
 import math
-import re
 import tomllib
 from dataclasses import replace
 
 import pytest
+import tomli_w
 
 from penstock import api
 from penstock.errors import RunError, ScenarioError
-from penstock.lab import agent, check, demo, generator, host, plan, substrate, system, tools
-from penstock.lab.records import Flow, summed
-from penstock.lab.sampler import Samples
+from penstock.execution import Row, Task
+from penstock.execution.lab import (
+    agent,
+    check,
+    generator,
+    host,
+    plan,
+    substrate,
+    system,
+    tools,
+)
+from penstock.execution.lab.records import Flow, summed
+from penstock.execution.lab.sampler import Samples
+from penstock.results import Results
 
-from .conftest import make_run
 from .test_lab_plan import DUMBBELL, layout
 
 AB = """starttime\tseconds\tctime\tdtime\tttime\twait
@@ -165,104 +175,60 @@ def test_what_penstock_traffic_writes_is_read(tmp_path):
     assert (summary["drops"], flows, queues) == (0, b"traffic\n", b"port\n")
 
 
-@pytest.mark.parametrize(("most", "scale"), [(6 << 20, 7), (32 << 20, 10), (65535, 0)])
-def test_the_window_scale_is_the_one_that_linux_offers(most, scale):
-    assert demo.window_scale(most) == scale
-
-
-def test_the_limit_counts_windows_as_the_scale_writes_them():
-    found = demo.Limit(window_bytes=2048, first_bytes=3072, room_bytes=128_000 + 1250)
-    assert (found.flows, found.first_flows) == (63, 42)
-
-
-def row(scheme, stalls):
-    return demo.Row(scheme, 1, 100, (stalls,), stalls / 100, 0, 0, 0, None, None, None)
-
-
-def test_a_scheme_reaches_as_far_as_no_request_has_stalled():
-    found = {16: (0, 3), 64: (0, 0), 252: (9, 9), 630: (0, 9)}
-    sweep = [
-        demo.Point(clients, row(scheme, stalls))
-        for clients, pair in found.items()
-        for scheme, stalls in zip(("fairq", "drop-tail"), pair, strict=True)
-    ]
-    done = demo.Demo({}, sweep, demo.Limit(2048, 3072, 129_250), "6.18", ())
-    assert demo.reach(done) == {"fairq": 64, "drop-tail": 0}
-    schemes, lines = demo.sweep_table(done)
-    assert schemes == ["fairq", "drop-tail"]
-    assert lines[2] == ["252", "9.00 %", "9.00 %"]
-
-
-def test_runs_on_a_busy_machine_are_named():
-    rows = [
-        ("fairq", seed, json.dumps({"performance": {"cpu_idle": idle}}), b"", b"")
-        for seed, idle in ((1, 0.35), (2, 0.04))
-    ]
-    assert substrate.busy(rows) == ["fairq, repeat 2: 4% idle"]
-
-
 def test_idle_time_is_a_share():
     assert 0.0 <= system.idle_since((0, 0)) <= 1.0
     assert system.idle_since(system.cpu_times()) >= 0.0
 
 
-def told(warnings, tcp, own=None, *, with_tools=False):
-    """What `run.json` says where penstock-traffic has said `warnings`."""
-    text = json.dumps({"performance": {"cpu_idle": 1.0}, "warnings": warnings})
-    document = {"traffic": {"web": {"tcp": own or {}}}}
-    tcps = {"fairq": host.of({"profile": "linux", **tcp})}
-    rows = [("fairq", 1, text, b"", b"")]
-    return substrate.of(rows, {"ports": []}, [], tcps, document, with_tools=with_tools)
+def described(warnings=(), tcp=None, own=None, *, idle=1.0, on="lab"):
+    """What a run reports of itself where penstock-traffic has issued `warnings`."""
+    summary = {"performance": {"cpu_idle": idle}, "warnings": list(warnings)}
+    traffic = "[traffic.web]\n" + (tomli_w.dumps({"tcp": own}) if own else "")
+    task = Task(traffic.replace("[tcp]", "[traffic.web.tcp]"), "here.toml", "fairq", 2, on)
+    given = host.of({"profile": "linux", **(tcp or {})})
+    return substrate.described(task, summary, {"ports": []}, plan.Plan({}, [], [], 0.0), given)
 
 
-def test_what_sockets_and_routes_can_be_told_is_not_missing():
+def test_runs_on_a_busy_machine_are_named():
+    assert described(idle=0.35)["busy"] == []
+    assert described(idle=0.04)["busy"] == ["fairq, repeat 2: 4% idle"]
+
+
+def test_keys_that_sockets_or_routes_set_are_not_missing():
     by_route = ["tcp.initial_window: this kernel has no socket option for it; ignored"]
-    asked = {"mss": 1000, "initial_window": 2}
-    assert told(by_route, asked)["not_emulated"] == []  # the mss is a socket option
-    assert told(by_route, asked, own=asked)["not_emulated"] == ["tcp.initial_window"]
-    assert told([], asked, with_tools=True)["not_emulated"] == ["tcp.mss"]
+    keys = {"mss": 1000, "initial_window": 2}
+    assert described(by_route, keys)["not_emulated"] == []  # the mss is a socket option
+    assert described(by_route, keys, own=keys)["not_emulated"] == ["tcp.initial_window"]
+    assert described([], keys, on="lab-tools")["not_emulated"] == ["tcp.mss"]
     prr = ["tcp.prr: this kernel has no socket option for it; ignored"]
-    assert told(prr, {"prr": False})["not_emulated"] == ["tcp.prr"]
+    assert described(prr, {"prr": False})["not_emulated"] == ["tcp.prr"]
 
 
-def test_what_went_wrong_is_told_with_its_run():
+def test_a_warning_names_its_run():
     broken = "3 connections failed; the first: Connection timed out"
-    assert told([broken], {})["warnings"] == [f"fairq, repeat 1: {broken}"]
+    assert described([broken])["warnings"] == [f"fairq, repeat 2: {broken}"]
 
 
-def test_a_demonstration_cut_short_leaves_nothing(monkeypatch, tmp_path):
-    begun = []
+def test_reports_of_several_runs_are_merged():
+    def row(seed, busy):
+        report = {"substrate": "lab", "tcp": ["cubic"], "busy": busy}
+        summary = {"groups": {}, "ports": {"a->b": {"drops": seed}}, "substrate": report}
+        return Row("fairq", seed, json.dumps(summary), b"", b"")
 
-    def run(name, *_):
-        begun.append(name)
-        if len(begun) == 2:
-            raise KeyboardInterrupt
-        return make_run()
-
-    monkeypatch.setattr(demo, "_run", run)
-    monkeypatch.setattr(demo, "rows", lambda _: [])
-    with pytest.raises(KeyboardInterrupt):
-        demo.demonstrate(1, tmp_path / "demo")
-    assert begun == list(demo.MIXES)
-    assert not (tmp_path / "demo").exists()
+    text = 'title = "x"\nschemes = ["fairq"]\nseeds = 2\n'
+    merged = Results.collect(text, [row(1, []), row(2, ["fairq, repeat 2"])], {"name": "x"})
+    assert merged.info == {
+        "name": "x",
+        "substrate": "lab",
+        "tcp": ["cubic"],
+        "busy": ["fairq, repeat 2"],
+    }
+    assert "substrate" not in merged.summary["results"][0]
 
 
-def test_whoever_reads_the_numbers_is_told_what_to_know():
-    assert substrate.notes({"substrate": "sim"}) == []
-    told = {"busy": ["fairq, repeat 2: 4% idle"], "warnings": ["fairq, repeat 1: 3 failed"]}
-    first, second = substrate.notes(told)
+def test_readers_are_warned_of_what_disturbed_a_run(made_up):
+    assert replace(made_up, info={"substrate": "sim"}).notes == []
+    info = {"busy": ["fairq, repeat 2: 4% idle"], "warnings": ["fairq, repeat 1: 3 failed"]}
+    first, second = replace(made_up, info=info).notes
     assert first == "fairq, repeat 1: 3 failed."
     assert second.endswith("what was measured: fairq, repeat 2: 4% idle.")
-
-
-def test_a_narrow_terminal_gets_fewer_columns_and_no_cut_numbers(monkeypatch, capsys):
-    found = [replace(row("drop-tail", 12_345), stalls=(1234, 1200, 1250), drops=23_456.0)]
-    done = demo.Demo({"A mix": found}, [demo.Point(16, found[0])], demo.Limit(1, 2, 3), "6", ())
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    demo.show(done)
-    told = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert "1\u202f234 / 1\u202f200 / 1\u202f250" in told
-    assert "23\u202f456" in told
-    assert "no room for:" in told
-    assert "…" not in told

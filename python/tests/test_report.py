@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from matplotlib.ticker import EngFormatter
 
-from penstock.report import data, figures, style, words
-from penstock.results import Run
+from penstock.runs import Run
+from penstock.show import curves, drawing, sentences, style
 
 from .conftest import make_run
 
@@ -90,8 +90,8 @@ def test_a_run_without_completions_drops_or_samples_has_a_page(made_up, tmp_path
 
 def test_a_distribution_counts_unfinished_flows_and_keeps_its_tail():
     times = [n / 1000 for n in range(1, 10_001)]
-    curve = data.cdf(pl.DataFrame({"fct_s": [*times, *[None] * 10_000]}))
-    assert len(curve.x) <= data.POINTS + 1
+    curve = curves.cdf(pl.DataFrame({"fct_s": [*times, *[None] * 10_000]}))
+    assert len(curve.x) <= curves.POINTS + 1
     assert curve.y[-1] == 0.5
     assert list(curve.x[-3:]) == times[-3:]
 
@@ -101,8 +101,8 @@ def test_an_envelope_keeps_the_extremes():
     samples = samples.with_columns(
         pl.when(pl.col("time_s") == 2.5).then(99_000).otherwise("bytes").alias("bytes")
     )
-    queue = data.envelope(samples)
-    assert len(queue.time) <= data.POINTS
+    queue = curves.envelope(samples)
+    assert len(queue.time) <= curves.POINTS
     assert queue.greatest.max() == 99.0
     assert queue.mean.max() < 10
 
@@ -112,7 +112,7 @@ def test_the_findings_do_not_praise_whoever_loses_the_slow_flows():
         return {"flows": 100, "finished": finished, "fct_s": {"p99": p99}}
 
     def said(**rows):
-        return words.findings([{"scheme": s, "groups": {"mice": r}} for s, r in rows.items()])
+        return sentences.findings([{"scheme": s, "groups": {"mice": r}} for s, r in rows.items()])
 
     (first,) = said(lossy=row(50, 0.1), slow=row(100, 1.0))
     assert "<b>100 of 100</b> under slow" in first
@@ -142,9 +142,9 @@ def test_figures_read_on_any_ground(page):
     ],
 )
 def test_a_logarithmic_axis_is_labelled_whatever_its_range(least, greatest, labels):
-    figure, axes = figures.plot()
+    figure, axes = drawing.plot()
     axes.set(xscale="log", xlim=(least, greatest))
-    figures.label_log(axes.xaxis, EngFormatter("s", sep=" "))
+    drawing.label_log(axes.xaxis, EngFormatter("s", sep=" "))
     figure.draw_without_rendering()
     assert [label.get_text() for label in axes.get_xticklabels()] == labels
     assert not any(label.get_text() for label in axes.get_xticklabels(minor=True))

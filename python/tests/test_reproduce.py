@@ -7,7 +7,8 @@ import pytest
 
 import penstock_papers
 from penstock import RunError, ScenarioError, api, cli, execution
-from penstock.results import Run
+from penstock.execution import threads
+from penstock.runs import Run
 from penstock_papers import (
     experiment_files,
     reproduce,
@@ -135,7 +136,7 @@ def test_quick_says_what_it_left_out(capsys):
 
 def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
     (shipped / "exp-2/claims.toml").write_text(OTHER.replace('"*"', '"x"') + "[runs.x]\n")
-    simulate = execution.simulate
+    simulate = threads.simulate
 
     def failing(task, *args):
         if "flows = 2\n" in task.scenario.partition("[traffic.mice]")[2]:
@@ -143,7 +144,7 @@ def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
             raise RunError(message)
         return simulate(task, *args)
 
-    monkeypatch.setattr(execution, "simulate", failing)
+    monkeypatch.setattr(threads, "simulate", failing)
     done, folder = reproduce.reproduce(["exp-1", "exp-2"])
     assert [one.failed for one in done] == [True, False]
     assert any("out of memory" in note for note in done[0].notes)
@@ -243,7 +244,7 @@ def test_the_command_fails_where_an_experiment_does(monkeypatch, capsys):
         message = "out of memory"
         raise RunError(message)
 
-    monkeypatch.setattr(execution, "simulate", failing)
+    monkeypatch.setattr(threads, "simulate", failing)
     with pytest.raises(SystemExit) as left:
         command(monkeypatch, "exp-1")
     assert left.value.code == 1

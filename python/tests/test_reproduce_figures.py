@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import penstock_papers
-from penstock.report import style
+from penstock.show import style
 from penstock_papers import drawing, experiment_files, reproduce, small_svg
 
 from .conftest import SMALL

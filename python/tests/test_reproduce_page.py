@@ -3,8 +3,8 @@ import json
 
 import pytest
 
+from penstock.cli.report import redraw
 from penstock.errors import ScenarioError
-from penstock.report import kinds
 from penstock_papers import markdown_page, reproduction_folder, small_svg
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"><path d="M 1.2345 2"/></svg>'
@@ -139,7 +139,7 @@ def test_a_quick_page_says_so(folder):
 
 
 def test_the_report_is_drawn_anew(folder, tmp_path):
-    path = kinds.report(folder)
+    path = redraw(folder)
     assert path == folder / reproduction_folder.PAGE
     text = path.read_text()
     for said in (
@@ -158,7 +158,7 @@ def test_the_report_is_drawn_anew(folder, tmp_path):
     assert text.count("<svg") == 2
     assert "http" not in text.replace("http://www.w3.org", "")
     elsewhere = tmp_path / "else/page.html"
-    kinds.report(folder, elsewhere)
+    redraw(folder, elsewhere)
     assert (tmp_path / "else/figures/hcf-4.svg").is_file()
     with pytest.raises(ScenarioError, match=r"reproduction\.json"):
-        kinds.report(tmp_path)
+        redraw(tmp_path)

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from penstock import RunError, ScenarioError, results
-from penstock.results import Run
+from penstock import RunError, ScenarioError, folders, runs
+from penstock.runs import Run
 
 
 def test_a_run_comes_back_from_its_folder(made_up, tmp_path):
@@ -14,7 +14,7 @@ def test_a_run_comes_back_from_its_folder(made_up, tmp_path):
     assert loaded.summary == made_up.summary
     assert loaded.info == made_up.info
     assert loaded.scenario == made_up.scenario
-    for table in results.TABLES:
+    for table in runs.TABLES:
         assert_frame_equal(getattr(loaded, table), getattr(made_up, table))
 
 
@@ -56,10 +56,10 @@ def test_a_damaged_run_is_said_to_be(made_up, tmp_path):
 
 
 def test_free_folders_are_numbered(tmp_path):
-    assert results.free_folder("demo", tmp_path) == tmp_path / "demo"
+    assert folders.free("demo", tmp_path) == tmp_path / "demo"
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo-2").mkdir()
-    assert results.free_folder("demo", tmp_path) == tmp_path / "demo-3"
+    assert folders.free("demo", tmp_path) == tmp_path / "demo-3"
 
 
 def test_drop_reasons_become_columns(made_up):

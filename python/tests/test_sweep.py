@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from penstock import api, cli, execution
+from penstock import api, cli
 from penstock.errors import RunError
+from penstock.execution import build, threads
+from penstock.sweep import sweeping
 
 OVER = ("--over", "traffic.mice.flows=2..6*3")
 
@@ -37,13 +39,13 @@ def sweep(small, tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def ran(monkeypatch):
     """The tasks that were simulated."""
-    tasks, simulate = [], execution.simulate
+    tasks, simulate = [], threads.simulate
 
     def counting(task, *args):
         tasks.append(task)
         return simulate(task, *args)
 
-    monkeypatch.setattr(execution, "simulate", counting)
+    monkeypatch.setattr(threads, "simulate", counting)
     return tasks
 
 
@@ -130,13 +132,13 @@ def test_another_sweep_gets_another_folder(sweep, tmp_path):
 def test_another_simulator_does_not_go_on_with_a_sweep(sweep, monkeypatch, ran):
     assert sweep(*OVER)[0] == 0
     done = len(ran)
-    monkeypatch.setattr(execution, "simulator", lambda: "sha256 of another one")
+    monkeypatch.setattr(build, "digest", lambda _: "sha256 of another one")
     assert "runs/small-sweep-2" in sweep(*OVER)[1]
     assert len(ran) == 2 * done
 
 
 def test_a_point_that_fails_does_not_stop_the_others(sweep, tmp_path, monkeypatch, ran):
-    counting = execution.simulate
+    counting = threads.simulate
 
     def failing(task, *args):
         if task.scheme == "fairq" and "flows = 6" in task.scenario:
@@ -145,7 +147,7 @@ def test_a_point_that_fails_does_not_stop_the_others(sweep, tmp_path, monkeypatc
         return counting(task, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(execution, "simulate", failing)
+        patch.setattr(threads, "simulate", failing)
         code, out, err = sweep(*OVER, "--json")
     assert code == 1
     assert "1 run failed" in err
@@ -157,7 +159,7 @@ def test_a_point_that_fails_does_not_stop_the_others(sweep, tmp_path, monkeypatc
 
 
 def test_ctrl_c_keeps_what_is_done(sweep, tmp_path, monkeypatch, ran):
-    counting = execution.execute
+    counting = sweeping.execution.execute
 
     def interrupted(*args, **options):
         for number, found in enumerate(counting(*args, **options)):
@@ -166,7 +168,7 @@ def test_ctrl_c_keeps_what_is_done(sweep, tmp_path, monkeypatch, ran):
             yield found
 
     with monkeypatch.context() as patch:
-        patch.setattr(execution, "execute", interrupted)
+        patch.setattr(sweeping.execution, "execute", interrupted)
         code, _, err = sweep("--over", "traffic.mice.flows=1..6", "--jobs", "1")
     assert code == 130
     assert "interrupted; 3 of 12 runs are in runs/small-sweep" in err

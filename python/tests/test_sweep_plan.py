@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import ScenarioError
-from penstock.sweep import plan, values
+from penstock.sweep import points, values
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_any_text_is_read_or_refused(text):
 
 
 def test_points_are_all_combinations(small):
-    made = plan.make(small, ["traffic.mice.flows=2..6*3", "tcp.min_rto=1ms,10ms"], seeds=2)
+    made = points.plan(small, ["traffic.mice.flows=2..6*3", "tcp.min_rto=1ms,10ms"], seeds=2)
     assert [tuple(v.text for v in point) for point in made.points] == [
         ("2", "1ms"),
         ("2", "10ms"),
@@ -102,16 +102,16 @@ def test_points_are_all_combinations(small):
 
 
 def test_a_parameter_of_all_schemes_touches_those_that_have_it(small):
-    made = plan.make(small, ["scheme.alpha=0.1,0.5"], schemes=["drop-tail", "fairq"])
+    made = points.plan(small, ["scheme.alpha=0.1,0.5"], schemes=["drop-tail", "fairq"])
     first, second = made.points.values()
     same = {a.scheme: a.key == b.key for a, b in zip(first, second, strict=True)}
     assert same == {"drop-tail": True, "fairq": False}
-    exact = plan.make(small, ["scheme.fairq.window.alpha=0.1"], schemes=["fairq"])
+    exact = points.plan(small, ["scheme.fairq.window.alpha=0.1"], schemes=["fairq"])
     assert next(iter(exact.points.values()))[0].key == first[1].key
 
 
 def test_a_parameter_that_is_open_in_the_resolved_scenario_is_known(small):
-    made = plan.make(small, ["scheme.interval=50us,100us"], schemes=["fairq"])
+    made = points.plan(small, ["scheme.interval=50us,100us"], schemes=["fairq"])
     assert len({tasks[0].key for tasks in made.points.values()}) == 2
 
 
@@ -134,5 +134,5 @@ def test_a_parameter_that_is_open_in_the_resolved_scenario_is_known(small):
 )
 def test_what_cannot_be_swept_names_its_option(small, over, reason):
     with pytest.raises(ScenarioError, match=reason) as told:
-        plan.make(small, over, overrides=[("traffic.elephants.start", "5 ms")])
+        points.plan(small, over, overrides=[("traffic.elephants.start", "5 ms")])
     assert "\n" not in str(told.value)

@@ -7,11 +7,10 @@ import tomllib
 import pytest
 
 import penstock
-from penstock import _native, cli, fields, source
-from penstock.report import kinds
-from penstock.tune import deploy, goal, space, verdict
-from penstock.tune import run as run_module
-from penstock.tune.search import Wanted
+from penstock import _native, cli, metrics, scenario
+from penstock.cli.report import redraw
+from penstock.tune import constraints, deploy, space, tuning, verdict
+from penstock.tune.trial import Goal
 
 ASKED = (
     "--scheme",
@@ -28,7 +27,7 @@ SOME = ("--trials", "6", "--seeds", "2")
 def tune(small, tmp_path, monkeypatch, capsys):
     """`tune(OPTION...)` is the command: exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_module, "CHECK_SEEDS", 3)
+    monkeypatch.setattr(tuning, "CHECK_SEEDS", 3)
 
     def run(*options):
         monkeypatch.setattr("sys.argv", ["penstock", "tune", str(small), *options])
@@ -45,11 +44,11 @@ def tune(small, tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def tuned(small, tmp_path, monkeypatch):
     """`tuned(FOLDER, trials=...)` searches without a page, and gives the trials."""
-    monkeypatch.setattr(run_module, "CHECK_SEEDS", 2)
+    monkeypatch.setattr(tuning, "CHECK_SEEDS", 2)
 
     def search(folder, **options):
         asked = {"subject_to": ["elephants.goodput>=0.9"], "seeds": 1, **options}
-        done = run_module.tune(small, "fairq", "mice.fct.p99", out=tmp_path / folder, **asked)
+        done = tuning.tune(small, "fairq", "mice.fct.p99", out=tmp_path / folder, **asked)
         return done.attempts
 
     return search
@@ -110,7 +109,7 @@ def test_a_search_goes_on_where_it_stopped(tuned):
 
 
 def test_an_interrupted_search_keeps_its_trials(tuned, monkeypatch):
-    simulated, calls = run_module._simulated, []
+    simulated, calls = tuning._computed, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -118,7 +117,7 @@ def test_an_interrupted_search_keeps_its_trials(tuned, monkeypatch):
             raise KeyboardInterrupt
         return simulated(*arguments)
 
-    monkeypatch.setattr(run_module, "_simulated", interrupted)
+    monkeypatch.setattr(tuning, "_computed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tuned("parts", trials=8)
     parts = tuned("parts", trials=8)
@@ -192,7 +191,7 @@ def test_the_page_is_drawn_anew_from_the_folder_alone(tune, tmp_path):
     shutil.copytree(tmp_path / "one", tmp_path / "copy")
     for name in ("report.html", "tune.journal"):
         (tmp_path / "copy" / name).unlink()
-    assert kinds.report(tmp_path / "copy").read_text() == first
+    assert redraw(tmp_path / "copy").read_text() == first
     for name in ("history", "slice-alpha"):
         assert (tmp_path / f"copy/figures/{name}.svg").is_file()
 
@@ -235,7 +234,7 @@ SUMMARY["groups"]["mice"]["fct_s"] = {"mean": 0.01, "p95": 0.02, "p99": 0.03, "m
     ],
 )
 def test_flows_that_did_not_finish_count(name, expected):
-    assert goal.value(fields.find(name, SUMMARY), SUMMARY) == expected
+    assert constraints.value(metrics.find(name, SUMMARY), SUMMARY) == expected
 
 
 @pytest.mark.parametrize(
@@ -248,11 +247,11 @@ def test_flows_that_did_not_finish_count(name, expected):
         ("mice.fct.p95<=0.5", 0.01, 0.04, -0.5),
         ("bottleneck.drops<=10abs", 15, 1000, 0.5),
         ("bottleneck.drops<=0", 3, 1000, 3),
-        ("mice.fct.p95<=20ms", None, None, goal.MISSING),
+        ("mice.fct.p95<=20ms", None, None, constraints.MISSING),
     ],
 )
 def test_a_constraint_is_missed_by_a_share(text, number, baseline, excess):
-    assert goal.constraint(text, SUMMARY).excess(number, baseline) == pytest.approx(excess)
+    assert constraints.constraint(text, SUMMARY).excess(number, baseline) == pytest.approx(excess)
 
 
 def test_a_share_of_what_the_baseline_does_not_have_is_refused(tune, small):
@@ -280,19 +279,19 @@ def test_better_is_beyond_the_noise_of_the_differences(tuned, defaults, is_bette
         group = {"flows": 1, "finished": 0 if p95 is None else 1, "fct_s": {"p95": p95}}
         return {"groups": {"mice": group}, "ports": {}}
 
-    field = fields.find("mice.fct.p95", summary(1.0))
+    field = metrics.find("mice.fct.p95", summary(1.0))
     found = {"a": [summary(1.0)] * 3, "b": [*map(summary, defaults)], "c": [*map(summary, tuned)]}
-    check = verdict.judged(found, Wanted(field, (), ()), [1, 2, 3])
+    check = verdict.judged(found, Goal(field, (), ()), [1, 2, 3])
     assert check.is_better == is_better
 
 
 def test_seeds_that_differ_by_rounding_alone_have_no_interval():
     sample = {"groups": {"mice": {"flows": 1, "finished": 1, "fct_s": {"p95": 0.3}}}, "ports": {}}
-    field = fields.find("mice.fct.p95", sample)
+    field = metrics.find("mice.fct.p95", sample)
     others = [sample, {**sample, "groups": {"mice": {**sample["groups"]["mice"]}}}]
     others[1]["groups"]["mice"]["fct_s"] = {"p95": 0.1 + 0.2}
     found = {"a": others, "b": others, "c": others}
-    check = verdict.judged(found, Wanted(field, (), ()), [1, 2])
+    check = verdict.judged(found, Goal(field, (), ()), [1, 2])
     assert check.variants["c"][0].text == "300 ms"
 
 
@@ -330,10 +329,8 @@ def test_the_usual_ranges_are_of_values_that_a_scenario_takes(scheme):
 
 
 def _demo():
-    from penstock.traces import to_csv
-
-    loaded = source.load("demo")
-    return loaded.text, str(loaded.origin), [], to_csv
+    source = scenario.load("demo")
+    return source.text, str(source.origin), [], scenario.trace_to_csv
 
 
 def test_a_time_of_zero_has_a_unit():

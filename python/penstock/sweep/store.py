@@ -17,22 +17,22 @@ from typing import Any
 
 import polars as pl
 
-from penstock import _native, execution, provenance
+from penstock import _native, folders, provenance
 from penstock.errors import RunError, ScenarioError
-from penstock.execution import Task
-from penstock.sweep.plan import Plan
+from penstock.execution import Task, build
+from penstock.sweep.points import Plan
 
 Numbers = dict[str, float | None]
-"""The summary of one simulation, by full names (see `penstock.fields`)."""
+"""The summary of one simulation, by full names (see `penstock.metrics`)."""
 
-ASKED, TABLE, JOURNAL = "sweep.json", "sweep.parquet", "journal.jsonl"
+TABLE, JOURNAL = "sweep.parquet", "journal.jsonl"
 KEY = "key"  # the column of the tasks' keys
-_SAME = ("simulator", "scenario", "columns")  # what two commands have alike that share a folder
-
-
-def is_sweep(folder: Path) -> bool:
-    """Whether the folder is a sweep's."""
-    return (folder / ASKED).is_file()
+_SAME = (
+    "substrate",
+    "build",
+    "scenario",
+    "columns",
+)  # what two commands have alike that share a folder
 
 
 def read_asked(folder: Path) -> dict[str, Any]:
@@ -41,12 +41,7 @@ def read_asked(folder: Path) -> dict[str, Any]:
     Raises:
         RunError: the folder is damaged.
     """
-    try:
-        asked: dict[str, Any] = json.loads((folder / ASKED).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        message = f"{folder / ASKED}: cannot be read ({error}); begin again in another --out"
-        raise RunError(message) from None
-    return asked
+    return folders.read_json(folder / folders.SWEEP.file, "begin again in another --out")
 
 
 def folder_for(asked: Mapping[str, Any], name: str, out: Path | None) -> Path:
@@ -55,22 +50,20 @@ def folder_for(asked: Mapping[str, Any], name: str, out: Path | None) -> Path:
     Raises:
         ScenarioError: `out` holds something else.
     """
-    if out is not None:
-        if is_sweep(out) and not _is_same(read_asked(out), asked):
-            message = (
-                f"{out}: holds a sweep of another scenario, keys or version of Penstock; "
-                "give another --out"
-            )
-            raise ScenarioError(message)
-        if out.exists() and not is_sweep(out) and not (out.is_dir() and not any(out.iterdir())):
-            message = f"{out}: exists and is not a sweep's folder; give another --out"
-            raise ScenarioError(message)
-        return out
-    folder, number = Path("runs") / f"{name}-sweep", 1
-    while folder.exists() and not (is_sweep(folder) and _is_same(read_asked(folder), asked)):
-        number += 1
-        folder = Path("runs") / f"{name}-sweep-{number}"
-    return folder
+
+    def is_usable(folder: Path) -> bool:
+        return folders.has_kind(folder, folders.SWEEP) and _is_same(read_asked(folder), asked)
+
+    if out is None:
+        return folders.free(f"{name}-sweep", is_usable=is_usable)
+    folders.check_target(out, folders.SWEEP)
+    if folders.has_kind(out, folders.SWEEP) and not is_usable(out):
+        message = (
+            f"{out}: holds a sweep of another scenario, keys, substrate or build of Penstock; "
+            "give another --out"
+        )
+        raise ScenarioError(message)
+    return out
 
 
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -90,7 +83,8 @@ def asked_for(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
         "show": list(show),
         "command": provenance.command(),
         "penstock": _native.__version__,
-        "simulator": execution.simulator(),
+        "substrate": plan.tasks[0].on,
+        "build": build.digest(plan.tasks[0].on),
         "scenario": {name: value for name, value in plan.base.items() if name not in varies},
         "scheme": {name: plan.base["scheme"][name] for name in plan.schemes},
         "columns": {key.name: [key.column, _family(key.kind)] for key in plan.keys},
@@ -119,9 +113,10 @@ class Store:
             except OSError:
                 message = f"{folder}: another sweep is at work there; wait for it, or give --out"
                 raise RunError(message) from None
-            before = read_asked(folder) if is_sweep(folder) else asked
+            is_begun = folders.has_kind(folder, folders.SWEEP)
+            before = read_asked(folder) if is_begun else asked
             self.asked = {**asked, "scheme": before["scheme"] | asked["scheme"]}
-            _replace(folder / ASKED, (json.dumps(self.asked, indent=2) + "\n").encode())
+            folders.write_json(folder / folders.SWEEP.file, self.asked, is_durable=True)
             self._table = _read_table(folder)
             self.done = {} if self._table is None else _by_key(self._table, self.asked)
             self.done |= dict(_read_journal(folder / JOURNAL))
@@ -152,7 +147,7 @@ class Store:
         if not table.is_empty():
             text = io.BytesIO()
             table.write_parquet(text, compression="zstd")
-            _replace(self.folder / TABLE, text.getvalue())
+            folders.write(self.folder / TABLE, text.getvalue(), is_durable=True)
         self._journal.close()
         (self.folder / JOURNAL).unlink()
         return table
@@ -219,13 +214,3 @@ def _read_journal(path: Path) -> Iterator[tuple[str, Numbers]]:
         with contextlib.suppress(ValueError, KeyError, TypeError):  # after a power cut
             entry = json.loads(line)
             yield entry["key"], entry["numbers"]
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Writes a file, whole or not at all, even if the power fails."""
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

@@ -5,6 +5,8 @@ import json
 import tomllib
 from collections.abc import Mapping
 
+import tomli_w
+
 from penstock import api
 from penstock.tune.space import Value
 
@@ -22,8 +24,6 @@ def scheme_table(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
         scheme: whose table.
         found: the values by their keys; those of no scheme are told in a comment.
     """
-    import tomli_w
-
     document = tomllib.loads(scenario)
     table = dict(document["scheme"][scheme])
     table["title"] = f"{scheme}, tuned for: {document['title']}"

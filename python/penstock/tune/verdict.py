@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the check on fresh seeds says: means, their confidence intervals, and what is noise."""
+"""The check on fresh seeds: means, their confidence intervals, and which differences are noise."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock import stats
-from penstock.fields import Field, Result
-from penstock.tune import goal
-from penstock.tune.goal import Constraint
-from penstock.tune.search import Wanted
+from penstock.metrics import Field, Result
+from penstock.tune import constraints
+from penstock.tune.constraints import Constraint
+from penstock.tune.trial import Goal
 
 
 @dataclass(frozen=True)
@@ -58,25 +58,25 @@ class Check:
         return asdict(self)
 
 
-def judged(found: Mapping[str, Sequence[Result]], wanted: Wanted, seeds: Sequence[int]) -> Check:
+def judged(variants: Mapping[str, Sequence[Result]], goal: Goal, seeds: Sequence[int]) -> Check:
     """Judges three variants: the baseline, the defaults, the tuned, in this order."""
-    asked = [wanted.objective, *(one.field for one in wanted.constraints)]
+    fields = [goal.objective, *(one.field for one in goal.constraints)]
     values = {
-        name: [[goal.value(field, one) for one in summaries] for field in asked]
-        for name, summaries in found.items()
+        name: [[constraints.value(field, result) for result in results] for field in fields]
+        for name, results in variants.items()
     }
     base, defaults, tuned = values.values()
     change, width, is_better = _compared(tuned[0], defaults[0])
     kept = [
         _kept(constraint, tuned[place], base[place])
-        for place, constraint in enumerate(wanted.constraints, 1)
+        for place, constraint in enumerate(goal.constraints, 1)
     ]
-    objective = wanted.objective
+    objective = goal.objective
     return Check(
         list(seeds),
-        [field.name for field in asked],
+        [field.name for field in fields],
         {
-            name: [_number(field, column) for field, column in zip(asked, columns, strict=True)]
+            name: [_number(field, column) for field, column in zip(fields, columns, strict=True)]
             for name, columns in values.items()
         },
         change,

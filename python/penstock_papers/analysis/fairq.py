@@ -19,7 +19,7 @@ from penstock_papers.analysis.source import queue as queue_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from penstock.results import Run
+    from penstock.runs import Run
 
 Runs = Mapping[str, "Run"]
 
@@ -122,8 +122,8 @@ def draw_range(runs: Runs) -> "Figure":
     """The stable range of the gain over the delay, and the packet simulations in it."""
     from matplotlib.ticker import FuncFormatter
 
-    from penstock.report import style
-    from penstock.report.figures import legend, plot
+    from penstock.show import style
+    from penstock.show.drawing import legend, plot
 
     figure, axes = plot(2.6)
     ticks = np.unique(np.geomspace(1, 200, 24).round())
@@ -144,8 +144,8 @@ def draw_range(runs: Runs) -> "Figure":
 
 def draw_step(runs: Runs) -> "Figure":
     """The queue over time, packets and law, where two flows become four halfway."""
-    from penstock.report import style
-    from penstock.report.figures import legend
+    from penstock.show import style
+    from penstock.show.drawing import legend
     from penstock_papers.analysis.figures import panels
 
     drawn = [name for name in DRAWN if name in runs] or list(runs)[:1]

@@ -4,7 +4,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from penstock.report import style
+from penstock.show import style
 
 
 def panels(count: int, x_label: str, y_label: str) -> tuple[Figure, list[Axes]]:

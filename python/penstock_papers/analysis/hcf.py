@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.results import Run
+    from penstock.runs import Run
 
 
 def shorter(runs: Mapping[str, "Run"]) -> float:

@@ -22,7 +22,7 @@ from penstock_papers.analysis.source import queue as queue_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from penstock.results import Run
+    from penstock.runs import Run
 
 Runs = Mapping[str, "Run"]
 
@@ -214,7 +214,7 @@ def locked_prediction(runs: Runs) -> float | None:
 
 def draw_time(runs: Runs) -> "Figure":
     """The queue over time: packets, the printed equations, and the corrected ones."""
-    from penstock.report import style
+    from penstock.show import style
     from penstock_papers.analysis.figures import panels
 
     run = runs.get("20") or next(iter(runs.values()))
@@ -240,8 +240,8 @@ def draw_roots(_runs: Runs) -> "Figure":
     """The rightmost root of every third port of the grid against the width of its thresholds."""
     from matplotlib.ticker import FuncFormatter
 
-    from penstock.report import style
-    from penstock.report.figures import legend, plot
+    from penstock.show import style
+    from penstock.show.drawing import legend, plot
 
     width = [
         (port.alpha2 - port.alpha1) / (port.flows * (rest.window - 1))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from penstock_papers.analysis.delay import Array
 
 if TYPE_CHECKING:
-    from penstock.results import Run
+    from penstock.runs import Run
 
 
 def queue(run: "Run") -> tuple[Array, Array]:

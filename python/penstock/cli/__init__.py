@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `penstock`: what each command takes, and what it prints.
+
+    program     the list of all commands, and how errors become one line and an exit code
+    options     options that several commands take
+    run, compare, sweep, tune, lab, report, lists     the commands
+
+Help must be quick, so a command imports the packages that do its work when it is called; such an
+import has a comment with the reason.
+"""
+
+from penstock.cli.program import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that list and check: schemes, scenarios, schema, validate."""
+
+import shutil
+import textwrap
+from itertools import groupby
+
+import typer
+
+from penstock.cli.options import File, Json, Settings, pairs, print_json
+
+# The heading of a folder's scenarios.
+_GROUPS = {
+    "bench": "Benchmarks:",
+    "calibration": "The simulator's Linux TCP, compared with the kernel's (`make calibrate`):",
+    "crosscheck": "Compared with ns-2:",
+    "lab": "For the laboratory (`penstock run NAME --on lab`, as root):",
+    "papers": "Experiments of the papers (`penstock reproduce` compares them with the claims):",
+}
+
+
+def schemes(as_json: Json = False) -> None:
+    """List the built-in schemes: what each does, and where it comes from."""
+    from penstock import api  # start-up: the simulator
+
+    listed = api.schemes()
+    if as_json:
+        print_json({"schemes": listed})
+        return
+    _print_list([(one["name"], f"{one['title']} · {one['source']}") for one in listed])
+
+
+def scenarios(as_json: Json = False) -> None:
+    """List the templates that come with Penstock; `penstock run NAME` runs one."""
+    from penstock import scenario  # start-up: polars and the simulator
+
+    listed = [(name, scenario.title(path), path) for name, path in scenario.templates()]
+    if as_json:
+        keys = ("name", "title", "file")
+        rows = [dict(zip(keys, map(str, row), strict=True)) for row in listed]
+        print_json({"scenarios": rows})
+        return
+    width = max((len(name) for name, _, _ in listed), default=0)
+    listed.sort(key=lambda row: row[0].rpartition("/")[0])  # templates have no folder
+    for part, members in groupby(listed, lambda row: row[0].rpartition("/")[0]):
+        if part:
+            typer.echo(f"\n{_GROUPS.get(part, part)}")
+        _print_list([(name, title) for name, title, _ in members], width)
+
+
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from penstock import _native  # start-up: the simulator
+
+    typer.echo(_native.schema().rstrip())
+
+
+def validate(file: File, settings: Settings = None) -> None:
+    """Check a scenario, and print it with its defaults written out.
+
+    Left open are values that follow from the TCP profile, or from a port's rate and buffer:
+    `penstock run` derives them; docs/tcp.md and docs/schemes/ explain how.
+    """
+    overrides = pairs(settings)
+    from penstock import api  # start-up: the simulator
+
+    typer.echo(api.resolved(file, overrides=overrides).rstrip())
+
+
+def _print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
+    """Names with their descriptions, wrapped to the terminal."""
+    width = max(width, *(len(name) for name, _ in rows)) + 2
+    for name, text in rows:
+        room = max(shutil.get_terminal_size((100, 24)).columns - width, 20)
+        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+        typer.echo(f"{name:<{width}}" + f"\n{'':<{width}}".join(lines))

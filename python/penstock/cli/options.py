@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands take, and how `--json` prints."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from penstock.errors import ScenarioError
+
+
+def _scheme_names() -> list[str]:
+    from penstock import _native  # start-up: the simulator
+
+    return list(json.loads(_native.schemes()))
+
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A scenario in TOML, or the name of a template.")
+]
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme",
+        metavar="NAME",
+        help="Only this scheme; may be repeated.",
+        autocompletion=_scheme_names,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set a value by its dotted path; may be repeated."
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", min=1, help="Run seeds 1 to N and show means.", show_default=False),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Threads; default: one a core.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="The run's folder; default: runs/NAME. Replaces a run only."
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="A Dask scheduler, as tcp://head:8786, whose workers compute.",
+    ),
+]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        click_type=click.Choice(["sim", "lab"]),
+        help="The simulator, or the laboratory: real TCP on this machine, needs root.",
+    ),
+]
+
+
+def pairs(settings: list[str] | None) -> list[tuple[str, str]]:
+    """The `--set KEY=VALUE` options as pairs.
+
+    Raises:
+        ScenarioError: one is not of this form.
+    """
+    split = []
+    for text in settings or ():
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            message = f"--set {text}: give KEY=VALUE, such as --set tcp.min_rto='10 ms'"
+            raise ScenarioError(message)
+        split.append((key.strip(), value.strip()))
+    return split
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Prints one JSON object, for `--json`."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

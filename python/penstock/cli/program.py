@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program `penstock`: its commands, and its exit codes."""
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import click
+import typer
+from typer.core import TyperGroup
+
+from penstock import papers
+from penstock.cli import lab, lists
+from penstock.cli.compare import compare
+from penstock.cli.report import report
+from penstock.cli.run import demo, run
+from penstock.cli.sweep import sweep
+from penstock.cli.tune import tune
+from penstock.errors import PenstockError, RunError
+
+_INTERRUPTED = 130  # as shells report Ctrl-C
+
+
+class _Commands(TyperGroup):
+    """Describes each command in a whole sentence, where click would cut it."""
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of the commands."""
+        rows = [
+            (name, (command.help or "").split("\n\n")[0]) for name, command in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="penstock",
+    help="See, simulate and stop TCP incast without touching the TCP end points.",
+    epilog="Begin with: penstock demo",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would double the time that --help takes
+)
+
+app.add_typer(lab.app, name="lab")
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """See, simulate and stop TCP incast without touching the TCP end points."""
+    if version:
+        from penstock import _native  # start-up: the simulator's module
+
+        typer.echo(f"penstock {_native.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for command, example in (
+    (demo, "penstock demo --seeds 5"),
+    (run, "penstock run demo --scheme drop-tail --scheme hcf --set tcp.min_rto='10 ms'"),
+    (report, "penstock report runs/demo"),
+    (compare, "penstock compare runs/incast runs/incast-2"),
+    (sweep, "penstock sweep demo --over traffic.mice.flows=10..60+10"),
+    (
+        tune,
+        "penstock tune demo --scheme fairq --minimize mice.fct.p99 "
+        "--subject-to 'elephants.goodput>=0.95'",
+    ),
+    (lists.schemes, "penstock schemes --json"),
+    (lists.scenarios, "penstock scenarios"),
+    (lists.schema, "penstock schema > scenario.schema.json"),
+    (lists.validate, "penstock validate my.toml --set traffic.mice.flows=120"),
+):
+    app.command(epilog=f"Example: {example}")(command)
+
+
+def _no_papers(_: typer.Context) -> None:
+    """Run experiments of the papers (needs the package penstock_papers)."""
+    message = "reproduce: the package penstock_papers is not installed; run it in a source tree"
+    raise RunError(message)
+
+
+if papers.is_installed():
+    reproduce = papers.module("command").reproduce
+    app.command(epilog="Example: penstock reproduce sicc-4 hcf-4")(reproduce)
+else:
+    any_arguments = {"ignore_unknown_options": True, "allow_extra_args": True}
+    app.command("reproduce", context_settings=any_arguments)(_no_papers)
+
+
+def main() -> None:
+    """The program `penstock`: errors are one line on stderr, with an exit code that is not 0."""
+    try:
+        code = app(standalone_mode=False)
+    except PenstockError as error:
+        _fail(str(error), error.exit_code)
+    except click.ClickException as error:
+        _fail(_with_hint(error), error.exit_code)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed it
+        sys.exit(1)
+    except OSError as error:
+        _fail(f"{error.filename or 'output'}: {error.strerror}", 1)
+    if code == _INTERRUPTED:
+        _fail("interrupted; nothing was written", _INTERRUPTED)
+
+
+def _with_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    hint = f" (see `{context.command_path} --help`)" if context else ""
+    return error.format_message() + hint
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    typer.echo(f"penstock: {' '.join(message.split())}", err=True)
+    sys.exit(code)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `penstock report`: the page of any folder of results."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock import folders, papers
+
+
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Of a run, a comparison, or the like.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The page; figures/ is written next to it. Default: in FOLDER.",
+        ),
+    ] = None,
+) -> None:
+    """Write a report again: one HTML page that needs no network, and figures for papers.
+
+    The folder is that of a run, a comparison, a reproduction, a sweep, or a search of `tune`.
+    """
+    typer.echo(f"Report: {redraw(folder, out)}")
+
+
+def redraw(folder: Path, path: Path | None = None) -> Path:
+    """Writes the page of a folder again, with `figures/` next to it; returns the page's path.
+
+    Args:
+        folder: of a kind that `penstock.folders` lists.
+        path: of the page; default: its usual place in the folder.
+
+    Raises:
+        ScenarioError: the folder is of no kind.
+        RunError: a file in it is missing or damaged.
+    """
+    kind = folders.kind_of(folder)
+    path = path or folder / kind.page
+    from penstock.compare import comparison_page  # start-up: matplotlib
+    from penstock.runs import Run  # start-up: polars
+    from penstock.sweep import sweep_page  # start-up: matplotlib
+    from penstock.tune import tune_page  # start-up: likewise
+
+    pages = {
+        folders.RUN: lambda folder, path: Run.load(folder).report(path),
+        folders.COMPARISON: comparison_page.redraw,
+        folders.REPRODUCTION: lambda folder, path: papers.module("html_report").again(folder, path),
+        folders.SWEEP: sweep_page.redraw,
+        folders.SEARCH: tune_page.redraw,
+    }
+    pages[kind](folder, path)
+    return path

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `penstock sweep`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock import folders
+from penstock.cli.options import (
+    Cluster,
+    File,
+    Jobs,
+    Json,
+    On,
+    Schemes,
+    Seeds,
+    Settings,
+    pairs,
+    print_json,
+)
+from penstock.errors import RunError, ScenarioError
+
+
+def sweep(
+    file: File,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--over",
+            metavar="KEY=VALUES",
+            help="A key and its values: 1,2,5 or 1..9 or 0..1+0.25 or 8..256*2, with units "
+            "(1ms..16ms*2); repeated: all combinations.",
+        ),
+    ] = None,
+    schemes: Schemes = None,
+    settings: Settings = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--show",
+            metavar="NUMBER",
+            help="The number in table and figure, as mice.fct.p99, elephants.goodput, "
+            "bottleneck.drops; may be repeated. Default: the p99 FCT of the first traffic that "
+            "finishes flows, or its goodput.",
+        ),
+    ] = None,
+    as_json: Json = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The sweep's folder; default: runs/NAME-sweep."),
+    ] = None,
+    on: On = "sim",
+) -> None:
+    """Run a scenario at every combination of some values, under each scheme and seed.
+
+    `--over scheme.alpha=...` sweeps the parameter alpha of every scheme of the run that has it;
+    `--over scheme.fairq.window.alpha=...` that of one. Other keys are those of --set.
+
+    The folder holds sweep.json (command and scenario), sweep.parquet (a row for each point, scheme
+    and seed: the values, then every number of the summary), report.html, and figures/. Each run is
+    kept as soon as it ends: after Ctrl-C or a crash the same command goes on, and one with more
+    values, schemes or seeds computes only the missing ones.
+
+    A run that fails does not stop the others; it is listed at the end, and the exit code is 1.
+    The table shows all that the folder holds. --json prints `folder`, `failures`, and `tables`: a
+    list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95` and `unfinished`.
+    """
+    if not over:
+        message = "--over: what shall be swept? as --over scheme.alpha=0.1,0.25,0.5"
+        raise ScenarioError(message)
+    overrides = pairs(settings)
+    from penstock.show import terminal  # start-up: rich
+    from penstock.sweep import means, sweep_table, sweeping  # start-up: polars and matplotlib
+
+    with terminal.Progress() as progress:
+        result = sweeping.sweep(
+            file,
+            over,
+            schemes=schemes,
+            overrides=overrides,
+            seeds=seeds,
+            numbers=show or (),
+            jobs=jobs,
+            cluster=cluster,
+            out=out,
+            progress=progress,
+            on=on,
+        )
+    if as_json:
+        tables = means.as_json(result.shown)
+        folder = str(result.folder)
+        print_json({"folder": folder, "failures": result.failures, "tables": tables})
+    else:
+        typer.echo(f"{result.title}\n")
+        for number in result.shown:
+            sweep_table.show(number)
+        known = f" ({result.known} of {result.runs} runs were there already)"
+        typer.echo(f"Sweep:  {result.folder}{known if result.known else ''}")
+        typer.echo(f"Report: {result.folder / folders.SWEEP.page}")
+    if failures := result.failures:
+        for failure in failures[1:]:
+            typer.echo(failure, err=True)
+        count = "1 run" if len(failures) == 1 else f"{len(failures)} runs"
+        message = f"{count} failed; {failures[0]}"
+        raise RunError(message)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tasks on real TCP, one after another: each scheme on a fabric of its own."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import units
+from penstock.errors import PenstockError, RunError
+from penstock.execution import build
+from penstock.execution.lab import (
+    agent,
+    fabric,
+    generator,
+    host,
+    plan,
+    schemes,
+    substrate,
+    system,
+    tools,
+)
+from penstock.execution.task import TOOLS, Finished, Progress, Row, Task, counted
+from penstock.scenario import layout, parsed
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that is needed to run one task."""
+
+    task: Task
+    scheme: schemes.Scheme
+    tcp: host.Tcp
+    layout: dict[str, Any]
+    plan: plan.Plan
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The resolved scenario."""
+        return parsed(self.task.scenario)
+
+    @property
+    def with_tools(self) -> bool:
+        """Whether iperf3, nginx and ab make the traffic."""
+        return self.task.on == TOOLS
+
+    @classmethod
+    def of(cls, task: Task) -> "Setup":
+        """What a task takes; nothing is built yet.
+
+        Raises:
+            ScenarioError: the laboratory cannot hold the scenario or the scheme; one line.
+        """
+        document = parsed(task.scenario)
+        table = document["scheme"][task.scheme]
+        described = layout(task.scenario, task.origin)
+        tcp = host.of({**document.get("tcp", {}), **table.get("tcp", {})})
+        return cls(
+            task,
+            schemes.of(task.scheme, table, described["rtt_s"]),
+            tcp,
+            described,
+            plan.of(described, tcp.route, tcp.sysctls),
+        )
+
+
+def run(tasks: Sequence[Task], progress: Progress | None) -> Finished:
+    """Runs the tasks one after another: real TCP needs the machine for itself.
+
+    Raises:
+        ScenarioError: the laboratory cannot hold a scenario; one line, before anything runs.
+        RunError: a part of the machine is missing; one line.
+    """
+    setups = [Setup.of(task) for task in tasks]
+    system.need_root()
+    for program in _programs(setups):
+        build.find(program)
+    with system.locked():
+        for setup in setups:
+            setup.tcp.check()
+        for number, setup in enumerate(setups):
+
+            def listen(fraction: float, number: int = number) -> None:
+                if progress is not None:
+                    progress((number + fraction) / len(tasks), counted(number, len(tasks)))
+
+            listen(0.0)
+            yield number, _result(setup, listen)
+
+
+def _programs(setups: Iterable[Setup]) -> Iterator[str]:
+    """The programs of this repository that the runs need: a missing one is an error up front."""
+    if any(not setup.with_tools for setup in setups):
+        yield build.TRAFFIC
+    if any(setup.scheme.agent for setup in setups):
+        yield build.AGENT
+
+
+def _result(setup: Setup, listen: Callable[[float], object]) -> Row | PenstockError:
+    try:
+        return _run(setup, listen)
+    except PenstockError as error:
+        return error
+
+
+def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
+    """One task, on a fabric of its own: nothing is left of the run before."""
+    begun = time.monotonic()
+    with fabric.built(setup.plan) as tag:
+        _set_queues(setup, tag)
+        with agent.attached(setup.scheme, setup.plan, tag):
+            cpus = system.cpu_times()
+            summary, flows, queues = _play(setup, tag, listen)
+            idle = system.idle_since(cpus)
+            counters = agent.counters(setup.scheme, setup.plan, tag)
+    for port, values in counters.items():
+        if port in summary["ports"]:
+            summary["ports"][port] |= values
+    wall = time.monotonic() - begun
+    summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall, "cpu_idle": idle}}
+    summary["substrate"] = substrate.described(
+        setup.task, summary, setup.layout, setup.plan, setup.tcp
+    )
+    return Row(setup.scheme.name, setup.task.seed, json.dumps(summary), flows, queues)
+
+
+def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generator.Played:
+    """Plays the scenario's traffic on the fabric that stands."""
+    if setup.with_tools:
+        return tools.play(setup.document, setup.layout["ends"], setup.plan, tag, listen)
+    duration = units.to_seconds(setup.document["duration"])
+    task = setup.task
+    return generator.play(task.scenario, task.scheme, task.seed, setup.plan, tag, duration, listen)
+
+
+def _set_queues(setup: Setup, tag: str) -> None:
+    """Puts the scheme's queue discipline, if the kernel's, on the protected ports."""
+    for port in setup.plan.protected:
+        lines = setup.scheme.discipline(port, setup.document["scheme"][setup.scheme.name]["queue"])
+        if not lines:
+            return
+        batch = system.inside(setup.plan.name(port.node, tag), "tc", "-batch", "-")
+        try:
+            system.call(batch, "\n".join(lines) + "\n")
+        except RunError as error:
+            kind = "red" if setup.scheme.queue == "threshold" else setup.scheme.queue
+            message = (
+                f"{setup.scheme.name}: this kernel lacks its queue discipline "
+                f"(CONFIG_NET_SCH_{kind.upper()}); leave the scheme out ({error})"
+            )
+            raise RunError(message) from None

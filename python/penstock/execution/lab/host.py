@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario's `[tcp]` as routes and sysctls of a Linux host."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock import units
+from penstock.errors import RunError
+
+_KERNEL = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
+_BY_PROFILE = {"linux": "cubic", "newreno-ns2": "newreno"}
+_ROUTE = {"initial_window": "initcwnd {}", "max_window": "cwnd lock {}"}
+_SYSCTL = {"ecn": "tcp_ecn", "sack": "tcp_sack", "timestamps": "tcp_timestamps"}
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """TCP of the lab's hosts."""
+
+    congestion: str
+    """As scenarios call it."""
+    route: str
+    """For `ip route`."""
+    sysctls: dict[str, int]
+    not_set: tuple[str, ...]
+    """Keys that routes and sysctls lack."""
+
+    def check(self) -> None:
+        """Raises RunError unless this kernel has the congestion control."""
+        if not is_available(self.congestion):
+            message = (
+                f"lab: this kernel has no congestion control {_KERNEL[self.congestion]} "
+                f"(see {_AVAILABLE}); leave out the scheme that needs it"
+            )
+            raise RunError(message)
+
+
+def is_available(congestion: str) -> bool:
+    """Whether the kernel has this congestion control, named as in scenarios."""
+    return _KERNEL[congestion] in _AVAILABLE.read_text(encoding="ascii").split()
+
+
+def of(table: dict[str, Any]) -> Tcp:
+    """The TCP of a resolved scenario's `[tcp]`, with the scheme's own keys merged in."""
+    profile = table.get("profile", "newreno-ns2")
+    congestion = table.get("congestion", _BY_PROFILE[profile])
+    # By the route, as a namespace may not choose one by sysctl.
+    route = [f"congctl {_KERNEL[congestion]}"]
+    if "min_rto" in table:
+        # 0 would be no wait at all: routes take whole milliseconds.
+        wait_ms = max(1, round(1e3 * units.to_seconds(table["min_rto"])))
+        route.append(f"rto_min {wait_ms}ms")
+    route += [text.format(table[key]) for key, text in _ROUTE.items() if key in table]
+    sysctls = {f"net.ipv4.{name}": int(table[key]) for key, name in _SYSCTL.items() if key in table}
+    known = {"congestion", "profile", "min_rto", *_ROUTE, *_SYSCTL}
+    rest = [key for key in table if key not in known]
+    if profile != "linux":
+        rest.append("profile")
+    return Tcp(congestion, " ".join(route), sysctls, tuple(rest))

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scheme as this machine can hold it: queue disciplines of the kernel, and penstockd.
+
+Windows (FairQ, HSCC) and HCF are penstockd's. RED, CoDel and SFQ are the kernel's own, put
+under TBF where the kernel has them. Sizes and times go to `tc` in its units.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import ScenarioError
+from penstock.execution.lab.plan import Port
+from penstock.units import to_bytes, to_seconds
+
+_PACKET = 1500  # bytes
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What stands on each protected port."""
+
+    name: str
+    agent: tuple[str, ...] = ()
+    """Options of `penstockd attach`, but for those of the port; empty: nothing is attached."""
+    queue: str = ""
+    """The kernel's queue discipline under TBF; empty: a FIFO."""
+
+    def attach(self, port: Port, pins: str) -> list[str]:
+        """The command that holds the scheme on a port until it is told to end."""
+        return [
+            *("attach", port.interface, *self.agent, "--pins", pins, "--stay"),
+            *("--rate", f"{port.rate_bps} b/s", "--buffer", f"{port.buffer_bytes} B"),
+        ]
+
+    def discipline(self, port: Port, table: dict[str, Any]) -> list[str]:
+        """The queue discipline, as lines for `tc -batch` after the port's own."""
+        if not self.queue:
+            return []
+        options = DISCIPLINES[self.queue](table, port)
+        kind = "red" if self.queue == "threshold" else self.queue
+        replaced = f"qdisc replace dev {port.interface} parent 1: handle 10:"
+        return [f"{replaced} {kind} {' '.join(map(str, options))}"]
+
+
+def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
+    """The scheme that a resolved scenario's table `[scheme.NAME]` describes.
+
+    Raises:
+        ScenarioError: the laboratory cannot hold it; one line that says what is missing.
+    """
+    window, queue = table["window"], table["queue"]
+    if table["controller"]["kind"] != "none":
+        message = f"{name}: needs a controller, which the laboratory has not; leave it out"
+        raise ScenarioError(message)
+    kinds = [part["kind"] for part in (queue, window)]
+    match kinds:
+        case ["drop-tail", "none"]:
+            return Scheme(name)
+        case ["drop-tail", "fairq" | "hscc"]:
+            paper = "-paper" if window["variant"] == "paper" else ""
+            return Scheme(name, _agent(window["kind"] + paper, {"window": window}, rtt_s))
+        case ["hcf", "none"]:
+            return Scheme(name, _agent("hcf", {"queue": queue}, rtt_s))
+        case ["hcf", "fairq"]:
+            return Scheme(name, _agent("hcf-fairq", {"queue": queue, "window": window}, rtt_s))
+        case [kind, "none"] if kind in DISCIPLINES:
+            return Scheme(name, queue=kind)
+    message = f"{name}: queue {kinds[0]} with window {kinds[1]} is not in the laboratory"
+    raise ScenarioError(message)
+
+
+def _agent(scheme: str, parts: dict[str, dict[str, Any]], rtt_s: float) -> tuple[str, ...]:
+    """Every parameter is said, so that what is deployed is what would be simulated."""
+    words = ["--scheme", scheme]
+    for part, table in parts.items():
+        values = {key: value for key, value in table.items() if key not in {"kind", "variant"}}
+        if table["kind"] == "fairq":
+            values.setdefault("interval", f"{rtt_s * 1e9:.0f} ns")
+        for key, value in values.items():
+            words += ["--set", f"{part}.{key}={_text(value)}"]
+    return tuple(words)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _red(table: dict[str, Any], port: Port) -> list[object]:
+    quarter = port.buffer_bytes // 4
+    least = _bytes(table["min"]) if "min" in table else quarter
+    most = _bytes(table["max"]) if "max" in table else 3 * least
+    most = min(most, port.buffer_bytes - 1)
+    burst = (2 * least + most) // (3 * _PACKET) + 1
+    options = ["limit", port.buffer_bytes, "min", least, "max", most, "avpkt", _PACKET]
+    options += ["burst", burst, "bandwidth", f"{port.rate_bps}bit"]
+    options += ["probability", table["probability"]]
+    return options + (["adaptive"] if table["adaptive"] else []) + _ecn(table)
+
+
+def _threshold(table: dict[str, Any], port: Port) -> list[object]:
+    """RED that marks every packet above K, as the kernel's DCTCP is run."""
+    # SICC §5: 15 packets up to 1 Gb/s, the fastest that the laboratory holds.
+    mark = _bytes(table.get("mark_at", "15 packets"))
+    options = ["limit", port.buffer_bytes, "min", mark, "max", mark + 1, "avpkt", _PACKET]
+    options += ["burst", mark // _PACKET + 1, "bandwidth", f"{port.rate_bps}bit"]
+    return [*options, "probability", 1, "ecn"]
+
+
+def _codel(table: dict[str, Any], port: Port) -> list[object]:
+    times = [f"{1e6 * to_seconds(table[key]):.0f}us" for key in ("target", "interval")]
+    return ["limit", _packets(port), "target", times[0], "interval", times[1], *_ecn(table)]
+
+
+def _sfq(table: dict[str, Any], port: Port) -> list[object]:
+    options = ["limit", _packets(port), "quantum", _bytes(table["quantum"])]
+    return [*options, "divisor", 1 << (table["bins"] - 1).bit_length()]
+
+
+DISCIPLINES: dict[str, Callable[[dict[str, Any], Port], list[object]]] = {
+    "red": _red,
+    "threshold": _threshold,
+    "codel": _codel,
+    "sfq": _sfq,
+}
+"""The kernel's own queue disciplines that schemes can have, by the kind of `queue`."""
+
+
+def _ecn(table: dict[str, Any]) -> list[object]:
+    return ["ecn"] if table["ecn"] else []
+
+
+def _packets(port: Port) -> int:
+    return port.buffer_packets or max(port.buffer_bytes // _PACKET, 1)
+
+
+def _bytes(size: str) -> int:
+    number, unit = size.split()
+    return int(number) * _PACKET if unit == "packets" else to_bytes(size)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of the laboratory reports of itself: its TCP, what it did not emulate, warnings."""
+
+import platform
+from typing import Any
+
+from penstock.execution.lab.host import Tcp
+from penstock.execution.lab.plan import Plan
+from penstock.execution.task import LABORATORY, TOOLS, Task
+from penstock.scenario import parsed
+
+LEAST_IDLE = 0.1
+"""Share of the CPUs' time; with less, packets wait for a CPU and not for the port."""
+
+
+def described(
+    task: Task, summary: dict[str, Any], layout: dict[str, Any], plan: Plan, tcp: Tcp
+) -> dict[str, Any]:
+    """The entries of `run.json` for one task; those of several are merged there.
+
+    `summary` is that of the traffic, with `performance`; `layout` is the fabric's.
+    """
+    with_tools = task.on == TOOLS
+    delays = sorted({port["delay_s"] for port in layout["ports"]} - {0.0})
+    missing = [f"propagation delay of {1e6 * delay:g} us" for delay in delays]
+    missing += [
+        f"rate of {port.rate_bps / 1e9:g} Gb/s: such a link is as fast as the machine"
+        for port in plan.ports
+        if not port.is_shaped
+    ]
+    warnings = summary.get("warnings", ())
+    keys = tcp.not_set if with_tools else _refused(warnings, tcp, parsed(task.scenario))
+    missing += [f"tcp.{key}" for key in keys]
+    repeat = f"{task.scheme}, repeat {task.seed}"
+    idle = summary["performance"]["cpu_idle"]
+    return {
+        "substrate": LABORATORY,
+        "kernel": platform.release(),
+        "tcp": [tcp.congestion],
+        "not_emulated": list(dict.fromkeys(missing)),
+        "traffic": "iperf3, nginx, ab" if with_tools else "penstock-traffic",
+        "busy": [f"{repeat}: {idle:.0%} idle"] if idle < LEAST_IDLE else [],
+        "warnings": [f"{repeat}: {warning}" for warning in warnings if not _key(warning)],
+    }
+
+
+def _refused(warnings: list[str], tcp: Tcp, document: dict[str, Any]) -> list[str]:
+    """Keys of `[tcp]` that neither routes nor penstock-traffic's socket options could set.
+
+    penstock-traffic warns of each key that sockets lack. It does not know the routes, so a key
+    that these set is not missing, unless a traffic has its own.
+    """
+    own = {key for table in document["traffic"].values() for key in table.get("tcp", {})}
+    refused = [key for warning in warnings if (key := _key(warning))]
+    return [key for key in refused if key in tcp.not_set or key in own]
+
+
+def _key(warning: str) -> str:
+    """The key of `[tcp]` that a warning is about; empty for another."""
+    head, colon, _ = warning.partition(": ")
+    return head.removeprefix("tcp.") if colon and head.startswith("tcp.") else ""

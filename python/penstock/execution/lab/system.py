@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the lab does to this machine: commands, the lock, and the removal of what runs left."""
+
+import contextlib
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from penstock.errors import RunError
+from penstock.execution.lab.plan import PREFIX
+
+STATE = Path("/run/penstock-lab")
+"""Files of the run that is under way, and its bpffs."""
+PINS = STATE / "bpf"
+_LOCK = Path("/run/penstock-lab.lock")
+_NAMESPACES = Path("/run/netns")
+_OWN = re.compile(rf"{PREFIX}\d+-")  # nobody else's that begins alike
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def call(command: Sequence[str], text: str = "") -> str:
+    """Runs a command with `text` as its input, and gives what it printed.
+
+    Raises:
+        RunError: it failed, or is not installed; one line with the command and what it said.
+    """
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        message = f"lab: {command[0]} is not installed; see `penstock lab check`"
+        raise RunError(message) from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        message = f"lab: {' '.join(command)}: {said[0]} (exit code {done.returncode})"
+        raise RunError(message)
+    return done.stdout
+
+
+def inside(namespace: str, *command: str) -> list[str]:
+    """The command as run in a namespace, ended by the kernel if this process dies.
+
+    By nsenter: `ip netns exec` would put another /sys over the one that has the bpffs.
+    """
+    return ["nsenter", f"--net={_NAMESPACES / namespace}", *orphaned(*command)]
+
+
+def orphaned(*command: str) -> list[str]:
+    """The command, ended by the kernel if this process dies."""
+    return ["setpriv", "--pdeathsig", "TERM", *command]
+
+
+def need_root() -> None:
+    """Raises RunError unless root runs this."""
+    if os.geteuid() != 0:
+        message = "lab: needs root (network namespaces, eBPF); run it with sudo"
+        raise RunError(message)
+
+
+@contextlib.contextmanager
+def locked() -> Iterator[None]:
+    """Holds the machine for one run; what an earlier one left is removed before and after.
+
+    Raises:
+        RunError: another run has it, or this is not root.
+    """
+    need_root()
+    with _LOCK.open("a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            message = f"lab: busy with another run (process {lock.read().strip()}); wait for it"
+            raise RunError(message) from None
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        remove_all()
+        with _cleaned_up():
+            yield
+
+
+def is_busy() -> bool:
+    """Whether a run has the machine."""
+    with _LOCK.open("a", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def _cleaned_up() -> Iterator[None]:
+    """Ends the block in order when a signal ends it, and then removes everything."""
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        try:
+            yield
+        finally:
+            remove_all()
+        return
+    # SIGHUP stays ignored under nohup.
+    ending = [one for one in _ENDING if signal.getsignal(one) != signal.SIG_IGN]
+    before = {one: signal.signal(one, _terminate) for one in ending}
+    try:
+        yield
+    finally:  # a second signal does not leave half of it behind
+        ignored = [signal.SIGINT, *ending]
+        heard = {one: signal.signal(one, signal.SIG_IGN) for one in ignored} | before
+        remove_all()
+        for one, handler in heard.items():
+            signal.signal(one, handler)
+
+
+def _terminate(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)  # through every `finally`
+
+
+def leftovers() -> list[str]:
+    """Namespaces of the lab on this machine; after a run there are none."""
+    if not _NAMESPACES.is_dir():
+        return []
+    return sorted(path.name for path in _NAMESPACES.iterdir() if _OWN.match(path.name))
+
+
+def remove_all() -> list[str]:
+    """Removes every namespace of the lab with its processes, and the state; says which.
+
+    Only for whoever holds the lock: no other run is alive then.
+    """
+    found = leftovers()
+    for name in found:
+        for process in call(["ip", "netns", "pids", name]).split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
+    if found:  # its cables, bridges and qdiscs go with a namespace
+        call(["ip", "-batch", "-"], "".join(f"netns delete {name}\n" for name in found))
+    if PINS.is_mount():
+        call(["umount", "--lazy", str(PINS)])
+    if STATE.exists():
+        call(["rm", "-r", str(STATE)])
+    return found
+
+
+def cpu_times() -> tuple[int, int]:
+    """Idle and all time of the CPUs since boot, in the kernel's ticks."""
+    first = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
+    ticks = [int(word) for word in first.split()[1:9]]  # guests are in user time already
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def idle_since(before: tuple[int, int]) -> float:
+    """The share of the CPUs' time that was idle since `cpu_times` gave `before`."""
+    idle, total = (now - then for now, then in zip(cpu_times(), before, strict=True))
+    return idle / total if total > 0 else 1.0

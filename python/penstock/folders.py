@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of results: their kinds, free names, and writing that leaves no half of anything.
+
+A folder is of the kind whose file it has: a run's has `run.json`, a sweep's `sweep.json`. Nothing
+is written over a folder of another kind.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from penstock.errors import RunError, ScenarioError
+
+
+class Kind(NamedTuple):
+    """A kind of folder."""
+
+    name: str
+    file: str
+    """The file that marks a folder of this kind."""
+    command: str
+    """The command that writes such a folder."""
+    page: str
+    """The name of its page."""
+
+
+RUN = Kind("run", "run.json", "penstock run", "report.html")
+COMPARISON = Kind("comparison", "compare.json", "penstock compare", "compare.html")
+REPRODUCTION = Kind("reproduction", "reproduction.json", "penstock reproduce", "reproduction.html")
+SWEEP = Kind("sweep", "sweep.json", "penstock sweep", "report.html")
+SEARCH = Kind("search", "tune.json", "penstock tune", "report.html")
+KINDS = (RUN, COMPARISON, REPRODUCTION, SWEEP, SEARCH)
+
+
+def has_kind(folder: Path, kind: Kind) -> bool:
+    """Whether the folder is of this kind."""
+    return (folder / kind.file).is_file()
+
+
+def kind_of(folder: Path) -> Kind:
+    """The kind of a folder.
+
+    Raises:
+        ScenarioError: it has none, or does not exist.
+    """
+    for kind in KINDS:
+        if has_kind(folder, kind):
+            return kind
+    if not folder.is_dir():
+        message = f"{folder}: no such folder"
+        raise ScenarioError(message)
+    files = ", ".join(kind.file for kind in KINDS)
+    commands = " or ".join(f"`{kind.command}`" for kind in KINDS)
+    message = f"{folder}: nothing to report on (no {files}); make a folder with {commands}"
+    raise ScenarioError(message)
+
+
+def check_target(folder: Path, kind: Kind) -> None:
+    """Refuses to write over anything but a folder of this kind or an empty one.
+
+    Raises:
+        ScenarioError: it is a file, or a folder with other content.
+    """
+    if folder.is_dir() and (has_kind(folder, kind) or not any(folder.iterdir())):
+        return
+    if folder.exists():
+        message = f"{folder}: exists and is not a {kind.name}'s folder; give another --out"
+        raise ScenarioError(message)
+
+
+def free(
+    name: str, parent: Path = Path("runs"), is_usable: Callable[[Path], bool] | None = None
+) -> Path:
+    """`runs/name`, or `runs/name-2`, `-3`, ... where that is taken, unless it `is_usable`."""
+    folder, number = parent / name, 1
+    while folder.exists() and not (is_usable and is_usable(folder)):
+        number += 1
+        folder = parent / f"{name}-{number}"
+    return folder
+
+
+@contextmanager
+def replaced(folder: Path, kind: Kind) -> Iterator[Path]:
+    """An empty folder to fill, which takes the place of `folder` when the block ends in order.
+
+    Raises:
+        ScenarioError: `folder` exists and is not of this kind.
+    """
+    check_target(folder, kind)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        new = Path(temporary) / "new"
+        new.mkdir()
+        yield new
+        if folder.exists():
+            folder.rename(Path(temporary) / "old")
+        new.rename(folder)
+
+
+def write(path: Path, content: str | bytes, *, is_durable: bool = False) -> None:
+    """Writes a file, whole or not at all; if `is_durable`, even if the power fails."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        if is_durable:
+            file.flush()
+            os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def write_json(path: Path, value: Any, *, is_durable: bool = False) -> None:  # noqa: ANN401 (JSON)
+    """Writes a JSON value, whole or not at all."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    write(path, text + "\n", is_durable=is_durable)
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        RunError: it cannot be read; the message ends with the remedy.
+    """
+    try:
+        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        message = f"{path}: cannot be read ({error}); {remedy}"
+        raise RunError(message) from None
+    return value

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run: results, and the folder that keeps them."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from penstock import folders
+from penstock.errors import RunError, ScenarioError
+from penstock.results import Results
+
+TABLES = ("flows", "queues", "ports")
+
+
+class Run(Results):
+    """What one scenario did under its schemes and seeds, with its folder and report."""
+
+    def save(self, folder: str | Path, *, report: bool = False) -> Path:
+        """Writes the run's folder, whole or not at all, and returns it.
+
+        Args:
+            folder: replaced if it is an earlier run's folder.
+            report: also write `report.html` and `figures/`.
+
+        Raises:
+            ScenarioError: the folder exists and is not a run's.
+        """
+        folder = Path(folder)
+        with folders.replaced(folder, folders.RUN) as new:
+            (new / "scenario.toml").write_text(self.scenario, encoding="utf-8")
+            folders.write_json(new / folders.RUN.file, self.info)
+            folders.write_json(new / "summary.json", self.summary)
+            for name in TABLES:
+                table: pl.DataFrame = getattr(self, name)
+                table.write_parquet(new / f"{name}.parquet", compression="zstd")
+            if report:
+                self.report(new / folders.RUN.page)
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Run":
+        """Reads a run's folder.
+
+        Raises:
+            ScenarioError: the folder is not a run's.
+            RunError: it is, but a file in it is missing or damaged.
+        """
+        folder = Path(folder)
+        if not folders.has_kind(folder, folders.RUN):
+            message = f"{folder}: not a run's folder (no run.json); make one with `penstock run`"
+            raise ScenarioError(message)
+        try:
+            return cls(
+                summary=json.loads((folder / "summary.json").read_text(encoding="utf-8")),
+                scenario=(folder / "scenario.toml").read_text(encoding="utf-8"),
+                info=json.loads((folder / folders.RUN.file).read_text(encoding="utf-8")),
+                **{name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES},
+            )
+        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+            reason = str(error).partition("\n")[0]
+            message = f"{folder}: the run is incomplete or damaged ({reason}); run it again"
+            raise RunError(message) from error
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the report, one HTML page without external parts, and `figures/` next to it."""
+        from penstock.show import run_page  # start-up: matplotlib takes half a second
+
+        return run_page.write(self, Path(path))

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios as text: files, shipped templates and dicts, and their settings resolved.
+
+The simulator's parser is the only one that knows the schema (`crates/scenario`); this module
+finds the text, applies overrides, and returns the scenario with its defaults written out.
+"""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import tomli_w
+
+from penstock import _native, papers
+from penstock.errors import ScenarioError
+
+Scenario = str | Path | Mapping[str, Any]
+"""A TOML file, the name of a shipped template, or a dict of the same shape."""
+Overrides = Mapping[str, object] | Sequence[tuple[str, str]]
+"""Values by dotted path, as `{"tcp.min_rto": "10 ms"}`."""
+Settings = tuple[tuple[str, str], ...]
+"""Overrides as the parser takes them: dotted path, value as TOML writes it."""
+
+FILE_KEYS = ("file", "size")
+"""The keys of a `[traffic.*]` table that may name a file."""
+TRACE_COLUMNS = ("start_s", "source", "destination", "bytes")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A scenario as text, before the simulator has read it."""
+
+    text: str
+    origin: Path
+    """The file, for messages and for files named relative to it."""
+    name: str
+    """The name of its run folders."""
+
+
+def templates_dir() -> Path:
+    """The folder of the shipped scenarios; in a source tree a link to `scenarios/`."""
+    return (Path(__file__).parent / "scenarios").resolve()
+
+
+_EVIDENCE = {"bench": "speed", "crosscheck": "ns2", "calibration": "linux"}
+"""Scenarios of a source tree: the first part of their names, and their folder in `evidence/`."""
+
+
+def collections() -> dict[str, Path]:
+    """Folders of scenarios by the first part of their names; the product's own have none."""
+    root = templates_dir()
+    evidence = {name: root.parent / "evidence" / folder for name, folder in _EVIDENCE.items()}
+    folders = {"": root, "papers": papers.experiments(), **evidence}
+    return {name: folder for name, folder in folders.items() if folder and folder.is_dir()}
+
+
+def templates() -> Iterator[tuple[str, Path]]:
+    """Name and file of each scenario: `demo`, `papers/sicc-4`, ... in order of names.
+
+    Those in the folder `templates` are named without the folder.
+    """
+    named = {
+        _template_name(Path(collection) / path.relative_to(folder)): path
+        for collection, folder in collections().items()
+        for path in folder.rglob("*.toml")
+        if path.name != "claims.toml"
+    }
+    yield from sorted(named.items())
+
+
+def _template_name(path: Path) -> str:
+    stem = path.parent if path.name == "scenario.toml" else path.with_suffix("")
+    return stem.as_posix().removeprefix("templates/")
+
+
+def load(scenario: Scenario) -> Source:
+    """Reads a scenario file, a shipped template by name, or a dict of the same shape.
+
+    Raises:
+        ScenarioError: no such file or template, or not readable.
+    """
+    if isinstance(scenario, Mapping):
+        return Source(tomli_w.dumps(scenario), Path("scenario"), "run")
+    path, name = _find(str(scenario))
+    try:
+        return Source(path.read_text(encoding="utf-8"), path, name)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        message = f"{path}: {reason}; give a scenario in TOML"
+        raise ScenarioError(message) from error
+
+
+def _find(name: str) -> tuple[Path, str]:
+    path = Path(name)
+    if path.is_file():
+        return path, path.parent.name if path.name == "scenario.toml" else path.stem
+    known = dict(templates())
+    if name in known:
+        return known[name], name.rsplit("/", 1)[-1]
+    if path.is_dir():
+        message = f"{name}: is a folder; give a scenario file"
+        raise ScenarioError(message)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else "see `penstock scenarios`"
+    message = f"{name}: no such file, and no template of this name; {hint}"
+    raise ScenarioError(message)
+
+
+def title(path: Path) -> str:
+    """The title of a scenario file, or an empty string where it has none or is not TOML."""
+    try:
+        return str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", ""))
+    except (OSError, ValueError):
+        return ""
+
+
+def trace_to_csv(path: Path) -> str:
+    """A Parquet trace of flows as the CSV text that the simulator reads.
+
+    Raises:
+        ScenarioError: it cannot be read or lacks a column; the simulator prefixes the file.
+    """
+    if path.suffix != ".parquet":
+        message = f"a trace is CSV or Parquet; '{path.suffix}' is neither"
+        raise ScenarioError(message)
+    try:
+        frame = pl.read_parquet(path)
+        return frame.select(TRACE_COLUMNS).write_csv()
+    except pl.exceptions.ColumnNotFoundError:
+        message = f"needs the columns {', '.join(TRACE_COLUMNS)}; has {', '.join(frame.columns)}"
+        raise ScenarioError(message) from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        message = f"cannot be read as Parquet ({str(error).partition(chr(10))[0]})"
+        raise ScenarioError(message) from None
+
+
+@lru_cache(maxsize=64)
+def parsed(text: str) -> dict[str, Any]:
+    """A resolved scenario as a dict; shared by all callers with the same text: do not change it."""
+    return tomllib.loads(text)
+
+
+def seeds_of(document: Mapping[str, Any]) -> list[int]:
+    """The seeds of a resolved scenario, whose `seeds` is their number or a list."""
+    seeds: int | list[int] = document["seeds"]
+    return list(range(1, seeds + 1)) if isinstance(seeds, int) else seeds
+
+
+def layout(text: str, origin: str) -> dict[str, Any]:
+    """Hosts, switches and ports of a resolved scenario's fabric, and the ends of its traffic."""
+    described: dict[str, Any] = json.loads(_native.layout(text, origin, trace_to_csv))
+    return described
+
+
+def settings_of(
+    overrides: Overrides | None = None,
+    schemes: Sequence[str] | None = None,
+    seeds: int | Sequence[int] | None = None,
+) -> Settings:
+    """All overrides in the parser's form; `schemes` and `seeds` replace the scenario's own.
+
+    Raises:
+        ScenarioError: no seed is left.
+    """
+    items = overrides.items() if isinstance(overrides, Mapping) else overrides or ()
+    pairs = [(key, value if isinstance(value, str) else json.dumps(value)) for key, value in items]
+    if schemes:
+        pairs.append(("schemes", json.dumps(list(schemes))))
+    if seeds is not None:
+        if seeds == 0 or (not isinstance(seeds, int) and not seeds):
+            message = "seeds: at least one is needed"
+            raise ScenarioError(message)
+        pairs.append(("seeds", json.dumps(seeds if isinstance(seeds, int) else list(seeds))))
+    return tuple(pairs)
+
+
+def resolve(source: Source, overrides: Settings) -> str:
+    """The scenario in TOML, defaults written out, files by their full paths: it runs anywhere.
+
+    Raises:
+        ScenarioError: it cannot be used; one line.
+    """
+    origin = str(source.origin)
+    text = _native.validate(source.text, origin, list(overrides), trace_to_csv)
+    paths = [
+        (f"traffic.{name}.{key}", json.dumps(str(path.resolve())))
+        for name, traffic in parsed(text)["traffic"].items()
+        for key in FILE_KEYS
+        if isinstance(traffic.get(key), str)
+        and (path := source.origin.parent / traffic[key]).is_file()
+    ]
+    return _native.validate(text, origin, paths, trace_to_csv) if paths else text

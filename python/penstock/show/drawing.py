@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures drawn once for a page and for papers: SVG and PDF, of a column's width."""
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, Formatter, LogLocator, MaxNLocator, NullFormatter
+
+from penstock import folders
+from penstock.show import style
+
+# Of a legend, in ems: the length of a line before its name, and the room between columns.
+_HANDLE, _GAP = 2.2, 1.2
+_FEW = 6  # names that may have a line each
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with what the page says about it."""
+
+    section: str
+    name: str
+    """Its file's name, without suffix."""
+    title: str
+    meaning: str
+    """One sentence: how to read it."""
+    svg: str
+    pdf: bytes
+
+    def save(self, folder: Path) -> None:
+        """Writes `NAME.svg` and `NAME.pdf`."""
+        folders.write(folder / f"{self.name}.svg", self.svg)
+        folders.write(folder / f"{self.name}.pdf", self.pdf)
+
+
+def plot(height: float = 2.4) -> tuple[Figure, Axes]:
+    """An empty plot of the usual width; the height is in inches, and `legend` adds to it."""
+    figure = Figure(figsize=(style.WIDTH_INCHES, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def legend(figure: Figure, axes: Axes) -> None:
+    """Names the lines above the plot, in as many columns as fit, and adds the room for it."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
+    most = 40 if len(labels) <= _FEW else 18  # so that two fit beside each other
+    labels = [shortened(label, most) for label in labels]
+    ems = figure.get_figwidth() * 72 / style.SMALL
+    widest = 0.53 * max(map(len, labels)) + _HANDLE + 0.8 + _GAP
+    columns = max(1, min(4, len(labels), int(ems / widest)))
+    rows = -(-len(labels) // columns)
+    figure.set_figheight(figure.get_figheight() + rows * 1.5 * style.SMALL / 72)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=columns,
+        handlelength=_HANDLE,
+        columnspacing=_GAP,
+    )
+
+
+def label_log(axis: Axis, form: Formatter, most: int = 5) -> None:
+    """Labels some powers of ten of a logarithmic axis, or what has room where there is only one.
+
+    Comes after the drawing, which tells how far the axis goes.
+    """
+    least, greatest = sorted(axis.get_view_interval())
+    for locator in (LogLocator(numticks=most), MaxNLocator(most - 1)):
+        ticks = [tick for tick in locator.tick_values(least, greatest) if least <= tick <= greatest]
+        if len(ticks) > 1:
+            break
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(form)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def shortened(name: str, most: int) -> str:
+    """A name with its middle left out where it is too long for a figure."""
+    head = most - most // 3 - 1
+    return name if len(name) <= most else f"{name[:head]}…{name[-(most // 3) :]}"
+
+
+def drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -> Drawing:
+    """The figure as files and page have it; `name` becomes the files' name."""
+    svg, pdf = io.StringIO(), io.BytesIO()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # or both files would be laid out anew, at twice the time
+    # Not by `savefig`, which would draw everything once more for each file.
+    figure.set_facecolor(style.GROUND)
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(svg, metadata={"Date": None, "Creator": "Penstock"})
+    figure.set_facecolor("none")
+    canvas = FigureCanvasPdf(figure)
+    canvas.print_pdf(pdf, metadata={"CreationDate": None, "Creator": "Penstock"})
+    file_name = re.sub(r"[^\w.]+", "-", name)
+    return Drawing(section, file_name, title, meaning, svg.getvalue(), pdf.getvalue())

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers that a sweep shows: means over the seeds at each point."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from penstock import metrics, stats
+from penstock.errors import ScenarioError
+from penstock.show.summary_table import UNFINISHED
+from penstock.sweep.store import KEY
+
+_MOST = 0.99  # share of the flows that ended, below which a 99th percentile says nothing
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number at one point under one scheme: mean over the seeds, half-width of its CI."""
+
+    mean: float | None
+    half: float | None
+    unfinished: bool
+    """It is a 99th percentile, and more than 1 % of the flows did not end."""
+
+    @property
+    def value(self) -> float | None:
+        """What a figure shows."""
+        return None if self.unfinished else self.mean
+
+    def text(self, name: str) -> str:
+        """As the table shows it."""
+        if self.unfinished:
+            return UNFINISHED
+        said = metrics.text(name, self.mean)
+        if not self.mean or self.half is None:
+            return said
+        return f"{said} ±{100 * self.half / abs(self.mean):.0f} %"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One number of a sweep at all its points."""
+
+    name: str
+    """In full: `mice.fct_s.p99`."""
+    swept: dict[str, str]
+    """Column of each swept key, with the key."""
+    points: list[tuple[Any, ...]]
+    schemes: list[str]
+    cells: dict[tuple[tuple[Any, ...], str], Cell]
+    seeds: int
+    """The most that a point has."""
+
+    def known(self) -> list[float]:
+        """All values that there are."""
+        return [cell.value for cell in self.cells.values() if cell.value is not None]
+
+    def point_text(self, point: tuple[Any, ...]) -> list[str]:
+        """The values of a point as people read them."""
+        return [value_text(c, value) for c, value in zip(self.swept, point, strict=True)]
+
+
+def value_text(column: str, value: Any) -> str:  # noqa: ANN401 (of a typed column)
+    """A swept value as people read it."""
+    form = metrics.FORMS.get(column.rpartition("_")[2])
+    if form is None or isinstance(value, str):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    return form(value)
+
+
+def names_of(asked: dict[str, Any], table: pl.DataFrame) -> list[str]:
+    """The full names of all numbers of a table."""
+    keys = {column for column, _ in asked["columns"].values()} | {"scheme", "seed", KEY}
+    return [name for name in table.columns if name not in keys]
+
+
+def default(names: Sequence[str], table: pl.DataFrame) -> str:
+    """The p99 FCT of the first traffic that finishes flows; its goodput if none does."""
+    tails = [name for name in names if name.endswith(".fct_s.p99")]
+    ended = [name for name in tails if table[name].null_count() < table.height]
+    goodputs = [name for name in names if name.endswith(".goodput_bps.mean")]
+    if not (ended or goodputs):
+        message = "the scenario has no traffic with flows; give --show, as bottleneck.drops"
+        raise ScenarioError(message)
+    return (ended or goodputs)[0]
+
+
+def shown(asked: dict[str, Any], table: pl.DataFrame, said: str) -> Shown:
+    """Means and confidence intervals of the number that is said.
+
+    Raises:
+        ScenarioError: there is no such number.
+    """
+    names = names_of(asked, table)
+    try:
+        name = metrics.match(said, names) if said else default(names, table)
+    except ScenarioError as error:
+        message = f"--show {error}"
+        raise ScenarioError(message) from None
+    swept = {column: key for key, (column, _) in asked["columns"].items()}
+    owner = name.rpartition(".fct_s.p99")[0]
+    parts = table.partition_by([*swept, "scheme"], maintain_order=True, as_dict=True)
+    cells = {}
+    for key, part in parts.items():
+        values = part[name].drop_nulls().to_list()
+        cells[key[:-1], str(key[-1])] = Cell(
+            mean=math.fsum(values) / len(values) if values else None,
+            half=stats.ci95_of(values),
+            unfinished=bool(owner) and _finished(part, owner) < _MOST,
+        )
+    return Shown(
+        name=name,
+        swept=swept,
+        points=list(dict.fromkeys(point for point, _ in cells)),
+        schemes=[name for name in asked["scheme"] if name in table["scheme"]],
+        cells=cells,
+        seeds=max((part.height for part in parts.values()), default=0),
+    )
+
+
+def _finished(rows: pl.DataFrame, owner: str) -> float:
+    """The share of a traffic's flows that finished."""
+    flows = sum(rows[f"{owner}.flows"])
+    return float(sum(rows[f"{owner}.finished"]) / flows) if flows else 0.0
+
+
+def as_json(results: Sequence[Shown]) -> list[dict[str, Any]]:
+    """The same for `--json`: a table for each number."""
+    return [
+        {
+            "show": result.name,
+            "points": [
+                {
+                    "over": dict(zip(result.swept, point, strict=True)),
+                    "scheme": scheme,
+                    "mean": cell.mean,
+                    "ci95": cell.half,
+                    "unfinished": cell.unfinished,
+                }
+                for (point, scheme), cell in result.cells.items()
+            ],
+        }
+        for result in results
+    ]

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The points of a sweep, and the runs that they take."""
+
+import difflib
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from penstock import _native, api
+from penstock.errors import ScenarioError
+from penstock.execution import SIMULATOR, Task
+from penstock.scenario import Scenario
+from penstock.sweep import values
+from penstock.sweep.values import Value
+
+MOST_RUNS = 1_000_000
+_PARTS = ("queue", "window", "controller")
+_OPTIONS = {"schemes": "--scheme", "seeds": "--seeds"}
+
+Point = tuple[Value, ...]
+"""A value for each swept key."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A swept key with its values."""
+
+    name: str
+    """As `--over` has it."""
+    kind: str
+    """That of all values (see `Value`); `text` where they differ."""
+    values: tuple[Value, ...]
+
+    @property
+    def column(self) -> str:
+        """Its name in tables: that of a value with a unit ends with the unit it is told in."""
+        return self.name + (f"_{self.kind}" if self.kind not in ("", "truth", "text") else "")
+
+    def typed(self, value: Value) -> float | int | bool | str:
+        """The value as tables have it."""
+        return value.text if self.kind == "text" and value.kind != "text" else value.typed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep, checked and ready to be computed."""
+
+    name: str
+    base: dict[str, Any]
+    """The scenario as resolved, but for what is swept."""
+    keys: tuple[Key, ...]
+    points: dict[Point, tuple[Task, ...]]
+
+    @property
+    def schemes(self) -> list[str]:
+        """In the order of the scenario."""
+        return list(self.base["schemes"])
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """Those of all points."""
+        return [task for tasks in self.points.values() for task in tasks]
+
+    def where(self, task: Task) -> str:
+        """The point of a task, for messages."""
+        point = next(point for point, tasks in self.points.items() if task in tasks)
+        return ", ".join(f"{k.name}={v.text}" for k, v in zip(self.keys, point, strict=True))
+
+
+def plan(
+    scenario: Scenario,
+    over: Sequence[str],
+    *,
+    schemes: Sequence[str] | None = None,
+    overrides: Sequence[tuple[str, str]] = (),
+    seeds: int | Sequence[int] | None = None,
+    on: str = SIMULATOR,
+) -> Plan:
+    """Reads the `--over` options and checks every point.
+
+    Each of `over` is `KEY=VALUES`; the points are all combinations. The other arguments are those
+    of `api.run`.
+
+    Raises:
+        ScenarioError: a point's scenario cannot be used; one line that names its `--over`.
+    """
+    keys = [_key(text) for text in over]
+    for key in keys:
+        if [other.name for other in keys].count(key.name) > 1:
+            message = f"--over {key.name}: given twice; put all its values into one list"
+            raise ScenarioError(message)
+    base = api.prepare(scenario, schemes=schemes, overrides=overrides, seeds=seeds, on=on)
+    document = tomllib.loads(base.text)
+    paths = {key.name: _paths(key.name, document) for key in keys}
+    points = list(itertools.product(*(key.values for key in keys)))
+    if len(points) * len(base.tasks) > MOST_RUNS:
+        message = f"--over: {len(points) * len(base.tasks)} runs; at most {MOST_RUNS} make sense"
+        raise ScenarioError(message)
+    tasks = {}
+    for point in points:
+        own = [
+            (path, value.text)
+            for key, value in zip(keys, point, strict=True)
+            for path in paths[key.name]
+        ]
+        try:
+            prepared = api.prepare(
+                scenario, schemes=schemes, overrides=[*overrides, *own], seeds=seeds, on=on
+            )
+        except ScenarioError as error:
+            raise _renamed(error, own) from None
+        tasks[point] = prepared.tasks
+    return Plan(base.name, document, tuple(keys), tasks)
+
+
+def _key(text: str) -> Key:
+    name, equals, said = (part.strip() for part in text.partition("="))
+    if not (name and equals and said):
+        message = f"--over {text}: give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
+        raise ScenarioError(message)
+    if option := _OPTIONS.get(name):
+        message = f"--over {name}: is not swept; give {option}"
+        raise ScenarioError(message)
+    try:
+        found = values.parse(said)
+    except ScenarioError as error:
+        message = f"--over {name}: {error}"
+        raise ScenarioError(message) from None
+    kinds = {value.kind for value in found}
+    return Key(name, kinds.pop() if len(kinds) == 1 else "text", tuple(found))
+
+
+def _paths(name: str, document: dict[str, Any]) -> list[str]:
+    """The key itself; `scheme.alpha` is that parameter of every scheme that has it."""
+    first, _, parameter = name.partition(".")
+    if first != "scheme" or "." in parameter or not parameter:
+        return [name]
+    definitions = json.loads(_native.schema())["$defs"]
+    known: dict[str, list[str]] = {}
+    for scheme in document["schemes"]:
+        for part in _PARTS:
+            kind = document["scheme"][scheme].get(part, {}).get("kind")
+            for one in _parameters(definitions, part, kind):
+                known.setdefault(one, []).append(f"scheme.{scheme}.{part}.{one}")
+    if parameter in known:
+        return known[parameter]
+    near = difflib.get_close_matches(parameter, known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"they have: {', '.join(sorted(known))}"
+    message = f"--over {name}: no scheme of {', '.join(document['schemes'])} has it; {hint}"
+    raise ScenarioError(message)
+
+
+def _parameters(definitions: dict[str, Any], part: str, kind: str | None) -> list[str]:
+    """The parameters of a kind of queue, window or controller, by the schema of scenarios."""
+    for alternative in definitions[part.capitalize()]["anyOf"]:
+        found: dict[str, Any] = dict(alternative.get("properties", {}))
+        if found.get("kind", {}).get("const") != kind:
+            continue
+        if reference := alternative.get("$ref"):
+            found |= definitions[reference.rpartition("/")[2]].get("properties", {})
+        return [name for name in found if name != "kind"]
+    return []
+
+
+def _renamed(error: ScenarioError, own: list[tuple[str, str]]) -> ScenarioError:
+    """Names `--over` where the setting that is wrong is one of its values."""
+    said = str(error)
+    for path, value in own:
+        said = re.sub(rf"--set {re.escape(f'{path}={value}')}", f"--over {path}={value}", said)
+    if "--over" not in said:
+        said = f"{said} (with --over {', '.join(f'{path}={value}' for path, value in own)})"
+    return ScenarioError(said)

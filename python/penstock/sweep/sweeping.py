@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes what a sweep's folder does not hold yet."""
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from penstock import execution, folders, metrics
+from penstock.errors import PenstockError, RunError
+from penstock.execution import SIMULATOR, Progress, Task
+from penstock.scenario import Scenario
+from penstock.sweep import means, points, store, sweep_page
+from penstock.sweep.points import Plan
+from penstock.sweep.store import Store
+
+
+class InterruptedSweepError(PenstockError):
+    """Ctrl-C; what is done is kept."""
+
+    exit_code = 130
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that ended."""
+
+    folder: Path
+    title: str
+    table: pl.DataFrame
+    """A row for each point, scheme and seed that the folder holds: values, then all numbers."""
+    shown: list[means.Shown]
+    """Means over the seeds of the numbers to show."""
+    runs: int
+    """How many were asked for."""
+    known: int
+    """How many of them the folder had before."""
+    failures: list[str]
+    """A line for each run that failed."""
+
+
+def sweep(
+    scenario: Scenario,
+    over: Sequence[str],
+    *,
+    schemes: Sequence[str] | None = None,
+    overrides: Sequence[tuple[str, str]] = (),
+    seeds: int | Sequence[int] | None = None,
+    numbers: Sequence[str] = (),
+    jobs: int | None = None,
+    cluster: str | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+    on: str = SIMULATOR,
+) -> Sweep:
+    """Runs a scenario at every combination of some values, as `penstock sweep` does.
+
+    Args:
+        scenario: as `api.run` has it, and so have `schemes`, `overrides` and `seeds`.
+        schemes: instead of the scenario's own.
+        overrides: values by dotted path, the same at each point.
+        seeds: how many (1 to n), or which.
+        over: each `KEY=VALUES`, in the grammar of `penstock.sweep.values`.
+        numbers: what to show, as `mice.fct.p99`; default: see `penstock sweep --help`.
+        jobs: threads; default: one a core.
+        cluster: the address of a Dask scheduler whose workers compute.
+        out: the folder; default: `runs/NAME-sweep`. What it holds already is not run again.
+        progress: called with (fraction done, "12 of 40 runs").
+        on: the substrate, as `api.run` has it.
+
+    Raises:
+        ScenarioError: a point cannot be simulated, or the folder is not this sweep's; one line.
+        RunError: the cluster cannot be used, or no run at all could be computed.
+        InterruptedSweepError: Ctrl-C. What was computed is in the folder, whatever is raised.
+    """
+    plan = points.plan(scenario, over, schemes=schemes, overrides=overrides, seeds=seeds, on=on)
+    asked = store.asked_for(plan, numbers)
+    folder = store.folder_for(asked, plan.name, Path(out) if out is not None else None)
+    with closing(Store(folder, asked)) as kept:
+        known = sum(task.key in kept.done for task in plan.tasks)
+        table, failures = _compute(plan, kept, jobs, cluster, progress)
+        found = [means.shown(kept.asked, table, said) for said in numbers or [""]]
+        sweep_page.write(kept.asked, found, folder / folders.SWEEP.page)
+    return Sweep(folder, plan.base["title"], table, found, len(plan.tasks), known, failures)
+
+
+def _compute(
+    plan: Plan, kept: Store, jobs: int | None, cluster: str | None, progress: Progress | None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Runs what is missing; gives the folder's table, and a line for each failure."""
+    missing = [task for task in plan.tasks if task.key not in kept.done]
+    failures: list[str] = []
+
+    def failed(task: Task, error: PenstockError) -> None:
+        failures.append(f"{plan.where(task)}: {error}")
+
+    options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress}
+    try:
+        for task, row in execution.execute(missing, failed=failed, **options):
+            if task.key not in kept.done:
+                kept.add(task, metrics.flat(json.loads(row[2])))
+    except KeyboardInterrupt:
+        done = sum(task.key in kept.done for task in plan.tasks)
+        message = (
+            f"interrupted; {done} of {len(plan.tasks)} runs are in {kept.folder}, "
+            "and the same command goes on from there"
+        )
+        raise InterruptedSweepError(message) from None
+    finally:
+        table = kept.merge(plan)
+    if table.is_empty():
+        raise RunError(failures[0])
+    return table, failures

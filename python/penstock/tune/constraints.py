@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constraints on numbers, and completion times where flows did not finish."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock import metrics
+from penstock.errors import ScenarioError
+from penstock.metrics import Field, Result
+
+MISSING = 1e9
+"""The excess of a number that is not there."""
+
+_CONSTRAINT = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(\S*)\s*")
+_UNITS: dict[str, dict[str, float]] = {
+    "s": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
+    "bps": {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9},
+    "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6},
+    "": {"abs": 1.0},
+}
+
+
+def unfinished(field: Field, result: Result) -> float:
+    """Share of unfinished flows beyond what a completion time bears; 0 for other numbers.
+
+    A percentile bears as many as lie above it; mean, SD and maximum bear none.
+    """
+    kind, group, *path = field.path
+    if kind != "groups" or path[0] != "fct_s":
+        return 0.0
+    table = result["groups"][group]
+    share = 1 - table["finished"] / table["flows"] if table["flows"] else 0.0
+    borne = 1 - float(path[1][1:]) / 100 if re.fullmatch(r"p\d+", path[1]) else 0.0
+    return float(max(0.0, share - borne))
+
+
+def value(field: Field, result: Result) -> float | None:
+    """The number of one seed; None where it is missing, or too many flows did not finish."""
+    return None if unfinished(field, result) > 0 else field.of(result)
+
+
+def mean(numbers: Sequence[float | None]) -> float | None:
+    """The mean over seeds; None where one has no number."""
+    known = [number for number in numbers if number is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(numbers) else None
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A number that must be at least, or at most, something."""
+
+    text: str
+    field: Field
+    is_least: bool
+    limit: float
+    is_ratio: bool
+    """`limit` is a share of the baseline's value."""
+
+    def bound(self, baseline: float) -> float:
+        """What the number is held against, in its own unit."""
+        return self.limit * baseline if self.is_ratio else self.limit
+
+    def excess(self, number: float | None, baseline: float | None) -> float:
+        """By how much it is missed, as a share of the bound; 0 or less: kept."""
+        if number is None or (self.is_ratio and baseline is None):
+            return MISSING
+        bound = self.bound(baseline or 0.0)
+        short = bound - number if self.is_least else number - bound
+        return short / abs(bound) if bound else short
+
+
+def constraint(text: str, sample: Result) -> Constraint:
+    """A constraint from its text: `elephants.goodput>=0.95`, `bottleneck.queue.p99<=60kB`.
+
+    A bare number is a share of the baseline's value; with a unit it is absolute; `abs` is the unit
+    of counts and ratios.
+
+    Args:
+        text: as the option has it.
+        sample: a result of the scenario, for the names.
+
+    Raises:
+        ScenarioError: it is not of this form, names no number, or has the wrong unit.
+    """
+    found = _CONSTRAINT.fullmatch(text)
+    if found is None:
+        message = (
+            f"--subject-to {text}: give NUMBER>=VALUE or NUMBER<=VALUE, as elephants.goodput>=0.95"
+        )
+        raise ScenarioError(message)
+    name, relation, number, unit = found.groups()
+    field = metrics.find(name, sample)
+    known = _UNITS[field.unit]
+    if unit and unit not in known:
+        message = f"--subject-to {text}: '{unit}' is no unit of {name}; known: {', '.join(known)}"
+        raise ScenarioError(message)
+    limit = float(number) * known.get(unit, 1.0)
+    return Constraint(text.replace(" ", ""), field, relation == ">=", limit, not unit)

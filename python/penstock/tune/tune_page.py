@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a search: how it went, what each parameter did, and what was found."""
+
+import math
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.ticker import FuncFormatter
+
+from penstock.show import html, style
+from penstock.show.drawing import Drawing, drawing, legend, plot
+from penstock.tune.tuning import load
+
+Table = dict[str, Any]
+
+
+def redraw(folder: Path, path: Path) -> Path:
+    """Writes the page of a search again.
+
+    Raises:
+        RunError: the search has not ended, or the folder is damaged.
+    """
+    kept = load(folder)
+    with mpl.rc_context(style.MATPLOTLIB):
+        drawn = [*_history(kept), *_slices(kept)]
+    return html.save(_render(kept, drawn), drawn, path)
+
+
+def _good(trial: Table) -> bool:
+    return bool(not trial["error"] and trial["objective"] is not None and max(trial["excess"]) <= 0)
+
+
+def _unit(kept: Table) -> tuple[str, float]:
+    """Axis label and scale of the objective."""
+    name = kept["question"]["minimize"]
+    known = {"s": (" (ms)", 1e3), "bps": (" (Mb/s)", 1e-6), "bytes": (" (kB)", 1e-3)}
+    label, scale = known.get(kept["unit"], ("", 1.0))
+    return name + label, scale
+
+
+def _points(kept: Table) -> Iterator[tuple[str, int, list[Table]]]:
+    """Label, place in the colours, and trials of each sort that has a number."""
+    shown = [trial for trial in kept["trials"] if trial["objective"] is not None]
+    bad = [trial for trial in shown if not _good(trial)]
+    if bad:
+        yield "misses a constraint", 0, bad
+    yield "keeps all", 2, [trial for trial in shown if _good(trial)]
+
+
+def _history(kept: Table) -> Iterator[Drawing]:
+    label, scale = _unit(kept)
+    figure, axes = plot(2.6)
+    for name, place, trials in _points(kept):
+        at = [t["number"] for t in trials], [t["objective"] * scale for t in trials]
+        axes.plot(*at, "o", markersize=3.5, color=style.series(place)[0], label=name)
+    best, course = math.inf, []
+    for trial in kept["trials"]:
+        best = min(best, trial["objective"] * scale if _good(trial) else math.inf)
+        course.append((trial["number"], best))
+    known = [point for point in course if math.isfinite(point[1])]
+    if known:
+        where = [point[0] for point in known], [point[1] for point in known]
+        axes.step(*where, where="post", color=style.series(1)[0], label="best so far")
+    axes.set(xlabel="trial", ylabel=label)
+    axes.set_ylim(bottom=0)
+    legend(figure, axes)
+    meaning = "Each dot is a trial; the line falls where the search found something better."
+    yield drawing(figure, "How the search went", "history", "", meaning)
+
+
+def _slices(kept: Table) -> Iterator[Drawing]:
+    label, scale = _unit(kept)
+    for one in kept["question"]["parameters"]:
+        name = one["key"].rpartition(".")[2]
+        size = 1e-3 if one["unit"] == "ns" else 1.0
+        unit = {"ns": " (µs)", "": ""}.get(one["unit"], f" ({one['unit']})")
+        figure, axes = plot(2.2)
+        axes.set(xlabel=name + unit, ylabel=label)
+        for sort, place, trials in _points(kept):
+            at = (
+                [t["values"][one["key"]] * size for t in trials],
+                [t["objective"] * scale for t in trials],
+            )
+            axes.plot(*at, "o", markersize=3.5, color=style.series(place)[0], label=sort)
+        if one["is_log"]:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        axes.set_ylim(bottom=0)
+        legend(figure, axes)
+        meaning = "Dots that lie lower on one side show where the parameter should be."
+        yield drawing(figure, "What each parameter did", f"slice-{name}", one["key"], meaning)
+
+
+def _render(kept: Table, drawn: list[Drawing]) -> str:
+    question = kept["question"]
+    asked = " subject to ".join(
+        part for part in (question["minimize"], ", ".join(question["subject_to"])) if part
+    )
+    found = "".join(f'<p class="finding">{escape(text)}</p>' for text in kept["sentences"])
+    rows = [(key, str(value)) for key, value in kept["best"]["values"].items()]
+    check = kept["check"]
+    tables = html.table("Found", ["parameter", "value"], rows)
+    if check:
+        seeds = f"means of the seeds {check['seeds'][0]} to {check['seeds'][-1]}, ± 95 % confidence"
+        numbers = [
+            (variant, *(number["text"] for number in row))
+            for variant, row in check["variants"].items()
+        ]
+        tables += html.table("Check on fresh seeds", ["", *check["names"]], numbers, seeds)
+    code = (kept["scheme_toml"], kept["agent_toml"]) if check else ()
+    blocks = "".join(f"<pre>{escape(text)}</pre>" for text in code if text)
+    body = f"""<header>
+<p class="brand">Penstock</p>
+<h1>{escape(kept["title"])}</h1>
+<p class="lead">{escape(question["scheme"])}, {len(kept["trials"])} trials of
+{question["seeds"]} seeds to minimize {escape(asked)}.</p>
+{found}
+</header>
+<main>
+<section>
+<h2>Result</h2>
+<div class="tables">
+{tables}
+</div>
+{blocks}
+</section>
+<div class="columns">
+{html.sections(drawn)}
+</div>
+</main>
+<footer>
+<p><code>{escape(kept["command"])}</code></p>
+<p>Penstock {escape(kept["penstock"])} · every trial in <code>tune.json</code> ·
+figures as SVG and PDF in <code>figures/</code></p>
+</footer>"""
+    return html.document(kept["title"], body)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from penstock import ScenarioError, metrics
+
+from .conftest import make_run
+
+
+@pytest.fixture
+def result():
+    return make_run(("drop-tail",)).summary["results"][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("mice.fct.p99", "groups/mice/fct_s/p99"),
+        ("mice.fct_s.p99", "groups/mice/fct_s/p99"),
+        ("mice.fct", "groups/mice/fct_s/mean"),
+        ("elephants.goodput", "groups/elephants/goodput_bps/mean"),
+        ("elephants.fct.p99", "groups/elephants/fct_s/p99"),
+        ("mice.finished", "groups/mice/finished"),
+        ("bottleneck.drops", "ports/a->b/drops"),
+        ("a->b.drops", "ports/a->b/drops"),
+        ("bottleneck.drops.full", "ports/a->b/drops_by_reason/full"),
+        ("bottleneck.queue.p99", "ports/a->b/queue_bytes/p99"),
+        ("performance.wall", "performance/wall_s"),
+    ],
+)
+def test_names_lead_to_numbers(result, name, path):
+    assert metrics.find(name, result).path == tuple(path.split("/"))
+
+
+def test_a_field_gives_its_number_and_its_unit(result):
+    field = metrics.find("mice.fct.p99", result)
+    assert field.of(result) == result["groups"]["mice"]["fct_s"]["p99"]
+    assert (field.unit, field.text(0.0123)) == ("s", "12.3 ms")
+    assert metrics.find("elephants.fct.p99", result).of(result) is None, "none finished"
+    drops = metrics.find("bottleneck.drops", result)
+    assert (drops.unit, drops.text(12.0), drops.text(None)) == ("", "12", "–")
+
+
+def test_one_of_several_ports_needs_its_own_name(result):
+    result = {**result, "ports": {"a->b": {"drops": 1}, "b->c": {"drops": 2}}}
+    assert metrics.find("b->c.drops", result).of(result) == 2
+    with pytest.raises(ScenarioError, match=r"bottleneck\.drops: no such number"):
+        metrics.find("bottleneck.drops", result)
+
+
+def test_groups_by_size_are_groups(result):
+    result = {**result, "groups": {"web": {"flows": 2}, "web/small": {"flows": 1}}}
+    assert metrics.find("web/small.flows", result).of(result) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("mice.fct.p9", r"did you mean 'mice\.fct\.p9\d?'"),
+        ("mouse.fct.p99", r"did you mean 'mice\.fct\.p99'"),
+        ("", "allowed: "),
+        ("mice", "mice"),
+        ("mice.fct.p99.x", r"did you mean 'mice\.fct\.p99'"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest(result, name, hint):
+    with pytest.raises(ScenarioError, match=hint):
+        metrics.find(name, result)
+
+
+def test_all_numbers_have_full_names(result):
+    flat = metrics.flat(result)
+    assert flat["mice.fct_s.p99"] == result["groups"]["mice"]["fct_s"]["p99"]
+    assert flat["elephants.fct_s.p99"] is None
+    assert flat["bottleneck.drops_by_reason.early"] == 2
+    assert {metrics.find(name, result).of(result) == value for name, value in flat.items()} == {
+        True
+    }
