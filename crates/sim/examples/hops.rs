@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs one scenario under one scheme and tells how fast:
-//! `hops FILE [SCHEME] [--set KEY=VALUE]... [--threads N] [--parts N] [--json]`.
+//! Runs one scenario under one scheme and prints how fast:
+//! `hops FILE [SCHEME] [--set KEY=VALUE]... [--threads N] [--shards N] [--json]`.
 
 use penstock_sim::{Cores, Inputs, Scenario, run_on};
 use std::error::Error;
 use std::path::Path;
 
 const USAGE: &str =
-    "usage: hops FILE [SCHEME] [--set KEY=VALUE]... [--threads N] [--parts N] [--json]";
+    "usage: hops FILE [SCHEME] [--set KEY=VALUE]... [--threads N] [--shards N] [--json]";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         match argument.as_str() {
             "--json" => json = true,
             "--threads" => cores.threads = arguments.next().ok_or(USAGE)?.parse()?,
-            "--parts" => cores.parts = Some(arguments.next().ok_or(USAGE)?.parse()?),
+            "--shards" => cores.shards = Some(arguments.next().ok_or(USAGE)?.parse()?),
             "--set" => {
                 let setting = arguments.next().ok_or(USAGE)?;
                 let (key, value) = setting.split_once('=').ok_or(USAGE)?;

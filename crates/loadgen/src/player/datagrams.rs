@@ -6,8 +6,7 @@ use crate::failure::{Failure, because};
 use crate::hosts::Host;
 use crate::sys::socket::Socket;
 use penstock_scenario::units::Time;
-use penstock_sim::run::TrafficSink;
-use penstock_sim::simulation::{Action, Datagrams};
+use penstock_sim::simulation::{Action, Datagrams, TrafficSink};
 use std::net::{IpAddr, SocketAddr};
 
 /// A source of datagrams.

@@ -21,10 +21,9 @@ use crate::tcp::Options;
 use connection::{Connection, Slab};
 use datagrams::Source;
 use penstock_scenario::units::Time;
-use penstock_sim::rng::Rng;
-use penstock_sim::run::TrafficSink;
 use penstock_sim::simulation::{
-    Action, ClientProfile, Datagrams, Gaps, Generator, Record, Schedule, Transfer, TransferCounters,
+    Action, ClientProfile, Datagrams, Generator, Record, Schedule, TrafficSink, Transfer,
+    TransferCounters,
 };
 pub use ports::Ports;
 use std::collections::HashMap;
@@ -294,16 +293,7 @@ impl TrafficSink for Player {
         }
     }
 
-    fn add_datagrams(
-        &mut self,
-        source: u32,
-        destination: u32,
-        size: u16,
-        gaps: Gaps,
-        (start, stop): (Time, Time),
-        rng: Rng,
-    ) {
-        let timing = Datagrams::new(size, gaps, stop, rng);
+    fn add_datagrams(&mut self, source: u32, destination: u32, start: Time, timing: Datagrams) {
         let index = self.datagrams.len() as u32;
         let source = Source::new(source, destination, timing);
         self.datagrams.push(source);

@@ -7,8 +7,7 @@ use crate::failure::{Failure, because};
 use crate::hosts::Host;
 use crate::sys::socket::Socket;
 use penstock_scenario::units::Time;
-use penstock_sim::run::TrafficSink;
-use penstock_sim::simulation::{Action, ENDLESS, Record, TransferCounters};
+use penstock_sim::simulation::{Action, ENDLESS, Record, TrafficSink, TransferCounters};
 use std::io;
 use std::net::SocketAddr;
 

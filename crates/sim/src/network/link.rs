@@ -8,8 +8,10 @@ use crate::engine::Ring;
 use crate::packet::Packet;
 use penstock_scenario::units::{Buffer, Rate, Time};
 
+/// A packet on its way, queued or on the wire.
 #[derive(Clone, Copy, Default)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
+    /// When it reaches the far end.
     pub arrives: Time,
     pub packet: Packet,
 }
@@ -39,7 +41,7 @@ pub(super) enum End {
     Host,
     /// A host takes it from its shim.
     Shim,
-    /// Another part of the fabric takes the packet, in time.
+    /// Another network takes the packet, in time.
     Away,
 }
 
@@ -190,7 +192,7 @@ impl Link {
         Some((arrives, alone))
     }
 
-    /// Forgets the packets that have left the port, for links that nothing arrives by here.
+    /// Forgets the packets that have left the port, for links by which nothing arrives here.
     pub fn forget_sent(&mut self, now: Time) {
         while !self.ring.is_empty() && self.ring.get(0).arrives <= now + self.delay {
             self.ring.pop();

@@ -6,16 +6,18 @@ use crate::queue::Scheduler;
 use penstock_scenario::units::Time;
 
 impl Network {
-    /// Periodic work of a queue policy; returns its period.
+    /// Periodic work of a queue policy; returns when it is due again.
     pub fn tick_queue(&mut self, now: Time, link: u32) -> Option<Time> {
         let port = &mut self.ports[link as usize];
-        if let Some(policy) = &mut port.admission {
+        let period = if let Some(policy) = &mut port.admission {
             policy.tick(now, self.links[link as usize].backlog_bytes(now));
-            return policy.period();
-        }
-        let scheduled = &mut self.scheduled[port.scheduled? as usize];
-        scheduled.queue.tick(now);
-        scheduled.queue.period()
+            policy.period()
+        } else {
+            let scheduled = &mut self.scheduled[port.scheduled? as usize];
+            scheduled.queue.tick(now);
+            scheduled.queue.period()
+        };
+        period.map(|period| now + period)
     }
 
     /// How often the queue policy of a port wants [`Network::tick_queue`].
@@ -79,6 +81,11 @@ impl Network {
                 .unwrap_or_default(),
             ..port.counters.clone()
         }
+    }
+
+    /// Number of ports.
+    pub fn ports(&self) -> usize {
+        self.ports.len()
     }
 
     /// Packets sent on all links so far: the packet-hops of the run.

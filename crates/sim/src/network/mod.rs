@@ -5,15 +5,16 @@
 //! it; the calendar brings it out of the link with [`Network::arrive`]; a switch looks the next
 //! link up in the flow's path and sends it on, a host gets it.
 
-mod boundary;
+mod edge;
 mod link;
 mod measure;
 mod paths;
 mod policies;
 mod sacks;
 
-pub use boundary::Crossings;
+pub(crate) use link::InFlight;
 pub use paths::Paths;
+pub(crate) use sacks::SackList;
 
 use crate::engine::Calendar;
 use crate::fabric::Fabric;
@@ -21,7 +22,6 @@ use crate::packet::{FlowId, Packet, SackBlock, flag};
 use crate::queue::{Admission, DropReason, Scheduler};
 use crate::rng::Rng;
 use crate::window::{FlowEntry, Shims, Window, WindowCounters};
-use boundary::Boundary;
 use link::{End, Link, feature};
 use penstock_scenario::units::Time;
 use sacks::Sacks;
@@ -43,6 +43,13 @@ pub struct PortCounters {
     pub peak_bytes: u64,
     /// What the window policy did.
     pub window: WindowCounters,
+}
+
+impl PortCounters {
+    /// Packets lost, for whatever reason.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().sum()
+    }
 }
 
 /// A port whose policy holds the packets itself.
@@ -85,15 +92,13 @@ pub struct Network {
     first_link: usize,
     /// A link whose packet is being delivered: its next arrival is not in force yet.
     delivering: Option<u32>,
-    /// The way of every flow.
-    pub paths: Paths,
+    /// The path of every flow.
+    paths: Paths,
     /// What window policies know of each flow at each hop; empty where no port has one.
     flows: Vec<FlowEntry>,
     sacks: Sacks,
     shims: Option<Shims>,
     rng: Rng,
-    /// Links that lead out of this part of the fabric.
-    boundary: Boundary,
     /// Flows that lost a packet since the caller last looked, once a packet.
     pub losses: Vec<FlowId>,
     /// SYN and FIN copied to the controller since the caller last looked.
@@ -148,7 +153,6 @@ impl Network {
             sacks: Sacks::default(),
             shims: None,
             rng,
-            boundary: Boundary::default(),
             losses: Vec::new(),
             reports: Vec::new(),
         };
@@ -211,6 +215,11 @@ impl Network {
     /// The last instant a run can reach with this many links.
     pub fn horizon(&self) -> Time {
         self.calendar.horizon()
+    }
+
+    /// When the next event is due.
+    pub fn next_time(&self) -> Time {
+        self.calendar.first().0
     }
 
     /// The earliest event.

@@ -151,10 +151,12 @@ impl Network {
         }
     }
 
-    /// Forgets a closed connection whose number is given away again.
-    pub fn forget(&mut self, flow: FlowId) {
-        let first = self.paths.slot(FlowId(flow.0 & !1), 0);
-        let last = self.paths.slot(FlowId(flow.0 | 1), 0) + self.paths.stride();
+    /// Sets the path of a new connection whose data is the flow `data`, and of its reverse. Another
+    /// connection may have had its number: what the ports know of that is forgotten.
+    pub fn set_path(&mut self, data: FlowId, links: &[u32]) {
+        self.paths.set(data, links);
+        let first = self.paths.slot(FlowId(data.0 & !1), 0);
+        let last = self.paths.slot(FlowId(data.0 | 1), 0) + self.paths.stride();
         // The table ends with the last entry ever used, which may be one of these.
         let last = last.min(self.flows.len());
         if let Some(entries) = self.flows.get_mut(first..last) {
@@ -162,12 +164,12 @@ impl Network {
         }
     }
 
-    /// Periodic work of a window policy; returns its period.
+    /// Periodic work of a window policy; returns when it is due again.
     pub fn tick_window(&mut self, now: Time, link: u32) -> Option<Time> {
         let backlog = self.backlog_bytes(now, link);
         let policy = self.ports[link as usize].window.as_mut()?;
         policy.tick(now, &mut self.flows, backlog);
-        policy.period()
+        policy.period().map(|period| now + period)
     }
 }
 
@@ -214,7 +216,7 @@ mod tests {
         };
         network.flows[slot].on_packet(&syn);
         assert!(network.flows[slot].is_counted());
-        network.forget(FlowId(2));
+        network.set_path(FlowId(2), &[0]);
         assert!(!network.flows[slot].is_counted());
     }
 }

@@ -4,40 +4,46 @@
 
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlock, flag};
 
+/// The SACK blocks of one packet.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Entry {
+pub(crate) struct SackList {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
     len: u8,
 }
 
-impl Entry {
+impl SackList {
     pub fn blocks(&self) -> &[SackBlock] {
         &self.blocks[..self.len as usize]
     }
 }
 
+/// Whether `packet` carries SACK blocks.
+pub(super) fn are_carried(packet: &Packet) -> bool {
+    packet.options != 0 && !packet.has(flag::SYN)
+}
+
 /// Block lists by handle; handle 0 is "none".
 #[derive(Default)]
 pub(super) struct Sacks {
-    entries: Vec<Entry>,
+    lists: Vec<SackList>,
     free: Vec<u32>,
 }
 
 impl Sacks {
     /// Stores up to [`MAX_SACK_BLOCKS`] blocks.
     pub fn put(&mut self, blocks: &[SackBlock]) -> u32 {
-        let mut entry = Entry::default();
+        let mut list = SackList::default();
         let len = blocks.len().min(MAX_SACK_BLOCKS);
-        entry.blocks[..len].copy_from_slice(&blocks[..len]);
-        entry.len = len as u8;
+        list.blocks[..len].copy_from_slice(&blocks[..len]);
+        list.len = len as u8;
         match self.free.pop() {
             Some(handle) => {
-                self.entries[handle as usize - 1] = entry;
+                self.lists[handle as usize - 1] = list;
                 handle
             }
             None => {
-                self.entries.push(entry);
-                self.entries.len() as u32
+                self.lists.push(list);
+                self.lists.len() as u32
             }
         }
     }
@@ -45,17 +51,18 @@ impl Sacks {
     /// Takes the blocks out of a packet that has arrived or is lost.
     #[inline(always)]
     pub fn take_from(&mut self, packet: &Packet) -> ([SackBlock; MAX_SACK_BLOCKS], usize) {
-        if packet.options == 0 || packet.has(flag::SYN) {
-            return Default::default();
+        match self.take_list(packet) {
+            Some(list) => (list.blocks, list.len as usize),
+            None => Default::default(),
         }
-        let entry = self.take_entry(packet);
-        (entry.blocks, entry.len as usize)
     }
 
-    /// The same of a packet that carries some.
-    pub fn take_entry(&mut self, packet: &Packet) -> Entry {
-        let entry = self.entries[packet.options as usize - 1];
-        self.free.push(packet.options);
-        entry
+    /// The same, `None` where the packet carries none.
+    #[inline(always)]
+    pub fn take_list(&mut self, packet: &Packet) -> Option<SackList> {
+        are_carried(packet).then(|| {
+            self.free.push(packet.options);
+            self.lists[packet.options as usize - 1]
+        })
     }
 }

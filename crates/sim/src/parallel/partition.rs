@@ -1,100 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A fabric in parts that only meet over links with a delay, so that each can be simulated for so
-//! long without a look at the others.
+//! Cutting a fabric into shards that only meet over links with a delay.
 
 use crate::fabric::{Fabric, LinkSpec};
 use penstock_scenario::units::Time;
 
-/// Which part each node and each port belongs to.
+/// Which shard each node and each port belongs to.
 #[derive(Clone, Debug)]
 pub struct Partition {
-    /// By node; [`Partition::SHARED`] for a switch whose ports belong to several parts.
-    pub nodes: Vec<u16>,
-    /// The part of each link's port.
-    pub ports: Vec<u16>,
-    /// How many parts there are.
-    pub parts: usize,
-    /// Least delay of a link that may lead from one part to another: what leaves a part arrives
-    /// later than this.
-    pub lookahead: Time,
+    /// By node; [`Partition::SHARED`] for a switch whose ports belong to several shards.
+    nodes: Vec<u16>,
+    /// The shard of each link's port.
+    ports: Vec<u16>,
+    shards: usize,
+    lookahead: Time,
 }
 
 impl Partition {
-    /// The owner of a switch that several parts share.
+    /// The owner of a switch whose ports belong to several shards.
     pub const SHARED: u16 = u16::MAX;
 
-    /// The fabric in one part.
+    /// The fabric as one shard.
     pub fn whole(fabric: &Fabric) -> Partition {
         Partition {
             nodes: vec![0; fabric.nodes.len()],
             ports: vec![0; fabric.links.len()],
-            parts: 1,
+            shards: 1,
             lookahead: Time::NEVER,
         }
     }
 
-    /// The fabric in `parts` parts, or in as many as it has switches with hosts, if those are fewer.
-    /// Racks stay whole, and a switch whose cables lead to one part belongs to it. A switch between
-    /// parts is shared: each of its ports belongs to the part it leads to. Where `shares` is false
-    /// such a switch belongs to the one with the fewest of them. The fabric in one part where a link
-    /// between parts would have no delay.
-    pub fn new(fabric: &Fabric, parts: usize, shares: bool) -> Partition {
+    /// The fabric as `shards` shards, or as many as it has switches with hosts, if those are fewer.
+    ///
+    /// Racks stay whole, and a switch whose cables all lead to one shard belongs to it. Any other
+    /// switch is shared: each of its ports belongs to the shard it leads to. Where `shares` is false
+    /// such switches are dealt out to the shards in turn instead. A fabric in which a link between
+    /// shards would have no delay stays one shard.
+    pub fn new(fabric: &Fabric, shards: usize, shares: bool) -> Partition {
         let mut edges: Vec<u32> = host_cables(fabric).map(|(_, switch)| switch).collect();
         edges.sort_unstable();
         edges.dedup();
-        let parts = parts.min(edges.len());
-        if parts < 2 {
+        let shards = shards.min(edges.len());
+        if shards < 2 {
             return Partition::whole(fabric);
         }
         let mut nodes = vec![Partition::SHARED; fabric.nodes.len()];
         for (rank, edge) in edges.iter().enumerate() {
-            nodes[*edge as usize] = (rank * parts / edges.len()) as u16;
+            nodes[*edge as usize] = (rank * shards / edges.len()) as u16;
         }
         for (host, switch) in host_cables(fabric) {
             nodes[host as usize] = nodes[switch as usize];
         }
-        let mut between = 0;
+        let mut dealt = 0;
         for switch in fabric.hosts..fabric.nodes.len() {
             if nodes[switch] == Partition::SHARED {
-                let mut led_to = led_to(fabric, &nodes, switch);
-                led_to.sort_unstable();
-                led_to.dedup();
-                if let [only] = led_to[..] {
+                let mut neighbours = neighbours(fabric, &nodes, switch);
+                neighbours.sort_unstable();
+                neighbours.dedup();
+                if let [only] = neighbours[..] {
                     nodes[switch] = only;
                 } else if !shares {
-                    nodes[switch] = (between % parts) as u16;
-                    between += 1;
+                    nodes[switch] = (dealt % shards) as u16;
+                    dealt += 1;
                 }
             }
         }
-        let port = |(number, link): (usize, &LinkSpec)| {
+        let owner_of_port = |(number, link): (usize, &LinkSpec)| {
             let ends = [link.from, link.to].map(|node| nodes[node as usize]);
-            let owner = ends.into_iter().find(|part| *part != Partition::SHARED);
-            owner.unwrap_or((number / 2 % parts) as u16)
+            let owner = ends.into_iter().find(|shard| *shard != Partition::SHARED);
+            owner.unwrap_or((number / 2 % shards) as u16)
         };
-        let ports: Vec<u16> = fabric.links.iter().enumerate().map(port).collect();
-        let leaves = |(link, port): &(&LinkSpec, &u16)| nodes[link.to as usize] != **port;
-        let crossing = fabric.links.iter().zip(&ports).filter(leaves);
+        let ports: Vec<u16> = fabric.links.iter().enumerate().map(owner_of_port).collect();
+        let crosses = |(link, port): &(&LinkSpec, &u16)| nodes[link.to as usize] != **port;
+        let crossing = fabric.links.iter().zip(&ports).filter(crosses);
         match crossing.map(|(link, _)| link.delay).min() {
             Some(Time::ZERO) | None => Partition::whole(fabric),
             Some(lookahead) => Partition {
                 nodes,
                 ports,
-                parts,
+                shards,
                 lookahead,
             },
         }
     }
+
+    /// How many shards there are.
+    pub fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// Least delay of a link that may lead from one shard to another: what leaves a shard arrives
+    /// later than this. [`Time::NEVER`] for one shard.
+    pub fn lookahead(&self) -> Time {
+        self.lookahead
+    }
+
+    /// The shard of a node, or [`Partition::SHARED`]; a host always has one.
+    pub fn of_node(&self, node: u32) -> u16 {
+        self.nodes[node as usize]
+    }
+
+    /// The shard of a link's port.
+    pub fn of_port(&self, link: u32) -> u16 {
+        self.ports[link as usize]
+    }
 }
 
-/// The parts that a switch's cables lead to, as far as they are known.
-fn led_to(fabric: &Fabric, nodes: &[u16], switch: usize) -> Vec<u16> {
-    let own = fabric
+/// The shards that a switch's cables lead to, as far as they are known.
+fn neighbours(fabric: &Fabric, nodes: &[u16], switch: usize) -> Vec<u16> {
+    let leaving = fabric
         .links
         .iter()
         .filter(|link| link.from as usize == switch);
-    let parts = own.map(|link| nodes[link.to as usize]);
-    parts.filter(|part| *part != Partition::SHARED).collect()
+    let shards = leaving.map(|link| nodes[link.to as usize]);
+    shards.filter(|shard| *shard != Partition::SHARED).collect()
 }
 
 /// Hosts and the switches they are on.

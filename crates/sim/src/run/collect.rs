@@ -6,22 +6,23 @@ use super::outcome::{
     QueueSummary,
 };
 use crate::fabric::Fabric;
+use crate::network::PortCounters;
 use crate::queue::DropReason;
-use crate::simulation::{ENDLESS, Record, Simulation};
+use crate::simulation::{ENDLESS, Record, Results};
 use crate::stats::{self, Summary};
 use indexmap::IndexMap;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Scenario, Traffic};
 
-/// Gathers the results of a finished simulation. `measured`: links of the measured ports.
+/// The outcome of a finished simulation. `measured`: links of the measured ports.
 pub(super) fn collect(
     scenario: &Scenario,
     fabric: &Fabric,
-    simulation: &Simulation,
+    results: Results,
     measured: &[u32],
     performance: Performance,
 ) -> Outcome {
-    let queues = simulation.queues.samples.iter().map(|sample| QueueSample {
+    let queues = results.samples.iter().map(|sample| QueueSample {
         port: measured
             .iter()
             .position(|link| *link == sample.link)
@@ -34,30 +35,16 @@ pub(super) fn collect(
     let ports = measured.iter().enumerate().map(|(index, link)| {
         let lengths = queues.iter().filter(|sample| sample.port == index as u32);
         let lengths: Vec<f64> = lengths.map(|sample| sample.bytes as f64).collect();
-        (
-            fabric.port_name(*link),
-            port_summary(scenario, fabric, simulation, *link, &lengths),
-        )
+        let (link, counters) = &results.ports[*link as usize];
+        let summary = port_summary(scenario, fabric, (*link, counters), &lengths);
+        (fabric.port_name(*link), summary)
     });
-    let all_links = 0..fabric.links.len() as u32;
     Outcome {
-        groups: summaries(scenario, &simulation.records),
+        groups: summaries(scenario, &results.records),
         ports: ports.collect(),
-        drops: all_links
-            .map(|link| {
-                simulation
-                    .network
-                    .counters(link, scenario.duration)
-                    .drops
-                    .iter()
-                    .sum::<u64>()
-            })
-            .sum(),
-        controller: simulation
-            .controller
-            .as_ref()
-            .map(|controller| controller.counters()),
-        flows: flow_records(scenario, &simulation.records),
+        drops: results.ports.iter().map(|(_, port)| port.dropped()).sum(),
+        controller: results.controller,
+        flows: flow_records(scenario, &results.records),
         queues,
         performance,
     }
@@ -232,11 +219,9 @@ fn flow_record(
 fn port_summary(
     scenario: &Scenario,
     fabric: &Fabric,
-    simulation: &Simulation,
-    link: u32,
+    (link, counters): (u32, &PortCounters),
     lengths: &[f64],
 ) -> PortSummary {
-    let counters = simulation.network.counters(link, scenario.duration);
     let measured = scenario.duration - scenario.measure.from;
     let sending = fabric.links[link as usize]
         .rate
@@ -245,7 +230,7 @@ fn port_summary(
         .iter()
         .map(|r| (r.name(), counters.drops[*r as usize]));
     PortSummary {
-        drops: counters.drops.iter().sum(),
+        drops: counters.dropped(),
         drops_by_reason: by_reason.collect(),
         utilization: sending.as_secs_f64() / measured.as_secs_f64(),
         queue_bytes: QueueSummary::of(lengths, counters.peak_bytes),

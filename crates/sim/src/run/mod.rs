@@ -6,8 +6,8 @@ mod fabric;
 mod inputs;
 mod layout;
 mod outcome;
-mod parts;
 mod ports;
+mod shards;
 mod tcp;
 mod traffic;
 
@@ -19,12 +19,14 @@ pub use outcome::{
     ClassShare, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
     QueueSummary,
 };
-pub use traffic::{ClientProfiles, TrafficSink, schedule_traffic};
+pub use traffic::{ClientProfiles, schedule_traffic};
 
-use crate::simulation::{Simulation, gather};
+use crate::parallel;
+use crate::simulation::{Results, Simulation};
 use penstock_scenario::units::Time;
 use penstock_scenario::{Scenario, Scheme, builtin_schemes};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Why a run cannot be made.
@@ -77,9 +79,12 @@ pub fn scheme_of<'a>(scenario: &'a Scenario, name: &str) -> Result<&'a Scheme, R
     known.ok_or_else(|| RunError::UnknownScheme(name.to_owned()))
 }
 
-/// Runs `scenario` under the scheme of that name. `progress` is told the share that is done, from
-/// 0 to 1, and stops the run by answering false. The same arguments give the same outcome, but for
-/// its [`Performance`].
+/// Runs `scenario` under the scheme of that name. `progress` gets the share that is done, from 0 to
+/// 1, and stops the run by returning false. The same arguments give the same outcome, but for its
+/// [`Performance`].
+///
+/// # Errors
+/// As [`run_on`].
 pub fn run(
     scenario: &Scenario,
     inputs: &Inputs,
@@ -95,21 +100,25 @@ pub fn run(
 pub struct Cores {
     /// Threads at most; the outcome does not depend on them.
     pub threads: usize,
-    /// Parts that the fabric is simulated in; `None`: two where it is large, else one. The outcome
+    /// Shards that the fabric is simulated in; `None`: two where it is large, else one. The outcome
     /// depends on it as on the seed: simultaneous events take turns in another order.
-    pub parts: Option<usize>,
+    pub shards: Option<usize>,
 }
 
 impl Default for Cores {
     fn default() -> Cores {
         Cores {
             threads: 1,
-            parts: None,
+            shards: None,
         }
     }
 }
 
 /// As [`run`], on several threads where the fabric is large.
+///
+/// # Errors
+/// The scheme is unknown, a parameter does not fit the fabric, the run would be too long, or
+/// `progress` stopped it.
 pub fn run_on(
     cores: Cores,
     scenario: &Scenario,
@@ -121,41 +130,34 @@ pub fn run_on(
     let started = Instant::now();
     let policies = scheme_of(scenario, scheme)?;
     let fabric = fabric::build(&scenario.fabric);
-    let partition = parts::partition(scenario, policies, &fabric, cores.parts);
+    let partition = shards::partition(scenario, policies, &fabric, cores.shards);
+    let partition = Arc::new(partition);
     let measured = ports::measured(scenario, &fabric, inputs);
-    let simulations = (0..partition.parts)
-        .map(|own| {
-            parts::set_up(
-                scenario,
-                inputs,
-                policies,
-                seed,
-                (&fabric, &partition, own as u16),
-                &measured,
-            )
-        })
-        .collect::<Result<Vec<Simulation>, RunError>>()?;
+    let set_up = |shard| {
+        let part = (&fabric, &partition, shard as u16);
+        shards::set_up(scenario, inputs, policies, seed, part, &measured)
+    };
+    let shards = (0..partition.shards()).map(set_up);
+    let mut shards = shards.collect::<Result<Vec<Simulation>, RunError>>()?;
     let loop_started = Instant::now();
-    let mut simulations = parts::play(
-        simulations,
-        partition.lookahead,
-        scenario.duration,
-        cores.threads,
-        progress,
-    )?;
-    for simulation in &mut simulations {
-        simulation.finish(scenario.duration);
+    let (lookahead, end) = (partition.lookahead(), scenario.duration);
+    if !parallel::run(&mut shards, lookahead, end, cores.threads, progress) {
+        return Err(RunError::Interrupted);
     }
-    let simulation = gather(simulations, &partition);
+    for shard in &mut shards {
+        shard.finish(end);
+    }
+    parallel::exchange(&mut shards, end);
+    let results = Results::merged(shards.into_iter().map(|shard| shard.into_results(end)));
     let performance = Performance::measure(
         started.elapsed().as_secs_f64(),
         loop_started.elapsed().as_secs_f64(),
-        simulation.network.packet_hops(),
+        results.packet_hops,
     );
     Ok(collect::collect(
         scenario,
         &fabric,
-        &simulation,
+        results,
         &measured,
         performance,
     ))

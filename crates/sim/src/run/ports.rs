@@ -6,7 +6,7 @@ use crate::controller::{Channel, Sicc};
 use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
-use crate::simulation::{Action, Simulation};
+use crate::simulation::{Action, Simulation, TrafficSink};
 use crate::window::{Carrier, Counting, Fairq, Hscc, Shims};
 use penstock_core::ParamError;
 use penstock_core::sicc::SiccParams;
@@ -64,7 +64,7 @@ pub fn set_up(
     seed: u64,
 ) -> Result<(), RunError> {
     let rtt = rtt(&scenario.fabric);
-    let own = |link: &u32| simulation.owns_port(*link);
+    let own = |link: &u32| simulation.has_port(*link);
     let own: Vec<u32> = protected(&scenario.fabric, fabric).filter(own).collect();
     for link in own {
         let spec = &fabric.links[link as usize];

@@ -5,64 +5,15 @@
 use super::{Inputs, tcp};
 use crate::distribution::{FlowSize, Poisson};
 use crate::rng::Rng;
-use crate::simulation::{Action, ClientProfile, ENDLESS, Gaps, Generator, Simulation, Transfer};
+use crate::simulation::{
+    Action, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, TrafficSink, Transfer,
+};
 use crate::tcp::Config;
 use penstock_scenario::units::{Rate, Time};
 use penstock_scenario::{
     self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Scheme, Selector,
     Trace, Traffic, Udp,
 };
-
-/// Where traffic is scheduled: it makes the transfers at their times.
-pub trait TrafficSink {
-    /// Adds a client that makes `transfers` transfers, the `number`th of its profile; returns its
-    /// index, for [`Action::Begin`] and [`Action::Stop`].
-    fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32;
-
-    /// Adds a generator whose transfers follow profile number `profile`.
-    fn add_generator(&mut self, profile: u32, generator: Box<dyn Generator>);
-
-    /// Adds a source of datagrams of `size` bytes on the wire, working from and until the times of
-    /// `span`.
-    fn add_datagrams(
-        &mut self,
-        source: u32,
-        destination: u32,
-        size: u16,
-        gaps: Gaps,
-        span: (Time, Time),
-        rng: Rng,
-    );
-
-    /// Adds something to be done at `time`.
-    fn at(&mut self, time: Time, action: Action);
-}
-
-impl TrafficSink for Simulation {
-    fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
-        self.add_client(profile, number, transfer, transfers)
-    }
-
-    fn add_generator(&mut self, profile: u32, generator: Box<dyn Generator>) {
-        self.add_generator(profile, generator);
-    }
-
-    fn add_datagrams(
-        &mut self,
-        source: u32,
-        destination: u32,
-        size: u16,
-        gaps: Gaps,
-        span: (Time, Time),
-        rng: Rng,
-    ) {
-        self.add_datagrams(source, destination, size, gaps, span, rng);
-    }
-
-    fn at(&mut self, time: Time, action: Action) {
-        self.at(time, action);
-    }
-}
 
 /// One profile and one TCP configuration for each traffic.
 #[derive(Default)]
@@ -251,10 +202,15 @@ impl Expansion<'_> {
                 Arrivals::Poisson => Gaps::Poisson(Poisson::new(per_second)),
                 Arrivals::Constant => Gaps::Constant(Time((1e12 / per_second) as u64)),
             };
-            let size = spec.packet.0.try_into().unwrap_or(u16::MAX);
-            let span = (spec.start, spec.stop.unwrap_or(Time::NEVER));
+            let datagrams = Datagrams {
+                size: spec.packet.0.try_into().unwrap_or(u16::MAX),
+                gaps,
+                stop: spec.stop.unwrap_or(Time::NEVER),
+                rng,
+            };
+            let (source, destination) = (source as u32, destination as u32);
             self.sink
-                .add_datagrams(source as u32, destination as u32, size, gaps, span, rng);
+                .add_datagrams(source, destination, spec.start, datagrams);
         }
     }
 

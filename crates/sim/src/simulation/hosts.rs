@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The end points of all connections, and what is seen of them from outside TCP.
+//! The hosts: the sockets of all connections, their TCP end points and timers.
 
+use super::TransferCounters;
 use crate::engine::Timers;
 use crate::network::{Network, Source};
 use crate::packet::{FlowId, Packet, SackBlock, flag};
-use crate::tcp::{Config, Endpoint, Events, Wire};
+use crate::tcp::{Config, Endpoint, Events, State, Wire};
 use penstock_scenario::units::Time;
 
+/// No client, or no record.
+pub const NONE: u32 = u32::MAX;
+
 /// One side of a connection.
-pub struct Socket {
-    /// Earliest wake-up asked of [`Timers`].
+struct Socket {
+    /// Earliest wake-up requested of [`Timers`].
     wake: Time,
     /// Bytes delivered at which the application acts; `u64::MAX` for none.
-    pub goal: u64,
+    goal: u64,
     /// When the last data packet came, or the wait for it began.
-    pub last_arrival: Time,
+    last_arrival: Time,
     /// Longest time between two data packets.
-    pub silence: Time,
+    silence: Time,
     /// Data packets that came, retransmitted ones included.
-    pub packets: u64,
+    packets: u64,
     /// Index of the client whose connection this is.
-    pub client: u32,
+    client: u32,
     /// Index of the record of the transfer under way or, since then, of the last one.
-    pub record: u32,
+    record: u32,
     /// Index of the TCP configuration.
     config: u32,
     /// The TCP state machine.
-    pub endpoint: Endpoint,
+    endpoint: Endpoint,
 }
 
 impl Socket {
@@ -38,7 +42,7 @@ impl Socket {
             silence: Time::ZERO,
             packets: 0,
             client,
-            record: u32::MAX,
+            record: NONE,
             config,
             endpoint: Endpoint::new(id),
         }
@@ -52,9 +56,10 @@ impl Socket {
     }
 }
 
-/// All sockets by [`FlowId`]: of a connection the opener's, then the listener's.
+/// All sockets by [`FlowId`]: of a connection the opener's, then the listener's. A socket whose host
+/// is in another shard is a stand-in: it gets neither packets nor commands.
 pub struct Hosts {
-    all: Vec<Socket>,
+    sockets: Vec<Socket>,
     configs: Vec<Config>,
     timers: Timers,
 }
@@ -71,7 +76,7 @@ impl Wire for Port<'_> {
     }
 }
 
-/// What an end point is told to do from outside.
+/// What an application asks of its socket.
 pub enum SocketCommand {
     /// Open actively.
     Connect,
@@ -83,53 +88,39 @@ pub enum SocketCommand {
     Abort,
 }
 
+/// What happens at the sockets.
 impl Hosts {
-    /// No sockets yet.
+    /// No sockets yet. `configs`: the TCP configurations that sockets refer to.
     pub fn new(configs: Vec<Config>) -> Hosts {
         Hosts {
-            all: Vec::new(),
+            sockets: Vec::new(),
             configs,
             timers: Timers::default(),
         }
     }
 
-    /// Makes both sockets of connection `flow`, the listening side listening.
-    pub fn open(&mut self, flow: FlowId, client: u32, config: u32, now: Time) {
-        for id in [flow, flow.reverse()] {
+    /// Makes both sockets of the connection that `opener` opens, the listening side listening.
+    pub fn open(&mut self, opener: FlowId, client: u32, config: u32, now: Time) {
+        for id in [opener, opener.reverse()] {
             let mut socket = Socket::new(id, client, config, now);
             if !id.is_opener() {
                 socket.endpoint.listen(&self.configs[config as usize]);
             }
-            if id.0 as usize >= self.all.len() {
-                self.all
-                    .resize_with(id.0 as usize, || Socket::new(FlowId(0), u32::MAX, 0, now));
-                self.all.push(socket);
+            if id.0 as usize >= self.sockets.len() {
+                self.sockets
+                    .resize_with(id.0 as usize, || Socket::new(FlowId(0), NONE, 0, now));
+                self.sockets.push(socket);
             } else {
-                self.all[id.0 as usize] = socket;
+                self.sockets[id.0 as usize] = socket;
             }
         }
     }
 
-    /// Number of sockets ever in use at once.
-    pub fn len(&self) -> usize {
-        self.all.len()
-    }
-
-    /// The socket that sends `flow`.
-    pub fn get(&self, flow: FlowId) -> &Socket {
-        &self.all[flow.0 as usize]
-    }
-
-    /// The same, to change.
-    pub fn get_mut(&mut self, flow: FlowId) -> &mut Socket {
-        &mut self.all[flow.0 as usize]
-    }
-
-    /// Hands a packet to the end point it is for; tells what the application has to act on.
+    /// Hands a packet to the end point it is for; returns what the application has to act on.
     #[inline(always)]
     pub fn deliver(&mut self, network: &mut Network, now: Time, packet: Packet) -> Option<Events> {
         let to = packet.flow.reverse();
-        let socket = &mut self.all[to.0 as usize];
+        let socket = &mut self.sockets[to.0 as usize];
         let (sack, blocks) = network.take_sack(&packet);
         if packet.payload > 0 {
             socket.silence = socket.silence.max(now - socket.last_arrival);
@@ -149,7 +140,7 @@ impl Hosts {
         concerns.then_some(events)
     }
 
-    /// Tells the end point of `flow` what to do.
+    /// The socket of `flow` does what its application wants.
     pub fn command(
         &mut self,
         network: &mut Network,
@@ -157,7 +148,7 @@ impl Hosts {
         flow: FlowId,
         command: SocketCommand,
     ) {
-        let socket = &mut self.all[flow.0 as usize];
+        let socket = &mut self.sockets[flow.0 as usize];
         let config = &self.configs[socket.config as usize];
         let mut port = Port { network, now };
         match command {
@@ -171,7 +162,7 @@ impl Hosts {
 
     #[inline(always)]
     fn arm(&mut self, network: &mut Network, flow: FlowId) {
-        let socket = &mut self.all[flow.0 as usize];
+        let socket = &mut self.sockets[flow.0 as usize];
         let deadline = socket
             .endpoint
             .deadline(&self.configs[socket.config as usize]);
@@ -181,11 +172,11 @@ impl Hosts {
         }
     }
 
-    /// The next wake-up is due.
+    /// The next wake-up is due; returns the socket and what its application has to act on.
     pub fn wake(&mut self, network: &mut Network, now: Time) -> Option<(FlowId, Events)> {
         let (time, owner) = self.timers.pop()?;
         let flow = FlowId(owner);
-        let socket = &mut self.all[owner as usize];
+        let socket = &mut self.sockets[owner as usize];
         let mut events = None;
         if socket.wake == time {
             socket.wake = Time::NEVER;
@@ -199,5 +190,92 @@ impl Hosts {
         }
         network.set_source(Source::Timers, self.timers.next());
         events
+    }
+}
+
+/// What applications ask of a socket and note there.
+impl Hosts {
+    /// The first number of a connection above all in use so far.
+    pub fn connections(&self) -> usize {
+        self.sockets.len() / 2
+    }
+
+    /// The client whose connection `flow` is of; [`NONE`] for datagrams.
+    pub fn client(&self, flow: FlowId) -> u32 {
+        self.socket(flow).client
+    }
+
+    /// The record of the transfer under way on the connection of `flow`, or of the last one.
+    pub fn record(&self, flow: FlowId) -> u32 {
+        self.socket(flow).record
+    }
+
+    /// A transfer of `record` begins on the connection whose data is `data`: its receiver waits for
+    /// data from now on.
+    pub fn start_record(&mut self, data: FlowId, record: u32, now: Time) {
+        self.socket_mut(data).record = record;
+        let receiver = self.socket_mut(data.reverse());
+        receiver.record = record;
+        receiver.last_arrival = now;
+        receiver.silence = Time::ZERO;
+    }
+
+    /// The application of `flow`'s socket wants to act once `bytes` more have been delivered.
+    pub fn expect(&mut self, flow: FlowId, bytes: u64) {
+        let socket = self.socket_mut(flow);
+        socket.goal = socket.endpoint.delivered().saturating_add(bytes);
+    }
+
+    /// It wants so no longer.
+    pub fn expect_nothing(&mut self, flow: FlowId) {
+        self.socket_mut(flow).goal = u64::MAX;
+    }
+
+    /// Whether what [`Hosts::expect`] waits for has been delivered; true only once.
+    pub fn has_delivered(&mut self, flow: FlowId) -> bool {
+        let socket = self.socket_mut(flow);
+        let is_reached = socket.endpoint.delivered() >= socket.goal;
+        if is_reached {
+            socket.goal = u64::MAX;
+        }
+        is_reached
+    }
+
+    /// Whether the socket of `flow` is closed.
+    pub fn is_closed(&self, flow: FlowId) -> bool {
+        self.socket(flow).endpoint.state() == State::Closed
+    }
+
+    /// The socket of `flow`, a stand-in here, has closed where it is.
+    pub fn close_stand_in(&mut self, flow: FlowId) {
+        self.socket_mut(flow).endpoint = Endpoint::new(flow);
+    }
+
+    /// What has been counted at both ends of the connection whose data is `data`.
+    pub fn counters(&self, data: FlowId) -> TransferCounters {
+        let (sender, receiver) = (self.socket(data), self.socket(data.reverse()));
+        let sent = sender.endpoint.stats();
+        TransferCounters {
+            delivered: receiver.endpoint.delivered(),
+            packets: receiver.packets,
+            retransmits: sent.retransmits.into(),
+            timeouts: sent.rtos.into(),
+            syn_timeouts: (sent.syn_timeouts + receiver.endpoint.stats().syn_timeouts).into(),
+            drops: 0,
+        }
+    }
+
+    /// Longest time in which no data came at the receiver of `data`, up to now.
+    pub fn silence(&self, data: FlowId, now: Time) -> Time {
+        let receiver = self.socket(data.reverse());
+        receiver.silence.max(now - receiver.last_arrival)
+    }
+
+    fn socket(&self, flow: FlowId) -> &Socket {
+        &self.sockets[flow.0 as usize]
+    }
+
+    fn socket_mut(&mut self, flow: FlowId) -> &mut Socket {
+        &mut self.sockets[flow.0 as usize]
     }
 }

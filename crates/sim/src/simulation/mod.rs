@@ -1,117 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A run: the network, the end points, the applications that drive them and what is measured.
+//! A simulation: the network, the hosts at its edge, the applications that drive them, and what is
+//! measured. [`Simulation::run_until`] is the event loop, the place to start reading.
+//!
+//! - [`hosts`]: sockets, their TCP end points and timers.
+//! - [`apps`]: what applications do when a turn or an event of a socket comes.
+//! - [`schedule`]: everything rare, by time.
+//! - [`probes`]: queues sampled over time; [`results`]: all that was counted.
+//! - [`traffic_sink`]: how traffic is put into a simulation.
+//!
+//! A large fabric is several simulations, each with a [`Shard`] of it ([`crate::parallel`]).
 
-mod applications;
-mod clients;
-mod datagrams;
+mod apps;
 mod hosts;
-mod measure;
-mod part;
+mod probes;
+mod results;
 mod schedule;
+mod traffic_sink;
 
-pub use clients::{Client, ClientProfile, ENDLESS, Generator, Record, Transfer, TransferCounters};
-pub use datagrams::{Datagrams, Gaps};
-pub use measure::{Queues, Sample};
-pub use part::{Mail, gather};
+pub use apps::{
+    ClientProfile, Datagrams, ENDLESS, Gaps, Generator, Record, Transfer, TransferCounters,
+};
+pub use probes::Sample;
+pub use results::Results;
 pub use schedule::{Action, Schedule};
+pub use traffic_sink::TrafficSink;
 
 use crate::controller::Controller;
-use crate::fabric::{Fabric, Routes};
+use crate::fabric::Fabric;
 use crate::network::{Event, Network, Source};
 use crate::packet::FlowId;
+use crate::parallel::{Batch, LogicalProcess, Partition, Shard};
 use crate::rng::Rng;
-use crate::tcp::Config;
-use clients::Arrivals;
+use crate::tcp::{Config, Events};
+use apps::{Apps, Context, Message};
 use hosts::Hosts;
-use part::Part;
 use penstock_scenario::units::Time;
-use std::collections::VecDeque;
+use probes::Probes;
+use std::sync::Arc;
 
-/// Everything that moves.
+/// Everything that moves in a fabric, or in one shard of it.
 pub struct Simulation {
     /// Links, switches and their policies.
     pub network: Network,
-    routes: Routes,
     hosts: Hosts,
+    apps: Apps,
     schedule: Schedule,
-    profiles: Vec<ClientProfile>,
-    clients: Vec<Client>,
-    arrivals: Vec<Arrivals>,
-    datagrams: Vec<Datagrams>,
-    /// Transfers begun, in order of their start.
-    pub records: Vec<Record>,
-    /// Connections that are over, oldest first: their numbers are used again.
-    closed: VecDeque<(Time, FlowId)>,
+    probes: Probes,
     /// The controller, if there is one.
     pub controller: Option<Box<dyn Controller>>,
-    /// Queue lengths over time.
-    pub queues: Queues,
-    path: Vec<u32>,
-    part: Part,
-    /// Transfers begun by this part.
-    begun: u64,
-    /// Seed of the choices among equal paths.
-    hash_seed: u64,
+    shard: Shard<Message>,
 }
 
 impl Simulation {
-    /// A network at rest. `configs`: the TCP configurations that profiles refer to.
+    /// Shard number `shard` of a fabric, at rest. `configs`: the TCP configurations that profiles
+    /// refer to; `profiles`: those that clients refer to.
     pub fn new(
         fabric: &Fabric,
+        partition: &Arc<Partition>,
+        shard: u16,
         configs: Vec<Config>,
         profiles: Vec<ClientProfile>,
         seed: u64,
     ) -> Simulation {
+        let mut network = Network::new(fabric, Rng::new(seed, u64::from(shard) << 40));
+        let shard = Shard::new(fabric, partition.clone(), shard, &mut network);
         Simulation {
-            network: Network::new(fabric, Rng::new(seed, 0)),
-            routes: Routes::new(fabric),
+            network,
             hosts: Hosts::new(configs),
+            apps: Apps::new(fabric, profiles, seed),
             schedule: Schedule::default(),
-            profiles,
-            clients: Vec::new(),
-            arrivals: Vec::new(),
-            datagrams: Vec::new(),
-            records: Vec::new(),
-            closed: VecDeque::new(),
+            probes: Probes::default(),
             controller: None,
-            queues: Queues::default(),
-            path: Vec::new(),
-            part: Part::default(),
-            begun: 0,
-            hash_seed: Rng::new(seed, 1).bits(),
+            shard,
         }
     }
 
-    /// Makes the calendar and begins to sample the queues of `links`, one sample of each every
-    /// `period`. To be called when all policies are set.
-    pub fn start(&mut self, links: Vec<u32>, period: Time) {
+    /// Whether the port of this link belongs to this shard.
+    pub fn has_port(&self, link: u32) -> bool {
+        self.shard.has_port(link)
+    }
+
+    /// Makes the calendar and begins to sample the queues of those of `links` that are here, one
+    /// sample of each every `period`. To be called when all policies are set.
+    pub fn start(&mut self, links: &[u32], period: Time) {
         self.network.start();
-        self.queues = Queues {
-            links,
-            period,
-            samples: Vec::new(),
-        };
+        let is_here = |link: &&u32| self.shard.has_port(**link);
+        let links = links.iter().filter(is_here).copied().collect();
+        self.probes = Probes::new(links, period);
         self.at(Time::ZERO, Action::Sample);
     }
 
-    /// Adds a generator whose transfers follow profile number `profile`.
-    pub fn add_generator(&mut self, profile: u32, mut generator: Box<dyn Generator>) {
-        let first = generator.next();
-        let index = self.arrivals.len() as u32;
-        self.arrivals.push(Arrivals {
-            profile,
-            generator,
-            made: 0,
-            pending: first.map(|(_, transfer)| transfer),
-        });
-        if let Some((time, _)) = first {
-            self.at(time, Action::Generate(index));
-        }
-    }
-
-    /// Adds something to be done at `time`.
-    pub fn at(&mut self, time: Time, action: Action) {
-        self.schedule.add(time, action);
+    /// The applications, and what they act upon.
+    fn apps(&mut self, now: Time) -> (&mut Apps, Context<'_>) {
+        let context = Context {
+            now,
+            network: &mut self.network,
+            hosts: &mut self.hosts,
+            schedule: &mut self.schedule,
+            controller: &mut self.controller,
+            shard: &mut self.shard,
+        };
+        (&mut self.apps, context)
     }
 
     /// Runs until nothing is left to do up to and at `end`.
@@ -132,7 +121,7 @@ impl Simulation {
                         }
                         let to = packet.flow.reverse();
                         if let Some(events) = self.hosts.deliver(&mut self.network, now, packet) {
-                            self.react(now, to, events);
+                            self.on_events(now, to, events);
                         }
                         self.network.delivered();
                     }
@@ -140,7 +129,7 @@ impl Simulation {
                 Event::Departure(port) => self.network.depart(now, port),
                 Event::Other(Source::Timers) => {
                     if let Some((flow, events)) = self.hosts.wake(&mut self.network, now) {
-                        self.react(now, flow, events);
+                        self.on_events(now, flow, events);
                     }
                 }
                 Event::Other(Source::Schedule) => self.act(now),
@@ -152,33 +141,43 @@ impl Simulation {
                 }
             }
             if self.network.has_news() {
-                self.account();
+                self.account(now);
             }
         }
     }
 
+    /// Something happened at the socket of `flow` that its application has to act on.
+    fn on_events(&mut self, now: Time, flow: FlowId, events: Events) {
+        let (apps, mut context) = self.apps(now);
+        apps.transfers.on_events(&mut context, flow, events);
+    }
+
+    /// The next action of the schedule is due.
     fn act(&mut self, now: Time) {
         if let Some((_, action)) = self.schedule.pop() {
-            match action {
-                Action::MeasureStart => self.start_measuring(now),
-                Action::QueueTick(link) => {
-                    if let Some(period) = self.network.tick_queue(now, link) {
-                        self.schedule.add(now + period, action);
-                    }
+            let (apps, mut context) = self.apps(now);
+            let next = match action {
+                Action::MeasureStart => {
+                    apps.transfers.start_measuring(&context);
+                    self.network.start_measuring(now);
+                    None
                 }
-                Action::WindowTick(link) => {
-                    if let Some(period) = self.network.tick_window(now, link) {
-                        self.schedule.add(now + period, action);
-                    }
+                Action::QueueTick(link) => self.network.tick_queue(now, link),
+                Action::WindowTick(link) => self.network.tick_window(now, link),
+                Action::Generate(index) => apps.generate(&mut context, index),
+                Action::Begin(client) => {
+                    apps.transfers.begin(&mut context, client);
+                    None
                 }
-                Action::Generate(index) => self.generate(now, index),
-                Action::Begin(client) => self.begin(now, client),
-                Action::Stop(client) => self.stop(now, client),
-                Action::Datagram(index) => self.send_datagram(now, index),
-                Action::Sample => {
-                    let next = self.queues.sample(now, &mut self.network);
-                    self.schedule.add(next, action);
+                Action::Stop(client) => {
+                    apps.transfers.stop(&mut context, client);
+                    None
                 }
+                Action::Datagram(index) => apps.send_datagram(&mut context, index),
+                Action::Sample => Some(self.probes.sample(now, &mut self.network)),
+            };
+            if let Some(next) = next {
+                self.schedule.add(next, action);
             }
         }
         self.network
@@ -196,7 +195,7 @@ impl Simulation {
     /// Books what the network lost to the transfers it was lost from, and what it copied to the
     /// controller.
     #[cold]
-    fn account(&mut self) {
+    fn account(&mut self, now: Time) {
         if let Some(controller) = &mut self.controller {
             for report in self.network.reports.drain(..) {
                 controller.on_report(&report);
@@ -204,7 +203,78 @@ impl Simulation {
             self.schedule_controller();
         }
         for flow in std::mem::take(&mut self.network.losses) {
-            self.lose(flow);
+            let (apps, mut context) = self.apps(now);
+            apps.transfers.on_loss(&mut context, flow);
         }
+    }
+
+    /// The run is over: brings all records up to date.
+    pub fn finish(&mut self, now: Time) {
+        let (apps, mut context) = self.apps(now);
+        apps.transfers.finish(&mut context);
+    }
+
+    /// What has been counted until `now`, after [`Simulation::finish`].
+    pub fn into_results(self, now: Time) -> Results {
+        let links = 0..self.network.ports() as u32;
+        let own = links.filter(|link| self.shard.has_port(*link));
+        Results {
+            ports: own
+                .map(|link| (link, self.network.counters(link, now)))
+                .collect(),
+            packet_hops: self.network.packet_hops(),
+            controller: self.controller.map(|controller| controller.counters()),
+            records: self.apps.transfers.into_records(),
+            samples: self.probes.into_samples(),
+        }
+    }
+}
+
+impl TrafficSink for Simulation {
+    fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
+        let all = &mut self.apps.transfers;
+        all.add(&self.shard, (profile, number), transfer, transfers)
+    }
+
+    fn add_generator(&mut self, profile: u32, generator: Box<dyn Generator>) {
+        self.apps
+            .add_generator(&mut self.schedule, profile, generator);
+    }
+
+    fn add_datagrams(&mut self, source: u32, destination: u32, start: Time, datagrams: Datagrams) {
+        let (apps, mut context) = self.apps(Time::ZERO);
+        apps.add_datagrams(&mut context, (source, destination), start, datagrams);
+    }
+
+    fn at(&mut self, time: Time, action: Action) {
+        self.schedule.add(time, action);
+    }
+}
+
+impl LogicalProcess for Simulation {
+    type Message = Message;
+
+    fn next_time(&self) -> Time {
+        self.network.next_time()
+    }
+
+    fn run_until(&mut self, until: Time) {
+        self.run_until(until);
+    }
+
+    fn receive(&mut self, now: Time, batch: &mut Batch<Message>) {
+        for message in batch.messages() {
+            let (apps, mut context) = self.apps(now);
+            apps.transfers.receive(&mut context, message);
+        }
+        batch.enter(&mut self.network);
+    }
+
+    fn gather(&mut self, now: Time) {
+        self.shard.gather(now, &mut self.network);
+    }
+
+    fn send(&mut self, to: usize, batch: &mut Batch<Message>) {
+        self.shard.fill(to, batch);
     }
 }

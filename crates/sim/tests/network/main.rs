@@ -39,7 +39,7 @@ fn dumbbell(buffer: Buffer) -> Network {
     for host in 0..HOSTS {
         // Cable 0 is the bottleneck, cable 1 + n the access of host n.
         let (from, to) = (2 + 2 * host, 2 + 2 * (HOSTS + host) + 1);
-        network.paths.set(FlowId(2 * host), &[from, BOTTLENECK, to]);
+        network.set_path(FlowId(2 * host), &[from, BOTTLENECK, to]);
     }
     network
 }
@@ -70,8 +70,8 @@ fn transport(network: &mut Network, packets: &[(Time, Packet)]) -> Vec<(Time, Pa
             return arrived;
         }
         if tick <= now.min(due) {
-            network.tick_queue(tick, BOTTLENECK);
-            tick += period.unwrap_or(Time::NEVER);
+            let next = network.tick_queue(tick, BOTTLENECK);
+            tick = next.unwrap_or(Time::NEVER);
             continue;
         }
         if is_idle || due <= now {

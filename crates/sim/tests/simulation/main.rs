@@ -6,9 +6,9 @@
 mod fuzz;
 mod golden;
 mod measures;
-mod parts;
-mod parts_fuzz;
 mod reuse;
+mod shards;
+mod shards_fuzz;
 mod shims;
 mod traffic;
 mod traffic_sink;
@@ -46,7 +46,7 @@ fn wide(duration: &str, buffer: &str, traffic: &str) -> String {
     )
 }
 
-/// Asserts that two texts are the same, and shows where they part.
+/// Asserts that two texts are the same, and shows where they differ.
 fn assert_same(one: &str, other: &str, what: &str) {
     let at = one
         .bytes()

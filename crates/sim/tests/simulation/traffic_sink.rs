@@ -4,9 +4,8 @@
 use super::{outcome, scenario, wide};
 use penstock_scenario::units::Time;
 use penstock_sim::Inputs;
-use penstock_sim::rng::Rng;
-use penstock_sim::run::{TrafficSink, schedule_traffic};
-use penstock_sim::simulation::{Action, Gaps, Generator, Transfer};
+use penstock_sim::run::schedule_traffic;
+use penstock_sim::simulation::{Action, Datagrams, Generator, TrafficSink, Transfer};
 
 const TRAFFIC: &str = r#"
     [traffic.long]
@@ -52,7 +51,7 @@ impl TrafficSink for Script {
         }
     }
 
-    fn add_datagrams(&mut self, _: u32, _: u32, _: u16, _: Gaps, _: (Time, Time), _: Rng) {}
+    fn add_datagrams(&mut self, _: u32, _: u32, _: Time, _: Datagrams) {}
 
     fn at(&mut self, time: Time, action: Action) {
         if let Action::Begin(client) = action {

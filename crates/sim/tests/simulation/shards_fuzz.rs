@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random fabrics in parts, and what is neither lost nor made where the parts meet.
+//! Random fabrics in shards: nothing is lost and nothing is made where shards meet.
 
 use super::fuzz::{check, draw};
-use super::parts::{FAT_TREE, LEAF_SPINE, TREE, divided};
+use super::shards::{FAT_TREE, LEAF_SPINE, TREE, sharded};
 use super::{assert_same, results};
 use penstock_sim::Outcome;
 use std::collections::BTreeMap;
@@ -18,15 +18,15 @@ bottleneck = { rate = "1 Gb/s", delay = "10 us", buffer = "20 packets" }"#;
 fn random_fabrics_do_not_depend_on_threads() {
     for seed in 1000..1048 {
         let (scheme, text) = draw(seed);
-        // Cables without delay cannot be cut, and short ones make the parts meet often.
+        // Cables without delay cannot be cut, and short ones make rounds short.
         let text = text.replace("\"0 s\" }", "\"20 us\" }");
         let text = text.replace("\"1 us\" }", "\"6 us\" }");
         println!("{text}");
-        let parts = 2 + seed as usize % 3;
-        let one = divided(&text, scheme, seed, parts, 1);
+        let shards = 2 + seed as usize % 3;
+        let one = sharded(&text, scheme, seed, shards, 1);
         check(&one);
         let threads = 2 + seed as usize / 3 % 2;
-        let several = divided(&text, scheme, seed, parts, threads);
+        let several = sharded(&text, scheme, seed, shards, threads);
         assert_same(&results(&one), &results(&several), &text);
     }
 }
@@ -81,10 +81,10 @@ fn finite(fabric: &str, tcp: &str, noise: &str) -> String {
 }
 
 /// Of each switch, packets that came less those that left or were lost there.
-fn balances(told: &Outcome) -> BTreeMap<&str, i64> {
+fn balances(outcome: &Outcome) -> BTreeMap<&str, i64> {
     let mut balances = BTreeMap::new();
     let mut ports = BTreeMap::<&str, u32>::new();
-    for (name, port) in &told.ports {
+    for (name, port) in &outcome.ports {
         let (from, to) = name.split_once("->").unwrap();
         *balances.entry(to).or_default() += port.sent_packets as i64;
         *balances.entry(from).or_default() -= (port.sent_packets + port.drops) as i64;
@@ -108,28 +108,31 @@ fn packets_are_sent_on_or_lost_and_every_loss_has_its_transfer() {
         (DUMBBELL, "newreno-ns2", "hcf", 2),
         (DUMBBELL, "linux", "fairq", 2),
     ];
-    for (fabric, tcp, scheme, parts) in cases {
+    for (fabric, tcp, scheme, shards) in cases {
         for noise in ["", NOISE] {
             let text = finite(fabric, tcp, noise);
-            let told = divided(&text, scheme, parts as u64, parts, 2);
-            let what = format!("{scheme}, {tcp}, {parts} parts of {fabric}");
-            check(&told);
-            assert!(told.flows.iter().all(|flow| flow.end_s.is_some()), "{what}");
-            let balances = balances(&told);
+            let outcome = sharded(&text, scheme, shards as u64, shards, 2);
+            let what = format!("{scheme}, {tcp}, {shards} shards of {fabric}");
+            check(&outcome);
+            assert!(
+                outcome.flows.iter().all(|flow| flow.end_s.is_some()),
+                "{what}"
+            );
+            let balances = balances(&outcome);
             assert!(
                 balances.len() > 1 && balances.values().all(|left| *left == 0),
                 "{what}: {balances:?}"
             );
             if noise.is_empty() {
-                let booked: u64 = told.flows.iter().map(|flow| flow.drops).sum();
-                assert_eq!(booked, told.drops, "{what}");
+                let booked: u64 = outcome.flows.iter().map(|flow| flow.drops).sum();
+                assert_eq!(booked, outcome.drops, "{what}");
             }
         }
     }
 }
 
 #[test]
-fn connection_numbers_are_used_again_in_parts() {
+fn connection_numbers_are_used_again_in_shards() {
     // Longer than the two seconds that a number rests for.
     let text = format!(
         "title = \"again\"\nduration = \"6 s\"\nschemes = [\"drop-tail\"]\n[fabric]\n{}\n\
@@ -142,8 +145,8 @@ fn connection_numbers_are_used_again_in_parts() {
         TREE.replace("5 us", "100 us").replace("60 kB", "15 kB")
     );
     for scheme in ["drop-tail", "fairq", "hscc"] {
-        let one = divided(&text, scheme, 3, 3, 1);
-        let two = divided(&text, scheme, 3, 3, 2);
+        let one = sharded(&text, scheme, 3, 3, 1);
+        let two = sharded(&text, scheme, 3, 3, 2);
         assert_same(&results(&one), &results(&two), scheme);
         check(&one);
         let done = one.flows.iter().filter(|flow| flow.end_s.is_some());
@@ -199,10 +202,14 @@ fn what_was_given_up_does_not_end() {
         to = "receiver2"
     "#;
     let pushed = text.replace("\"pull\"", "\"push\"");
-    for (text, parts) in [(text, 1), (text, 2), (&pushed, 1)] {
-        let told = divided(text, "drop-tail", 1, parts, 2);
-        check(&told);
-        let ends: Vec<bool> = told.flows.iter().map(|flow| flow.end_s.is_some()).collect();
-        assert_eq!(ends, [true, false], "{parts} parts");
+    for (text, shards) in [(text, 1), (text, 2), (&pushed, 1)] {
+        let outcome = sharded(text, "drop-tail", 1, shards, 2);
+        check(&outcome);
+        let ends: Vec<bool> = outcome
+            .flows
+            .iter()
+            .map(|flow| flow.end_s.is_some())
+            .collect();
+        assert_eq!(ends, [true, false], "{shards} shards");
     }
 }

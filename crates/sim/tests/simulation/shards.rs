@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A fabric in several parts: the same bytes on any number of threads, and what it means stays.
+//! A fabric in several shards: the same bytes on any number of threads, and the meaning stays.
 
 use super::{assert_same, results, scenario};
 use penstock_sim::{Cores, Inputs, Outcome, RunError, run_on};
@@ -78,22 +78,22 @@ to = "all"
 
 fn text(fabric: &str, tcp: &str) -> String {
     format!(
-        "title = \"parts\"\nduration = \"20 ms\"\nschemes = [\"drop-tail\"]\n[fabric]\n{fabric}\n\
+        "title = \"shards\"\nduration = \"20 ms\"\nschemes = [\"drop-tail\"]\n[fabric]\n{fabric}\n\
          [tcp]\n{tcp}\nmin_rto = \"10 ms\"\ninitial_rto = \"10 ms\"\n{TRAFFIC}\n\
          [measure]\nfrom = \"5 ms\"\n"
     )
 }
 
-pub(super) fn divided(
+pub(super) fn sharded(
     text: &str,
     scheme: &str,
     seed: u64,
-    parts: usize,
+    shards: usize,
     threads: usize,
 ) -> Outcome {
     let cores = Cores {
         threads,
-        parts: Some(parts),
+        shards: Some(shards),
     };
     let inputs = Inputs::default();
     run_on(cores, &scenario(text), &inputs, scheme, seed, &|_| true).unwrap()
@@ -110,24 +110,27 @@ fn the_number_of_threads_changes_nothing() {
         (LEAF_SPINE, linux, "dctcp", 3),
         (LEAF_SPINE, reno, "hcf", 2),
         (LEAF_SPINE, linux, "hscc", 3),
+        (FAT_TREE, linux, "drop-tail", 1),
         (FAT_TREE, linux, "drop-tail", 4),
         (FAT_TREE, reno, "hcf-fairq", 3),
+        (FAT_TREE, linux, "red-ecn", 8),
+        (FAT_TREE, reno, "hscc", 8),
     ];
-    for (fabric, tcp, scheme, parts) in cases {
+    for (fabric, tcp, scheme, shards) in cases {
         let text = text(fabric, tcp);
-        let seed = parts as u64;
-        let one = results(&divided(&text, scheme, seed, parts, 1));
-        for threads in [2, 3] {
-            let several = results(&divided(&text, scheme, seed, parts, threads));
-            let what = format!("{scheme}, {parts} parts, {threads} threads");
-            assert_same(&one, &several, &what);
+        let seed = shards as u64;
+        let expected = results(&sharded(&text, scheme, seed, shards, 1));
+        for threads in [2, 3, 8] {
+            let several = results(&sharded(&text, scheme, seed, shards, threads));
+            let what = format!("{scheme}, {shards} shards, {threads} threads");
+            assert_same(&expected, &several, &what);
         }
     }
 }
 
 #[test]
-fn parts_count_what_the_whole_counts() {
-    // Too little traffic for two packets to meet: every part tells the same as the whole.
+fn shards_count_what_the_whole_counts() {
+    // Too little traffic for two packets to meet: any number of shards counts the same.
     let text = format!(
         "title = \"few\"\nduration = \"90 ms\"\nschemes = [\"drop-tail\"]\n[fabric]\n{TREE}\n\
          [tcp]\nprofile = \"linux\"\n\
@@ -138,62 +141,70 @@ fn parts_count_what_the_whole_counts() {
     );
     let scenario = scenario(&text);
     let inputs = Inputs::default();
-    let told = |parts| {
+    let results_of = |shards| {
         let cores = Cores {
             threads: 2,
-            parts: Some(parts),
+            shards: Some(shards),
         };
-        let told = run_on(cores, &scenario, &inputs, "drop-tail", 1, &|_| true).unwrap();
-        assert!(told.flows.iter().all(|flow| flow.end_s.is_some()) && told.flows.len() == 15);
-        serde_json::to_string(&(told.flows, told.drops, told.groups)).unwrap()
+        let Outcome {
+            flows,
+            drops,
+            groups,
+            ..
+        } = run_on(cores, &scenario, &inputs, "drop-tail", 1, &|_| true).unwrap();
+        assert!(flows.iter().all(|flow| flow.end_s.is_some()) && flows.len() == 15);
+        serde_json::to_string(&(flows, drops, groups)).unwrap()
     };
-    let whole = told(1);
-    for parts in [2, 3, 4] {
-        assert_same(&whole, &told(parts), &format!("{parts} parts"));
+    let whole = results_of(1);
+    for shards in [2, 3, 4, 8] {
+        assert_same(&whole, &results_of(shards), &format!("{shards} shards"));
     }
 }
 
 #[test]
 fn losses_and_timeouts_are_booked_wherever_they_happen() {
     let text = text(TREE, "profile = \"newreno-ns2\"");
-    let counts = |told: &Outcome| {
-        let flows = &told.flows;
+    let counts = |outcome: &Outcome| {
+        let flows = &outcome.flows;
         let drops: u64 = flows.iter().map(|flow| flow.drops).sum();
         let retransmits: u64 = flows.iter().map(|flow| flow.retransmits).sum();
         let delivered: u64 = flows.iter().map(|flow| flow.delivered_bytes).sum();
         [drops, retransmits, delivered / 1000]
     };
     // One flow more or less in slow start changes a lot: four seeds together.
-    let sum = |parts| {
+    let sum = |shards| {
         let mut sum = [0; 3];
         for seed in 1..=4 {
-            let told = divided(&text, "drop-tail", seed, parts, 2);
-            let starts: Vec<f64> = told.flows.iter().map(|flow| flow.start_s).collect();
+            let outcome = sharded(&text, "drop-tail", seed, shards, 2);
+            let starts: Vec<f64> = outcome.flows.iter().map(|flow| flow.start_s).collect();
             assert!(starts.is_sorted());
-            for (sum, count) in sum.iter_mut().zip(counts(&told)) {
+            for (sum, count) in sum.iter_mut().zip(counts(&outcome)) {
                 *sum += count;
             }
         }
         sum
     };
     let whole = sum(1);
-    for parts in [2, 4] {
-        for (one, several) in whole.into_iter().zip(sum(parts)) {
-            let is_near = several > one / 2 && several < 2 * one;
-            assert!(one > 500 && is_near, "{parts} parts: {one}, {several}");
+    for shards in [2, 4] {
+        for (expected, several) in whole.into_iter().zip(sum(shards)) {
+            let is_near = several > expected / 2 && several < 2 * expected;
+            assert!(
+                expected > 500 && is_near,
+                "{shards} shards: {expected}, {several}"
+            );
         }
     }
 }
 
 #[test]
-fn a_run_in_parts_can_be_interrupted() {
+fn a_run_in_shards_can_be_interrupted() {
     let cores = Cores {
         threads: 2,
-        parts: Some(2),
+        shards: Some(2),
     };
     let scenario = scenario(&text(TREE, "profile = \"linux\""));
     let stop_at_half = |done: f64| done < 0.5;
     let inputs = Inputs::default();
-    let told = run_on(cores, &scenario, &inputs, "drop-tail", 1, &stop_at_half);
-    assert!(matches!(told, Err(RunError::Interrupted)));
+    let outcome = run_on(cores, &scenario, &inputs, "drop-tail", 1, &stop_at_half);
+    assert!(matches!(outcome, Err(RunError::Interrupted)));
 }

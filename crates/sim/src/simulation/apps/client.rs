@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clients: each moves a number of transfers, one after the other, from one host to another, over
+//! one connection or a new one each time.
+
+use super::TransferCounters;
+use crate::packet::FlowId;
+use penstock_scenario::units::Time;
+
+/// Endless, as a number of bytes.
+pub const ENDLESS: u64 = u64::MAX / 2;
+
+/// How a client works; shared by all clients of a traffic.
+#[derive(Clone, Debug)]
+pub struct ClientProfile {
+    /// Index of the traffic.
+    pub traffic: u32,
+    /// Index of the TCP configuration.
+    pub config: u32,
+    /// The receiver opens the connection and requests the data with this many bytes; `None`: the
+    /// sender opens and sends without a request.
+    pub request_bytes: Option<u64>,
+    /// Each transfer has a connection of its own.
+    pub reconnects: bool,
+    /// Time between the end of a transfer and the next.
+    pub think: Time,
+}
+
+impl ClientProfile {
+    /// The host that opens the connection of `transfer`.
+    pub fn opener(&self, transfer: &Transfer) -> u32 {
+        match self.request_bytes {
+            Some(_) => transfer.destination,
+            None => transfer.source,
+        }
+    }
+
+    /// The host that it is opened to.
+    pub fn listener(&self, transfer: &Transfer) -> u32 {
+        match self.request_bytes {
+            Some(_) => transfer.source,
+            None => transfer.destination,
+        }
+    }
+}
+
+/// A transfer to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Host that sends.
+    pub source: u32,
+    /// Host that receives.
+    pub destination: u32,
+    /// Bytes to move.
+    pub bytes: u64,
+}
+
+/// Transfers that are made up as the run goes.
+pub trait Generator: Send {
+    /// The next transfer and its time, never earlier than the one before; `None`: no more.
+    fn next(&mut self) -> Option<(Time, Transfer)>;
+}
+
+/// A client as one shard knows it. Every shard knows all clients; an end that is simulated elsewhere
+/// does nothing here.
+pub(super) struct Client {
+    /// Index of its profile.
+    pub profile: u32,
+    /// Its number within the traffic, from 0.
+    pub number: u32,
+    /// Each of its transfers.
+    pub transfer: Transfer,
+    /// Whether the sender is simulated here.
+    pub sends_here: bool,
+    /// Whether the receiver is; the records of the transfers are kept where it is.
+    pub receives_here: bool,
+    /// Transfers to begin here: 0 where the opener is elsewhere.
+    pub remaining: u32,
+    /// The transfer under way is the last on its connection.
+    pub is_last: bool,
+    /// It was stopped.
+    pub is_stopped: bool,
+    /// The flow that carries the data, once connected.
+    pub data: Option<FlowId>,
+    /// Index of the record of the transfer under way, if it is kept here.
+    pub record: u32,
+    /// What its connection had counted before this transfer.
+    pub base: TransferCounters,
+}

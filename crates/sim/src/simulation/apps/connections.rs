@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The numbers and paths of connections.
+
+use super::Context;
+use crate::fabric::{Fabric, Routes};
+use crate::packet::FlowId;
+use crate::rng::Rng;
+use penstock_scenario::units::Time;
+use std::collections::VecDeque;
+
+/// A number of a closed connection is given away again after this time, in which its last packets
+/// have surely left the network.
+const QUIET: Time = Time::from_secs(2);
+
+/// Opens connections, and takes their numbers back once they are closed.
+pub struct Connections {
+    routes: Routes,
+    /// The path of the connection opened last.
+    path: Vec<u32>,
+    /// Closed connections that this shard has numbered, oldest first.
+    closed: VecDeque<(Time, FlowId)>,
+    /// Seed of the choices among equal paths.
+    hash_seed: u64,
+}
+
+/// A connection to be opened.
+#[derive(Clone, Copy)]
+pub struct Opening {
+    /// The flow that carries the data.
+    pub data: FlowId,
+    /// Chooses among equal paths.
+    pub hash: u64,
+    /// When it opens.
+    pub time: Time,
+}
+
+impl Connections {
+    /// No connections yet.
+    pub fn new(fabric: &Fabric, seed: u64) -> Connections {
+        Connections {
+            routes: Routes::new(fabric),
+            path: Vec::new(),
+            closed: VecDeque::new(),
+            hash_seed: Rng::new(seed, 1).bits(),
+        }
+    }
+
+    /// A number for a new connection; returns the opener's flow.
+    pub fn number(&mut self, context: &Context) -> FlowId {
+        let now = context.now;
+        let quiet = self.closed.pop_front_if(|(since, _)| *since + QUIET <= now);
+        quiet.map_or_else(
+            || {
+                let least = context.hosts.connections();
+                FlowId(2 * context.shard.next_own_number(least) as u32)
+            },
+            |(_, opener)| opener,
+        )
+    }
+
+    /// The hash of the connection that is number `stream` of all.
+    pub fn hash(&self, stream: u64) -> u64 {
+        Rng::new(self.hash_seed, stream).bits()
+    }
+
+    /// The connection comes to be: its path between two hosts, source of the data first, and the
+    /// sockets at both ends, of a client and with a TCP configuration by their indices.
+    pub fn open(
+        &mut self,
+        context: &mut Context,
+        Opening { data, hash, time }: Opening,
+        (source, destination): (u32, u32),
+        (client, config): (u32, u32),
+    ) {
+        self.routes.path(source, destination, hash, &mut self.path);
+        context.network.set_path(data, &self.path);
+        if let Some(controller) = context.controller {
+            controller.on_connect(data, source, destination);
+        }
+        let opener = FlowId(data.0 & !1);
+        context.hosts.open(opener, client, config, time);
+    }
+
+    /// The path of the connection opened last.
+    pub fn path(&self) -> &[u32] {
+        &self.path
+    }
+
+    /// A socket of the connection of `flow` has closed: once both are, its number waits for its next
+    /// use.
+    pub fn release(&mut self, context: &Context, flow: FlowId) {
+        let is_own = context.shard.is_own_number(flow.connection());
+        if is_own && context.hosts.is_closed(flow) && context.hosts.is_closed(flow.reverse()) {
+            self.closed.push_back((context.now, FlowId(flow.0 & !1)));
+        }
+    }
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the clients do when something happens.
+//!
+//! All is written as if both ends of a client were in one place. In a fabric of several shards the
+//! shards of both ends run the same code: what happens at one end is sent to the other as a
+//! [`Message`], which [`Shard::send`] drops where both ends are in one shard.
+
+use super::client::{Client, ClientProfile, ENDLESS, Transfer};
+use super::connections::{Connections, Opening};
+use super::records::{Record, TransferCounters};
+use super::{Context, Message};
+use crate::packet::FlowId;
+use crate::parallel::Shard;
+use crate::simulation::hosts::{NONE, SocketCommand};
+use crate::simulation::schedule::Action;
+use crate::tcp::Events;
+use penstock_scenario::units::Time;
+
+/// The clients, their connections, and the records of their transfers.
+pub struct Transfers {
+    profiles: Vec<ClientProfile>,
+    clients: Vec<Client>,
+    connections: Connections,
+    /// In order of their start; those that are received here.
+    records: Vec<Record>,
+    /// Transfers begun here.
+    begun: u64,
+}
+
+impl Transfers {
+    /// No clients yet.
+    pub fn new(profiles: Vec<ClientProfile>, connections: Connections) -> Transfers {
+        Transfers {
+            profiles,
+            clients: Vec::new(),
+            connections,
+            records: Vec::new(),
+            begun: 0,
+        }
+    }
+
+    /// Adds a client that makes `transfers` transfers, the `number`th of its profile; returns its
+    /// index.
+    pub fn add(
+        &mut self,
+        shard: &Shard<Message>,
+        (profile, number): (u32, u32),
+        transfer: Transfer,
+        transfers: u32,
+    ) -> u32 {
+        let opener = self.profiles[profile as usize].opener(&transfer);
+        let is_here = |host| shard.has_host(host);
+        self.clients.push(Client {
+            profile,
+            number,
+            transfer,
+            sends_here: is_here(transfer.source),
+            receives_here: is_here(transfer.destination),
+            remaining: if is_here(opener) { transfers } else { 0 },
+            is_last: false,
+            is_stopped: false,
+            data: None,
+            record: NONE,
+            base: TransferCounters::default(),
+        });
+        self.clients.len() as u32 - 1
+    }
+
+    /// The connections, of which datagrams have some too.
+    pub fn connections(&mut self) -> &mut Connections {
+        &mut self.connections
+    }
+
+    /// The records of all transfers that were received here.
+    pub fn into_records(self) -> Vec<Record> {
+        self.records
+    }
+
+    /// The client starts its next transfer, on a new connection if it has none. One that was
+    /// stopped before has none left.
+    pub fn begin(&mut self, context: &mut Context, index: u32) {
+        let client = &mut self.clients[index as usize];
+        if client.remaining == 0 {
+            return;
+        }
+        self.begun += 1;
+        client.remaining -= 1;
+        let profile = &self.profiles[client.profile as usize];
+        let (request, bytes) = (profile.request_bytes, client.transfer.bytes);
+        let is_last = client.remaining == 0 || profile.reconnects;
+        let listener = profile.listener(&client.transfer);
+        let connected = client.data;
+        let data = connected.unwrap_or_else(|| self.connect(context, index));
+        let time = context.now;
+        self.start(context, index, data, is_last, time);
+        let begun = Message::Begun {
+            client: index,
+            is_last,
+            time,
+        };
+        context.shard.send(listener, begun);
+        match request {
+            None => {
+                context.command(data, SocketCommand::Write(bytes));
+                if is_last && bytes < ENDLESS {
+                    context.command(data, SocketCommand::Close);
+                }
+            }
+            Some(request) => context.command(data.reverse(), SocketCommand::Write(request)),
+        }
+    }
+
+    /// Opens a connection for the client; returns the flow of its data.
+    fn connect(&mut self, context: &mut Context, index: u32) -> FlowId {
+        let opener = self.connections.number(context);
+        let client = &self.clients[index as usize];
+        let data = match self.profiles[client.profile as usize].request_bytes {
+            Some(_) => opener.reverse(),
+            None => opener,
+        };
+        let opening = Opening {
+            data,
+            hash: self.connections.hash(context.shard.own_number(self.begun)),
+            time: context.now,
+        };
+        self.open(context, index, opening);
+        let opened = Message::Opened {
+            client: index,
+            opening,
+        };
+        context.shard.send_along(self.connections.path(), &opened);
+        context.command(opener, SocketCommand::Connect);
+        data
+    }
+
+    /// The client's connection comes to be.
+    fn open(&mut self, context: &mut Context, index: u32, opening: Opening) {
+        let client = &mut self.clients[index as usize];
+        client.data = Some(opening.data);
+        let config = self.profiles[client.profile as usize].config;
+        let ends = (client.transfer.source, client.transfer.destination);
+        let owner = (index, config);
+        self.connections.open(context, opening, ends, owner);
+    }
+
+    /// A transfer begins on the client's connection: both ends know what they wait for.
+    fn start(
+        &mut self,
+        context: &mut Context,
+        index: u32,
+        data: FlowId,
+        is_last: bool,
+        time: Time,
+    ) {
+        let client = &mut self.clients[index as usize];
+        let profile = &self.profiles[client.profile as usize];
+        let Transfer {
+            source,
+            destination,
+            bytes,
+        } = client.transfer;
+        client.is_last = is_last;
+        if client.receives_here {
+            client.record = self.records.len() as u32;
+            self.records.push(Record {
+                traffic: profile.traffic,
+                number: client.number,
+                source,
+                destination,
+                start: time,
+                end: None,
+                stopped: None,
+                bytes,
+                total: TransferCounters::default(),
+                before: TransferCounters::default(),
+                silence: Time::ZERO,
+            });
+        }
+        context.hosts.start_record(data, client.record, time);
+        client.base = context.hosts.counters(data);
+        if let Some(request) = profile.request_bytes {
+            context.hosts.expect(data, request);
+        }
+        context.hosts.expect(data.reverse(), bytes);
+    }
+
+    /// Something happened at the socket of `flow`.
+    pub fn on_events(&mut self, context: &mut Context, flow: FlowId, events: Events) {
+        let index = context.hosts.client(flow);
+        if context.hosts.has_delivered(flow) {
+            let client = &self.clients[index as usize];
+            let pulls = self.profiles[client.profile as usize]
+                .request_bytes
+                .is_some();
+            if flow.is_opener() || !pulls {
+                self.complete(context, index);
+            } else if client.data == Some(flow) {
+                self.answer(context, index, flow);
+            }
+        }
+        if events.has(Events::PEER_CLOSED) {
+            context.command(flow, SocketCommand::Close);
+        }
+        if events.has(Events::CLOSED) {
+            let client = &self.clients[index as usize];
+            let profile = &self.profiles[client.profile as usize];
+            let other_end = match flow.is_opener() {
+                true => profile.listener(&client.transfer),
+                false => profile.opener(&client.transfer),
+            };
+            self.detach(context, index, flow);
+            context.shard.send(other_end, Message::Closed { flow });
+            self.connections.release(context, flow);
+        }
+    }
+
+    /// The request has arrived at the server: it answers.
+    fn answer(&mut self, context: &mut Context, index: u32, data: FlowId) {
+        let client = &self.clients[index as usize];
+        context.command(data, SocketCommand::Write(client.transfer.bytes));
+        if client.is_last {
+            context.command(data, SocketCommand::Close);
+        }
+    }
+
+    /// The last byte of the transfer is with the receiving application.
+    fn complete(&mut self, context: &mut Context, index: u32) {
+        self.settle(context, index);
+        self.report_end(context, index);
+        let client = &mut self.clients[index as usize];
+        self.records[client.record as usize].end = Some(context.now);
+        let profile = &self.profiles[client.profile as usize];
+        if profile.reconnects {
+            client.data = None;
+        }
+        if client.remaining > 0 {
+            context.at(context.now + profile.think, Action::Begin(index));
+        }
+    }
+
+    /// The connection of `flow` is gone, perhaps given up: the counts of the client's transfer end
+    /// here, before others count under the same number.
+    fn detach(&mut self, context: &mut Context, index: u32, flow: FlowId) {
+        let data = self.clients[index as usize].data;
+        if let Some(data) = data.filter(|data| data.connection() == flow.connection()) {
+            self.settle(context, index);
+            self.report_end(context, index);
+            self.clients[index as usize].data = None;
+            // What is still on its way arrives too late.
+            context.hosts.expect_nothing(data.reverse());
+        }
+    }
+
+    /// The client ends, finished or not.
+    pub fn stop(&mut self, context: &mut Context, index: u32) {
+        self.settle(context, index);
+        self.report_end(context, index);
+        let client = &mut self.clients[index as usize];
+        client.remaining = 0;
+        client.is_stopped = true;
+        if let Some(data) = client.data.take() {
+            if let Some(record) = self.records.get_mut(client.record as usize) {
+                record.stopped = Some(context.now);
+            }
+            // What is still on its way arrives too late.
+            context.hosts.expect_nothing(data.reverse());
+            if client.sends_here {
+                context.command(data, SocketCommand::Abort);
+            }
+        }
+    }
+
+    /// A packet of `flow` was lost: the record of its transfer counts it.
+    pub fn on_loss(&mut self, context: &mut Context, flow: FlowId) {
+        if let Some(client) = self.clients.get(context.hosts.client(flow) as usize) {
+            let receiver = client.transfer.destination;
+            context.shard.send(receiver, Message::Lost { flow });
+        }
+        self.count_loss(context, flow);
+    }
+
+    fn count_loss(&mut self, context: &Context, flow: FlowId) {
+        let record = context.hosts.record(flow) as usize;
+        if let Some(record) = self.records.get_mut(record) {
+            record.total.drops += 1;
+        }
+    }
+
+    /// Whether a transfer of the client is under way whose record is kept here.
+    fn is_under_way(&self, client: &Client) -> bool {
+        let record = self.records.get(client.record as usize);
+        record.is_some_and(|record| record.end.is_none())
+    }
+
+    /// Brings the record of the client's transfer up to date.
+    fn settle(&mut self, context: &Context, index: u32) {
+        let client = &self.clients[index as usize];
+        let Some(data) = client.data.filter(|_| self.is_under_way(client)) else {
+            return;
+        };
+        let counted = context.hosts.counters(data).since(&client.base);
+        let record = &mut self.records[client.record as usize];
+        record.total = TransferCounters {
+            drops: record.total.drops,
+            ..counted
+        };
+        record.silence = context.hosts.silence(data, context.now);
+    }
+
+    /// The receiver counts no more for the transfer under way: asks the sender for its share.
+    fn report_end(&mut self, context: &mut Context, index: u32) {
+        let client = &self.clients[index as usize];
+        if let Some(data) = client.data.filter(|_| self.is_under_way(client)) {
+            let ended = Message::Ended {
+                data,
+                record: client.record,
+            };
+            context.shard.send(client.transfer.source, ended);
+        }
+    }
+
+    /// What was counted before now is not part of the results.
+    pub fn start_measuring(&mut self, context: &Context) {
+        for index in 0..self.clients.len() as u32 {
+            self.settle(context, index);
+        }
+        for record in &mut self.records {
+            record.before = record.total;
+        }
+    }
+
+    /// The run is over.
+    pub fn finish(&mut self, context: &mut Context) {
+        for index in 0..self.clients.len() as u32 {
+            self.settle(context, index);
+            self.report_end(context, index);
+        }
+    }
+
+    /// Another shard has sent a message.
+    pub fn receive(&mut self, context: &mut Context, message: Message) {
+        match message {
+            Message::Opened { client, opening } => self.open(context, client, opening),
+            Message::Begun {
+                client,
+                is_last,
+                time,
+            } => {
+                let Client {
+                    data, is_stopped, ..
+                } = self.clients[client as usize];
+                if let Some(data) = data {
+                    self.start(context, client, data, is_last, time);
+                    if is_stopped {
+                        self.stop(context, client);
+                    }
+                }
+            }
+            Message::Ended { data, record } => {
+                let client = &self.clients[context.hosts.client(data) as usize];
+                let sent = context.hosts.counters(data).since(&client.base);
+                let receiver = client.transfer.destination;
+                let counted = Message::Counted { record, sent };
+                context.shard.send(receiver, counted);
+            }
+            Message::Counted { record, sent } => {
+                if let Some(record) = self.records.get_mut(record as usize) {
+                    record.total.add_sent(&sent);
+                }
+            }
+            Message::Closed { flow } => {
+                context.hosts.close_stand_in(flow);
+                self.detach(context, context.hosts.client(flow), flow);
+                self.connections.release(context, flow);
+            }
+            Message::Lost { flow } => self.count_loss(context, flow),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a finished simulation has counted.
+
+use super::{Record, Sample};
+use crate::controller::ControllerCounters;
+use crate::network::PortCounters;
+
+/// What a simulation, or all shards of one, have counted.
+pub struct Results {
+    /// Transfers begun, in order of their start.
+    pub records: Vec<Record>,
+    /// Queue lengths, by time, then by link.
+    pub samples: Vec<Sample>,
+    /// The link and counters of each port, by link.
+    pub ports: Vec<(u32, PortCounters)>,
+    /// What the controller did; `None` without one.
+    pub controller: Option<ControllerCounters>,
+    /// Packets sent on all links.
+    pub packet_hops: u64,
+}
+
+impl Results {
+    /// The results of all shards of a fabric as one. Of shards without a controller.
+    pub fn merged(shards: impl IntoIterator<Item = Results>) -> Results {
+        let mut all = Results {
+            records: Vec::new(),
+            samples: Vec::new(),
+            ports: Vec::new(),
+            controller: None,
+            packet_hops: 0,
+        };
+        for mut shard in shards {
+            all.records.append(&mut shard.records);
+            all.samples.append(&mut shard.samples);
+            all.ports.append(&mut shard.ports);
+            all.controller = all.controller.or(shard.controller);
+            all.packet_hops += shard.packet_hops;
+        }
+        let order = |record: &Record| (record.start, record.traffic, record.number);
+        all.records.sort_by_key(order);
+        all.samples.sort_by_key(|sample| (sample.time, sample.link));
+        all.ports.sort_by_key(|(link, _)| *link);
+        all
+    }
+}
