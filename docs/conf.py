@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site: `make docs`. The pages are plain Markdown, so their navigation stands here.
+"""Configuration of the documentation site, `make docs`.
 
-The source folder is the repository, so that links lead where they lead on GitHub.
+Pages are plain Markdown, so the navigation is defined here. The source folder is the repository, so
+that links work as they do on GitHub.
 """
 
 import re
@@ -32,7 +33,7 @@ NAVIGATION = {
         "/CHANGELOG",
     ],
 }
-"""Pages by heading, relative to docs/; Sphinx refuses a page that is in none."""
+"""Pages by heading, relative to docs/. Sphinx fails if a page is under no heading."""
 
 SCHEMES = ["fairq", "hscc", "sicc", "hcf", "baselines"]
 
@@ -53,12 +54,15 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = True
 nitpicky = True
-# What the annotations name, but no page of this site is about.
+# Names in annotations that no page of this site documents.
 nitpick_ignore_regex = [
     ("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides"),
-    ("py:.*", r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedSweepError"),
+    (
+        "py:.*",
+        r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedSweepError|penstock\.execution\.task\.Row",
+    ),
 ]
-default_role = "code"  # of the docstrings
+default_role = "code"  # for docstrings
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 80
@@ -66,7 +70,7 @@ python_use_unqualified_type_names = True
 
 
 def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Appends tables of contents to the two index pages, where GitHub would show their code."""
+    """Appends tables of contents to the two index pages; GitHub would show their code."""
     if name == root_doc:
         source[0] += "".join(toctree(heading, pages) for heading, pages in NAVIGATION.items())
     elif name == "docs/schemes/index":
@@ -74,7 +78,7 @@ def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def drop_folders(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Makes links to folders, which GitHub shows and a site has not, plain text."""
+    """Turns links to folders, which work on GitHub but not in a site, into plain text."""
     base = (ROOT / name).parent
     source[0] = re.sub(
         r"(?<!!)\[([^\]\n]+)\]\(([^)#:\s]+)\)",
@@ -84,13 +88,13 @@ def drop_folders(_app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def toctree(heading: str, entries: list[str]) -> str:
-    """A table of contents that is seen in the navigation only."""
+    """A table of contents that appears only in the navigation."""
     options = ":hidden:" + (f"\n:caption: {heading}" if heading else "")
     return "\n".join(["", "```{toctree}", options, "", *entries, "```", ""])
 
 
-def add_front_door(app: Sphinx, _error: Exception | None) -> None:
-    """Leads from the site's folder to its first page."""
+def add_redirect(app: Sphinx, _error: Exception | None) -> None:
+    """Redirects from the root of the site to its first page."""
     target = app.builder.get_target_uri(root_doc) if app.builder.format == "html" else None
     if target:
         page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">\n'
@@ -98,15 +102,15 @@ def add_front_door(app: Sphinx, _error: Exception | None) -> None:
 
 
 def keep_colons(_app: Sphinx, what: str, *rest: object) -> None:
-    """Has napoleon read text where it would take what stands before a colon for a type."""
+    """Keeps napoleon from reading the text before a colon as a type."""
     if what == "attribute":
         cast("list[str]", rest[-1]).insert(0, "\\")  # nothing, in reStructuredText
 
 
 def setup(app: Sphinx) -> None:
-    """Joins the above to Sphinx."""
+    """Registers the functions above with Sphinx."""
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", add_navigation)
     app.connect("source-read", drop_folders)
     app.connect("autodoc-process-docstring", keep_colons, priority=400)
-    app.connect("build-finished", add_front_door)
+    app.connect("build-finished", add_redirect)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what the documents show, and brings their tables and figures up to date: `make refresh`.
+"""Runs the commands that the documents show and updates their tables and figures: `make refresh`.
 
-A console block that begins with `$ penstock run NAME` (or `demo`), NAME a shipped scenario, and
-goes on with tables is such a transcript: its tables are those of that run, by the names of their
-groups and ports. A picture whose caption says "Drawn by `penstock run NAME`
-(`figures/FIGURE.svg`)" is that figure. The tests hold the documents against the same functions.
+A transcript is a console block that begins with `$ penstock run NAME` (or `demo`), where NAME is a
+shipped scenario, and continues with tables: those of that run, identified by group or port. A
+picture whose caption contains "Drawn by `penstock run NAME` (`figures/FIGURE.svg`)" is that figure.
+The tests compare the documents with the same functions.
 """
 
 import re
@@ -39,7 +39,7 @@ class Picture(NamedTuple):
     figure: str
 
     def drawn(self) -> str:
-        """The figure's SVG as a run of now draws it, its coordinates to a tenth of a point."""
+        """The figure's SVG from a fresh run, with coordinates rounded to a tenth of a point."""
         svg = next(
             each.svg for each in run_figures.draw(run_of(self.command)) if each.name == self.figure
         )
@@ -47,7 +47,7 @@ class Picture(NamedTuple):
 
 
 def short(path: re.Match[str]) -> str:
-    """A path of an SVG with coordinates to a tenth, and without what may be left out."""
+    """A path of an SVG with coordinates rounded to a tenth, without optional characters."""
     return re.sub(r" ?\nL? ?", "\n", re.sub(r"(\.\d)\d+", r"\1", path[0]))
 
 
@@ -94,7 +94,7 @@ def run_of(command: str) -> Run:
 
 
 def tables(command: str, shown: str) -> str:
-    """The tables of the command's run that `shown` has, as they are now."""
+    """The current version of the tables that `shown` has of the command's run."""
     blocks = {block.title: block for block in summary_table.blocks(run_of(command).summary)}
     titles = [part.split()[0] for part in shown.strip("\n").split("\n\n")]
     return "\n\n".join(table(blocks[title]) for title in titles) + "\n"
@@ -119,7 +119,7 @@ def table(block: summary_table.Block) -> str:
 
 
 def refreshed(text: str) -> str:
-    """A document with the tables of now."""
+    """A document with its tables up to date."""
     for found in reversed(list(transcripts(text))):
         start, end = found.span(2)
         text = text[:start] + tables(found[1], found[2]) + text[end:]
@@ -127,7 +127,7 @@ def refreshed(text: str) -> str:
 
 
 def main() -> None:
-    """Writes what has changed, and names it."""
+    """Writes the files that have changed and prints their names."""
     for document in documents():
         files = {document: refreshed(document.read_text())}
         files |= {picture.file: picture.drawn() for picture in pictures(document)}

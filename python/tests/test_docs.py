@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show is run, so that they cannot rot.
+"""Runs the code, commands and transcripts in the documents.
 
-A TOML block with a title is a scenario; one without is part of one, put over BASE. Blocks
+A TOML block with a title is a scenario; one without is a part, merged into BASE. Blocks
 with a name (`toml NAME`) are written to a folder, in which the `sh` and `python` blocks of the same
 document run.
 """
@@ -30,7 +30,7 @@ SCHEMES = ROOT / "docs/schemes"
 SCHEMA = json.loads(_native.schema())
 
 BASE = """
-title = "What a part is put over"
+title = "The base of partial scenarios"
 duration = "1 s"
 schemes = ["drop-tail"]
 [fabric]
@@ -61,7 +61,7 @@ def blocks(document):
 
 
 def named(document):
-    """A document's path as the names of tests have it."""
+    """A document's path as used in the names of tests."""
     return document.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
 
 
@@ -129,12 +129,12 @@ def test_named_files_exist(document):
     assert not missing
 
 
-def test_every_scheme_has_its_place():
+def test_every_scheme_has_a_page():
     index = (SCHEMES / "index.md").read_text()
     rows = re.findall(r"^\| \[[^\]]+\]\((\w+\.md)\) \| ([^|]+) \|", index, re.M)
-    told = {name: page for page, names in rows for name in re.findall(r"`([\w-]+)`", names)}
-    assert sorted(told) == sorted(scheme["name"] for scheme in penstock.schemes())
-    for name, page in told.items():
+    documented = {name: page for page, names in rows for name in re.findall(r"`([\w-]+)`", names)}
+    assert sorted(documented) == sorted(scheme["name"] for scheme in penstock.schemes())
+    for name, page in documented.items():
         assert re.search(rf"\b{name}\b", (SCHEMES / page).read_text().lower()), name
     assert {SCHEMES / page for page, _ in rows} == set(SCHEMES.glob("*.md")) - {
         SCHEMES / "index.md"
@@ -150,7 +150,7 @@ def test_every_scheme_has_its_place():
         ("Measure", "scenarios"),
     ],
 )
-def test_every_key_is_told(part, document):
+def test_every_key_is_documented(part, document):
     text = (ROOT / f"docs/{document}.md").read_text()
     missing = [key for key in keys(SCHEMA["$defs"][part]) if not re.search(rf"\b{key}\b", text)]
     assert not missing
@@ -172,8 +172,8 @@ def test_every_parameter_is_in_its_tables(kind, page):
         text = re.search(rf"^## {heading}\b.*?(?=^## |\Z)", text, re.M | re.S)[0]
     table = re.search(r"^\| parameter.*?(?=\n\n|\Z)", text, re.M | re.S)
     rows = table[0].splitlines()[2:] if table else []
-    told = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
-    assert sorted(told) == sorted(keys(schema_of(kind)))
+    documented = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(documented) == sorted(keys(schema_of(kind)))
 
 
 def schema_of(kind):
@@ -197,8 +197,8 @@ def keys(schema):
     [each for each in DOCUMENTS if list(refresh.transcripts(each.read_text()))],
     ids=named,
 )
-def test_tables_are_those_of_a_run_of_now(document):
-    """When this fails: `make refresh`, and see whether the words around the tables still hold."""
+def test_tables_match_a_fresh_run(document):
+    """When this fails: `make refresh`, then check that the text around the tables is still true."""
     text = document.read_text()
     assert refresh.refreshed(text) == text
 
@@ -208,7 +208,7 @@ def test_tables_are_those_of_a_run_of_now(document):
     [picture for document in DOCUMENTS for picture in refresh.pictures(document)],
     ids=lambda picture: picture.file.stem,
 )
-def test_pictures_are_those_of_a_run_of_now(picture):
+def test_pictures_match_a_fresh_run(picture):
     """When this fails: `make refresh`."""
     assert picture.file.read_text() == picture.drawn()
     assert picture.file.stat().st_size < 40_000
@@ -227,7 +227,7 @@ def test_rust_of_the_documents_is_what_the_doctests_run():
     assert all(block.text in tested for block in shown)
 
 
-def test_every_public_name_and_column_is_told():
+def test_every_public_name_and_column_is_documented():
     text = (ROOT / "docs/python-api.md").read_text()
     assert not [name for name in penstock.__all__ if f":: penstock.{name}\n" not in text]
     columns = [*tables.KEYS, *tables.FLOWS, *tables.QUEUES]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site builds without a warning, leads nowhere that is not there, and fetches nothing."""
+"""The site builds without warnings, has no broken links, and fetches nothing from a network."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ ELSEWHERE = re.compile(r"(https?:)?//")
 
 
 class Page(HTMLParser):
-    """What a page links to, fetches, and can be linked to by."""
+    """The links of a page, the files it fetches, and its anchors."""
 
     def __init__(self, file):
         super().__init__()
@@ -38,7 +38,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built anew: an incremental build is silent about pages that did not change."""
+    """A fresh build of the site: an incremental build prints no warnings for unchanged pages."""
     folder = tmp_path_factory.mktemp("site")
     options = ["-b", "html", "-c", ROOT / "docs", "--fail-on-warning", "--keep-going", "--quiet"]
     command = [sys.executable, "-m", "sphinx", *options, ROOT, folder]
@@ -87,7 +87,7 @@ def test_nothing_is_fetched_from_a_network(site, pages):
         assert not re.search(r"(url\(['\"]?|@import\s+['\"]?)(https?:)?//", style.read_text())
 
 
-def test_the_front_door_leads_to_the_first_page(site):
+def test_the_root_redirects_to_the_first_page(site):
     goal = re.search(r"url=([^\"]+)", (site / "index.html").read_text())
     assert goal
     assert (site / goal[1]).exists()
