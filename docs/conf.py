@@ -57,10 +57,8 @@ nitpicky = True
 # Names in annotations that no page of this site documents.
 nitpick_ignore_regex = [
     ("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides"),
-    (
-        "py:.*",
-        r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedSweepError|penstock\.execution\.task\.Row",
-    ),
+    ("py:.*", r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedSweepError"),
+    ("py:.*", r"penstock\.execution\.task\.Row"),
 ]
 default_role = "code"  # for docstrings
 autodoc_member_order = "bysource"
