@@ -22,6 +22,7 @@ NAVIGATION = {
     "Deploy": ["deploying", "laboratory", "/evidence/kernels/README", "/evidence/datapath/README"],
     "Papers": ["reproduction", "analysis", "/papers/README"],
     "Reference": [
+        "glossary",
         "python-api",
         "adding-a-scheme",
         "/ARCHITECTURE",
