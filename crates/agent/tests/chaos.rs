@@ -8,9 +8,9 @@
 
 mod lab;
 
-use lab::Lab;
-use lab::agent::{PENSTOCKD, Running};
-use lab::traffic::{serve, transfer};
+use lab::transfers::{serve, transfer};
+use lab::{PENSTOCKD, SwitchLab};
+use penstock_linux::testkit::{Process, Signal, join};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,9 +22,11 @@ const PAUSE: Duration = Duration::from_millis(700);
 
 /// The agent as an operator runs it, with its configuration and a second copy of its program.
 struct Operator<'lab> {
-    lab: &'lab Lab,
+    lab: &'lab SwitchLab,
     folder: PathBuf,
-    daemon: Option<Running>,
+    daemon: Option<Process>,
+    /// Longest life of a daemon.
+    limit: Duration,
 }
 
 impl Operator<'_> {
@@ -38,8 +40,8 @@ impl Operator<'_> {
 
     fn start(&mut self, program: &Path) {
         let config = self.folder.join("penstockd.toml");
-        let arguments = format!("run --config {}", config.display());
-        self.daemon = Some(self.lab.start_plain(program, "switch", &arguments));
+        let daemon = self.lab.agent().daemon(program, &config, self.limit);
+        self.daemon = Some(daemon);
     }
 
     fn upgraded(&self) -> PathBuf {
@@ -50,7 +52,7 @@ impl Operator<'_> {
         copy
     }
 
-    fn signal(&self, signal: i32) {
+    fn signal(&self, signal: Signal) {
         self.daemon.as_ref().unwrap().signal(signal);
     }
 
@@ -59,18 +61,18 @@ impl Operator<'_> {
         let schemes = ["hscc", "observe", "fairq-paper", "fairq"];
         match number % 7 {
             0 => {
-                self.daemon.take().unwrap().kill();
+                drop(self.daemon.take());
                 std::thread::sleep(PAUSE);
                 self.start(Path::new(PENSTOCKD));
                 "killed and restarted"
             }
             1 => {
                 self.configure(schemes[number / 7 % 4]);
-                self.signal(libc::SIGHUP);
+                self.signal(Signal::HUP);
                 "scheme changed by reloading"
             }
             2 => {
-                self.daemon.take().unwrap().kill();
+                drop(self.daemon.take());
                 let copy = self.upgraded();
                 self.start(&copy);
                 "upgraded"
@@ -78,25 +80,26 @@ impl Operator<'_> {
             3 => {
                 let scheme = schemes[(number / 7 + 1) % 4];
                 self.lab
-                    .penstockd("switch", &format!("attach right --scheme {scheme}"));
+                    .agent()
+                    .ok(&["attach", "right", "--scheme", scheme]);
                 "scheme changed by attach"
             }
             4 => {
-                self.signal(libc::SIGSTOP);
+                self.signal(Signal::STOP);
                 std::thread::sleep(Duration::from_millis(1500));
-                self.signal(libc::SIGCONT);
+                self.signal(Signal::CONT);
                 "stale and back"
             }
             5 => {
-                self.daemon.take().unwrap().kill();
-                self.lab.penstockd("switch", "detach right");
+                drop(self.daemon.take());
+                self.lab.agent().ok(&["detach", "right"]);
                 std::thread::sleep(PAUSE);
                 self.start(Path::new(PENSTOCKD));
                 "detached and attached"
             }
             _ => {
-                self.signal(libc::SIGTERM);
-                self.daemon.take().unwrap().wait();
+                self.signal(Signal::TERM);
+                assert!(self.daemon.take().unwrap().wait().success());
                 self.start(Path::new(PENSTOCKD));
                 "ended and restarted"
             }
@@ -107,14 +110,15 @@ impl Operator<'_> {
 #[test]
 fn nothing_that_happens_to_the_agent_hurts_a_flow() {
     let seconds = std::env::var("PENSTOCK_CHAOS_SECONDS").map_or(10, |text| text.parse().unwrap());
-    let lab = Lab::new("chaos", "200mbit", "64kb");
-    lab.spawn("right", serve).join().unwrap();
-    let folder = std::env::temp_dir().join(format!("penstock-chaos-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
+    let lab = SwitchLab::new(200_000_000, 65_536);
+    let limit = Duration::from_secs(seconds + 120);
+    lab.netns("right").run(serve).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut operator = Operator {
         lab: &lab,
-        folder: folder.clone(),
+        folder: folder.path().to_owned(),
         daemon: None,
+        limit,
     };
     operator.configure("fairq");
     operator.start(Path::new(PENSTOCKD));
@@ -159,10 +163,7 @@ fn nothing_that_happens_to_the_agent_hurts_a_flow() {
     }
     stop.store(true, Ordering::Relaxed);
     for sender in senders {
-        sender
-            .join()
-            .unwrap()
-            .expect("every transfer ends with all its bytes");
+        join(sender, limit).expect("every transfer ends with all its bytes");
     }
     // RSTs that answer what came after a connection's end are of no harm, and told only.
     let (resets, answers) = (lab.tcp_counter("EstabResets"), lab.tcp_counter("OutRsts"));
@@ -173,7 +174,6 @@ fn nothing_that_happens_to_the_agent_hurts_a_flow() {
         moved / 1_000_000
     );
     drop(operator);
-    std::fs::remove_dir_all(folder).unwrap();
     assert_eq!(resets, 0, "flows were reset");
     assert!(
         done > 10 * SENDERS,

@@ -3,48 +3,24 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod place;
+mod lab;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command};
 
-use place::{PORT, Place, Transfer, must, until, within};
+use lab::stream::Stream;
+use lab::{PORT, PortLab, outcome};
+use penstock_linux::testkit::{PATIENCE, Signal, join, until};
 
 const FAIRQ: &str = "[port.eth1]\nscheme = \"fairq\"\nbuffer = \"128 kB\"\n";
 const HSCC: &str = "[port.eth1]\nscheme = \"hscc\"\nbuffer = \"128 kB\"\n";
 
-/// A daemon that a failed test does not leave behind.
-struct Daemon(Child);
-
-impl Daemon {
-    fn begin(place: &Place, ports: &str) -> Daemon {
-        Daemon(place.daemon(ports))
-    }
-
-    fn signal(&self, signal: &str) {
-        must(&format!("kill -{signal} {}", self.0.id()));
-    }
-
-    /// Waits for its end; whether it succeeded.
-    fn end(&mut self) -> bool {
-        self.0.wait().unwrap().success()
-    }
+fn is_acting(lab: &PortLab) -> bool {
+    lab.port_folder().join("sweep").exists() && lab.status()["acting"] == true
 }
 
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-fn is_acting(place: &Place) -> bool {
-    place.folder().join("sweep").exists() && place.status()["acting"] == true
-}
-
-fn scheme(place: &Place) -> String {
-    place.status()["scheme"]
+fn scheme(lab: &PortLab) -> String {
+    lab.status()["scheme"]
         .as_str()
         .unwrap_or_default()
         .to_owned()
@@ -52,126 +28,127 @@ fn scheme(place: &Place) -> String {
 
 #[test]
 fn killed_it_loses_nothing_and_the_next_takes_over() {
-    let place = Place::new();
-    let mut first = Daemon::begin(&place, FAIRQ);
-    until("the daemon attaches", || is_acting(&place));
-    let maps = place.maps();
-    let transfer = Transfer::begin(&place);
+    let lab = PortLab::new();
+    let mut first = lab.daemon(FAIRQ);
+    until("the daemon attaches", || is_acting(&lab));
+    let maps = lab.maps();
+    let stream = Stream::start(&lab);
 
-    first.signal("KILL");
-    first.end();
-    transfer.goes_on();
-    until("the heartbeat is stale", || !is_acting(&place));
-    transfer.goes_on();
-    let stale = place.status();
+    first.signal(Signal::KILL);
+    first.wait();
+    stream.goes_on();
+    until("the heartbeat is stale", || !is_acting(&lab));
+    stream.goes_on();
+    let stale = lab.status();
     assert_eq!(stale["rates"]["rewritten"], 0.0, "{stale}");
     assert_eq!(stale["attached"]["ingress"], true);
 
     // Another scheme meanwhile: the next daemon finds the old one's pins.
-    let mut second = Daemon::begin(&place, HSCC);
-    until("the next one acts", || is_acting(&place));
-    until("by its own configuration", || scheme(&place) == "hscc");
-    assert_eq!(place.maps(), maps, "the flows stay counted");
-    transfer.goes_on();
+    let mut second = lab.daemon(HSCC);
+    until("the next one acts", || is_acting(&lab));
+    until("by its own configuration", || scheme(&lab) == "hscc");
+    assert_eq!(lab.maps(), maps, "the flows stay counted");
+    stream.goes_on();
 
-    second.signal("TERM");
-    assert!(second.end());
-    assert_eq!(place.status()["attached"]["egress"], true);
-    transfer.goes_on();
-    transfer.end();
-    place.ok(&["detach", "--all"]);
+    second.signal(Signal::TERM);
+    assert!(second.wait().success());
+    assert_eq!(lab.status()["attached"]["egress"], true);
+    stream.goes_on();
+    stream.stop();
+    lab.ok(&["detach", "--all"]);
 }
 
 #[test]
 fn reloads_without_a_gap_and_keeps_the_old_when_the_new_is_wrong() {
-    let place = Place::new();
-    let daemon = Daemon::begin(&place, FAIRQ);
-    until("the daemon attaches", || is_acting(&place));
-    let (maps, transfer) = (place.maps(), Transfer::begin(&place));
+    let lab = PortLab::new();
+    let daemon = lab.daemon(FAIRQ);
+    until("the daemon attaches", || is_acting(&lab));
+    let (maps, stream) = (lab.maps(), Stream::start(&lab));
 
-    place.configure("[port.eth1]\nscheme = \"fairq\"\nbuffer = \"0 B\"\n");
-    daemon.signal("HUP");
-    transfer.goes_on();
-    assert_eq!(scheme(&place), "fairq");
+    lab.configure("[port.eth1]\nscheme = \"fairq\"\nbuffer = \"0 B\"\n");
+    daemon.signal(Signal::HUP);
+    stream.goes_on();
+    assert_eq!(scheme(&lab), "fairq");
 
-    place.configure(HSCC);
-    daemon.signal("HUP");
-    until("the scheme changes", || scheme(&place) == "hscc");
-    assert_eq!(place.maps(), maps);
-    transfer.goes_on();
+    lab.configure(HSCC);
+    daemon.signal(Signal::HUP);
+    until("the scheme changes", || scheme(&lab) == "hscc");
+    assert_eq!(lab.maps(), maps);
+    stream.goes_on();
 
-    place.configure("");
-    daemon.signal("HUP");
-    until("the port is let go", || !place.folder().exists());
-    transfer.goes_on();
-    transfer.end();
+    lab.configure("");
+    daemon.signal(Signal::HUP);
+    until("the port is let go", || !lab.port_folder().exists());
+    stream.goes_on();
+    stream.stop();
 }
 
 #[test]
 fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
-    let place = Place::new();
-    place.ok(&[
+    let lab = PortLab::new();
+    lab.ok(&[
         "attach", PORT, "--scheme", "hscc", "--buffer", "1 MB", "--stale", "400 ms",
     ]);
-    let metrics = std::env::temp_dir().join(format!("{}.prom", place.near()));
-    let told = format!(
+    let metrics = lab.folder.path().join("penstock.prom");
+    let metrics_table = format!(
         "[metrics]\ntextfile = \"{}\"\nlisten = \"127.0.0.1:9920\"\n",
         metrics.display()
     );
-    let _daemon = Daemon::begin(
-        &place,
-        &(told + "[port.agent-v0]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n"),
-    );
+    let _daemon =
+        lab.daemon(&(metrics_table + "[port.agent-v0]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n"));
     until("metrics are written", || {
         let text = std::fs::read_to_string(&metrics).unwrap_or_default();
         text.contains("interface=\"eth1\"")
     });
     std::fs::remove_file(&metrics).unwrap();
-    let page = within(&place.near(), || {
+    let scrape = || {
         let mut stream = TcpStream::connect("127.0.0.1:9920").unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
         page
-    });
-    let page = page.join().unwrap();
+    };
+    let page = join(lab.near().spawn(scrape).unwrap(), PATIENCE);
     assert!(page.contains("interface=\"eth1\""), "{page}");
-    let later = place.pins().join("v1/agent-v0/sweep");
-    let ip = format!("ip -n {}", place.near());
+    let later = lab.pins().join("v1/agent-v0/sweep");
     for _ in 0..2 {
-        must(&format!(
-            "{ip} link add agent-v0 type veth peer name agent-v1"
-        ));
+        lab.run("ip link add agent-v0 type veth peer name agent-v1");
         until("it is attached", || later.exists());
-        must(&format!("{ip} link del agent-v0"));
+        lab.run("ip link del agent-v0");
         until("its end is seen", || {
-            let all = place.ok(&["status", "agent-v0", "--for", "1 ms", "--json"]);
+            let all = lab.ok(&["status", "agent-v0", "--for", "1 ms", "--json"]);
             serde_json::from_str::<serde_json::Value>(&all).unwrap()[0]["ifindex"] == 0
         });
         // The daemon beats on, for it may come again; but nothing acts.
         let acting = "penstock_acting{interface=\"agent-v0\",scheme=\"fairq\"} 0.0";
-        let metrics = place.ok(&["metrics"]);
+        let metrics = lab.ok(&["metrics"]);
         assert!(metrics.contains(acting), "{metrics}");
-        let frame = place.ok(&["watch", "agent-v0", "--once"]);
+        let frame = lab.ok(&["watch", "agent-v0", "--once"]);
         assert!(frame.contains("its programs are detached"), "{frame}");
         std::fs::remove_file(&later).unwrap();
     }
-    assert!(is_acting(&place), "{}", place.status());
+    assert!(is_acting(&lab), "{}", lab.status());
 }
 
 #[test]
-fn tells_whether_a_configuration_is_right() {
-    let place = Place::new();
+fn tells_whether_a_configuration_is_accepted() {
+    let lab = PortLab::new();
     let check = |ports: &str| {
-        place.configure(ports);
-        let mut command = place.penstockd(&["run", "--check-config", "--config"]);
-        place::told(&Command::output(command.arg(place.config())).unwrap())
+        lab.configure(ports);
+        let config = lab.config();
+        outcome(&lab.output(&[
+            "run",
+            "--check-config",
+            "--config",
+            config.to_str().unwrap(),
+        ]))
     };
-    let (is_right, told) = check(FAIRQ);
-    assert!(is_right && told.contains("valid; eth1 fairq"), "{told}");
-    let (is_right, told) = check("[port.eth1]\nscheme = \"fairq\"\nbufer = \"1 kB\"\n");
+    let (is_accepted, line) = check(FAIRQ);
+    assert!(is_accepted && line.contains("valid; eth1 fairq"), "{line}");
+    let (is_accepted, line) = check("[port.eth1]\nscheme = \"fairq\"\nbufer = \"1 kB\"\n");
     assert!(
-        !is_right && told.contains(".toml:7: port.eth1.bufer: "),
-        "{told}"
+        !is_accepted && line.contains(".toml:7: port.eth1.bufer: "),
+        "{line}"
     );
 }

@@ -3,19 +3,21 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod place;
+mod lab;
 
+use lab::stream::Stream;
+use lab::{PORT, PortLab};
+use penstock_linux::testkit::until;
 use penstock_scenario::{Scenario, Traffic};
 use penstock_sim::run::Inputs;
-use place::{PORT, Place, Transfer, must, until};
 use serde_json::Value;
 
 const LOOK: [&str; 8] = [
     "observe", PORT, "--for", "500 ms", "--buffer", "128 kB", "--json", "--rate",
 ];
 
-fn look(place: &Place, more: &[&str]) -> Value {
-    let told = place.ok(&[&LOOK[..], &["1 Gb/s"], more].concat());
+fn look(lab: &PortLab, more: &[&str]) -> Value {
+    let told = lab.ok(&[&LOOK[..], &["1 Gb/s"], more].concat());
     // What was written is told beside it.
     let json = &told[told.find('{').unwrap()..=told.rfind('}').unwrap()];
     serde_json::from_str(json).unwrap()
@@ -23,11 +25,11 @@ fn look(place: &Place, more: &[&str]) -> Value {
 
 #[test]
 fn a_look_in_mid_life_tells_the_flow_and_leaves_nothing_behind() {
-    let place = Place::new();
-    let transfer = Transfer::begin(&place);
-    let stem = std::env::temp_dir().join(format!("penstock-look-{}", std::process::id()));
-    let report = look(&place, &["--out", stem.to_str().unwrap()]);
-    transfer.end();
+    let lab = PortLab::new();
+    let stream = Stream::start(&lab);
+    let stem = lab.folder.path().join("look");
+    let report = look(&lab, &["--out", stem.to_str().unwrap()]);
+    stream.stop();
     assert!(report["packets"].as_u64() > Some(0), "{report}");
     assert!(report["active_milliseconds"].as_u64() > Some(0), "{report}");
     assert_eq!(report["transfers"]["count"], 1, "{report}");
@@ -51,62 +53,49 @@ fn a_look_in_mid_life_tells_the_flow_and_leaves_nothing_behind() {
         .collect();
     assert_eq!(replayed, [sent]);
     assert!(text.contains("#   sender1 = 10.0.0.1\n"), "{text}");
-    assert!(place.refused(&["status", PORT]).contains("not attached"));
+    assert!(lab.refused(&["status", PORT]).contains("not attached"));
 }
 
 /// As on most network cards: the root (mq) holds nothing and drops nothing itself.
 #[test]
 fn the_queues_of_a_card_with_many_add_up() {
-    let place = Place::new();
-    let tc = format!("tc -n {} qdisc", place.near());
-    must(&format!("{tc} add dev {PORT} root handle 1: mq"));
-    let classes = must(&format!("tc -n {} class show dev {PORT}", place.near()));
+    let lab = PortLab::new();
+    lab.run(&format!("tc qdisc add dev {PORT} root handle 1: mq"));
+    let classes = lab.run(&format!("tc class show dev {PORT}"));
     for queue in 1..=classes.lines().count() {
-        must(&format!(
-            "{tc} add dev {PORT} parent 1:{queue:x} tbf rate 20mbit burst 5k limit 12k"
+        lab.run(&format!(
+            "tc qdisc add dev {PORT} parent 1:{queue:x} tbf rate 20mbit burst 5k limit 12k"
         ));
     }
-    let transfer = Transfer::begin(&place);
-    let report = look(&place, &[]);
-    transfer.end();
+    let stream = Stream::start(&lab);
+    let report = look(&lab, &[]);
+    stream.stop();
     assert!(report["drops"].as_u64() > Some(0), "{report}");
     assert!(report["queue_bytes"]["max"].as_u64() > Some(0), "{report}");
 }
 
 #[test]
 fn where_a_scheme_runs_a_look_reads_along_and_is_the_only_one() {
-    let place = Place::new();
-    place.ok(&[
+    let lab = PortLab::new();
+    lab.ok(&[
         "attach", PORT, "--scheme", "fairq", "--buffer", "128 kB", "--stale", "1 min",
     ]);
-    let transfer = Transfer::begin(&place);
-    let report = look(&place, &[]);
+    let stream = Stream::start(&lab);
+    let report = look(&lab, &[]);
     assert_eq!(report["scheme"], "fairq");
     assert_eq!(report["flows"]["counted"], 1, "{report}");
     assert!(report["acks"]["count"].as_u64() > Some(0), "{report}");
 
-    let pins = place.pins();
-    let begin = || {
-        place
-            .penstockd(&[
-                "observe",
-                PORT,
-                "--for",
-                "1 min",
-                "--pins",
-                pins.to_str().unwrap(),
-            ])
-            .spawn()
-            .unwrap()
-    };
+    let pins = lab.pins();
+    let begin = || lab.start(&["observe", PORT, "--for", "1 min"]);
     let mut long = begin();
-    let mut said = String::new();
+    let mut errors = String::new();
     until("the second look is refused", || {
         // Before the first has begun it is the first itself, and may be what the other meets.
-        if long.try_wait().unwrap().is_some() {
+        if long.has_ended() {
             long = begin();
         }
-        let second = place.penstockd(&[
+        let second = lab.output(&[
             "observe",
             PORT,
             "--for",
@@ -116,20 +105,18 @@ fn where_a_scheme_runs_a_look_reads_along_and_is_the_only_one() {
             "--pins",
             pins.to_str().unwrap(),
         ]);
-        let output = { second }.output().unwrap();
-        said = String::from_utf8_lossy(&output.stderr).into_owned();
-        !output.status.success()
+        errors = String::from_utf8_lossy(&second.stderr).into_owned();
+        !second.status.success()
     });
-    assert!(said.contains("end it first"), "{said}");
+    assert!(errors.contains("end it first"), "{errors}");
 
-    let frame = place.ok(&["watch", PORT, "--once"]);
+    let frame = lab.ok(&["watch", PORT, "--once"]);
     assert!(frame.contains("acting"), "{frame}");
     assert!(frame.contains("of 128 kB"), "{frame}");
-    let metrics = place.ok(&["metrics"]);
+    let metrics = lab.ok(&["metrics"]);
     let acting = format!("penstock_acting{{interface=\"{PORT}\",scheme=\"fairq\"}} 1");
     assert!(metrics.contains(&acting), "{metrics}");
-    long.kill().unwrap();
-    long.wait().unwrap();
-    transfer.end();
-    place.ok(&["detach", PORT]);
+    drop(long);
+    stream.stop();
+    lab.ok(&["detach", PORT]);
 }

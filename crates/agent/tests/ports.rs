@@ -3,17 +3,20 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod place;
+mod lab;
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
+use lab::stream::Stream;
+use lab::{PORT, PortLab};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstock_linux::link;
+use penstock_linux::testkit::{Signal, until};
 use penstockd::attach::tcx;
 use penstockd::port::Side;
 use penstockd::skel::port::PortSkelBuilder;
-use place::{PORT, Place, Transfer, must, until, within};
 
 const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
 const HSCC: [&str; 6] = ["attach", PORT, "--scheme", "hscc", "--buffer", "128 kB"];
@@ -24,17 +27,17 @@ fn is_gone(map: u32) -> bool {
 
 #[test]
 fn detaching_leaves_nothing_behind() {
-    let place = Place::new();
+    let lab = PortLab::new();
     for hook in ["tcx", "clsact"] {
-        place.ok(&[&FAIRQ[..], &["--hook", hook]].concat());
-        let status = place.status();
+        lab.ok(&[&FAIRQ[..], &["--hook", hook]].concat());
+        let status = lab.status();
         assert_eq!(status["hooks"]["hook"], hook);
         assert_eq!(status["acting"], true, "{status}");
-        let maps = place.maps();
+        let maps = lab.maps();
         let programs = ["egress", "ingress"]
             .map(|side| status["hooks"][side]["ours"].as_u64().unwrap() as u32);
-        place.ok(&["detach", PORT]);
-        let left = std::fs::read_dir(&place.bpffs).unwrap();
+        lab.ok(&["detach", PORT]);
+        let left = std::fs::read_dir(lab.bpffs()).unwrap();
         let names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
         // The kernel's own iterators are in every bpffs.
         assert!(
@@ -49,36 +52,36 @@ fn detaching_leaves_nothing_behind() {
                 .iter()
                 .all(|id| penstockd::host::bpf::program_by_id(*id).is_none())
         });
-        let qdiscs = must(&format!("tc -n {} qdisc show dev {PORT}", place.near()));
+        let qdiscs = lab.run(&format!("tc qdisc show dev {PORT}"));
         assert!(!qdiscs.contains("clsact"), "{qdiscs}");
     }
-    place.ok(&["attach", PORT, "--scheme", "shim", "--set", "scale=unified"]);
-    assert_eq!(place.status()["scheme"], "shim");
-    place.ok(&["detach", PORT]);
-    let refusal = place.refused(&["detach", PORT]);
+    lab.ok(&["attach", PORT, "--scheme", "shim", "--set", "scale=unified"]);
+    assert_eq!(lab.status()["scheme"], "shim");
+    lab.ok(&["detach", PORT]);
+    let refusal = lab.refused(&["detach", PORT]);
     assert!(refusal.contains("eth1 is not attached"), "{refusal}");
 }
 
 #[test]
 fn a_scheme_changes_under_load_without_a_reset() {
-    let place = Place::new();
-    place.ok(&FAIRQ);
-    let transfer = Transfer::begin(&place);
-    let (maps, mut before) = (place.maps(), place.status());
-    let port = penstockd::port::pins::PinsArg { dir: place.pins() }
+    let lab = PortLab::new();
+    lab.ok(&FAIRQ);
+    let stream = Stream::start(&lab);
+    let (maps, mut before) = (lab.maps(), lab.status());
+    let port = penstockd::port::pins::PinsArg { dir: lab.pins() }
         .open(PORT)
         .unwrap();
     let generation = port.config().unwrap().generation;
     // Nothing of the scheme changes: its state goes on, under programs loaded anew.
-    place.ok(&FAIRQ);
+    lab.ok(&FAIRQ);
     assert_eq!(port.config().unwrap().generation, generation);
     for (step, scheme) in ["hscc", "fairq-paper", "observe", "hscc-paper"]
         .iter()
         .enumerate()
     {
-        place.ok(&["attach", PORT, "--scheme", scheme, "--buffer", "64 kB"]);
-        transfer.goes_on();
-        let now = place.status();
+        lab.ok(&["attach", PORT, "--scheme", scheme, "--buffer", "64 kB"]);
+        stream.goes_on();
+        let now = lab.status();
         assert_eq!(now["scheme"], scheme.trim_end_matches("-paper"));
         assert_ne!(
             now["hooks"]["egress"]["ours"],
@@ -92,16 +95,15 @@ fn a_scheme_changes_under_load_without_a_reset() {
         );
         before = now;
     }
-    assert_eq!(place.maps(), maps, "the flows stay counted");
-    place.ok(&["detach", PORT]);
-    transfer.goes_on();
-    transfer.end();
+    assert_eq!(lab.maps(), maps, "the flows stay counted");
+    lab.ok(&["detach", PORT]);
+    stream.goes_on();
+    stream.stop();
 }
 
 #[test]
 fn a_queue_that_cannot_be_read_is_reported() {
-    let place = Place::new();
-    let tc = format!("tc -n {} qdisc replace dev {PORT} root", place.near());
+    let lab = PortLab::new();
     for (qdisc, reason) in [
         ("", Some("(noqueue); do: tc qdisc replace dev eth1 root")),
         (
@@ -111,64 +113,59 @@ fn a_queue_that_cannot_be_read_is_reported() {
         ("bfifo limit 128k", None),
     ] {
         if !qdisc.is_empty() {
-            must(&format!("{tc} {qdisc}"));
+            lab.run(&format!("tc qdisc replace dev {PORT} root {qdisc}"));
         }
-        let told = place.ok(&FAIRQ);
-        let status = place.status();
-        let lines = place.ok(&["status", PORT, "--for", "1 ms"]);
-        for text in [told, status["queue_unseen"].to_string(), lines] {
+        let words = lab.ok(&FAIRQ);
+        let status = lab.status();
+        let lines = lab.ok(&["status", PORT, "--for", "1 ms"]);
+        for text in [words, status["queue_unseen"].to_string(), lines] {
             match reason {
                 Some(reason) => assert!(text.contains(reason), "{text}"),
                 None => assert!(!text.contains("cannot read its queue"), "{text}"),
             }
         }
     }
-    place.ok(&["detach", PORT]);
-    let pins = place.pins();
+    lab.ok(&["detach", PORT]);
+    let pins = lab.pins();
     let arguments = ["check", "--pins", pins.to_str().unwrap()];
-    assert!(place.ok(&arguments).contains("yes queues "));
+    assert!(lab.ok(&arguments).contains("yes queues "));
 }
 
-/// A process that stays takes off what it put on, and nothing else.
+/// `attach --stay` detaches what it attached, and nothing else.
 #[test]
-fn who_stays_leaves_the_port_to_others() {
-    let place = Place::new();
-    let pins = place.pins();
+fn staying_detaches_only_what_it_attached() {
+    let lab = PortLab::new();
+    let pins = lab.pins();
     let stay = |scheme: &str| {
         let arguments = [
             "attach", PORT, "--buffer", "1 MB", "--stay", "--scheme", scheme,
         ];
-        let mut command = place.penstockd(&arguments);
-        let child = command.arg("--pins").arg(&pins).spawn().unwrap();
-        until("it attaches", || place.folder().join("sweep").exists());
-        child
+        let staying = lab.start(&arguments);
+        until("it attaches", || lab.port_folder().join("sweep").exists());
+        staying
     };
     let mut observing = stay("observe");
-    place.ok(&FAIRQ);
-    must(&format!("kill -TERM {}", observing.id()));
-    assert!(observing.wait().unwrap().success());
-    assert_eq!(place.status()["scheme"], "fairq");
-    place.ok(&["detach", PORT]);
+    lab.ok(&FAIRQ);
+    observing.signal(Signal::TERM);
+    assert!(observing.wait().success());
+    assert_eq!(lab.status()["scheme"], "fairq");
+    lab.ok(&["detach", PORT]);
 
     let mut staying = stay("hscc");
-    place.ok(&["detach", PORT]);
-    let mut end = None;
-    until("it ends with its port", || {
-        end = staying.try_wait().unwrap();
-        end.is_some()
-    });
-    assert!(!end.unwrap().success());
+    lab.ok(&["detach", PORT]);
+    until("it ends with its port", || staying.has_ended());
+    assert!(!staying.wait().success());
 
     let mut staying = stay("hscc");
-    must(&format!("kill -INT {}", staying.id()));
-    assert!(staying.wait().unwrap().success());
+    staying.signal(Signal::INT);
+    assert!(staying.wait().success());
     assert!(!pins.exists());
 }
 
 /// Another tool's program with maps of its own, held by its process.
 #[test]
 fn programs_of_other_tools_keep_their_place_and_run() {
-    let place = Place::new();
+    let lab = PortLab::new();
     let (mut first, mut last) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let [first, last] = [&mut first, &mut last].map(|object| {
         PortSkelBuilder::default()
@@ -177,11 +174,7 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .load()
             .unwrap()
     });
-    let index = within(&place.near(), || {
-        penstockd::host::interface::index(PORT).unwrap()
-    })
-    .join()
-    .unwrap();
+    let index = lab.near().run(|| link::get(PORT)).unwrap().unwrap().index;
     let foreign = |skel: &penstockd::skel::port::PortSkel, name: &str| {
         let program = skel
             .progs
@@ -189,22 +182,22 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .as_fd()
             .try_clone_to_owned()
             .unwrap();
-        // Programs that were told nothing count nothing.
+        // Programs without a configuration count nothing.
         let config = &skel.maps.config;
-        let mut told = vec![0; config.value_size() as usize];
-        told[..8].copy_from_slice(&[1u32.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
+        let mut words = vec![0; config.value_size() as usize];
+        words[..8].copy_from_slice(&[1u32.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
         config
-            .update(&0u32.to_ne_bytes(), &told, MapFlags::ANY)
+            .update(&0u32.to_ne_bytes(), &words, MapFlags::ANY)
             .unwrap();
-        let pin = place.bpffs.join(name);
-        let attach = move || tcx::create_link(&program, index, Side::Egress, &pin).unwrap();
-        within(&place.near(), attach).join().unwrap();
+        let pin = lab.bpffs().join(name);
+        let attach = || tcx::create_link(&program, index, Side::Egress, &pin);
+        lab.near().run(attach).unwrap().unwrap();
     };
     foreign(&first, "first");
-    place.ok(&FAIRQ);
+    lab.ok(&FAIRQ);
     foreign(&last, "last");
-    let names = |place: &Place| {
-        let status = place.status();
+    let names = |lab: &PortLab| {
+        let status = lab.status();
         let programs = status["hooks"]["egress"]["programs"]
             .as_array()
             .unwrap()
@@ -215,12 +208,12 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        names(&place),
+        names(&lab),
         ["observe_egress", "fairq_egress", "observe_egress"]
     );
-    place.ok(&HSCC);
+    lab.ok(&HSCC);
     assert_eq!(
-        names(&place),
+        names(&lab),
         ["observe_egress", "hscc_egress", "observe_egress"]
     );
 
@@ -235,19 +228,15 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .sum::<u64>()
     };
     let before = [&first, &last].map(|skel| packets(&skel.maps.counters));
-    let transfer = Transfer::begin(&place);
-    transfer.end();
+    let stream = Stream::start(&lab);
+    stream.stop();
     let after = [&first, &last].map(|skel| packets(&skel.maps.counters));
     assert!(
         before[0] < after[0] && before[1] < after[1],
         "{before:?} {after:?}"
     );
 
-    place.ok(&["detach", PORT]);
-    let left = within(&place.near(), move || {
-        tcx::query(index, Side::Egress).unwrap()
-    })
-    .join()
-    .unwrap();
-    assert_eq!(left.len(), 2);
+    lab.ok(&["detach", PORT]);
+    let left = lab.near().run(|| tcx::query(index, Side::Egress)).unwrap();
+    assert_eq!(left.unwrap().len(), 2);
 }

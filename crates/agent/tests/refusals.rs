@@ -3,61 +3,62 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod place;
+mod lab;
 
-use place::{PORT, Place, must, told};
+use lab::{Agent, PENSTOCKD, PORT, PortLab, outcome};
+use penstock_linux::link::{self, Change};
+use penstock_linux::testkit::{self, PATIENCE, cable};
+use std::process::Command;
 
 const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
 
 #[test]
 fn what_is_asked_wrongly() {
-    let place = Place::new();
-    let told = place.refused(&["attach", "eht1", "--scheme", "fairq", "--buffer", "1 MB"]);
+    let lab = PortLab::new();
+    let line = lab.refused(&["attach", "eht1", "--scheme", "fairq", "--buffer", "1 MB"]);
     assert!(
-        told.contains("no interface eht1") && told.contains("did you mean eth1?"),
-        "{told}"
+        line.contains("no interface eht1") && line.contains("did you mean eth1?"),
+        "{line}"
     );
-    let told = place.refused(&["attach", PORT, "--scheme", "fairk"]);
-    assert!(told.contains("--scheme fairk: unknown scheme"), "{told}");
-    let told = place.refused(&["attach", PORT, "--scheme", "fairq"]);
+    let line = lab.refused(&["attach", PORT, "--scheme", "fairk"]);
+    assert!(line.contains("--scheme fairk: unknown scheme"), "{line}");
+    let line = lab.refused(&["attach", PORT, "--scheme", "fairq"]);
     assert!(
-        told.contains("(noqueue) does not report its size") && told.contains("--buffer"),
-        "{told}"
+        line.contains("(noqueue) does not report its size") && line.contains("--buffer"),
+        "{line}"
     );
-    let told = place.refused(&[&FAIRQ[..], &["--set", "window.alpa=1"]].concat());
-    assert!(told.contains("did you mean \"alpha\"?"), "{told}");
-    let told = place.refused(&["status", "eth7"]);
-    assert!(told.contains("eth7 is not attached"), "{told}");
-    assert!(!place.pins().exists(), "a refusal leaves nothing");
+    let line = lab.refused(&[&FAIRQ[..], &["--set", "window.alpa=1"]].concat());
+    assert!(line.contains("did you mean \"alpha\"?"), "{line}");
+    let line = lab.refused(&["status", "eth7"]);
+    assert!(line.contains("eth7 is not attached"), "{line}");
+    assert!(!lab.pins().exists(), "a refusal leaves nothing");
 }
 
-/// A path in place of a name is no folder of pins, whatever lies there.
+/// A path given as a name is no folder of pins, whatever it has.
 #[test]
 fn what_is_no_name_of_an_interface() {
-    let place = Place::new();
-    place.ok(&FAIRQ);
-    let precious = std::env::temp_dir().join(format!("{}-precious", place.near()));
+    let lab = PortLab::new();
+    lab.ok(&FAIRQ);
+    let precious = lab.folder.path().join("precious");
     std::fs::create_dir_all(precious.join("folder")).unwrap();
     for name in [precious.to_str().unwrap(), "", "eth1/"] {
-        let told = place.refused(&["detach", name]);
-        assert!(told.contains("is not attached"), "{told}");
-        let told = place.refused(&["status", name]);
-        assert!(told.contains("is not attached"), "{told}");
+        let line = lab.refused(&["detach", name]);
+        assert!(line.contains("is not attached"), "{line}");
+        let line = lab.refused(&["status", name]);
+        assert!(line.contains("is not attached"), "{line}");
     }
     assert!(precious.join("folder").exists());
-    std::fs::remove_dir_all(&precious).unwrap();
-    assert_eq!(place.status()["acting"], true);
-    place.ok(&["detach", PORT]);
+    assert_eq!(lab.status()["acting"], true);
+    lab.ok(&["detach", PORT]);
 }
 
 #[test]
 fn what_the_machine_lacks() {
-    let place = Place::new();
-    let mut command = place.penstockd(&FAIRQ);
-    command.args(["--pins", "/tmp/agent-no-bpffs"]);
-    let (is_right, line) = told(&command.output().unwrap());
+    let lab = PortLab::new();
+    let elsewhere = ["--pins", "/tmp/agent-no-bpffs"];
+    let (is_accepted, line) = outcome(&lab.output(&[&FAIRQ[..], &elsewhere].concat()));
     assert!(
-        !is_right && line.contains("/tmp/agent-no-bpffs is not on a bpffs"),
+        !is_accepted && line.contains("/tmp/agent-no-bpffs is not on a bpffs"),
         "{line}"
     );
     assert!(
@@ -65,95 +66,82 @@ fn what_the_machine_lacks() {
         "{line}"
     );
 
-    let agent = env!("CARGO_BIN_EXE_penstockd");
     for arguments in ["attach eth1 --scheme fairq", "detach eth1", "status"] {
-        let output = std::process::Command::new("setpriv")
-            .args(["--bounding-set=-all", agent])
-            .args(arguments.split(' '))
-            .output()
-            .unwrap();
-        let (is_right, line) = told(&output);
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--bounding-set=-all", PENSTOCKD])
+            .args(arguments.split(' '));
+        let (is_accepted, line) = outcome(&testkit::output(&mut command, PATIENCE));
         assert!(
-            !is_right && line.contains("needs CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF"),
+            !is_accepted && line.contains("needs CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF"),
             "{line}"
         );
     }
-    let pins = place.pins();
-    let output = place
-        .penstockd(&["check", "--json", "--pins", pins.to_str().unwrap()])
-        .output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{}", told(&output).1);
+    let pins = lab.pins();
+    let output = lab.output(&["check", "--json", "--pins", pins.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", outcome(&output).1);
     let needs: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(needs[0]["name"], "kernel");
-    let output = place
-        .penstockd(&["check", "--pins", "/tmp/agent-no-bpffs"])
-        .output()
-        .unwrap();
-    let (is_right, line) = told(&output);
-    assert!(!is_right && line.contains("lacks: bpffs"), "{line}");
+    let (is_accepted, line) = outcome(&lab.output(&[&["check"][..], &elsewhere].concat()));
+    assert!(!is_accepted && line.contains("lacks: bpffs"), "{line}");
 }
 
 #[test]
 fn what_is_another_tools() {
-    let place = Place::new();
-    place.ok(&FAIRQ);
-    let folder = place.folder();
+    let lab = PortLab::new();
+    lab.ok(&FAIRQ);
+    let folder = lab.port_folder();
     // A map where our link should be.
     std::fs::rename(folder.join("link_egress"), folder.join("kept")).unwrap();
     std::fs::rename(folder.join("depth"), folder.join("link_egress")).unwrap();
-    let line = place.refused(&FAIRQ);
+    let line = lab.refused(&FAIRQ);
     assert!(line.contains("is not penstockd's egress link"), "{line}");
-    let line = place.refused(&["detach", PORT]);
+    let line = lab.refused(&["detach", PORT]);
     assert!(line.contains("is not penstockd's egress link"), "{line}");
     std::fs::rename(folder.join("link_egress"), folder.join("depth")).unwrap();
     std::fs::rename(folder.join("kept"), folder.join("link_egress")).unwrap();
 
     // An interface of the same name in another namespace, alive.
-    must(&format!("ip -n {} link set eth0 name {PORT}", place.far()));
-    let agent = env!("CARGO_BIN_EXE_penstockd");
-    let line = std::process::Command::new("nsenter")
-        .arg(format!("--net=/run/netns/{}", place.far()))
-        .arg(agent)
-        .args(FAIRQ)
-        .args(["--pins", place.pins().to_str().unwrap()])
-        .output()
-        .unwrap();
-    let (is_right, line) = told(&line);
+    let far = Agent {
+        netns: lab.far(),
+        pins: lab.pins(),
+    };
+    let rename = || link::change("eth0", &[Change::Name(PORT)]);
+    far.netns.run(rename).unwrap().unwrap();
+    let (is_accepted, line) = far.attempt(&FAIRQ);
     assert!(
-        !is_right && line.contains("belongs to another interface eth1"),
+        !is_accepted && line.contains("belongs to another interface eth1"),
         "{line}"
     );
     assert!(line.contains("--pins"), "{line}");
-    assert_eq!(place.status()["acting"], true);
-    place.ok(&["detach", PORT]);
+    assert_eq!(lab.status()["acting"], true);
+    lab.ok(&["detach", PORT]);
 
     // Our handle at clsact.
-    let tc = format!("tc -n {}", place.near());
-    place.ok(&[&FAIRQ[..], &["--hook", "clsact"]].concat());
+    lab.ok(&[&FAIRQ[..], &["--hook", "clsact"]].concat());
     std::fs::rename(
-        place.folder().join("program_egress"),
-        place.bpffs.join("kept"),
+        lab.port_folder().join("program_egress"),
+        lab.bpffs().join("kept"),
     )
     .unwrap();
-    let line = place.refused(&[&FAIRQ[..], &["--hook", "clsact"]].concat());
+    let line = lab.refused(&[&FAIRQ[..], &["--hook", "clsact"]].concat());
     assert!(
         line.contains("holds egress handle 0x70656e pref 49152"),
         "{line}"
     );
     std::fs::rename(
-        place.bpffs.join("kept"),
-        place.folder().join("program_egress"),
+        lab.bpffs().join("kept"),
+        lab.port_folder().join("program_egress"),
     )
     .unwrap();
     // Another tool's filter keeps the qdisc.
-    let program = place.folder().join("program_ingress");
-    must(&format!(
-        "{tc} filter add dev {PORT} egress pref 7 bpf da object-pinned {}",
+    let program = lab.port_folder().join("program_ingress");
+    lab.run(&format!(
+        "tc filter add dev {PORT} egress pref 7 bpf da object-pinned {}",
         program.display()
     ));
-    place.ok(&["detach", PORT]);
-    let filters = must(&format!("{tc} filter show dev {PORT} egress"));
+    lab.ok(&["detach", PORT]);
+    let filters = lab.run(&format!("tc filter show dev {PORT} egress"));
     assert!(
         filters.contains("pref 7") && !filters.contains("0x70656e"),
         "{filters}"
@@ -162,17 +150,14 @@ fn what_is_another_tools() {
 
 #[test]
 fn pins_of_an_interface_that_is_gone_are_replaced() {
-    let place = Place::new();
-    place.ok(&FAIRQ);
-    let before = place.maps();
-    must(&format!("ip -n {} link del {PORT}", place.near()));
-    assert_eq!(place.status()["ifindex"], 0);
-    must(&format!(
-        "ip -n {} link add {PORT} type veth peer name peer",
-        place.near()
-    ));
-    place.ok(&FAIRQ);
-    assert_eq!(place.status()["acting"], true);
-    assert_ne!(place.maps(), before, "the flows of another interface");
-    place.ok(&["detach", PORT]);
+    let lab = PortLab::new();
+    lab.ok(&FAIRQ);
+    let before = lab.maps();
+    lab.near().run(|| link::delete(PORT)).unwrap().unwrap();
+    assert_eq!(lab.status()["ifindex"], 0);
+    cable((lab.near(), PORT), (lab.near(), "peer"));
+    lab.ok(&FAIRQ);
+    assert_eq!(lab.status()["acting"], true);
+    assert_ne!(lab.maps(), before, "the flows of another interface");
+    lab.ok(&["detach", PORT]);
 }

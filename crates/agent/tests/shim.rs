@@ -6,9 +6,12 @@
 
 mod lab;
 
-use lab::traffic::{connect, send, serve, transfer};
-use lab::{Lab, offload};
+use lab::SwitchLab;
+use lab::transfers::{connect, send, serve, transfer};
 use libbpf_rs::skel::Skel;
+use penstock_linux::socket::tcp_info;
+use penstock_linux::testkit::join;
+use penstock_linux::{ethtool, link};
 use penstockd::attach::load;
 use penstockd::attach::tcx;
 use penstockd::port::PinsArg;
@@ -16,8 +19,10 @@ use penstockd::port::Side;
 use penstockd::port::pins;
 use penstockd::skel::port::types::port_config;
 use std::mem::MaybeUninit;
-use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// For the transfers of one test.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// `enum wscale_source` of core/window.h.
 const RESERVED: u32 = 1;
@@ -39,13 +44,12 @@ fn config(wscale_source: u32) -> port_config {
 }
 
 /// Puts a shim below a host; its pins are those of an interface named `shim`.
-fn put_shim(lab: &Lab, host: &'static str, wscale_source: u32) -> penstockd::port::Port {
+fn put_shim(lab: &SwitchLab, host: &'static str, wscale_source: u32) -> penstockd::port::Port {
     let dir = lab.pins().join(host);
     let folder = dir.join(format!("v{}", pins::ABI)).join("shim");
     std::fs::create_dir_all(&folder).unwrap();
-    let attach = move || {
-        // SAFETY: a string that ends with a zero.
-        let interface = unsafe { libc::if_nametoindex(c"eth0".as_ptr()) };
+    let attach = || {
+        let interface = link::get("eth0").unwrap().index;
         let mut memory = MaybeUninit::uninit();
         let loaded = load::load(&mut memory, &folder, "shim", 1024).unwrap();
         for (name, side) in [
@@ -56,61 +60,45 @@ fn put_shim(lab: &Lab, host: &'static str, wscale_source: u32) -> penstockd::por
             tcx::create_link(&program, interface, side, &folder.join(name)).unwrap();
         }
     };
-    lab.spawn(host, attach).join().unwrap();
+    lab.netns(host).run(attach).unwrap();
     let port = PinsArg { dir }.open("shim").unwrap();
     port.set_config(&config(wscale_source)).unwrap();
     port.beat().unwrap();
     port
 }
 
-/// Shift that a socket applies to the windows of its peer (`tcpi_snd_wscale` of tcp_info).
-fn peer_scale(stream: &TcpStream) -> u32 {
-    let (mut info, mut length) = ([0u8; 104], 104u32);
-    // SAFETY: an open socket, and as many bytes as told.
-    let status = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            info.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    assert_eq!(status, 0);
-    u32::from(info[6] & 15)
-}
-
-/// Both hosts with shims that sum up their own packets, so that each checksum is tried; and a port
-/// between them that reads the scale as `scale` says.
-fn network(name: &str, wscale_source: u32, scale: &str) -> (Lab, [penstockd::port::Port; 2]) {
-    let lab = Lab::new(name, "100mbit", "64kb");
+/// Both hosts with shims, computing the checksums of their packets, so that each one is tested; and a
+/// port between them that reads the window scale from `scale`.
+fn network(wscale_source: u32, scale: &str) -> (SwitchLab, [penstockd::port::Port; 2]) {
+    let lab = SwitchLab::new(100_000_000, 65_536);
     for host in ["left", "right"] {
-        lab.spawn(host, || offload::sum_in_software("eth0"))
-            .join()
-            .unwrap();
+        let disable = || ethtool::disable_tx_checksum_offload("eth0");
+        lab.netns(host).run(disable).unwrap().unwrap();
     }
     let shims = ["left", "right"].map(|host| put_shim(&lab, host, wscale_source));
-    let port = format!("attach right --scheme fairq --stale 60min --set window.scale={scale}");
-    lab.penstockd("switch", &port);
-    lab.spawn("right", serve).join().unwrap();
+    let scale = format!("window.scale={scale}");
+    lab.agent().ok(&[
+        "attach", "right", "--scheme", "fairq", "--stale", "60min", "--set", &scale,
+    ]);
+    lab.netns("right").run(serve).unwrap();
     (lab, shims)
 }
 
 /// Flows at once, so that the port's share is less than what receivers offer.
-fn play(lab: &Lab) {
+fn play(lab: &SwitchLab) {
     let senders: Vec<_> = (0..8)
         .map(|id| lab.spawn("left", move || transfer(id, 300_000)))
         .collect();
     senders
         .into_iter()
-        .for_each(|sender| sender.join().unwrap().unwrap());
+        .for_each(|sender| join(sender, LIMIT).unwrap());
 }
 
 fn holds(name: &str, wscale_source: u32, scale: &str) {
-    let (lab, shims) = network(name, wscale_source, scale);
+    let (lab, shims) = network(wscale_source, scale);
     play(&lab);
     let carried = shims.map(|shim| shim.counters().unwrap().rewritten);
-    let lowered = lab.port("right").counters().unwrap().rewritten;
+    let lowered = lab.agent().port("right").counters().unwrap().rewritten;
     let wrong = lab.tcp_counter("InCsumErrors");
     println!("{name}: {carried:?} packets carried a scale, {lowered} windows lowered");
     assert!(
@@ -139,10 +127,13 @@ fn one_scale_is_that_of_all() {
 
 #[test]
 fn a_dead_agents_shim_keeps_its_word_and_gives_no_other() {
-    let (lab, shims) = network("dead", UNIFIED, "unified");
-    let mut old = lab.spawn("left", connect).join().unwrap().unwrap();
+    let (lab, shims) = network(UNIFIED, "unified");
+    let mut old = lab.netns("left").run(connect).unwrap().unwrap();
     send(&mut old, 1, 10_000).unwrap();
-    assert_eq!(peer_scale(&old), NETWORK_SCALE);
+    assert_eq!(
+        u32::from(tcp_info(&old).unwrap().peer_window_scale),
+        NETWORK_SCALE
+    );
     for shim in &shims {
         shim.set_config(&port_config {
             stale_ns: 1,
@@ -156,7 +147,11 @@ fn a_dead_agents_shim_keeps_its_word_and_gives_no_other() {
         shims[1].counters().unwrap().rewritten > before + 10,
         "its windows are misread"
     );
-    let new = lab.spawn("left", connect).join().unwrap().unwrap();
-    assert_ne!(peer_scale(&new), NETWORK_SCALE, "a SYN was changed");
+    let new = lab.netns("left").run(connect).unwrap().unwrap();
+    assert_ne!(
+        u32::from(tcp_info(&new).unwrap().peer_window_scale),
+        NETWORK_SCALE,
+        "a SYN was changed"
+    );
     assert_eq!(lab.tcp_counter("InCsumErrors"), 0);
 }

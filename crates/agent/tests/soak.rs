@@ -8,15 +8,17 @@
 
 mod lab;
 
-use lab::Lab;
-use lab::traffic::{abort, connect, send, serve, transfer};
+use lab::SwitchLab;
+use lab::transfers::{abort, connect, send, serve, transfer};
 use libbpf_rs::MapCore;
+use penstock_linux::testkit::{Process, join};
 use penstockd::port::Port;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// For what remains to be sent at the end.
+const LIMIT: Duration = Duration::from_secs(240);
 /// Flows that begin at once, as in incast.
 const SENDERS: u64 = 32;
 /// Connections that stay open all the time.
@@ -28,6 +30,14 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
             .parse()
             .unwrap_or_else(|_| panic!("{name}={value}: a number is needed"))
     })
+}
+
+/// Memory of a process in use, kB.
+fn resident_kb(process: &Process) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let value = line.unwrap().split_whitespace().nth(1);
+    value.unwrap().parse().unwrap()
 }
 
 fn entries(port: &Port) -> usize {
@@ -51,23 +61,25 @@ fn settle(what: &str, expected: u64, now: impl Fn() -> u64) {
 fn the_count_of_flows_is_exact() {
     let flows = from_environment("PENSTOCK_SOAK_FLOWS", 3000);
     let seconds = from_environment("PENSTOCK_SOAK_SECONDS", 8);
-    let lab = Lab::new("soak", "100mbit", "24kb");
-    lab.spawn("right", serve).join().unwrap();
-    let agent = lab.start(
-        Path::new(lab::agent::PENSTOCKD),
-        "switch",
-        "attach right --scheme fairq --stay --set idle=10s",
+    let lab = SwitchLab::new(100_000_000, 24_576);
+    let limit = Duration::from_secs(seconds + 300);
+    lab.netns("right").run(serve).unwrap();
+    let agent = lab.agent().start(
+        &[
+            "attach", "right", "--scheme", "fairq", "--stay", "--set", "idle=10s",
+        ],
+        limit,
     );
     settle("the port is attached", 1, || {
         u64::from(lab.pins().join("v1/right/sweep").exists())
     });
-    let port = lab.port("right");
+    let port = lab.agent().port("right");
 
     let (held, done) = hold(&lab);
     settle("flows held open", HELD, || {
         u64::from(port.state().unwrap().flows)
     });
-    let memory = agent.resident_kb();
+    let memory = resident_kb(&agent);
     let begun = Instant::now();
     let failed = play(&lab, flows, Duration::from_secs(seconds));
     let elapsed = begun.elapsed();
@@ -77,14 +89,14 @@ fn the_count_of_flows_is_exact() {
     });
     done.store(true, Ordering::Relaxed);
     held.into_iter()
-        .for_each(|thread| thread.join().unwrap().unwrap());
+        .for_each(|thread| join(thread, limit).unwrap());
     settle("flows after all ended", 0, || {
         u64::from(port.state().unwrap().flows)
     });
     settle("entries in the table", 0, || entries(&port) as u64);
     let (state, counters) = (port.state().unwrap(), port.counters().unwrap());
     let (drops, repeated) = (lab.drops(), lab.tcp_counter("RetransSegs"));
-    let grown = agent.resident_kb().saturating_sub(memory);
+    let grown = resident_kb(&agent).saturating_sub(memory);
     println!(
         "{flows} flows in {:.0} s, {failed} failed, {drops} drops, {repeated} segments sent again, {} SYNs seen, {} begun, {} ended, {} ACKs rewritten, agent {memory} kB + {grown} kB",
         elapsed.as_secs_f64(),
@@ -103,12 +115,11 @@ fn the_count_of_flows_is_exact() {
     );
     assert!(counters.rewritten > 0, "the scheme did not act");
     assert!(grown <= 1024, "the agent grew by {grown} kB");
-    lab.within("switch", "true");
 }
 
 /// Connections that send a few bytes now and then until told to end.
 fn hold(
-    lab: &Lab,
+    lab: &SwitchLab,
 ) -> (
     Vec<std::thread::JoinHandle<std::io::Result<()>>>,
     Arc<AtomicBool>,
@@ -129,7 +140,7 @@ fn hold(
 }
 
 /// Plays the flows in rounds, spread over the time; returns how many failed.
-fn play(lab: &Lab, flows: u64, time: Duration) -> u64 {
+fn play(lab: &SwitchLab, flows: u64, time: Duration) -> u64 {
     let (next, failed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let begun = Instant::now();
     let senders: Vec<_> = (0..SENDERS)
@@ -157,6 +168,6 @@ fn play(lab: &Lab, flows: u64, time: Duration) -> u64 {
         .collect();
     senders
         .into_iter()
-        .for_each(|sender| sender.join().unwrap());
+        .for_each(|sender| join(sender, time + LIMIT));
     failed.load(Ordering::Relaxed)
 }

@@ -1,63 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface with packets waiting in its queue, for programs that read its length.
 
-use std::fs::File;
-use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
-use std::process::Command;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::time::Duration;
 
-/// A network namespace that this thread lives in, with one interface whose queue does not move.
-/// It goes with the thread's value.
+use penstock_linux::link;
+use penstock_linux::netns::{Entered, NetNs};
+use penstock_linux::qdisc::Tbf;
+use penstock_linux::testkit::{address, cable, namespace};
+
+/// A network namespace that this thread is in, with one interface whose queue does not move. The
+/// thread leaves it when the value is dropped.
 pub struct Device {
-    namespace: String,
     pub ifindex: u32,
-}
-
-fn run(command: &str) {
-    let words: Vec<&str> = command.split(' ').collect();
-    let output = Command::new(words[0]).args(&words[1..]).output();
-    let output = output.unwrap_or_else(|error| panic!("{command}: {error}; iproute2 is needed"));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command}: {told}");
+    _entered: Entered,
+    _netns: NetNs,
 }
 
 impl Device {
     /// Makes the namespace and fills the queue with three quarters of `buffer_bytes`.
-    pub fn new(namespace: &str, buffer_bytes: u32) -> Device {
-        let namespace = format!("{namespace}-{}", std::process::id());
-        run(&format!("ip netns add {namespace}"));
-        let mut device = Device {
-            ifindex: 0,
-            namespace,
+    pub fn new(buffer_bytes: u32) -> Device {
+        let netns = namespace();
+        let entered = netns.enter().unwrap();
+        cable((&netns, "port"), (&netns, "far"));
+        address(&netns, "port", "10.99.0.1/24");
+        let far = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));
+        link::add_neighbour("port", far, [2, 0, 0, 0, 0, 2]).unwrap();
+        let ifindex = link::get("port").unwrap().index;
+        let queue = Tbf {
+            rate_bps: 8,
+            burst_bytes: 2000,
+            limit_bytes: buffer_bytes,
         };
-        let file = File::open(format!("/run/netns/{}", device.namespace)).unwrap();
-        // SAFETY: changes the namespace of this thread alone.
-        let entered = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
-        assert_eq!(entered, 0, "entering a network namespace needs root");
-        for command in [
-            "ip link add port type veth peer name far",
-            "ip address add 10.99.0.1/24 dev port",
-            "ip link set far up",
-            "ip link set port up",
-            "ip neigh add 10.99.0.2 lladdr 02:00:00:00:00:02 dev port",
-            &format!("tc qdisc add dev port root tbf rate 8bit burst 2000 limit {buffer_bytes}"),
-        ] {
-            run(command);
-        }
+        queue.put_on(ifindex).unwrap();
         let socket = UdpSocket::bind("10.99.0.1:0").unwrap();
+        let limit = Some(Duration::from_secs(10));
+        socket.set_write_timeout(limit).unwrap();
         for _ in 0..buffer_bytes * 3 / 4 / 1042 {
             socket.send_to(&[0; 1000], "10.99.0.2:9").unwrap();
         }
-        // SAFETY: a string that ends with a zero.
-        device.ifindex = unsafe { libc::if_nametoindex(c"port".as_ptr()) };
-        device
-    }
-}
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        let _ = Command::new("ip")
-            .args(["netns", "delete", &self.namespace])
-            .status();
+        Device {
+            ifindex,
+            _entered: entered,
+            _netns: netns,
+        }
     }
 }

@@ -129,7 +129,7 @@ fn no_packet_is_harmed() {
 }
 
 fn work(seed: u64, worker: u64, workers: u64, packets: u64, done: &AtomicU64) -> Tally {
-    let device = device::Device::new(&format!("proof-fuzz{worker}"), cases::BUFFER_BYTES);
+    let device = device::Device::new(cases::BUFFER_BYTES);
     let mut memory = MaybeUninit::uninit();
     let open = PortSkelBuilder::default().open(&mut memory).unwrap();
     let loaded = open

@@ -1,96 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-//! penstockd in the laboratory.
+//! penstockd in a laboratory.
 
-use super::Lab;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use penstock_linux::netns::NetNs;
+use penstock_linux::testkit::{self, Process};
 use penstockd::port::{PinsArg, Port};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+
+use super::LIMIT;
 
 /// The program under test.
 pub const PENSTOCKD: &str = env!("CARGO_BIN_EXE_penstockd");
 
-/// A running penstockd, killed with the value.
-pub struct Running(Child);
-
-impl Running {
-    pub fn signal(&self, signal: i32) {
-        // SAFETY: a child of ours that was not waited for.
-        assert_eq!(unsafe { libc::kill(self.0.id() as i32, signal) }, 0);
-    }
-
-    pub fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-
-    /// Memory in use, kB.
-    pub fn resident_kb(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS:"))
-            .unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    }
-
-    /// Waits for its end, which must be a good one.
-    pub fn wait(mut self) {
-        assert!(self.0.wait().unwrap().success());
-    }
+/// Whether a command succeeded, and what it printed.
+pub fn outcome(output: &Output) -> (bool, String) {
+    let printed = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&printed).into_owned(),
+    )
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// penstockd in one namespace, with one folder of pins.
+pub struct Agent<'lab> {
+    pub netns: &'lab NetNs,
+    pub pins: PathBuf,
 }
 
-impl Lab {
-    fn command(&self, program: &Path, host: &str, arguments: &str) -> Command {
-        let enter = self.enter(host);
-        let mut words = enter.split(' ');
-        let mut command = Command::new(words.next().unwrap());
-        command
-            .args(words)
-            .arg(program)
-            .args(arguments.split_whitespace());
-        command
+impl Agent<'_> {
+    /// Runs penstockd with arguments as they are, and returns how it ended.
+    pub fn output(&self, arguments: &[impl AsRef<OsStr>]) -> Output {
+        let mut command = Command::new(PENSTOCKD);
+        command.args(arguments);
+        self.netns
+            .run(|| testkit::output(&mut command, LIMIT))
+            .unwrap()
     }
 
-    /// Runs penstockd to its end; panics if it refuses.
-    pub fn penstockd(&self, host: &str, arguments: &str) -> String {
-        let mut command = self.command(Path::new(PENSTOCKD), host, arguments);
-        let output = command.arg("--pins").arg(self.pins()).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "penstockd {arguments}: {told}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+    /// Runs a command with the laboratory's pins; whether it succeeded, and what it printed.
+    pub fn attempt(&self, arguments: &[&str]) -> (bool, String) {
+        outcome(&self.output(&self.with_pins(arguments)))
     }
 
-    /// Starts a penstockd that stays, with the laboratory's pins.
-    pub fn start(&self, program: &Path, host: &str, arguments: &str) -> Running {
-        let pins = self.pins();
-        self.start_plain(
-            program,
-            host,
-            &format!("{arguments} --pins {}", pins.display()),
-        )
+    /// Runs a command that must succeed, with the laboratory's pins.
+    #[track_caller]
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        let (succeeded, printed) = self.attempt(arguments);
+        assert!(succeeded, "penstockd {}: {printed}", arguments.join(" "));
+        printed
     }
 
-    /// The same, with the pins that it finds by itself.
-    pub fn start_plain(&self, program: &Path, host: &str, arguments: &str) -> Running {
-        let mut command = self.command(program, host, arguments);
-        Running(
-            command
-                .stdout(Stdio::null())
-                .stderr(Stdio::inherit())
-                .spawn()
-                .unwrap(),
-        )
+    /// Runs a command that must be refused, in one line.
+    #[track_caller]
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        let (succeeded, printed) = self.attempt(arguments);
+        assert!(
+            !succeeded,
+            "penstockd {} is not refused",
+            arguments.join(" ")
+        );
+        assert_eq!(printed.trim_end().lines().count(), 1, "{printed}");
+        printed
+    }
+
+    /// Starts a penstockd that stays, with the laboratory's pins, for at most `limit`.
+    pub fn start(&self, arguments: &[&str], limit: Duration) -> Process {
+        let mut command = Command::new(PENSTOCKD);
+        command.args(self.with_pins(arguments));
+        self.spawn(command.stdout(Stdio::null()), limit)
+    }
+
+    /// Starts a copy of penstockd as a daemon with a configuration, which names the pins.
+    pub fn daemon(&self, program: &Path, config: &Path, limit: Duration) -> Process {
+        let mut command = Command::new(program);
+        command.args(["run", "--config"]).arg(config);
+        self.spawn(command.stdout(Stdio::null()), limit)
+    }
+
+    /// Starts a command in the namespace.
+    pub fn spawn(&self, command: &mut Command, limit: Duration) -> Process {
+        self.netns.run(|| Process::spawn(command, limit)).unwrap()
     }
 
     /// The maps of an attached port.
     pub fn port(&self, interface: &str) -> Port {
-        PinsArg { dir: self.pins() }.open(interface).unwrap()
+        let dir = self.pins.clone();
+        PinsArg { dir }.open(interface).unwrap()
+    }
+
+    fn with_pins(&self, arguments: &[&str]) -> Vec<String> {
+        let mut all: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        if !arguments.contains(&"--pins") {
+            all.extend(["--pins".to_owned(), self.pins.display().to_string()]);
+        }
+        all
     }
 }

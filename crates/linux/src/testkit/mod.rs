@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 pub use bpffs::Bpffs;
 pub use network::{Dumbbell, Pair, address, cable, namespace, tcp_counter};
-pub use process::{Process, output};
+pub use process::{Process, Signal, output};
 
 /// How long a test waits for something that takes milliseconds on an idle machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,13 +3,12 @@
 
 use super::RIGHT;
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 pub const PORT: u16 = 5001;
 
-/// A transfer that stands still for so long has failed.
+/// A transfer without progress for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Bytes `from ..` of transfer `id`, eight for each index.
@@ -23,7 +22,8 @@ fn fill(id: u64, from: u64, buffer: &mut [u8]) {
 }
 
 pub fn connect() -> Result<TcpStream> {
-    let stream = TcpStream::connect((RIGHT, PORT))?;
+    let receiver = SocketAddr::new(RIGHT.parse().unwrap(), PORT);
+    let stream = TcpStream::connect_timeout(&receiver, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     Ok(stream)
@@ -69,25 +69,8 @@ pub fn transfer(id: u64, bytes: u64) -> Result<()> {
 pub fn abort() -> Result<()> {
     let mut stream = connect()?;
     stream.write_all(&[0; 8])?;
-    let at_once = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    // SAFETY: an open socket and a struct of the length told.
-    let status = unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            (&raw const at_once).cast(),
-            size_of_val(&at_once) as u32,
-        )
-    };
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(Error::last_os_error())
-    }
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
+    Ok(())
 }
 
 /// Receives transfers for ever, a thread for each connection. Runs in the receiver's namespace.

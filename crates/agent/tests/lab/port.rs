@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Two hosts on one cable, and a bpffs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use penstock_linux::netns::NetNs;
+use penstock_linux::testkit::{Bpffs, Pair, Process};
+use serde_json::Value;
+
+use super::{Agent, PENSTOCKD, run};
+
+/// The interface under test; its namespace is `near`.
+pub const PORT: &str = "eth1";
+
+/// A daemon's life in a test.
+const LIMIT: Duration = Duration::from_secs(180);
+
+pub struct PortLab {
+    hosts: Pair,
+    bpffs: Bpffs,
+    /// For files that tests write.
+    pub folder: tempfile::TempDir,
+}
+
+impl PortLab {
+    pub fn new() -> PortLab {
+        PortLab {
+            hosts: Pair::new((PORT, "10.0.0.1/24"), ("eth0", "10.0.0.2/24")),
+            bpffs: Bpffs::mount(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// The host of the port.
+    pub fn near(&self) -> &NetNs {
+        &self.hosts.near
+    }
+
+    /// The host at the other end.
+    pub fn far(&self) -> &NetNs {
+        &self.hosts.far
+    }
+
+    /// Where the bpffs is mounted.
+    pub fn bpffs(&self) -> &Path {
+        self.bpffs.path()
+    }
+
+    /// The folder of all pins.
+    pub fn pins(&self) -> PathBuf {
+        self.bpffs().join("penstock")
+    }
+
+    /// The folder of the port's pins.
+    pub fn port_folder(&self) -> PathBuf {
+        self.pins().join("v1").join(PORT)
+    }
+
+    /// penstockd at the port.
+    pub fn agent(&self) -> Agent<'_> {
+        Agent {
+            netns: self.near(),
+            pins: self.pins(),
+        }
+    }
+
+    /// Runs a program at the port, as in `tc qdisc show`.
+    #[track_caller]
+    pub fn run(&self, line: &str) -> String {
+        run(self.near(), line)
+    }
+
+    /// As [`Agent::ok`].
+    #[track_caller]
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        self.agent().ok(arguments)
+    }
+
+    /// As [`Agent::refused`].
+    #[track_caller]
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        self.agent().refused(arguments)
+    }
+
+    /// As [`Agent::output`].
+    pub fn output(&self, arguments: &[&str]) -> Output {
+        self.agent().output(arguments)
+    }
+
+    /// Starts a penstockd that stays, with the laboratory's pins.
+    pub fn start(&self, arguments: &[&str]) -> Process {
+        self.agent().start(arguments, LIMIT)
+    }
+
+    /// The port's status as JSON.
+    #[track_caller]
+    pub fn status(&self) -> Value {
+        let text = self.ok(&["status", PORT, "--for", "50 ms", "--json"]);
+        serde_json::from_str::<Value>(&text).unwrap()[0].clone()
+    }
+
+    /// The kernel's numbers of the port's maps.
+    pub fn maps(&self) -> Vec<u32> {
+        let names = ["config", "port", "counters", "flows4", "flows6"];
+        let id = |name: &str| {
+            let pin = self.port_folder().join(name);
+            let map = libbpf_rs::MapHandle::from_pinned_path(pin).unwrap();
+            libbpf_rs::MapCore::info(&map).unwrap().info.id
+        };
+        names.map(id).to_vec()
+    }
+
+    /// Starts the daemon with a configuration, and no more privileges than its systemd unit gives.
+    pub fn daemon(&self, ports: &str) -> Process {
+        self.configure(ports);
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--bounding-set=-all,+net_admin,+perfmon,+bpf", PENSTOCKD])
+            .args(["run", "--config"])
+            .arg(self.config());
+        self.agent().spawn(&mut command, LIMIT)
+    }
+
+    /// The daemon's configuration.
+    pub fn config(&self) -> PathBuf {
+        self.folder.path().join("penstockd.toml")
+    }
+
+    /// Writes the daemon's configuration.
+    pub fn configure(&self, ports: &str) {
+        let pins = self.pins();
+        let text = format!(
+            "[agent]\npins = \"{}\"\nstale = \"400 ms\"\nheartbeat = \"50 ms\"\n{ports}",
+            pins.display()
+        );
+        std::fs::write(self.config(), text).unwrap();
+    }
+}

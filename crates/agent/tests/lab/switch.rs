@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Two hosts and a switch between them: `left` sends to `right` through the switch's port `right`, a
+//! token bucket filter.
+
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use penstock_linux::link::{self, Change};
+use penstock_linux::netns::NetNs;
+use penstock_linux::qdisc::{self, Tbf};
+use penstock_linux::testkit::{self, Bpffs, Dumbbell};
+
+use super::Agent;
+
+/// Address of the receiver.
+pub const RIGHT: &str = "10.98.0.2";
+
+/// The network, and a bpffs for the agent's pins.
+pub struct SwitchLab {
+    network: Dumbbell,
+    bpffs: Bpffs,
+}
+
+impl SwitchLab {
+    /// Rate and buffer of the port, bits per second and bytes.
+    pub fn new(rate_bps: u64, buffer_bytes: u32) -> SwitchLab {
+        let port = Tbf {
+            rate_bps,
+            burst_bytes: 4096,
+            limit_bytes: buffer_bytes,
+        };
+        let right = format!("{RIGHT}/24");
+        let network = Dumbbell::new(&["10.98.0.1/24"], &[&right], port);
+        let lab = SwitchLab {
+            network,
+            bpffs: Bpffs::mount(),
+        };
+        for host in ["left", "right"] {
+            for (netns, interface) in [(host, "eth0"), ("switch", host)] {
+                let change = || link::change(interface, &[Change::GsoMaxSegments(1)]);
+                lab.netns(netns).run(change).unwrap().unwrap();
+            }
+            lab.set_sysctl(host, "net/ipv4/ip_local_port_range", "1024 65535");
+        }
+        lab
+    }
+
+    /// The namespace `left`, `switch` or `right`.
+    pub fn netns(&self, host: &str) -> &NetNs {
+        match host {
+            "left" => &self.network.left,
+            "switch" => &self.network.switch,
+            "right" => &self.network.right,
+            _ => panic!("{host}: expected left, switch or right"),
+        }
+    }
+
+    fn set_sysctl(&self, host: &str, name: &str, value: &str) {
+        let path = Path::new("/proc/sys").join(name);
+        let written = self.netns(host).run(|| std::fs::write(&path, value));
+        written.unwrap().unwrap();
+    }
+
+    /// penstockd at the switch.
+    pub fn agent(&self) -> Agent<'_> {
+        Agent {
+            netns: self.netns("switch"),
+            pins: self.pins(),
+        }
+    }
+
+    /// A thread that lives in the namespace of a host.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        host: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.netns(host).spawn(work).unwrap()
+    }
+
+    /// Folder of all pins.
+    pub fn pins(&self) -> PathBuf {
+        self.bpffs.path().to_owned()
+    }
+
+    /// Packets that the port dropped.
+    pub fn drops(&self) -> u64 {
+        let root = self
+            .netns("switch")
+            .run(|| qdisc::root(link::get("right")?.index));
+        root.unwrap().unwrap().counters.drops.into()
+    }
+
+    /// A counter of TCP (RFC 4022), summed over both hosts: `EstabResets`, `RetransSegs` ...
+    pub fn tcp_counter(&self, name: &str) -> u64 {
+        let hosts = [self.netns("left"), self.netns("right")];
+        let counters = hosts.map(|host| testkit::tcp_counter(host, name));
+        counters.into_iter().sum()
+    }
+}
