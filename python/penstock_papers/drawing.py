@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of an experiment, drawn as the paper drew them: one colour a scheme."""
+"""Draws the figures of an experiment as the paper did, from `figure_data`: one colour a scheme."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
@@ -16,17 +15,33 @@ from matplotlib.ticker import MaxNLocator
 from penstock import metrics
 from penstock.show import drawing as report
 from penstock.show import style
-from penstock_papers import figure_axes, measures, small_svg
+from penstock_papers import figure_axes, figure_data, small_svg
 from penstock_papers.claims import Runs
 from penstock_papers.experiment import Experiment, Figure
-from penstock_papers.figure_axes import Grid
+from penstock_papers.figure_data import Data
 from penstock_papers.reproduction import Drawn
-from penstock_papers.values import Value
 
-POINTS = 80
-"""Most points of a distribution's curve, so that the file stays small."""
 _HEIGHT = 2.0  # of one of several panels, in inches
 _NAME = 24  # the longest title of a scheme that stands in a legend
+
+
+def draw(made: Experiment, runs: Runs) -> Iterator[Drawn]:
+    """All figures of an experiment; one whose runs or schemes were left out is left out."""
+    for figure in made.figures:
+        data = figure_data.collect(figure, made, runs)
+        if data is not None:
+            yield redraw(figure, made, data)
+
+
+def redraw(figure: Figure, made: Experiment, data: Data) -> Drawn:
+    """A figure from its numbers."""
+    name = f"{made.id}-{figure.name}" if len(made.figures) > 1 else made.id
+    names = {scheme: _name(made, scheme) for scheme in data.get("schemes", {})}
+    with mpl.rc_context(style.MATPLOTLIB):
+        canvas = _KINDS[figure.kind](_Plot(figure, data, names))
+        drawing = report.drawing(canvas, made.title, name, figure.title, figure.meaning)
+        is_large = len(small_svg.small(drawing.svg).encode()) > small_svg.MOST_BYTES
+        return Drawn(drawing, figure.where, data, _png(canvas) if is_large else b"")
 
 
 @dataclass(frozen=True)
@@ -34,33 +49,20 @@ class _Plot:
     """What a figure is drawn of."""
 
     figure: Figure
-    runs: Runs
-    schemes: dict[str, int]
-    """Of those drawn the place in the scenario, which gives the colour."""
-    names: dict[str, str]
-    places: dict[str, dict[str, object]]
+    data: Data
+    names: Mapping[str, str]
+    """Of the schemes, as the paper calls them."""
 
-    def value(self, scheme: str, run: str) -> Value | None:
-        """The figure's measure."""
-        return replace(self.figure.measure, scheme=scheme).of(self.runs[run])
-
-    def members(self, scheme: str, run: str) -> pl.Series:
-        """The figure's column of the flows' table, or its statistic of each client."""
-        one = self.figure.measure
-        frames = measures.samples(self.runs[run], scheme, one.group, one.field, one.each)
-        return pl.concat(frames)["value"] if frames else pl.Series([], dtype=pl.Float64)
+    @property
+    def schemes(self) -> dict[str, int]:
+        """The place of each scheme, which gives its colour."""
+        places: dict[str, int] = self.data["schemes"]
+        return places
 
 
-def draw(made: Experiment, runs: Runs) -> Iterator[Drawn]:
-    """All figures of an experiment; one whose runs or schemes were left out is left out."""
-    for figure in made.figures:
-        name = f"{made.id}-{figure.name}" if len(made.figures) > 1 else made.id
-        with mpl.rc_context(style.MATPLOTLIB):
-            canvas = _canvas(figure, made, runs)
-            if canvas is not None:
-                drawing = report.drawing(canvas, made.title, name, figure.title, figure.meaning)
-                is_large = len(small_svg.small(drawing.svg).encode()) > small_svg.MOST_BYTES
-                yield Drawn(drawing, figure.where, _png(canvas) if is_large else b"")
+def _name(made: Experiment, scheme: str) -> str:
+    title = made.document.get("scheme", {}).get(scheme, {}).get("title", "")
+    return made.names.get(scheme) or (title if 0 < len(title) <= _NAME else scheme)
 
 
 def _png(canvas: Canvas) -> bytes:
@@ -73,27 +75,6 @@ def _png(canvas: Canvas) -> bytes:
         if made.tell() <= small_svg.MOST_BYTES:
             break
     return made.getvalue()
-
-
-def _canvas(figure: Figure, made: Experiment, runs: Runs) -> Canvas | None:
-    if figure.kind == "analysis":
-        drawn: Canvas = measures.analysis(figure.draw)(runs)
-        return drawn
-    wanted = [name for name in figure.runs or made.runs if name in runs]
-    if not wanted:
-        return None
-    known = [result["scheme"] for result in runs[wanted[0]].summary["results"]]
-    schemes = {s: known.index(s) for s in figure.schemes or known if s in known}
-    if not schemes:
-        return None
-    names = {scheme: _name(made, scheme) for scheme in schemes}
-    chosen = {name: runs[name] for name in wanted}
-    return _KINDS[figure.kind](_Plot(figure, chosen, schemes, names, made.places))
-
-
-def _name(made: Experiment, scheme: str) -> str:
-    title = made.document.get("scheme", {}).get(scheme, {}).get("title", "")
-    return made.names.get(scheme) or (title if 0 < len(title) <= _NAME else scheme)
 
 
 def _panels(number: int, **shared: Any) -> tuple[Canvas, list[Axes]]:  # noqa: ANN401
@@ -114,7 +95,7 @@ def _panels(number: int, **shared: Any) -> tuple[Canvas, list[Axes]]:  # noqa: A
 def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canvas:
     """Labels with units, scales, and the legend."""
     figure = plot.figure
-    unit = metrics.axis_unit(f"flows.{figure.measure.field}")
+    unit = metrics.axis_unit(f"flows.{figure.measure.field}") if form else None
     for axes in panels:
         for letter in "xy":
             own = unit if letter == form else None
@@ -132,103 +113,80 @@ def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canva
 
 
 def _line(plot: _Plot) -> Canvas:
-    grid = Grid.of(plot.places, plot.runs, plot.figure.x)
-    canvas, panels = _panels(len(grid.panels), sharex=True)
-    for axes, (title, cells) in zip(panels, grid.panels.items(), strict=True):
+    canvas, panels = _panels(len(plot.data["panels"]), sharex=True)
+    for axes, panel in zip(panels, plot.data["panels"], strict=True):
+        means: list[float] = []
         for scheme, place in plot.schemes.items():
-            points = [(x, plot.value(scheme, run)) for x, run in cells]
-            known = [(x, value) for x, value in points if value is not None]
+            points = panel["series"][scheme]
+            x, mean = ([point[i] for point in points] for i in (0, 1))
+            half = np.array([point[2] or 0.0 for point in points])
             colour, dashes = style.series(place)
-            x = np.array([x for x, _ in known])
             axes.plot(
                 x,
-                [value.mean for _, value in known],
+                mean,
                 color=colour,
                 linestyle=dashes,
                 marker="o",
                 markersize=2.5,
                 label=plot.names[scheme],
             )
-            if any(value.half for _, value in known):
-                ends = np.array([value.ends for _, value in known])
-                least = 1e-3 * ends.mean(axis=1) if "y" in plot.figure.log else 0.0
-                low = np.maximum(ends[:, 0], least)
-                axes.fill_between(x, low, ends[:, 1], color=colour, alpha=0.2, lw=0)
-        _fit(axes, plot)
-        if title:
-            axes.set_title(title, loc="left", pad=2)
-        figure_axes.label(axes, grid)
+            if half.any():
+                least = 1e-3 * np.array(mean) if "y" in plot.figure.log else 0.0
+                low = np.maximum(np.array(mean) - half, least)
+                axes.fill_between(x, low, np.array(mean) + half, color=colour, alpha=0.2, lw=0)
+            means += mean
+        _scale(axes, plot, means)
+        if panel["title"]:
+            axes.set_title(panel["title"], loc="left", pad=2)
+        if "ticks" in plot.data:
+            figure_axes.name(axes, plot.data["ticks"])
     return _finish(canvas, panels, plot, "y")
 
 
-def _fit(axes: Axes, plot: _Plot) -> None:
+def _scale(axes: Axes, plot: _Plot, means: list[float]) -> None:
     """Lets the means set the scale, as two seeds may give intervals far beyond them."""
-    lines = [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines]
-    _scale(axes, plot, np.concatenate(lines))
-
-
-def _scale(axes: Axes, plot: _Plot, means: Any) -> None:  # noqa: ANN401 (an array)
-    means = means[means > 0]
-    if not len(means):
+    known = [mean for mean in means if mean > 0]
+    if not known:
         return
     if "y" in plot.figure.log:
-        axes.set_ylim(means.min() / 2, means.max() * 2)
+        axes.set_ylim(min(known) / 2, max(known) * 2)
     else:
-        axes.set_ylim(0, means.max() * 1.25)
+        axes.set_ylim(0, max(known) * 1.25)
 
 
 def _cdf(plot: _Plot) -> Canvas:
-    canvas, panels = _panels(len(plot.runs), sharex=True, sharey=True)
-    for axes, run in zip(panels, plot.runs, strict=True):
-        columns = {scheme: plot.members(scheme, run) for scheme in plot.schemes}
-        greatest = _greatest(columns.values())
+    canvas, panels = _panels(len(plot.data["panels"]), sharex=True, sharey=True)
+    for axes, panel in zip(panels, plot.data["panels"], strict=True):
+        greatest = max((max(x) for x, _ in panel["series"].values() if x), default=0.0)
         for scheme, place in plot.schemes.items():
-            x, share = _distribution(columns[scheme])
+            x, share = panel["series"][scheme]
             colour, dashes = style.series(place)
             axes.step(
-                [*x, greatest],
-                [*share, share[-1] if len(share) else 0.0],
+                [*x[:1], *x, greatest],
+                [*([0.0] if x else []), *share, share[-1] if share else 0.0],
                 where="post",
                 color=colour,
                 linestyle=dashes,
                 label=plot.names[scheme],
             )
-        if run:
-            axes.set_title(run, loc="left", pad=2)
+        if panel["title"]:
+            axes.set_title(panel["title"], loc="left", pad=2)
         axes.set_ylim(0, 1.02)
     return _finish(canvas, panels, plot, "x")
 
 
-def _greatest(columns: Iterable[pl.Series]) -> float:
-    return max((float(c.drop_nulls().to_numpy().max(initial=0.0)) for c in columns), default=0.0)
-
-
-def _distribution(column: pl.Series) -> tuple[Any, Any]:
-    """Sorted values and the share of all that is at most so great; nulls are beyond."""
-    known = column.drop_nulls().sort().to_numpy()
-    if not len(known):
-        return known, known
-    picked = np.unique(np.linspace(0, len(known) - 1, POINTS).astype(int))
-    x, share = known[picked], (picked + 1) / len(column)
-    return np.insert(x, 0, x[0]), np.insert(share, 0, 0.0)
-
-
 def _bars(plot: _Plot) -> Canvas:
     canvas, axes = report.plot()
-    heights: list[float] = []
+    clusters, means = plot.data["clusters"], []
     width = 0.8 / len(plot.schemes)
     for number, (scheme, place) in enumerate(plot.schemes.items()):
-        found = [plot.value(scheme, run) for run in plot.runs]
-        means = [0.0 if value is None else value.mean for value in found]
-        heights += means
+        heights = [mean for mean, _ in plot.data["series"][scheme]]
+        offset = (number - (len(plot.schemes) - 1) / 2) * width
         axes.bar(
-            [
-                cluster + (number - (len(plot.schemes) - 1) / 2) * width
-                for cluster in range(len(found))
-            ],
-            means,
+            [cluster + offset for cluster in range(len(clusters))],
+            heights,
             width,
-            yerr=[0.0 if value is None else value.half or 0.0 for value in found],
+            yerr=[half or 0.0 for _, half in plot.data["series"][scheme]],
             error_kw={"elinewidth": 0.8, "ecolor": style.QUIET.light},
             color=style.SERIES[place % len(style.SERIES)].light,
             hatch="//" * (place // len(style.SERIES)),  # colours begin again
@@ -236,55 +194,66 @@ def _bars(plot: _Plot) -> Canvas:
             linewidth=0,
             label=plot.names[scheme],
         )
-    _scale(axes, plot, np.array(heights))
-    figure_axes.name(axes, list(plot.runs))
+        means += heights
+    _scale(axes, plot, means)
+    figure_axes.name(axes, clusters)
     axes.grid(visible=False, axis="x")
-    if list(plot.runs) == [""]:
+    if clusters == [""]:
         axes.set_xticks([])
     return _finish(canvas, [axes], plot, "y")
 
 
 def _histogram(plot: _Plot) -> Canvas:
-    """How many flows of a seed have which value, in the mean over the seeds."""
-    run = next(iter(plot.runs))
-    columns = {scheme: plot.members(scheme, run).drop_nulls() for scheme in plot.schemes}
-    greatest = _greatest(columns.values())
-    seeds = len(plot.runs[run].summary["seeds"])
-    edges = np.linspace(0, greatest or 1.0, plot.figure.bins + 1)
-    canvas, panels = _panels(len(columns), sharex=True, sharey=True)
-    for axes, (scheme, column) in zip(panels, columns.items(), strict=True):
-        counts, _ = np.histogram(column.to_numpy(), edges)
-        colour = style.SERIES[plot.schemes[scheme] % len(style.SERIES)].light
-        axes.stairs(counts / seeds, edges, fill=True, color=colour)
+    canvas, panels = _panels(len(plot.schemes), sharex=True, sharey=True)
+    for axes, (scheme, place) in zip(panels, plot.schemes.items(), strict=True):
+        counts = plot.data["series"][scheme]
+        edges = np.linspace(0, plot.data["greatest"], len(counts) + 1)
+        colour = style.SERIES[place % len(style.SERIES)].light
+        axes.stairs(counts, edges, fill=True, color=colour)
         axes.set_title(plot.names[scheme], loc="left", pad=2)
         axes.yaxis.set_major_locator(MaxNLocator(4))
-    return _finish(canvas, panels, replace(plot, schemes={}), "x")
+    return _finish(canvas, panels, plot, "x")
 
 
 def _heat(plot: _Plot) -> Canvas:
     """Opacity instead of a scale of colours: it reads on light and dark."""
-    grid = Grid.of(plot.places, plot.runs, plot.figure.x, plot.figure.y)
     canvas, panels = _panels(len(plot.schemes), sharex=True, sharey=True)
+    xs, ys = plot.data["xs"], plot.data["ys"]
     for axes, (scheme, place) in zip(panels, plot.schemes.items(), strict=True):
-        cells = {cell: plot.value(scheme, run) for cell, run in grid.cells.items()}
-        known = [value.mean for value in cells.values() if value is not None]
-        least, span = min(known, default=0.0), (max(known, default=0.0) - min(known, default=0.0))
+        cells = plot.data["series"][scheme]
+        values = [value for *_, value in cells]
+        least, span = min(values, default=0.0), max(values, default=0.0) - min(values, default=0.0)
         colour = style.SERIES[place % len(style.SERIES)].light
-        for (x, y), value in cells.items():
-            if value is None:
-                continue
-            depth = 0.03 + 0.32 * ((value.mean - least) / span if span else 0.0)
+        for x, y, value in cells:
+            depth = 0.03 + 0.32 * ((value - least) / span if span else 0.0)
             axes.add_patch(
                 mpl.patches.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, alpha=depth, lw=0)
             )
-            text = replace(plot.figure.measure, scheme=scheme).show(value.mean)
+            text = replace(plot.figure.measure, scheme=scheme).show(value)
             axes.text(x, y, text.replace(" ", "\n"), ha="center", va="center", fontsize=style.SMALL)
-        axes.set(xlim=(-0.5, len(grid.xs) - 0.5), ylim=(-0.5, len(grid.ys) - 0.5))
-        axes.set_xticks(range(len(grid.xs)), [str(x) for x in grid.xs])
-        axes.set_yticks(range(len(grid.ys)), [str(y) for y in grid.ys])
+        axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(-0.5, len(ys) - 0.5))
+        axes.set_xticks(range(len(xs)), xs)
+        axes.set_yticks(range(len(ys)), ys)
         axes.grid(visible=False)
         axes.set_title(plot.names[scheme], loc="left", pad=2)
-    return _finish(canvas, panels, replace(plot, schemes={}), "")
+    return _finish(canvas, panels, plot, "")
+
+
+def _analysis(plot: _Plot) -> Canvas:
+    """Lines of a model: a line is dashed, or of marks only."""
+    canvas, panels = _panels(len(plot.data["panels"]), sharex=True, sharey=True)
+    for axes, panel in zip(panels, plot.data["panels"], strict=True):
+        for line in panel["lines"]:
+            colour, dashes = style.series(line["colour"])
+            dashes = "" if line["mark"] else dashes
+            shown = {"color": colour, "linestyle": dashes, "marker": line["mark"]}
+            axes.plot(line["x"], line["y"], markersize=3, lw=0.9, label=line["name"], **shown)
+        for level in panel["levels"]:
+            axes.axhline(level, color=style.QUIET.light, linewidth=0.7, linestyle=":")
+        if panel["title"]:
+            axes.set_title(panel["title"], loc="left", pad=2, fontsize=9)
+        axes.set_ylim(*panel["limits"])
+    return _finish(canvas, panels, plot, "")
 
 
 _KINDS: dict[str, Callable[[_Plot], Canvas]] = {
@@ -293,4 +262,5 @@ _KINDS: dict[str, Callable[[_Plot], Canvas]] = {
     "bars": _bars,
     "histogram": _histogram,
     "heat": _heat,
+    "analysis": _analysis,
 }

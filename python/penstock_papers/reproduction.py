@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock_papers.claims import Finding
 from penstock_papers.experiment import Experiment
+from penstock_papers.figure_data import Data
 
 if TYPE_CHECKING:
     from penstock.show.drawing import Drawing  # slow to import
@@ -20,6 +21,8 @@ class Drawn:
     drawing: "Drawing"
     where: str
     """Section and figure of the paper."""
+    data: Data
+    """The numbers it shows."""
     png: bytes = b""
     """Where the SVG is large."""
 

@@ -82,7 +82,7 @@ def _of_each_scheme(claim: Table, words: Table, names: Mapping[str, str]) -> Ite
         base = side.get("scheme", "") if isinstance(side, dict) else side
         known = {**words, "run": claim.get("run", ""), "scheme": scheme, "against": base}
         shown = {key: names.get(str(value), value) for key, value in known.items()}
-        shown |= {key: _filled(value, shown) for key, value in words.items()}
+        shown = {key: _filled(value, shown) for key, value in shown.items()}
         one = _filled({**claim, "scheme": scheme, "measure": measure, "against": side}, known)
         one["text"] = _filled(claim.get("text"), shown)
         one["id"] = _slug(one.get("id", "?"))

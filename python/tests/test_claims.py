@@ -370,6 +370,13 @@ measure = { group = "mice", field = "fct_s", quantile = 0.5 }
 relation = "equal"
 against = { scheme = "drop-tail", quantile = 1 }
 
+[[claim]]
+id = "pairs"
+text = "{scheme} below {against}, {published}"
+measure = { group = "mice", field = "finished" }
+for.run = "a"
+for.against = [{ against = "fairq", scheme = ["drop-tail", "fairq"], published = "-5 %" }]
+
 [[figure]]
 title = "{what}"
 where = "Fig. 1{name}"
@@ -389,7 +396,7 @@ def test_a_template_stands_for_a_claim_of_each_case_scheme_baseline_and_run(tmp_
     (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
     (tmp_path / "papers/exp-1/claims.toml").write_text(TEMPLATE)
     made = experiment_files.load("exp-1")
-    assert len(made.claims) == 2 * 2 * 2 * 2 + 2
+    assert len(made.claims) == 2 * 2 * 2 * 2 + 2 + 2
     first, last = made.claims[0], made.claims[15]
     assert first.id == "exp-1.mean-drop-tail-fairq-a"
     assert first.text == "FairQ: the mean is below drop-tail's (a)"
@@ -399,7 +406,12 @@ def test_a_template_stands_for_a_claim_of_each_case_scheme_baseline_and_run(tmp_
     assert last.id == "exp-1.p99-fairq-drop-tail-b-c"
     assert last.text == "drop-tail: the tail is below FairQ's (b c)"
     assert (last.run, last.published, last.factor) == ("b c", -0.5, 2)
-    alone = made.claims[-1]
+    pairs = [(one.id, one.text) for one in made.claims[-2:]]
+    assert pairs == [
+        ("exp-1.pairs-drop-tail", "drop-tail below FairQ, -5 %"),
+        ("exp-1.pairs-fairq", "FairQ below FairQ, -5 %"),
+    ]
+    alone = made.claims[-3]
     assert (alone.id, alone.text) == ("exp-1.alone-b-c", "FairQ: as drop-tail")
     assert alone.against == Measure("drop-tail", "fct_s", group="mice", quantile=1)
     shown = [(one.name, one.title, one.where, one.measure.field) for one in made.figures]

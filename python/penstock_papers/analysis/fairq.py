@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """FairQ's law held against packets: numbers and figures of `fairq-law`.
 
-Each function takes the experiment's runs by name and gives a number or a figure; None where the
-runs that it needs are not among them.
+Each function takes the experiment's runs by name and gives a number or what a figure shows; None
+where the runs that it needs are not among them.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,10 @@ import numpy as np
 from penstock.units import to_bps, to_bytes, to_seconds
 from penstock_papers.analysis.delay import Array
 from penstock_papers.analysis.fairq_law import Law, greatest_gain, iterate, radius
+from penstock_papers.analysis.panels import Panel, line, panel
 from penstock_papers.analysis.source import queue as queue_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from penstock.runs import Run
 
 Runs = Mapping[str, "Run"]
@@ -118,52 +117,34 @@ def default_radius(_runs: Runs) -> float:
     return max(radius(law) for law in laws)
 
 
-def draw_range(runs: Runs) -> "Figure":
-    """The stable range of the gain over the delay, and the packet simulations in it."""
-    from matplotlib.ticker import FuncFormatter
-
-    from penstock.show import style
-    from penstock.show.drawing import legend, plot
-
-    figure, axes = plot(2.6)
+def stable_range(runs: Runs) -> list[Panel]:
+    """The stable range of the gain mss / (alpha B) over the delay D / T, and the runs in it."""
     ticks = np.unique(np.geomspace(1, 200, 24).round())
+    lines = []
     for index, intervals in enumerate((1, 10)):
         limits = [_limit(float(tick), intervals) for tick in ticks]
-        colour, dashes = style.series(index)
-        axes.plot(ticks, limits, color=colour, linestyle=dashes, label=f"limit, M = {intervals}")
-    for is_calm, name, marker in ((True, "packets, calm", "o"), (False, "packets, swinging", "x")):
+        lines.append(line(f"limit, M = {intervals}", ticks, limits, index))
+    for is_calm, name, mark in ((True, "packets, calm", "o"), (False, "packets, swinging", "x")):
         laws = [law_of(run) for run in runs.values() if (seen(run).deviation < 0.25) == is_calm]
-        at = [law.ticks for law in laws], [law.gain for law in laws]
-        axes.plot(*at, marker, color=style.series(2)[0], markersize=5, label=name)
-    axes.set(xscale="log", yscale="log", xlabel="delay D / T", ylabel="gain mss / αB")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-    legend(figure, axes)
-    return figure
+        lines.append(line(name, [law.ticks for law in laws], [law.gain for law in laws], 2, mark))
+    return [panel(lines, (None, None))]
 
 
-def draw_step(runs: Runs) -> "Figure":
-    """The queue over time, packets and law, where two flows become four halfway."""
-    from penstock.show import style
-    from penstock.show.drawing import legend
-    from penstock_papers.analysis.figures import panels
-
+def step(runs: Runs) -> list[Panel]:
+    """The queue (kB) over time (ms), packets and law, where two flows become four halfway."""
     drawn = [name for name in DRAWN if name in runs] or list(runs)[:1]
-    figure, rows = panels(len(drawn), "time since two flows became four (ms)", "queue (kB)")
-    for axes, name in zip(rows, drawn, strict=True):
-        run = runs[name]
-        law = law_of(run)
-        time, queue = queue_of(run)
+    panels = []
+    for name in drawn:
+        law = law_of(runs[name])
+        time, queue = queue_of(runs[name])
         end = float(time[-1])
         steps = iterate(law, [(0.0, 2), (end / 2, 4)], end, is_slow=True)
+        lines = []
         for index, (label, when, bytes_) in enumerate(
             (("packets", time, queue), ("law", steps.time, steps.queue))
         ):
             near = np.abs(when - end / 2) < 15e-3
-            shown = (when[near] - end / 2) * 1e3, bytes_[near] / 1e3
-            axes.plot(*shown, color=style.series(index)[0], linewidth=0.9, label=label)
-        ratio = seen(run).ratio
-        axes.set_title(f"T = {name}: {ratio:.2g} of the limit", loc="left", pad=2, fontsize=9)
-        axes.set_ylim(0, 4 * law.target / 1e3)
-    legend(figure, rows[0])
-    return figure
+            lines.append(line(label, (when[near] - end / 2) * 1e3, bytes_[near] / 1e3, index))
+        title = f"T = {name}: {seen(runs[name]).ratio:.2g} of the limit"
+        panels.append(panel(lines, (0, 4 * law.target / 1e3), title=title))
+    return panels

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HSCC's model held against its proof, and against packets: numbers and figures of `hscc-model`.
 
-Each function takes the experiment's runs by name and gives a number or a figure; None where the
-runs that it needs are not among them.
+Each function takes the experiment's runs by name and gives a number or what a figure shows; None
+where the runs that it needs are not among them.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,10 @@ from penstock_papers.analysis import hscc_model as model
 from penstock_papers.analysis.delay import Array, roots
 from penstock_papers.analysis.hscc_model import Port, Rest
 from penstock_papers.analysis.hscc_time import CORRECTED, PRINTED, Cycle, Reading, cycle, integrate
+from penstock_papers.analysis.panels import Panel, line, panel
 from penstock_papers.analysis.source import queue as queue_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from penstock.runs import Run
 
 Runs = Mapping[str, "Run"]
@@ -212,11 +211,8 @@ def locked_prediction(runs: Runs) -> float | None:
     return port.flows - port.rate * port.delay
 
 
-def draw_time(runs: Runs) -> "Figure":
-    """The queue over time: packets, the printed equations, and the corrected ones."""
-    from penstock.show import style
-    from penstock_papers.analysis.figures import panels
-
+def queue_over_time(runs: Runs) -> list[Panel]:
+    """The queue (packets) over time (ms): packets, the printed and the corrected equations."""
     run = runs.get("20") or next(iter(runs.values()))
     port = port_of(run)
     time, queue = _packets(run)
@@ -224,36 +220,27 @@ def draw_time(runs: Runs) -> "Figure":
     for name, reading in (("eq. 1", PRINTED), ("eq. 1, corrected", CORRECTED)):
         course = integrate(port, reading)
         courses.append((name, course.time, course.queue))
-    figure, rows = panels(len(courses), "time (ms)", "queue (packets)")
-    for index, (axes, (name, times, queues)) in enumerate(zip(rows, courses, strict=True)):
+    panels = []
+    for index, (name, times, queues) in enumerate(courses):
         shown = times >= times[-1] - 10e-3
         when = (times[shown] - times[-1] + 10e-3) * 1e3
-        axes.plot(when, queues[shown], color=style.series(index)[0], linewidth=1.0)
-        for threshold in (port.alpha1, port.alpha2):
-            axes.axhline(threshold, color=style.QUIET.light, linewidth=0.7, linestyle=":")
-        axes.set_title(name, loc="left", pad=2, fontsize=9)
-        axes.set_ylim(0, port.buffer * 1.05)
-    return figure
+        lines = [line("", when, queues[shown], index)]
+        levels = (port.alpha1, port.alpha2)
+        panels.append(panel(lines, (0, port.buffer * 1.05), title=name, levels=levels))
+    return panels
 
 
-def draw_roots(_runs: Runs) -> "Figure":
-    """The rightmost root of every third port of the grid against the width of its thresholds."""
-    from matplotlib.ticker import FuncFormatter
+def rightmost_roots(_runs: Runs) -> list[Panel]:
+    """Growth per round trip over (alpha2 - alpha1) / N (w0 - 1), of every third port of the grid.
 
-    from penstock.show import style
-    from penstock.show.drawing import legend, plot
-
+    It is the real part of the rightmost root.
+    """
     width = [
         (port.alpha2 - port.alpha1) / (port.flows * (rest.window - 1))
         for port, rest in _resting()[::3]
     ]
-    figure, axes = plot(2.6)
-    for index, name in enumerate(("p as input (the proof)", "p by the queue (closed loop)")):
-        colour = style.series(index)[0]
-        axes.plot(width, _rightmost()[::3, index], ".", markersize=2.5, color=colour, label=name)
-    axes.axhline(0, color=style.QUIET.light, linewidth=0.9)
-    axes.set(xlabel="(α2 − α1) / N (w0 − 1)", ylabel="growth per round trip")
-    axes.set(xscale="log", ylim=(-1.5, 3))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    legend(figure, axes)
-    return figure
+    names = ("p as input (the proof)", "p by the queue (closed loop)")
+    lines = [
+        line(name, width, _rightmost()[::3, index], index, ".") for index, name in enumerate(names)
+    ]
+    return [panel(lines, (-1.5, 3), levels=(0,))]
