@@ -146,12 +146,12 @@ def judge(claim: Claim, names: tuple[str, ...], runs: Runs, schemes: set[str]) -
     slacks = {name: claim.slack(*map(_mean, pair)) for name, pair in pairs.items()}
     worst = min(slacks, key=lambda name: slacks[name])
     holds = all(claim.is_borne_out(*map(_mean, pair)) for pair in pairs.values())
-    return _finding(claim, holds, *pairs[worst], worst if len(pairs) > 1 else "")
+    return finding(claim, holds, *pairs[worst], worst if len(pairs) > 1 else "")
 
 
 def unjudged(claim: Claim) -> Finding:
     """That nothing is known of a claim."""
-    return _finding(claim, None, None, None, "")
+    return finding(claim, None, None, None, "")
 
 
 def _pairs(claim: Claim, made: Runs, runs: Runs) -> dict[str, tuple[Value | None, Value | None]]:
@@ -185,9 +185,10 @@ def _half(value: Value | None) -> float | None:
     return None if value is None else value.half
 
 
-def _finding(
+def finding(
     claim: Claim, holds: bool | None, measured: Value | None, against: Value | None, run: str
 ) -> Finding:
+    """A claim with what was found of it."""
     return Finding(
         claim.id,
         claim.text,

@@ -17,7 +17,7 @@ def reproduce(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Shorter and with fewer seeds; says what it left out.")
+        bool, typer.Option("--quick", help="Shorter and with fewer seeds; states what is left out.")
     ] = False,
     seeds: Seeds = None,
     jobs: Jobs = None,
@@ -36,14 +36,19 @@ def reproduce(
     on: On = "sim",
     again: Annotated[
         Path | None,
-        typer.Option(
-            "--again", metavar="DIR", help="Judge and draw the runs of DIR anew; run nothing."
-        ),
+        typer.Option("--again", metavar="DIR", help="Judge and draw the runs of DIR; run nothing."),
     ] = None,
+    recorded: Annotated[
+        bool,
+        typer.Option("--recorded", help="Show the results recorded in papers/; run nothing."),
+    ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Record the results in papers/, for --recorded.")
+    ] = False,
 ) -> None:
-    """Run experiments of the papers; print each published claim beside what was measured.
+    """Run experiments of the papers; compare each published claim with what is measured.
 
-    The folder holds reproduction.json, reproduction.html, the figures as the papers drew them,
+    The folder has reproduction.json, reproduction.html, the figures as the papers drew them,
     and the experiments' runs. Measured numbers are means over the seeds, with the half-width of
     their 95 % confidence interval. A verdict is "within the noise" where values within the
     intervals give the other one.
@@ -53,31 +58,37 @@ def reproduce(
     list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
     """
     from penstock.show.terminal import Progress
-    from penstock_papers import experiment_files, terminal_table
-    from penstock_papers import rejudge as anew
+    from penstock_papers import (
+        experiment_files,
+        rejudge,
+        reproduction,
+        reproduction_folder,
+        terminal_table,
+    )
+    from penstock_papers import recorded as records
     from penstock_papers import reproduce as running
-    from penstock_papers.reproduction import Reproduction
 
     if listed or not (experiments or again):
-        names = experiment_files.listed()
-        if as_json:
-            rows = [{"id": name, "title": title} for name, title in names]
-            print_json({"experiments": rows})
-            return
-        width = max(len(name) for name, _ in names)
-        for name, title in names:
-            typer.echo(f"{name:<{width}}  {title}")
+        _list(experiment_files.listed(), as_json=as_json)
         return
+    if record and not again:
+        records.check(quick=quick, seeds=seeds, on=on)
     with Progress() as progress:
 
-        def ended(one: Reproduction) -> None:
+        def ended(one: reproduction.Reproduction) -> None:
             if not as_json:
                 progress.__exit__(None, None, None)
                 terminal_table.table(one)
 
+        run_options = {"--quick": quick, "--seeds": seeds}
         if again is not None:
-            anew.check(experiments, **{"--quick": quick, "--seeds": seeds, "--out": out})
-            done, folder = anew.again(again, ended), again
+            rejudge.check(
+                "--again", {**dict.fromkeys(experiments or (), True), **run_options, "--out": out}
+            )
+            done, folder = rejudge.again(again, ended), again
+        elif recorded:
+            rejudge.check("--recorded", {**run_options, "--record": record})
+            done, folder = records.reproduce(experiments or [], out=out, ended=ended)
         else:
             done, folder = running.reproduce(
                 experiments or [],
@@ -90,13 +101,13 @@ def reproduce(
                 progress=progress,
                 ended=ended,
             )
+    if record:
+        records.record(done, reproduction_folder.read(folder))
     if page is not None:
         from penstock_papers import markdown_page
 
         markdown_page.write(folder, page)
     if as_json:
-        from penstock_papers import reproduction
-
         print_json(reproduction.as_json(done))
     else:
         typer.echo(f"Report: {folder / 'reproduction.html'}")
@@ -104,3 +115,13 @@ def reproduce(
     if failed := [one.experiment.id for one in done if one.failed]:
         message = f"{', '.join(failed)}: could not be run; what could is in {folder}"
         raise RunError(message)
+
+
+def _list(experiments: list[tuple[str, str]], *, as_json: bool) -> None:
+    if as_json:
+        rows = [{"id": name, "title": title} for name, title in experiments]
+        print_json({"experiments": rows})
+        return
+    width = max(len(name) for name, _ in experiments)
+    for name, title in experiments:
+        typer.echo(f"{name:<{width}}  {title}")

@@ -33,13 +33,19 @@ def draw(made: Experiment, runs: Runs) -> Iterator[Drawn]:
             yield redraw(figure, made, data)
 
 
+def name_of(figure: Figure, made: Experiment) -> str:
+    """The name of a figure's files."""
+    return f"{made.id}-{figure.name}" if len(made.figures) > 1 else made.id
+
+
 def redraw(figure: Figure, made: Experiment, data: Data) -> Drawn:
     """A figure from its numbers."""
-    name = f"{made.id}-{figure.name}" if len(made.figures) > 1 else made.id
     names = {scheme: _name(made, scheme) for scheme in data.get("schemes", {})}
     with mpl.rc_context(style.MATPLOTLIB):
         canvas = _KINDS[figure.kind](_Plot(figure, data, names))
-        drawing = report.drawing(canvas, made.title, name, figure.title, figure.meaning)
+        drawing = report.drawing(
+            canvas, made.title, name_of(figure, made), figure.title, figure.meaning
+        )
         is_large = len(small_svg.small(drawing.svg).encode()) > small_svg.MOST_BYTES
         return Drawn(drawing, figure.where, data, _png(canvas) if is_large else b"")
 
@@ -157,9 +163,10 @@ def _scale(axes: Axes, plot: _Plot, means: list[float]) -> None:
 def _cdf(plot: _Plot) -> Canvas:
     canvas, panels = _panels(len(plot.data["panels"]), sharex=True, sharey=True)
     for axes, panel in zip(panels, plot.data["panels"], strict=True):
-        greatest = max((max(x) for x, _ in panel["series"].values() if x), default=0.0)
+        greatest = max((x[-1] for x, *_ in panel["series"].values() if x), default=0.0)
         for scheme, place in plot.schemes.items():
-            x, share = panel["series"][scheme]
+            x, known, total = panel["series"][scheme]
+            share = [(place + 1) / total for place in figure_data.places(known)]
             colour, dashes = style.series(place)
             axes.step(
                 [*x[:1], *x, greatest],

@@ -4,7 +4,7 @@
 A figure's data are JSON: `schemes` with the places that give their colours, and by its kind
 
     line       panels of series [x, mean, half-width]; `ticks` where the x are names
-    cdf        panels of series [values, shares]
+    cdf        panels of series [some of the sorted values, how many there are, how many flows]
     bars       clusters, series [mean, half-width]
     histogram  greatest value, series of flows in each bin
     heat       xs, ys, series [x, y, value] by place
@@ -115,17 +115,21 @@ def _numbers(values: list[object]) -> list[float]:
 def _cdf(source: _Source) -> Data:
     panels = []
     for run in source.runs:
-        series = {scheme: _shares(column) for scheme, column in source.members(run).items()}
+        series = {scheme: _sorted(column) for scheme, column in source.members(run).items()}
         panels.append({"title": run, "series": series})
     return {"panels": panels}
 
 
-def _shares(column: pl.Series) -> tuple[list[float], list[float]]:
-    """Some of the values, and the share of all that is at most as large; nulls are beyond."""
+def _sorted(column: pl.Series) -> tuple[list[float], int, int]:
+    """The values at `places` of the sorted column; flows without a value are beyond all others."""
     known = column.drop_nulls().sort().to_numpy()
-    places = np.linspace(0, len(known) - 1, POINTS if len(known) else 0)
-    picked = np.unique(places.astype(int))
-    return [known[i] for i in picked], [(i + 1) / len(column) for i in picked]
+    return [known[place] for place in places(len(known))], len(known), len(column)
+
+
+def places(number: int) -> list[int]:
+    """Which of `number` sorted values are kept: evenly, the first and the last among them."""
+    evenly = np.linspace(0, number - 1, POINTS if number else 0)
+    return [int(place) for place in np.unique(evenly.astype(int))]
 
 
 def _bars(source: _Source) -> Data:
@@ -187,5 +191,6 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 (JSON)
     if isinstance(value, list | tuple | np.ndarray):
         return [_rounded(each) for each in value]
     if isinstance(value, float | np.floating):
-        return float(f"{value:.{DIGITS}g}")
+        short = float(f"{value:.{DIGITS}g}")
+        return int(short) if short.is_integer() else short
     return int(value) if isinstance(value, np.integer) else value

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges and draws a reproduction anew from its runs: after a change of `claims.toml`, say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from penstock import execution
@@ -60,13 +60,17 @@ def _runs(one: Experiment, folder: Path) -> dict[str, Path]:
     return found
 
 
-def check(experiments: list[str] | None, **others: object) -> None:
+def check(option: str, others: Mapping[str, object]) -> None:
     """Refuses what would have to be run.
 
+    Args:
+        option: with which nothing is run.
+        others: what may be given with it, by name; None and False are not given.
+
     Raises:
-        ScenarioError: an experiment or an option is given beside `--again`.
+        ScenarioError: one of the others is given.
     """
-    given = experiments[0] if experiments else next((o for o, v in others.items() if v), "")
+    given = next((name for name, value in others.items() if value), "")
     if given:
-        message = f"{given}: nothing is run with --again; leave one of the two out"
+        message = f"{given}: nothing is run with {option}; leave one of the two out"
         raise ScenarioError(message)

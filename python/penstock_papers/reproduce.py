@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs experiments: all their simulations at once, each judged as soon as its own are in."""
+"""Runs experiments, all at once; each is judged as soon as its own runs have ended."""
 
 import json
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
 
 from penstock import api, execution, folders
@@ -20,12 +18,15 @@ from penstock_papers.experiment import Experiment
 from penstock_papers.reproduction import Reproduction
 
 REPORTS = 4
-"""Most runs of an experiment that get a report each; `penstock report` writes it of the others."""
+"""Most runs of an experiment that get a report each; `penstock report` writes that of another."""
+
+Ended = Callable[[Reproduction], object]
+"""Called with each experiment as soon as it is judged."""
 
 
 @dataclass
 class _Work:
-    """An experiment whose simulations are under way."""
+    """An experiment whose runs have not all ended."""
 
     experiment: Experiment
     prepared: dict[str, Prepared]
@@ -44,14 +45,14 @@ def reproduce(
     out: Path | None = None,
     on: str = execution.SIMULATOR,
     progress: Progress | None = None,
-    ended: Callable[[Reproduction], object] | None = None,
+    ended: Ended | None = None,
 ) -> tuple[list[Reproduction], Path]:
     """Runs experiments, judges their claims, and writes all into a folder, whole or not at all.
 
     Args:
         ids: of the experiments, as `sicc-4`; `all` stands for every one.
-        quick: shortened, as each experiment's `[quick]` says.
-        seeds: instead of what the experiments say.
+        quick: shortened, as each experiment's `[quick]` specifies.
+        seeds: instead of those of the experiments.
         jobs: threads; default: one a core.
         cluster: the address of a Dask scheduler instead of this machine.
         out: the folder; default: a new one, `runs/reproduction`.
@@ -63,41 +64,34 @@ def reproduce(
         The experiments in the order of `ids`, and the folder.
 
     Raises:
-        ScenarioError: no such experiment, or one that cannot run here.
-        RunError: an experiment's `claims.toml` is wrong. One that fails later is told as `failed`.
+        ScenarioError: no such experiment, or one that cannot run on this substrate.
+        RunError: an experiment's `claims.toml` is wrong. An experiment that fails later is
+            marked as `failed`.
     """
     wanted = [experiment_files.load(name) for name in chosen(ids)]
     if on == execution.LABORATORY:
         theory = [one.id for one in wanted if one.scenario is None]
-        if theory or cluster or quick:
-            option = "--cluster" if cluster else "--quick"
-            what = f"{theory[0]}: is theory" if theory else f"{option}: is for the simulator"
+        if theory or quick:
+            what = f"{theory[0]}: is theory" if theory else "--quick: is for the simulator"
             message = f"{what}; leave out --on lab"
             raise ScenarioError(message)
         wanted = [one.in_laboratory() for one in wanted]
     wanted = [one.quickly() if quick else one for one in wanted]
     if seeds is not None:
         wanted = [replace(one, seeds=seeds) for one in wanted]
+    works = [_prepare(one, on) for one in wanted]
     folder = out or folders.free("reproduction")
-    reproduction_folder.check_target(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        new = Path(temporary) / "new"
-        new.mkdir()
-        done: list[Reproduction] = []
-        make = _in_laboratory if on == execution.LABORATORY else _simulated
-        for reproduction in make(wanted, new, jobs, cluster, progress):
-            done.append(reproduction)
+    with folders.replaced(folder, folders.REPRODUCTION) as new:
+        done = {}
+        for one in _run(works, new, jobs, cluster, progress):
+            done[one.experiment.id] = one
             if ended is not None:
-                ended(reproduction)
-        order = {one.id: place for place, one in enumerate(wanted)}
-        done.sort(key=lambda reproduction: order[reproduction.experiment.id])
-        reproduction_folder.write(new, done, quick=quick, wall_s=time.monotonic() - begun, on=on)
-        if folder.exists():
-            folder.rename(Path(temporary) / "old")
-        new.rename(folder)
-    return done, folder
+                ended(one)
+        in_order = [done[one.id] for one in wanted]
+        wall_s = time.monotonic() - begun
+        reproduction_folder.write(new, in_order, quick=quick, wall_s=wall_s, on=on)
+    return in_order, folder
 
 
 def chosen(ids: Sequence[str]) -> list[str]:
@@ -113,44 +107,7 @@ def chosen(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _simulated(
-    wanted: Sequence[Experiment],
-    folder: Path,
-    jobs: int | None,
-    cluster: str | None,
-    progress: Progress | None,
-) -> Iterator[Reproduction]:
-    works = [_prepare(one) for one in wanted]
-    users: dict[Task, list[_Work]] = {}
-    for work in works:
-        for task in work.missing:
-            users.setdefault(task, []).append(work)
-    in_order = dict.fromkeys(
-        task for work in works for p in work.prepared.values() for task in p.tasks
-    )
-
-    def failed(task: Task, error: PenstockError) -> None:
-        for work in users[task]:
-            work.failures[f"{task.scheme}, seed {task.seed}: {error}"] = None
-            work.missing.discard(task)
-
-    for work in [work for work in works if not work.missing]:
-        works.remove(work)
-        yield _finished(work, folder)
-    for task, row in execution.execute(
-        in_order, jobs=jobs, cluster=cluster, progress=progress, failed=failed
-    ):
-        for work in users[task]:
-            work.rows[task] = row
-            work.missing.discard(task)
-        for work in [work for work in works if not work.missing]:
-            works.remove(work)
-            yield _finished(work, folder)
-    for work in works:  # whose last simulation failed
-        yield _finished(work, folder)
-
-
-def _prepare(made: Experiment) -> _Work:
+def _prepare(made: Experiment, on: str) -> _Work:
     prepared = {}
     if made.scenario is not None:
         for name, overrides in made.runs.items():
@@ -159,14 +116,54 @@ def _prepare(made: Experiment) -> _Work:
                 schemes=made.schemes or None,
                 overrides=overrides,
                 seeds=made.seeds,
+                on=on,
             )
     return _Work(made, prepared, {task for one in prepared.values() for task in one.tasks})
+
+
+def _run(
+    works: list[_Work],
+    folder: Path,
+    jobs: int | None,
+    cluster: str | None,
+    progress: Progress | None,
+) -> Iterator[Reproduction]:
+    """Each experiment, judged, in the order in which their last runs end."""
+    users: dict[Task, list[_Work]] = {}
+    for work in works:
+        for prepared in work.prepared.values():
+            for task in prepared.tasks:
+                users.setdefault(task, []).append(work)
+
+    def failed(task: Task, error: PenstockError) -> None:
+        for work in users[task]:
+            work.failures[f"{task.scheme}, seed {task.seed}: {error}"] = None
+            work.missing.discard(task)
+
+    yield from _judged_now(works, folder)  # theory alone
+    for task, row in execution.execute(
+        users, jobs=jobs, cluster=cluster, progress=progress, failed=failed
+    ):
+        for work in users[task]:
+            work.rows[task] = row
+            work.missing.discard(task)
+        yield from _judged_now(works, folder)
+    yield from _judged_now(works, folder)  # those whose last run failed
+
+
+def _judged_now(works: list[_Work], folder: Path) -> Iterator[Reproduction]:
+    """Those whose runs have all ended; they leave the list."""
+    for work in [work for work in works if not work.missing]:
+        works.remove(work)
+        yield _finished(work, folder)
 
 
 def _finished(work: _Work, folder: Path) -> Reproduction:
     """Judges, draws and saves; the rows are let go."""
     if not work.failures:
-        computed = sum(json.loads(row[2])["performance"]["wall_s"] for row in work.rows.values())
+        computed = sum(
+            json.loads(row.summary)["performance"]["wall_s"] for row in work.rows.values()
+        )
         runs = {name: one.collect(work.rows) for name, one in work.prepared.items()}
         work.rows.clear()
         try:
@@ -181,61 +178,24 @@ def judged(
     made: Experiment, runs: Mapping[str, Run], folder: Path, computed_s: float
 ) -> Reproduction:
     """Judges an experiment by its runs, and saves these and its figures into the folder."""
+    from penstock_papers import drawing  # brings matplotlib
+
     schemes = {result["scheme"] for run in runs.values() for result in run.summary["results"]}
     found = tuple(claims.judge(claim, made.runs_of(claim), runs, schemes) for claim in made.claims)
-    folders = {name: run_folder(made.id, name) for name in runs}
+    paths = {name: run_folder(made.id, name) for name in runs}
     for name, run in runs.items():
         run.info["findings"] = [finding.as_json() for finding in found]
-        run.save(folder / folders[name], report=len(runs) <= REPORTS)
-    from penstock_papers import drawing
-
+        run.save(folder / paths[name], report=len(runs) <= REPORTS)
     drawn = tuple(drawing.draw(made, runs))
     for one in drawn:
         one.save(reproduction_folder.figures_of(folder))
     number = max((len(run.summary["seeds"]) for run in runs.values()), default=0)
-    notes = _notes(runs)
-    return Reproduction(made, found, tuple(folders.values()), drawn, notes, number, computed_s)
+    notes = tuple(
+        f"{name}: {note}" if name else note for name, run in runs.items() for note in run.notes
+    )
+    return Reproduction(made, found, tuple(paths.values()), drawn, notes, number, computed_s)
 
 
 def run_folder(experiment: str, run: str) -> str:
     """Where a run is kept, below the folder of the reproduction."""
     return "/".join(filter(None, (experiment, re.sub(r"[^\w.]+", "-", run))))
-
-
-def _in_laboratory(
-    wanted: Sequence[Experiment],
-    folder: Path,
-    jobs: int | None,
-    _: str | None,
-    progress: Progress | None,
-) -> Iterator[Reproduction]:
-    """One run after another: real TCP needs the machine for itself."""
-    total = sum(len(one.runs) for one in wanted)
-    done = count()
-    for made in wanted:
-        assert made.scenario is not None
-        runs = {}
-        begun = time.monotonic()
-        for name, overrides in made.runs.items():
-            label, before = f"{made.id} {name}".strip(), next(done)
-
-            def listen(fraction: float, said: str, label: str = label, n: int = before) -> None:
-                if progress is not None:
-                    progress((n + fraction) / total, f"{label}: {said}")
-
-            runs[name] = api.run(
-                made.scenario,
-                schemes=made.schemes or None,
-                overrides=overrides,
-                seeds=made.seeds,
-                jobs=jobs,
-                progress=listen,
-                on=execution.LABORATORY,
-            )
-        yield judged(made, runs, folder, time.monotonic() - begun)
-
-
-def _notes(runs: Mapping[str, Run]) -> tuple[str, ...]:
-    return tuple(
-        f"{name}: {note}" if name else note for name, run in runs.items() for note in run.notes
-    )

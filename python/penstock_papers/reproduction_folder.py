@@ -1,32 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a reproduction: `reproduction.json`, its page, figures, and the runs."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import _native, provenance
-from penstock.errors import RunError, ScenarioError
+from penstock import _native, folders, provenance
+from penstock.errors import ScenarioError
 from penstock_papers import reproduction
 from penstock_papers.reproduction import Reproduction
 
-NAME = "reproduction.json"
-PAGE = "reproduction.html"
-
-
-def check_target(folder: Path) -> None:
-    """Refuses to write over anything but an earlier reproduction or an empty folder.
-
-    Raises:
-        ScenarioError: it is a file, or a folder that holds something else.
-    """
-    if folder.exists() and not (
-        folder.is_dir() and ((folder / NAME).is_file() or not any(folder.iterdir()))
-    ):
-        message = f"{folder}: exists and is not a reproduction's folder; give another --out"
-        raise ScenarioError(message)
+NAME, PAGE = folders.REPRODUCTION.file, folders.REPRODUCTION.page
 
 
 def figures_of(folder: Path) -> Path:
@@ -38,7 +23,7 @@ def figures_of(folder: Path) -> Path:
 def write(
     folder: Path, done: Sequence[Reproduction], *, quick: bool, wall_s: float, on: str
 ) -> None:
-    """Writes `reproduction.json` and the page beside the runs."""
+    """Writes `reproduction.json` and the page next to the runs."""
     document = {
         "command": provenance.command(),
         "date": datetime.now(UTC).date().isoformat(),
@@ -53,12 +38,11 @@ def write(
 
 
 def put(folder: Path, document: dict[str, Any]) -> None:
-    """Writes a document as `reproduction.json`, and the page made of it."""
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    (folder / NAME).write_text(text + "\n", encoding="utf-8")
-    figures_of(folder)
+    """Writes a document as `reproduction.json`, and its page."""
     from penstock_papers import html_report  # brings matplotlib
 
+    folders.write_json(folder / NAME, document)
+    figures_of(folder)
     html_report.again(folder, folder / PAGE)
 
 
@@ -69,16 +53,10 @@ def read(folder: Path) -> dict[str, Any]:
         ScenarioError: the folder is none.
         RunError: its document is damaged.
     """
-    path = folder / NAME
-    if not path.is_file():
+    if not folders.has_kind(folder, folders.REPRODUCTION):
         message = f"{folder}: not a reproduction (no {NAME}); make one with `penstock reproduce`"
         raise ScenarioError(message)
-    try:
-        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        message = f"{path}: {error}; run it again"
-        raise RunError(message) from error
-    return document
+    return folders.read_json(folder / NAME, "run it again")
 
 
 def claims_of(document: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import penstock_papers
-from penstock import RunError, ScenarioError, api, cli, execution
+from penstock import RunError, ScenarioError, cli, execution
 from penstock.execution import threads
 from penstock.runs import Run
 from penstock_papers import (
@@ -259,19 +259,25 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
     (shipped / "exp-1/claims.toml").write_text(
         CLAIMS + '[lab]\nschemes = ["drop-tail"]\nset = { duration = "50 ms" }\n[lab.runs.few]\n'
     )
-    asked, simulated = [], api.run
+    execute, in_laboratory = execution.execute, []
 
-    def on_the_simulator(scenario, *, on="sim", **more):
-        if on == "lab":
-            asked.append((on, more["schemes"], more["overrides"]))
-        return simulated(scenario, **more)
+    def on_the_simulator(tasks, **more):
+        tasks = list(tasks)
+        in_laboratory.extend(tasks)
+        simulated = {replace(task, on="sim"): task for task in tasks}
+        for task, row in execute(simulated, **more):
+            yield simulated[task], row
 
-    monkeypatch.setattr(api, "run", on_the_simulator)
+    monkeypatch.setattr(execution, "execute", on_the_simulator)
     said = []
-    (done,), _ = reproduce.reproduce(["exp-1"], on="lab", progress=lambda *told: said.append(told))
-    assert asked == [("lab", ("drop-tail",), {"duration": "50 ms"})]
+    (done,), folder = reproduce.reproduce(
+        ["exp-1"], on="lab", progress=lambda *told: said.append(told)
+    )
+    assert [(task.on, task.scheme) for task in in_laboratory] == [("lab", "drop-tail")]
+    assert 'duration = "50 ms"' in in_laboratory[0].scenario
     assert [finding.holds for finding in done.findings] == [None, None], "fairq was left out"
-    assert said[-1][1].startswith("exp-1 few: ")
+    assert said[-1] == (1.0, "1 of 1 run")
+    assert reproduction_folder.read(folder)["substrate"] == "lab"
 
     (shipped / "exp-2/claims.toml").write_text('title = "Theory"')
     with pytest.raises(ScenarioError, match="exp-2: is theory; leave out --on lab"):
