@@ -19,7 +19,10 @@ const ARROWS: [(&str, &[&str]); 7] = [
         "penstockd",
         &["penstock-core", "penstock-linux", "penstock-scenario"],
     ),
-    ("penstock-loadgen", &["penstock-scenario", "penstock-sim"]),
+    (
+        "penstock-loadgen",
+        &["penstock-linux", "penstock-scenario", "penstock-sim"],
+    ),
     ("penstock-python", &["penstock-scenario", "penstock-sim"]),
 ];
 

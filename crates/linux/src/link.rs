@@ -98,9 +98,11 @@ pub(crate) fn label(index: u32) -> String {
 /// The kernel gives no answer.
 pub fn all() -> Result<Vec<Link>> {
     let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
-    Rtnetlink::open()?
+    let mut links = Rtnetlink::open()?
         .dump(message, decode)
-        .map_err(|failure| failure.of("list the interfaces"))
+        .map_err(|failure| failure.of("list the interfaces"))?;
+    links.sort_by_key(|link| link.index);
+    Ok(links)
 }
 
 /// An interface from the payload of an RTM_NEWLINK message.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Why the traffic could not be played.
+//! Why a run failed.
 
 use std::fmt;
 
 /// What is wrong, where, and what to do, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It cannot be done.
+    /// The run is impossible, or the kernel refused a part of it.
     Because(String),
-    /// SIGINT or SIGTERM came.
+    /// SIGINT or SIGTERM arrived.
     Interrupted,
 }
 
@@ -23,7 +23,13 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A failure with the line that `what` and the error make.
+impl From<penstock_linux::Error> for Failure {
+    fn from(error: penstock_linux::Error) -> Failure {
+        Failure::Because(error.to_string())
+    }
+}
+
+/// A failure whose line is `what`, then the error.
 pub fn because<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Failure {
     move |error| Failure::Because(format!("{what}: {error}"))
 }

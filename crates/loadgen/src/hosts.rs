@@ -2,7 +2,7 @@
 //! Where the scenario's hosts and ports are on this machine: the file HOSTS.json.
 
 use crate::failure::{Failure, because};
-use crate::sys::netns::Namespaces;
+use crate::namespaces::Namespaces;
 use indexmap::IndexMap;
 use penstock_scenario::{Scenario, Selector, Traffic};
 use penstock_sim::Inputs;
@@ -89,8 +89,8 @@ pub fn read(
             let what = format!("{file}: hosts.{name}: no such host in the fabric; it has {known}");
             Failure::Because(what)
         })?;
-        let netns = open(namespaces, &entry.netns)
-            .map_err(because(format!("{file}: hosts.{name}.netns")))?;
+        let netns = namespaces.open(&entry.netns);
+        let netns = netns.map_err(because(format!("{file}: hosts.{name}.netns")))?;
         hosts[index] = Some(Host {
             netns,
             address: entry.address,
@@ -114,8 +114,8 @@ pub fn read(
                 known[0]
             )));
         }
-        let netns = open(namespaces, &entry.netns)
-            .map_err(because(format!("{file}: ports.{name}.netns")))?;
+        let netns = namespaces.open(&entry.netns);
+        let netns = netns.map_err(because(format!("{file}: ports.{name}.netns")))?;
         ports.push(PortPlace {
             name,
             netns,
@@ -123,11 +123,6 @@ pub fn read(
         });
     }
     Ok(Places { hosts, ports })
-}
-
-fn open(namespaces: &mut Namespaces, path: &Path) -> Result<usize, String> {
-    let opened = namespaces.open(path);
-    opened.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The hosts that any traffic runs between.

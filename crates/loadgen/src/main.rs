@@ -1,36 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `penstock-traffic`: the laboratory's load generator.
+//! `penstock-traffic`: the laboratory's load generator. It plays a scenario's traffic on real TCP and
+//! UDP sockets between network namespaces of this machine, and records each flow with the simulator's
+//! columns.
 //!
-//! [`hosts`] finds the scenario's hosts on this machine, [`setup`] makes their TCP what the scenario
-//! asks for, [`player`] plays, [`results`] writes. [`sys`] is the kernel.
+//! # Map
+//!
+//! A run is [`play`] below, from top to bottom:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`cli`] | the command line |
+//! | [`hosts`] | HOSTS.json: the namespaces, addresses and interfaces of the scenario's hosts and ports |
+//! | [`setup`], [`tcp`] | the scenario's TCP parameters as sysctls and socket options; warnings for the rest |
+//! | [`player`] | the run: start here. Connections, transfers, datagrams, samples of the ports' queues |
+//! | [`progress`], [`results`] | what is printed, and the three files |
+//! | [`socket`], [`epoll`], [`process`] | non-blocking sockets, their readiness, this process's limits and signals |
+//! | [`namespaces`], [`kernel`] | the hosts' namespaces; TCP's counters and sysctls in them |
+//!
+//! The expansion of the scenario into transfers is the simulator's own
+//! (`penstock_sim::run::play`), so that both see the same pairs, starts and sizes; records and
+//! summaries are the simulator's too. What is asked of rtnetlink, namespaces and TCP_INFO is in
+//! `penstock_linux`. There is no unsafe code here.
+
+#![forbid(unsafe_code)]
 
 mod cli;
+mod epoll;
 mod failure;
 mod hosts;
-mod namespace;
+mod kernel;
+mod namespaces;
 mod player;
+mod process;
 mod progress;
 mod results;
 mod setup;
-mod sys;
+mod socket;
 mod tcp;
 
 use clap::Parser;
 use cli::Arguments;
 use failure::{Failure, because};
 use indexmap::IndexSet;
-use namespace::KernelCounters;
+use kernel::KernelCounters;
+use namespaces::Namespaces;
 use penstock_scenario::units::{Rate, Time};
 use penstock_sim::run::{self, Performance};
 use penstock_sim::simulation::{Action, TrafficSink};
 use penstock_sim::{Inputs, Scenario};
 use player::{Player, Ports};
+use process::Interrupts;
 use results::{Results, Summary};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
-use sys::netns::Namespaces;
-use sys::process;
 use tcp::Options;
 
 fn main() -> ExitCode {
@@ -49,12 +72,12 @@ fn main() -> ExitCode {
 
 fn play(arguments: &Arguments) -> Result<(), Failure> {
     let started = Instant::now();
-    process::catch_interrupts();
+    let interrupts = Interrupts::catch().map_err(because("catching signals"))?;
     process::prepare().map_err(because("preparing the process"))?;
     let (scenario, inputs) = read(&arguments.scenario)?;
     let plain = |error: run::RunError| Failure::Because(error.to_string());
     let scheme = run::scheme_of(&scenario, &arguments.scheme).map_err(plain)?;
-    let mut namespaces = Namespaces::new().map_err(because("/proc/self/ns/net"))?;
+    let mut namespaces = Namespaces::new()?;
     let places = hosts::read(&arguments.hosts, &scenario, &inputs, &mut namespaces)?;
     let (setting, mut warnings) = setup::settle(&scenario, scheme, &places, &mut namespaces)?;
     let names = setting.options.iter().map(Options::congestion_in_scenarios);
@@ -82,7 +105,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let mut progress = progress::Progress::new(arguments.progress);
     let result = player.run(scenario.duration, |fraction, player| {
         progress.tell(fraction, player);
-        !process::interrupted()
+        !interrupts.arrived()
     });
     progress.end();
     result?;
@@ -131,8 +154,8 @@ fn kernel_counters(player: &mut Player) -> Result<KernelCounters, Failure> {
     let mut sum = KernelCounters::default();
     let (places, namespaces) = player.places();
     for netns in places.host_namespaces() {
-        namespaces.enter(netns).map_err(because(player::ENTER))?;
-        sum = sum.plus(KernelCounters::read());
+        namespaces.enter(netns)?;
+        sum = sum.plus(KernelCounters::read()?);
     }
     Ok(sum)
 }

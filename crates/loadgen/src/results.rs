@@ -2,7 +2,7 @@
 //! The results: the simulator's tables, and what only a kernel has; written whole or not at all.
 
 use crate::failure::{Failure, because};
-use crate::namespace::KernelCounters;
+use crate::kernel::KernelCounters;
 use indexmap::IndexMap;
 use penstock_sim::run::{FlowRecord, GroupSummary, Performance, PortSummary, QueueSample};
 use serde::Serialize;

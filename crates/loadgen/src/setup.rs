@@ -3,10 +3,10 @@
 
 use crate::failure::{Failure, because};
 use crate::hosts::{Host, Places};
-use crate::namespace::set_sysctl;
-use crate::player::{ENTER, Setting};
-use crate::sys::netns::Namespaces;
-use crate::sys::socket::Socket;
+use crate::kernel::set_sysctl;
+use crate::namespaces::Namespaces;
+use crate::player::Setting;
+use crate::socket::Socket;
 use crate::tcp::Options;
 use indexmap::IndexSet;
 use penstock_scenario::{Profile, Scheme, Tcp, Traffic};
@@ -66,7 +66,7 @@ pub fn settle(
 }
 
 fn probe(host: Host, namespaces: &mut Namespaces) -> Result<Socket, Failure> {
-    namespaces.enter(host.netns).map_err(because(ENTER))?;
+    namespaces.enter(host.netns)?;
     Socket::tcp(&host.address).map_err(because("a TCP socket"))
 }
 
@@ -96,7 +96,7 @@ fn set_switches(
         if namespaces.is_own(netns) {
             continue;
         }
-        namespaces.enter(netns).map_err(because(ENTER))?;
+        namespaces.enter(netns)?;
         for (key, name, value) in &switches {
             if let Err(error) = set_sysctl(name, *value) {
                 warnings.push(format!("{key}: net.ipv4.{name} = {value}: {error}"));

@@ -2,7 +2,7 @@
 //! The scenario's TCP parameters as the kernel's socket options, as far as it has such.
 
 use crate::failure::Failure;
-use crate::sys::socket::Socket;
+use crate::socket::Socket;
 use penstock_scenario::Tcp;
 use penstock_scenario::units::Time;
 use penstock_sim::tcp::{Algorithm, Config, Nagle};

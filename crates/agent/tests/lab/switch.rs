@@ -12,6 +12,9 @@ use penstock_linux::testkit::{self, Bpffs, Dumbbell};
 
 use super::Agent;
 
+/// Address of the sender.
+const LEFT: &str = "10.98.0.1";
+
 /// Address of the receiver.
 pub const RIGHT: &str = "10.98.0.2";
 
@@ -29,8 +32,8 @@ impl SwitchLab {
             burst_bytes: 4096,
             limit_bytes: buffer_bytes,
         };
-        let right = format!("{RIGHT}/24");
-        let network = Dumbbell::new(&["10.98.0.1/24"], &[&right], port);
+        let [left, right] = [LEFT, RIGHT].map(|address| format!("{address}/24"));
+        let network = Dumbbell::new(&[left], &[right], port);
         let lab = SwitchLab {
             network,
             bpffs: Bpffs::mount(),

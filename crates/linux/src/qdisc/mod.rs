@@ -146,7 +146,7 @@ fn of_root(interface: u32) -> TcMessage {
     message
 }
 
-/// Reads the counters of one interface's root qdisc, a few microseconds each time. It stays with the
+/// Reads the counters of one interface's root qdisc, in some ten microseconds. It stays with the
 /// network namespace it was opened in. `tc monitor` sees each reading, as the kernel announces it.
 pub struct RootCounters {
     kernel: Rtnetlink,

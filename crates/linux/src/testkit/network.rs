@@ -109,7 +109,7 @@ impl Dumbbell {
     /// # Panics
     /// The test does not run as root.
     #[track_caller]
-    pub fn new(left: &[&str], right: &[&str], port: Tbf) -> Dumbbell {
+    pub fn new<A: AsRef<str>>(left: &[A], right: &[A], port: Tbf) -> Dumbbell {
         let network = Dumbbell {
             left: namespace(),
             switch: namespace(),
@@ -131,7 +131,9 @@ impl Dumbbell {
             cable((switch, name), (host, "eth0"));
             let joined = switch.run(|| bridged(name)).and_then(|joined| joined);
             joined.unwrap_or_else(|error| panic!("{error}"));
-            addresses.iter().for_each(|own| address(host, "eth0", own));
+            for own in addresses {
+                address(host, "eth0", own.as_ref());
+            }
         }
         network.limit("right", port);
         network

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A connection, both of whose ends are in this process.
 
-use crate::sys::socket::Socket;
-use crate::sys::tcp_info::TcpInfo;
+use crate::socket::Socket;
+use penstock_linux::socket::TcpInfo;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::TransferCounters;
 use std::net::SocketAddr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! UDP background traffic: as the simulation's, sent by sockets.
 
-use super::{ENTER, Player};
+use super::Player;
 use crate::failure::{Failure, because};
 use crate::hosts::Host;
-use crate::sys::socket::Socket;
+use crate::socket::Socket;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{Action, Datagrams, TrafficSink};
 use std::net::{IpAddr, SocketAddr};
@@ -75,12 +75,12 @@ impl Player {
 
     fn open_datagrams(&mut self, from: Host, to: Host) -> Result<(Socket, Socket), Failure> {
         let udp = || because("UDP socket");
-        self.namespaces.enter(to.netns).map_err(because(ENTER))?;
+        self.namespaces.enter(to.netns)?;
         let sink = Socket::udp(&to.address).map_err(udp())?;
         sink.bind(&SocketAddr::new(to.address, 0))
             .map_err(because(format!("binding to {}", to.address)))?;
         let address = sink.local().map_err(udp())?;
-        self.namespaces.enter(from.netns).map_err(because(ENTER))?;
+        self.namespaces.enter(from.netns)?;
         let sender = Socket::udp(&from.address).map_err(udp())?;
         sender
             .bind(&SocketAddr::new(from.address, 0))

@@ -11,12 +11,11 @@ mod ports;
 mod transfers;
 mod wire;
 
+use crate::epoll::Epoll;
 use crate::failure::{Failure, because};
 use crate::hosts::Places;
-use crate::sys::epoll::Epoll;
-use crate::sys::netns::Namespaces;
-use crate::sys::process;
-use crate::sys::socket::Socket;
+use crate::namespaces::Namespaces;
+use crate::socket::Socket;
 use crate::tcp::Options;
 use connection::{Connection, Slab};
 use datagrams::Source;
@@ -28,7 +27,7 @@ use penstock_sim::simulation::{
 pub use ports::Ports;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Actions done at once before sockets have their turn again.
 const ACTIONS: usize = 64;
@@ -78,8 +77,8 @@ pub struct Broken {
 
 /// All hosts, clients and connections of a run.
 pub struct Player {
-    /// CLOCK_MONOTONIC at time zero, nanoseconds.
-    zero_ns: u64,
+    /// Time zero of the run.
+    start: Instant,
     namespaces: Namespaces,
     places: Places,
     epoll: Epoll,
@@ -126,7 +125,7 @@ impl Player {
     ) -> Result<Player, Failure> {
         // The epoll is of no namespace, but the thread had better be in one that it can leave.
         if namespaces.len() > 0 {
-            namespaces.enter(0).map_err(because(ENTER))?;
+            namespaces.enter(0)?;
         }
         let Setting {
             profiles,
@@ -134,7 +133,7 @@ impl Player {
             min_rto,
         } = setting;
         Ok(Player {
-            zero_ns: process::monotonic_ns(),
+            start: Instant::now(),
             namespaces,
             places,
             epoll: Epoll::new().map_err(because("epoll"))?,
@@ -158,7 +157,7 @@ impl Player {
     }
 
     fn now(&self) -> Time {
-        Time::from_nanos(process::monotonic_ns().saturating_sub(self.zero_ns))
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
     /// Plays until `duration`. `progress` is told the share that is done, and stops it all by
@@ -172,7 +171,7 @@ impl Player {
             self.listener_for(client as u32)?;
         }
         let mut report = Time::ZERO;
-        self.zero_ns = process::monotonic_ns();
+        self.start = Instant::now();
         loop {
             let now = self.now();
             if now >= report {
@@ -261,9 +260,6 @@ impl Player {
         (&self.places, &mut self.namespaces)
     }
 }
-
-/// What failed when a namespace could not be entered.
-pub const ENTER: &str = "entering a network namespace (needs root)";
 
 impl TrafficSink for Player {
     fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {

@@ -3,9 +3,9 @@
 
 use crate::failure::{Failure, because};
 use crate::hosts::PortPlace;
-use crate::sys::netns::Namespaces;
-use crate::sys::qdisc::{Qdisc, QdiscStats};
+use crate::namespaces::Namespaces;
 use indexmap::IndexMap;
+use penstock_linux::qdisc::{Counters, RootCounters};
 use penstock_scenario::units::{Rate, Time};
 use penstock_sim::run::{PortSummary, QueueSample, QueueSummary};
 
@@ -15,21 +15,19 @@ const LEAST_PERIOD: Time = Time::from_millis(1);
 struct Port {
     name: String,
     rate: Rate,
-    qdisc: Qdisc,
+    root: RootCounters,
     /// At the start of the run.
-    first: QdiscStats,
+    first: Counters,
     /// At the start of the measured time.
-    before: QdiscStats,
+    before: Counters,
     /// At the end.
-    last: QdiscStats,
+    last: Counters,
 }
 
 impl Port {
-    fn stats(&mut self) -> Result<QdiscStats, Failure> {
-        self.qdisc.stats().map_err(because(format!(
-            "port {}: reading the statistics of its root qdisc",
-            self.name
-        )))
+    fn read(&mut self) -> Result<Counters, Failure> {
+        let counters = self.root.read();
+        counters.map_err(because(format!("port {}", self.name)))
     }
 }
 
@@ -52,22 +50,18 @@ impl Ports {
         let mut ports = Vec::new();
         for place in places {
             let name = &place.name;
-            namespaces
-                .enter(place.netns)
-                .map_err(because(super::ENTER))?;
-            let qdisc = Qdisc::of(&place.interface).map_err(because(format!(
-                "port {name}: interface {}",
-                place.interface
-            )))?;
+            namespaces.enter(place.netns)?;
+            let root = RootCounters::open(&place.interface);
+            let root = root.map_err(because(format!("port {name}")))?;
             let mut port = Port {
                 name: name.clone(),
                 rate: rate(name),
-                qdisc,
-                first: QdiscStats::default(),
-                before: QdiscStats::default(),
-                last: QdiscStats::default(),
+                root,
+                first: Counters::default(),
+                before: Counters::default(),
+                last: Counters::default(),
             };
-            port.first = port.stats()?;
+            port.first = port.read()?;
             port.before = port.first;
             ports.push(port);
         }
@@ -81,12 +75,12 @@ impl Ports {
     /// Takes the sample of each port that was due, perhaps late; returns when to take the next.
     pub(super) fn sample(&mut self, due: Time, now: Time) -> Result<Time, Failure> {
         for (index, port) in (0..).zip(&mut self.ports) {
-            let stats = port.stats()?;
+            let counters = port.read()?;
             self.samples.push(QueueSample {
                 port: index,
                 time_s: now.as_secs_f64(),
-                bytes: stats.backlog_bytes.into(),
-                packets: stats.backlog_packets,
+                bytes: counters.backlog_bytes.into(),
+                packets: counters.backlog_packets,
             });
         }
         let next = due + self.period;
@@ -96,7 +90,7 @@ impl Ports {
     /// What was sent before now does not count as utilization.
     pub(super) fn start_measuring(&mut self) -> Result<(), Failure> {
         for port in &mut self.ports {
-            port.before = port.stats()?;
+            port.before = port.read()?;
         }
         Ok(())
     }
@@ -104,7 +98,7 @@ impl Ports {
     /// The run is over.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         for port in &mut self.ports {
-            port.last = port.stats()?;
+            port.last = port.read()?;
         }
         Ok(())
     }

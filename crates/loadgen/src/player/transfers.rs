@@ -2,10 +2,10 @@
 //! What the clients do, as in the simulation: begin, answer, complete, stop.
 
 use super::connection::{ACCEPTED, Connection, OPENER};
-use super::{ENTER, Listener, Player};
+use super::{Listener, Player};
 use crate::failure::{Failure, because};
 use crate::hosts::Host;
-use crate::sys::socket::Socket;
+use crate::socket::Socket;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{Action, ENDLESS, Record, TrafficSink, TransferCounters};
 use std::io;
@@ -107,7 +107,7 @@ impl Player {
             return Ok(*number);
         }
         let host = self.host(server)?;
-        self.namespaces.enter(host.netns).map_err(because(ENTER))?;
+        self.namespaces.enter(host.netns)?;
         let number = self.listeners.len() as u32;
         let open = || -> io::Result<Listener> {
             let socket = Socket::tcp(&host.address)?;
@@ -131,7 +131,7 @@ impl Player {
         let (opener, _) = self.roles(index);
         let profile = self.clients[index as usize].profile;
         let host = self.host(opener)?;
-        self.namespaces.enter(host.netns).map_err(because(ENTER))?;
+        self.namespaces.enter(host.netns)?;
         let prepare = || -> io::Result<Socket> {
             let socket = Socket::tcp(&host.address)?;
             self.options[profile as usize].apply(&socket)?;

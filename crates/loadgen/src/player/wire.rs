@@ -4,8 +4,8 @@
 
 use super::connection::{ACCEPTED, NO_GOAL, OPENER};
 use super::{Player, ROOM};
+use crate::epoll::Readiness;
 use crate::failure::{Failure, because};
-use crate::sys::epoll::Readiness;
 use std::io;
 
 /// Bit of a token: the rest is the number of a listener.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What cannot be played is told in one line, and nothing is written.
+//! What cannot be played is an error of one line, and nothing is written.
 
-use super::{Folder, Net, scenario, stderr};
+use super::{Folder, LIMIT, Net, scenario, stderr};
+use penstock_linux::testkit::{Process, Signal, output};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -12,22 +13,22 @@ const LONG: &str = r#"
     to = "receivers"
 "#;
 
-/// Plays it in vain; returns the line it says.
+/// Tries to play it; returns the error.
 fn refused(name: &str, scenario: &str, hosts: &str) -> String {
-    let folder = Folder::new(name);
-    let output = folder.command(scenario, hosts).output().unwrap();
+    let folder = Folder::new();
+    let output = output(&mut folder.command(scenario, hosts), LIMIT);
     assert_eq!(output.status.code(), Some(1), "{name}");
-    assert!(!folder.0.join("out").exists());
-    let said = stderr(&output);
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said
+    assert!(!folder.out().exists());
+    let line = stderr(&output);
+    assert_eq!(line.lines().count(), 1, "{line}");
+    line
 }
 
 #[test]
-fn wrong_hosts_are_told_by_name() {
+fn wrong_hosts_are_named() {
     let net = Net::new();
     let (text, hosts) = (scenario("100 ms", LONG), net.hosts());
-    for (name, wrong, told) in [
+    for (name, wrong, expected) in [
         (
             "unknown",
             hosts.replace("sender2", "sender9"),
@@ -40,8 +41,8 @@ fn wrong_hosts_are_told_by_name() {
         ),
         (
             "netns",
-            hosts.replace("/run/netns/", "/run/netns/no-"),
-            "hosts.sender1.netns: /run/netns/no-traffic-",
+            hosts.replace("/proc/", "/no-proc/"),
+            "hosts.sender1.netns: cannot open the network namespace /no-proc/",
         ),
         (
             "port",
@@ -51,50 +52,44 @@ fn wrong_hosts_are_told_by_name() {
         (
             "interface",
             hosts.replace("\"right\"", "\"none\""),
-            "port left->right: interface none: ",
+            "port left->right: no interface none in this network namespace; it has lo, bridge, ",
         ),
         (
             "qdisc",
             hosts.replace("\"right\"", "\"left\""),
-            "port left->right: reading the statistics of its root qdisc: it has none",
+            "port left->right: left has no qdisc that counts; add one: tc ",
         ),
         ("json", "{".to_owned(), "hosts.json: EOF"),
     ] {
-        let said = refused(name, &text, &wrong);
-        assert!(said.contains(told), "{name}: {said}");
+        let line = refused(name, &text, &wrong);
+        assert!(line.contains(expected), "{name}: {line}");
     }
 }
 
 #[test]
-fn wrong_scenarios_and_schemes_are_told() {
+fn wrong_scenarios_and_schemes_are_refused() {
     let net = Net::new();
-    let said = refused("scenario", "title = 1", &net.hosts());
-    assert!(said.contains("scenario.toml:1: "), "{said}");
-    let folder = Folder::new("scheme");
+    let line = refused("scenario", "title = 1", &net.hosts());
+    assert!(line.contains("scenario.toml:1: "), "{line}");
+    let folder = Folder::new();
     let mut command = folder.command(&scenario("100 ms", LONG), &net.hosts());
-    let output = command.args(["--scheme", "none"]).output().unwrap();
+    let output = output(command.args(["--scheme", "none"]), LIMIT);
     assert!(!output.status.success());
 }
 
 #[test]
 fn an_interrupt_ends_the_run_and_writes_nothing() {
     let net = Net::new();
-    let folder = Folder::new("interrupt");
-    let mut command = folder.command(&scenario("60 s", LONG), &net.hosts());
+    let folder = Folder::new();
+    let mut command = folder.command(&scenario("120 s", LONG), &net.hosts());
     command.args(["--progress", "json"]).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut process = Process::spawn(&mut command, LIMIT);
+    let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
     let first: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert!(first["fraction"].as_f64().unwrap() < 0.5);
-    let id = child.id() as libc::pid_t;
-    // SAFETY: no pointers; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
-    let said: Vec<String> = lines.map(Result::unwrap).collect();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(
-        said.last()
-            .unwrap()
-            .contains("interrupted; nothing was written")
-    );
-    assert!(!folder.0.join("out").exists());
+    process.signal(Signal::INT);
+    let last = lines.map(Result::unwrap).last().unwrap();
+    assert_eq!(process.wait().code(), Some(130));
+    assert!(last.contains("interrupted; nothing was written"), "{last}");
+    assert!(!folder.out().exists());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The program as a whole, in network namespaces joined by a switch. Needs root and iproute2.
+//! The program as a whole, in network namespaces joined by a switch. Needs root.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,9 +9,12 @@ mod timeouts;
 mod traffic;
 
 use net::Net;
+use penstock_linux::testkit::output;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::Duration;
+use tempfile::TempDir;
 
 /// A dumbbell of four senders and receivers; `traffic`: tables.
 fn scenario(duration: &str, traffic: &str) -> String {
@@ -33,29 +36,35 @@ fn scenario(duration: &str, traffic: &str) -> String {
     )
 }
 
+/// Longest life of the program in a test.
+const LIMIT: Duration = Duration::from_secs(60);
+
 /// A folder for one test, removed with it.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("traffic-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    /// Where the program writes.
+    fn out(&self) -> PathBuf {
+        self.0.path().join("out")
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         std::fs::write(&path, text).unwrap();
         path
     }
 
     fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join("out").join(name)).unwrap()
+        std::fs::read_to_string(self.out().join(name)).unwrap()
     }
 
     /// What the program wrote.
     fn results(&self) -> Run {
-        let files = std::fs::read_dir(self.0.join("out")).unwrap();
+        let files = std::fs::read_dir(self.out()).unwrap();
         let mut names: Vec<String> = files
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -76,14 +85,8 @@ impl Folder {
             .args(["--scheme", "drop-tail", "--hosts"])
             .arg(self.write("hosts.json", hosts))
             .arg("--out")
-            .arg(self.0.join("out"));
+            .arg(self.out());
         command
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -134,9 +137,9 @@ fn flows(text: &str) -> Vec<Flow> {
 }
 
 /// Plays it in `net`, and reads what it wrote.
-fn play(net: &Net, name: &str, scenario: &str) -> Run {
-    let folder = Folder::new(name);
-    let output = folder.command(scenario, &net.hosts()).output().unwrap();
+fn play(net: &Net, scenario: &str) -> Run {
+    let folder = Folder::new();
+    let output = output(&mut folder.command(scenario, &net.hosts()), LIMIT);
     assert!(output.status.success(), "{}", stderr(&output));
     folder.results()
 }

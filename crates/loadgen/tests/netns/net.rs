@@ -1,121 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Three namespaces: `senders`, a switch, `receivers`.
+//! Two hosts with four addresses each, and a switch between them.
 
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use penstock_linux::link;
+use penstock_linux::qdisc::{self, Tbf};
+use penstock_linux::testkit::{self, Dumbbell};
 
-/// The namespaces of one test, removed with it.
-pub struct Net {
-    senders: String,
-    switch: String,
-    receivers: String,
-}
+/// The network of one test, removed with it.
+pub struct Net(Dumbbell);
 
 impl Net {
-    /// Four addresses at each end. Towards the receivers the switch has a port of 500 Mb/s with room
-    /// for 8 MB: little is lost there.
+    /// Towards the receivers the switch has a port of 500 Mb/s with room for 8 MB: little is lost
+    /// there.
     pub fn new() -> Net {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = |end: &str| format!("traffic-{}-{number}-{end}", std::process::id());
-        let net = Net {
-            senders: name("s"),
-            switch: name("m"),
-            receivers: name("r"),
+        let port = Tbf {
+            rate_bps: 500_000_000,
+            burst_bytes: 65_536,
+            limit_bytes: 8 << 20,
         };
-        let (s, m, r) = (&net.senders, &net.switch, &net.receivers);
-        for netns in [s, m, r] {
-            run(&format!("ip netns add {netns}"));
-        }
-        run(&format!("ip -n {m} link add bridge type bridge"));
-        run(&format!("ip -n {m} link set bridge up"));
-        for (end, port, side) in [(s, "left", 0), (r, "right", 1)] {
-            run(&format!(
-                "ip -n {m} link add {port} type veth peer name host netns {end}"
-            ));
-            run(&format!("ip -n {m} link set {port} master bridge up"));
-            for host in 1..=4 {
-                run(&format!(
-                    "ip -n {end} addr add 10.9.{side}.{host}/16 dev host"
-                ));
-            }
-            run(&format!("ip -n {end} link set host up"));
-        }
-        run(&format!(
-            "tc -n {m} qdisc add dev right root tbf rate 500mbit burst 64kb limit 8mb"
-        ));
-        net
+        let [left, right] =
+            [0, 1].map(|side| [1, 2, 3, 4].map(|host| format!("10.9.{side}.{host}/16")));
+        Net(Dumbbell::new(&left, &right, port))
     }
 
     /// HOSTS.json.
     pub fn hosts(&self) -> String {
-        let end = |kind: &str, netns: &str, side: u32| {
-            let host = |n| {
-                format!(
-                    r#""{kind}{n}": {{"netns": "/run/netns/{netns}", "address": "10.9.{side}.{n}"}}"#
-                )
-            };
+        let end = |kind: &str, netns: String, side: u32| {
+            let host =
+                |n| format!(r#""{kind}{n}": {{"netns": "{netns}", "address": "10.9.{side}.{n}"}}"#);
             (1..=4).map(host).collect::<Vec<_>>().join(",")
         };
+        let path = |netns: &penstock_linux::netns::NetNs| netns.path().display().to_string();
         format!(
-            r#"{{"hosts": {{{}, {}}}, "ports": {{"left->right": {{"netns": "/run/netns/{}", "interface": "right"}}}}}}"#,
-            end("sender", &self.senders, 0),
-            end("receiver", &self.receivers, 1),
-            self.switch
+            r#"{{"hosts": {{{}, {}}}, "ports": {{"left->right": {{"netns": "{}", "interface": "right"}}}}}}"#,
+            end("sender", path(&self.0.left), 0),
+            end("receiver", path(&self.0.right), 1),
+            path(&self.0.switch)
         )
     }
 
     /// From now on nothing comes back from the receivers.
     pub fn mute_receivers(&self) {
-        let m = &self.switch;
-        run(&format!(
-            "tc -n {m} qdisc add dev left root tbf rate 1mbit burst 2kb limit 1"
-        ));
+        let nothing = Tbf {
+            rate_bps: 1_000_000,
+            burst_bytes: 2048,
+            limit_bytes: 1,
+        };
+        self.0.limit("left", nothing);
     }
 
     /// The receivers are heard again.
     pub fn unmute_receivers(&self) {
-        run(&format!("tc -n {} qdisc del dev left root", self.switch));
+        let deleted = self
+            .0
+            .switch
+            .run(|| qdisc::delete_root(link::get("left")?.index));
+        deleted.unwrap().unwrap();
     }
 
-    /// A switch of net.ipv4 at the senders.
+    /// A sysctl of net.ipv4 at the senders.
     pub fn sysctl(&self, name: &str) -> String {
-        let netns = &self.senders;
-        let text = run(&format!(
-            "nsenter --net=/run/netns/{netns} cat /proc/sys/net/ipv4/{name}"
-        ));
-        text.trim().to_owned()
+        let path = format!("/proc/sys/net/ipv4/{name}");
+        let value = self.0.left.run(|| std::fs::read_to_string(path));
+        value.unwrap().unwrap().trim().to_owned()
     }
 
     /// A TCP counter of /proc/net/snmp, of both ends together.
     pub fn tcp_counter(&self, name: &str) -> u64 {
-        let of = |netns: &str| {
-            let text = run(&format!(
-                "nsenter --net=/run/netns/{netns} cat /proc/net/snmp"
-            ));
-            let mut lines = text.lines().filter(|line| line.starts_with("Tcp:"));
-            let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
-            let at = names.split(' ').position(|known| known == name).unwrap();
-            values.split(' ').nth(at).unwrap().parse::<u64>().unwrap()
-        };
-        of(&self.senders) + of(&self.receivers)
+        testkit::tcp_counter(&self.0.left, name) + testkit::tcp_counter(&self.0.right, name)
     }
-}
-
-impl Drop for Net {
-    fn drop(&mut self) {
-        for netns in [&self.senders, &self.switch, &self.receivers] {
-            let _ = Command::new("ip").args(["netns", "del", netns]).status();
-        }
-    }
-}
-
-/// Runs a command of words; returns what it says.
-fn run(line: &str) -> String {
-    let mut words = line.split(' ');
-    let output = Command::new(words.next().unwrap()).args(words).output();
-    let output = output.unwrap_or_else(|error| panic!("{line}: {error} (needs iproute2)"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{line}: {said} (needs root)");
-    String::from_utf8(output.stdout).unwrap()
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Timeouts are counted where they happen, and agree with the kernel's own counters.
 
-use super::{Folder, Net, Run, play, scenario};
+use super::{Folder, LIMIT, Net, Run, play, scenario};
+use penstock_linux::testkit::Process;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -16,9 +17,9 @@ const BULK: &str = r#"
 fn a_handshake_without_an_answer_times_out_once_a_second() {
     let net = Net::new();
     // The hosts learn each other's Ethernet addresses, which is no part of TCP.
-    play(&net, "neighbours", &scenario("100 ms", BULK));
+    play(&net, &scenario("100 ms", BULK));
     net.mute_receivers();
-    let run = play(&net, "handshake", &scenario("1.5 s", BULK));
+    let run = play(&net, &scenario("1.5 s", BULK));
     assert_eq!(run.flows.len(), 4);
     for flow in &run.flows {
         let (data, handshake) = (flow.timeouts, flow.syn_timeouts);
@@ -35,21 +36,21 @@ fn a_handshake_without_an_answer_times_out_once_a_second() {
 }
 
 /// Plays it, and calls `change` when a share `at` of it is over.
-fn play_with_change(net: &Net, name: &str, scenario: &str, at: f64, change: fn(&Net)) -> Run {
-    let folder = Folder::new(name);
+fn play_with_change(net: &Net, scenario: &str, at: f64, change: fn(&Net)) -> Run {
+    let folder = Folder::new();
     let mut command = folder.command(scenario, &net.hosts());
     command.args(["--progress", "json"]).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut process = Process::spawn(&mut command, LIMIT);
+    let lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
     let mut is_changed = false;
     for line in lines {
-        let told: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
-        if !is_changed && told["fraction"].as_f64().unwrap() > at {
+        let report: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if !is_changed && report["fraction"].as_f64().unwrap() > at {
             change(net);
             is_changed = true;
         }
     }
-    assert!(child.wait().unwrap().success() && is_changed);
+    assert!(process.wait().success() && is_changed);
     folder.results()
 }
 
@@ -69,7 +70,7 @@ fn agrees_with_the_kernel(run: &Run) {
 fn data_without_an_acknowledgement_times_out() {
     let net = Net::new();
     let text = scenario("2.5 s", BULK);
-    let run = play_with_change(&net, "data", &text, 0.2, Net::mute_receivers);
+    let run = play_with_change(&net, &text, 0.2, Net::mute_receivers);
     for flow in &run.flows {
         assert!(flow.delivered > 0 && flow.timeouts > 0, "{}", flow.source);
         assert_eq!(flow.syn_timeouts, 0);
@@ -80,10 +81,10 @@ fn data_without_an_acknowledgement_times_out() {
 #[test]
 fn a_handshake_that_succeeds_late_keeps_its_timeouts() {
     let net = Net::new();
-    play(&net, "late-neighbours", &scenario("100 ms", BULK));
+    play(&net, &scenario("100 ms", BULK));
     net.mute_receivers();
     let text = scenario("4 s", &BULK.replace("from", "size = \"10 kB\"\n    from"));
-    let run = play_with_change(&net, "late", &text, 0.4, Net::unmute_receivers);
+    let run = play_with_change(&net, &text, 0.4, Net::unmute_receivers);
     for flow in &run.flows {
         assert_eq!(flow.delivered, 10_000);
         assert_eq!(flow.timeouts, 0);
@@ -101,7 +102,7 @@ fn what_only_a_namespace_has_is_set_there_alone() {
     let before = switches.map(own);
     let tcp = "[tcp]\n        ecn = true\n        sack = false\n        recovery = \"newreno\"";
     let text = scenario("100 ms", BULK).replace("[tcp]", tcp);
-    play(&net, "switches", &text);
+    play(&net, &text);
     assert_eq!(switches.map(|name| net.sysctl(name)), ["1", "0", "1"]);
     assert_eq!(switches.map(own), before);
 }

@@ -52,7 +52,7 @@ fn count(run: &Run, group: &str, key: &str) -> u64 {
 fn a_mix_is_played_as_it_is_simulated() {
     let net = Net::new();
     let text = scenario("1.5 s", MIX);
-    let run = play(&net, "mix", &text);
+    let run = play(&net, &text);
     for (group, flows) in [("push", 48), ("pull", 80)] {
         assert_eq!(count(&run, group, "flows"), flows);
         assert_eq!(count(&run, group, "finished"), flows, "{group}");
@@ -103,7 +103,7 @@ fn bytes_are_conserved(run: &Run) {
 }
 
 /// Three requests of each of four clients, with a pause between.
-fn asked(net: &Net, name: &str, mode: &str, connection: &str) -> (Run, u64) {
+fn asked(net: &Net, mode: &str, connection: &str) -> (Run, u64) {
     let traffic = format!(
         r#"
         [traffic.ask]
@@ -118,7 +118,7 @@ fn asked(net: &Net, name: &str, mode: &str, connection: &str) -> (Run, u64) {
         "#
     );
     let before = net.tcp_counter("ActiveOpens");
-    let run = play(net, name, &scenario("500 ms", &traffic));
+    let run = play(net, &scenario("500 ms", &traffic));
     (run, net.tcp_counter("ActiveOpens") - before)
 }
 
@@ -127,7 +127,7 @@ fn a_closed_loop_thinks_and_keeps_its_connections_if_it_shall() {
     let net = Net::new();
     for mode in ["push", "pull"] {
         for (connection, opened) in [("new", 12), ("persistent", 4)] {
-            let (run, opens) = asked(&net, &format!("{mode}-{connection}"), mode, connection);
+            let (run, opens) = asked(&net, mode, connection);
             assert_eq!(count(&run, "ask", "finished"), 12, "{mode} {connection}");
             assert_eq!(opens, opened, "{mode} {connection}");
             for client in 0..4 {
@@ -161,7 +161,7 @@ fn an_end_that_stops_is_stopped_and_delivers_no_more() {
         [measure]
         from = "150 ms"
     "#;
-    let run = play(&net, "stop", &scenario("600 ms", traffic));
+    let run = play(&net, &scenario("600 ms", traffic));
     let stopped = run.flows.iter().filter(|flow| flow.traffic == "stopped");
     for flow in stopped {
         assert!(flow.end_s.is_none() && flow.bytes.is_none() && flow.delivered > 0);
