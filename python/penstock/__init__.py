@@ -5,16 +5,20 @@
 >>> run = penstock.run("demo", schemes=["drop-tail", "hcf"])  # doctest: +SKIP
 >>> run.flows.group_by("scheme", "traffic").agg(pl.col("fct_s").quantile(0.99))  # doctest: +SKIP
 
-Modules, each importing only those above it:
+Each module imports only those of lines above its own:
 
-    errors, units, stats, metrics   what can go wrong; units; statistics; every number's name
-    folders, scenario               folders of results; scenarios as text
-    execution/                      runs tasks: threads, Dask, laboratory
-    tables, results                 rows of tasks as tables and a summary
-    show/                           terminal, pages and figures
-    runs, api                       a run with its folder; `run`, `prepare` and the like
-    compare/, sweep/, tune/         two runs; a grid of runs; a search
-    cli/                            the command `penstock`
+    errors, _native, papers   what can go wrong; the simulator; the one link to penstock_papers
+    units, stats              numbers as people write them; means and their confidence
+    metrics                   every number of a summary: its name, unit, meaning
+    folders, scenario         folders of results; scenarios as text
+    execution/                runs tasks: on threads, on Dask, in the laboratory
+    provenance, tables        command and machine; polars tables of flows, queues, ports
+    results                   the rows of a scenario's tasks as a summary and tables
+    show/                     terminal, pages and figures
+    runs                      results with their folder and report
+    api                       `run`, `prepare` and the like
+    compare/, sweep/, tune/   two runs; a grid of runs; a search
+    cli/                      the command `penstock`
 
 Start with `api.run`. Public names are imported when first used (PEP 562): `import penstock` itself
 loads neither polars nor the simulator.

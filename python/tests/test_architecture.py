@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which module imports which: no circles, one direction, and imports at the top of a file."""
+
+import ast
+import re
+from collections import defaultdict
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import penstock
+
+ROOT = Path(penstock.__file__).parents[1]
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in (ROOT / "penstock").rglob("*.py*")
+    if path.suffix in (".py", ".pyi")
+}
+
+
+class Import(NamedTuple):
+    module: str
+    line: int
+    is_in_function: bool
+
+
+def modules_of(node, package):
+    """The modules of ours that an import statement loads."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    else:
+        base = node.module if not node.level else f"{package}.{node.module}"
+        names = [f"{base}.{alias.name}" for alias in node.names]
+        names = [name if name in FILES else base for name in names]
+    return [name for name in names if name in FILES]
+
+
+@cache
+def imports_of(module):
+    """All imports of a module, those in functions and for type checkers included."""
+    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+    found = []
+
+    def visit(node, is_in_function):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = modules_of(node, module.rpartition(".")[0]) or [""]
+            found.extend(Import(name, node.lineno, is_in_function) for name in names)
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            visit(child, is_in_function or is_function)
+
+    visit(tree, False)
+    return found
+
+
+def circle_in(graph):
+    """A circle of a graph as its nodes, or None."""
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        return error.args[1]
+    return None
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = {m: {i.module for i in imports_of(m)} - {"", m} for m in FILES}
+    assert sum(map(len, graph.values())) > 150, "the imports are not found any more"
+    assert circle_in(graph) is None
+
+
+def test_a_circle_would_be_found():
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}}) is not None
+
+
+def test_the_map_of_the_package_is_true():
+    """`penstock/__init__.py` lists the modules; each imports only those of lines above its own."""
+    rows = re.findall(r"^    ((?:\w+/?(?:, )?)+)  +\S", penstock.__doc__, flags=re.M)
+    level = {
+        f"penstock.{name.rstrip('/')}": number
+        for number, row in enumerate(rows)
+        for name in row.split(", ")
+    }
+    top = {".".join(name.split(".")[:2]) for name in FILES if name.startswith("penstock.")}
+    assert top == set(level), "a module is missing in the map, or one in it is gone"
+    wrong = defaultdict(set)
+    for module in FILES:
+        here = ".".join(module.split(".")[:2])
+        for imported in imports_of(module):
+            there = ".".join(imported.module.split(".")[:2])
+            if here in level and there in level and here != there and level[there] >= level[here]:
+                same_line = level[there] == level[here]
+                wrong["same line" if same_line else "upward"].add((module, imported.module))
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", sorted(FILES))
+def test_an_import_in_a_function_has_its_reason(module):
+    lines = FILES[module].read_text(encoding="utf-8").splitlines()
+    bare = [
+        f"{module}:{imported.line}"
+        for imported in imports_of(module)
+        if imported.is_in_function and "# start-up: " not in lines[imported.line - 1]
+    ]
+    assert not bare, "import at the top, or say `# start-up: what is slow`"
