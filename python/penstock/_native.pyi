@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator, from crates/python."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 __version__: str
@@ -28,6 +28,33 @@ def layout(text: str, origin: str, to_csv: Callable[[Path], str]) -> str:
 
     Raises:
         ScenarioError: as `validate`.
+    """
+
+def summarize(
+    text: str,
+    origin: str,
+    transfers: Sequence[
+        tuple[
+            str,
+            int,
+            str,
+            str,
+            float,
+            float | None,
+            float | None,
+            int | None,
+            int,
+            int,
+        ]
+    ],
+) -> tuple[str, bytes]:
+    """Transfers that other programs have measured, summed up as the simulator sums up its own.
+
+    Each is traffic, number, source, destination, start, end, stop (seconds), bytes (None: endless),
+    bytes delivered, retransmits. Returns groups by traffic (JSON), and flows (CSV).
+
+    Raises:
+        ScenarioError: as `validate`, or a transfer names a traffic or host that it has not.
     """
 
 def run(

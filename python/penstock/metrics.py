@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names people write for the numbers of a summary: `mice.fct.p99`, `bottleneck.drops`."""
+"""Every number of a summary: its name, unit, heading, better end, tolerance and meaning.
+
+A name ends with its unit: `fct_s`, `goodput_bps`, `queue_bytes`. `GROUPS` and `PORTS` describe the
+numbers of a traffic and of a port by their dotted paths in `summary.json`, `FLOWS` and `QUEUES`
+the columns of the tables. People write names without units (`mice.fct.p99`); `find` and `match`
+look them up.
+"""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from penstock import units
 from penstock.errors import ScenarioError
@@ -13,18 +20,106 @@ Result = Mapping[str, Any]
 """One scheme's part of a summary, of one seed or the mean of several."""
 Path = tuple[str, ...]
 
+UNFINISHED = "unfinished"
+"""Instead of a 99th percentile where more than 1 % of the flows did not finish."""
 PORT = "bottleneck"
 """Another name of the measured port, where there is only one."""
 
-FORMS: dict[str, Callable[[float | None], str]] = {
-    "s": units.seconds,
-    "bps": units.rate,
-    "bytes": units.size,
-}
-"""How people read numbers with a unit, by the unit at the end of their names."""
+CLOSE, NEAR = 0.15, 0.25
+"""How far apart times and rates, and tails and counts, may be and still agree."""
 
-_AXES = {"s": "s", "bps": "b/s", "bytes": "B"}
-_SUFFIXES = ("_by_reason", *(f"_{unit}" for unit in FORMS))  # may be left out
+
+@dataclass(frozen=True)
+class Metric:
+    """What there is to know of a number."""
+
+    heading: str
+    better: Literal["less", "more", "neither"]
+    meaning: str
+    tolerance: float | None = None
+    """Most that two runs may differ, as a share of the first; None: it is not compared."""
+    kind: Literal["", "share", "index"] = ""
+    """Of a number without a unit that is no count."""
+
+    def text(self, quantity: str, value: float | None) -> str:
+        """The number as tables show it."""
+        plain = {"": units.count, "share": units.percent, "index": units.ratio}
+        return units.FORMS.get(quantity, plain[self.kind])(value)
+
+
+# A flow's own drops are not compared: a kernel does not report whose packet a queue has lost.
+GROUPS = {
+    "flows": Metric("flows", "neither", "flows that began", CLOSE),
+    "finished": Metric("finished", "more", "flows that ended, of those that began"),
+    "fct_s.mean": Metric("FCT mean", "less", "completion time of the finished flows", CLOSE),
+    "fct_s.sd": Metric("FCT SD", "less", "standard deviation of the completion times"),
+    "fct_s.p50": Metric("FCT p50", "less", "half of the flows took less", CLOSE),
+    "fct_s.p90": Metric("FCT p90", "less", "90 % of the flows took less"),
+    "fct_s.p95": Metric("FCT p95", "less", "95 % of the flows took less"),
+    "fct_s.p99": Metric("FCT p99", "less", "99 % of the flows took less, if so many ended", NEAR),
+    "fct_s.max": Metric("FCT max", "less", "the slowest finished flow", NEAR),
+    "missed_deadlines": Metric("missed deadlines", "less", "flows that took too long"),
+    "stalled": Metric("stalled", "less", "flows with at least one retransmission timeout"),
+    "late": Metric("late", "less", "flows of more than 190 ms: a timeout of Linux", NEAR),
+    "timeouts": Metric("timeouts", "less", "retransmission timeouts", NEAR),
+    "syn_timeouts": Metric("SYN timeouts", "less", "timeouts of handshakes", NEAR),
+    "retransmits": Metric("retransmits", "less", "segments sent again"),
+    "drops": Metric("drops", "less", "packets lost, in either direction"),
+    "goodput_bps.mean": Metric("goodput", "more", "what arrived, mean of the flows", CLOSE),
+    "goodput_bps.min": Metric("goodput min", "more", "the slowest flow"),
+    "goodput_bps.max": Metric("goodput max", "neither", "the fastest flow"),
+    "jain": Metric(
+        "Jain", "more", "fairness of the goodputs: 1 is equal shares", CLOSE, kind="index"
+    ),
+    "starved": Metric("starved", "less", "share of the flows without a packet", kind="share"),
+    "packets_variance": Metric("variance", "less", "variance of the flows' packets"),
+    "flows_in_lowest_decile": Metric(
+        "lowest decile", "less", "flows with less than a tenth of the packets of the largest"
+    ),
+    "longest_silence_s.mean": Metric("silence", "less", "longest time between two packets"),
+    "block_goodput_bps": Metric("block goodput", "more", "bytes of an epoch over its time"),
+}
+PORTS = {
+    "drops": Metric("drops", "less", "packets lost at this port", NEAR),
+    "utilization": Metric(
+        "utilization", "more", "share of the link's time in use", CLOSE, kind="share"
+    ),
+    "queue_bytes.mean": Metric("queue mean", "less", "mean of the queue over time", CLOSE),
+    "queue_bytes.p99": Metric("queue p99", "less", "the queue was shorter 99 % of the time", CLOSE),
+    "queue_bytes.max": Metric("queue max", "less", "the longest queue seen"),
+    "sent_packets": Metric("packets", "neither", "packets sent"),
+    "sent_bytes": Metric("bytes", "neither", "bytes sent"),
+    "ecn_marks": Metric("ECN marks", "neither", "packets marked with ECN CE"),
+    "acks_rewritten": Metric("ACKs rewritten", "neither", "ACKs whose window was lowered"),
+    "acks_floored": Metric("ACKs floored", "neither", "ACKs that the floor kept from less"),
+    "clamps": Metric("clamps", "neither", "times that the scheme began to clamp all flows"),
+}
+
+PORT_COUNTERS = ("ecn_marks", "acks_rewritten", "acks_floored", "clamps")
+"""Numbers of a port that penstockd counts, by the names of `core/counters.h`."""
+
+FLOWS: dict[str, type] = {
+    "traffic": str,  # the name of its [traffic.*] table
+    "flow": int,
+    "source": str,
+    "destination": str,
+    "start_s": float,
+    "end_s": float,  # null: unfinished
+    "bytes": int,  # null: endless
+    "delivered_bytes": int,
+    "fct_s": float,
+    "goodput_bps": float,  # in the measured time; null: not under way in it
+    "packets": int,  # data packets that arrived in the measured time
+    "retransmits": int,
+    "timeouts": int,
+    "syn_timeouts": int,
+    "drops": int,  # either direction
+    "longest_silence_s": float,
+    "missed_deadline": bool,  # null: no deadline
+}
+QUEUES: dict[str, type] = {"port": str, "time_s": float, "bytes": int, "packets": int}
+
+_SUFFIXES = ("_by_reason", *(f"_{quantity}" for quantity in units.FORMS))  # may be left out
 _OF_TIMES = ("mean", "sd", "p50", "p90", "p95", "p99", "max")
 # Where no flow has such a number the simulator gives null instead of a table.
 _TABLES = {
@@ -34,9 +129,36 @@ _TABLES = {
 }
 
 
+def number(table: Result, path: Iterable[str]) -> float | None:
+    """The number at a path, or None where there is none (no flow finished: no FCT)."""
+    value: Any = table
+    for key in path:
+        value = None if value is None else value.get(key)
+    return None if value is None else float(value)
+
+
+def quantity(path: Iterable[str]) -> str:
+    """`s`, `bps` or `bytes`, by the ending of a key; empty for counts and ratios."""
+    ends = (unit for key in path for unit in units.FORMS if key.endswith(f"_{unit}"))
+    return next(ends, "")
+
+
+def unfinished(path: str, group: Result) -> float:
+    """Share of unfinished flows beyond what a completion time bears; 0 for other numbers.
+
+    A percentile bears as many as lie above it; mean, SD and maximum bear none.
+    """
+    name, _, statistic = path.partition(".")
+    if name != "fct_s":
+        return 0.0
+    share = 1 - group["finished"] / group["flows"] if group["flows"] else 0.0
+    borne = 1 - float(statistic[1:]) / 100 if re.fullmatch(r"p\d+", statistic) else 0.0
+    return float(max(0.0, share - borne))
+
+
 @dataclass(frozen=True)
 class Field:
-    """A number of a summary."""
+    """A number of a result."""
 
     name: str
     """As it was written."""
@@ -48,20 +170,16 @@ class Field:
 
         The same path leads to the half-width of its confidence interval in a result's `ci95`.
         """
-        value: Any = result
-        for key in self.path:
-            value = None if value is None else value.get(key)
-        return None if value is None else float(value)
+        return number(result, self.path)
 
     @property
     def unit(self) -> str:
         """`s`, `bps` or `bytes`; empty for counts and ratios."""
-        ends = (unit for key in self.path[1:] for unit in FORMS if key.endswith(f"_{unit}"))
-        return next(ends, "")
+        return quantity(self.path[1:])
 
     def text(self, value: float | None) -> str:
         """The number as people read it."""
-        if form := FORMS.get(self.unit):
+        if form := units.FORMS.get(self.unit):
             return form(value)
         return units.NONE if value is None else f"{value:.4g}"
 
@@ -76,9 +194,9 @@ def find(name: str, result: Result) -> Field:
     Raises:
         ScenarioError: there is no such number; the message names the nearest.
     """
-    known = {".".join(said): path for said, path in _named(result)}
-    own = {".".join(path[1:]): path for path in known.values() if path[0] == "ports"}
-    known = own | known if name.startswith(tuple(result["ports"])) else known
+    known = {".".join(parts): path for parts, path in _named(result)}
+    ports = {".".join(path[1:]): path for path in known.values() if path[0] == "ports"}
+    known = ports | known if name.startswith(tuple(result["ports"])) else known
     return Field(name, known[match(name, known)])
 
 
@@ -88,10 +206,14 @@ def match(name: str, known: Iterable[str]) -> str:
     Raises:
         ScenarioError: there is no such number; the message names the nearest.
     """
-    full = {short: one for one in known for short in (".".join(map(_short, one.split("."))), one)}
-    for said in (name, f"{name}.mean"):
-        if said in full:
-            return full[said]
+    full = {
+        alias: full_name
+        for full_name in known
+        for alias in (".".join(map(_short, full_name.split("."))), full_name)
+    }
+    for alias in (name, f"{name}.mean"):
+        if alias in full:
+            return full[alias]
     near = difflib.get_close_matches(name, full, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"allowed: {', '.join(full)}"
     message = f"{name}: no such number in the summary; {hint}"
@@ -105,22 +227,21 @@ def text(name: str, value: float | None) -> str:
 
 def axis_unit(name: str) -> str | None:
     """The unit that prefixes go to on an axis of a full name's numbers; None for mere numbers."""
-    return _AXES.get(Field(name, tuple(name.split("."))).unit)
+    return units.AXES.get(Field(name, tuple(name.split("."))).unit)
 
 
 def flat(result: Result) -> dict[str, float | None]:
     """Every number of a result by its full name, as `mice.fct_s.p99`; what is absent as None."""
-    return {".".join(said): Field("", path).of(result) for said, path in _named(result)}
+    return {".".join(parts): number(result, path) for parts, path in _named(result)}
 
 
 def _named(result: Result) -> Iterator[tuple[Path, Path]]:
     """The parts of each number's name, and the path to it."""
     for kind in ("groups", "ports"):
         for owner, table in result[kind].items():
-            alone = kind == "ports" and len(result[kind]) == 1 and PORT not in result["groups"]
-            said = PORT if alone else owner
+            is_only = kind == "ports" and len(result[kind]) == 1 and PORT not in result["groups"]
             for path in _leaves(table):
-                yield (said, *path), (kind, owner, *path)
+                yield (PORT if is_only else owner, *path), (kind, owner, *path)
     for path in _leaves(result.get("performance", {})):
         yield ("performance", *path), ("performance", *path)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a run: what their columns are, and how the simulator's text becomes polars."""
+"""The tables of a run: the simulator's text as polars frames."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,39 +7,17 @@ from typing import Any
 
 import polars as pl
 
+from penstock import metrics
+
 KEYS = {"scheme": pl.String, "seed": pl.Int64}
 """The first columns of every table."""
 
-FLOWS: dict[str, type[pl.DataType]] = {
-    "traffic": pl.String,  # the name of its [traffic.*] table
-    "flow": pl.Int64,
-    "source": pl.String,
-    "destination": pl.String,
-    "start_s": pl.Float64,
-    "end_s": pl.Float64,  # null: unfinished
-    "bytes": pl.Int64,  # null: endless
-    "delivered_bytes": pl.Int64,
-    "fct_s": pl.Float64,
-    "goodput_bps": pl.Float64,  # in the measured time; null: not under way in it
-    "packets": pl.Int64,  # data packets that arrived in the measured time
-    "retransmits": pl.Int64,
-    "timeouts": pl.Int64,
-    "syn_timeouts": pl.Int64,
-    "drops": pl.Int64,  # either direction
-    "longest_silence_s": pl.Float64,
-    "missed_deadline": pl.Boolean,  # null: no deadline
-}
-QUEUES: dict[str, type[pl.DataType]] = {
-    "port": pl.String,
-    "time_s": pl.Float64,
-    "bytes": pl.Int64,
-    "packets": pl.Int64,
-}
+_TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
+FLOWS = {name: _TYPES[kind] for name, kind in metrics.FLOWS.items()}
+QUEUES = {name: _TYPES[kind] for name, kind in metrics.QUEUES.items()}
 
 
-def read(
-    text: bytes, columns: Mapping[str, type[pl.DataType]], scheme: str, seed: int
-) -> pl.DataFrame:
+def read(text: bytes, columns: Mapping[str, Any], scheme: str, seed: int) -> pl.DataFrame:
     """A table of one run from its CSV text, with `scheme` and `seed` in front.
 
     Columns the simulator adds beyond `columns` are kept, their types inferred.

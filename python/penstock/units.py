@@ -1,25 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them: three digits and a unit."""
+"""Units of numbers, as scenarios write them and as people read them: three digits and a unit."""
 
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_RATES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
-_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
-_SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
-_BPS = {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12}
-_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
 NONE = "–"
+"""A number that does not exist."""
+
+
+class Unit(NamedTuple):
+    """A unit of scenarios."""
+
+    quantity: str
+    """The ending of names of numbers in it: `s`, `bps`, `bytes`, `packets`; empty for others."""
+    factor: Fraction
+    """In seconds, bits per second, bytes or packets."""
+
+
+def _decimal(quantity: str, **powers: int) -> dict[str, Unit]:
+    return {name: Unit(quantity, Fraction(10) ** power) for name, power in powers.items()}
+
+
+UNITS = {
+    "": Unit("", Fraction(1)),
+    "%": Unit("", Fraction(1, 100)),
+    **_decimal("packets", packet=0, packets=0),
+    **_decimal("s", ps=-12, ns=-9, us=-6, µs=-6, ms=-3, s=0),
+    "min": Unit("s", Fraction(60)),
+    **_decimal("bps", **{"b/s": 0, "kb/s": 3, "Mb/s": 6, "Gb/s": 9, "Tb/s": 12}),
+    **_decimal("bytes", B=0, kB=3, MB=6, GB=9),
+    **{f"{letter}iB": Unit("bytes", Fraction(1024) ** n) for n, letter in enumerate("KMG", 1)},
+}
+"""Every unit, by its name in scenarios and options."""
 
 
 def to_seconds(text: str) -> float:
     """A time of a resolved scenario: `"200 ms"` is 0.2."""
-    number, unit = text.split()
-    return float(number) * _SECONDS[unit]
+    return _number(text, "s")
 
 
 def to_bps(text: str) -> float:
     """A rate of a resolved scenario, in bits per second: `"1 Gb/s"` is 1e9."""
-    number, unit = text.split()
-    return float(number) * _BPS[unit]
+    return _number(text, "bps")
 
 
 def to_bytes(text: str) -> int:
@@ -28,26 +51,38 @@ def to_bytes(text: str) -> int:
     Raises:
         ValueError: it is no size.
     """
-    number, _, unit = text.partition(" ")
-    if unit not in _BYTES:
-        message = f"{text}: no size, such as 11.5 kB"
+    return round(_number(text, "bytes"))
+
+
+_EXAMPLES = {
+    "s": "time, such as 200 ms",
+    "bps": "rate, such as 1 Gb/s",
+    "bytes": "size, such as 11.5 kB",
+}
+
+
+def _number(text: str, quantity: str) -> float:
+    number, _, name = text.partition(" ")
+    unit = UNITS.get(name)
+    if unit is None or unit.quantity != quantity:
+        message = f"{text}: no {_EXAMPLES[quantity]}"
         raise ValueError(message)
-    return round(float(number) * _BYTES[unit])
+    return float(number) * float(unit.factor)
 
 
 def seconds(value: float | None) -> str:
     """`0.00123` is `1.23 ms`."""
-    return _scaled(value, _TIMES)
+    return _scaled(value, "s", "ms", "µs", "ns")
 
 
 def rate(value: float | None) -> str:
     """Bits per second: `94.1e6` is `94.1 Mb/s`."""
-    return _scaled(value, _RATES)
+    return _scaled(value, "Gb/s", "Mb/s", "kb/s", "b/s")
 
 
 def size(value: float | None) -> str:
     """Bytes: `125000` is `125 kB`."""
-    return _scaled(value, _SIZES)
+    return _scaled(value, "GB", "MB", "kB", "B")
 
 
 def percent(value: float | None) -> str:
@@ -68,6 +103,12 @@ def ratio(value: float | None) -> str:
     return NONE if value is None else f"{value:.3f}"
 
 
+FORMS: dict[str, Callable[[float | None], str]] = {"s": seconds, "bps": rate, "bytes": size}
+"""How people read a number, by its quantity."""
+AXES = {"s": "s", "bps": "b/s", "bytes": "B"}
+"""The unit that prefixes go to on an axis, by the quantity of its numbers."""
+
+
 def three(value: float) -> str:
     """Three significant digits, as `18.0`; a plain `0` for zero, and never an exponent."""
     if value == 0:
@@ -76,13 +117,15 @@ def three(value: float) -> str:
     return f"{value:.{max(0, 2 - exponent)}f}"
 
 
-def _scaled(value: float | None, scale: tuple[tuple[float, str], ...]) -> str:
+def _scaled(value: float | None, *names: str) -> str:
+    """The value in the largest of these units, given in descending order, that it reaches."""
     if value is None:
         return NONE
+    base = next(name for name in names if UNITS[name].factor == 1)
     if value == 0:
-        return f"0 {scale[0][1] if scale is _TIMES else scale[-1][1]}"
-    for factor, unit in scale:
+        return f"0 {base}"
+    for name in names:
+        factor = float(UNITS[name].factor)
         if abs(value) >= 0.9995 * factor:  # rounds to 1.00 of this unit, not to 1000 of the next
-            return f"{three(value / factor)} {unit}"
-    factor, unit = scale[-1]
-    return f"{three(value / factor)} {unit}"
+            break
+    return f"{three(value / factor)} {name}"

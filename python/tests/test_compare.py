@@ -6,20 +6,20 @@ import re
 import shutil
 from dataclasses import replace
 
-import polars as pl
 import pytest
 
+from penstock import _native, metrics
 from penstock.cli.report import redraw
 from penstock.compare import comparison, comparison_page
 from penstock.errors import RunError, ScenarioError
 
-from .conftest import make_run
+from .conftest import SMALL, make_run
 from .test_cli import penstock
 
 
 def line(first, second, name="FCT mean"):
-    measure = next(one for one in comparison.GROUP if one.name == name)
-    return comparison._line("fairq", "mice", measure, first, second)
+    metric = next(one for one in metrics.GROUPS.values() if one.heading == name)
+    return comparison._line("fairq", "mice", metric, first, second)
 
 
 @pytest.mark.parametrize(
@@ -42,36 +42,38 @@ def test_a_time_agrees_within_15_percent_of_the_first(first, second, ratio, agre
 
 
 def test_counts_may_be_25_percent_apart():
-    assert line(100, 124, "RTOs").agrees
-    assert not line(100, 126, "RTOs").agrees
+    assert line(100, 124, "timeouts").agrees
+    assert not line(100, 126, "timeouts").agrees
 
 
-def with_times(run, times):
-    """The run with these completion times of its mice under its first scheme."""
-    one = {"scheme": "drop-tail", "seed": 1, "traffic": "mice", "bytes": 10_000, "start_s": 0.9}
-    rows = [one | {"fct_s": time} for time in times]
-    rows += [one | {"bytes": None, "start_s": 0.0, "fct_s": None}]  # endless: no stall
-    return replace(run, flows=pl.DataFrame(rows))
+def late(*transfers, duration="1 s"):
+    """How many of these transfers (start, end, stop, bytes) of the small scenario are late."""
+    rows = [("mice", n, "sender3", "receiver3", *one, 0, 0) for n, one in enumerate(transfers)]
+    text = SMALL.replace('duration = "100 ms"', f'duration = "{duration}"')
+    groups, _ = _native.summarize(text, "small.toml", rows)
+    return json.loads(groups)["mice"]["late"]
 
 
-def test_stalls_are_the_flows_above_190_ms(tmp_path):
-    late = with_times(make_run(), [None])  # begun at 0.9 s of 1 s: too late to tell
-    assert comparison.stalled(late).is_empty()
-    early = replace(late, flows=late.flows.with_columns(pl.lit(0.7).alias("start_s")))
-    assert comparison.stalled(early).height == 1
-    bulk = {"kind": "bulk", "size": "1 MB", "stop": "750 ms"}
-    stopped = early.summary["scenario"] | {"traffic": {"mice": bulk}}
-    stopped = replace(early, summary=early.summary | {"scenario": stopped})
-    assert comparison.stalled(stopped).is_empty()  # it was stopped after 50 ms
-    first = with_times(make_run(), [0.01, 0.191, 1.2, None]).save(tmp_path / "first")
-    second = with_times(make_run(), [0.01, 0.19]).save(tmp_path / "second")
-    found = comparison.compare(first, second)
-    (stalls,) = (
+def test_late_flows_are_those_above_190_ms():
+    assert late((0.0, 0.01, None, 10_000), (0.0, 0.19, None, 10_000)) == 0
+    assert late((0.0, 0.191, None, 10_000), (0.0, 1.2, None, 10_000), duration="2 s") == 2
+    assert late((0.9, None, None, 10_000)) == 0, "begun at 0.9 s of 1 s: it may yet be on time"
+    assert late((0.7, None, None, 10_000)) == 1
+    assert late((0.7, None, 0.75, 10_000)) == 0, "stopped after 50 ms"
+    assert late((0.0, None, None, None)) == 0, "endless"
+
+
+def test_late_flows_are_compared(tmp_path):
+    first, second = make_run(), make_run()
+    for run, count in ((first, 2.0), (second, 0.0)):
+        run.summary["results"][0]["groups"]["mice"]["late"] = count
+    folders = [one.save(tmp_path / name) for one, name in ((first, "first"), (second, "second"))]
+    (line,) = (
         one
-        for one in found.lines
-        if (one.scheme, one.group, one.measure) == ("drop-tail", "mice", "stalls")
+        for one in comparison.compare(*folders).lines
+        if (one.scheme, one.group, one.measure) == ("drop-tail", "mice", "late")
     )
-    assert (stalls.first, stalls.second, stalls.agrees) == (2.0, 0.0, False)
+    assert (line.first, line.second, line.agrees) == (2.0, 0.0, False)
 
 
 def test_a_run_agrees_with_itself_and_has_a_page(tmp_path):
@@ -143,7 +145,7 @@ def test_what_is_apart_comes_first_and_the_farthest_of_it(tmp_path):
     page = comparison_page.save(compared, tmp_path / "page").read_text(encoding="utf-8")
     apart = page[page.index("What is apart") : page.index("Flow completion times")]
     named = re.findall(r'<th scope="row">hcf, mice: (.*?)</th>', apart)
-    assert named == ["RTOs", "FCT p50", "FCT p99"]
+    assert named == ["timeouts", "FCT p50", "FCT p99"]
     assert "<b>0.10</b>" in apart
 
 

@@ -11,7 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use penstock_scenario::{Congestion, Profile};
-use penstock_sim::run::Layout;
+use penstock_scenario::units::Time;
+use penstock_sim::run::{Layout, flow_records, summaries};
+use penstock_sim::simulation::{ENDLESS, Record, TransferCounters};
 use penstock_sim::{Cores, Inputs, Outcome, Scenario, run_on};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -65,6 +67,64 @@ fn layout(text: &str, origin: &str, to_csv: &Bound<'_, PyAny>) -> PyResult<Strin
     let scenario = parse(text, origin, &[])?;
     let inputs = read_inputs(&scenario, origin, to_csv)?;
     json(&Layout::of(&scenario, &inputs))
+}
+
+/// A transfer that another program than the simulator or penstock-traffic has measured: traffic,
+/// number, source, destination, start, end, stop (seconds), bytes, bytes delivered, retransmits.
+type Transfer = (
+    String,
+    u32,
+    String,
+    String,
+    f64,
+    Option<f64>,
+    Option<f64>,
+    Option<u64>,
+    u64,
+    u64,
+);
+
+/// Such transfers as the simulator sums up its own: groups by traffic (JSON) and flows (CSV).
+#[pyfunction]
+fn summarize<'py>(
+    py: Python<'py>,
+    text: &str,
+    origin: &str,
+    transfers: Vec<Transfer>,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let scenario = parse(text, origin, &[])?;
+    let hosts = scenario.fabric.hosts();
+    let index = |kind: &str, name: &str, place: Option<usize>| {
+        let place = place.and_then(|place| u32::try_from(place).ok());
+        place.ok_or_else(|| ScenarioError::new_err(format!("{origin}: no {kind} \"{name}\"")))
+    };
+    let host = |name: &str| index("host", name, hosts.iter().position(|host| host == name));
+    let time = |seconds: f64| Time::from_nanos((seconds * 1e9).round() as u64);
+    let record = |transfer: Transfer| -> PyResult<Record> {
+        let (traffic, number, source, destination, start, end, stopped, bytes, delivered, resent) =
+            transfer;
+        Ok(Record {
+            traffic: index("traffic", &traffic, scenario.traffic.get_index_of(&traffic))?,
+            number,
+            source: host(&source)?,
+            destination: host(&destination)?,
+            start: time(start),
+            end: end.map(time),
+            stopped: stopped.map(time),
+            bytes: bytes.unwrap_or(ENDLESS),
+            total: TransferCounters {
+                delivered,
+                retransmits: resent,
+                ..TransferCounters::default()
+            },
+            before: TransferCounters::default(),
+            silence: Time::ZERO,
+        })
+    };
+    let records: Vec<Record> = transfers.into_iter().map(record).collect::<PyResult<_>>()?;
+    let groups = json(&summaries(&scenario, &records))?;
+    let flows = csv(&flow_records(&scenario, &records))?;
+    Ok((groups, PyBytes::new(py, &flows)))
 }
 
 /// Simulates every (scheme, seed) on `jobs` threads; the results are in the order of the tasks. A
@@ -208,5 +268,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(layout, module)?)?;
+    module.add_function(wrap_pyfunction!(summarize, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -85,7 +85,7 @@ def demo(
         [f"traffic.web.flows={_FEW_CLIENTS if quick else _CLIENTS}"],
         settings=settings,
         on="lab",
-        show=["web.stalled", "web.fct.p99"],
+        show=["web.late", "web.fct.p99"],
         out=folder / "clients",
         as_json=as_json,
     )

@@ -1,71 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs of one scenario side by side: how far is one substrate from the other?
+"""Two runs of one scenario, number by number.
 
-The first run is the measure, the second is held against it: the simulator against the kernel, or
-a change against what was before.
+The first run is the reference: the kernel for the simulator, or the state before a change.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from penstock import folders, units
+from penstock import folders, metrics, units
 from penstock.errors import RunError, ScenarioError
+from penstock.metrics import Metric
 from penstock.runs import Run
 
-STALL_S = 0.19
-"""A flow that takes longer has met a timeout: the kernel's smallest is 200 ms."""
-
-CLOSE, NEAR = 0.15, 0.25
-"""How far apart times and rates, and counts, may be and still agree."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A number that is compared."""
-
-    name: str
-    form: Callable[[float | None], str]
-    tolerance: float
-    """Most that the values may differ, as a share of the first."""
-    value: Callable[[dict[str, Any], float | None], float | None]
-    """Of a group's summary, and of how many of its flows stalled."""
-
-
-def _at(*keys: str) -> Callable[[dict[str, Any], float | None], float | None]:
-    def value(group: dict[str, Any], _: float | None) -> float | None:
-        found: Any = group
-        for key in keys:
-            found = None if found is None else found.get(key)
-        return None if found is None else float(found)
-
-    return value
-
-
-# A flow's own drops are left out: a kernel does not tell whose packet a queue has lost.
-GROUP = (
-    Measure("flows", units.count, CLOSE, _at("flows")),
-    Measure("FCT mean", units.seconds, CLOSE, _at("fct_s", "mean")),
-    Measure("FCT p50", units.seconds, CLOSE, _at("fct_s", "p50")),
-    Measure("FCT p99", units.seconds, NEAR, _at("fct_s", "p99")),
-    Measure("FCT max", units.seconds, NEAR, _at("fct_s", "max")),
-    Measure("stalls", units.count, NEAR, lambda _, stalls: stalls),
-    Measure("RTOs", units.count, NEAR, _at("timeouts")),
-    Measure("SYN timeouts", units.count, NEAR, _at("syn_timeouts")),
-    Measure("goodput", units.rate, CLOSE, _at("goodput_bps", "mean")),
-    Measure("Jain", units.ratio, CLOSE, _at("jain")),
-)
-PORT = (
-    Measure("drops", units.count, NEAR, _at("drops")),
-    Measure("utilization", units.percent, CLOSE, _at("utilization")),
-    Measure("queue mean", units.size, CLOSE, _at("queue_bytes", "mean")),
-    Measure("queue p99", units.size, CLOSE, _at("queue_bytes", "p99")),
-)
+METRICS = {"groups": metrics.GROUPS, "ports": metrics.PORTS}
 
 
 @dataclass(frozen=True)
@@ -86,14 +39,23 @@ class Line:
 
     def shown(self) -> tuple[str, str, str, str]:
         """The two values, their ratio and the verdict as people read them."""
-        form = next(one.form for one in (*GROUP, *PORT) if one.name == self.measure)
+        path, metric = next(
+            (path, metric)
+            for table in METRICS.values()
+            for path, metric in table.items()
+            if metric.heading == self.measure
+        )
+        first, second = (
+            metric.text(metrics.quantity(path.split(".")), value)
+            for value in (self.first, self.second)
+        )
         ratio = units.NONE if self.ratio is None else f"{self.ratio:.2f}"
         verdict = {
             None: "",
             True: f"within {self.tolerance:.0%}".replace("%", " %"),
             False: "apart",
         }[self.agrees]
-        return form(self.first), form(self.second), ratio, verdict
+        return first, second, ratio, verdict
 
 
 @dataclass(frozen=True)
@@ -138,7 +100,7 @@ class Comparison:
 
 
 def compare(first: Path, second: Path) -> Comparison:
-    """Reads two runs of one scenario and holds the second against the first.
+    """Compares the second run of a scenario with the first.
 
     Raises:
         ScenarioError: a folder is no run's, or the runs are of different scenarios.
@@ -198,53 +160,26 @@ def _by_scheme(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _lines(first: Run, second: Run) -> Iterator[Line]:
-    one, other = _by_scheme(first), _by_scheme(second)
-    stalls = _stalls(first), _stalls(second)
-    for scheme in (name for name in one if name in other):
-        for kind, measures in (("groups", GROUP), ("ports", PORT)):
-            values = one[scheme][kind], other[scheme][kind]
-            for name in (name for name in values[0] if name in values[1]):
-                for measure in measures:
-                    a, b = (
-                        measure.value(value[name], stalled.get((scheme, name), 0.0))
-                        for value, stalled in zip(values, stalls, strict=True)
-                    )
-                    yield _line(scheme, name, measure, a, b)
+    runs = _by_scheme(first), _by_scheme(second)
+    for scheme in (name for name in runs[0] if name in runs[1]):
+        for kind, table in METRICS.items():
+            owners, others = (run[scheme][kind] for run in runs)
+            for owner in (name for name in owners if name in others):
+                for path, metric in table.items():
+                    if metric.tolerance is not None:
+                        keys = path.split(".")
+                        values = (metrics.number(of[owner], keys) for of in (owners, others))
+                        yield _line(scheme, owner, metric, *values)
 
 
 def _line(
-    scheme: str, group: str, measure: Measure, first: float | None, second: float | None
+    scheme: str, group: str, metric: Metric, first: float | None, second: float | None
 ) -> Line:
+    tolerance = metric.tolerance or 0.0
     ratio = second / first if first and second is not None else None
     agrees = None
     if first is not None and second is not None:
-        agrees = math.isclose(first, second, rel_tol=0.0, abs_tol=measure.tolerance * abs(first))
+        agrees = math.isclose(first, second, rel_tol=0.0, abs_tol=tolerance * abs(first))
     elif (first is None) != (second is None):
         agrees = False
-    return Line(scheme, group, measure.name, first, second, ratio, measure.tolerance, agrees)
-
-
-def stalled(run: Run) -> pl.DataFrame:
-    """The flows that took longer than `STALL_S`, or have not ended though begun so long before."""
-    scenario = run.summary["scenario"]
-    stops = {
-        name: units.to_seconds(table["stop"])
-        for name, table in scenario.get("traffic", {}).items()
-        if table.get("kind") == "bulk" and "stop" in table  # ends a flow that is under way
-    }
-    duration = pl.lit(units.to_seconds(scenario["duration"]))
-    end = pl.col("traffic").replace_strict(stops, default=duration, return_dtype=pl.Float64)
-    ended = pl.col("bytes").is_null() | pl.col("fct_s").is_not_null()
-    taken = pl.when(ended).then(pl.col("fct_s")).otherwise(end - pl.col("start_s"))
-    return run.flows.filter(taken > STALL_S)
-
-
-def _stalls(run: Run) -> dict[tuple[str, str], float]:
-    """How many flows of a scheme's group stalled, mean over the seeds."""
-    seeds = len(run.summary["seeds"])
-    late = replace(run, flows=stalled(run))
-    return {
-        (scheme, group): count / seeds
-        for group in run.summary["results"][0]["groups"]
-        for scheme, count in late.members(group)["scheme"].value_counts().iter_rows()
-    }
+    return Line(scheme, group, metric.heading, first, second, ratio, tolerance, agrees)

@@ -4,7 +4,7 @@
 from html import escape
 from pathlib import Path
 
-from penstock import units
+from penstock import metrics, units
 from penstock.results import Results
 from penstock.show import html, run_figures, sentences, style, summary_table
 from penstock.show.drawing import Drawing
@@ -33,7 +33,7 @@ def render(run: Results, drawings: list[Drawing]) -> str:
 <section>
 <h2>Summary</h2>
 <p class="hint">The best of each column is bold; of completion times, the best of the schemes under
-which most flows finished. “{summary_table.UNFINISHED}”: more than 1 % of the flows had not ended.
+which most flows finished. “{metrics.UNFINISHED}”: more than 1 % of the flows had not ended.
 {_ci_hint(run)}</p>
 {"".join(_of_schemes(block) for block in summary_table.blocks(summary))}
 </section>
@@ -62,7 +62,7 @@ def _ci_hint(run: Results) -> str:
 def _of_schemes(block: summary_table.Block) -> str:
     best = [column.best(block.rows) for column in block.columns]
     headings = [
-        Html(f'<span title="{escape(column.meaning)}">{escape(column.heading)}</span>')
+        Html(f'<span title="{escape(column.metric.meaning)}">{escape(column.heading)}</span>')
         for column in block.columns
     ]
     rows = []
@@ -80,7 +80,7 @@ def _of_schemes(block: summary_table.Block) -> str:
 def _half_width(column: summary_table.Column, block: summary_table.Block, number: int) -> str:
     half = block.ci95[number]
     value = column.value(half) if half else None
-    hidden = value is None or column.text(block.rows[number]) == summary_table.UNFINISHED
+    hidden = value is None or column.text(block.rows[number]) == metrics.UNFINISHED
     return "" if hidden else f"<small>± {escape(column.form(value))}</small>"
 
 

@@ -1,56 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of the summary table: what is shown, how, and which end of it is the better one.
-
-The terminal and the report show the same table.
-"""
+"""The tables of a summary, the same in terminal and report: rows, columns, and the best values."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from penstock import units
+from penstock import metrics, units
+from penstock.metrics import GROUPS, PORTS, UNFINISHED, Metric
 
 Values = dict[str, Any]
-
-_MOST = 0.99
-UNFINISHED = "unfinished"
-"""Instead of a 99th percentile where more than 1 % of the flows did not finish."""
-
-# In a terminal there is room for the spread of what has a unit, not of counts and indices.
-_SPREAD = (units.seconds, units.rate, units.size)
+"""The summary of a group or port, or the half-widths of its confidence intervals."""
 
 
 @dataclass(frozen=True)
 class Column:
     """One column of a table with a row for each scheme."""
 
-    heading: str
     path: str
-    """Dotted path into a group's or port's summary."""
-    form: Callable[[float | None], str]
-    better: Literal["less", "more", "neither"]
-    meaning: str
+    """Dotted, in a group's or port's summary."""
+    metric: Metric
+    heading: str
+    """Without the part that is the same as in the column before."""
+
+    @property
+    def _quantity(self) -> str:
+        return metrics.quantity(self.path.split("."))
 
     def value(self, of: Values) -> float | None:
         """The number, or None where there is none."""
-        value: Any = of
-        for key in self.path.split("."):
-            value = None if value is None else value.get(key)
-        return None if value is None else float(value)
+        return metrics.number(of, self.path.split("."))
+
+    def form(self, value: float | None) -> str:
+        """A number of this column as text."""
+        return self.metric.text(self._quantity, value)
 
     def text(self, of: Values) -> str:
         """The number as shown."""
         if self.path == "finished":
-            return f"{self.form(of['finished'])} of {self.form(of['flows'])}"
-        if self.path == "fct_s.p99" and _finished(of) < _MOST:
+            return f"{units.count(of['finished'])} of {units.count(of['flows'])}"
+        if self.path == "fct_s.p99" and metrics.unfinished(self.path, of):
             return UNFINISHED
         return self.form(self.value(of))
 
     def with_spread(self, of: Values, half: Values | None) -> str:
-        """The number, and the half-width of its confidence interval in percent of it."""
+        """The number, and the half-width of its confidence interval in percent of it.
+
+        In a terminal there is room for the spread of what has a unit, not of counts and indices.
+        """
         text, value, width = self.text(of), self.value(of), self.value(half) if half else None
-        if not value or width is None or self.form not in _SPREAD or self.path.endswith(".max"):
+        if not value or width is None or not self._quantity or self.path.endswith(".max"):
             return text
         return text if text == UNFINISHED else f"{text} ±{100 * width / value:.0f} %"
 
@@ -58,7 +57,7 @@ class Column:
         """Indices of the rows with the best value; none where all are alike.
 
         A completion time competes only where as many flows finished as under any other scheme:
-        whoever leaves the slow ones unfinished would win.
+        one that leaves the slow ones unfinished would win.
         """
         if self.path == "finished":
             values: list[float | None] = [_finished(row) for row in rows]
@@ -71,44 +70,37 @@ class Column:
                 for i, value in enumerate(values)
             ]
         known = [value for value in values if value is not None]
-        if self.better == "neither" or not known or min(known) == max(known):
+        if self.metric.better == "neither" or not known or min(known) == max(known):
             return set()
-        goal = min(known) if self.better == "less" else max(known)
+        best = min(known) if self.metric.better == "less" else max(known)
         if self.path == "finished":
-            return {i for i, value in enumerate(values) if value == goal}
-        shown = self.form(goal)
+            return {i for i, value in enumerate(values) if value == best}
+        shown = self.form(best)
         return {
             i for i, value in enumerate(values) if value is not None and self.form(value) == shown
         }
 
 
-GROUP = (
-    Column("finished", "finished", units.count, "more", "flows that ended, of those that began"),
-    Column(
-        "FCT mean", "fct_s.mean", units.seconds, "less", "completion time of the finished flows"
-    ),
-    Column(
-        "p99", "fct_s.p99", units.seconds, "less", "99 % of the flows took less, if so many ended"
-    ),
-    Column("max", "fct_s.max", units.seconds, "less", "the slowest finished flow"),
-    Column("timeouts", "timeouts", units.count, "less", "retransmission timeouts"),
-    Column("goodput", "goodput_bps.mean", units.rate, "more", "what arrived, mean of the flows"),
-    Column("Jain", "jain", units.ratio, "more", "fairness of the goodputs: 1 is equal shares"),
+def _columns(of: Mapping[str, Metric], *paths: str) -> tuple[Column, ...]:
+    """Columns whose headings leave out a base that is that of the column before: FCT mean, p99."""
+    columns: list[Column] = []
+    for path in paths:
+        base, _, statistic = path.partition(".")
+        is_same = columns and columns[-1].path.startswith(f"{base}.")
+        columns.append(Column(path, of[path], statistic if is_same else of[path].heading))
+    return tuple(columns)
+
+
+GROUP = _columns(
+    GROUPS,
+    *("finished", "fct_s.mean", "fct_s.p99", "fct_s.max", "timeouts", "goodput_bps.mean", "jain"),
 )
-ENDLESS = (
-    Column("goodput", "goodput_bps.mean", units.rate, "more", "what arrived, mean of the flows"),
-    Column("min", "goodput_bps.min", units.rate, "more", "the slowest flow"),
-    Column("max", "goodput_bps.max", units.rate, "neither", "the fastest flow"),
-    Column("Jain", "jain", units.ratio, "more", "fairness of the goodputs: 1 is equal shares"),
-    Column("timeouts", "timeouts", units.count, "less", "retransmission timeouts"),
-    Column("retransmits", "retransmits", units.count, "less", "segments sent again"),
+ENDLESS = _columns(
+    GROUPS,
+    *("goodput_bps.mean", "goodput_bps.min", "goodput_bps.max", "jain", "timeouts", "retransmits"),
 )
-PORT = (
-    Column("drops", "drops", units.count, "less", "packets lost at this port"),
-    Column("utilization", "utilization", units.percent, "more", "share of the link's time in use"),
-    Column("queue mean", "queue_bytes.mean", units.size, "less", "mean of the queue over time"),
-    Column("p99", "queue_bytes.p99", units.size, "less", "the queue was shorter 99 % of the time"),
-    Column("max", "queue_bytes.max", units.size, "less", "the longest queue seen"),
+PORT = _columns(
+    PORTS, "drops", "utilization", "queue_bytes.mean", "queue_bytes.p99", "queue_bytes.max"
 )
 
 
@@ -122,7 +114,7 @@ class Block:
     schemes: list[str]
     rows: list[Values]
     ci95: list[Values | None]
-    """Half-widths of the 95 % confidence intervals beside `rows`, with several seeds."""
+    """Half-widths of the 95 % confidence intervals of `rows`, with several seeds."""
 
 
 def _finished(of: Values) -> float:
@@ -178,9 +170,9 @@ def _flows(rows: list[Values]) -> str:
 
 
 def _columns_of(results: list[Values], group: str) -> tuple[Column, ...]:
-    """Endless flows have no completion time: their columns say how fast they went."""
-    ended = any(result["groups"][group]["finished"] for result in results)
-    return GROUP if ended else ENDLESS
+    """Endless flows have no completion time: their columns show how fast they went."""
+    has_ended = any(result["groups"][group]["finished"] for result in results)
+    return GROUP if has_ended else ENDLESS
 
 
 def _drops(results: list[Values], port: str) -> float:

@@ -8,12 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from penstock import metrics, stats
+from penstock import metrics, stats, units
 from penstock.errors import ScenarioError
-from penstock.show.summary_table import UNFINISHED
 from penstock.sweep.store import KEY
-
-_MOST = 0.99  # share of the flows that ended, below which a 99th percentile says nothing
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Cell:
     def text(self, name: str) -> str:
         """As the table shows it."""
         if self.unfinished:
-            return UNFINISHED
+            return metrics.UNFINISHED
         said = metrics.text(name, self.mean)
         if not self.mean or self.half is None:
             return said
@@ -65,7 +62,7 @@ class Shown:
 
 def value_text(column: str, value: Any) -> str:  # noqa: ANN401 (of a typed column)
     """A swept value as people read it."""
-    form = metrics.FORMS.get(column.rpartition("_")[2])
+    form = units.FORMS.get(column.rpartition("_")[2])
     if form is None or isinstance(value, str):
         return f"{value:g}" if isinstance(value, float) else str(value)
     return form(value)
@@ -109,7 +106,7 @@ def shown(asked: dict[str, Any], table: pl.DataFrame, said: str) -> Shown:
         cells[key[:-1], str(key[-1])] = Cell(
             mean=math.fsum(values) / len(values) if values else None,
             half=stats.ci95_of(values),
-            unfinished=bool(owner) and _finished(part, owner) < _MOST,
+            unfinished=bool(owner) and _is_unfinished(part, owner),
         )
     return Shown(
         name=name,
@@ -121,10 +118,10 @@ def shown(asked: dict[str, Any], table: pl.DataFrame, said: str) -> Shown:
     )
 
 
-def _finished(rows: pl.DataFrame, owner: str) -> float:
-    """The share of a traffic's flows that finished."""
-    flows = sum(rows[f"{owner}.flows"])
-    return float(sum(rows[f"{owner}.finished"]) / flows) if flows else 0.0
+def _is_unfinished(rows: pl.DataFrame, owner: str) -> bool:
+    """Whether too few of a traffic's flows finished for a 99th percentile."""
+    totals = {name: rows[f"{owner}.{name}"].sum() for name in ("flows", "finished")}
+    return metrics.unfinished("fct_s.p99", totals) > 0
 
 
 def as_json(results: Sequence[Shown]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from penstock.errors import ScenarioError
+from penstock.units import UNITS
 
 MOST = 10_000
 """Values of one key."""
@@ -20,21 +21,6 @@ MOST = 10_000
 _EXACT = 10**15
 _LARGEST = 2**63  # that an integer column does not hold
 
-_SECONDS = {"ps": -12, "ns": -9, "us": -6, "µs": -6, "ms": -3, "s": 0}
-_RATES = {"b/s": 0, "kb/s": 3, "Mb/s": 6, "Gb/s": 9, "Tb/s": 12}
-_BYTES = {"B": 0, "kB": 3, "MB": 6, "GB": 9}
-_BINARY = {"KiB": 1, "MiB": 2, "GiB": 3}
-_UNITS: dict[str, tuple[str, Fraction]] = {
-    "": ("", Fraction(1)),
-    "%": ("", Fraction(1, 100)),
-    "packet": ("packets", Fraction(1)),
-    "packets": ("packets", Fraction(1)),
-    "min": ("s", Fraction(60)),
-    **{unit: ("s", Fraction(10) ** power) for unit, power in _SECONDS.items()},
-    **{unit: ("bps", Fraction(10) ** power) for unit, power in _RATES.items()},
-    **{unit: ("bytes", Fraction(10) ** power) for unit, power in _BYTES.items()},
-    **{unit: ("bytes", Fraction(1024) ** power) for unit, power in _BINARY.items()},
-}
 _NUMBER = r"([+-]?\d{1,18}(?:\.\d{1,18})?(?:e[+-]?\d{1,2})?)\s*([A-Za-zµ/%]*)"
 _RANGE = re.compile(rf"{_NUMBER}\s*\.\.\s*{_NUMBER}\s*(?:([*+])\s*{_NUMBER})?")
 
@@ -126,10 +112,10 @@ def _expand(
 def _in(unit: str, number: str, own: str, part: str) -> Fraction:
     """A number in another unit of its kind; one without a unit has it already."""
     for name in (unit, own):
-        if name not in _UNITS:
-            message = f"'{part}': unknown unit '{name}'; units: {', '.join(filter(None, _UNITS))}"
+        if name not in UNITS:
+            message = f"'{part}': unknown unit '{name}'; units: {', '.join(filter(None, UNITS))}"
             raise ScenarioError(message)
-    (kind, size), (own_kind, own_size) = _UNITS[unit], _UNITS[own or unit]
+    (kind, size), (own_kind, own_size) = UNITS[unit], UNITS[own or unit]
     if kind != own_kind:
         message = f"'{part}': '{own}' does not go with '{unit or 'plain numbers'}'"
         raise ScenarioError(message)
@@ -142,8 +128,8 @@ def _plain(number: Fraction) -> str:
 
 def _value(text: str) -> Value:
     found = re.fullmatch(_NUMBER, text)
-    if found and found[2] in _UNITS:
-        kind, size = _UNITS[found[2]]
+    if found and found[2] in UNITS:
+        kind, size = UNITS[found[2]]
         exact = Fraction(found[1]) * size
         whole = exact.denominator == 1 and not (kind == "" and re.search(r"[.e]", found[1]))
         return Value(text, kind, int(exact) if whole and abs(exact) < _LARGEST else float(exact))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock import metrics
+from penstock import metrics, units
 from penstock.errors import ScenarioError
 from penstock.metrics import Field, Result
 
@@ -14,26 +14,12 @@ MISSING = 1e9
 """The excess of a number that is not there."""
 
 _CONSTRAINT = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(\S*)\s*")
-_UNITS: dict[str, dict[str, float]] = {
-    "s": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
-    "bps": {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9},
-    "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6},
-    "": {"abs": 1.0},
-}
 
 
 def unfinished(field: Field, result: Result) -> float:
-    """Share of unfinished flows beyond what a completion time bears; 0 for other numbers.
-
-    A percentile bears as many as lie above it; mean, SD and maximum bear none.
-    """
-    kind, group, *path = field.path
-    if kind != "groups" or path[0] != "fct_s":
-        return 0.0
-    table = result["groups"][group]
-    share = 1 - table["finished"] / table["flows"] if table["flows"] else 0.0
-    borne = 1 - float(path[1][1:]) / 100 if re.fullmatch(r"p\d+", path[1]) else 0.0
-    return float(max(0.0, share - borne))
+    """Share of unfinished flows beyond what a completion time bears; 0 for other numbers."""
+    kind, owner, *path = field.path
+    return metrics.unfinished(".".join(path), result[kind][owner]) if kind == "groups" else 0.0
 
 
 def value(field: Field, result: Result) -> float | None:
@@ -92,7 +78,8 @@ def constraint(text: str, sample: Result) -> Constraint:
         raise ScenarioError(message)
     name, relation, number, unit = found.groups()
     field = metrics.find(name, sample)
-    known = _UNITS[field.unit]
+    known = {name: float(u.factor) for name, u in units.UNITS.items() if u.quantity == field.unit}
+    known = known if field.unit else {"abs": 1.0}
     if unit and unit not in known:
         message = f"--subject-to {text}: '{unit}' is no unit of {name}; known: {', '.join(known)}"
         raise ScenarioError(message)

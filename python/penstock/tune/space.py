@@ -5,9 +5,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock import units
 from penstock.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -15,8 +17,15 @@ if TYPE_CHECKING:
 
 _END = r"(\d+(?:\.\d+)?)\s*((?!log\b)[A-Za-z]*)"
 _RANGE = re.compile(rf"{_END}\.\.{_END}( +log)?")
-_WHOLE = {"packet": 1.0, "packets": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6}
-_TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_SCALES = {"s": Fraction(10) ** 9, "bytes": Fraction(1), "packets": Fraction(1)}
+_BASES = {"s": "ns", "bytes": "B", "packets": "packets"}
+"""The unit in which a parameter is searched, by the quantity of its range."""
+_UNITS = {
+    name: (_BASES[unit.quantity], float(unit.factor * _SCALES[unit.quantity]))
+    for name, unit in units.UNITS.items()
+    if unit.quantity in _BASES
+}
+"""Unit of a range: the base unit, and its size in that."""
 
 Value = float | int | str
 
@@ -49,24 +58,21 @@ class Parameter:
     def value(self, number: float) -> Value:
         """The number as a scenario has it; three digits, which is more than is known."""
         if self.unit == "ns":
-            unit = next(
-                unit for unit in ("s", "ms", "us", "ns") if number >= _TIMES[unit] or unit == "ns"
-            )
-            return f"{float(f'{number / _TIMES[unit]:.3g}'):g} {unit}"
+            sizes = {name: _UNITS[name][1] for name in ("s", "ms", "us", "ns")}
+            unit = next((name for name, size in sizes.items() if number >= size), "ns")
+            return f"{float(f'{number / sizes[unit]:.3g}'):g} {unit}"
         number = round(number) if self.is_whole else float(f"{number:.3g}")
         return f"{number} {self.unit}" if self.unit else number
 
     def number(self, value: object) -> float | None:
         """A scenario's value as a number of this dimension; None where it is none or outside."""
         text = str(value).strip()
-        found = re.fullmatch(r"([\d._]+)\s*(\S*)", text)
-        if found is None:
+        match = re.fullmatch(r"([\d._]+)\s*(\S*)", text)
+        if match is None:
             return None
-        units = _TIMES if self.unit == "ns" else _WHOLE
-        if bool(self.unit) != bool(found[2]) or (found[2] and found[2] not in units):
-            return None
-        number = float(found[1]) * (units[found[2]] if found[2] else 1.0)
-        return number if self.low <= number <= self.high else None
+        base, size = _UNITS.get(match[2], (match[2], 1.0))
+        number = float(match[1]) * size
+        return number if base == self.unit and self.low <= number <= self.high else None
 
 
 def parameter(key: str, text: str) -> Parameter:
@@ -77,28 +83,25 @@ def parameter(key: str, text: str) -> Parameter:
     Raises:
         ScenarioError: it is not a range.
     """
-    found = _RANGE.fullmatch(text.strip())
-    if found is None:
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
         message = f"--param {key}={text}: give LOW..HIGH, as 0.05..0.5, 1..64, or 10us..1ms log"
         raise ScenarioError(message)
-    first, low_unit, second, high_unit, log = found.groups()
-    units = {**_TIMES, **_WHOLE}
-    ends = []
+    first, low_unit, second, high_unit, log = match.groups()
+    ends, base = [], ""
     for number, unit in ((first, low_unit or high_unit), (second, high_unit or low_unit)):
-        if unit and unit not in units:
-            message = f"--param {key}={text}: unknown unit '{unit}'; known: {', '.join(units)}"
+        if unit and unit not in _UNITS:
+            message = f"--param {key}={text}: unknown unit '{unit}'; known: {', '.join(_UNITS)}"
             raise ScenarioError(message)
-        ends.append(float(number) * units.get(unit, 1.0))
+        base, size = _UNITS.get(unit, ("", 1.0))
+        ends.append(float(number) * size)
     low, high = ends
     if not low < high or (log and low <= 0):
         message = f"--param {key}={text}: the lower end must be below the upper" + (
             " and above 0" if log else ""
         )
         raise ScenarioError(message)
-    unit = high_unit or low_unit
-    whole = "packets" if unit.startswith("packet") else "B" if unit else ""
-    base = "ns" if unit in _TIMES else whole
-    is_whole = bool(unit) or not ("." in first or "." in second)
+    is_whole = bool(base) or not ("." in first or "." in second)
     return Parameter(key, low, high, base, is_whole, bool(log))
 
 

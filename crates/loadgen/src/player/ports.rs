@@ -104,7 +104,7 @@ impl Ports {
     }
 
     /// By name. `measured`: how long the measured time was. Longest queues are those seen in samples;
-    /// what only the switch's programs know (marks, rewrites, clamps, floors) is left at zero.
+    /// what only the switch's programs know (its counters of ACKs, clamps and marks) is zero.
     pub fn summaries(&self, measured: Time) -> IndexMap<String, PortSummary> {
         let summary = |(index, port): (u32, &Port)| {
             let own = self.samples.iter().filter(|sample| sample.port == index);
@@ -123,10 +123,10 @@ impl Ports {
                 ),
                 sent_packets: port.last.sent_packets - port.first.sent_packets,
                 sent_bytes: port.last.sent_bytes - port.first.sent_bytes,
-                marks: 0,
-                rewrites: 0,
+                ecn_marks: 0,
+                acks_rewritten: 0,
                 clamps: 0,
-                floors: 0,
+                acks_floored: 0,
             };
             (port.name.clone(), found)
         };

@@ -2,7 +2,7 @@
 //! Gathers the results of a finished simulation.
 
 use super::outcome::{
-    ClassShare, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
+    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary, QueueSample,
     QueueSummary,
 };
 use crate::fabric::Fabric;
@@ -108,6 +108,11 @@ fn goodput(scenario: &Scenario, record: &Record) -> Option<f64> {
     (span > Time::ZERO).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
 }
 
+fn is_late(scenario: &Scenario, record: &Record) -> bool {
+    let until = record.end.or(record.stopped).unwrap_or(scenario.duration);
+    (record.bytes < ENDLESS || record.end.is_some()) && until - record.start > LATE
+}
+
 fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> GroupSummary {
     let fct = |record: &&Record| record.end.map(|end| (end - record.start).as_secs_f64());
     let times: Vec<f64> = records.iter().filter_map(fct).collect();
@@ -147,11 +152,12 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
             .iter()
             .filter(|r| r.total.timeouts + r.total.syn_timeouts > 0)
             .count(),
+        late: records.iter().filter(|r| is_late(scenario, r)).count(),
         syn_timeouts: records.iter().map(|record| record.total.syn_timeouts).sum(),
         drops: records.iter().map(|record| record.total.drops).sum(),
         starved: stats::starvation_percent(&packets).unwrap_or(0.0) / 100.0,
         packets_variance: stats::unfairness(&packets).unwrap_or(0.0),
-        first_bin: packets.iter().filter(|count| **count * 10 < most).count(),
+        flows_in_lowest_decile: packets.iter().filter(|count| **count * 10 < most).count(),
         longest_silence_s: Summary::of(&silences),
         block_goodput_bps: block_goodput(traffic, records),
         share: None,
@@ -236,9 +242,9 @@ fn port_summary(
         queue_bytes: QueueSummary::of(lengths, counters.peak_bytes),
         sent_packets: counters.sent_packets,
         sent_bytes: counters.sent_bytes,
-        marks: counters.marks,
-        rewrites: counters.window.rewrites,
+        ecn_marks: counters.marks,
+        acks_rewritten: counters.window.rewrites,
         clamps: counters.window.clamps,
-        floors: counters.window.floors,
+        acks_floored: counters.window.floors,
     }
 }

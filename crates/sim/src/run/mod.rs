@@ -16,7 +16,7 @@ pub use fabric::build as build_fabric;
 pub use inputs::{InputError, Inputs};
 pub use layout::{Ends, Layout, Port};
 pub use outcome::{
-    ClassShare, FlowRecord, Goodput, GroupSummary, Outcome, Performance, PortSummary, QueueSample,
+    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary, QueueSample,
     QueueSummary,
 };
 pub use traffic::{ClientProfiles, schedule_traffic};

@@ -4,6 +4,7 @@
 use crate::controller::ControllerCounters;
 use crate::stats::{self, Summary};
 use indexmap::IndexMap;
+use penstock_scenario::units::Time;
 use serde::Serialize;
 
 /// The results of one run.
@@ -25,6 +26,9 @@ pub struct Outcome {
     /// What the run cost; the only part that differs between equal runs.
     pub performance: Performance,
 }
+
+/// A transfer that takes longer is late: Linux's least retransmission timeout is 200 ms.
+pub const LATE: Time = Time::from_millis(190);
 
 /// Goodput of a traffic's transfers, bits per second.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -69,6 +73,9 @@ pub struct GroupSummary {
     pub timeouts: u64,
     /// Transfers with at least one timeout, of data or handshake.
     pub stalled: usize,
+    /// Transfers that took longer than [`LATE`], or were under way for longer when they were stopped
+    /// or the run ended; endless ones are never late.
+    pub late: usize,
     /// Handshakes that timed out.
     pub syn_timeouts: u64,
     /// Packets lost, either direction.
@@ -79,8 +86,8 @@ pub struct GroupSummary {
     /// Variance over the same transfers of the packets that arrived in the measured time
     /// (HCF §V-B).
     pub packets_variance: f64,
-    /// Those of them in the first of ten equal bins from 0 to the most packets of any (HCF Fig. 4).
-    pub first_bin: usize,
+    /// Those of them in the lowest of ten equal bins from 0 to the most packets of any (HCF Fig. 4).
+    pub flows_in_lowest_decile: usize,
     /// Longest time between two data packets at the receiver, of each transfer.
     pub longest_silence_s: Option<Summary>,
     /// Bytes of an epoch over the time until its last transfer finished, mean over the epochs
@@ -107,13 +114,13 @@ pub struct PortSummary {
     /// Bytes sent.
     pub sent_bytes: u64,
     /// Packets marked congestion experienced.
-    pub marks: u64,
-    /// Windows lowered in ACKs.
-    pub rewrites: u64,
+    pub ecn_marks: u64,
+    /// ACKs whose window was lowered.
+    pub acks_rewritten: u64,
     /// Times that clamping began.
     pub clamps: u64,
-    /// Windows that the floor kept from being lower.
-    pub floors: u64,
+    /// ACKs whose window would have been lowered further but for the floor.
+    pub acks_floored: u64,
 }
 
 /// A queue's length, bytes.

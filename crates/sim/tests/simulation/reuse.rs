@@ -148,7 +148,7 @@ fn marks_at_departure_are_counted() {
         to = "receiver1"
     "#;
     let outcome = outcome(&wide("20 ms", "100 packets", traffic), "marking");
-    assert!(outcome.ports["left->right"].marks > 0);
+    assert!(outcome.ports["left->right"].ecn_marks > 0);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn the_bits_tell_a_port_what_it_would_have_tracked() {
         for scheme in ["fairq", "hscc", "hcf-fairq"] {
             let [tracked, reserved, window, _] = CARRIERS
                 .map(|carrier| outcome(&dumbbell(profile, carrier, "window_scale = 10"), scheme));
-            let rewrites = |o: &Outcome| o.ports.values().map(|p| p.rewrites).sum::<u64>();
+            let rewrites = |o: &Outcome| o.ports.values().map(|p| p.acks_rewritten).sum::<u64>();
             assert!(rewrites(&tracked) > 100, "{profile} {scheme}");
             let what = format!("{profile} {scheme}");
             assert_same(&results(&tracked), &results(&reserved), &what);

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from penstock import metrics
 from penstock.errors import RunError
 from penstock.execution import build
 from penstock.execution.lab import programs, system
 from penstock.execution.lab.plan import Plan, Port
 from penstock.execution.lab.schemes import Scheme
 
-PROGRAM = build.AGENT
-_COUNTERS = {"rewrites": "rewritten", "clamps": "clamps", "floors": "floored", "marks": "marked"}
-"""What a port's summary takes from the agent's counters, and how they are called there."""
+_SHORT = {"acks_rewritten": "rewritten", "acks_floored": "floored", "ecn_marks": "marked"}
+"""Names of counters in `penstockd status` that are not yet those of core/counters.h."""
 
 
 @contextlib.contextmanager
@@ -25,24 +25,23 @@ def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
     Raises:
         RunError: penstockd is missing, refuses, or ended before the block did; one line.
     """
-    held = []
+    processes = []
     with contextlib.ExitStack() as stack:
         for port in plan.protected if scheme.agent else ():
-            pins = _pins(port)
             log = system.STATE / f"penstockd-{port.node}-{port.interface}.log"
-            command = scheme.attach(port, str(pins))
-            started = system.inside(plan.name(port.node, tag), build.find(PROGRAM), *command)
-            process = stack.enter_context(programs.running(started, log))
-            # Pins come before the programs: only its word says that packets are seen.
-            programs.wait_until(process, " attached", PROGRAM, log)
-            held.append((process, log))
+            command = scheme.attach(port, str(_pins(port)))
+            inside = system.inside(plan.name(port.node, tag), build.find(build.AGENT), *command)
+            process = stack.enter_context(programs.running(inside, build.AGENT, log))
+            # Pins exist before the programs run: only its output confirms that packets are seen.
+            process.wait_for(" attached")
+            processes.append(process)
         yield
-        for process, log in held:  # without its heartbeat the windows are left alone
-            programs.still(process, PROGRAM, log)
+        for process in processes:  # without its heartbeat windows are not rewritten
+            process.check_alive()
 
 
 def counters(scheme: Scheme, plan: Plan, tag: str) -> dict[str, dict[str, int]]:
-    """What the agent counted, by port; empty without one. Ask while it is attached.
+    """The agent's counters by port, read while it is attached; empty without one.
 
     Raises:
         RunError: penstockd does not know the port.
@@ -55,21 +54,24 @@ def counters(scheme: Scheme, plan: Plan, tag: str) -> dict[str, dict[str, int]]:
 
 def _counters(port: Port, namespace: str) -> dict[str, int]:
     status = ("status", port.interface, "--json", "--for", "1 ms", "--pins", str(_pins(port)))
-    told = system.call(system.inside(namespace, build.find(PROGRAM), *status))
-    return read_status(told, port.interface)
+    text = system.call(system.inside(namespace, build.find(build.AGENT), *status))
+    return read_status(text, port.interface)
 
 
 def read_status(text: str, interface: str) -> dict[str, int]:
-    """The counters of an interface from `penstockd status --json`.
+    """The counters of an interface from `penstockd status --json` that a summary has.
 
     Raises:
-        RunError: it is not in there.
+        RunError: the interface is not listed.
     """
     ports: list[dict[str, Any]] = json.loads(text)
     for port in ports:
         if port["interface"] == interface:
-            counted: dict[str, int] = port["counters"]
-            return {key: counted[name] for key, name in _COUNTERS.items()}
+            counters = port["counters"]
+            return {
+                name: counters[name if name in counters else _SHORT[name]]
+                for name in metrics.PORT_COUNTERS
+            }
     message = f"lab: penstockd status does not list {interface}; is it still attached?"
     raise RunError(message)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.errors import RunError
 from penstock.execution import build
-from penstock.execution.lab import agent, generator, host, system
+from penstock.execution.lab import host, system
 from penstock.execution.lab.schemes import DISCIPLINES
 
 
@@ -66,7 +66,7 @@ def findings() -> list[Finding]:
     if is_root:
         found += [_trial(name, command) for name, command in _TRIAL.items()]
     found.append(_congestion())
-    found += [_built(name) for name in (generator.PROGRAM, agent.PROGRAM)]
+    found += [_built(name) for name in (build.TRAFFIC, build.AGENT)]
     if is_root:
         found += _agent()
         found += [_discipline(kind) for kind in sorted({*DISCIPLINES} - {"threshold"})]
@@ -123,7 +123,7 @@ def _built(name: str) -> Finding:
 def _agent() -> list[Finding]:
     """What penstockd itself finds, where it is there to ask."""
     try:
-        program = build.find(agent.PROGRAM)
+        program = build.find(build.AGENT)
     except RunError:
         return []
     done = subprocess.run([program, "check", "--json"], capture_output=True, text=True, check=False)

@@ -40,11 +40,6 @@ class Setup:
         """The resolved scenario."""
         return parsed(self.task.scenario)
 
-    @property
-    def with_tools(self) -> bool:
-        """Whether iperf3, nginx and ab make the traffic."""
-        return self.task.on == TOOLS
-
     @classmethod
     def of(cls, task: Task) -> "Setup":
         """What a task takes; nothing is built yet.
@@ -91,8 +86,7 @@ def run(tasks: Sequence[Task], progress: Progress | None) -> Finished:
 
 def _programs(setups: Iterable[Setup]) -> Iterator[str]:
     """The programs of this repository that the runs need: a missing one is an error up front."""
-    if any(not setup.with_tools for setup in setups):
-        yield build.TRAFFIC
+    yield build.TRAFFIC
     if any(setup.scheme.agent for setup in setups):
         yield build.AGENT
 
@@ -111,9 +105,10 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
         _set_queues(setup, tag)
         with agent.attached(setup.scheme, setup.plan, tag):
             cpus = system.cpu_times()
-            summary, flows, queues = _play(setup, tag, listen)
+            played = _play(setup, tag, listen)
             idle = system.idle_since(cpus)
             counters = agent.counters(setup.scheme, setup.plan, tag)
+    summary = played.summary
     for port, values in counters.items():
         if port in summary["ports"]:
             summary["ports"][port] |= values
@@ -122,16 +117,19 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
     summary["substrate"] = substrate.described(
         setup.task, summary, setup.layout, setup.plan, setup.tcp
     )
-    return Row(setup.scheme.name, setup.task.seed, json.dumps(summary), flows, queues)
+    return Row(setup.scheme.name, setup.task.seed, json.dumps(summary), played.flows, played.queues)
 
 
 def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generator.Played:
     """Plays the scenario's traffic on the fabric that stands."""
-    if setup.with_tools:
-        return tools.play(setup.document, setup.layout["ends"], setup.plan, tag, listen)
+    task, plan = setup.task, setup.plan
+    if task.on == TOOLS:
+        return tools.play(task, setup.layout["ends"], plan, tag, listen)
     duration = units.to_seconds(setup.document["duration"])
-    task = setup.task
-    return generator.play(task.scenario, task.scheme, task.seed, setup.plan, tag, duration, listen)
+    with generator.playing(task.scenario, task.scheme, task.seed, plan, tag, duration) as playing:
+        while not playing.is_over(listen):
+            pass
+        return playing.results()
 
 
 def _set_queues(setup: Setup, tag: str) -> None:

@@ -1,57 +1,86 @@
 # SPDX-License-Identifier: Apache-2.0
-"""penstock-traffic: the scenario's own traffic, played on real sockets."""
+"""penstock-traffic: plays the scenario's own traffic on real sockets, and samples the ports."""
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from penstock.errors import RunError
 from penstock.execution import build
 from penstock.execution.lab import programs, system
 from penstock.execution.lab.plan import Plan
 
-Told = Callable[[float], object]
+Listener = Callable[[float], object]
 """Called with the fraction of the run that is done."""
 
-Played = tuple[dict[str, Any], bytes, bytes]
-"""The summary of a run, its flows and its queue samples (CSV)."""
-
-PROGRAM = build.TRAFFIC
 _TICK_S = 0.1
 
 
-def play(
-    scenario: str, scheme: str, seed: int, plan: Plan, tag: str, duration_s: float, told: Told
-) -> Played:
-    """Plays the resolved scenario; gives its summary, flows and queue samples (CSV).
+class Played(NamedTuple):
+    """The results of one run."""
 
-    Raises:
-        RunError: penstock-traffic is missing, or refuses; one line.
-    """
+    summary: dict[str, Any]
+    flows: bytes
+    """CSV."""
+    queues: bytes
+    """CSV."""
+
+
+class Playing:
+    """penstock-traffic at work."""
+
+    def __init__(self, process: programs.Process, folder: Path, duration_s: float) -> None:
+        """Of a process that writes into the folder when it ends."""
+        self._process, self._folder = process, folder
+        self._duration_s, self._begun = duration_s, time.monotonic()
+
+    def is_over(self, listen: Listener) -> bool:
+        """Whether it has ended; calls `listen`, and takes a tenth of a second."""
+        listen(min((time.monotonic() - self._begun) / self._duration_s, 0.99))
+        if self._process.has_ended():
+            return True
+        time.sleep(_TICK_S)
+        return False
+
+    def results(self) -> Played:
+        """What it wrote.
+
+        Raises:
+            RunError: it failed; one line.
+        """
+        self._process.check_success()
+        return read(self._folder)
+
+
+@contextmanager
+def playing(
+    scenario: str, scheme: str, seed: int, plan: Plan, tag: str, duration_s: float
+) -> Iterator[Playing]:
+    """penstock-traffic while the block runs; it ends by itself after the scenario's duration."""
     folder = system.STATE / "traffic"
     folder.mkdir()
     files = {"scenario.toml": scenario, "hosts.json": plan.hosts_json(tag)}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    log = folder / "log"
     command = system.orphaned(
-        build.find(PROGRAM),
+        build.find(build.TRAFFIC),
         str(folder / "scenario.toml"),
         *("--scheme", scheme, "--seed", str(seed)),
         *("--hosts", str(folder / "hosts.json"), "--out", str(folder), "--progress", "none"),
     )
-    begun = time.monotonic()
-    with programs.running(command, log) as process:
-        while process.poll() is None:
-            told(min((time.monotonic() - begun) / duration_s, 0.99))
-            time.sleep(_TICK_S)
-    if process.returncode:
-        raise programs.failure(PROGRAM, log)
-    return read(folder)
+    with programs.running(command, build.TRAFFIC, folder / "log") as process:
+        yield Playing(process, folder, duration_s)
 
 
 def read(folder: Path) -> Played:
     """The summary, flows and queue samples that penstock-traffic wrote."""
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    return summary, (folder / "flows.csv").read_bytes(), (folder / "queues.csv").read_bytes()
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        tables = ((folder / name).read_bytes() for name in ("flows.csv", "queues.csv"))
+        return Played(summary, *tables)
+    except OSError as error:
+        message = f"lab: {build.TRAFFIC} has not written {error.filename}"
+        raise RunError(message) from None

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts, watches and ends the programs that a run needs."""
 
-import contextlib
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.errors import RunError
@@ -13,12 +13,69 @@ from penstock.errors import RunError
 _GRACE_S = 5.0  # to detach and leave, before a program is killed
 
 
-@contextlib.contextmanager
-def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A program while the block runs; what it says goes to `log`."""
+class Process:
+    """A program at work; its output goes to a log."""
+
+    def __init__(self, process: subprocess.Popen[bytes], name: str, log: Path) -> None:
+        """Of a started process."""
+        self._process, self._name, self._log = process, name, log
+
+    def has_ended(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
+
+    def check_alive(self) -> None:
+        """Raises RunError if it has ended before the run did."""
+        if self.has_ended():
+            event = " ended before the run"
+            raise self._failure(event)
+
+    def check_success(self) -> None:
+        """Raises RunError if it has ended with a failure."""
+        if self._process.returncode:
+            raise self._failure()
+
+    def wait_for(self, text: str) -> None:
+        """Waits until its log has this text.
+
+        Raises:
+            RunError: it ended before, or took longer than ten seconds.
+        """
+        for _ in range(1000):
+            if text in self._output():
+                return
+            if self.has_ended():
+                raise self._failure()
+            time.sleep(0.01)
+        message = f"lab: {self._name}: not ready after 10 s (no '{text}' in its output)"
+        raise RunError(message)
+
+    def end(self) -> None:
+        """Asks it to end, and kills it if it does not."""
+        if self.has_ended():
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _output(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def _failure(self, event: str = "") -> RunError:
+        """The error of a program that failed, with the last line of its output."""
+        lines = self._output().strip().splitlines() or ["no output"]
+        return RunError(f"lab: {self._name}{event}: {lines[-1].removeprefix(f'{self._name}: ')}")
+
+
+@contextmanager
+def running(command: Sequence[str], name: str, log: Path) -> Iterator[Process]:
+    """A program while the block runs, called `name` in errors; its output goes to `log`."""
     with log.open("wb") as output:
         try:
-            process = subprocess.Popen(
+            started = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -28,48 +85,8 @@ def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
         except FileNotFoundError:
             message = f"lab: {command[0]} is not installed; see `penstock lab check`"
             raise RunError(message) from None
+        process = Process(started, name, log)
         try:
             yield process
         finally:
-            end(process)
-
-
-def still(process: subprocess.Popen[bytes], what: str, log: Path) -> None:
-    """Raises RunError if a program that was to run until now has ended before."""
-    if process.poll() is not None:
-        raise failure(what, log, " ended before the run")
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Asks a program to end, and kills it if it does not."""
-    if process.poll() is not None:
-        return
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def failure(what: str, log: Path, happened: str = "") -> RunError:
-    """The error of a program that failed: its last words."""
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    said = lines[-1].removeprefix(f"{what}: ") if lines else "it ended without a word"
-    return RunError(f"lab: {what}{happened}: {said}")
-
-
-def wait_until(process: subprocess.Popen[bytes], said: str, what: str, log: Path) -> None:
-    """Waits until a program has said that it is ready.
-
-    Raises:
-        RunError: it ended before, or took longer than ten seconds.
-    """
-    for _ in range(1000):
-        if said in log.read_text(encoding="utf-8", errors="replace"):
-            return
-        if process.poll() is not None:
-            raise failure(what, log)
-        time.sleep(0.01)
-    message = f"lab: {what}: not ready after 10 s (it has not said '{said}')"
-    raise RunError(message)
+            process.end()

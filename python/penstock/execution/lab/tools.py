@@ -3,31 +3,37 @@
 
 `bulk` is iperf3, one server and one client for each flow. A closed-loop `incast` by pull is nginx
 at the hosts that send and `ab` at those that ask, one `ab` for each pair of hosts with as many
-connections as the pair has flows. They tell less than penstock-traffic: `ab` gives completion
-times in whole milliseconds and starts in whole seconds, and none of them tells of timeouts.
+connections as the pair has flows. They report less than penstock-traffic: `ab` has completion
+times in whole milliseconds and starts in whole seconds, and neither has timeouts. Meanwhile
+penstock-traffic samples the ports, without traffic of its own, and `_native.summarize` sums the
+transfers up as the simulator does its own.
 """
 
-import contextlib
+import io
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
+import polars as pl
+import tomli_w
+
+from penstock import _native
 from penstock.errors import RunError, ScenarioError
 from penstock.execution.lab import programs, system
-from penstock.execution.lab.generator import Played, Told
+from penstock.execution.lab.generator import Listener, Played, playing
 from penstock.execution.lab.plan import Plan
-from penstock.execution.lab.records import Flow, summed
-from penstock.execution.lab.sampler import sampled
+from penstock.execution.task import Task
+from penstock.scenario import parsed
 from penstock.units import to_bytes, to_seconds
 
 _SETTLE_S = 0.3  # for servers to listen
-_PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to give up and report
-_TICK_S = 0.1
+_PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to end and report
 _IPERF_PORT, _HTTP_PORT = 5201, 8080
 _MOST_REQUESTS = 200_000  # `ab` allocates them all at once
 
@@ -39,23 +45,46 @@ http {{
 }}
 """
 
+UNKNOWN = {
+    *("timeouts", "syn_timeouts", "stalled", "starved", "packets_variance"),
+    *("flows_in_lowest_decile", "longest_silence_s", "block_goodput_bps"),
+}
+"""Numbers of a summary that these tools do not have."""
+
+
+class Transfer(NamedTuple):
+    """A transfer that a tool reports, as `_native.summarize` takes it."""
+
+    traffic: str
+    flow: int
+    source: str
+    destination: str
+    start_s: float
+    end_s: float | None
+    """None: it has no end."""
+    stopped_s: float | None
+    bytes: int | None
+    """None: endless."""
+    delivered_bytes: int
+    retransmits: int = 0
+
 
 @dataclass(frozen=True)
 class Client:
-    """A program that asks, and how its report becomes flows."""
+    """A program that requests data, and how its report becomes transfers."""
 
     host: str
     command: tuple[str, ...]
     start_s: float
     report: Path
-    """What it writes: its output where `is_output`, else a file that the command names."""
-    read: Callable[[str], list[Flow]]
+    """The file with its report: its output where `is_output`, else one that the command names."""
+    read: Callable[[str], list[Transfer]]
     is_output: bool = True
 
 
 @dataclass
-class _Traffic:
-    """One traffic and where it is played."""
+class Traffic:
+    """One traffic of a scenario with the programs that play it."""
 
     name: str
     table: dict[str, Any]
@@ -67,13 +96,17 @@ class _Traffic:
     clients: list[Client] = field(default_factory=list)
 
     def address(self, host: str) -> str:
+        """The address of a host."""
         return self.plan.home[host].hosts[host]
 
+    def refuse(self, key: str, reason: str) -> NoReturn:
+        """Raises ScenarioError for a key, with its dot, that only penstock-traffic plays."""
+        message = f"traffic.{self.name}{key}: {reason}; run it without --tools"
+        raise ScenarioError(message)
 
-def play(
-    document: dict[str, Any], ends: dict[str, Any], plan: Plan, tag: str, told: Told
-) -> Played:
-    """Plays a resolved scenario's traffic on the fabric that stands.
+
+def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listener) -> Played:
+    """Plays a task's traffic on the fabric that stands.
 
     Raises:
         ScenarioError: it has traffic that these tools cannot play.
@@ -82,22 +115,45 @@ def play(
     folder = system.STATE / "tools"
     (folder / "www").mkdir(parents=True)
     folder.chmod(0o755)
+    document = parsed(task.scenario)
     duration = to_seconds(document["duration"])
-    with contextlib.ExitStack() as stack:
-        clients = []
-        for place, (name, table) in enumerate(document["traffic"].items()):
-            begun = _Traffic(name, table, _pairs(table, ends.get(name)), plan, folder, duration)
-            _prepare(begun, 100 * place)
-            for number, (host, command) in enumerate(begun.servers):
-                log = folder / f"{name}-server{number}.log"
-                stack.enter_context(programs.running(_inside(plan, tag, host, command), log))
-            clients += begun.clients
+    traffics = [
+        Traffic(name, table, _pairs(table, ends.get(name)), plan, folder, duration)
+        for name, table in document["traffic"].items()
+    ]
+    for place, traffic in enumerate(traffics):
+        prepare(traffic, 100 * place)
+    silent = tomli_w.dumps({**document, "traffic": {}})
+    with ExitStack() as stack:
+        for traffic in traffics:
+            for number, (host, command) in enumerate(traffic.servers):
+                log = folder / f"{traffic.name}-server{number}.log"
+                inside = _inside(plan, tag, host, command)
+                stack.enter_context(programs.running(inside, command[0], log))
         time.sleep(_SETTLE_S)
-        every = to_seconds(document["measure"]["queue_every"])
-        with sampled(plan, tag, max(every, 1e-3)) as samples:
-            _run(clients, plan, tag, duration, told)
-        flows = [flow for one in clients for flow in one.read(one.report.read_text("utf-8"))]
-    return summed(list(document["traffic"]), flows, samples, duration)
+        clients = [client for traffic in traffics for client in traffic.clients]
+        sampler = playing(silent, task.scheme, task.seed, plan, tag, duration)
+        with sampler as sampling:
+            _run(clients, plan, tag, duration, listen)
+            while not sampling.is_over(listen):
+                pass
+            sampled = sampling.results()
+        transfers = [one for c in clients for one in c.read(c.report.read_text("utf-8"))]
+    return summed(task.scenario, transfers, sampled)
+
+
+def summed(scenario: str, transfers: list[Transfer], sampled: Played) -> Played:
+    """The transfers summed up as the simulator sums up its own; unknown numbers are left out."""
+    groups, flows = _native.summarize(scenario, "scenario.toml", transfers)
+    known = {
+        name: {key: None if key in UNKNOWN else value for key, value in group.items()}
+        for name, group in json.loads(groups).items()
+    }
+    table = pl.read_csv(io.BytesIO(flows), infer_schema_length=None)
+    absent = [name for name in table.columns if name in UNKNOWN]
+    table = table.with_columns(pl.lit(None).alias(name) for name in absent)
+    text = table.write_csv().encode()
+    return Played({**sampled.summary, "groups": known}, text, sampled.queues)
 
 
 def _pairs(table: dict[str, Any], ends: dict[str, list[str]] | None) -> list[tuple[str, str]]:
@@ -110,28 +166,30 @@ def _pairs(table: dict[str, Any], ends: dict[str, list[str]] | None) -> list[tup
     return [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
 
 
-_ALONE = {"epochs": 1, "start_spread": "0 s", "start_gap": "0 s", "think": "0 s", "tcp": {}}
-"""Keys that only penstock-traffic plays, with the values that ask for nothing."""
+_DEFAULTS = {"epochs": 1, "start_spread": "0 s", "start_gap": "0 s", "think": "0 s", "tcp": {}}
+"""Keys that only penstock-traffic plays, with the values that have no effect."""
 
 
-def _prepare(of: _Traffic, offset: int) -> None:
-    if asked := [key for key, none in _ALONE.items() if of.table.get(key, none) != none]:
-        message = f"traffic.{of.name}.{asked[0]}: is for penstock-traffic; run it without --tools"
-        raise ScenarioError(message)
-    is_pull = of.table["kind"] == "incast" and of.table.get("mode") == "pull"
-    if of.table["kind"] == "bulk":
-        _iperf(of, _IPERF_PORT + offset)
-    elif is_pull and "requests" in of.table:
-        _web(of, _HTTP_PORT + offset)
+def prepare(traffic: Traffic, offset: int) -> None:
+    """Adds the servers and clients that play a traffic, on ports from `offset` on.
+
+    Raises:
+        ScenarioError: these tools cannot play it.
+    """
+    for key, default in _DEFAULTS.items():
+        if traffic.table.get(key, default) != default:
+            traffic.refuse(f".{key}", "is for penstock-traffic")
+    is_pull = traffic.table["kind"] == "incast" and traffic.table.get("mode") == "pull"
+    if traffic.table["kind"] == "bulk":
+        _iperf(traffic, _IPERF_PORT + offset)
+    elif is_pull and "requests" in traffic.table:
+        _web(traffic, _HTTP_PORT + offset)
     else:
-        message = (
-            f"traffic.{of.name}: these tools play bulk, and incast with mode = 'pull' and "
-            "requests; run it without --tools"
-        )
-        raise ScenarioError(message)
+        reason = "these tools play bulk, and incast with mode = 'pull' and requests"
+        traffic.refuse("", reason)
 
 
-def _iperf(of: _Traffic, port: int) -> None:
+def _iperf(of: Traffic, port: int) -> None:
     size = _size(of) if "size" in of.table else None
     start = to_seconds(of.table["start"])
     stop = to_seconds(of.table["stop"]) if "stop" in of.table else of.duration_s
@@ -145,16 +203,15 @@ def _iperf(of: _Traffic, port: int) -> None:
         of.clients.append(Client(source, ("iperf3", "-J", *to, *length), start, report, read))
 
 
-def _size(of: _Traffic) -> int:
+def _size(of: Traffic) -> int:
     """Bytes of each transfer."""
     try:
         return to_bytes(str(of.table["size"]))
     except (KeyError, ValueError):
-        message = f"traffic.{of.name}.size: is not fixed; run it without --tools"
-        raise ScenarioError(message) from None
+        of.refuse(".size", "is not fixed")
 
 
-def _web(of: _Traffic, port: int) -> None:
+def _web(of: Traffic, port: int) -> None:
     size = _size(of)
     (of.folder / "www" / of.name).write_bytes(bytes(size))
     for source in dict.fromkeys(source for source, _ in of.pairs):
@@ -170,9 +227,9 @@ def _web(of: _Traffic, port: int) -> None:
     for number, ((source, destination), flows) in enumerate(Counter(of.pairs).items()):
         report = of.folder / f"{of.name}-{number}.tsv"
         requests = str(min(of.table["requests"] * flows, _MOST_REQUESTS))
-        asks = ("-q", "-r", *keep, "-t", limit, "-n", requests, "-c", str(flows))
+        options = ("-q", "-r", *keep, "-t", limit, "-n", requests, "-c", str(flows))
         url = f"http://{of.address(source)}:{port}/{of.name}"
-        command = ("ab", *asks, "-g", str(report), "-B", of.address(destination), url)
+        command = ("ab", *options, "-g", str(report), "-B", of.address(destination), url)
         read = partial(read_ab, of.name, number, (source, destination), size)
         of.clients.append(Client(destination, command, start, report, read, is_output=False))
 
@@ -181,29 +238,27 @@ def _inside(plan: Plan, tag: str, host: str, command: tuple[str, ...]) -> list[s
     return system.inside(plan.name(plan.home[host].node, tag), *command)
 
 
-def _run(clients: list[Client], plan: Plan, tag: str, duration_s: float, told: Told) -> None:
+def _run(clients: list[Client], plan: Plan, tag: str, duration_s: float, listen: Listener) -> None:
     """Starts each client at its time, and waits for all."""
-    waiting = sorted(clients, key=lambda one: one.start_s)
+    waiting = sorted(clients, key=lambda client: client.start_s)
     begun = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        started = []
-        while True:
+    with ExitStack() as stack:
+        started: list[programs.Process] = []
+        while waiting or not all(process.has_ended() for process in started):
             passed = time.monotonic() - begun
             while waiting and waiting[0].start_s <= passed:
-                one = waiting.pop(0)
-                log = one.report if one.is_output else one.report.with_suffix(".log")
-                inside = _inside(plan, tag, one.host, one.command)
-                started.append((one, log, stack.enter_context(programs.running(inside, log))))
-            if not waiting and all(process.poll() is not None for _, _, process in started):
-                break
+                client = waiting.pop(0)
+                log = client.report if client.is_output else client.report.with_suffix(".log")
+                inside = _inside(plan, tag, client.host, client.command)
+                running = programs.running(inside, client.command[0], log)
+                started.append(stack.enter_context(running))
             if passed > duration_s + _PATIENCE_S:
                 message = "lab: the tools did not end in time; the network may be broken"
                 raise RunError(message)
-            told(min(passed / duration_s, 0.99))
-            time.sleep(_TICK_S)
-        for one, log, process in started:
-            if process.returncode or not one.report.is_file():
-                raise programs.failure(one.command[0], log)
+            listen(min(passed / duration_s, 0.99))
+            time.sleep(0.1)
+        for process in started:
+            process.check_success()
 
 
 def read_iperf(
@@ -214,47 +269,39 @@ def read_iperf(
     text: str,
     *,
     is_endless: bool,
-) -> list[Flow]:
-    """The flow of which `iperf3 -J` reports.
+) -> list[Transfer]:
+    """The transfer that `iperf3 -J` reports.
 
     Raises:
         RunError: it reports an error.
     """
-    told = json.loads(text)
-    if "error" in told:
-        message = f"lab: iperf3: {told['error']}"
+    report = json.loads(text)
+    if "error" in report:
+        message = f"lab: iperf3: {report['error']}"
         raise RunError(message)
-    received, sent = told["end"]["sum_received"], told["end"]["sum_sent"]
-    took = received["seconds"]
+    received, sent = report["end"]["sum_received"], report["end"]["sum_sent"]
+    over_s = start_s + received["seconds"]
     return [
-        Flow(
+        Transfer(
             traffic,
             flow,
             *pair,
             start_s=start_s,
-            end_s=None if is_endless else start_s + took,
+            end_s=None if is_endless else over_s,
+            stopped_s=over_s if is_endless else None,
             bytes=None if is_endless else sent["bytes"],
             delivered_bytes=received["bytes"],
-            fct_s=None if is_endless else took,
-            goodput_bps=received["bits_per_second"],
             retransmits=sent["retransmits"],
         )
     ]
 
 
-def read_ab(traffic: str, flow: int, pair: tuple[str, str], size: int, text: str) -> list[Flow]:
+def read_ab(traffic: str, flow: int, pair: tuple[str, str], size: int, text: str) -> list[Transfer]:
     """The requests of `ab -g`: one a line, start in seconds of the clock, total in milliseconds."""
-    return list(_requests(traffic, flow, pair, size, text.splitlines()[1:]))
-
-
-def _requests(
-    traffic: str, flow: int, pair: tuple[str, str], size: int, lines: list[str]
-) -> Iterator[Flow]:
-    rows = [line.split("\t") for line in lines]
+    rows = [line.split("\t") for line in text.splitlines()[1:]]
     first = min((int(row[1]) for row in rows), default=0)
-    for row in rows:
-        start, took = float(int(row[1]) - first), int(row[4]) / 1e3
-        rate = 8 * size / took if took else None
-        yield Flow(
-            *(traffic, flow, *pair, start, start + took, size, size, took, rate, None),
-        )
+    starts_and_times = ((float(int(row[1]) - first), int(row[4]) / 1e3) for row in rows)
+    return [
+        Transfer(traffic, flow, *pair, start, start + took, None, size, size)
+        for start, took in starts_and_times
+    ]
