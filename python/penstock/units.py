@@ -26,7 +26,7 @@ UNITS = {
     "": Unit("", Fraction(1)),
     "%": Unit("", Fraction(1, 100)),
     **_decimal("packets", packet=0, packets=0),
-    **_decimal("s", ps=-12, ns=-9, us=-6, µs=-6, ms=-3, s=0),
+    **_decimal("s", **{"ps": -12, "ns": -9, "us": -6, "µs": -6, "ms": -3, "s": 0}),
     "min": Unit("s", Fraction(60)),
     **_decimal("bps", **{"b/s": 0, "kb/s": 3, "Mb/s": 6, "Gb/s": 9, "Tb/s": 12}),
     **_decimal("bytes", B=0, kB=3, MB=6, GB=9),

@@ -2,6 +2,7 @@
 """What the tests share: a made-up run, and a scenario that takes milliseconds."""
 
 import random
+import signal
 
 import pytest
 
@@ -38,6 +39,14 @@ from = "senders[2..8]"
 to = "receivers[2..8]"
 start = "0 s"
 """
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_is_heard():
+    """Background jobs of a shell ignore SIGINT, and so would the tests and their children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -71,7 +71,8 @@ def test_hosts_that_share_a_namespace_are_all_reached():
 
 
 BUILD_AND_WAIT = """
-import json, sys, time
+import json, signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
 from penstock.execution.lab import agent, fabric, plan, schemes, system
 with system.locked(), fabric.built(plan.of(json.loads(sys.argv[1]))):
     print("built", flush=True)

@@ -47,12 +47,15 @@ def redraw(folder: Path, path: Path | None = None) -> Path:
     from penstock.sweep import sweep_page  # start-up: matplotlib
     from penstock.tune import tune_page  # start-up: likewise
 
-    pages = {
-        folders.RUN: lambda folder, path: Run.load(folder).report(path),
-        folders.COMPARISON: comparison_page.redraw,
-        folders.REPRODUCTION: lambda folder, path: papers.module("html_report").again(folder, path),
-        folders.SWEEP: sweep_page.redraw,
-        folders.SEARCH: tune_page.redraw,
-    }
-    pages[kind](folder, path)
+    match kind:
+        case folders.RUN:
+            Run.load(folder).report(path)
+        case folders.COMPARISON:
+            comparison_page.redraw(folder, path)
+        case folders.REPRODUCTION:
+            papers.module("html_report").again(folder, path)
+        case folders.SWEEP:
+            sweep_page.redraw(folder, path)
+        case folders.SEARCH:
+            tune_page.redraw(folder, path)
     return path

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this machine can hold the laboratory, part by part, and what to do where it cannot."""
+"""Whether this machine can run the laboratory, part by part, with remedies."""
 
 import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,7 +23,6 @@ class Finding:
     holds: bool
     found: str
     remedy: str
-    """What to do where it does not hold."""
     is_needed: bool = True
 
     def __str__(self) -> str:
@@ -32,54 +32,28 @@ class Finding:
         return f"{mark:<8} {self.name:<18} {what}"
 
 
-_TOOLS = {
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "nsenter": "util-linux",
-    "setpriv": "util-linux",
-    "ethtool": "ethtool",
-}
-_PAPERS = {"iperf3": "iperf3", "nginx": "nginx-light", "ab": "apache2-utils"}
+_TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux"}
+_TOOLS |= {"ethtool": "ethtool"}
+_OPTIONAL_TOOLS = {"iperf3": "iperf3", "nginx": "nginx-light", "ab": "apache2-utils"}
 
-# A cable between two namespaces, a bridge and a shaped port, all gone when the shell ends.
-_TRIAL = {
-    "namespaces": "true",
-    "bpffs": "unshare --mount mount -t bpf penstock /mnt",
-    "veth": "ip link add name one type veth peer name two",
-    "bridge": "ip link add name bridge0 type bridge",
-    "TBF": "ip link set dev lo up && tc qdisc add dev lo root tbf rate 1mbit burst 4000 limit 8000",
+# A shell command in a network namespace of its own, and the kernel option that it needs.
+_TRIALS = {
+    "namespaces": ("true", "CONFIG_NET_NS"),
+    "bpffs": ("unshare --mount mount -t bpf penstock /mnt", "CONFIG_BPF_SYSCALL"),
+    "veth": ("ip link add name one type veth peer name two", "CONFIG_VETH"),
+    "bridge": ("ip link add name bridge0 type bridge", "CONFIG_BRIDGE"),
+    "TBF": (
+        "ip link set dev lo up && tc qdisc add dev lo root tbf rate 1mbit burst 4000 limit 8000",
+        "CONFIG_NET_SCH_TBF",
+    ),
 }
-_CONFIG = {
-    "namespaces": "CONFIG_NET_NS",
-    "bpffs": "CONFIG_BPF_SYSCALL",
-    "veth": "CONFIG_VETH",
-    "bridge": "CONFIG_BRIDGE",
-    "TBF": "CONFIG_NET_SCH_TBF",
-}
+_LEAST = {"red": "limit 100000 avpkt 1500 burst 20 bandwidth 1mbit"}
 
 
 def findings() -> list[Finding]:
-    """Everything that was looked at, in the order in which to mend it."""
+    """All parts, in the order in which to fix them."""
     is_root = os.geteuid() == 0
-    found = [Finding("root", is_root, "yes" if is_root else "no", "run it with sudo")]
-    found += [_program(name, package, is_needed=True) for name, package in _TOOLS.items()]
-    if is_root:
-        found += [_trial(name, command) for name, command in _TRIAL.items()]
-    found.append(_congestion())
-    found += [_built(name) for name in (build.TRAFFIC, build.AGENT)]
-    if is_root:
-        found += _agent()
-        found += [_discipline(kind) for kind in sorted({*DISCIPLINES} - {"threshold"})]
-    found += [_program(name, package, is_needed=False) for name, package in _PAPERS.items()]
-    cores = len(os.sched_getaffinity(0))
-    few = "fewer hold less: lower the bottleneck's rate"
-    found.append(Finding("cores", cores >= 2, f"{cores}; 2 carry 200 Mb/s", few))
-    rest = [] if (is_busy := is_root and system.is_busy()) else system.leftovers()
-    told = "a run is under way" if is_busy else f"{len(rest)} namespaces" if rest else "none"
-    found.append(
-        Finding("left by dead runs", not rest, told, "`penstock lab clean`", is_needed=False)
-    )
-    return found
+    return list(_findings(is_root=is_root))
 
 
 def can_run(findings: list[Finding]) -> bool:
@@ -95,22 +69,49 @@ def as_json(findings: list[Finding]) -> dict[str, object]:
     }
 
 
+def _findings(*, is_root: bool) -> Iterator[Finding]:
+    yield Finding("root", is_root, "yes" if is_root else "no", "run it with sudo")
+    for name, package in _TOOLS.items():
+        yield _program(name, package, is_needed=True)
+    if is_root:
+        for name, (command, option) in _TRIALS.items():
+            yield _trial(name, command, f"the kernel needs {option}", is_needed=True)
+    has_cubic = host.is_available("cubic")
+    availability = "available" if has_cubic else "not available"
+    yield Finding("CUBIC", has_cubic, availability, "the kernel needs CONFIG_TCP_CONG_CUBIC")
+    for name in (build.TRAFFIC, build.AGENT):
+        yield _built(name)
+    if is_root:
+        yield from _agent()
+        for kind in sorted({*DISCIPLINES} - {"threshold"}):
+            command = f"tc qdisc add dev lo root {kind} {_LEAST.get(kind, '')}"
+            remedy = f"schemes with it need CONFIG_NET_SCH_{kind.upper()}"
+            command = f"ip link set dev lo up && {command}"
+            yield _trial(f"queue {kind}", command, remedy, is_needed=False)
+    for name, package in _OPTIONAL_TOOLS.items():
+        yield _program(name, package, is_needed=False)
+    cores = len(os.sched_getaffinity(0))
+    few = "with fewer, lower the bottleneck's rate"
+    yield Finding("cores", cores >= 2, f"{cores}; 2 carry 200 Mb/s", few)
+    is_busy = is_root and system.is_busy()
+    rest = [] if is_busy else system.leftovers()
+    state = "a run is under way" if is_busy else f"{len(rest)} namespaces" if rest else "none"
+    yield Finding("left by dead runs", not rest, state, "`penstock lab clean`", is_needed=False)
+
+
 def _program(name: str, package: str, *, is_needed: bool) -> Finding:
     path = shutil.which(name)
     remedy = f"install the package {package}"
     return Finding(name, path is not None, path or "not installed", remedy, is_needed)
 
 
-def _trial(name: str, command: str) -> Finding:
-    done = _said(["unshare", "--net", "sh", "-c", command])
-    config = f"the kernel needs {_CONFIG[name]}"
-    return Finding(name, done is None, done or "works", config)
-
-
-def _congestion() -> Finding:
-    holds = host.is_available("cubic")
-    remedy = "the kernel needs CONFIG_TCP_CONG_CUBIC"
-    return Finding("CUBIC", holds, "available" if holds else "not available", remedy)
+def _trial(name: str, command: str, remedy: str, *, is_needed: bool) -> Finding:
+    """Runs a command in a network namespace, which ends with it."""
+    line = ["unshare", "--net", "sh", "-c", command]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    failure = ((done.stderr or done.stdout).strip().splitlines() or ["failed"])[0]
+    is_working = done.returncode == 0
+    return Finding(name, is_working, "works" if is_working else failure, remedy, is_needed)
 
 
 def _built(name: str) -> Finding:
@@ -121,7 +122,7 @@ def _built(name: str) -> Finding:
 
 
 def _agent() -> list[Finding]:
-    """What penstockd itself finds, where it is there to ask."""
+    """The findings of penstockd, if it is built."""
     try:
         program = build.find(build.AGENT)
     except RunError:
@@ -130,33 +131,15 @@ def _agent() -> list[Finding]:
     try:
         return read_agent(json.loads(done.stdout))
     except ValueError:
-        said = (done.stderr.strip().splitlines() or ["no answer"])[-1]
-        return [Finding("eBPF", False, said, "run `penstockd check`")]
+        failure = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        return [Finding("eBPF", False, failure, "run `penstockd check`")]
 
 
-def read_agent(found: list[dict[str, Any]]) -> list[Finding]:
-    """What of `penstockd check --json` the laboratory needs; it mounts a bpffs of its own."""
+def read_agent(report: list[dict[str, Any]]) -> list[Finding]:
+    """What the laboratory needs of `penstockd check --json`; it mounts a bpffs of its own."""
     remedy = "run `penstockd check`"
     return [
-        Finding(f"eBPF {one['name']}", one["has"], one["found"], remedy, one["required"])
-        for one in found
-        if one["name"] not in {"bpffs", "privileges"}
+        Finding(f"eBPF {part['name']}", part["has"], part["found"], remedy, part["required"])
+        for part in report
+        if part["name"] not in {"bpffs", "privileges"}
     ]
-
-
-def _discipline(kind: str) -> Finding:
-    command = f"ip link set dev lo up && tc qdisc add dev lo root {kind} {_LEAST.get(kind, '')}"
-    done = _said(["unshare", "--net", "sh", "-c", command])
-    config = f"schemes with it need CONFIG_NET_SCH_{kind.upper()}"
-    return Finding(f"queue {kind}", done is None, done or "works", config, is_needed=False)
-
-
-_LEAST = {"red": "limit 100000 avpkt 1500 burst 20 bandwidth 1mbit"}
-
-
-def _said(command: list[str]) -> str | None:
-    """What a command said when it failed; None where it works."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        return None
-    return ((done.stderr or done.stdout).strip().splitlines() or ["failed"])[0]
