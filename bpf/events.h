@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Telling of flows and their transfers, with PORT_TELLS_FLOWS (abi.h has the rule). A full ring
- * loses events; nobody waits for it.
+ * Events of flows and their transfers, with PORT_FLOW_EVENTS (abi.h defines them). A full ring
+ * loses events; the programs never wait.
  */
 #ifndef PENSTOCK_EVENTS_H
 #define PENSTOCK_EVENTS_H
@@ -17,8 +17,8 @@ struct flow_name {
 	const struct flow_key6 *v6;
 };
 
-static __always_inline void event_tell(struct flow_name name, u32 kind, u64 now_ns, u64 begun_ns,
-				       u64 bytes)
+static __always_inline void event_write(struct flow_name name, u32 kind, u64 now_ns, u64 begun_ns,
+					u64 bytes)
 {
 	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
@@ -57,8 +57,8 @@ static __always_inline void transfer_end(struct port_flow *flow, struct flow_nam
 {
 	if (!flow->burst_bytes)
 		return;
-	event_tell(name, FLOW_EVENT_TRANSFER, time_of_us(flow->last_us, now_ns),
-		   time_of_us(flow->burst_us, now_ns), flow->burst_bytes);
+	event_write(name, FLOW_EVENT_TRANSFER, time_of_us(flow->last_us, now_ns),
+		    time_of_us(flow->burst_us, now_ns), flow->burst_bytes);
 	flow->burst_bytes = 0;
 }
 
@@ -112,10 +112,10 @@ static __always_inline void event_of_delta(struct port_flow *flow, struct flow_n
 	u32 age_ms = (u32)(now_ns / 1000000) - flow->begun_ms;
 
 	if (delta > 0) {
-		event_tell(name, FLOW_EVENT_BEGIN, now_ns, now_ns, 0);
+		event_write(name, FLOW_EVENT_BEGIN, now_ns, now_ns, 0);
 	} else if (delta < 0) {
 		transfer_end(flow, name, now_ns);
-		event_tell(name, FLOW_EVENT_END, now_ns, now_ns - (u64)age_ms * 1000000, 0);
+		event_write(name, FLOW_EVENT_END, now_ns, now_ns - (u64)age_ms * 1000000, 0);
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The maps of a port; abi.h tells what they hold.
+ * The maps of a port; abi.h has the types of their values.
  */
 #ifndef PENSTOCK_MAPS_H
 #define PENSTOCK_MAPS_H
@@ -22,19 +22,19 @@ PORT_ARRAY(port, BPF_MAP_TYPE_ARRAY, struct port_state, 1, 0);
 PORT_ARRAY(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct port_counters, 1, 0);
 PORT_ARRAY(depth, BPF_MAP_TYPE_PERCPU_ARRAY, u64, DEPTH_BUCKETS, 0);
 
-/* What a CPU saw of the present millisecond; of no use to others. */
+/* The present millisecond as one CPU sees it. */
 struct ms_sample {
 	u64 end_ns;
 	u32 queue_max, queue_last;
 	struct port_counters before; /* at its begin */
-	/* No bytes: so that BTF tells the agent of the rings' records. */
+	/* No bytes: puts the types of the rings' records into BTF, for the agent's skeleton. */
 	struct port_sample sample_type[0];
 	struct flow_event event_type[0];
 };
 
 PORT_ARRAY(ms_samples, BPF_MAP_TYPE_PERCPU_ARRAY, struct ms_sample, 1, 0);
 
-/* The agent may ask for other sizes before loading; the least recently used goes first. */
+/* The agent may set other sizes before loading; the least recently used is evicted first. */
 #define PORT_FLOWS(NAME, KEY)                                                                      \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_LRU_HASH);                                               \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What operators see: each millisecond as a sample, and the histogram of their longest queues.
+ * Observation: a sample of each millisecond, and the histogram of their longest queues.
  *
- * A packet pays for a comparison or two: the sums of a millisecond are the differences of the
- * CPU's counters between its begin and its end.
+ * It costs a packet a comparison or two: the sums of a millisecond are the differences of the CPU's
+ * counters between its begin and its end.
  */
 #ifndef PENSTOCK_OBSERVE_H
 #define PENSTOCK_OBSERVE_H
@@ -38,17 +38,15 @@ static __always_inline void ms_sample_copy(struct port_sample *sample,
 	sample->bytes = (u32)(counted->egress_bytes - before->egress_bytes);
 	sample->queue_max = current->queue_max;
 	sample->queue_last = current->queue_last;
-	sample->new_flows = (u32)(counted->flows_begun - before->flows_begun);
+	sample->flows_begun = (u32)(counted->flows_begun - before->flows_begun);
 	sample->acks = (u32)(counted->acks - before->acks);
-	sample->rewritten = (u32)(counted->rewritten - before->rewritten);
-	sample->would_fairq =
-		(u32)(counted->would_rewrite[PORT_FAIRQ] - before->would_rewrite[PORT_FAIRQ]);
-	sample->would_hscc =
-		(u32)(counted->would_rewrite[PORT_HSCC] - before->would_rewrite[PORT_HSCC]);
-	sample->reserved = 0;
+	sample->acks_rewritten = (u32)(counted->acks_rewritten - before->acks_rewritten);
+	for (u32 scheme = 0; scheme < SCHEMES; scheme++)
+		sample->would_rewrite[scheme] =
+			(u32)(counted->would_rewrite[scheme] - before->would_rewrite[scheme]);
 }
 
-/* A millisecond is over: told, and the next begins. */
+/* Writes the sample of a millisecond that is over, and begins the next. */
 static __noinline int ms_sample_close(struct __sk_buff *skb, struct port_state *port,
 				      struct ms_sample *current, struct port_counters *counted,
 				      u64 now_ns)

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A port: what leaves by it is watched at egress, the ACKs that enter by it are rewritten at
+ * A port: data that leaves by it is watched at egress, ACKs that enter by it are rewritten at
  * ingress. One pair of programs for each scheme, all over the same maps.
  *
- * They drop nothing and answer NEXT, whatever comes: HSCC's sigma (§III-B), which drops data to
- * keep room for control packets, is not applied here. Packets not understood, and all packets when
- * the agent is dead (heartbeat) or another's (abi), pass as they are; flows are followed on.
+ * They drop nothing and always return NEXT: what a scheme would drop (HSCC's sigma) is not dropped
+ * here. Packets not understood, and all packets when the agent is dead (heartbeat) or of another
+ * version (abi), pass unchanged; flows are followed all the same.
  */
 #include "port.h"
 #include "sweep.h"
 
-#define PORT_PROGRAMS(NAME, SCHEME)                                                                \
+#define PORT_PROGRAMS(name, NAME, ...)                                                             \
 	SEC("tc")                                                                                  \
-	int NAME##_egress(struct __sk_buff *skb)                                                   \
+	int name##_egress(struct __sk_buff *skb)                                                   \
 	{                                                                                          \
-		return watch_egress(skb, SCHEME);                                                  \
+		return watch_egress(skb, SCHEME_##NAME);                                           \
 	}                                                                                          \
 	SEC("tc")                                                                                  \
-	int NAME##_ingress(struct __sk_buff *skb)                                                  \
+	int name##_ingress(struct __sk_buff *skb)                                                  \
 	{                                                                                          \
-		return rewrite_ingress(skb, SCHEME);                                               \
+		return rewrite_ingress(skb, SCHEME_##NAME);                                        \
 	}
 
-PORT_PROGRAMS(observe, PORT_OBSERVE)
-PORT_PROGRAMS(fairq, PORT_FAIRQ)
-PORT_PROGRAMS(hscc, PORT_HSCC)
+PORT_PROGRAMS(observe, NONE)
+WINDOW_SCHEMES(PORT_PROGRAMS)
 
 #include "shim.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A packet's way through a port: watched at egress, rewritten at ingress, for a scheme that is a
- * constant where these are called.
+ * A packet's way through a port: watched at egress, rewritten at ingress. `acting` is the scheme, a
+ * constant where these are inlined; with SCHEME_NONE nothing is rewritten, but the ACKs that each
+ * scheme would have rewritten are counted.
  */
 #ifndef PENSTOCK_PORT_H
 #define PENSTOCK_PORT_H
@@ -19,7 +20,7 @@
 
 #define NEXT (-1) /* TCX_NEXT, TC_ACT_UNSPEC: the next program decides */
 
-/* What each program needs of its port. */
+/* A program's view of its port. */
 struct port_ctx {
 	struct port_config *config;
 	struct port_state *port;
@@ -50,7 +51,7 @@ static __always_inline _Bool is_alive(const struct port_ctx *ctx, u64 now_ns)
 
 	if (!beat || !*beat)
 		return 0;
-	/* It may come while the packet is on its way; one far ahead is of another clock. */
+	/* It may be newer than the packet; one far in the future is of another clock. */
 	return max_u64(elapsed_ns(*beat, now_ns), elapsed_ns(now_ns, *beat)) <=
 	       ctx->config->stale_ns;
 }
@@ -76,17 +77,6 @@ flow_packet_of(struct __sk_buff *skb, const struct packet *packet, u32 direction
 	return seen;
 }
 
-/* The schemes hear of the queue and of time. */
-static __always_inline void schemes_follow(const struct port_ctx *ctx, u32 queue_bytes, u64 now_ns,
-					   u32 scheme)
-{
-	state_renew(ctx->port, ctx->config, now_ns, scheme);
-	if (has_fairq(scheme))
-		state_tick(ctx->port, ctx->config, queue_bytes, now_ns, scheme);
-	if (has_hscc(scheme) && state_on_queue(ctx->port, ctx->config, queue_bytes, now_ns))
-		ctx->counted->clamps++;
-}
-
 static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *ctx,
 				 const struct packet *packet, u32 queue_bytes, u64 now_ns)
 {
@@ -98,10 +88,10 @@ static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *c
 	if (skb->protocol == bpf_htons(ETH_P_8021Q) || skb->protocol == bpf_htons(ETH_P_8021AD))
 		return;
 	if (bpf_skb_ecn_set_ce(skb) > 0)
-		ctx->counted->marked++;
+		ctx->counted->ecn_marks++;
 }
 
-static __always_inline int watch_egress(struct __sk_buff *skb, u32 scheme)
+static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 {
 	u64 now_ns = bpf_ktime_get_ns();
 	struct packet packet;
@@ -118,57 +108,54 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 scheme)
 	ms_sample_follow(skb, ctx.port, ctx.counted, queue_bytes, now_ns);
 	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
 	ctx.counted->egress_bytes += skb->len;
-	schemes_follow(&ctx, queue_bytes, now_ns, scheme);
+	state_follow(ctx.port, ctx.config, ctx.counted, queue_bytes, now_ns, acting);
 
 	found = parse(skb, &packet, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
-	if (scheme != PORT_OBSERVE)
+	if (acting != SCHEME_NONE)
 		mark(skb, &ctx, &packet, queue_bytes, now_ns);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
-	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, scheme);
-	if (has_fairq(scheme) && is_longer_segment(ctx.port, packet.payload))
-		state_on_data(ctx.port, skb->gso_size ? skb->gso_size : packet.payload);
+	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, acting);
+	state_on_data(skb, ctx.port, packet.payload, acting);
 	return NEXT;
 }
 
-/* Counts what became of an ACK that the scheme would have had at `wanted`. */
+/* Counts the effect on an ACK whose window the scheme wanted to be `wanted`. */
 static __always_inline void count_rewritten(struct port_counters *counted, struct tcp_window out,
 					    struct tcp_window wanted, u32 kind)
 {
-	counted->kept_edge += out.window > wanted.window;
+	counted->acks_edge_kept += out.window > wanted.window;
 	if (!out.changed)
 		return;
-	counted->rewritten++;
-	counted->floored += out.floored;
-	counted->first_rewritten += kind != TCP_ACK_LATER;
+	counted->acks_rewritten++;
+	counted->acks_floored += out.floored;
+	counted->acks_first_rewritten += kind != TCP_ACK_LATER;
 }
 
-/* The window that leaves, counted; only lowered if the agent lives. */
+static __always_inline void count_would_rewrite(const struct port_ctx *ctx,
+						const struct offer *offer, u64 now_ns, u32 scheme)
+{
+	ctx->counted->would_rewrite[scheme] +=
+		scheme_window(ctx->port, ctx->config, offer, now_ns, scheme).changed;
+}
+
+/* The window that leaves, if the scheme wants `wanted`: lowered only if the agent is alive. */
 static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						const struct packet *packet, struct port_flow *flow,
 						const struct offer *offer, struct tcp_window wanted,
-						u64 now_ns, u32 scheme)
+						u64 now_ns)
 {
-	struct port_counters *counted = ctx->counted;
-
-	if (scheme == PORT_OBSERVE) {
-		counted->would_rewrite[PORT_FAIRQ] +=
-			scheme_window(ctx->port, ctx->config, offer, now_ns, PORT_FAIRQ).changed;
-		counted->would_rewrite[PORT_HSCC] +=
-			scheme_window(ctx->port, ctx->config, offer, now_ns, PORT_HSCC).changed;
-		return wanted;
-	}
 	if (wanted.changed && !is_alive(ctx, now_ns)) {
-		counted->passed[PASS_STALE]++;
+		ctx->counted->passed[PASS_STALE]++;
 		wanted = tcp_window_as_is(offer->window);
 	}
-	if (ctx->config->flags & PORT_NEVER_SHRINKS && flow && packet_flags(packet) & TCP_FLAG_ACK)
+	if (ctx->config->window.never_shrink && flow && packet_flags(packet) & TCP_FLAG_ACK)
 		return tcp_keep_edge(&flow->edge, packet->ack, offer->window, offer->scale, wanted);
 	return wanted;
 }
 
-static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
+static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 {
 	u64 now_ns = bpf_ktime_get_ns();
 	struct packet packet;
@@ -184,13 +171,14 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
 	ctx.counted->ingress_packets++;
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
-	schemes_follow(&ctx, queue_read(skb, ctx.port, now_ns), now_ns, scheme);
+	state_follow(ctx.port, ctx.config, ctx.counted, queue_read(skb, ctx.port, now_ns), now_ns,
+		     acting);
 
 	found = parse(skb, &packet, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
-	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, scheme);
+	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, acting);
 	if (!(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
 		return NEXT;
 	ctx.counted->acks++;
@@ -202,10 +190,12 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 scheme)
 		ctx.counted->zero_windows++;
 	else if (offer.scale == TCP_SCALE_UNKNOWN)
 		ctx.counted->passed[PASS_UNKNOWN_SCALE]++;
-	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, scheme);
-	out = decide(&ctx, &packet, flow, &offer, wanted, now_ns, scheme);
-	if (scheme == PORT_OBSERVE)
+	if (acting == SCHEME_NONE) {
+		WINDOW_SCHEMES(FOR_UPDATED, count_would_rewrite, acting, &ctx, &offer, now_ns)
 		return NEXT;
+	}
+	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, acting);
+	out = decide(&ctx, &packet, flow, &offer, wanted, now_ns);
 	if (out.changed &&
 	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))
 		return pass(ctx.counted, PASS_FAILED);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An ACK's window: what the schemes say of it, where its scale comes from, and the writing of it.
+ * An ACK's window: where its scale comes from, what a scheme makes of it, and how it is written.
  *
- * The kernel's helpers write, as they alone keep partial checksums and super-packets right. A sum
- * in one's complement does not change when a word and the checksum over it change together, so
- * whatever sums over the whole segment (a tunnel's outer UDP, CHECKSUM_COMPLETE) stays valid.
+ * The kernel's helpers write, as only they handle partial checksums and super-packets. A sum in
+ * one's complement does not change when a word and the checksum over it change together, so any sum
+ * over the whole segment (a tunnel's outer UDP, CHECKSUM_COMPLETE) stays valid.
  */
 #ifndef PENSTOCK_REWRITE_H
 #define PENSTOCK_REWRITE_H
@@ -18,7 +18,7 @@
 
 /* What an ACK offers, as the receiver meant it. */
 struct offer {
-	u16 window; /* the field without a carried scale */
+	u16 window; /* the field, without a scale in its upper bits */
 	u16 kind;   /* enum tcp_ack_kind */
 	u32 scale;  /* TCP_SCALE_UNKNOWN: leave it alone */
 	u32 mss;    /* 0: unknown */
@@ -32,7 +32,7 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 	struct offer offer = {packet->window, TCP_ACK_LATER, TCP_SCALE_UNKNOWN, 0};
 
 	if (flow) {
-		offer.kind = (u16)flow_ack_kind(&flow->entry, flags, config->first_acks);
+		offer.kind = (u16)flow_ack_kind(&flow->entry, flags, config->window.first_acks);
 		offer.mss = flow_mss(&flow->entry);
 	}
 	if (flags & TCP_FLAG_SYN) { /* not scaled, and carries no scale */
@@ -40,7 +40,7 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 		offer.scale = 0;
 		return offer;
 	}
-	switch (config->wscale_source) {
+	switch (config->window.wscale_source) {
 	case WSCALE_RESERVED_BITS:
 		offer.scale = tcp_reserved_scale(packet->offset_flags);
 		break;
@@ -49,7 +49,7 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 		offer.window = tcp_window12_window(packet->window);
 		break;
 	case WSCALE_UNIFIED:
-		offer.scale = config->network_scale;
+		offer.scale = window_network_wscale(&config->window);
 		break;
 	default:
 		if (flow)
@@ -60,7 +60,7 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 
 /*
  * Whether the TCP checksum of a tunnelled packet is still to be filled in. The kernel's helper
- * asks the packet, but there the outer UDP checksum may be the partial one (no inner offload).
+ * looks at the packet, but there the outer UDP checksum may be the partial one (no inner offload).
  */
 static __always_inline _Bool has_partial_sum(struct __sk_buff *skb, u32 tcp)
 {
@@ -100,30 +100,26 @@ static __always_inline int write_window(struct __sk_buff *skb, const struct pack
 }
 
 /*
- * The window as it leaves, with the scale it carried: other ports and the shim at the far end read
- * it too.
+ * The window field as it leaves, with the scale in its upper bits again: other ports and the shim
+ * at the far end read it too.
  */
 static __always_inline u16 carried_window(const struct port_config *config,
 					  const struct offer *offer, u16 window)
 {
-	if (config->wscale_source != WSCALE_WINDOW_BITS || offer->kind == TCP_ACK_SYN)
+	if (config->window.wscale_source != WSCALE_WINDOW_BITS || offer->kind == TCP_ACK_SYN)
 		return window;
 	return tcp_window12_put(window, offer->scale);
 }
 
-/* Asks a scheme; PORT_OBSERVE is asked one by one. */
+/* The window that a scheme grants; as it is for SCHEME_NONE. */
 static __always_inline struct tcp_window scheme_window(const struct port_state *port,
 						       const struct port_config *config,
 						       const struct offer *offer, u64 now_ns,
 						       u32 scheme)
 {
-	if (scheme == PORT_FAIRQ)
-		return fairq_on_ack(&port->fairq, &config->fairq, offer->window, offer->scale,
-				    offer->mss, offer->kind, now_ns);
-	if (scheme == PORT_HSCC)
-		return hscc_on_ack(&port->hscc, &config->hscc, offer->window, offer->scale,
-				   offer->mss, offer->kind, now_ns);
-	return tcp_window_as_is(offer->window);
+	return scheme_on_ack(scheme, scheme_state_of((void *)&port->schemes, scheme),
+			     scheme_params_of(&config->schemes, scheme), offer->window,
+			     offer->scale, offer->mss, offer->kind, now_ns);
 }
 
 #endif

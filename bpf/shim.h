@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The shim, below a host or a virtual machine: it tells the ports of the network the scale of each
- * window, so that these need not follow flows (FairQ §III-B). Egress is what the host sends.
+ * The shim, below a host or a virtual machine: it carries the scale of each window to the ports of
+ * the network, so that these need not follow flows (FairQ §III-B). Egress is what the host sends.
  *
- * WSCALE_RESERVED_BITS and WSCALE_WINDOW_BITS put the scale into each ACK that leaves; what
- * arrives is made plain again, as with several ports on the way none knows whether it is the last
- * to read it. WSCALE_UNIFIED writes the network's scale into the SYN, and says each later window in
- * it.
+ * WSCALE_RESERVED_BITS and WSCALE_WINDOW_BITS put the scale into each ACK that leaves; ACKs that
+ * arrive are restored, as of several ports on the way none knows whether it is the last to read it.
+ * WSCALE_UNIFIED writes the network's scale into the SYN, and each later window in that scale.
  *
- * When the agent is dead, the shim begins nothing new, but goes on with whatever others would
- * misread if it stopped:
+ * When the agent is dead, the shim starts nothing new, but continues what others would misread if
+ * it stopped:
  * - reserved bits are no longer written (a port then takes the window as unscaled, and lowers it
  *   less), but still cleared, or checksums would be wrong;
- * - twelve bits are written and read as ever: the shim at the other end cannot know that a field
- *   is plain, and would cut it;
- * - SYNs keep their own scale, and the windows of flows whose SYN was changed are still said in the
- *   network's. These flows also outlast another source or scale in the config. Detach only when
- *   they have ended: `rewritten` stands still then.
+ * - twelve bits are written and read as before: the shim at the other end cannot know that a field
+ *   is unchanged, and would cut it;
+ * - SYNs keep their own scale, and the windows of flows whose SYN was changed are still written in
+ *   the network's. These flows also outlast another source or scale in the config. Detach only when
+ *   they have ended: `acks_rewritten` stands still then.
  *
  * Limits. A flow first seen in mid-life is left alone (its window field is cut to twelve bits
  * with the scale 0, though). Packets already in a tunnel pass. The table of flows is bounded: if a
@@ -73,12 +72,12 @@ static __noinline int shim_write_scale(struct __sk_buff *skb, u32 tcp, u32 at, u
 	return (int)bpf_skb_store_bytes(skb, tcp + at, &to, sizeof(to), 0);
 }
 
-/* The host's SYN is to offer the network's scale. A repeated one says what the first said. */
+/* The host's SYN is to offer the network's scale. A repeated one repeats the first's. */
 static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
 					  const struct packet *packet, struct port_flow *flow,
 					  u8 offered, _Bool is_repeated, u64 now_ns)
 {
-	u32 scale = min_u32(ctx->config->network_scale, TCP_MAX_SCALE), at;
+	u32 scale = window_network_wscale(&ctx->config->window), at;
 
 	if (is_repeated && !flow->unified)
 		return NEXT;
@@ -86,7 +85,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 		scale = flow->unified - 1u;
 	} else {
 		flow->unified = 0;
-		if (ctx->config->wscale_source != WSCALE_UNIFIED)
+		if (ctx->config->window.wscale_source != WSCALE_UNIFIED)
 			return NEXT;
 		if (!is_alive(ctx, now_ns))
 			return pass(ctx->counted, PASS_STALE);
@@ -100,7 +99,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 	return NEXT;
 }
 
-/* The window field as it leaves, or the reserved bits beside it. */
+/* Writes the window field or the reserved bits of an ACK that leaves. */
 static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_ctx *ctx,
 				      const struct packet *packet, const struct port_flow *flow,
 				      u64 now_ns)
@@ -113,21 +112,21 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_c
 	if (flow && flow->unified) {
 		if (shim_is_scaled(&flow->entry))
 			window = tcp_unify_window(window, scale, flow->unified - 1u);
-	} else if (ctx->config->wscale_source == WSCALE_WINDOW_BITS) {
+	} else if (ctx->config->window.wscale_source == WSCALE_WINDOW_BITS) {
 		window = tcp_window12_put(window, scale == TCP_SCALE_UNKNOWN ? 0 : scale);
-	} else if (ctx->config->wscale_source == WSCALE_RESERVED_BITS &&
+	} else if (ctx->config->window.wscale_source == WSCALE_RESERVED_BITS &&
 		   scale != TCP_SCALE_UNKNOWN) {
 		if (!is_alive(ctx, now_ns)) {
 			ctx->counted->passed[PASS_STALE]++;
 			return 0;
 		}
-		ctx->counted->rewritten++;
+		ctx->counted->acks_rewritten++;
 		return shim_write_reserved(skb, packet,
 					   tcp_reserved_put_scale(packet->offset_flags, scale));
 	}
 	if (window == packet->window)
 		return 0;
-	ctx->counted->rewritten++;
+	ctx->counted->acks_rewritten++;
 	return write_window(skb, packet, window);
 }
 
@@ -163,7 +162,7 @@ int shim_egress(struct __sk_buff *skb)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	is_repeated = seen.flags & TCP_FLAG_SYN && shim_is_repeated(&packet);
-	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, PORT_OBSERVE);
+	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, SCHEME_NONE);
 	ctx.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
 	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
@@ -197,15 +196,15 @@ int shim_ingress(struct __sk_buff *skb)
 	if (packet.is_tunnelled)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
-	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, PORT_OBSERVE);
+	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, SCHEME_NONE);
 	if (seen.flags & (TCP_FLAG_SYN | TCP_FLAG_RST) || !(seen.flags & TCP_FLAG_ACK))
 		return NEXT;
-	if (ctx.config->wscale_source == WSCALE_RESERVED_BITS &&
+	if (ctx.config->window.wscale_source == WSCALE_RESERVED_BITS &&
 	    tcp_reserved_scale(packet.offset_flags) &&
 	    shim_write_reserved(skb, &packet, tcp_reserved_clear(packet.offset_flags)))
 		return pass(ctx.counted, PASS_FAILED);
 	window = tcp_window12_window(packet.window);
-	if (ctx.config->wscale_source == WSCALE_WINDOW_BITS && window != packet.window &&
+	if (ctx.config->window.wscale_source == WSCALE_WINDOW_BITS && window != packet.window &&
 	    write_window(skb, &packet, window))
 		return pass(ctx.counted, PASS_FAILED);
 	return NEXT;

@@ -2,11 +2,14 @@
 /*
  * The port's state, shared by all CPUs: its schemes and the number of flows.
  *
+ * `acting` is the scheme of the program, a constant where it is inlined. Programs update the state
+ * of that scheme alone; those that observe (SCHEME_NONE) update the states of all.
+ *
  * One spin lock guards what must change together: the schemes' states, the number of flows, and
  * the phase of each flow, as its change and the number's are one. It is taken at a flow's SYN, FIN,
- * RST, its return from idleness, and once an interval; never by other data or ACKs. Those read a
- * few words without it: each is written in one store, and the core is total, so the worst is a
- * window of a moment ago.
+ * RST, its return from idleness, where a scheme heeds a queue or a segment, and once an interval;
+ * never by other data or ACKs. Those read a few words without it: each is written in one store, and
+ * the core is total, so at worst they see a window just replaced.
  */
 #ifndef PENSTOCK_STATE_H
 #define PENSTOCK_STATE_H
@@ -15,110 +18,141 @@
 
 #define TICKS_AT_ONCE 16u /* caught up with after silence; the rest is skipped */
 
-/* Schemes whose state a program moves on; constants when inlined. */
-static __always_inline _Bool has_fairq(u32 scheme)
+/* Calls FUNCTION(port, config, ..., scheme) for each scheme that `acting` updates. */
+#define FOR_UPDATED(name, NAME, FUNCTION, acting, ...)                                             \
+	if ((acting) == SCHEME_NONE || (acting) == SCHEME_##NAME)                                  \
+		FUNCTION(__VA_ARGS__, SCHEME_##NAME);
+
+/* With the lock held: the number of flows changed. */
+static __always_inline void scheme_set_flows(struct port_state *port, u32 flows, u32 scheme)
 {
-	return scheme != PORT_HSCC;
+	scheme_on_flows(scheme, scheme_state_of(&port->schemes, scheme), flows);
 }
 
-static __always_inline _Bool has_hscc(u32 scheme)
-{
-	return scheme != PORT_FAIRQ;
-}
-
-/* With the lock held: tells the others what changed. */
+/* With the lock held: publishes the window of the acting scheme. */
 static __always_inline void state_publish(struct port_state *port, const struct port_config *config,
-					  u32 scheme)
+					  u32 acting)
 {
-	port->window_bytes = scheme == PORT_FAIRQ ? fairq_window_bytes(&port->fairq, &config->fairq)
-						  : TCP_MAX_WINDOW;
+	port->window_bytes = scheme_window_bytes(acting, scheme_state_of(&port->schemes, acting),
+						 scheme_params_of(&config->schemes, acting));
 }
 
 /* With the lock held: a new number of flows. */
 static __always_inline void state_set_flows(struct port_state *port,
-					    const struct port_config *config, u32 flows, u32 scheme)
+					    const struct port_config *config, u32 flows, u32 acting)
 {
 	port->flows = flows;
-	if (has_fairq(scheme))
-		fairq_on_flows(&port->fairq, flows);
-	state_publish(port, config, scheme);
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_set_flows, acting, port, flows)
+	state_publish(port, config, acting);
 }
 
-/* Begins anew where the agent wrote other parameters. */
+/* Whether flows are counted as printed, SYN-ACKs minus FINs. */
+static __always_inline _Bool counts_packets(const struct port_config *config, u32 acting)
+{
+	return scheme_counting(acting, scheme_params_of(&config->schemes, acting)) ==
+	       COUNTING_PACKETS;
+}
+
+static __always_inline void scheme_reset(struct port_state *port, const struct port_config *config,
+					 u64 now_ns, u32 scheme)
+{
+	const void *params = scheme_params_of(&config->schemes, scheme);
+
+	scheme_init(scheme, scheme_state_of(&port->schemes, scheme), params);
+	port->next_tick_ns[scheme] = now_ns + scheme_interval_ns(scheme, params);
+}
+
+/* Resets the schemes where the agent wrote other parameters. */
 static __always_inline void state_renew(struct port_state *port, const struct port_config *config,
-					u64 now_ns, u32 scheme)
+					u64 now_ns, u32 acting)
 {
-	if (port->generation == config->generation && port->scheme == scheme)
+	if (port->generation == config->generation && port->scheme == acting)
 		return;
 	bpf_spin_lock(&port->lock);
-	if (port->generation != config->generation || port->scheme != scheme) {
-		port->scheme = scheme;
+	if (port->generation != config->generation || port->scheme != acting) {
+		port->scheme = acting;
 		port->generation = config->generation;
-		fairq_init(&port->fairq, &config->fairq);
-		hscc_init(&port->hscc, &config->hscc);
-		port->next_tick_ns = now_ns + config->fairq.interval_ns;
-		state_set_flows(port, config, port->flows, scheme);
+		WINDOW_SCHEMES(FOR_UPDATED, scheme_reset, acting, port, config, now_ns)
+		state_set_flows(port, config, port->flows, acting);
 	}
 	bpf_spin_unlock(&port->lock);
 }
 
-/* FairQ's timer: whichever packet comes first after an interval ended runs it. */
-static __always_inline void state_tick(struct port_state *port, const struct port_config *config,
-				       u32 queue_bytes, u64 now_ns, u32 scheme)
+/* The scheme's timer: the first packet after the end of an interval runs it. */
+static __always_inline void scheme_tick(struct port_state *port, const struct port_config *config,
+					u32 queue_bytes, u64 now_ns, u32 acting, u32 scheme)
 {
-	u64 interval = max_u64(config->fairq.interval_ns, 1);
+	void *state = scheme_state_of(&port->schemes, scheme);
+	const void *params = scheme_params_of(&config->schemes, scheme);
+	u64 *next_ns = &port->next_tick_ns[scheme];
+	u64 interval_ns = scheme_interval_ns(scheme, params);
 
-	if (now_ns < port->next_tick_ns)
+	if (!interval_ns || now_ns < *next_ns)
 		return;
 	bpf_spin_lock(&port->lock);
-	for (u32 i = 0; i < TICKS_AT_ONCE && now_ns >= port->next_tick_ns; i++) {
-		fairq_on_tick(&port->fairq, &config->fairq, queue_bytes);
-		port->next_tick_ns += interval;
+	for (u32 i = 0; i < TICKS_AT_ONCE && now_ns >= *next_ns; i++) {
+		scheme_on_tick(scheme, state, params, queue_bytes);
+		*next_ns += interval_ns;
 	}
-	if (now_ns >= port->next_tick_ns)
-		port->next_tick_ns = now_ns + interval;
-	state_publish(port, config, scheme);
+	if (now_ns >= *next_ns)
+		*next_ns = now_ns + interval_ns;
+	state_publish(port, config, acting);
 	bpf_spin_unlock(&port->lock);
 }
 
-/* Whether data may hold a longer segment than seen; of a super-packet, its segments tell. */
-static __always_inline _Bool is_longer_segment(const struct port_state *port, u32 payload)
+/* The scheme gets the queue if it heeds it; counts when it begins to clamp. */
+static __always_inline void scheme_see_queue(struct port_state *port,
+					     const struct port_config *config,
+					     struct port_counters *counted, u32 queue_bytes,
+					     u64 now_ns, u32 scheme)
 {
-	return payload && (!port->fairq.has_data || payload > port->fairq.mss_bytes);
-}
+	void *state = scheme_state_of(&port->schemes, scheme);
+	const void *params = scheme_params_of(&config->schemes, scheme);
+	_Bool was_clamping, is_clamping;
 
-/* FairQ learns the segment size from the data; rarely anything new. */
-static __always_inline void state_on_data(struct port_state *port, u32 segment_bytes)
-{
-	if (port->fairq.has_data && segment_bytes <= port->fairq.mss_bytes)
+	if (!scheme_heeds_queue(scheme, state, params, queue_bytes, now_ns))
 		return;
 	bpf_spin_lock(&port->lock);
-	fairq_on_data(&port->fairq, segment_bytes);
+	was_clamping = scheme_is_clamping(scheme, state, params, now_ns);
+	scheme_on_queue(scheme, state, params, queue_bytes, now_ns);
+	is_clamping = scheme_is_clamping(scheme, state, params, now_ns);
+	bpf_spin_unlock(&port->lock);
+	counted->clamps += is_clamping && !was_clamping;
+}
+
+/* The scheme gets the size of a segment if it heeds it; rarely anything new. */
+static __always_inline void scheme_see_data(struct __sk_buff *skb, struct port_state *port,
+					    u32 payload_bytes, u32 scheme)
+{
+	void *state = scheme_state_of(&port->schemes, scheme);
+	u32 segment_bytes;
+
+	if (!scheme_heeds_data(scheme, state, payload_bytes))
+		return;
+	segment_bytes = skb->gso_size ? skb->gso_size : payload_bytes;
+	if (!scheme_heeds_data(scheme, state, segment_bytes))
+		return;
+	bpf_spin_lock(&port->lock);
+	scheme_on_data(scheme, state, segment_bytes);
 	bpf_spin_unlock(&port->lock);
 }
 
-/*
- * HSCC hears of the queue. A report that would change nothing but its own time is left out if the
- * last is younger than 1 ms, so that CPUs do not fight for the line: hscc_params.expiry_ns is so
- * much less exact. Returns 1 if clamping begins.
- */
-static __always_inline u32 state_on_queue(struct port_state *port, const struct port_config *config,
-					  u32 queue_bytes, u64 now_ns)
+/* The schemes get the queue and the time. */
+static __always_inline void state_follow(struct port_state *port, const struct port_config *config,
+					 struct port_counters *counted, u32 queue_bytes, u64 now_ns,
+					 u32 acting)
 {
-	const struct hscc_params *params = &config->hscc;
-	u32 mode = port->hscc.mode;
-	_Bool turns = mode == HSCC_CLAMP ? queue_bytes <= params->alpha1_bytes
-					 : queue_bytes >= params->alpha2_bytes;
-	u32 begins;
+	state_renew(port, config, now_ns, acting);
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_tick, acting, port, config, queue_bytes, now_ns, acting)
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_queue, acting, port, config, counted, queue_bytes,
+		       now_ns)
+}
 
-	if (!turns && elapsed_ns(port->hscc.queue_seen_ns, now_ns) < HSCC_REPORT_NS)
-		return 0;
-	bpf_spin_lock(&port->lock);
-	mode = port->hscc.mode;
-	hscc_on_queue(&port->hscc, params, queue_bytes, now_ns);
-	begins = mode == HSCC_FREE && port->hscc.mode == HSCC_CLAMP;
-	bpf_spin_unlock(&port->lock);
-	return begins;
+/* Data leaves by the port; the schemes get the size of its segments. */
+static __always_inline void state_on_data(struct __sk_buff *skb, struct port_state *port,
+					  u32 payload_bytes, u32 acting)
+{
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_data, acting, skb, port, payload_bytes)
 }
 
 #endif

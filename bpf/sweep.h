@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sweep: uncounts flows silent for too long, forgets those long over, and counts all anew.
+ * The sweep: expires flows silent for too long, deletes those long over, and recounts all.
  *
  * The number of flows is kept by their changes. It drifts only if a counted entry is lost: when the
  * table is full, the least recently used makes room. So each sweep recounts, exactly although flows
@@ -41,20 +41,20 @@ static __always_inline void sweep_flow(void *map, const void *key, struct port_f
 		return;
 	walk->seen++;
 	bpf_spin_lock(&state->lock);
-	delta = flow_expire(&flow->entry, walk->now_ns, setup->idle_ns);
+	delta = flow_expire(&flow->entry, walk->now_ns, window_idle_ns(&setup->window));
 	flow_count(state, setup, flow, delta, state->scheme);
 	if (flow->swept != (u16)state->sweep) {
 		flow->swept = (u16)state->sweep;
 		state->recount += flow_is_counted(&flow->entry);
 	}
 	silent_ns = elapsed_ns(flow->entry.last_ns, walk->now_ns);
-	/* A unified flow's scale is needed as long as it may send an ACK, which none can tell. */
+	/* A unified flow's scale is needed as long as it may send an ACK, so it never expires. */
 	is_over = !flow->unified && !flow_is_counted(&flow->entry) &&
 		  silent_ns >= (flow->entry.phase == FLOW_IDLE ? SWEEP_FORGET_NS : SWEEP_LINGER_NS);
 	bpf_spin_unlock(&state->lock);
 	if (delta < 0) /* in one step: a packet on this CPU may come between */
 		__sync_fetch_and_add(&counted->flows_ended, 1);
-	if (setup->flags & PORT_TELLS_FLOWS) {
+	if (setup->flags & PORT_FLOW_EVENTS) {
 		event_of_delta(flow, name, delta, walk->now_ns);
 		if (silent_ns >= FLOW_TRANSFER_GAP_NS)
 			transfer_end(flow, name, walk->now_ns);
@@ -107,7 +107,7 @@ static __always_inline int sweep_port(void)
 		return 0;
 	}
 	state->tracked = walk.seen;
-	if (setup->flags & PORT_COUNTS_PACKETS) {
+	if (counts_packets(setup, state->scheme)) {
 		u32 flows = flow_counter_expire(&state->counter, walk.now_ns, FLOW_COUNTER_IDLE_NS);
 
 		state_set_flows(state, setup, flows, state->scheme);

@@ -31,26 +31,25 @@ int restore(struct __sk_buff *skb)
 	return restore_window(skb);
 }
 
-#define COST_PROGRAMS(NAME, SCHEME)                                                                \
+#define COST_PROGRAMS(name, NAME, ...)                                                             \
 	SEC("tc")                                                                                  \
-	int NAME##_egress(struct __sk_buff *skb)                                                   \
+	int name##_egress(struct __sk_buff *skb)                                                   \
 	{                                                                                          \
-		return watch_egress(skb, SCHEME);                                                  \
+		return watch_egress(skb, SCHEME_##NAME);                                           \
 	}                                                                                          \
 	SEC("tc")                                                                                  \
-	int NAME##_ingress(struct __sk_buff *skb)                                                  \
+	int name##_ingress(struct __sk_buff *skb)                                                  \
 	{                                                                                          \
-		return rewrite_ingress(skb, SCHEME);                                               \
+		return rewrite_ingress(skb, SCHEME_##NAME);                                        \
 	}                                                                                          \
 	SEC("tc")                                                                                  \
-	int NAME##_restored(struct __sk_buff *skb)                                                 \
+	int name##_restored(struct __sk_buff *skb)                                                 \
 	{                                                                                          \
 		restore_window(skb);                                                               \
-		return rewrite_ingress(skb, SCHEME);                                               \
+		return rewrite_ingress(skb, SCHEME_##NAME);                                        \
 	}
 
-COST_PROGRAMS(observe, PORT_OBSERVE)
-COST_PROGRAMS(fairq, PORT_FAIRQ)
-COST_PROGRAMS(hscc, PORT_HSCC)
+COST_PROGRAMS(observe, NONE)
+WINDOW_SCHEMES(COST_PROGRAMS)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -129,7 +129,7 @@ def share(path: VethPath) -> float:
     counters = path.counters()
     if not counters["acks"]:
         raise PathError("the port saw no ACK: the programs are not on the path")
-    return counters["rewritten"] / counters["acks"]
+    return counters["acks_rewritten"] / counters["acks"]
 
 
 def ratios(results: Results, is_on: bool, scheme: str | None, what: str) -> list[float]:

@@ -78,17 +78,16 @@ fn configure(object: &skel::PacketCostSkel) {
         first_flight_segments: 2,
         ..Default::default()
     };
-    let config = types::port_config {
-        abi: 1,
+    let mut config = types::port_config {
+        abi: penstockd::port::pins::ABI,
         generation: 1,
         stale_ns: u64::MAX / 2,
-        idle_ns: 10_000_000_000,
         buffer_bytes: 131_072,
-        first_acks: 255,
-        fairq,
-        hscc,
+        schemes: types::scheme_params { fairq, hscc },
         ..Default::default()
     };
+    config.window.idle_ns = 10_000_000_000;
+    config.window.first_acks = 255;
     let key = 0_u32.to_ne_bytes();
     let maps = &object.maps;
     maps.config

@@ -21,7 +21,7 @@
 //! | [`host`] | the machine: kernel features, interfaces, qdiscs, signals, systemd |
 //! | [`skel`], [`format`](mod@format) | programs compiled from `bpf/`; numbers as text |
 //!
-//! All state is pinned below `DIR/v1/INTERFACE/` of a bpffs ([`port::pins`]). Every command opens
+//! All state is pinned below `DIR/v2/INTERFACE/` of a bpffs ([`port::pins`]). Every command opens
 //! what it needs from there, so the daemon may die, restart or be upgraded at any time.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

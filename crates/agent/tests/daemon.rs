@@ -11,6 +11,7 @@ use std::net::TcpStream;
 use lab::stream::Stream;
 use lab::{PORT, PortLab, outcome};
 use penstock_linux::testkit::{PATIENCE, Signal, join, until};
+use penstockd::port::pins::ABI;
 
 const FAIRQ: &str = "[port.eth1]\nscheme = \"fairq\"\nbuffer = \"128 kB\"\n";
 const HSCC: &str = "[port.eth1]\nscheme = \"hscc\"\nbuffer = \"128 kB\"\n";
@@ -40,7 +41,7 @@ fn killed_it_loses_nothing_and_the_next_takes_over() {
     until("the heartbeat is stale", || !is_acting(&lab));
     stream.goes_on();
     let stale = lab.status();
-    assert_eq!(stale["rates"]["rewritten"], 0.0, "{stale}");
+    assert_eq!(stale["rates"]["acks_rewritten"], 0.0, "{stale}");
     assert_eq!(stale["attached"]["ingress"], true);
 
     // Another scheme meanwhile: the next daemon finds the old one's pins.
@@ -111,7 +112,7 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
     };
     let page = join(lab.near().spawn(scrape).unwrap(), PATIENCE);
     assert!(page.contains("interface=\"eth1\""), "{page}");
-    let later = lab.pins().join("v1/agent-v0/sweep");
+    let later = lab.pins().join(format!("v{ABI}/agent-v0/sweep"));
     for _ in 0..2 {
         lab.run("ip link add agent-v0 type veth peer name agent-v1");
         until("it is attached", || later.exists());

@@ -41,27 +41,27 @@ impl<'o> Port<'o> {
     /// HSCC as by default, whose first ACKs are held at any queue; then what the test wants.
     fn configure(&self, change: impl FnOnce(&mut types::port_config)) {
         let mut config = types::port_config {
-            abi: 1,
+            abi: penstockd::port::pins::ABI,
             generation: 1,
             stale_ns: 60_000_000_000,
-            idle_ns: 60_000_000_000,
             buffer_bytes: 131_072,
-            first_acks: 4,
             ..Default::default()
         };
-        config.fairq.interval_ns = 100_000;
-        config.fairq.buffer_bytes = 131_072;
-        config.fairq.alpha_q16 = 16_384;
-        config.fairq.intervals = 10;
-        config.fairq.mss_bytes = 1460;
-        config.fairq.paths = 1;
-        config.fairq.floor_segments = 1;
-        config.fairq.first_floor_segments = 2;
-        config.hscc.release_interval_ns = 100_000;
-        config.hscc.alpha2_bytes = 32_768;
-        config.hscc.mss_bytes = 1460;
-        config.hscc.floor_segments = 1;
-        config.hscc.first_flight_segments = 2;
+        config.window.idle_ns = 60_000_000_000;
+        config.window.first_acks = 4;
+        config.schemes.fairq.interval_ns = 100_000;
+        config.schemes.fairq.buffer_bytes = 131_072;
+        config.schemes.fairq.alpha_q16 = 16_384;
+        config.schemes.fairq.intervals = 10;
+        config.schemes.fairq.mss_bytes = 1460;
+        config.schemes.fairq.paths = 1;
+        config.schemes.fairq.floor_segments = 1;
+        config.schemes.fairq.first_floor_segments = 2;
+        config.schemes.hscc.release_interval_ns = 100_000;
+        config.schemes.hscc.alpha2_bytes = 32_768;
+        config.schemes.hscc.mss_bytes = 1460;
+        config.schemes.hscc.floor_segments = 1;
+        config.schemes.hscc.first_flight_segments = 2;
         change(&mut config);
         let map = &self.0.maps.config;
         map.update(&KEY, bytes_of(&config), MapFlags::ANY).unwrap();
@@ -229,7 +229,7 @@ fn every_stack_of_headers_is_rewritten() {
                 "{name}, IPv{family}: ACK"
             );
             assert_eq!(port.state().flows, 1, "{name}, IPv{family}");
-            assert_eq!(port.counters().rewritten, 2, "{name}, IPv{family}");
+            assert_eq!(port.counters().acks_rewritten, 2, "{name}, IPv{family}");
         }
     }
 }
@@ -282,7 +282,7 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     assert_eq!(port.counters().passed[6], 2);
     port.beat(penstockd::host::clock::monotonic_ns());
     assert_ne!(port.run("hscc_ingress", &ack), ack);
-    port.configure(|config| config.abi = 2);
+    port.configure(|config| config.abi += 1);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
 }
 
@@ -315,7 +315,7 @@ fn flows_are_counted_once_and_swept() {
     port.sweep();
     assert_eq!((port.state().flows, port.state().corrected), (60, 0));
     // Idle at once: uncounted; data counts one again.
-    port.configure(|config| config.idle_ns = 1);
+    port.configure(|config| config.window.idle_ns = 1);
     port.sweep();
     assert_eq!(port.state().flows, 0);
     port.run("fairq_egress", &flow(50).with(|s| s.payload = 100).frame());
@@ -377,7 +377,7 @@ fn fairq_shares_its_window_by_flows() {
     let mut memory = MaybeUninit::uninit();
     let port = Port::new(&mut memory);
     // No tick in the life of this test: the window is alpha * B / flows.
-    port.configure(|config| config.fairq.interval_ns = 3_600_000_000_000);
+    port.configure(|config| config.schemes.fairq.interval_ns = 3_600_000_000_000);
     for i in 1..=8_u16 {
         let data = Segment::new("10.0.0.1", "10.0.0.2").with(|s| s.source_port = i);
         port.run("fairq_egress", &syn(&data).frame());

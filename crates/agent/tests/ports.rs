@@ -16,6 +16,7 @@ use penstock_linux::link;
 use penstock_linux::testkit::{Signal, until};
 use penstockd::attach::tcx;
 use penstockd::port::Side;
+use penstockd::port::pins::ABI;
 use penstockd::skel::port::PortSkelBuilder;
 
 const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
@@ -185,7 +186,7 @@ fn programs_of_other_tools_keep_their_place_and_run() {
         // Programs without a configuration count nothing.
         let config = &skel.maps.config;
         let mut words = vec![0; config.value_size() as usize];
-        words[..8].copy_from_slice(&[1u32.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
+        words[..8].copy_from_slice(&[ABI.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
         config
             .update(&0u32.to_ne_bytes(), &words, MapFlags::ANY)
             .unwrap();

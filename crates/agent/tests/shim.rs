@@ -32,15 +32,16 @@ const UNIFIED: u32 = 3;
 const NETWORK_SCALE: u32 = 7;
 
 fn config(wscale_source: u32) -> port_config {
-    port_config {
+    let mut config = port_config {
         abi: pins::ABI,
         generation: 1,
-        wscale_source,
         stale_ns: u64::MAX,
-        idle_ns: 1_000_000_000,
-        network_scale: NETWORK_SCALE,
         ..port_config::default()
-    }
+    };
+    config.window.wscale_source = wscale_source;
+    config.window.network_wscale = NETWORK_SCALE;
+    config.window.idle_ns = 1_000_000_000;
+    config
 }
 
 /// Puts a shim below a host; its pins are those of an interface named `shim`.
@@ -97,8 +98,8 @@ fn play(lab: &SwitchLab) {
 fn holds(name: &str, wscale_source: u32, scale: &str) {
     let (lab, shims) = network(wscale_source, scale);
     play(&lab);
-    let carried = shims.map(|shim| shim.counters().unwrap().rewritten);
-    let lowered = lab.agent().port("right").counters().unwrap().rewritten;
+    let carried = shims.map(|shim| shim.counters().unwrap().acks_rewritten);
+    let lowered = lab.agent().port("right").counters().unwrap().acks_rewritten;
     let wrong = lab.tcp_counter("InCsumErrors");
     println!("{name}: {carried:?} packets carried a scale, {lowered} windows lowered");
     assert!(
@@ -141,10 +142,10 @@ fn a_dead_agents_shim_keeps_its_word_and_gives_no_other() {
         })
         .unwrap();
     }
-    let before = shims[1].counters().unwrap().rewritten;
+    let before = shims[1].counters().unwrap().acks_rewritten;
     send(&mut old, 2, 2_000_000).unwrap();
     assert!(
-        shims[1].counters().unwrap().rewritten > before + 10,
+        shims[1].counters().unwrap().acks_rewritten > before + 10,
         "its windows are misread"
     );
     let new = lab.netns("left").run(connect).unwrap().unwrap();

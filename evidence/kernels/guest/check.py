@@ -204,7 +204,8 @@ def datapath(hook: str, told_too: str = "") -> str:
     demand(agent.returncode == 0, f"penstockd ended with {agent.returncode}")
     tc("del", "root")
     leaves_nothing()
-    rewritten, first, acks = (counters[key] for key in ("rewritten", "first_rewritten", "acks"))
+    keys = ("acks_rewritten", "acks_first_rewritten", "acks")
+    rewritten, first, acks = (counters[key] for key in keys)
     demand(first > 0, f"no first window was held: {counters}")
     # Where the queue is not seen, it is taken for empty, and later windows soon are let go.
     demand(told_too or rewritten > first, f"first windows alone were held: {counters}")
@@ -223,7 +224,7 @@ def dctcp_holds() -> str:
     thresholds = ("--set", "window.alpha1=0.8", "--set", "window.alpha2=0.9")
     attach("--scheme", "hscc-paper", *thresholds, "--set", f"mark={mark} B", "--stale", "600 s")
     dctcp = traffic.transfer(flows, congestion="dctcp")
-    marked = status()["counters"]["marked"]
+    marked = status()["counters"]["ecn_marks"]
     penstockd("detach", "p0")
     tc("del", "root")
     line = (

@@ -42,11 +42,13 @@ fn release(port: &Port) -> Result<()> {
         return Ok(()); // all pass untouched already
     }
     for floor in RELEASE {
-        config.fairq.floor_segments = floor.max(config.fairq.floor_segments);
-        config.fairq.first_floor_segments = floor.max(config.fairq.first_floor_segments);
-        config.hscc.floor_segments = floor.max(config.hscc.floor_segments);
-        if config.hscc.first_flight_segments > 0 {
-            config.hscc.first_flight_segments = floor.max(config.hscc.first_flight_segments);
+        config.schemes.fairq.floor_segments = floor.max(config.schemes.fairq.floor_segments);
+        config.schemes.fairq.first_floor_segments =
+            floor.max(config.schemes.fairq.first_floor_segments);
+        config.schemes.hscc.floor_segments = floor.max(config.schemes.hscc.floor_segments);
+        if config.schemes.hscc.first_flight_segments > 0 {
+            config.schemes.hscc.first_flight_segments =
+                floor.max(config.schemes.hscc.first_flight_segments);
         }
         port.set_config(&config)?;
         port.beat()?;

@@ -10,8 +10,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::table::{COUNTERS, GAUGES};
-use crate::port::counters::REASONS;
+use super::table::GAUGES;
+use crate::port::counters;
 use crate::status::reading::Reading;
 
 /// Content type by the specification.
@@ -51,21 +51,8 @@ fn labels(reading: &Reading) -> Labels {
 impl Collector for Ports {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         self.about(&mut encoder)?;
-        for counter in &COUNTERS {
-            let mut family = encoder.encode_descriptor(
-                counter.name,
-                counter.help,
-                counter.unit.as_ref(),
-                MetricType::Counter,
-            )?;
-            for reading in &self.readings {
-                let value = (counter.value)(&reading.counters);
-                let none: NoExemplar = None;
-                family
-                    .encode_family(&labels(reading))?
-                    .encode_counter(&value, none)?;
-            }
-        }
+        self.counters(&mut encoder)?;
+        self.would_rewrite(&mut encoder)?;
         for gauge in &GAUGES {
             let unit = gauge.unit.as_ref();
             let mut family =
@@ -98,18 +85,54 @@ impl Ports {
             .encode_gauge(&(self.unread as u64))
     }
 
+    fn counters(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        for (index, counter) in counters::COUNTERS.iter().enumerate() {
+            let (name, unit) = match counter.name.strip_suffix("_bytes") {
+                Some(stem) => (stem, Some(&Unit::Bytes)),
+                None => (counter.name, None),
+            };
+            let mut family =
+                encoder.encode_descriptor(name, counter.meaning, unit, MetricType::Counter)?;
+            for reading in &self.readings {
+                let value = counters::alone(&reading.counters).nth(index);
+                let none: NoExemplar = None;
+                family
+                    .encode_family(&labels(reading))?
+                    .encode_counter(&value.map_or(0, |(_, value)| value), none)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn would_rewrite(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        let help = "ACKs that a scheme would have rewritten, while observed";
+        let mut family =
+            encoder.encode_descriptor("acks_would_rewrite", help, None, MetricType::Counter)?;
+        for reading in &self.readings {
+            for (candidate, count) in counters::would_rewrite(&reading.counters) {
+                let mut labels = labels(reading);
+                labels.push(("candidate", candidate.to_owned()));
+                let none: NoExemplar = None;
+                family
+                    .encode_family(&labels)?
+                    .encode_counter(&count, none)?;
+            }
+        }
+        Ok(())
+    }
+
     fn passed(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
         let help = "Packets that passed without being looked at further, by reason";
         let mut family =
             encoder.encode_descriptor("passed_packets", help, None, MetricType::Counter)?;
         for reading in &self.readings {
-            for (reason, passed) in REASONS.iter().zip(&reading.counters.passed) {
+            for (reason, passed) in counters::passed(&reading.counters) {
                 let mut labels = labels(reading);
-                labels.push(("reason", (*reason).to_owned()));
+                labels.push(("reason", reason.name.to_owned()));
                 let none: NoExemplar = None;
                 family
                     .encode_family(&labels)?
-                    .encode_counter(passed, none)?;
+                    .encode_counter(&passed, none)?;
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ fn reading(interface: &str) -> Reading {
     reading.config.buffer_bytes = 131_072;
     reading.state.window_bytes = 2_920;
     reading.counters.egress_bytes = 1 << 40;
-    reading.counters.rewritten = 12_430;
+    reading.counters.acks_rewritten = 12_430;
     reading.counters.passed[6] = 3;
     for (bucket, ms) in [(0, 5), (3, 2), (17, 4), (32, 1)] {
         reading.depth[bucket] = ms;

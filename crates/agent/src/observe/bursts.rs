@@ -63,7 +63,7 @@ pub struct Burst {
     /// Flows that sent in it at once; connections, where transfers are not recorded.
     pub flows: u32,
     /// Flows that began in it.
-    pub new_flows: u32,
+    pub flows_begun: u32,
     /// Packets dropped in it.
     pub drops: u32,
 }
@@ -81,7 +81,7 @@ impl Burst {
             peak_bytes: 0,
             bytes: 0,
             flows: 0,
-            new_flows: 0,
+            flows_begun: 0,
             drops: 0,
         }
     }
@@ -91,7 +91,7 @@ impl Burst {
         self.peak_bytes = self.peak_bytes.max(sample.queue_max);
         self.bytes += u64::from(sample.bytes);
         self.flows = self.flows.max(sample.flows);
-        self.new_flows = self.new_flows.saturating_add(sample.new_flows);
+        self.flows_begun = self.flows_begun.saturating_add(sample.flows_begun);
         self.drops = self.drops.saturating_add(drops);
     }
 }

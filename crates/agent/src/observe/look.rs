@@ -10,11 +10,9 @@ use super::fan_in::Transfer;
 use super::report::Look;
 use crate::host::clock::monotonic_ns;
 use crate::port::Port;
+use crate::port::config::FLOW_EVENTS;
 use crate::port::records::{EventKind, Sample, add_up};
 use crate::port::rings::{Records, Rings};
-
-/// `PORT_TELLS_FLOWS` of `bpf/abi.h`.
-const FLOW_EVENTS: u32 = 1 << 2;
 
 /// Turns on the programs' flow events, until dropped.
 struct FlowEvents<'a>(&'a Port);
@@ -57,7 +55,7 @@ pub fn look(
     let rings = Rings::open(port)?;
     let flow_events = FlowEvents::of(port)?;
     let began_ns = monotonic_ns();
-    let stalls_before = port.counters()?.stalls;
+    let timeouts_before = port.counters()?.timeouts_seen;
     let mut look = Look {
         interface: port.interface.clone(),
         scheme: scheme.to_owned(),
@@ -76,7 +74,10 @@ pub fn look(
     }
     look.transfers
         .extend(super::open::transfers(port, began_ns, look.ended_ns)?);
-    look.stalls = port.counters()?.stalls.saturating_sub(stalls_before);
+    look.timeouts_seen = port
+        .counters()?
+        .timeouts_seen
+        .saturating_sub(timeouts_before);
     drop(flow_events);
     take(&mut look, rings.take()?);
     look.samples = add_up(std::mem::take(&mut look.samples));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The numbers of a recording.
 
+use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::bursts::{self, Burst, Line};
 use super::fan_in::{FanIn, Transfer, begun_within_a_millisecond};
 use super::quantiles::{Bin, Quantiles, histogram};
+use crate::port::counters::SCHEMES;
 use crate::port::records::Sample;
 
 /// Columns of the timeline.
@@ -29,7 +31,7 @@ pub struct Look {
     /// By begin.
     pub transfers: Vec<Transfer>,
     /// Segments repeated after their flow was silent for 190 ms or more.
-    pub stalls: u64,
+    pub timeouts_seen: u64,
     /// Records that could not be read.
     pub unreadable: u64,
 }
@@ -60,19 +62,6 @@ pub struct Transfers {
     pub begun_in_a_millisecond: u32,
 }
 
-/// ACKs that came in, and how many of them schemes rewrote or would have rewritten.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Acks {
-    /// How many.
-    pub count: u64,
-    /// Lowered by the scheme that acts.
-    pub rewritten: u64,
-    /// FairQ would have lowered so many, on this very traffic: not what it would do to its own.
-    pub fairq_would: u64,
-    /// HSCC would have.
-    pub hscc_would: u64,
-}
-
 /// The numbers of a recording, as in JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -96,7 +85,7 @@ pub struct Report {
     pub drops: u64,
     /// Data or SYNs repeated after their flow was silent for 190 ms or more: almost always a
     /// retransmission timeout, which Linux never sets below 200 ms.
-    pub stalls: u64,
+    pub timeouts_seen: u64,
     /// The longest queue of each active millisecond.
     pub queue_bytes: Quantiles,
     /// The same in tenths of the buffer.
@@ -108,7 +97,12 @@ pub struct Report {
     /// What they sent.
     pub transfers: Transfers,
     /// ACKs that came in by the port.
-    pub acks: Acks,
+    pub acks: u64,
+    /// Of these, those whose window the scheme lowered.
+    pub acks_rewritten: u64,
+    /// Those that each scheme would have rewritten, while observed: on this very traffic, not on
+    /// what would be sent under it.
+    pub acks_would_rewrite: IndexMap<&'static str, u64>,
     /// Milliseconds in a row with a long queue; times since the recording began.
     pub bursts: Vec<Burst>,
     /// Records of the ring buffers that could not be read.
@@ -135,23 +129,22 @@ impl Report {
             packets: total(|s| s.packets),
             bytes: total(|s| s.bytes),
             drops: drops(samples),
-            stalls: look.stalls,
+            timeouts_seen: look.timeouts_seen,
             queue_bytes: Quantiles::of(queues.clone()),
             histogram: histogram(&queues, look.line.buffer_bytes),
             timeline_bytes: timeline(look),
             flows: Flows {
                 counted: most(|s| s.flows),
-                begun: total(|s| s.new_flows),
-                begun_in_a_millisecond: most(|s| s.new_flows),
+                begun: total(|s| s.flows_begun),
+                begun_in_a_millisecond: most(|s| s.flows_begun),
             },
             transfers,
-            acks: Acks {
-                count: acks,
-                // A SYN is held too, and is no ACK.
-                rewritten: acks.min(total(|s| s.rewritten)),
-                fairq_would: acks.min(total(|s| s.would_fairq)),
-                hscc_would: acks.min(total(|s| s.would_hscc)),
-            },
+            acks,
+            // A SYN is rewritten too, and is no ACK.
+            acks_rewritten: acks.min(total(|s| s.acks_rewritten)),
+            acks_would_rewrite: would_rewrite(samples)
+                .map(|(scheme, count)| (scheme, acks.min(count)))
+                .collect(),
             bursts: bursts(look, &fan_in),
             unreadable_records: look.unreadable,
         }
@@ -164,6 +157,15 @@ impl Report {
             _ => self.transfers.at_once,
         }
     }
+}
+
+/// Pairs of a scheme and the ACKs that it would have rewritten.
+fn would_rewrite(samples: &[Sample]) -> impl Iterator<Item = (&'static str, u64)> {
+    let names = SCHEMES.iter().enumerate().skip(1);
+    names.map(|(scheme, name)| {
+        let counts = samples.iter().map(|s| u64::from(s.would_rewrite[scheme]));
+        (*name, counts.sum())
+    })
 }
 
 fn drops(samples: &[Sample]) -> u64 {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::report::Report;
-use super::verdict::Assessment;
+use super::verdict::{Assessment, rewritten};
 use crate::format::{bytes, count, percent, plural, rate, sparkline, time};
 
 /// Bursts listed: the worst, by drops and peak.
@@ -58,7 +58,7 @@ fn traffic(report: &Report) -> String {
         rate(offered),
         count(report.drops),
         percent(report.drops, report.packets),
-        plural(report.stalls, "stall"),
+        plural(report.timeouts_seen, "timeout"),
     )
 }
 
@@ -101,17 +101,7 @@ fn transfers(report: &Report) -> String {
 }
 
 fn acks(report: &Report) -> String {
-    let acks = report.acks;
-    let share = |part: u64| percent(part, acks.count);
-    let did = match report.scheme.as_str() {
-        "observe" => format!(
-            "FairQ would have held {}, HSCC {}",
-            share(acks.fairq_would),
-            share(acks.hscc_would)
-        ),
-        scheme => format!("{scheme} held {}", share(acks.rewritten)),
-    };
-    format!("{} came in; {did}", count(acks.count))
+    format!("{} came in; {}", count(report.acks), rewritten(report))
 }
 
 fn timeline(report: &Report) -> String {
@@ -170,7 +160,7 @@ fn bursts(report: &Report) -> String {
             bytes(burst.peak_bytes.into()),
             bytes(burst.bytes),
             count(burst.flows.into()),
-            count(burst.new_flows.into()),
+            count(burst.flows_begun.into()),
             count(burst.drops.into()),
         );
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::report::Report;
 use crate::format::{bytes, count, percent, plural, time};
+use crate::port::counters::SCHEMES;
 
 /// Segments that a new connection sends at once (RFC 6928), of 1460 bytes each.
 const INITIAL_WINDOW_BYTES: u32 = 10 * 1460;
@@ -100,12 +101,12 @@ fn sentence(kind: Kind, report: &Report) -> String {
         Kind::Bursts => "bursts",
     };
     let longest = report.bursts.iter().map(|burst| burst.length_ns).max();
-    let stalls = match report.stalls {
+    let timeouts = match report.timeouts_seen {
         0 => String::new(),
-        stalls => format!(", {}", plural(stalls, "stall")),
+        timeouts => format!(", {}", plural(timeouts, "timeout")),
     };
     format!(
-        "{name}: {} in {span} (longest {}), {} at once, queue up to {} of {}, {}{stalls}; {}",
+        "{name}: {} in {span} (longest {}), {} at once, queue up to {} of {}, {}{timeouts}; {}",
         plural(report.bursts.len() as u64, "burst"),
         time(longest.unwrap_or(0)),
         plural(report.at_once().into(), "flow"),
@@ -117,17 +118,22 @@ fn sentence(kind: Kind, report: &Report) -> String {
 }
 
 fn acks(report: &Report) -> String {
-    let acks = report.acks;
-    let share = |part| percent(part, acks.count);
-    if acks.count == 0 {
+    if report.acks == 0 {
         return "no ACK came in by it".to_owned();
     }
-    match report.scheme.as_str() {
-        "observe" => format!(
-            "FairQ would have held {} of the ACKs, HSCC {}",
-            share(acks.fairq_would),
-            share(acks.hscc_would),
-        ),
-        scheme => format!("{scheme} held {} of the ACKs", share(acks.rewritten)),
+    format!("{} of the ACKs", rewritten(report))
+}
+
+/// The share of ACKs that the scheme rewrote, or that schemes would have rewritten.
+pub fn rewritten(report: &Report) -> String {
+    let share = |part| percent(part, report.acks);
+    if report.scheme != SCHEMES[0] {
+        return format!("{} rewrote {}", report.scheme, share(report.acks_rewritten));
     }
+    let mut verb = " would have rewritten";
+    let all = report.acks_would_rewrite.iter();
+    let shares: Vec<String> = all
+        .map(|(scheme, count)| format!("{scheme}{} {}", std::mem::take(&mut verb), share(*count)))
+        .collect();
+    shares.join(", ")
 }

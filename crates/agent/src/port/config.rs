@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a deployment in a scenario's words to what the programs of a port are told.
+//! Converts a [`Deployment`], in the terms of a scenario, into the value of the map `config`.
 
 use anyhow::{Result, anyhow};
 use penstock_core::fairq::FairqParams;
@@ -8,25 +8,23 @@ use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Fairq, Hscc, Scale, Window};
 
 use super::pins::ABI;
-use crate::skel::port::types::{fairq_params, hscc_params, port_config};
+use crate::skel::port::types::{
+    fairq_params, hscc_params, port_config, scheme_params, window_params,
+};
 
 /// FairQ's T where none is given: a kernel does not know the RTT of its data center.
 const INTERVAL: Time = Time::from_micros(100);
 
-/// `enum port_flag`.
-const NEVER_SHRINKS: u32 = 1 << 0;
-/// `enum port_flag`.
-const COUNTS_PACKETS: u32 = 1 << 1;
-/// `enum port_flag`: set by `penstockd observe` while it looks.
-const TELLS_FLOWS: u32 = 1 << 2;
+/// `PORT_FLOW_EVENTS` of `bpf/abi.h`: set by `penstockd observe` while it records.
+pub const FLOW_EVENTS: u32 = 1 << 0;
 
-/// `enum port_flag`.
-const BARE_IP: u32 = 1 << 3;
+/// `PORT_BARE_IP` of `bpf/abi.h`.
+const BARE_IP: u32 = 1 << 1;
 
 /// The scale that all hosts use under [`Scale::Unified`], as in the simulator.
 const UNIFIED_SCALE: u32 = 7;
 
-/// The prefix of the names of the programs that do it.
+/// The scheme of a deployment, the prefix of its programs' names.
 pub fn programs(port: &Deployment) -> &'static str {
     match port.window {
         _ if port.is_shim() => "shim",
@@ -36,9 +34,8 @@ pub fn programs(port: &Deployment) -> &'static str {
     }
 }
 
-/// What the programs of a port with `buffer` are told, generation 0. `is_bare`: the interface has no
-/// Ethernet header. Both schemes get their
-/// parameters, so that observing tells what either would do.
+/// The configuration of a port's programs, generation 0. `is_bare`: the interface has no Ethernet
+/// header. Every scheme gets its parameters, as programs that observe run all of them.
 ///
 /// # Errors
 /// A parameter that the buffer makes impossible.
@@ -53,77 +50,74 @@ pub fn config(
         Window::Fairq(fairq) => (fairq.clone(), Hscc::default()),
         Window::Hscc(hscc) => (Fairq::default(), hscc.clone()),
     };
-    let (scale, counts_packets) = match &port.window {
-        Window::None => (port.scale.unwrap_or(Scale::Tracked), false),
-        Window::Fairq(fairq) => (
-            fairq.scale,
-            fairq.counting() == penstock_scenario::Counting::Packets,
-        ),
-        Window::Hscc(hscc) => (hscc.scale, false),
+    let scale = match &port.window {
+        Window::None => port.scale.unwrap_or(Scale::Tracked),
+        Window::Fairq(fairq) => fairq.scale,
+        Window::Hscc(hscc) => hscc.scale,
     };
     let fairq = fairq.params(buffer, INTERVAL);
     let hscc = hscc.params(buffer);
-    let told = |error: penstock_core::ParamError| anyhow!("--buffer {buffer}: {error}");
-    fairq.check().map_err(told)?;
-    hscc.check().map_err(told)?;
+    let message = |error: penstock_core::ParamError| anyhow!("--buffer {buffer}: {error}");
+    fairq.check().map_err(message)?;
+    hscc.check().map_err(message)?;
     Ok(port_config {
         abi: ABI,
         generation: 0,
-        flags: if port.never_shrink { NEVER_SHRINKS } else { 0 }
-            | if counts_packets { COUNTS_PACKETS } else { 0 }
-            | if is_bare { BARE_IP } else { 0 },
-        wscale_source: match scale {
-            Scale::Tracked => 0,
-            Scale::ReservedBits => 1,
-            Scale::WindowBits => 2,
-            Scale::Unified => 3,
-        },
         stale_ns: stale.as_nanos().max(1),
-        idle_ns: port.idle.as_nanos().max(1),
+        flags: if is_bare { BARE_IP } else { 0 },
         buffer_bytes: buffer.as_bytes(),
         mark_bytes: port.mark.map_or(0, Buffer::as_bytes),
-        first_acks: port.first_acks,
-        network_scale: UNIFIED_SCALE,
-        fairq: raw_fairq(&fairq),
-        hscc: raw_hscc(&hscc),
+        window: window_params {
+            first_acks: port.first_acks,
+            wscale_source: match scale {
+                Scale::Tracked => 0,
+                Scale::ReservedBits => 1,
+                Scale::WindowBits => 2,
+                Scale::Unified => 3,
+            },
+            network_wscale: UNIFIED_SCALE,
+            idle_ns: port.idle.as_nanos().max(1),
+            never_shrink: port.never_shrink.into(),
+            ..Default::default()
+        },
+        schemes: scheme_params {
+            // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
+            fairq: unsafe { std::mem::transmute::<FairqParams, fairq_params>(fairq) },
+            // SAFETY: as above.
+            hscc: unsafe { std::mem::transmute::<HsccParams, hscc_params>(hscc) },
+        },
+        ..Default::default()
     })
 }
 
-fn raw_fairq(from: &FairqParams) -> fairq_params {
-    fairq_params {
-        buffer_bytes: from.buffer_bytes,
-        mss_bytes: from.mss_bytes,
-        alpha_q16: from.alpha_q16,
-        interval_ns: from.interval_ns,
-        intervals: from.intervals,
-        shares_slow_start: from.shares_slow_start,
-        floor_segments: from.floor_segments,
-        first_floor_segments: from.first_floor_segments,
-        averaged: from.averaged,
-        paths: from.paths,
-        counting: from.counting,
-        ..Default::default()
-    }
+/// Whether two configurations differ in what a scheme's state depends on.
+fn differs(one: &port_config, other: &port_config) -> bool {
+    let window = |config: &port_config| {
+        let window = config.window;
+        (
+            window.first_acks,
+            window.wscale_source,
+            window.network_wscale,
+            window.idle_ns,
+            window.never_shrink,
+        )
+    };
+    let schemes = |config: &port_config| {
+        // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
+        unsafe {
+            (
+                std::mem::transmute::<fairq_params, FairqParams>(config.schemes.fairq),
+                std::mem::transmute::<hscc_params, HsccParams>(config.schemes.hscc),
+            )
+        }
+    };
+    (one.flags, one.buffer_bytes) != (other.flags, other.buffer_bytes)
+        || window(one) != window(other)
+        || schemes(one) != schemes(other)
 }
 
-fn raw_hscc(from: &HsccParams) -> hscc_params {
-    hscc_params {
-        buffer_bytes: from.buffer_bytes,
-        mss_bytes: from.mss_bytes,
-        alpha1_bytes: from.alpha1_bytes,
-        alpha2_bytes: from.alpha2_bytes,
-        sigma_bytes: from.sigma_bytes,
-        floor_segments: from.floor_segments,
-        first_flight_segments: from.first_flight_segments,
-        release_step_bytes: from.release_step_bytes,
-        release_interval_ns: from.release_interval_ns,
-        expiry_ns: from.expiry_ns,
-        ..Default::default()
-    }
-}
-
-/// `wanted` with the generation it takes over `running`: one more if the scheme must begin anew.
-/// Whether flows are told stays as it is.
+/// `wanted` with the generation it takes to replace `running`: one more if the scheme's state must
+/// be reset. Whether flow events are written stays as it is.
 pub fn succeed(
     wanted: port_config,
     running: Option<&port_config>,
@@ -136,13 +130,9 @@ pub fn succeed(
         };
     };
     let mut next = wanted;
-    next.flags |= running.flags & TELLS_FLOWS;
+    next.flags |= running.flags & FLOW_EVENTS;
     next.generation = running.generation;
-    // Only a change of these leaves the scheme's state valid. Generated types have no `==`.
-    let mut comparable = *running;
-    comparable.stale_ns = next.stale_ns;
-    comparable.mark_bytes = next.mark_bytes;
-    if is_other_scheme || format!("{next:?}") != format!("{comparable:?}") {
+    if is_other_scheme || differs(&next, running) {
         next.generation = running.generation.wrapping_add(1).max(1);
     }
     next

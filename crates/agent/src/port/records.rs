@@ -1,49 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The records of the ring buffers `samples` and `events` (`bpf/abi.h`), read field by field.
-//! Records that are too short are rejected.
+//! The records of the ring buffers `samples` and `events` (`bpf/abi.h`). Records that are too
+//! short are rejected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// One millisecond in which something left by the port, as one CPU saw it (`struct port_sample`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
-    /// When the millisecond began, CLOCK_MONOTONIC.
-    pub time_ns: u64,
-    /// The CPU; meaningless once CPUs are added up.
-    pub cpu: u32,
-    /// Packets that wanted to leave.
-    pub packets: u32,
-    /// Their bytes.
-    pub bytes: u32,
-    /// Longest queue that one of them found, bytes.
-    pub queue_max: u32,
-    /// Queue that the last of them found, bytes.
-    pub queue_last: u32,
-    /// Packets that the port's qdisc has dropped so far; wraps.
-    pub drops: u32,
-    /// Flows counted at its end.
-    pub flows: u32,
-    /// Flows that began.
-    pub new_flows: u32,
-    /// ACKs that came in.
-    pub acks: u32,
-    /// Of these, those whose window was lowered.
-    pub rewritten: u32,
-    /// Window that a flow may have, bytes.
-    pub window_bytes: u32,
-    /// ACKs that FairQ would have lowered.
-    pub would_fairq: u32,
-    /// ACKs that HSCC would have lowered.
-    pub would_hscc: u32,
-}
+use crate::skel::port::types::{flow_event, port_sample};
+
+/// One millisecond in which something left by the port, as one CPU saw it.
+pub type Sample = port_sample;
 
 /// Sorts samples by time and merges those of the same millisecond.
 pub fn add_up(mut samples: Vec<Sample>) -> Vec<Sample> {
     samples.sort_by_key(|sample| sample.time_ns);
-    samples.dedup_by(|other, kept| {
-        let is_same = other.time_ns == kept.time_ns;
+    samples.dedup_by(|other, sum| {
+        let is_same = other.time_ns == sum.time_ns;
         if is_same {
-            kept.take(other);
+            merge(sum, other);
         }
         is_same
     });
@@ -64,23 +36,26 @@ fn earlier(one: u32, other: u32) -> u32 {
     }
 }
 
-impl Sample {
-    /// Merges the same millisecond of another CPU. Which CPU was the last in it is unknown, so the
-    /// longer queue counts as the last.
-    fn take(&mut self, other: &Sample) {
-        self.packets = self.packets.saturating_add(other.packets);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.queue_max = self.queue_max.max(other.queue_max);
-        self.queue_last = self.queue_last.max(other.queue_last);
-        self.drops = earlier(self.drops, other.drops);
-        self.flows = self.flows.max(other.flows);
-        self.new_flows = self.new_flows.saturating_add(other.new_flows);
-        self.acks = self.acks.saturating_add(other.acks);
-        self.rewritten = self.rewritten.saturating_add(other.rewritten);
-        self.window_bytes = self.window_bytes.min(other.window_bytes);
-        self.would_fairq = self.would_fairq.saturating_add(other.would_fairq);
-        self.would_hscc = self.would_hscc.saturating_add(other.would_hscc);
+/// Merges the same millisecond of another CPU. Which CPU was the last in it is unknown, so the longer
+/// queue counts as the last.
+fn merge(sum: &mut Sample, other: &Sample) {
+    for (total, more) in [
+        (&mut sum.packets, other.packets),
+        (&mut sum.bytes, other.bytes),
+        (&mut sum.flows_begun, other.flows_begun),
+        (&mut sum.acks, other.acks),
+        (&mut sum.acks_rewritten, other.acks_rewritten),
+    ] {
+        *total = total.saturating_add(more);
     }
+    for (total, more) in sum.would_rewrite.iter_mut().zip(other.would_rewrite) {
+        *total = total.saturating_add(more);
+    }
+    sum.queue_max = sum.queue_max.max(other.queue_max);
+    sum.queue_last = sum.queue_last.max(other.queue_last);
+    sum.drops = earlier(sum.drops, other.drops);
+    sum.flows = sum.flows.max(other.flows);
+    sum.window_bytes = sum.window_bytes.min(other.window_bytes);
 }
 
 /// The kind of a [`FlowEvent`].
@@ -120,30 +95,6 @@ pub struct FlowEvent {
     pub flow: FlowKey,
 }
 
-/// Takes fields off the front of a record, in the byte order of this machine.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (field, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*field)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_ne_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_ne_bytes)
-    }
-
-    /// As on the wire: big-endian.
-    fn wire_port(&mut self) -> Option<u16> {
-        self.take().map(u16::from_be_bytes)
-    }
-}
-
 /// The address in 16 bytes of a key or event; IPv4 is in the first four.
 pub fn address(bytes: [u8; 16], is_v6: bool) -> IpAddr {
     match is_v6 {
@@ -152,58 +103,47 @@ pub fn address(bytes: [u8; 16], is_v6: bool) -> IpAddr {
     }
 }
 
-impl Sample {
-    /// Reads a record of `samples`; None if it is too short.
-    pub fn read(record: &[u8]) -> Option<Sample> {
-        let mut fields = Fields(record);
-        Some(Sample {
-            time_ns: fields.u64()?,
-            cpu: fields.u32()?,
-            packets: fields.u32()?,
-            bytes: fields.u32()?,
-            queue_max: fields.u32()?,
-            queue_last: fields.u32()?,
-            drops: fields.u32()?,
-            flows: fields.u32()?,
-            new_flows: fields.u32()?,
-            acks: fields.u32()?,
-            rewritten: fields.u32()?,
-            window_bytes: fields.u32()?,
-            would_fairq: fields.u32()?,
-            would_hscc: fields.u32()?,
-        })
-    }
+/// Reads a record as a struct of `bpf/abi.h`; None if it is too short.
+fn read<T: Copy>(record: &[u8]) -> Option<T> {
+    // SAFETY: the types of `bpf/abi.h` are plain integers, valid for any bytes; the length is checked.
+    (record.len() >= size_of::<T>())
+        .then(|| unsafe { record.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// Reads a record of `samples`; None if it is too short.
+pub fn read_sample(record: &[u8]) -> Option<Sample> {
+    read(record)
 }
 
 impl FlowEvent {
     /// Reads a record of `events`; None if it is too short, or of an unknown kind or family.
     pub fn read(record: &[u8]) -> Option<FlowEvent> {
-        let mut fields = Fields(record);
-        let (time_ns, begun_ns, bytes) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        let (source, destination) = (fields.take::<16>()?, fields.take::<16>()?);
-        let ports = (fields.wire_port()?, fields.wire_port()?);
-        let network = fields.u32()?;
-        let [family, kind] = fields.take::<2>()?;
-        let is_v6 = match family {
+        let event: flow_event = read(record)?;
+        let is_v6 = match event.family {
             4 => false,
             6 => true,
             _ => return None,
         };
-        let kind = match kind {
+        let kind = match event.kind {
             0 => EventKind::Begin,
             1 => EventKind::Transfer,
             2 => EventKind::End,
             _ => return None,
         };
+        let host = |words: [u32; 4], port: u16| {
+            // SAFETY: the same bytes in smaller pieces.
+            let bytes = unsafe { std::mem::transmute::<[u32; 4], [u8; 16]>(words) };
+            (address(bytes, is_v6), u16::from_be(port))
+        };
         Some(FlowEvent {
             kind,
-            time_ns,
-            begun_ns,
-            bytes,
+            time_ns: event.time_ns,
+            begun_ns: event.begun_ns,
+            bytes: event.bytes,
             flow: FlowKey {
-                source: (address(source, is_v6), ports.0),
-                destination: (address(destination, is_v6), ports.1),
-                network,
+                source: host(event.source, event.source_port),
+                destination: host(event.destination, event.destination_port),
+                network: event.network,
             },
         })
     }
@@ -215,7 +155,8 @@ mod tests {
 
     fn sample_record() -> Vec<u8> {
         let mut record = 7_000_000u64.to_ne_bytes().to_vec();
-        for field in 0..=13u32 {
+        let fields = (size_of::<Sample>() - 8) as u32 / 4;
+        for field in 0..fields {
             record.extend(field.to_ne_bytes());
         }
         record
@@ -238,10 +179,11 @@ mod tests {
 
     #[test]
     fn a_sample_is_read_in_the_order_of_the_abi() {
-        let sample = Sample::read(&sample_record()).unwrap();
+        let sample = read_sample(&sample_record()).unwrap();
         assert_eq!(sample.time_ns, 7_000_000);
         assert_eq!((sample.packets, sample.queue_max, sample.drops), (1, 3, 5));
-        assert_eq!((sample.window_bytes, sample.would_hscc), (10, 12));
+        assert_eq!((sample.acks_rewritten, sample.window_bytes), (9, 10));
+        assert_eq!(sample.would_rewrite[..3], [11, 12, 13]);
     }
 
     #[test]
@@ -287,11 +229,10 @@ mod tests {
 
     #[test]
     fn whatever_is_too_short_or_unknown_is_no_record() {
-        // The reserved bytes at the end carry nothing.
         let sample = sample_record();
-        assert!((0..sample.len() - 4).all(|length| Sample::read(&sample[..length]).is_none()));
+        assert!((0..sample.len()).all(|length| read_sample(&sample[..length]).is_none()));
         let event = event_record(4, 1);
-        assert!((0..event.len() - 6).all(|length| FlowEvent::read(&event[..length]).is_none()));
+        assert!((0..event.len()).all(|length| FlowEvent::read(&event[..length]).is_none()));
         assert_eq!(FlowEvent::read(&event_record(5, 1)), None);
         assert_eq!(FlowEvent::read(&event_record(4, 3)), None);
     }

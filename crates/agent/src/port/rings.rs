@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
 use super::Port;
-use super::records::{FlowEvent, Sample};
+use super::records::{FlowEvent, Sample, read_sample};
 
 /// What the ring buffers held.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Rings {
         let into = Rc::clone(&records);
         builder.add(&samples, move |record| {
             let records = &mut *into.borrow_mut();
-            match Sample::read(record) {
+            match read_sample(record) {
                 Some(sample) => records.samples.push(sample),
                 None => records.unreadable += 1,
             }

@@ -80,10 +80,10 @@ fn activity(status: &Status) -> String {
         bytes => format!("window {}", format::bytes(bytes.into())),
     };
     // In tenths, so that few ACKs a second still have a share.
-    let [floored, acks] = ["floored", "acks"].map(|name| (status.rates[name] * 10.0) as u64);
+    let [floored, acks] = ["acks_floored", "acks"].map(|name| (status.rates[name] * 10.0) as u64);
     format!(
         "{scheme}, acting; {} ACKs/s rewritten, {window}, {} at the floor, {flows}, {heartbeat}",
-        format::count(status.rates["rewritten"] as u64),
+        format::count(status.rates["acks_rewritten"] as u64),
         format::percent(floored, acks),
     )
 }

@@ -63,7 +63,7 @@ fn port(view: &View, is_selected: bool, choice: Choice) -> [Line<'static>; PORT_
         (_, true) => choice.colour(Color::Green),
         (_, false) => choice.colour(Color::Red).add_modifier(Modifier::BOLD),
     };
-    let queue = match view.rates.drops > 0.0 {
+    let queue = match view.rate("drops") > 0.0 {
         true => choice.colour(Color::Red),
         false => Style::new(),
     };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use crate::watch::history::Rates;
 
 fn view(interface: &str) -> View {
     View {
@@ -13,16 +12,18 @@ fn view(interface: &str) -> View {
         peaks_bytes: (0..60).map(|column| column * 2_000).collect(),
         flows: 32,
         window_bytes: Some(2_920),
-        rates: Rates {
-            bits: 199.6e6,
-            new_flows: 1_240.0,
-            acks: 12_430.0,
-            rewritten: 12_000.0,
-            floored: 360.0,
-            marked: 0.0,
-            drops: 118.0,
-            stalls: 4.0,
-        },
+        rates: [
+            ("egress_bytes", 199.6e6 / 8.0),
+            ("flows_begun", 1_240.0),
+            ("acks", 12_430.0),
+            ("acks_rewritten", 12_000.0),
+            ("acks_floored", 360.0),
+            ("ecn_marks", 0.0),
+            ("drops", 118.0),
+            ("timeouts_seen", 4.0),
+        ]
+        .map(|(name, rate)| (name.to_owned(), rate))
+        .into(),
     }
 }
 
@@ -42,9 +43,9 @@ fn a_port_takes_four_lines_of_80_columns() {
         text.contains("PASSING: heartbeat stale, no agent runs"),
         "{text}"
     );
-    let queue = "  queue 90 % of 131 kB, 200 Mb/s, drops 118/s, stalls 4/s, marks 0/s\n";
+    let queue = "  queue 90 % of 131 kB, 200 Mb/s, drops 118/s, timeouts 4/s, marks 0/s\n";
     assert!(text.contains(queue), "{text}");
-    let flows = "  flows 32 (+1.2k/s), ACKs 12.4k/s, held 12k/s (97 %), floor 3 %\n";
+    let flows = "  flows 32 (+1.2k/s), ACKs 12.4k/s, rewritten 12k/s (97 %), floored 3 %\n";
     assert!(text.contains(flows), "{text}");
 }
 

@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
-
+use crate::port::counters::{self, Named};
 use crate::skel::port::types::port_counters;
 use crate::status::reading::Reading;
 
@@ -19,27 +18,6 @@ struct Snapshot {
     at_ns: u64,
     counters: port_counters,
     drops: u32,
-}
-
-/// Rates per second, over the last second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Rates {
-    /// Bits that left, of whole packets.
-    pub bits: f64,
-    /// Flows that began.
-    pub new_flows: f64,
-    /// ACKs that came in.
-    pub acks: f64,
-    /// Of these, those whose window was lowered.
-    pub rewritten: f64,
-    /// Of these, those at the floor of one segment.
-    pub floored: f64,
-    /// Packets marked CE.
-    pub marked: f64,
-    /// Packets that the qdisc dropped.
-    pub drops: f64,
-    /// Segments repeated after 190 ms of silence of their flow.
-    pub stalls: f64,
 }
 
 /// A port over time.
@@ -93,30 +71,18 @@ impl History {
         self.peaks.iter().copied().collect()
     }
 
-    /// Over the last second, or what there is of it.
-    pub fn rates(&self) -> Rates {
+    /// Rates per second of all counters and of `drops`, over the last second or what there is of it.
+    pub fn rates(&self) -> Named<f64> {
         let (Some(first), Some(last)) = (self.snapshots.front(), self.snapshots.back()) else {
-            return Rates::default();
+            return Named::new();
         };
-        let seconds = last.at_ns.saturating_sub(first.at_ns) as f64 / 1e9;
-        if seconds <= 0.0 {
-            return Rates::default();
-        }
-        // Counters restart at 0 when a port is attached again.
-        let per_second = |field: fn(&port_counters) -> u64| {
-            field(&last.counters).saturating_sub(field(&first.counters)) as f64 / seconds
-        };
-        Rates {
-            bits: per_second(|c| c.egress_bytes) * 8.0,
-            new_flows: per_second(|c| c.flows_begun),
-            acks: per_second(|c| c.acks),
-            rewritten: per_second(|c| c.rewritten),
-            floored: per_second(|c| c.floored),
-            marked: per_second(|c| c.marked),
-            stalls: per_second(|c| c.stalls),
-            // Those of a new qdisc restart too.
-            drops: f64::from((last.drops.wrapping_sub(first.drops) as i32).max(0)) / seconds,
-        }
+        let seconds = (last.at_ns.saturating_sub(first.at_ns) as f64 / 1e9).max(1e-9);
+        let [before, after] = [first, last].map(|snapshot| counters::named(&snapshot.counters));
+        let mut rates = counters::rates(&before, &after, seconds);
+        // Drops restart at 0 with another qdisc.
+        let drops = (last.drops.wrapping_sub(first.drops) as i32).max(0);
+        rates.insert("drops".to_owned(), f64::from(drops) / seconds);
+        rates
     }
 }
 
@@ -149,7 +115,7 @@ mod tests {
     #[test]
     fn rates_are_over_the_last_second() {
         let mut history = History::new(0, reading(0, u32::MAX - 4));
-        assert_eq!(history.rates(), Rates::default());
+        assert_eq!(history.rates()["acks"], 0.0);
         for tenth in 1..=30u64 {
             // 100 ACKs a second for two seconds, then 1000; 5 drops in the last.
             let acks = tenth * 10 + tenth.saturating_sub(20) * 90;
@@ -161,7 +127,7 @@ mod tests {
             );
         }
         let rates = history.rates();
-        assert_eq!((rates.acks, rates.drops), (1000.0, 5.0));
+        assert_eq!((rates["acks"], rates["drops"]), (1000.0, 5.0));
         let peaks = history.peaks();
         assert_eq!(
             (
@@ -178,7 +144,8 @@ mod tests {
     fn counters_that_restarted_are_no_rate() {
         let mut history = History::new(0, reading(1_000_000, 7));
         history.push(100_000_000, reading(3, 0), Some(0));
-        assert_eq!((history.rates().acks, history.rates().drops), (0.0, 0.0));
+        let rates = history.rates();
+        assert_eq!((rates["acks"], rates["drops"]), (0.0, 0.0));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use super::history::{History, Rates};
+use super::history::History;
 use crate::format::{bytes, count, percent, rate, scaled, sparkline};
+use crate::port::counters::Named;
 
 /// The numbers of a port.
 #[derive(Clone, Debug, Serialize)]
@@ -27,8 +28,8 @@ pub struct View {
     pub flows: u32,
     /// Window granted to each flow, if windows are limited.
     pub window_bytes: Option<u32>,
-    /// Rates per second.
-    pub rates: Rates,
+    /// Rates per second of all counters and of `drops`, by name.
+    pub rates: Named<f64>,
 }
 
 impl View {
@@ -47,6 +48,11 @@ impl View {
             window_bytes: now.window_bytes(),
             rates: history.rates(),
         }
+    }
+
+    /// Per second; 0 before the second reading.
+    pub fn rate(&self, name: &str) -> f64 {
+        self.rates.get(name).copied().unwrap_or(0.0)
     }
 
     fn share(&self, queue: u32) -> String {
@@ -80,13 +86,13 @@ impl View {
     /// Queue, rate and losses.
     pub fn queue(&self) -> String {
         format!(
-            "queue {} of {}, {}, drops {}/s, stalls {}/s, marks {}/s",
+            "queue {} of {}, {}, drops {}/s, timeouts {}/s, marks {}/s",
             self.share(self.peak_bytes()),
             bytes(self.buffer_bytes.into()),
-            rate(self.rates.bits as u64),
-            per_second(self.rates.drops),
-            per_second(self.rates.stalls),
-            per_second(self.rates.marked),
+            rate((self.rate("egress_bytes") * 8.0) as u64),
+            per_second(self.rate("drops")),
+            per_second(self.rate("timeouts_seen")),
+            per_second(self.rate("ecn_marks")),
         )
     }
 
@@ -97,15 +103,16 @@ impl View {
 
     /// Flows, and what the scheme does to their ACKs.
     pub fn flows(&self) -> String {
-        let rates = self.rates;
+        let [acks, rewritten, floored] =
+            ["acks", "acks_rewritten", "acks_floored"].map(|name| self.rate(name));
         format!(
-            "flows {} (+{}/s), ACKs {}/s, held {}/s ({}), floor {}",
+            "flows {} (+{}/s), ACKs {}/s, rewritten {}/s ({}), floored {}",
             count(self.flows.into()),
-            per_second(rates.new_flows),
-            per_second(rates.acks),
-            per_second(rates.rewritten),
-            percent(rates.rewritten.min(rates.acks) as u64, rates.acks as u64),
-            percent(rates.floored as u64, rates.rewritten as u64),
+            per_second(self.rate("flows_begun")),
+            per_second(acks),
+            per_second(rewritten),
+            percent(rewritten.min(acks) as u64, acks as u64),
+            percent(floored as u64, rewritten as u64),
         )
     }
 

@@ -4,12 +4,11 @@
 use super::check::Right;
 use penstock_core::fairq::FairqParams;
 use penstock_core::hscc::HsccParams;
+use penstockd::port::config::FLOW_EVENTS;
+use penstockd::port::pins::ABI;
 use penstockd::skel::port::types;
 
-/// `enum port_flag` of bpf/abi.h and `enum wscale_source` of core/window.h.
-const NEVER_SHRINKS: u32 = 1;
-const COUNTS_PACKETS: u32 = 2;
-const TELLS_FLOWS: u32 = 4;
+/// `enum wscale_source` of core/window.h.
 const TRACKED: u32 = 0;
 const RESERVED: u32 = 1;
 const WINDOW12: u32 = 2;
@@ -20,7 +19,8 @@ pub struct Case {
     pub name: &'static str,
     pub scheme: &'static str,
     pub wscale_source: u32,
-    pub flags: u32,
+    pub never_shrink: bool,
+    pub flow_events: bool,
     /// Marks CE from this queue on.
     pub mark_bytes: u32,
     /// Parameters as the papers print them.
@@ -32,7 +32,8 @@ const PLAIN: Case = Case {
     name: "",
     scheme: "fairq",
     wscale_source: TRACKED,
-    flags: 0,
+    never_shrink: false,
+    flow_events: false,
     mark_bytes: 0,
     is_paper: false,
     is_stale: false,
@@ -45,7 +46,7 @@ pub const CASES: [Case; 16] = [
     Case {
         name: "observe",
         scheme: "observe",
-        flags: TELLS_FLOWS,
+        flow_events: true,
         ..PLAIN
     },
     Case {
@@ -55,12 +56,11 @@ pub const CASES: [Case; 16] = [
     Case {
         name: "fairq-paper",
         is_paper: true,
-        flags: COUNTS_PACKETS,
         ..PLAIN
     },
     Case {
         name: "fairq never shrinking",
-        flags: NEVER_SHRINKS,
+        never_shrink: true,
         ..PLAIN
     },
     Case {
@@ -76,7 +76,7 @@ pub const CASES: [Case; 16] = [
     Case {
         name: "fairq, one scale",
         wscale_source: UNIFIED,
-        flags: TELLS_FLOWS,
+        flow_events: true,
         ..PLAIN
     },
     Case {
@@ -167,19 +167,20 @@ impl Case {
 
     pub fn config(&self, generation: u32) -> types::port_config {
         let mut config = types::port_config {
-            abi: 1,
+            abi: ABI,
             generation,
-            flags: self.flags,
-            wscale_source: self.wscale_source,
+            flags: if self.flow_events { FLOW_EVENTS } else { 0 },
             stale_ns: if self.is_stale { 1 } else { u64::MAX },
-            idle_ns: 1_000_000_000,
             buffer_bytes: BUFFER_BYTES,
             mark_bytes: self.mark_bytes,
-            first_acks: 4,
-            network_scale: 7,
             ..types::port_config::default()
         };
-        let fq = if self.is_paper {
+        config.window.first_acks = 4;
+        config.window.wscale_source = self.wscale_source;
+        config.window.network_wscale = 7;
+        config.window.idle_ns = 1_000_000_000;
+        config.window.never_shrink = self.never_shrink.into();
+        let fairq = if self.is_paper {
             FairqParams::paper(BUFFER_BYTES)
         } else {
             FairqParams::new(BUFFER_BYTES)
@@ -191,8 +192,8 @@ impl Case {
         };
         // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
         unsafe {
-            config.fairq = std::mem::transmute::<FairqParams, types::fairq_params>(fq);
-            config.hscc = std::mem::transmute::<HsccParams, types::hscc_params>(hscc);
+            config.schemes.fairq = std::mem::transmute::<FairqParams, types::fairq_params>(fairq);
+            config.schemes.hscc = std::mem::transmute::<HsccParams, types::hscc_params>(hscc);
         }
         config
     }

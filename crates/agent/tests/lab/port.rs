@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two hosts on one cable, and a bpffs.
 
+use penstockd::port::pins::ABI;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -55,7 +56,7 @@ impl PortLab {
 
     /// The folder of the port's pins.
     pub fn port_folder(&self) -> PathBuf {
-        self.pins().join("v1").join(PORT)
+        self.pins().join(format!("v{ABI}")).join(PORT)
     }
 
     /// penstockd at the port.

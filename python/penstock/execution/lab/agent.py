@@ -14,9 +14,6 @@ from penstock.execution.lab import programs, system
 from penstock.execution.lab.plan import Plan, Port
 from penstock.execution.lab.schemes import Scheme
 
-_SHORT = {"acks_rewritten": "rewritten", "acks_floored": "floored", "ecn_marks": "marked"}
-"""Names of counters in `penstockd status` that are not yet those of core/counters.h."""
-
 
 @contextlib.contextmanager
 def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
@@ -68,10 +65,7 @@ def read_status(text: str, interface: str) -> dict[str, int]:
     for port in ports:
         if port["interface"] == interface:
             counters = port["counters"]
-            return {
-                name: counters[name if name in counters else _SHORT[name]]
-                for name in metrics.PORT_COUNTERS
-            }
+            return {name: counters[name] for name in metrics.PORT_COUNTERS}
     message = f"lab: penstockd status does not list {interface}; is it still attached?"
     raise RunError(message)
 
