@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The requirements of attaching programs; each that is missing is one line with its remedy.
 
-use std::ffi::CString;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -142,14 +141,7 @@ pub fn is_on_bpffs(path: &Path) -> bool {
     let Some(existing) = path.ancestors().find(|folder| folder.exists()) else {
         return false;
     };
-    let Ok(path) = CString::new(existing.as_os_str().as_encoded_bytes()) else {
-        return false;
-    };
-    // SAFETY: all zeros is a valid `statfs`, which the call fills.
-    unsafe {
-        let mut about: libc::statfs = std::mem::zeroed();
-        libc::statfs(path.as_ptr(), &raw mut about) == 0 && about.f_type == libc::BPF_FS_MAGIC
-    }
+    rustix::fs::statfs(existing).is_ok_and(|about| about.f_type == libc::BPF_FS_MAGIC)
 }
 
 /// Refuses a folder for pins that is not on a bpffs.

@@ -127,6 +127,7 @@ fn replace(file: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::Mode;
 
     #[test]
     fn a_file_is_replaced_and_nothing_else_left() {
@@ -135,11 +136,9 @@ mod tests {
         let file = folder.join("penstock.prom");
         replace(&file, "old").unwrap();
         // As the daemon's unit has it.
-        // SAFETY: no memory is touched.
-        let umask = unsafe { libc::umask(0o077) };
+        let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
         replace(&file, "new").unwrap();
-        // SAFETY: as above.
-        unsafe { libc::umask(umask) };
+        rustix::process::umask(umask);
         let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o644, "the collector may read it");
         let names = std::fs::read_dir(&folder).unwrap().count();
