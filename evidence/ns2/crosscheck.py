@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds Penstock's drop-tail NewReno against ns-2, metric by metric.
+"""Compares Penstock's drop-tail NewReno with ns-2, metric by metric.
 
 Runs both simulators over the same number of seeds on two scenarios and
 compares the means:
@@ -19,7 +19,6 @@ import json
 import math
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,15 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from penstock import stats
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOLERANCE = 0.15
-
-# Student's t, two-sided 95 %, by degrees of freedom; beyond them the normal's.
-STUDENT_T = (
-    (1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (6, 2.447), (7, 2.365),
-    (8, 2.306), (9, 2.262), (11, 2.201), (14, 2.145), (19, 2.093), (29, 2.045), (59, 2.001),
-)  # fmt: skip
 
 Json: TypeAlias = dict[str, Any]
 
@@ -104,12 +99,7 @@ def at(record: Json, path: str) -> Any:
 
 def over_seeds(values: list[float]) -> Estimate:
     """The mean of one value for each seed and its confidence interval."""
-    n = len(values)
-    if n < 2:
-        return Estimate(values[0])
-    # The tabulated quantile of no more degrees of freedom: never too narrow.
-    quantile = [t for freedom, t in STUDENT_T if freedom <= n - 1][-1]
-    return Estimate(statistics.mean(values), quantile * statistics.stdev(values) / math.sqrt(n))
+    return Estimate(stats.mean_of(values), stats.ci95_of(values) or 0.0)
 
 
 def estimate(result: Json, *path: str) -> Estimate:
@@ -212,7 +202,7 @@ def read_recorded(scenario: str, seeds: int) -> list[Json]:
 
 
 def write_recorded(scenario: str, runs: list[Json]) -> None:
-    """Records ns-2's reports without what differs from run to run."""
+    """Records ns-2's reports without the numbers that differ from run to run."""
     volatile = ("wall_s", "packet_hops_per_s", "peak_rss_bytes")
     stable = [{k: v for k, v in run.items() if k not in volatile} for run in runs]
     head = {"simulator": "ns-2.35", "command": f"ns evidence/ns2/{scenario}.tcl seed=SEED"}
@@ -224,7 +214,7 @@ def write_recorded(scenario: str, runs: list[Json]) -> None:
 def run_ours(penstock: str, scenario: str, seeds: int) -> Json:
     """Penstock's result for drop-tail on the same scenario."""
     if shutil.which(penstock) is None:
-        raise Unavailable(f"{penstock} is not there: make demo or make test builds it")
+        raise Unavailable(f"{penstock} does not exist; build it: make build")
     file = f"evidence/ns2/{scenario}.toml"
     command = [penstock, "run", file, "--scheme", "drop-tail", "--seeds", str(seeds), "--json"]
     (result,) = run_json(command)["results"]
@@ -284,7 +274,7 @@ def report(comparisons: list[Comparison], seeds: int, tolerance: float) -> Json:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Hold Penstock's drop-tail NewReno against ns-2.",
+        description="Compare Penstock's drop-tail NewReno with ns-2.",
         epilog="Example: python evidence/ns2/crosscheck.py --seeds 5 --scenario dumbbell",
     )
     parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="default: both")
@@ -294,7 +284,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--penstock", default=".venv/bin/penstock", metavar="PATH")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--recorded", action="store_true", help="take ns-2's recorded results")
+    source.add_argument("--recorded", action="store_true", help="use ns-2's recorded results")
     source.add_argument("--record", action="store_true", help="run ns-2 only and record it")
     given = parser.parse_args()
     if given.seeds < 1:

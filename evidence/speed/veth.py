@@ -21,7 +21,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench import numbers, spread
-from veth_path import ADDRESSES, PathError, VethPath, agent, laid
+from veth_path import ADDRESSES, VethPath, laid
+
+from penstock.errors import RunError
+from penstock.execution import build
 
 SCHEMES: tuple[str | None, ...] = (None, "observe", "fairq", "hscc")
 ECHO, SINK = 7, 9  # ports
@@ -128,7 +131,7 @@ def share(path: VethPath) -> float:
     """The share of ACKs rewritten; none at all would mean that the port saw nothing."""
     counters = path.counters()
     if not counters["acks"]:
-        raise PathError("the port saw no ACK: the programs are not on the path")
+        raise RunError("the port saw no ACK: the programs are not on the path")
     return counters["acks_rewritten"] / counters["acks"]
 
 
@@ -180,15 +183,13 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=12, help="default: 12")
     parser.add_argument("--seconds", type=float, default=0.3, help="of a measurement; default: 0.3")
-    parser.add_argument("--penstockd", default=agent(), metavar="FILE")
+    parser.add_argument("--penstockd", metavar="FILE", help="default: as built or installed")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     if given.rounds < 1 or given.seconds <= 0:
         parser.error("--rounds must be at least 1, --seconds positive")
     if os.geteuid():
         parser.error("needs root (network namespaces, eBPF): run it with sudo")
-    if given.penstockd is None:
-        parser.error("first: cargo build --release -p penstockd")
     return given
 
 
@@ -196,7 +197,7 @@ def main() -> int:
     given = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the path is removed
     cores = sorted(os.sched_getaffinity(0))
-    with laid(given.penstockd) as path:
+    with laid(given.penstockd or build.find(build.AGENT)) as path:
         is_ready = multiprocessing.Event()
         receiver = multiprocessing.Process(
             target=serve, args=(path, cores[-1], is_ready), daemon=True
@@ -219,5 +220,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except PathError as error:
+    except RunError as error:
         sys.exit(f"veth: {error}")

@@ -5,14 +5,13 @@ import contextlib
 import ctypes
 import json
 import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from programs import ROOT
+from penstock.errors import RunError
+from penstock.execution.lab import system
 
 NAMESPACES = Path("/run/netns")
 INTERFACE = "veth0"
@@ -21,28 +20,6 @@ BUFFER = "128 kB"
 CLONE_NEWNET = 0x40000000
 
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-class PathError(Exception):
-    """A command failed: one line, with what it said."""
-
-
-def call(*command: str) -> str:
-    """What a command prints."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise PathError(f"{command[0]} is not installed") from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-        raise PathError(f"{' '.join(command)}: {said}")
-    return done.stdout
-
-
-def agent() -> str | None:
-    """penstockd: the one just built, or the installed one."""
-    built = ROOT / "target/release/penstockd"
-    return str(built) if built.exists() else shutil.which("penstockd")
 
 
 @dataclass(frozen=True)
@@ -57,8 +34,8 @@ class VethPath:
         return f"{self.name}-{side}"
 
     def inside(self, side: str, *command: str) -> str:
-        """Runs a command there; nsenter, as `ip netns exec` would hide the bpffs."""
-        return call("nsenter", f"--net={NAMESPACES / self.namespace(side)}", *command)
+        """Runs a command there."""
+        return system.call(system.inside(self.namespace(side), *command))
 
     @contextlib.contextmanager
     def entered(self, side: str) -> Iterator[None]:
@@ -107,7 +84,7 @@ class VethPath:
 
 def _setns(file: int) -> None:
     if _libc.setns(file, CLONE_NEWNET):
-        raise PathError(f"setns: {os.strerror(ctypes.get_errno())}")
+        raise RunError(f"setns: {os.strerror(ctypes.get_errno())}")
 
 
 @contextlib.contextmanager
@@ -116,11 +93,11 @@ def laid(penstockd: str) -> Iterator[VethPath]:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-veth-")))
         path = VethPath(f"speed-{os.getpid()}", folder / "pins", penstockd)
-        call("mount", "-t", "bpf", "bpf", str(folder))
-        stack.callback(call, "umount", "--lazy", str(folder))
+        system.call(["mount", "-t", "bpf", "bpf", str(folder)])
+        stack.callback(system.call, ["umount", "--lazy", str(folder)])
         for side in ADDRESSES:
-            call("ip", "netns", "add", path.namespace(side))
-            stack.callback(call, "ip", "netns", "del", path.namespace(side))
+            system.call(["ip", "netns", "add", path.namespace(side)])
+            stack.callback(system.call, ["ip", "netns", "del", path.namespace(side)])
         peer = ("peer", "name", INTERFACE, "netns", path.namespace("receiver"))
         path.inside("sender", "ip", "link", "add", INTERFACE, "type", "veth", *peer)
         for side, address in ADDRESSES.items():

@@ -2,7 +2,8 @@
 """A sender, a switch and a receiver: namespaces joined by cables.
 
 Data goes from s0 by the switch's p0 to r0; schemes are put on p0. The sender is not the switch, as
-TCP lets only two packets of a flow wait in its own machine's queue.
+TCP lets only two packets of a flow wait in its own machine's queue. Standard library only: the
+emulated guest reads each file slowly, and the package `penstock` has many.
 """
 
 import ctypes
