@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import cli
+from penstock import cli, papers, scenario
 
 COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
 PENSTOCK = Path(sys.executable).with_name("penstock")
@@ -142,6 +142,18 @@ def test_lists_wrap_and_begin_with_the_templates(monkeypatch):
         scenarios.index(name) for name in ("demo ", "web ", "bench/", "crosscheck/", "papers/")
     ]
     assert places == sorted(places)
+
+
+def test_without_the_papers_the_product_works(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(papers, "_PACKAGE", "no_such_package")
+    assert not papers.is_installed()
+    assert not [name for name, _ in scenario.templates() if name.startswith("papers/")]
+    (tmp_path / "reproduction.json").write_text("{}")
+    monkeypatch.setattr(sys, "argv", ["penstock", "report", str(tmp_path)])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 1
+    assert "no_such_package is not installed; run penstock in" in capsys.readouterr().err
 
 
 def test_the_help_tells_each_command_whole():

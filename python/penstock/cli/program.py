@@ -16,7 +16,7 @@ from penstock.cli.report import report
 from penstock.cli.run import demo, run
 from penstock.cli.sweep import sweep
 from penstock.cli.tune import tune
-from penstock.errors import PenstockError, RunError
+from penstock.errors import PenstockError
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
@@ -81,8 +81,7 @@ for command, example in (
 
 def _no_papers(_: typer.Context) -> None:
     """Run experiments of the papers (needs the package penstock_papers)."""
-    message = "reproduce: the package penstock_papers is not installed; run it in a source tree"
-    raise RunError(message)
+    papers.module("command")  # raises an error with the remedy
 
 
 if papers.is_installed():
