@@ -190,8 +190,8 @@ pub enum Change<'a> {
     TxQueueLen(u32),
 }
 
-/// Changes the interface `name`; either all of `changes` are made, or an error says which part of
-/// the request the kernel refused.
+/// Changes the interface `name` by one request. Of a request that is refused, the kernel may have made
+/// the earlier changes.
 ///
 /// # Errors
 /// There is no such interface, or the kernel refuses a change.

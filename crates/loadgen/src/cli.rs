@@ -8,7 +8,7 @@ const EXAMPLES: &str = r#"Examples:
   penstock-traffic incast.toml --scheme drop-tail --hosts hosts.json --out run
   penstock-traffic incast.toml --scheme fairq --seed 2 --hosts hosts.json --out run2 --progress json
 
-HOSTS.json tells where hosts and ports of the scenario's fabric are; ports are optional:
+HOSTS.json lists the namespaces of the fabric's hosts and ports; ports are optional:
   {
     "hosts": {
       "sender1":   { "netns": "/run/netns/a", "address": "10.0.0.1" },
@@ -18,7 +18,7 @@ HOSTS.json tells where hosts and ports of the scenario's fabric are; ports are o
   }
 
 Written are summary.json, flows.csv and queues.csv with the simulator's columns, each whole
-or not at all. A flow's `drops` are 0: a kernel does not tell whose packet a queue has lost.
+or not at all. A flow's `drops` are 0: the kernel does not report whose packet a queue dropped.
 Silences are those between bytes in order; the longest queue is that of the samples.
 
 Exit status: 0 done, 1 it could not be done, 2 wrong usage, 130 interrupted."#;
@@ -44,12 +44,12 @@ pub struct Arguments {
     /// Folder for the results, made if it is not there.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// How progress is told on stderr.
+    /// Format of progress on stderr.
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
     pub progress: Progress,
 }
 
-/// How progress is told.
+/// Format of progress on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Progress {
     /// A line that is written over, if stderr is a terminal.

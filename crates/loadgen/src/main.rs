@@ -104,7 +104,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let processor_s = process::processor_s();
     let mut progress = progress::Progress::new(arguments.progress);
     let result = player.run(scenario.duration, |fraction, player| {
-        progress.tell(fraction, player);
+        progress.print(fraction, player);
         !interrupts.arrived()
     });
     progress.end();

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tells on stderr how far the run is.
+//! Reports the run's progress on stderr.
 
 use crate::cli;
 use crate::player::Player;
 use std::io::{IsTerminal, Write};
 
-/// Tells how far a run is.
+/// Prints progress in one format.
 pub struct Progress {
     how: cli::Progress,
-    told: bool,
+    has_printed: bool,
 }
 
 impl Progress {
-    /// One that tells as `how` says.
+    /// Prints in the format `how`; `Auto` prints nothing if stderr is no terminal.
     pub fn new(how: cli::Progress) -> Progress {
         let how = match how {
             cli::Progress::Auto if !std::io::stderr().is_terminal() => cli::Progress::None,
             how => how,
         };
-        Progress { how, told: false }
+        Progress {
+            how,
+            has_printed: false,
+        }
     }
 
-    /// Share `fraction` of the run is over.
-    pub fn tell(&mut self, fraction: f64, player: &Player) {
+    /// Reports that the share `fraction` of the run is over.
+    pub fn print(&mut self, fraction: f64, player: &Player) {
         let mut stderr = std::io::stderr().lock();
         let (begun, finished) = (player.records.len(), player.finished());
-        // Whoever reads it may have gone; the run goes on.
+        // A reader that has gone away is no reason to stop.
         let _ = match self.how {
             cli::Progress::None => Ok(()),
             cli::Progress::Auto => write!(
@@ -38,12 +41,12 @@ impl Progress {
                 r#"{{"fraction":{fraction:.4},"flows":{begun},"finished":{finished}}}"#
             ),
         };
-        self.told = true;
+        self.has_printed = true;
     }
 
     /// The run is over.
     pub fn end(&self) {
-        if self.told && self.how == cli::Progress::Auto {
+        if self.has_printed && self.how == cli::Progress::Auto {
             eprintln!();
         }
     }

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What summary.json holds.
+/// The contents of summary.json.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// The congestion control of the traffic, as scenarios call it; several are joined by commas.
@@ -24,12 +24,12 @@ pub struct Summary {
     /// What the run cost; `loop_s` is the generator's processor time, the packets' way through the
     /// kernel included as far as it was done on its account.
     pub performance: Performance,
-    /// TCP's counters over the hosts' namespaces, to hold the flows' against: they count both
+    /// TCP's counters over the hosts' namespaces, to compare with the flows': they count both
     /// directions, and FINs.
     pub kernel: KernelCounters,
-    /// Connections that failed though nobody stopped them.
+    /// Connections that failed without being stopped by the scenario.
     pub broken: u64,
-    /// What the run could not do as the scenario says; one line each.
+    /// Where the run departs from the scenario; one line each.
     pub warnings: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes the hosts' kernels what the scenario's TCP asks for, as far as they can be.
+//! Sets the hosts' kernels to the scenario's TCP parameters, as far as they have them.
 
 use crate::failure::{Failure, because};
 use crate::hosts::{Host, Places};
@@ -13,7 +13,7 @@ use penstock_scenario::{Profile, Scheme, Tcp, Traffic};
 use penstock_sim::Scenario;
 use penstock_sim::run::ClientProfiles;
 
-/// A key of `[tcp]` that a whole namespace has, and its switch in net.ipv4.
+/// A key of `[tcp]` that applies to a whole namespace, and its sysctl in net.ipv4.
 type Switch = (&'static str, &'static str, fn(&Tcp) -> Option<bool>);
 
 const SWITCHES: [Switch; 3] = [
@@ -22,7 +22,7 @@ const SWITCHES: [Switch; 3] = [
     ("timestamps", "tcp_timestamps", |tcp| tcp.timestamps),
 ];
 
-/// How the traffic's connections are to be made, and what of the scenario the kernel cannot have.
+/// The options of the traffic's connections, and a warning for each parameter that the kernel lacks.
 pub fn settle(
     scenario: &Scenario,
     scheme: &Scheme,
@@ -36,14 +36,14 @@ pub fn settle(
     let mut options = Vec::new();
     let mut ignored = IndexSet::new();
     for ((traffic, config), spec) in scenario.traffic.values().zip(&configs).zip(&specs) {
-        let mut own = Options::of(config, spec);
+        let mut wanted = Options::of(config, spec);
         if let Some(host) = some_host
             && !matches!(traffic, Traffic::Udp(_))
         {
-            own.probe(&probe(host, namespaces)?)?;
+            wanted.probe(&probe(host, namespaces)?)?;
         }
-        ignored.extend(own.ignored.iter().copied());
-        options.push(own);
+        ignored.extend(wanted.ignored.iter().copied());
+        options.push(wanted);
     }
     let mut warnings: Vec<String> = ignored
         .into_iter()
@@ -70,7 +70,7 @@ fn probe(host: Host, namespaces: &mut Namespaces) -> Result<Socket, Failure> {
     Socket::tcp(&host.address).map_err(because("a TCP socket"))
 }
 
-/// Sets what only a namespace as a whole can have; never in the machine's own.
+/// Sets the sysctls of the hosts' namespaces, but never of the one the process was started in.
 fn set_switches(
     places: &Places,
     namespaces: &mut Namespaces,

@@ -8,7 +8,7 @@ use penstock_scenario::units::Time;
 use penstock_sim::tcp::{Algorithm, Config, Nagle};
 use std::io;
 
-/// linux/tcp.h; the libc crate has not got them.
+/// linux/tcp.h; the libc crate lacks them.
 const TCP_RTO_MAX_MS: libc::c_int = 44; // Linux 6.15
 const TCP_RTO_MIN_US: libc::c_int = 45; // Linux 6.16
 const TCP_DELACK_MAX_US: libc::c_int = 46; // Linux 6.16
@@ -103,8 +103,8 @@ impl Options {
     }
 }
 
-/// Keys given that are a namespace's (`ecn`, `sack`, ...: sysctl), a route's (`initial_window`), or
-/// nobody's.
+/// Given keys that no socket option sets: some belong to a route (`initial_window`), some to nothing
+/// in Linux. Those of a whole namespace (`ecn`, `sack`, `timestamps`) are sysctls.
 fn ignored(spec: &Tcp) -> Vec<&'static str> {
     let given = [
         ("recovery", spec.recovery.is_some()),
@@ -128,7 +128,7 @@ mod tests {
     use penstock_scenario::Congestion;
 
     #[test]
-    fn what_the_scenario_says_becomes_an_option_or_is_told_to_be_ignored() {
+    fn a_key_becomes_an_option_or_is_listed_as_ignored() {
         let spec = Tcp {
             congestion: Some(Congestion::Newreno),
             min_rto: Some(Time::from_millis(10)),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_congestion_control_that_the_kernel_has_not_got_is_told_by_name() {
+    fn a_missing_congestion_control_is_named_in_the_error() {
         let mut options = Options::of(&Config::linux(), &Tcp::default());
         options.congestion = "penstock-none";
         let socket = Socket::tcp(&std::net::Ipv4Addr::LOCALHOST.into()).expect("a socket");

@@ -131,8 +131,8 @@ impl Dumbbell {
             cable((switch, name), (host, "eth0"));
             let joined = switch.run(|| bridged(name)).and_then(|joined| joined);
             joined.unwrap_or_else(|error| panic!("{error}"));
-            for own in addresses {
-                address(host, "eth0", own.as_ref());
+            for text in addresses {
+                address(host, "eth0", text.as_ref());
             }
         }
         network.limit("right", port);

@@ -95,7 +95,7 @@ impl Connection {
         1 - self.sender
     }
 
-    /// What has been counted at both ends. Where the kernel does not tell timeouts (before Linux
+    /// What has been counted at both ends. Where the kernel does not report timeouts (before Linux
     /// 6.7), each retransmission of a handshake is one, and so is a silence as long as `min_rto`.
     pub fn counters(&self, min_rto: Time) -> TransferCounters {
         let sent = self.ends[self.sender].info();
@@ -129,7 +129,7 @@ fn syn_timeouts(end: &End) -> u64 {
         .map_or(info.retransmits.into(), |timeouts| timeouts.into())
 }
 
-/// Things by number; a number that has become free is given again.
+/// Values by number; the number of a removed value is used again.
 pub struct Slab<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
@@ -145,7 +145,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Takes it in; returns its number.
+    /// Inserts it; returns its number.
     pub fn insert(&mut self, thing: T) -> u32 {
         if let Some(number) = self.free.pop() {
             self.places[number as usize] = Some(thing);
@@ -165,14 +165,14 @@ impl<T> Slab<T> {
         self.places.get_mut(number as usize)?.as_mut()
     }
 
-    /// Takes it out.
+    /// Removes it.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let thing = self.places.get_mut(number as usize)?.take()?;
         self.free.push(number);
         Some(thing)
     }
 
-    /// Takes all out.
+    /// Removes all.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.free.clear();
         self.places.drain(..).flatten()

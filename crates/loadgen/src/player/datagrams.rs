@@ -65,7 +65,7 @@ impl Player {
         let source = &mut self.datagrams[index as usize];
         let payload = size.saturating_sub(headers(&from.address)).max(1);
         if let Some((sender, _)) = &source.sockets {
-            // What the host's own queue has no room for is lost, as anywhere else.
+            // A datagram that the host's queue has no room for is dropped, as at any other queue.
             let _ = sender.send(&self.room[..payload]);
         }
         let next = due.saturating_add(source.timing.next_gap());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plays traffic on sockets: one thread, one epoll, one clock for both ends of every connection.
 //!
-//! [`Player`] is a traffic sink like the simulation, and its clients live as those of the simulation do
+//! [`Player`] is a traffic sink like the simulation, and its clients behave as those of the simulation do
 //! (`penstock_sim::simulation`): [`transfers`] begins, completes and stops them, [`wire`] moves their
-//! bytes, [`connection`] holds both ends.
+//! bytes, [`connection`] has both ends.
 
 mod connection;
 mod datagrams;
@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 /// Actions done at once before sockets have their turn again.
 const ACTIONS: usize = 64;
 
-/// How often the caller is told how far it is.
+/// How often progress is reported.
 const REPORT_EVERY: Time = Time::from_millis(100);
 
 /// Room for what is read, and zeros to be sent, bytes. Its pages are never touched.
@@ -71,7 +71,7 @@ struct Listener {
 pub struct Broken {
     /// How many.
     pub count: u64,
-    /// What the kernel said of the first.
+    /// The kernel's error of the first.
     pub first: Option<String>,
 }
 
@@ -160,7 +160,7 @@ impl Player {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Plays until `duration`. `progress` is told the share that is done, and stops it all by
+    /// Plays until `duration`. `progress` gets the share that is done, and stops the run by
     /// answering false.
     pub fn run(
         &mut self,

@@ -107,19 +107,19 @@ impl Ports {
     /// what only the switch's programs know (its counters of ACKs, clamps and marks) is zero.
     pub fn summaries(&self, measured: Time) -> IndexMap<String, PortSummary> {
         let summary = |(index, port): (u32, &Port)| {
-            let own = self.samples.iter().filter(|sample| sample.port == index);
-            let lengths: Vec<f64> = own.clone().map(|sample| sample.bytes as f64).collect();
+            let samples = self.samples.iter().filter(|sample| sample.port == index);
+            let lengths: Vec<f64> = samples.clone().map(|sample| sample.bytes as f64).collect();
             let sending = port
                 .rate
                 .transmission(port.last.sent_bytes - port.before.sent_bytes);
             let drops = u64::from(port.last.drops.wrapping_sub(port.first.drops));
-            let found = PortSummary {
+            let summary = PortSummary {
                 drops,
                 drops_by_reason: IndexMap::from([("qdisc", drops)]),
                 utilization: sending.as_secs_f64() / measured.as_secs_f64(),
                 queue_bytes: QueueSummary::of(
                     &lengths,
-                    own.map(|sample| sample.bytes).max().unwrap_or(0),
+                    samples.map(|sample| sample.bytes).max().unwrap_or(0),
                 ),
                 sent_packets: port.last.sent_packets - port.first.sent_packets,
                 sent_bytes: port.last.sent_bytes - port.first.sent_bytes,
@@ -128,7 +128,7 @@ impl Ports {
                 clamps: 0,
                 acks_floored: 0,
             };
-            (port.name.clone(), found)
+            (port.name.clone(), summary)
         };
         (0..).zip(&self.ports).map(summary).collect()
     }

@@ -240,7 +240,7 @@ impl Player {
         }
     }
 
-    /// A connection failed, though nobody stopped it.
+    /// Counts a connection that failed without being stopped by the scenario.
     pub(super) fn note_broken(&mut self, error: &io::Error) {
         self.broken.count += 1;
         self.broken.first.get_or_insert_with(|| error.to_string());
@@ -263,7 +263,7 @@ impl Player {
     }
 }
 
-/// What was counted since `before`, never less than nothing: an end that is closed tells zero.
+/// What was counted since `before`, never below 0: a closed end reports 0.
 fn since(total: &TransferCounters, before: &TransferCounters) -> TransferCounters {
     TransferCounters {
         delivered: total.delivered.saturating_sub(before.delivered),

@@ -17,8 +17,8 @@ pub const fn token(connection: u32, end: usize) -> u64 {
 }
 
 impl Player {
-    /// A socket is ready. The event may be older than the connection that now has its number: nothing
-    /// is believed but what the socket says.
+    /// A socket is ready. The event may be older than the connection that now has its number, so the
+    /// socket itself is read for its state.
     pub(super) fn on_event(&mut self, token: u64, readiness: Readiness) -> Result<(), Failure> {
         if token & LISTENER != 0 {
             return self.accept((token & !LISTENER) as u32);
@@ -60,7 +60,7 @@ impl Player {
         }
     }
 
-    /// Notes that the opener is connected, if this is the first that is heard of it; false: it is not.
+    /// Records the end of the opener's handshake, at the first event after it; false: it is not over.
     fn greet(&mut self, number: u32, end: usize, readiness: Readiness) -> bool {
         let Some(connection) = self.connections.get_mut(number) else {
             return false;
@@ -115,7 +115,7 @@ impl Player {
         }
     }
 
-    /// Reads all there is. `ends`: behind it is the end of the stream.
+    /// Reads all that has arrived. `ends`: the end of the stream follows it.
     fn drain(&mut self, number: u32, end: usize, ends: bool) {
         loop {
             let connection = self.connections.get(number);
@@ -199,7 +199,7 @@ impl Player {
 
     /// The connection of that number is gone: the client's counts end here.
     fn detach(&mut self, client: u32, number: u32) {
-        let own = &mut self.clients[client as usize].connection;
-        *own = own.filter(|own| *own != number);
+        let connection = &mut self.clients[client as usize].connection;
+        *connection = connection.filter(|current| *current != number);
     }
 }

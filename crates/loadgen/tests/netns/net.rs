@@ -48,7 +48,7 @@ impl Net {
         self.0.limit("left", nothing);
     }
 
-    /// The receivers are heard again.
+    /// Packets from the receivers pass again.
     pub fn unmute_receivers(&self) {
         let deleted = self
             .0

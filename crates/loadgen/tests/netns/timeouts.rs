@@ -97,12 +97,13 @@ fn a_handshake_that_succeeds_late_keeps_its_timeouts() {
 #[test]
 fn what_only_a_namespace_has_is_set_there_alone() {
     let net = Net::new();
-    let own = |name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap();
+    let of_this_process =
+        |name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap();
     let switches = ["tcp_ecn", "tcp_sack", "tcp_tw_reuse"];
-    let before = switches.map(own);
+    let before = switches.map(of_this_process);
     let tcp = "[tcp]\n        ecn = true\n        sack = false\n        recovery = \"newreno\"";
     let text = scenario("100 ms", BULK).replace("[tcp]", tcp);
     play(&net, &text);
     assert_eq!(switches.map(|name| net.sysctl(name)), ["1", "0", "1"]);
-    assert_eq!(switches.map(own), before);
+    assert_eq!(switches.map(of_this_process), before);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Each traffic does on sockets what it does in the simulator.
+//! Each kind of traffic is the same on sockets as in the simulator.
 
 use super::{Net, Run, play, scenario};
 use penstock_sim::{Inputs, Scenario};
@@ -103,7 +103,7 @@ fn bytes_are_conserved(run: &Run) {
 }
 
 /// Three requests of each of four clients, with a pause between.
-fn asked(net: &Net, mode: &str, connection: &str) -> (Run, u64) {
+fn play_requests(net: &Net, mode: &str, connection: &str) -> (Run, u64) {
     let traffic = format!(
         r#"
         [traffic.ask]
@@ -127,14 +127,14 @@ fn a_closed_loop_thinks_and_keeps_its_connections_if_it_shall() {
     let net = Net::new();
     for mode in ["push", "pull"] {
         for (connection, opened) in [("new", 12), ("persistent", 4)] {
-            let (run, opens) = asked(&net, mode, connection);
+            let (run, opens) = play_requests(&net, mode, connection);
             assert_eq!(count(&run, "ask", "finished"), 12, "{mode} {connection}");
             assert_eq!(opens, opened, "{mode} {connection}");
             for client in 0..4 {
-                let own = run.flows.iter().filter(|flow| flow.number == client);
-                let own: Vec<_> = own.collect();
-                assert_eq!(own.len(), 3);
-                for pair in own.windows(2) {
+                let flows = run.flows.iter().filter(|flow| flow.number == client);
+                let flows: Vec<_> = flows.collect();
+                assert_eq!(flows.len(), 3);
+                for pair in flows.windows(2) {
                     assert!(pair[1].start_s >= pair[0].end_s.unwrap() + 0.02);
                     assert_eq!(pair[1].delivered, 30_000);
                 }
