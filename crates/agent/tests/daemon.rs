@@ -7,6 +7,7 @@ mod lab;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
 
 use lab::stream::Stream;
 use lab::{PORT, PortLab, outcome};
@@ -152,4 +153,37 @@ fn tells_whether_a_configuration_is_accepted() {
         !is_accepted && line.contains(".toml:7: port.eth1.bufer: "),
         "{line}"
     );
+}
+
+/// What systemd reads on the socket that it names (sd_notify(3)).
+#[test]
+fn systemd_sees_start_reload_watchdog_and_end() {
+    let lab = PortLab::new();
+    let path = lab.folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let next = |start: &str| {
+        let mut buffer = [0; 1024];
+        loop {
+            let length = socket.recv(&mut buffer).unwrap();
+            let state = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            if state.starts_with(start) {
+                return state;
+            }
+        }
+    };
+    let mut daemon = lab.daemon_of_service(FAIRQ, Some(&path));
+    let ready = next("READY=1");
+    assert!(ready.contains("\nSTATUS="), "{ready}");
+    next("WATCHDOG=1");
+    daemon.signal(Signal::HUP);
+    let reloading = next("RELOADING=1\nMONOTONIC_USEC=");
+    let started = reloading.trim_end().rsplit('=').next().unwrap();
+    let now = penstockd::host::clock::monotonic_ns() / 1000;
+    assert!(started.parse::<u64>().unwrap() <= now, "{reloading}");
+    next("READY=1");
+    daemon.signal(Signal::TERM);
+    next("STOPPING=1");
+    assert!(daemon.wait().success());
+    lab.ok(&["detach", "--all"]);
 }

@@ -115,12 +115,20 @@ impl PortLab {
 
     /// Starts the daemon with a configuration, and no more privileges than its systemd unit gives.
     pub fn daemon(&self, ports: &str) -> Process {
+        self.daemon_of_service(ports, None)
+    }
+
+    /// The same, with the socket on which systemd waits for its state.
+    pub fn daemon_of_service(&self, ports: &str, notify: Option<&Path>) -> Process {
         self.configure(ports);
         let mut command = Command::new("setpriv");
         command
             .args(["--bounding-set=-all,+net_admin,+perfmon,+bpf", PENSTOCKD])
             .args(["run", "--config"])
             .arg(self.config());
+        if let Some(socket) = notify {
+            command.env("NOTIFY_SOCKET", socket);
+        }
         self.agent().spawn(&mut command, LIMIT)
     }
 
