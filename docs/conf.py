@@ -6,6 +6,7 @@ that links work as they do on GitHub.
 """
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import cast
@@ -14,6 +15,8 @@ from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import pictures  # noqa: E402 (next to this file)
 
 NAVIGATION = {
     "Getting started": ["getting-started", "README </README>"],
@@ -28,6 +31,7 @@ NAVIGATION = {
         "/ARCHITECTURE",
         "/CONTRIBUTING",
         "tcp",
+        "/evidence/README",
         "/evidence/ns2/README",
         "/evidence/linux/README",
         "/evidence/speed/README",
@@ -49,7 +53,7 @@ html_static_path = ["site"]
 html_css_files = ["site.css"]
 html_theme_options = {"top_of_page_buttons": []}
 root_doc = "docs/index"
-include_patterns = ["docs/**", "*.md", "papers/README.md", "evidence/*/README.md"]
+include_patterns = ["docs/**", "*.md", "papers/*.md", "evidence/*.md", "evidence/*/README.md"]
 exclude_patterns = ["[a-cf-oq-z]*/**", "p[ay][ct]*/**", ".?*/**"]  # folders not to be searched
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
@@ -74,6 +78,14 @@ def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
         source[0] += "".join(toctree(heading, pages) for heading, pages in NAVIGATION.items())
     elif name == "docs/schemes/index":
         source[0] += toctree("", SCHEMES)
+
+
+def add_pictures(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Adds the pictures of captions, and to the page of results the recorded ones."""
+    if name == pictures.RESULTS:
+        text, _ = pictures.results()
+        source[0] += "\n" + re.sub(r"(?<=\]\()(?=target/)", "/", text)
+    source[0] = pictures.with_pictures(source[0])
 
 
 def drop_folders(_app: Sphinx, name: str, source: list[str]) -> None:
@@ -110,6 +122,7 @@ def setup(app: Sphinx) -> None:
     """Registers the functions above with Sphinx."""
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", add_navigation)
+    app.connect("source-read", add_pictures)
     app.connect("source-read", drop_folders)
     app.connect("autodoc-process-docstring", keep_colons, priority=400)
     app.connect("build-finished", add_redirect)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a reproduction in Markdown, for the documentation: made of `reproduction.json`."""
+"""A reproduction in Markdown: a page of its own, or part of the documentation."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -11,36 +11,50 @@ from penstock_papers import reproduction_folder, small_svg
 from penstock_papers.claims import published, verdict
 
 FIGURES = "papers"
-"""The folder of the figures, beside the page."""
+"""The folder of the figures, next to the page."""
 
 Table = Mapping[str, Any]
 
 
 def write(folder: Path, page: Path) -> Path:
-    """Writes the page of a reproduction's folder, and its figures in `papers` beside it.
+    """Writes the page of a reproduction's folder, and its figures in `papers` next to it.
+
+    Raises:
+        ScenarioError: the folder is no reproduction.
+    """
+    page.parent.mkdir(parents=True, exist_ok=True)
+    text, _ = results(folder, page.parent / FIGURES, page.parent)
+    page.write_text(f"{_HEAD}\n\n{text}", encoding="utf-8")
+    return page
+
+
+def results(folder: Path, figures: Path, base: Path) -> tuple[str, dict[str, str]]:
+    """The results of a reproduction's folder as text, and the path of each figure.
+
+    Args:
+        folder: of the reproduction.
+        figures: the folder to copy its figures to.
+        base: the paths of the figures begin here; it contains `figures`.
 
     Raises:
         ScenarioError: the folder is no reproduction.
     """
     document = reproduction_folder.read(folder)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    drawn = {}
-    for one in document["experiments"]:
-        for figure in one["figures"]:
-            drawn[figure["file"]] = _keep(folder / figure["file"], page.parent / FIGURES)
-    page.write_text(render(document, drawn), encoding="utf-8")
-    return page
+    files = [figure["file"] for one in document["experiments"] for figure in one["figures"]]
+    figures.mkdir(parents=True, exist_ok=True)
+    kept = {file: str(_keep(folder / file, figures).relative_to(base)) for file in files}
+    return render(document, kept), kept
 
 
 def render(document: Table, figures: Mapping[str, str]) -> str:
-    """The page as text.
+    """The results as text.
 
     Args:
         document: of `reproduction.json`.
-        figures: of each figure's file, where it is beside the page.
+        figures: of each figure's file, the path in the page.
     """
     claims = reproduction_folder.claims_of(document)
-    parts = [*_head(document), *_overview(document["experiments"], claims)]
+    parts = [*_summary(document), *_overview(document["experiments"], claims)]
     for paper, members in groupby(document["experiments"], lambda one: one["paper"]):
         parts.append(f"## {paper}")
         for one in members:
@@ -49,23 +63,13 @@ def render(document: Table, figures: Mapping[str, str]) -> str:
 
 
 _HEAD = """\
-<!-- Made by `penstock reproduce all --page docs/reproduction.md`; the text below the tables and
-figures is the `why` of papers/ID/claims.toml. -->
-
 # What reproduces, and why the rest does not
 
-`penstock reproduce ID` runs an experiment of the papers and prints each published claim beside what
-was measured; `penstock reproduce all` runs them all. A claim stands as printed; where it does not
-hold, the cause is looked for by experiment, and told below its table.
-
 A measured number is the mean over the seeds, ± the half-width of its 95 % confidence interval.
-"Within the noise" means that values within the intervals give the other verdict. [Claims as
-data](../papers/README.md) tells how a claim is judged. FairQ's Table II, what its switch
-takes of an FPGA, is not among the experiments: nothing here is synthesized."""
+"Within the noise" means that values within the intervals give the other verdict."""
 
 
-def _head(document: Table) -> Iterator[str]:
-    yield _HEAD
+def _summary(document: Table) -> Iterator[str]:
     machine = document["machine"]
     yield (
         f"**{document['held']} of {document['judged']} claims hold**, on {document['date']} with "
@@ -73,7 +77,7 @@ def _head(document: Table) -> Iterator[str]:
         f"on {machine['cores']} cores ({machine['processor']}): `{document['command']}`"
     )
     if document["quick"]:
-        yield "**Quick: runs were shortened**, as each experiment tells."
+        yield "**Quick: runs were shortened**, as noted at each experiment."
 
 
 def _overview(experiments: list[Table], claims: Mapping[str, list[Table]]) -> Iterator[str]:
@@ -129,15 +133,15 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _keep(source: Path, folder: Path) -> str:
-    """Copies a figure, made small; returns its path beside the page."""
-    folder.mkdir(exist_ok=True)
+def _keep(source: Path, folder: Path) -> Path:
+    """Copies a figure, made small; a large one as PNG."""
     text = small_svg.small(source.read_text(encoding="utf-8"))
+    target = folder / source.name
     if len(text.encode()) <= small_svg.MOST_BYTES:
-        (folder / source.name).write_text(text, encoding="utf-8")
-        (folder / source.name).with_suffix(".png").unlink(missing_ok=True)
-        return f"{FIGURES}/{source.name}"
-    picture = source.with_suffix(".png")
-    (folder / picture.name).write_bytes(picture.read_bytes())
-    (folder / source.name).unlink(missing_ok=True)
-    return f"{FIGURES}/{picture.name}"
+        target.write_text(text, encoding="utf-8")
+        target.with_suffix(".png").unlink(missing_ok=True)
+        return target
+    target.unlink(missing_ok=True)
+    target = target.with_suffix(".png")
+    target.write_bytes(source.with_suffix(".png").read_bytes())
+    return target

@@ -6,7 +6,6 @@ with a name (`toml NAME`) are written to a folder, in which the `sh` and `python
 document run.
 """
 
-import importlib.util
 import json
 import re
 import shlex
@@ -20,9 +19,10 @@ import penstock
 from penstock import _native, cli, tables
 
 ROOT = Path(__file__).resolve().parents[2]
-specification = importlib.util.spec_from_file_location("refresh", ROOT / "docs/refresh.py")
-refresh = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(refresh)
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(ROOT / "docs")
+    import pictures
+    import refresh
 
 DOCUMENTS = refresh.documents()
 SCHEMES = ROOT / "docs/schemes"
@@ -215,8 +215,31 @@ def test_pictures_match_a_fresh_run(picture):
 
 
 def test_every_picture_of_a_scheme_is_drawn_by_a_command():
+    for page in set(SCHEMES.glob("*.md")) - {SCHEMES / "index.md"}:
+        captions = list(pictures.CAPTION.finditer(page.read_text()))
+        assert captions, page
+        assert all(refresh.is_shipped(" ".join(each["command"].split())) for each in captions)
+
+
+def test_the_only_pictures_kept_are_drawn_by_a_command():
     drawn = {each.file.resolve() for document in DOCUMENTS for each in refresh.pictures(document)}
-    assert drawn >= set((ROOT / "docs/img/schemes").iterdir())
+    assert drawn == set((ROOT / "docs/img").iterdir())
+
+
+def test_a_caption_gets_its_picture_on_the_site(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "MADE", tmp_path)
+    monkeypatch.setattr(pictures, "ROOT", tmp_path)
+    caption = (
+        "*Two queues. The line\nis the mean. Drawn by `penstock run\ndocs/hcf` (`figures/{}.svg`).*"
+    )
+    known = caption.format("goodput-long")
+    page = f"# A\n\n{known}\n\n*Not drawn.*\n\n![b](b.svg)\n\n{known}\n"
+    shown = pictures.with_pictures(page)
+    picture = "![Two queues](/pictures/run-docs-hcf-goodput-long.svg)"
+    assert shown == page.replace("# A\n\n", f"# A\n\n{picture}\n\n")
+    assert (tmp_path / "pictures/run-docs-hcf-goodput-long.svg").read_text().startswith("<?xml")
+    with pytest.raises(StopIteration):
+        pictures.with_pictures(caption.format("no-such"))
 
 
 def test_rust_of_the_documents_is_what_the_doctests_run():

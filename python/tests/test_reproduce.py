@@ -2,6 +2,7 @@
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,9 @@ from penstock import RunError, ScenarioError, cli, execution
 from penstock.execution import threads
 from penstock.runs import Run
 from penstock_papers import (
+    drawing,
     experiment_files,
+    recorded,
     reproduce,
     reproduction,
     reproduction_folder,
@@ -311,6 +314,66 @@ def test_a_reproduction_is_judged_anew_without_running(shipped, monkeypatch, cap
         command(monkeypatch, "--again", "runs/reproduction")
     assert "no run 'fewer' of exp-1" in capsys.readouterr().err
     assert reproduction_folder.read(folder) == after
+
+
+FIGURE = """
+[[figure]]
+title = "Times"
+where = "§1, Fig. 1"
+meaning = "Left is fast."
+kind = "cdf"
+x_label = "time"
+measure = { group = "mice", field = "fct_s" }
+"""
+
+
+def test_recorded_results_give_the_same_tables_and_figures(shipped, monkeypatch, capsys):
+    (shipped / "exp-1/claims.toml").write_text(CLAIMS + FIGURE)
+    command(monkeypatch, "exp-1", "--record", "--out", "made")
+    shown = capsys.readouterr().out
+    kept = json.loads((shipped / "exp-1/recorded.json").read_text())
+    assert kept["origin"]["command"] == "penstock reproduce exp-1 --record --out made"
+    assert {claim["holds"] for claim in kept["claims"].values()} == {True, False}
+
+    monkeypatch.setattr(execution, "execute", None)
+    command(monkeypatch, "exp-1", "--recorded", "--out", "second")
+    assert capsys.readouterr().out.replace("second/", "made/") == shown
+    made, again = (reproduction_folder.read(Path(name)) for name in ("made", "second"))
+    assert again["claims"] == made["claims"]
+    assert again["command"] == made["command"]
+    figures = [Path(name, "figures/exp-1.svg").read_text() for name in ("made", "second")]
+    assert figures[0] == figures[1]
+
+    more = CLAIMS + CLAIMS.split("[[claim]]")[1].join(("[[claim]]", "")).replace("ends", "later")
+    (shipped / "exp-1/claims.toml").write_text(more)
+    command(monkeypatch, "exp-1", "--recorded", "--json", "--out", "second")
+    assert [one["holds"] for one in json.loads(capsys.readouterr().out)["claims"]][-1] is None
+
+
+@pytest.mark.usefixtures("shipped")
+def test_only_whole_simulations_are_recorded(monkeypatch, capsys):
+    for wrong in (["--quick"], ["--seeds", "1"], ["--on", "lab"], ["--recorded"]):
+        with pytest.raises(SystemExit) as left:
+            command(monkeypatch, "exp-1", "--record", *wrong)
+        assert left.value.code == 2
+        assert wrong[0] in capsys.readouterr().err
+    command(monkeypatch, "exp-1", "--quick", "--out", "made")
+    with pytest.raises(SystemExit):
+        command(monkeypatch, "--again", "made", "--record")
+    assert "--quick: --record keeps whole simulations only" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command(monkeypatch, "exp-1", "--recorded")
+    assert "run `penstock reproduce exp-1 --record`" in capsys.readouterr().err
+
+
+def test_the_recorded_results_are_of_the_claims_and_figures_of_now():
+    """When this fails: `penstock reproduce ID --record` for the experiment."""
+    names = [path.parent.name for path in penstock_papers.experiments_dir().glob("*/recorded.json")]
+    assert names
+    for name in names:
+        made, kept = experiment_files.load(name), recorded.read(name)
+        assert set(kept["claims"]) == {one.id.removeprefix(f"{name}.") for one in made.claims}
+        assert set(kept["figures"]) == {drawing.name_of(one, made) for one in made.figures}
 
 
 def test_a_wrong_id_beside_all_is_told():

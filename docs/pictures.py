@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures that `make docs` draws, below target/docs: those of captions, and the papers' results.
+
+A caption in the Markdown, in italics, that ends with "Drawn by `penstock run NAME`
+(`figures/FIGURE.svg`)" gets that figure above it on the site; `penstock reproduce ID` stands for
+the recorded results of an experiment. A picture is drawn again when what it shows has changed.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import refresh
+
+from penstock import scenario
+from penstock_papers import experiments_dir, markdown_page, recorded
+
+ROOT = refresh.ROOT
+MADE = ROOT / "target/docs"
+CAPTION = re.compile(
+    r"(?<!\)\n\n)^\*(?P<text>[^*]*?)\s*Drawn\s+by\s+`penstock\s+(?P<command>[^`]+)`\s+"
+    r"\(`figures/(?P<figure>[\w.-]+)\.svg`\)\.?\*",
+    re.M,
+)
+RESULTS = "papers/results"
+"""The page that the recorded results continue."""
+
+
+def with_pictures(text: str) -> str:
+    """A page with a picture above each caption that has none."""
+    return CAPTION.sub(lambda found: f"{_picture(found)}\n\n{found[0]}", text)
+
+
+def _picture(caption: re.Match[str]) -> str:
+    command = " ".join(caption["command"].split())
+    if command.startswith("reproduce"):
+        file = results()[1][f"figures/{caption['figure']}.svg"]
+    else:
+        file = _drawn(
+            refresh.Picture(_file(command, caption["figure"]), command, caption["figure"])
+        )
+    alt = re.split(r"(?<=[a-z]{3})\.\s", " ".join(caption["text"].split()))[0].removesuffix(".")
+    return f"![{alt}](/{file})"
+
+
+def _file(command: str, figure: str) -> Path:
+    return MADE / "pictures" / f"{re.sub(r'[^a-z0-9]+', '-', f'{command}-{figure}'.lower())}.svg"
+
+
+def _drawn(picture: refresh.Picture) -> str:
+    """The path of a run's figure below the repository, drawn if its scenario is newer."""
+    source = dict(scenario.templates())[picture.command.split()[-1]]
+    if not _is_newer(picture.file, [source]):
+        picture.file.parent.mkdir(parents=True, exist_ok=True)
+        picture.file.write_text(picture.drawn())
+    return str(picture.file.relative_to(ROOT))
+
+
+@cache
+def results() -> tuple[str, dict[str, str]]:
+    """The papers' recorded results as Markdown, and where each of their figures is."""
+    folder = MADE / "reproduction"
+    kept = [path.parent for path in experiments_dir().glob(f"*/{recorded.NAME}")]
+    inputs = [path for one in kept for path in one.iterdir()]
+    if not _is_newer(folder / "reproduction.json", inputs):
+        recorded.reproduce([one.name for one in kept], out=folder)
+    return markdown_page.results(folder, MADE / "papers", ROOT)
+
+
+def _is_newer(file: Path, inputs: list[Path]) -> bool:
+    newest = max(path.stat().st_mtime for path in inputs)
+    return file.exists() and file.stat().st_mtime > newest
