@@ -10,8 +10,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use penstock_scenario::{Congestion, Profile};
 use penstock_scenario::units::Time;
+use penstock_scenario::{Congestion, Profile};
 use penstock_sim::run::{Layout, flow_records, summaries};
 use penstock_sim::simulation::{ENDLESS, Record, TransferCounters};
 use penstock_sim::{Cores, Inputs, Outcome, Scenario, run_on};

@@ -2,8 +2,8 @@
 //! Gathers the results of a finished simulation.
 
 use super::outcome::{
-    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary, QueueSample,
-    QueueSummary,
+    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary,
+    QueueSample, QueueSummary,
 };
 use crate::fabric::Fabric;
 use crate::network::PortCounters;

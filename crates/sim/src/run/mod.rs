@@ -16,8 +16,8 @@ pub use fabric::build as build_fabric;
 pub use inputs::{InputError, Inputs};
 pub use layout::{Ends, Layout, Port};
 pub use outcome::{
-    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary, QueueSample,
-    QueueSummary,
+    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary,
+    QueueSample, QueueSummary,
 };
 pub use traffic::{ClientProfiles, schedule_traffic};
 
