@@ -2,7 +2,6 @@
 //! The statistics of all tables: plain functions over slices, summed in order, so that the same
 //! numbers give the same bits. Values must not be NaN. No values give `None`.
 
-use penstock_scenario::units::Time;
 use serde::Serialize;
 
 /// Arithmetic mean.
@@ -69,19 +68,6 @@ pub fn starvation_percent(packets_sent: &[u64]) -> Option<f64> {
     (!packets_sent.is_empty()).then(|| 100.0 * starved as f64 / packets_sent.len() as f64)
 }
 
-/// Mean over time of a quantity that keeps each sample's value until the next one and the last until
-/// `end`. Samples ascend in time. `None` if they span no time.
-pub fn time_weighted_mean(samples: &[(Time, f64)], end: Time) -> Option<f64> {
-    let ends = samples.iter().skip(1).map(|&(time, _)| time).chain([end]);
-    let (mut area, mut span) = (0.0, 0u64);
-    for (&(start, value), end) in samples.iter().zip(ends) {
-        let held = end.saturating_sub(start).0;
-        area += value * held as f64;
-        span += held;
-    }
-    (span != 0).then(|| area / span as f64)
-}
-
 /// What tables show of a set of values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -121,50 +107,6 @@ impl Summary {
     }
 }
 
-/// A mean and how far the true one may lie from it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
-    /// The mean measured.
-    pub mean: f64,
-    /// The true mean is within `mean` +- `half_width` with 95 % confidence.
-    pub half_width: f64,
-}
-
-/// The 95 % confidence interval of a mean over independent runs (seeds), by Student's t; `None` for
-/// fewer than two.
-pub fn mean_interval_95(values: &[f64]) -> Option<Interval> {
-    let degrees = values.len().checked_sub(1).filter(|&degrees| degrees > 0)?;
-    let error = standard_deviation(values)? / (values.len() as f64).sqrt();
-    Some(Interval {
-        mean: mean(values)?,
-        half_width: student_t_95(degrees) * error,
-    })
-}
-
-/// The two-sided 95 % quantile of Student's t: from a table to 30 degrees of freedom, beyond by its
-/// expansion in 1/degrees around the normal quantile (Abramowitz and Stegun 26.7.5), to five digits.
-pub fn student_t_95(degrees: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010,
-        2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739,
-        2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
-    ];
-    match degrees {
-        0 => f64::INFINITY,
-        1..=30 => TABLE[degrees - 1],
-        _ => normal_expansion(degrees as f64),
-    }
-}
-
-fn normal_expansion(degrees: f64) -> f64 {
-    const Z: f64 = 1.959_963_984_540_054;
-    const Z2: f64 = Z * Z;
-    const G1: f64 = Z * (Z2 + 1.0) / 4.0;
-    const G2: f64 = Z * ((5.0 * Z2 + 16.0) * Z2 + 3.0) / 96.0;
-    const G3: f64 = Z * (((3.0 * Z2 + 19.0) * Z2 + 17.0) * Z2 - 15.0) / 384.0;
-    Z + (G1 + (G2 + G3 / degrees) / degrees) / degrees
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,9 +124,6 @@ mod tests {
         assert_eq!(unfairness(&[]), None);
         assert_eq!(starvation_percent(&[]), None);
         assert_eq!(Summary::of(&[]), None);
-        assert_eq!(time_weighted_mean(&[], Time::from_secs(1)), None);
-        assert_eq!(time_weighted_mean(&[(Time::ZERO, 1.0)], Time::ZERO), None);
-        assert_eq!(mean_interval_95(&[1.0]), None);
     }
 
     #[test]
@@ -224,61 +163,5 @@ mod tests {
         assert!(near(Some(summary.p90), 90.1));
         assert!(near(Some(summary.p95), 95.05));
         assert!(near(Some(summary.p99), 99.01));
-    }
-
-    #[test]
-    fn samples_weigh_by_their_time() {
-        let samples = [
-            (Time::from_secs(1), 10.0),
-            (Time::from_secs(2), 0.0),
-            (Time::from_secs(4), 40.0),
-        ];
-        assert_eq!(time_weighted_mean(&samples, Time::from_secs(5)), Some(12.5));
-        assert_eq!(
-            time_weighted_mean(&samples, Time::from_secs(4)),
-            Some(10.0 / 3.0)
-        );
-    }
-
-    /// Published tables of Student's t, two-sided 95 %.
-    #[test]
-    fn students_t() {
-        for (degrees, t) in [
-            (1, 12.706),
-            (2, 4.303),
-            (3, 3.182),
-            (4, 2.776),
-            (5, 2.571),
-            (9, 2.262),
-            (10, 2.228),
-            (15, 2.131),
-            (20, 2.086),
-            (25, 2.060),
-            (30, 2.042),
-            (40, 2.021),
-            (50, 2.009),
-            (60, 2.000),
-            (80, 1.990),
-            (100, 1.984),
-            (120, 1.980),
-            (1000, 1.962),
-        ] {
-            assert!(
-                (student_t_95(degrees) - t).abs() < 6e-4,
-                "{degrees}: {}",
-                student_t_95(degrees)
-            );
-        }
-        // The table and the expansion meet.
-        assert!((normal_expansion(30.0) - 2.04227).abs() < 1e-5);
-        assert!((student_t_95(usize::MAX) - 1.95996).abs() < 1e-5);
-    }
-
-    #[test]
-    fn interval_over_seeds() {
-        // Mean 3, SD sqrt(2.5), n = 5: 2.7764 x 0.70711.
-        let interval = mean_interval_95(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("five");
-        assert_eq!(interval.mean, 3.0);
-        assert!((interval.half_width - 1.9632).abs() < 1e-4);
     }
 }
