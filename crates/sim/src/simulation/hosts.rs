@@ -5,7 +5,7 @@ use super::TransferCounters;
 use crate::engine::Timers;
 use crate::network::{Network, Source};
 use crate::packet::{FlowId, Packet, SackBlock, flag};
-use crate::tcp::{Config, Endpoint, Events, State, Wire};
+use crate::tcp::{Config, Ctx, Endpoint, Events, State, Wire};
 use penstock_scenario::units::Time;
 
 /// No client, or no record.
@@ -67,6 +67,18 @@ pub struct Hosts {
 struct Port<'a> {
     network: &'a mut Network,
     now: Time,
+}
+
+impl<'a> Port<'a> {
+    /// What an end point is called with.
+    #[inline(always)]
+    fn context<'b>(&'b mut self, cfg: &'b Config) -> Ctx<'b, Port<'a>> {
+        Ctx {
+            cfg,
+            now: self.now,
+            wire: self,
+        }
+    }
 }
 
 impl Wire for Port<'_> {
@@ -132,9 +144,10 @@ impl Hosts {
         }
         let config = &self.configs[socket.config as usize];
         let mut port = Port { network, now };
+        let mut ctx = port.context(config);
         let events = socket
             .endpoint
-            .on_segment(config, now, &packet, &sack[..blocks], &mut port);
+            .on_segment(&mut ctx, &packet, &sack[..blocks]);
         let concerns = !events.is_empty() && socket.concerns_application(events);
         self.arm(network, to);
         concerns.then_some(events)
@@ -151,11 +164,12 @@ impl Hosts {
         let socket = &mut self.sockets[flow.0 as usize];
         let config = &self.configs[socket.config as usize];
         let mut port = Port { network, now };
+        let mut ctx = port.context(config);
         match command {
-            SocketCommand::Connect => socket.endpoint.connect(config, now, &mut port),
-            SocketCommand::Write(bytes) => socket.endpoint.write(config, now, bytes, &mut port),
-            SocketCommand::Close => socket.endpoint.close(config, now, &mut port),
-            SocketCommand::Abort => socket.endpoint.abort(config, now, &mut port),
+            SocketCommand::Connect => socket.endpoint.connect(&mut ctx),
+            SocketCommand::Write(bytes) => socket.endpoint.write(&mut ctx, bytes),
+            SocketCommand::Close => socket.endpoint.close(&mut ctx),
+            SocketCommand::Abort => socket.endpoint.abort(&mut ctx),
         }
         self.arm(network, flow);
     }
@@ -183,7 +197,7 @@ impl Hosts {
             let config = &self.configs[socket.config as usize];
             if socket.endpoint.deadline(config) <= now {
                 let mut port = Port { network, now };
-                let all = socket.endpoint.on_timer(config, now, &mut port);
+                let all = socket.endpoint.on_timer(&mut port.context(config));
                 events = socket.concerns_application(all).then_some((flow, all));
             }
             self.arm(network, flow);

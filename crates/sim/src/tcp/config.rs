@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an end point is: plain values, shared by reference among any number of connections.
 
+use crate::packet::FlowId;
+use crate::rng::Rng;
 use penstock_scenario::units::Time;
 
 /// Congestion control of an end point.
@@ -86,6 +88,16 @@ pub enum InitialSequence {
     Fixed(u32),
     /// Drawn from the flow's number and this seed.
     Seeded(u64),
+}
+
+impl InitialSequence {
+    /// The first sequence number of `flow`.
+    pub(super) fn of(self, flow: FlowId) -> u32 {
+        match self {
+            InitialSequence::Fixed(iss) => iss,
+            InitialSequence::Seeded(seed) => Rng::new(seed, flow.0 as u64).bits() as u32,
+        }
+    }
 }
 
 /// An end point's settings. Start from a profile and change what differs.

@@ -1,92 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 //! TCP by the RFCs: one side of one connection as a pure state machine.
 //!
-//! It has no clock, no queue and no idea of the network. Time comes in with every call, segments
-//! leave through a [`Wire`], and [`Endpoint::deadline`] says when it wants to be called next.
+//! It has no clock, no queue and no idea of the network. Settings, time and the way out come with
+//! every call as a [`Ctx`]; [`Endpoint::deadline`] is when it must be called next.
 //!
-//! Where to find what:
+//! An [`Endpoint`] is made of parts. Each part is one struct with private fields, in a file or folder
+//! of its own, and decides what concerns its own state; the end point takes an event from part to
+//! part and does all the sending.
 //!
-//! | file | content |
-//! |---|---|
-//! | `config.rs` | the settings and the profiles `newreno_ns2` and `linux` |
-//! | `endpoint.rs`, `api.rs` | the state; the application's calls |
-//! | `handshake.rs`, `teardown.rs` | opening (RFC 9293 §3.5), FIN, RST and TIME-WAIT (§3.6) |
-//! | `fast.rs` | the common case of what follows, for connections without options |
-//! | `input.rs` | an arriving segment: the checks of RFC 9293 §3.10.7 |
-//! | `ack.rs` | what an acknowledgement does to the sender |
-//! | `receive.rs` | reassembly, SACK blocks, when to acknowledge, the window offered |
-//! | `output.rs` | what may be sent now: windows, Nagle, silly windows; building of segments |
-//! | `timers.rs`, `rto.rs` | the timers; round-trip estimate and timeout (RFC 6298) |
-//! | `recovery/` | NewReno (RFC 6582), scoreboard and SACK (6675), RACK-TLP (8985), PRR (6937) |
-//! | `congestion/` | NewReno (RFC 5681), CUBIC (9438), DCTCP (8257) |
-//! | `ecn.rs` | ECN (RFC 3168) |
+//! | part | keeps | where |
+//! |---|---|---|
+//! | `Connection` | state (RFC 9293 §3.3.2), options agreed on (7323, 2018, 3168) | `connection.rs` |
+//! | `Sender` | SND.UNA, SND.NXT, send window, what was written; Nagle and silly windows | `sender/` |
+//! | `Receiver` | RCV.NXT, reassembly, window offered | `receiver/` |
+//! | `Acks` | when to acknowledge (delayed ACKs), ECN echo (3168, 8257) | `acks.rs` |
+//! | `Congestion` | cwnd, ssthresh: NewReno (5681), CUBIC (9438), DCTCP (8257), ECN's and idle reductions | `congestion/` |
+//! | `Recovery` | NewReno (6582); with SACK scoreboard (6675), RACK-TLP (8985), PRR (6937) | `recovery/` |
+//! | `Rtt` | round-trip estimate and timeout (6298) | `rtt.rs` |
+//! | `Timers` | deadlines, and how often they were missed in a row | `timers.rs` |
 //!
-//! Sequence numbers are held as 64-bit offsets from the initial one (the SYN is 0, the first
-//! payload byte 1) and wrap to 32 bits on the wire only, so that comparisons are plain.
+//! A part that needs to know of another gets it lent for the call. They use each other in one
+//! direction only:
+//!
+//! ```text
+//! endpoint -> recovery -> congestion -> sender -> config
+//!                      -> timers     -> rtt    -> config
+//!          -> connection, receiver, acks       -> config
+//! ```
+//!
+//! Start reading at `endpoint/input.rs`, where a segment arrives, and follow it down.
+//!
+//! Sequence numbers are held as 64-bit offsets from the initial one, see `sequence.rs`.
 
-mod ack;
-mod api;
+mod acks;
 mod config;
 mod congestion;
-mod ecn;
+mod connection;
+mod context;
 mod endpoint;
-mod fast;
-mod handshake;
-mod input;
-mod output;
-mod receive;
+mod receiver;
 mod recovery;
-mod rto;
+mod rtt;
+mod segment;
+mod sender;
+mod sequence;
 mod stats;
-mod teardown;
 mod timers;
-
-use crate::packet::{Packet, SackBlock};
 
 pub use config::{
     Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Nagle, Recovery, RtoFloor,
 };
-pub use endpoint::{Endpoint, State};
-pub use stats::Stats;
-
-/// Where segments leave.
-pub trait Wire {
-    /// Sends `segment` (its `hop` is 0) with `sack` blocks. The network keeps the blocks and sets
-    /// the segment's `options` handle where there are any.
-    fn send(&mut self, segment: Packet, sack: &[SackBlock]);
-}
-
-/// What happened during a call, as a set of bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Events(pub u8);
-
-impl Events {
-    /// Nothing.
-    pub const NONE: Events = Events(0);
-    /// The handshake is complete.
-    pub const CONNECTED: Events = Events(1);
-    /// Payload became available in order ([`Endpoint::delivered`], [`Endpoint::readable`]).
-    pub const DELIVERED: Events = Events(1 << 1);
-    /// All that was written is acknowledged.
-    pub const ALL_ACKED: Events = Events(1 << 2);
-    /// The peer's FIN arrived in order: it will send no more.
-    pub const PEER_CLOSED: Events = Events(1 << 3);
-    /// The connection is gone; the end point is CLOSED.
-    pub const CLOSED: Events = Events(1 << 4);
-    /// It went by a RST or because retransmissions were given up.
-    pub const RESET: Events = Events(1 << 5);
-
-    /// Whether any of `other` is in the set.
-    pub const fn has(self, other: Events) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Whether nothing happened.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    pub(crate) fn add(&mut self, other: Events) {
-        self.0 |= other.0;
-    }
-}
+pub use connection::State;
+pub use context::{Ctx, Events, Wire};
+pub use endpoint::Endpoint;
+pub use stats::{Info, Stats};

@@ -10,22 +10,33 @@ use penstock_scenario::units::Time;
 pub(super) struct Rtt {
     srtt_8: u64,
     var_4: u64,
-    /// Smallest sample so far, picoseconds; 0 before the first.
-    pub(super) min: Time,
+    /// Smallest sample so far; 0 before the first.
+    min: Time,
     /// The timeout without back-off; zero before the first sample.
     base: Time,
     /// Doublings in force; cleared by a valid sample alone (RFC 6298 §5.7 note, Karn).
-    pub(super) backoff: u8,
+    backoff: u8,
 }
 
 impl Rtt {
+    /// Before the first sample.
+    pub fn new() -> Rtt {
+        Rtt::default()
+    }
+
+    /// The smallest sample; zero before the first.
+    #[inline]
+    pub fn min(&self) -> Time {
+        self.min
+    }
+
     /// The smoothed round-trip time; zero before the first sample.
-    pub(super) fn smoothed(&self, cfg: &Config) -> Time {
+    pub fn smoothed(&self, cfg: &Config) -> Time {
         Time((self.srtt_8 * unit(cfg)) >> 3)
     }
 
     /// Takes the round trip of a segment sent once, from `sent` to `now`, and ends the back-off.
-    pub(super) fn sample(&mut self, cfg: &Config, sent: Time, now: Time) {
+    pub fn sample(&mut self, cfg: &Config, sent: Time, now: Time) {
         let span = now.saturating_sub(sent);
         if self.min.0 == 0 || span < self.min {
             self.min = span;
@@ -58,8 +69,8 @@ impl Rtt {
         };
     }
 
-    /// The timeout in force (RFC 6298 §2, §5.5), back-off included.
-    pub(super) fn timeout(&self, cfg: &Config) -> Time {
+    /// The retransmission timeout (RFC 6298 §2, §5.5), back-off included.
+    pub fn timeout(&self, cfg: &Config) -> Time {
         let base = if self.base.0 == 0 {
             cfg.initial_rto
         } else {
@@ -69,9 +80,9 @@ impl Rtt {
         Time(cfg.in_jiffies(base).0.saturating_mul(1 << shift)).min(cfg.max_rto)
     }
 
-    /// Doubles the timeout (RFC 6298 §5.5). Beyond eight-fold the estimate may be bogus and is
-    /// taken anew from the next sample (RFC 6298 §5.7, ns-2's `rtt_backoff`).
-    pub(super) fn back_off(&mut self) {
+    /// Doubles the timeout (RFC 6298 §5.5). Beyond eight-fold the estimate may be bogus and starts
+    /// again with the next sample (RFC 6298 §5.7, ns-2's `rtt_backoff`).
+    pub fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
         if self.backoff > 3 {
             self.srtt_8 = 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of one end point.
+//! What an end point shows of itself: counters, and the sender's variables.
+
+use penstock_scenario::units::Time;
 
 /// What one side of a connection did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,4 +32,19 @@ pub struct Stats {
     pub out_of_order_received: u32,
     /// Segments received with congestion experienced.
     pub marks_received: u32,
+}
+
+/// The sender's variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Congestion window, bytes.
+    pub cwnd: u32,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: u32,
+    /// Payload of a full segment in force, bytes.
+    pub mss: u16,
+    /// The window the peer offers, bytes.
+    pub send_window: u32,
+    /// Retransmission timeout in force, back-off included.
+    pub rto: Time,
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The two timers: one for what was or will be sent, one for a delayed ACK.
+//! The clocks of an end point: one timer for what was or will be sent, one for a delayed ACK, the
+//! retransmission timeout in force, and the segment whose round trip is being timed. What an expiry
+//! does is decided in `endpoint/expiry.rs`.
 
-use super::config::{Config, DecreaseFrom};
-use super::endpoint::{Endpoint, Phase, State, opt};
-use super::{Events, Wire};
+use super::config::Config;
+use super::rtt::Rtt;
 use penstock_scenario::units::Time;
 
 /// What the sender's timer is armed for; one at a time, as each excludes the others.
@@ -22,136 +23,222 @@ pub(super) enum Timer {
     TimeWait,
 }
 
-impl Endpoint {
-    /// Does what is due. To be called at or after [`Endpoint::deadline`]; an early call does nothing.
-    pub fn on_timer(&mut self, cfg: &Config, now: Time, wire: &mut impl Wire) -> Events {
-        let mut events = Events::NONE;
-        if now >= cfg.beat_after(self.ack_at) {
-            self.send_ack(cfg, now, wire);
+/// The deadlines of an end point, and how often the sender's was missed in a row.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Timers {
+    /// The sender's deadline; NEVER while it is stopped.
+    at: Time,
+    /// When a delayed ACK is due; NEVER for none.
+    ack_at: Time,
+    /// The retransmission timeout in force.
+    timeout: Time,
+    /// When the timed segment left; NEVER while none is timed.
+    timed_at: Time,
+    /// Low half of the offset that ends the timed segment.
+    timed_end: u32,
+    /// What the sender's timer was last armed for.
+    timer: Timer,
+    /// Retransmissions or probes without an answer.
+    attempts: u8,
+    /// Doublings of the persist timer.
+    persist_backoff: u8,
+}
+
+impl Timers {
+    /// All stopped; the timeout is zero before [`Timers::set_timeout`].
+    pub fn new() -> Timers {
+        Timers {
+            at: Time::NEVER,
+            ack_at: Time::NEVER,
+            timeout: Time::ZERO,
+            timed_at: Time::NEVER,
+            timed_end: 0,
+            timer: Timer::Retransmit,
+            attempts: 0,
+            persist_backoff: 0,
         }
-        if now >= cfg.beat_after(self.rtx_at) {
-            self.rtx_at = Time::NEVER;
-            match self.timer {
-                Timer::Retransmit => self.on_retransmission_timeout(cfg, now, wire, &mut events),
-                Timer::Reorder => self.on_reorder_timeout(cfg, now, wire),
-                Timer::Probe => self.on_probe_timeout(cfg, now, wire),
-                Timer::Persist => self.on_persist_timeout(cfg, now, wire, &mut events),
-                Timer::TimeWait => {
-                    self.become_closed();
-                    events.add(Events::CLOSED);
-                }
-            }
-        }
-        events
     }
 
-    pub(super) fn arm(&mut self, timer: Timer, at: Time) {
-        self.timer = timer;
-        self.rtx_at = at;
-    }
-
-    /// Restarts the timeout while data is in flight, else stops it (RFC 6298 §5.2, §5.3).
+    /// When the first timer fires; [`Time::NEVER`] for none.
     #[inline]
-    pub(super) fn restart_retransmission(&mut self, now: Time) {
-        self.timer = Timer::Retransmit;
-        self.rtx_at = if self.snd_una < self.snd_max {
-            now + self.rto
-        } else {
-            Time::NEVER
-        };
+    pub fn deadline(&self, cfg: &Config) -> Time {
+        cfg.beat_after(self.at.min(self.ack_at))
     }
 
-    fn on_retransmission_timeout(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        wire: &mut impl Wire,
-        events: &mut Events,
-    ) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        if self.snd_una == self.snd_max {
-            return;
+    /// Whether a delayed ACK is due.
+    pub fn is_ack_due(&self, cfg: &Config, now: Time) -> bool {
+        now >= cfg.beat_after(self.ack_at)
+    }
+
+    /// Stops the sender's timer if it is due; returns what it was armed for.
+    pub fn take_due(&mut self, cfg: &Config, now: Time) -> Option<Timer> {
+        let is_due = now >= cfg.beat_after(self.at);
+        is_due.then(|| {
+            self.stop();
+            self.timer
+        })
+    }
+
+    /// The retransmission timeout in force, back-off included.
+    #[inline]
+    pub fn timeout(&self) -> Time {
+        self.timeout
+    }
+
+    /// The estimate of the round trip has changed, or its back-off.
+    #[inline]
+    pub fn set_timeout(&mut self, cfg: &Config, rtt: &Rtt) {
+        self.timeout = rtt.timeout(cfg);
+    }
+
+    /// Times the segment that ends at `end` and leaves now, unless another is being timed (one per
+    /// round trip, RFC 6298 §3).
+    #[inline]
+    pub fn time(&mut self, end: u64, now: Time) {
+        if self.timed_at == Time::NEVER {
+            self.timed_at = now;
+            self.timed_end = end as u32;
         }
-        let limit = if opening {
-            cfg.syn_retries
-        } else {
-            cfg.retries
-        };
-        if self.attempts >= limit && limit != u8::MAX {
-            self.become_closed();
-            events.add(Events::RESET);
-            events.add(Events::CLOSED);
-            return;
+    }
+
+    /// When the timed segment left, if SND.UNA, now `una`, has passed it; it is timed no longer then.
+    #[inline]
+    pub fn take_timed(&mut self, una: u64) -> Option<Time> {
+        if self.timed_at == Time::NEVER || ((una as u32).wrapping_sub(self.timed_end) as i32) < 0 {
+            return None;
         }
-        self.attempts = self.attempts.saturating_add(1);
-        self.rtt.back_off();
-        self.rto = self.rtt.timeout(cfg);
-        // Karn: an ACK may be for either transmission.
+        Some(std::mem::replace(&mut self.timed_at, Time::NEVER))
+    }
+
+    /// Karn: an ACK of the timed segment would not show which transmission it is for.
+    pub fn stop_timing(&mut self) {
         self.timed_at = Time::NEVER;
-        if opening {
-            self.stats.syn_timeouts += 1;
-            self.set(opt::SYN_RETRANSMITTED);
-            self.resend_syn(cfg, now, wire);
-            return;
-        }
-        self.stats.rtos += 1;
-        self.enter_loss(cfg, now);
-        self.output(cfg, now, wire);
-        self.arm(Timer::Retransmit, now + self.rto);
     }
 
-    /// The window fell to one segment: everything in flight is taken for lost (RFC 5681 §3.1).
-    fn enter_loss(&mut self, cfg: &Config, now: Time) {
-        // A second timeout of the same data decreases no further (RFC 5681 §3.1).
-        // Nor does, in Linux, one within fast recovery, whose window says nothing of the path.
-        let reduced = self.attempts > 1
-            || (self.phase == Phase::Recovery && cfg.decrease_from == DecreaseFrom::Cwnd);
-        if !reduced || cfg.ns2_windows {
-            self.window.ssthresh = self.threshold_after_loss(cfg);
+    /// Sets the sender's timer to fire `at` a time.
+    #[inline]
+    pub fn arm(&mut self, timer: Timer, at: Time) {
+        self.timer = timer;
+        self.at = at;
+    }
+
+    /// Sets the retransmission timer to one timeout from now.
+    #[inline]
+    pub fn arm_retransmit(&mut self, now: Time) {
+        self.arm(Timer::Retransmit, now + self.timeout);
+    }
+
+    /// The same, unless the sender's timer is running. The persist timer gives way to it.
+    #[inline]
+    pub fn ensure_retransmit(&mut self, now: Time) {
+        if self.at == Time::NEVER || self.timer == Timer::Persist {
+            self.arm_retransmit(now);
         }
-        self.congestion.on_rto();
-        self.window.cwnd = self.mss as u32;
-        self.window.credit = 0;
-        self.inflation = 0;
-        self.phase = Phase::Loss;
-        self.recover = self.snd_max;
-        self.dupacks = 0;
-        self.clear(opt::PARTIAL_ACKED);
-        self.ecn.leave_reduction();
-        self.announce_reduction();
-        if self.board.is_some() {
-            self.mark_lost_by_timeout(cfg, now);
+    }
+
+    /// Restarts the retransmission timer while data is in flight, else stops it (RFC 6298 §5.2,
+    /// §5.3).
+    #[inline]
+    pub fn restart_retransmit(&mut self, is_idle: bool, now: Time) {
+        let at = if is_idle {
+            Time::NEVER
         } else {
-            self.snd_nxt = self.snd_una;
-        }
+            now + self.timeout
+        };
+        self.arm(Timer::Retransmit, at);
     }
 
-    fn on_persist_timeout(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        wire: &mut impl Wire,
-        events: &mut Events,
-    ) {
-        if self.attempts >= cfg.retries && cfg.retries != u8::MAX {
-            self.become_closed();
-            events.add(Events::RESET);
-            events.add(Events::CLOSED);
-            return;
+    /// Arms the persist timer: the interval, one timeout at first, doubles with every probe, as the
+    /// timeout does (RFC 9293 §3.8.6.1).
+    pub fn arm_persist(&mut self, cfg: &Config, now: Time) {
+        let shift = self.persist_backoff.min(20);
+        let interval = Time(self.timeout.0.saturating_mul(1 << shift)).min(cfg.max_rto);
+        self.arm(Timer::Persist, now + interval);
+    }
+
+    /// The next interval of the persist timer is twice as long.
+    pub fn back_off_persist(&mut self) {
+        self.persist_backoff = self.persist_backoff.saturating_add(1);
+    }
+
+    /// The peer opened its window: no more probes, and the next ones start over.
+    pub fn end_persist(&mut self) {
+        self.stop();
+        self.persist_backoff = 0;
+    }
+
+    /// Stops the sender's timer.
+    #[inline]
+    pub fn stop(&mut self) {
+        self.at = Time::NEVER;
+    }
+
+    /// Stops both timers.
+    pub fn stop_all(&mut self) {
+        self.stop();
+        self.on_ack_sent();
+    }
+
+    /// Moves the sender's deadline to `at` if it is earlier.
+    pub fn postpone(&mut self, at: Time) {
+        self.at = self.at.max(at);
+    }
+
+    /// Whether the sender's timer is running.
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        self.at != Time::NEVER
+    }
+
+    /// Whether the sender's timer was last armed for `timer`.
+    #[inline]
+    pub fn is(&self, timer: Timer) -> bool {
+        self.timer == timer
+    }
+
+    /// When the retransmission timer started to run; `None` where it does not.
+    pub fn retransmit_start(&self) -> Option<Time> {
+        let is_retransmit = self.is_running() && self.is(Timer::Retransmit);
+        is_retransmit.then(|| self.at.saturating_sub(self.timeout))
+    }
+
+    /// Lets an ACK wait until `at`, unless one waits already.
+    #[inline]
+    pub fn delay_ack(&mut self, at: Time) {
+        self.ack_at = self.ack_at.min(at);
+    }
+
+    /// Whether an ACK is being delayed.
+    pub fn is_ack_delayed(&self) -> bool {
+        self.ack_at != Time::NEVER
+    }
+
+    /// A segment left, and acknowledged all that arrived.
+    #[inline]
+    pub fn on_ack_sent(&mut self) {
+        self.ack_at = Time::NEVER;
+    }
+
+    /// Retransmissions or probes without an answer.
+    #[inline]
+    pub fn attempts(&self) -> u8 {
+        self.attempts
+    }
+
+    /// Counts another one, unless there were `limit` already (`u8::MAX`: none is too many); false
+    /// where the peer is to be given up.
+    pub fn try_again(&mut self, limit: u8) -> bool {
+        if self.attempts >= limit && limit != u8::MAX {
+            return false;
         }
         self.attempts = self.attempts.saturating_add(1);
-        self.stats.persist_probes += 1;
-        self.probe_window(cfg, now, wire);
-        if self.snd_una == self.snd_max {
-            self.persist_backoff = self.persist_backoff.saturating_add(1);
-            self.arm_persist(cfg, now);
-        }
+        true
     }
 
-    /// The interval doubles with every probe, as the RTO does (RFC 9293 §3.8.6.1).
-    pub(super) fn arm_persist(&mut self, cfg: &Config, now: Time) {
-        let shift = self.persist_backoff.min(20);
-        let interval = Time(self.rto.0.saturating_mul(1 << shift)).min(cfg.max_rto);
-        self.arm(Timer::Persist, now + interval);
+    /// The peer answered.
+    #[inline]
+    pub fn on_answer(&mut self) {
+        self.attempts = 0;
     }
 }

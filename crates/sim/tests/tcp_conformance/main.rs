@@ -8,7 +8,7 @@
 //! profile newreno_ns2              where to start from, or linux
 //! set KEY = VALUE                  a field of Config
 //! peer_isn N                       the peer's initial sequence number (0)
-//! TIME call ACTION [N]             listen, connect, write, close, abort, pause, read, resume
+//! TIME call ACTION [N]             listen, connect, write, close, abort
 //! TIME < SEGMENT                   a segment arrives
 //! TIME > SEGMENT                   a segment must have left at exactly this time
 //! TIME ? NAME = VALUE ...          cwnd, ssthresh, state, ... and events since the last such line

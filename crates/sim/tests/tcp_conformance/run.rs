@@ -4,7 +4,7 @@
 use crate::script::{Action, Script, Segment, Step, time};
 use penstock_scenario::units::Time;
 use penstock_sim::packet::{FlowId, Packet, SackBlock, SynOptions, flag};
-use penstock_sim::tcp::{Config, Endpoint, Events, InitialSequence, Wire};
+use penstock_sim::tcp::{Config, Ctx, Endpoint, Events, InitialSequence, Wire};
 use std::collections::VecDeque;
 
 const LETTERS: [(u16, char); 7] = [
@@ -103,7 +103,7 @@ impl Player<'_> {
     fn advance(&mut self, at: Time) -> Result<(), String> {
         while self.end.deadline(self.cfg) <= at {
             self.out.now = self.end.deadline(self.cfg);
-            let events = self.end.on_timer(self.cfg, self.out.now, &mut self.out);
+            let events = self.with_context(|end, ctx| end.on_timer(ctx));
             self.trace
                 .push(format!("{} timer", show_time(self.out.now)));
             self.note(events);
@@ -113,6 +113,16 @@ impl Player<'_> {
         }
         self.out.now = at;
         Ok(())
+    }
+
+    /// Calls the end point at the time of the script.
+    fn with_context<T>(&mut self, call: impl FnOnce(&mut Endpoint, &mut Ctx<Outbox>) -> T) -> T {
+        let mut ctx = Ctx {
+            cfg: self.cfg,
+            now: self.out.now,
+            wire: &mut self.out,
+        };
+        call(&mut self.end, &mut ctx)
     }
 
     fn note(&mut self, events: Events) {
@@ -127,19 +137,16 @@ impl Player<'_> {
     }
 
     fn call(&mut self, name: &str, count: u64) -> Result<(), String> {
-        let (cfg, now) = (self.cfg, self.out.now);
         match name {
-            "listen" => self.end.listen(cfg),
-            "connect" => self.end.connect(cfg, now, &mut self.out),
-            "write" => self.end.write(cfg, now, count, &mut self.out),
-            "close" => self.end.close(cfg, now, &mut self.out),
-            "abort" => self.end.abort(cfg, now, &mut self.out),
-            "pause" => self.end.pause_reading(),
-            "resume" => self.end.resume_reading(cfg, now, &mut self.out),
-            "read" => drop(self.end.read(cfg, now, count, &mut self.out)),
+            "listen" => self.end.listen(self.cfg),
+            "connect" => self.with_context(|end, ctx| end.connect(ctx)),
+            "write" => self.with_context(|end, ctx| end.write(ctx, count)),
+            "close" => self.with_context(|end, ctx| end.close(ctx)),
+            "abort" => self.with_context(|end, ctx| end.abort(ctx)),
             _ => return Err(format!("unknown call {name}")),
         }
-        self.trace.push(format!("{} call {name}", show_time(now)));
+        let now = show_time(self.out.now);
+        self.trace.push(format!("{now} call {name}"));
         self.note(Events::NONE);
         Ok(())
     }
@@ -199,10 +206,7 @@ impl Player<'_> {
             segment.ack,
             segment.sack
         ));
-        let now = self.out.now;
-        let events = self
-            .end
-            .on_segment(self.cfg, now, &packet, &sack, &mut self.out);
+        let events = self.with_context(|end, ctx| end.on_segment(ctx, &packet, &sack));
         self.note(events);
         Ok(())
     }
@@ -268,16 +272,15 @@ impl Player<'_> {
     }
 
     fn check(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let stats = *self.end.stats();
+        let (stats, info) = (self.end.stats(), self.end.info());
         let got = match name {
-            "cwnd" => self.end.cwnd().to_string(),
-            "ssthresh" => self.end.ssthresh().to_string(),
-            "mss" => self.end.mss().to_string(),
+            "cwnd" => info.cwnd.to_string(),
+            "ssthresh" => info.ssthresh.to_string(),
+            "mss" => info.mss.to_string(),
             "state" => format!("{:?}", self.end.state()),
             "acked" => self.end.acked().to_string(),
             "delivered" => self.end.delivered().to_string(),
-            "readable" => self.end.readable().to_string(),
-            "window" => self.end.send_window().to_string(),
+            "window" => info.send_window.to_string(),
             "retransmits" => stats.retransmits.to_string(),
             "recoveries" => stats.fast_recoveries.to_string(),
             "rtos" => stats.rtos.to_string(),
@@ -288,7 +291,7 @@ impl Player<'_> {
             "ecn_reductions" => stats.ecn_reductions.to_string(),
             "duplicates" => stats.duplicates_received.to_string(),
             "rto" => {
-                let (got, want) = (self.end.rto(), time(value)?);
+                let (got, want) = (info.rto, time(value)?);
                 return if got == want {
                     Ok(())
                 } else {

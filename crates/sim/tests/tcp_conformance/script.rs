@@ -29,7 +29,7 @@ pub enum Action {
     Check(Vec<(String, String)>),
 }
 
-/// A segment as written: what is `None` is not said.
+/// A segment as written; `None` is not specified.
 #[derive(Default)]
 pub struct Segment {
     pub flags: u16,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two end points over a link that loses, delays, repeats and marks, for the TCP tests.
+//! Two end points over a link that loses, delays, repeats, marks and lowers windows, for the TCP tests.
 
 use penstock_scenario::units::Time;
 use penstock_sim::packet::{FlowId, Packet, SackBlock, flag};
 use penstock_sim::rng::Rng;
-use penstock_sim::tcp::{Config, Endpoint, Events, State, Wire};
+use penstock_sim::tcp::{Config, Ctx, Endpoint, Events, State, Wire};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,6 +14,8 @@ pub struct Link {
     pub loss: u64,
     pub duplicate: u64,
     pub mark: u64,
+    /// An ACK's window is lowered, every other time to zero.
+    pub squeeze: u64,
     pub delay: Time,
     /// Added delay, uniform from zero: reorders.
     pub jitter: Time,
@@ -24,6 +26,7 @@ impl Link {
         loss: 0,
         duplicate: 0,
         mark: 0,
+        squeeze: 0,
         delay: Time::from_micros(50),
         jitter: Time::ZERO,
     };
@@ -82,8 +85,8 @@ impl Net {
             answer_close: [false; 2],
         };
         net.ends[1].listen(&net.cfg[1]);
-        net.act(0, |end, cfg, now, out| {
-            end.connect(cfg, now, out);
+        net.act(0, |end, ctx| {
+            end.connect(ctx);
             Events::NONE
         });
         net
@@ -91,15 +94,15 @@ impl Net {
 
     pub fn write(&mut self, side: usize, bytes: u64) {
         self.written[side] += bytes;
-        self.act(side, |end, cfg, now, out| {
-            end.write(cfg, now, bytes, out);
+        self.act(side, |end, ctx| {
+            end.write(ctx, bytes);
             Events::NONE
         });
     }
 
     pub fn close(&mut self, side: usize) {
-        self.act(side, |end, cfg, now, out| {
-            end.close(cfg, now, out);
+        self.act(side, |end, ctx| {
+            end.close(ctx);
             Events::NONE
         });
     }
@@ -109,24 +112,14 @@ impl Net {
         self.answer_close[side] = true;
     }
 
-    /// The application on `side` wakes up now and then to read `bytes`.
-    pub fn read_some(&mut self, side: usize, bytes: u64) {
-        let waiting = self.ends[side].readable();
-        if waiting >= bytes || (waiting > 0 && self.rng.below(20) == 0) {
-            self.act(side, |end, cfg, now, out| {
-                end.read(cfg, now, bytes, out);
-                Events::NONE
-            });
-        }
-    }
-
-    fn act(
-        &mut self,
-        side: usize,
-        call: impl FnOnce(&mut Endpoint, &Config, Time, &mut Outbox) -> Events,
-    ) {
+    fn act(&mut self, side: usize, call: impl FnOnce(&mut Endpoint, &mut Ctx<Outbox>) -> Events) {
         let mut out = Outbox(Vec::new());
-        let events = call(&mut self.ends[side], &self.cfg[side], self.now, &mut out);
+        let mut ctx = Ctx {
+            cfg: &self.cfg[side],
+            now: self.now,
+            wire: &mut out,
+        };
+        let events = call(&mut self.ends[side], &mut ctx);
         self.events[side].0 |= events.0;
         for (mut packet, sack) in out.0 {
             if packet.has(flag::SYN) {
@@ -138,6 +131,10 @@ impl Net {
             }
             if packet.has(flag::ECT) && self.rng.below(1000) < self.link.mark {
                 packet.flags |= flag::CE;
+            }
+            if !packet.has(flag::SYN) && self.rng.below(1000) < self.link.squeeze {
+                let window = self.rng.below(2) * packet.window as u64;
+                packet.window = self.rng.below(window + 1) as u16;
             }
             let copies = 1 + (self.rng.below(1000) < self.link.duplicate) as u32;
             for _ in 0..copies {
@@ -167,9 +164,7 @@ impl Net {
             );
         }
         let before = self.ends[to].delivered();
-        self.act(to, |end, cfg, now, out| {
-            end.on_segment(cfg, now, &packet, sack, out)
-        });
+        self.act(to, |end, ctx| end.on_segment(ctx, &packet, sack));
         let after = self.ends[to].delivered();
         assert!(after >= before);
         assert!(
@@ -220,7 +215,7 @@ impl Net {
             }
         } else {
             let side = (self.deadline(1) < self.deadline(0)) as usize;
-            self.act(side, |end, cfg, now, out| end.on_timer(cfg, now, out));
+            self.act(side, |end, ctx| end.on_timer(ctx));
             assert!(self.deadline(side) > self.now, "a timer that does not move");
         }
         true

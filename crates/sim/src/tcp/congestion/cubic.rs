@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CUBIC (RFC 9438) in integers: time in 1/1024 s, windows in segments.
 
-use super::{Acked, Window, newreno};
+use super::newreno;
+use super::window::{Acked, Window};
 use crate::tcp::config::Config;
 use penstock_scenario::units::Time;
 
@@ -18,7 +19,7 @@ const SHIFT: u32 = 40;
 const REFRESH: Time = Time::from_micros(31_250);
 
 #[derive(Clone, Debug)]
-pub(in crate::tcp) struct Cubic {
+pub(super) struct Cubic {
     /// Window before the last decrease, segments, after fast convergence.
     w_max: u32,
     /// Start of the current curve; NEVER before its first ACK.

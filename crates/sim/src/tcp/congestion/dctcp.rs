@@ -7,7 +7,7 @@ const ONE: u32 = 1 << 10;
 const GAIN_SHIFT: u32 = 4;
 
 #[derive(Clone, Debug)]
-pub(in crate::tcp) struct Dctcp {
+pub(super) struct Dctcp {
     alpha: u32,
     acked: u64,
     marked: u64,

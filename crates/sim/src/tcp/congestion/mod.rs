@@ -1,109 +1,332 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Congestion control: how the window grows and what it falls to. When it falls is recovery's
-//! business.
+//! Congestion control: the window, what it grows by and what it falls to. When it falls is
+//! recovery's business.
 
+mod control;
 mod cubic;
 mod dctcp;
 mod newreno;
+mod window;
 
-use super::config::{Algorithm, Config};
-use cubic::Cubic;
-use dctcp::Dctcp;
+use super::config::{Algorithm, Config, DecreaseFrom, Idle};
+use super::rtt::Rtt;
+use super::sender::Sender;
+use control::Control;
 use penstock_scenario::units::Time;
+use window::{Acked, Window};
 
-/// The congestion window, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Window {
-    pub(super) cwnd: u32,
-    pub(super) ssthresh: u32,
-    /// Bytes acknowledged towards the next segment of growth.
-    pub(super) credit: u32,
-}
-
-impl Window {
-    pub(super) fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
-    }
-}
-
-/// An ACK of new data as a congestion control sees it.
-pub(super) struct Acked {
-    pub(super) now: Time,
-    pub(super) bytes: u32,
-    pub(super) mss: u32,
-    /// Sequence offsets: the new SND.UNA and SND.NXT.
-    pub(super) una: u64,
-    pub(super) nxt: u64,
-    /// The round trip measured by this ACK, zero where it measured none.
-    pub(super) rtt: Time,
-    /// Smoothed round trip.
-    pub(super) smoothed: Time,
-}
-
-/// The algorithm and its state.
-#[derive(Clone, Debug)]
-pub(super) enum Congestion {
-    NewReno,
-    Cubic(Cubic),
-    Dctcp(Dctcp),
+/// The congestion window and all that moves it.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Congestion {
+    window: Window,
+    /// Part of the window that stands for duplicate ACKs (RFC 6582).
+    inflation: u32,
+    control: Control,
+    /// Largest flight of the round under way, and the round's end; see
+    /// [`Congestion::note_usage`].
+    max_flight: u32,
+    /// The window stopped the sender in this round.
+    is_limiting: bool,
+    /// The next new segment carries CWR.
+    cwr_due: bool,
+    round_end: u64,
+    /// No further reduction by ECN before this is acknowledged; 0 for none in force.
+    reduced_until: u64,
+    /// When payload last left; kept only where the window changes with silence.
+    last_sent: Time,
 }
 
 impl Congestion {
-    pub(super) fn new(algorithm: Algorithm) -> Congestion {
-        match algorithm {
-            Algorithm::NewReno => Congestion::NewReno,
-            Algorithm::Cubic { hystart } => Congestion::Cubic(Cubic::new(hystart)),
-            Algorithm::Dctcp => Congestion::Dctcp(Dctcp::new()),
+    /// Bytes from the start that NewReno without losses touches.
+    pub const HOT: usize = size_of::<Window>();
+
+    /// Before any connection.
+    pub fn new() -> Congestion {
+        Congestion {
+            window: Window::default(),
+            inflation: 0,
+            control: Control::NewReno,
+            max_flight: 0,
+            is_limiting: false,
+            cwr_due: false,
+            round_end: 0,
+            reduced_until: 0,
+            last_sent: Time::ZERO,
         }
     }
 
-    /// New data was acknowledged outside recovery; the window may grow.
-    pub(super) fn on_ack(&mut self, cfg: &Config, window: &mut Window, ack: &Acked) {
-        match self {
-            Congestion::NewReno | Congestion::Dctcp(_) => {
-                newreno::grow(cfg, window, ack.bytes, ack.mss);
-            }
-            Congestion::Cubic(cubic) => cubic.grow(cfg, window, ack),
-        }
-    }
-
-    /// `bytes` were acknowledged by a segment with or without ECE, in whatever phase.
-    pub(super) fn on_echo(&mut self, bytes: u32, echo: bool, una: u64, nxt: u64) {
-        if let Congestion::Dctcp(dctcp) = self {
-            dctcp.on_echo(bytes, echo, una, nxt);
-        }
-    }
-
-    /// A loss was found while `base` bytes were in use: the new slow-start threshold.
-    pub(super) fn on_loss(&mut self, window: &Window, base: u32, mss: u32) -> u32 {
-        let target = match self {
-            Congestion::NewReno | Congestion::Dctcp(_) => newreno::halve(base),
-            Congestion::Cubic(cubic) => cubic.decrease(window, base, mss),
+    /// Before the handshake.
+    pub fn open(&mut self, cfg: &Config) {
+        *self = Congestion {
+            control: Control::new(cfg.congestion),
+            ..Congestion::new()
         };
-        target.max(2 * mss)
+        self.window.ssthresh = cfg.initial_ssthresh;
     }
 
-    /// ECN congestion: the new slow-start threshold (RFC 3168 §6.1.2, RFC 8257 §3.3).
-    pub(super) fn on_ecn(&mut self, window: &Window, base: u32, mss: u32) -> u32 {
-        match self {
-            Congestion::Dctcp(dctcp) => dctcp.decrease(base).max(2 * mss),
-            _ => self.on_loss(window, base, mss),
+    /// The handshake is complete: the initial window. `attempts`: retransmissions of the SYN.
+    pub fn establish(&mut self, cfg: &Config, now: Time, mss: u16, attempts: u8) {
+        // RFC 6298 §5.7: a lost SYN means a small first flight.
+        let segments = if attempts > cfg.syn_losses_forgiven {
+            1
+        } else {
+            cfg.initial_window
+        };
+        self.window.cwnd = segments * mss as u32;
+        if cfg.ns2_windows && attempts > 0 {
+            // A timeout like any other: the threshold fell to its minimum.
+            self.window.ssthresh = 2 * mss as u32;
+        }
+        self.last_sent = now;
+    }
+
+    /// The congestion window, bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u32 {
+        self.window.cwnd
+    }
+
+    /// The slow-start threshold, bytes.
+    #[inline]
+    pub fn ssthresh(&self) -> u32 {
+        self.window.ssthresh
+    }
+
+    /// Grows NewReno's window for `acked` bytes, whether it was used or not; for connections that
+    /// use neither ECN nor [`Config::validate_cwnd`].
+    #[inline]
+    pub fn grow_plainly(&mut self, cfg: &Config, acked: u32, mss: u16) {
+        newreno::grow(cfg, &mut self.window, acked, mss as u32);
+    }
+
+    /// Grows the window for `acked` bytes, if it was used. `sample`: the round trip measured by the
+    /// ACK, zero where it measured none.
+    pub fn grow(
+        &mut self,
+        cfg: &Config,
+        now: Time,
+        acked: u32,
+        sample: Time,
+        snd: &Sender,
+        rtt: &Rtt,
+    ) {
+        if self.is_reduced() {
+            return;
+        }
+        if cfg.validate_cwnd && !self.is_limiting {
+            // Linux's tcp_is_cwnd_limited: in slow start up to twice what was used.
+            let doubled = self.max_flight.saturating_mul(2);
+            if !self.window.in_slow_start() || self.window.cwnd >= doubled {
+                return;
+            }
+        }
+        let ack = Acked {
+            now,
+            bytes: acked,
+            mss: snd.mss() as u32,
+            una: snd.una(),
+            nxt: snd.nxt(),
+            rtt: sample,
+            smoothed: rtt.smoothed(cfg),
+        };
+        self.control.on_ack(cfg, &mut self.window, &ack);
+    }
+
+    /// What a decrease is computed from, with `flight` bytes in flight.
+    fn decrease_base(&self, cfg: &Config, flight: u32) -> u32 {
+        match cfg.decrease_from {
+            DecreaseFrom::FlightSize => flight,
+            DecreaseFrom::Cwnd => self.window.cwnd.min(cfg.max_send_window),
         }
     }
 
-    /// A retransmission timeout.
-    pub(super) fn on_rto(&mut self) {
-        if let Congestion::Cubic(cubic) = self {
-            cubic.on_rto();
+    /// The slow-start threshold falls because of a loss.
+    fn lower_threshold(&mut self, cfg: &Config, flight: u32, mss: u32) {
+        let base = self.decrease_base(cfg, flight);
+        let threshold = self.control.on_loss(&self.window, base, mss);
+        self.window.ssthresh = if cfg.ns2_windows {
+            // An integer number of segments there.
+            (threshold / mss * mss).max(2 * mss)
+        } else {
+            threshold
+        };
+    }
+
+    /// Whether a loss found now belongs to a window that ECN has already reduced. DCTCP, whose
+    /// reduction may have been slight, answers the loss nevertheless (RFC 8257 §3.5).
+    fn has_answered(&self, cfg: &Config) -> bool {
+        self.is_reduced() && cfg.congestion != Algorithm::Dctcp
+    }
+
+    /// A loss starts fast recovery without SACK: the window is halved, then inflated by the segments
+    /// that the duplicate ACKs show to have arrived (RFC 5681 §3.2). `flight`: bytes in flight.
+    pub fn enter_fast_recovery(&mut self, cfg: &Config, flight: u32, mss: u16) {
+        let mss = mss as u32;
+        if !self.has_answered(cfg) {
+            let base = self.decrease_base(cfg, flight);
+            self.lower_threshold(cfg, flight, mss);
+            self.window.cwnd = if cfg.ns2_windows {
+                // Not raised to the threshold's minimum of two segments.
+                (base / 2).max(mss)
+            } else {
+                self.window.ssthresh
+            };
+            self.cwr_due = true;
+        }
+        self.window.credit = 0;
+        self.inflation = cfg.dupack_threshold as u32 * mss;
+        self.window.cwnd += self.inflation;
+    }
+
+    /// Another duplicate ACK in fast recovery: one more segment has arrived.
+    pub fn inflate(&mut self, mss: u16) {
+        self.inflation += mss as u32;
+        self.window.cwnd = self.window.cwnd.saturating_add(mss as u32);
+    }
+
+    /// A partial ACK: deflates by the `acked` bytes that left the network, less the segment that is
+    /// now sent again (RFC 6582 §3.2 step 3).
+    pub fn deflate(&mut self, acked: u32, mss: u16) {
+        let mss = mss as u32;
+        let base = self.window.cwnd - self.inflation;
+        let beyond = acked.saturating_sub(self.inflation);
+        self.inflation = self.inflation.saturating_sub(acked);
+        if acked >= mss {
+            self.inflation += mss;
+        }
+        self.window.cwnd = base.saturating_sub(beyond).max(mss) + self.inflation;
+    }
+
+    /// Takes back all inflation.
+    pub fn end_inflation(&mut self) {
+        self.window.cwnd -= self.inflation;
+        self.inflation = 0;
+    }
+
+    /// The window when recovery without SACK ends: the threshold, or one segment more than is in
+    /// flight, which sends no burst (RFC 6582 §3.2 step 3, the first of two allowed).
+    pub fn end_fast_recovery(&mut self, flight: u32, mss: u16) {
+        let mss = mss as u32;
+        self.window.cwnd = self.window.ssthresh.min(flight.max(mss) + mss);
+    }
+
+    /// A loss starts recovery with SACK: the window falls to the new threshold.
+    pub fn enter_selective_recovery(&mut self, cfg: &Config, flight: u32, mss: u16) {
+        self.window.credit = 0;
+        if !self.has_answered(cfg) {
+            self.lower_threshold(cfg, flight, mss as u32);
+            self.cwr_due = true;
+        }
+        self.window.cwnd = self.window.ssthresh;
+    }
+
+    /// One decrease for a loss that a probe has already repaired.
+    pub fn reduce_once(&mut self, cfg: &Config, flight: u32, mss: u16) {
+        self.lower_threshold(cfg, flight, mss as u32);
+        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        self.window.credit = 0;
+        self.cwr_due = true;
+    }
+
+    /// The window is `cwnd` bytes: recovery with SACK sets it.
+    pub fn set_cwnd(&mut self, cwnd: u32) {
+        self.window.cwnd = cwnd;
+    }
+
+    /// A retransmission timeout: the window falls to one segment (RFC 5681 §3.1). `lower`: the
+    /// threshold falls too, as this is the first timeout of this data.
+    pub fn on_timeout(&mut self, cfg: &Config, flight: u32, mss: u16, lower: bool) {
+        if lower {
+            self.lower_threshold(cfg, flight, mss as u32);
+        }
+        self.control.on_rto();
+        self.window.cwnd = mss as u32;
+        self.window.credit = 0;
+        self.inflation = 0;
+        self.reduced_until = 0;
+        self.cwr_due = true;
+    }
+
+    /// An ACK of `acked` new bytes arrived, with or without ECE.
+    pub fn note_echo(&mut self, snd: &Sender, acked: u32, echo: bool) {
+        self.control.on_echo(acked, echo, snd.una(), snd.nxt());
+        if snd.una() >= self.reduced_until {
+            self.reduced_until = 0;
         }
     }
 
-    /// Sending resumes after `idle` without data in flight.
-    pub(super) fn on_idle(&mut self, idle: Time) {
-        if let Congestion::Cubic(cubic) = self {
-            cubic.on_idle(idle);
+    /// Reduces the window by ECN, once a round trip (RFC 3168 §6.1.2); false where a reduction is in
+    /// force already. `flight`: bytes in flight.
+    pub fn reduce_by_ecn(&mut self, cfg: &Config, snd: &Sender, flight: u32) -> bool {
+        if self.is_reduced() {
+            return false;
         }
+        let base = self.decrease_base(cfg, flight);
+        self.window.ssthresh = self.control.on_ecn(&self.window, base, snd.mss() as u32);
+        self.window.cwnd = self.window.ssthresh;
+        self.window.credit = 0;
+        self.cwr_due = true;
+        self.reduced_until = snd.nxt();
+        true
+    }
+
+    /// Whether a reduction by ECN is in force, during which the window does not grow.
+    fn is_reduced(&self) -> bool {
+        self.reduced_until != 0
+    }
+
+    /// Whether the next new segment reports a reduction by CWR (RFC 3168 §6.1.2, where ECN is in
+    /// use); true once for each.
+    pub fn take_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.cwr_due)
+    }
+
+    /// Remembers how much of the window was in use (Linux's `tcp_cwnd_validate`). `is_limiting`: the
+    /// window has just stopped the sender.
+    pub fn note_usage(&mut self, snd: &Sender, is_limiting: bool) {
+        let flight = snd.outstanding();
+        if snd.una() >= self.round_end
+            || is_limiting
+            || (!self.is_limiting && flight > self.max_flight)
+        {
+            self.is_limiting = is_limiting;
+            self.max_flight = flight;
+            self.round_end = snd.nxt();
+        }
+    }
+
+    /// Payload left.
+    #[inline]
+    pub fn on_sent(&mut self, cfg: &Config, now: Time) {
+        if cfg.idle != Idle::Keep {
+            self.last_sent = now;
+        }
+    }
+
+    /// All is acknowledged and something is to be sent: the window after more than a `timeout` of
+    /// silence (RFC 5681 §4.1).
+    pub fn resume_after_idle(&mut self, cfg: &Config, now: Time, mss: u16, timeout: Time) {
+        let silence = now.saturating_sub(self.last_sent);
+        if silence <= timeout {
+            return;
+        }
+        let restart = (cfg.initial_window * mss as u32).min(self.window.cwnd);
+        match cfg.idle {
+            Idle::Keep => {}
+            Idle::Restart => self.window.cwnd = restart,
+            Idle::Decay => {
+                // tcp_cwnd_restart: what was known stays in the threshold.
+                self.window.ssthresh = self
+                    .window
+                    .ssthresh
+                    .max(self.window.cwnd - self.window.cwnd / 4);
+                let halvings = (silence.0 / timeout.0.max(1)).min(31) as u32;
+                self.window.cwnd = (self.window.cwnd >> halvings).max(restart);
+            }
+        }
+        self.control.on_idle(silence);
+        // Once per silence, even if nothing can be sent now.
+        self.last_sent = now;
     }
 }
-
-pub(super) use newreno::grow as grow_newreno;

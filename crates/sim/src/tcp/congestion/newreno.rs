@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Slow start and congestion avoidance of RFC 5681 §3.1, counted in ACKs or bytes (RFC 3465).
 
-use super::Window;
+use super::window::Window;
 use crate::tcp::config::{Config, Counting};
 
 /// Grows the window for an ACK of `acked` new bytes.
 #[inline]
-pub(in crate::tcp) fn grow(cfg: &Config, window: &mut Window, acked: u32, mss: u32) {
+pub(super) fn grow(cfg: &Config, window: &mut Window, acked: u32, mss: u32) {
     let counted = match cfg.counting {
         Counting::Acks => mss,
         Counting::Bytes(u8::MAX) => acked,

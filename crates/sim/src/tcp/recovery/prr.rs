@@ -11,7 +11,7 @@ pub(super) struct Prr {
 
 impl Prr {
     /// Recovery starts with `flight` bytes between SND.UNA and SND.NXT (RecoverFS).
-    pub(super) fn start(&mut self, flight: u32) {
+    pub fn start(&mut self, flight: u32) {
         *self = Prr {
             delivered: 0,
             out: 0,
@@ -19,20 +19,20 @@ impl Prr {
         };
     }
 
-    pub(super) fn sent(&mut self, bytes: u32) {
+    pub fn on_sent(&mut self, bytes: u32) {
         self.out += bytes as u64;
     }
 
-    /// The window after an ACK that delivered `delivered` bytes. `healthy`: it advanced SND.UNA
+    /// The window after an ACK that delivered `delivered` bytes. `is_healthy`: it advanced SND.UNA
     /// and showed no further loss; only then the window may catch up as in slow start (SSRB; else
     /// conservatively, CRB), as Linux has it.
-    pub(super) fn window(
+    pub fn window(
         &mut self,
         delivered: u32,
         pipe: u32,
         ssthresh: u32,
         mss: u32,
-        healthy: bool,
+        is_healthy: bool,
     ) -> u32 {
         self.delivered += delivered as u64;
         let allowed = if pipe > ssthresh {
@@ -45,7 +45,7 @@ impl Prr {
                 .delivered
                 .saturating_sub(self.out)
                 .max(delivered as u64);
-            let limit = if healthy { owed + mss as u64 } else { owed };
+            let limit = if is_healthy { owed + mss as u64 } else { owed };
             limit.min((ssthresh - pipe) as u64)
         };
         // The first retransmission always leaves.

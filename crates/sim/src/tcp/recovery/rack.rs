@@ -8,6 +8,7 @@ use penstock_scenario::units::Time;
 /// Rounds or recoveries for which a widened reordering window lasts (RFC 8985 §6.2 step 4).
 const PERSIST: u8 = 16;
 
+/// What arrived last, and how much reordering is expected.
 #[derive(Debug)]
 pub(super) struct Rack {
     /// When the most recently sent of the delivered segments was sent, and its end.
@@ -17,7 +18,7 @@ pub(super) struct Rack {
     rtt: Time,
     /// Highest end delivered, and whether something below it was delivered later.
     highest: Option<u32>,
-    pub(super) reordering: bool,
+    reordering: bool,
     /// Quarters of the smallest round trip to wait.
     quarters: u8,
     persist: u8,
@@ -26,7 +27,7 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    pub(super) fn new() -> Rack {
+    pub fn new() -> Rack {
         Rack {
             sent: Time::ZERO,
             end: 0,
@@ -39,9 +40,9 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 steps 1 to 3.
+    /// A segment was delivered; `min`: the smallest round trip so far (RFC 8985 §6.2 steps 1 to 3).
     #[inline]
-    pub(super) fn on_delivered(&mut self, segment: &Segment, now: Time, min: Time) {
+    pub fn on_delivered(&mut self, segment: &Segment, now: Time, min: Time) {
         let end = segment.end();
         let rtt = now.saturating_sub(segment.sent);
         if segment.is(EVER_RESENT) {
@@ -69,7 +70,7 @@ impl Rack {
     }
 
     /// The peer reported a needless retransmission: wait longer (RFC 8985 §6.2 step 4).
-    pub(super) fn on_duplicate(&mut self, una: u64, nxt: u64) {
+    pub fn on_duplicate(&mut self, una: u64, nxt: u64) {
         if una >= self.widened_until {
             self.quarters = self.quarters.saturating_add(1);
             self.persist = PERSIST;
@@ -77,7 +78,8 @@ impl Rack {
         }
     }
 
-    pub(super) fn on_recovered(&mut self) {
+    /// A recovery has ended.
+    pub fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.quarters = 1;
@@ -86,41 +88,34 @@ impl Rack {
 
     /// How much reordering is tolerated. None where loss is all but certain and reordering was
     /// never seen.
-    fn window(&self, certain: bool, min: Time, smoothed: Time) -> Time {
-        if !self.reordering && certain {
+    fn window(&self, is_certain: bool, min: Time, smoothed: Time) -> Time {
+        if !self.reordering && is_certain {
             return Time::ZERO;
         }
         Time(min.0 / 4 * self.quarters as u64).min(smoothed)
     }
-}
 
-/// Whether the first of two transmissions was later; by order of sequence where the clock is equal.
-fn is_after(sent: Time, end: u32, other_sent: Time, other_end: u32) -> bool {
-    sent > other_sent || (sent == other_sent && end.wrapping_sub(other_end) as i32 > 0)
-}
+    /// How long after a segment was sent it is taken for lost, in recovery.
+    pub fn patience_in_recovery(&self, min: Time, smoothed: Time) -> Time {
+        self.rtt + self.window(true, min, smoothed)
+    }
 
-impl Scoreboard {
     /// RFC 8985 §6.2 step 5: marks what is lost; returns the bytes newly lost, and how long until
-    /// more may be.
+    /// more may be. `is_certain`: reordering does not explain what is missing.
     #[inline]
-    pub(super) fn detect_by_time(
-        &mut self,
+    pub fn detect(
+        &self,
+        board: &mut Scoreboard,
         now: Time,
-        in_recovery: bool,
-        threshold: u8,
+        is_certain: bool,
         min: Time,
         smoothed: Time,
     ) -> (u32, Time) {
-        let Some(rack) = &self.rack else {
-            return (0, Time::ZERO);
-        };
-        let certain = in_recovery || self.sacked_segments >= threshold as u32;
-        let patience = rack.rtt + rack.window(certain, min, smoothed);
-        let (sent, end) = (rack.sent, rack.end);
+        let patience = self.rtt + self.window(is_certain, min, smoothed);
         let (mut newly, mut wait) = (0, Time::ZERO);
-        for index in 0..self.segments.len() {
-            let segment = self.segments[index];
-            if !is_after(sent, end, segment.sent, segment.end()) {
+        for index in 0..board.len() {
+            let segment = board.segment(index);
+            if !is_after(self.sent, self.end, segment.sent, segment.end()) {
                 if segment.is(EVER_RESENT) {
                     continue;
                 }
@@ -133,34 +128,16 @@ impl Scoreboard {
             let due = segment.sent + patience;
             if due <= now {
                 newly += segment.len as u32;
-                self.mark_lost(index);
+                board.mark_lost(index);
             } else {
                 wait = wait.max(due - now);
             }
         }
         (newly, wait)
     }
+}
 
-    /// After a timeout the first segment is lost, and all that RACK would have waited for
-    /// (RFC 8985 §6.3); without RACK everything not SACKed is.
-    pub(super) fn mark_lost_by_timeout(&mut self, now: Time, min: Time, smoothed: Time) {
-        let patience = self
-            .rack
-            .as_ref()
-            .map_or(Time::ZERO, |r| r.rtt + r.window(true, min, smoothed));
-        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
-            self.forget_sacked();
-        }
-        let mut first = true;
-        for index in 0..self.segments.len() {
-            let segment = self.segments[index];
-            if segment.is(SACKED) {
-                continue;
-            }
-            if first || segment.sent + patience <= now {
-                self.mark_lost(index);
-            }
-            first = false;
-        }
-    }
+/// Whether the first of two transmissions was later; by order of sequence where the clock is equal.
+fn is_after(sent: Time, end: u32, other_sent: Time, other_end: u32) -> bool {
+    sent > other_sent || (sent == other_sent && end.wrapping_sub(other_end) as i32 > 0)
 }

@@ -1,384 +1,311 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Recovery over the scoreboard: RFC 6675, with losses counted there or found by RACK.
+//! Recovery over the scoreboard: RFC 6675, with losses counted there or found by RACK, and tail loss
+//! probes (RFC 8985 §7).
 
-use super::scoreboard::{Delivery, LOST, RESENT, SACKED, Scoreboard};
-use crate::packet::{Packet, SackBlock, flag};
-use crate::tcp::Wire;
+use super::selective::{NextLost, Resend, Selective};
+use super::{Parts, Phase, Recovery};
+use crate::packet::{Packet, SackBlock};
 use crate::tcp::config::Config;
-use crate::tcp::endpoint::{Endpoint, Phase};
-use crate::tcp::output::timestamp;
+use crate::tcp::congestion::Congestion;
+use crate::tcp::sender::Sender;
 use crate::tcp::timers::Timer;
 use penstock_scenario::units::Time;
 
-impl Endpoint {
+impl Recovery {
     /// An ACK that moved SND.UNA by `acked` bytes (or did not), with its SACK blocks.
-    pub(in crate::tcp) fn on_ack_with_board(
+    pub fn on_selective_ack(
         &mut self,
-        cfg: &Config,
-        now: Time,
-        acked: u64,
+        parts: &mut Parts,
+        acked: u32,
         segment: &Packet,
         sack: &[SackBlock],
     ) {
-        let delivery = self.take_delivery(cfg, now, acked, segment, sack);
-        let bare = acked == 0 && sack.is_empty() && segment.payload == 0;
-        if self.probe_repaired(delivery.duplicate, bare) && self.phase == Phase::Open {
-            self.reduce_once(cfg);
+        let Some(selective) = &mut self.selective else {
+            return;
+        };
+        let delivery = selective.take_delivery(parts, acked, segment, sack);
+        let is_bare = acked == 0 && sack.is_empty() && segment.payload == 0;
+        let una = parts.snd.una();
+        let is_repaired = selective.probe.on_ack(una, delivery.has_duplicate, is_bare);
+        if is_repaired && self.phase == Phase::Open {
+            let (flight, mss) = (parts.snd.outstanding(), parts.snd.mss());
+            parts.congestion.reduce_once(parts.cfg, flight, mss);
         }
         if acked > 0 {
             self.dupacks = 0;
         } else if delivery.sacked > 0 {
             self.dupacks = self.dupacks.saturating_add(1);
         }
-        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if recovering && self.snd_una >= self.recover {
-            self.leave_board_recovery();
+        let was_recovering = !self.is_growing();
+        if was_recovering && una >= self.recover {
+            self.leave_selective_recovery(parts);
         }
-        let (newly_lost, wait) = self.find_losses(cfg, now);
+        let (newly_lost, wait) = self.find_losses(parts);
         match self.phase {
             Phase::Open | Phase::Disorder => {
-                if self.board_lost() {
-                    self.enter_board_recovery(cfg);
-                    self.lead_by_prr(delivery.bytes, false);
+                if self.has_lost() {
+                    self.enter_selective_recovery(parts);
+                    self.follow_prr(parts, delivery.bytes, false);
                 } else {
-                    let quiet = self.board.as_ref().is_none_or(|b| b.sacked == 0);
-                    self.phase = if quiet { Phase::Open } else { Phase::Disorder };
-                    if acked > 0 && !recovering {
-                        let rtt = delivery
+                    self.phase = if self.has_sacked() {
+                        Phase::Disorder
+                    } else {
+                        Phase::Open
+                    };
+                    if acked > 0 && !was_recovering {
+                        let sample = delivery
                             .newest
-                            .map_or(Time::ZERO, |t| now.saturating_sub(t));
-                        self.grow(cfg, now, acked as u32, rtt);
+                            .map_or(Time::ZERO, |sent| parts.now.saturating_sub(sent));
+                        parts.grow(acked, sample);
                     }
                 }
             }
-            Phase::Recovery => self.lead_by_prr(delivery.bytes, acked > 0 && newly_lost == 0),
+            Phase::Recovery => {
+                let is_healthy = acked > 0 && newly_lost == 0;
+                self.follow_prr(parts, delivery.bytes, is_healthy);
+            }
             Phase::Loss => {
                 if acked > 0 {
-                    self.grow(cfg, now, acked as u32, Time::ZERO);
+                    parts.grow(acked, Time::ZERO);
                 }
             }
         }
-        self.rearm_with_board(cfg, now, acked > 0, wait);
+        self.rearm(parts, acked > 0, wait);
     }
 
-    /// An ACK of new data while nothing is SACKed, lost or probed: what is left of the above.
+    /// Whether an ACK of new data without SACK blocks may take [`Recovery::on_quiet_ack`].
     #[inline]
-    pub(in crate::tcp) fn on_quiet_ack(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        acked: u32,
-        wire: &mut impl Wire,
-    ) {
-        let (una, min) = (self.snd_una, self.rtt.min);
-        let Some(board) = &mut self.board else { return };
-        let mut delivery = Delivery::default();
-        board.acknowledge(una, now, min, &mut delivery);
-        let mut rtt = Time::ZERO;
+    pub fn is_quiet(&self) -> bool {
+        self.selective.as_ref().is_some_and(|s| s.is_quiet())
+    }
+
+    /// An ACK of `acked` new bytes while nothing is SACKed, lost or probed: what is left of
+    /// [`Recovery::on_selective_ack`].
+    #[inline]
+    pub fn on_quiet_ack(&mut self, parts: &mut Parts, acked: u32) {
+        self.dupacks = 0;
+        let Some(selective) = &mut self.selective else {
+            return;
+        };
+        let delivery = selective.acknowledge(parts);
+        let mut sample = Time::ZERO;
         if let (Some(oldest), Some(newest)) = (delivery.oldest, delivery.newest) {
-            self.rtt.sample(cfg, oldest, now);
-            self.rto = self.rtt.timeout(cfg);
-            rtt = now.saturating_sub(newest);
+            parts.sample(oldest);
+            sample = parts.now.saturating_sub(newest);
         }
-        self.grow(cfg, now, acked, rtt);
-        self.restart_retransmission(now);
-        let sent = self.snd_max;
-        self.output(cfg, now, wire);
-        // What the output sent has armed the timer already.
-        if self.snd_max == sent && self.snd_una < sent {
-            self.arm_probe_or_timeout(cfg, now, now);
-        }
+        parts.grow(acked, sample);
+        parts.restart_retransmit();
     }
 
-    /// Updates the scoreboard and takes the round trip.
-    fn take_delivery(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        acked: u64,
-        segment: &Packet,
-        sack: &[SackBlock],
-    ) -> Delivery {
-        let mut out = Delivery::default();
-        let (una, max, min) = (self.snd_una, self.snd_max, self.rtt.min);
-        let iss = self.iss;
-        let Some(board) = &mut self.board else {
-            return out;
-        };
-        board.acknowledge(una, now, min, &mut out);
-        let mut beyond = out;
-        for (index, block) in sack.iter().enumerate() {
-            let left = Endpoint::offset(una, iss, block.left);
-            let right = Endpoint::offset(una, iss, block.right);
-            let within = |other: &SackBlock| {
-                Endpoint::offset(una, iss, other.left) <= left
-                    && right <= Endpoint::offset(una, iss, other.right)
-            };
-            if index == 0 && (right <= una || sack.get(1).is_some_and(within)) {
-                // RFC 2883: the first block may tell of a segment received twice.
-                beyond.duplicate = true;
-                self.stats.spurious_retransmits += 1;
-                if let Some(rack) = &mut board.rack {
-                    rack.on_duplicate(una, max);
-                }
-            } else if left < right && right > una && right <= max {
-                board.sack(left.max(una), right, now, min, &mut beyond);
+    /// The segment at `seq` left for the first time; `len` counts a FIN. False without SACK.
+    #[inline]
+    pub fn on_sent(&mut self, seq: u64, len: u16, now: Time) -> bool {
+        match &mut self.selective {
+            None => false,
+            Some(selective) => {
+                selective.on_sent(seq, len, now);
+                true
             }
         }
-        // The sample of the ACK itself goes before that of its SACK blocks.
-        let sent = if out.ambiguous {
-            None
-        } else {
-            out.oldest.or(beyond.oldest)
-        };
-        if let Some(sent) = sent {
-            self.rtt.sample(cfg, sent, now);
-            self.rto = self.rtt.timeout(cfg);
-        } else if acked > 0 && segment.has(flag::TIMESTAMPS) && segment.ts_ecr != 0 {
-            // The timestamp tells which transmission is meant (RFC 7323 §4.1).
-            let clock = timestamp(now);
-            let span = clock.wrapping_sub(segment.ts_ecr).max(1);
-            if span < 1 << 30 {
-                let span = Time::from_millis(span as u64);
-                self.rtt.sample(cfg, now.saturating_sub(span), now);
-                self.rto = self.rtt.timeout(cfg);
-            }
+    }
+
+    fn has_lost(&self) -> bool {
+        self.selective.as_ref().is_some_and(|s| s.board.has_lost())
+    }
+
+    fn has_sacked(&self) -> bool {
+        self.selective
+            .as_ref()
+            .is_some_and(|s| s.board.has_sacked())
+    }
+
+    fn find_losses(&mut self, parts: &Parts) -> (u32, Time) {
+        let is_recovering = !self.is_growing();
+        let head = self.dupacks >= parts.cfg.dupack_threshold;
+        match &mut self.selective {
+            None => (0, Time::ZERO),
+            Some(selective) => selective.find_losses(parts, is_recovering, head),
         }
-        beyond
     }
 
-    fn board_lost(&self) -> bool {
-        self.board.as_ref().is_some_and(|board| board.lost > 0)
-    }
-
-    /// Bytes newly found lost, and how long until RACK may find more.
-    fn find_losses(&mut self, cfg: &Config, now: Time) -> (u32, Time) {
-        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let (min, smoothed) = (self.rtt.min, self.rtt.smoothed(cfg));
-        let dupacks = self.dupacks;
-        let mss = self.mss as u32;
-        let Some(board) = &mut self.board else {
-            return (0, Time::ZERO);
-        };
-        if board.rack.is_some() {
-            return board.detect_by_time(now, recovering, cfg.dupack_threshold, min, smoothed);
-        }
-        let head = !recovering && dupacks >= cfg.dupack_threshold;
-        (
-            board.detect_by_count(cfg.dupack_threshold, mss, head),
-            Time::ZERO,
-        )
-    }
-
-    fn enter_board_recovery(&mut self, cfg: &Config) {
-        self.stats.fast_recoveries += 1;
+    fn enter_selective_recovery(&mut self, parts: &mut Parts) {
+        let (flight, mss) = (parts.snd.outstanding(), parts.snd.mss());
+        parts.stats.fast_recoveries += 1;
+        parts
+            .congestion
+            .enter_selective_recovery(parts.cfg, flight, mss);
         self.phase = Phase::Recovery;
-        self.recover = self.snd_max;
-        self.window.credit = 0;
-        if !self.is_answered_by_ecn(cfg) {
-            self.window.ssthresh = self.threshold_after_loss(cfg);
-            self.announce_reduction();
-        }
-        self.window.cwnd = self.window.ssthresh;
-        let flight = (self.snd_max - self.snd_una) as u32;
-        if let Some(board) = &mut self.board {
-            board.force = true;
-            board.rescued = false;
-            board.probe.end = 0;
-            if let Some(prr) = &mut board.prr {
+        self.recover = parts.snd.max();
+        if let Some(selective) = &mut self.selective {
+            selective.is_forced = true;
+            selective.is_rescued = false;
+            selective.probe.end();
+            if let Some(prr) = &mut selective.prr {
                 prr.start(flight);
             }
         }
     }
 
-    fn lead_by_prr(&mut self, delivered: u32, healthy: bool) {
-        let pipe = self.in_flight();
-        let (ssthresh, mss) = (self.window.ssthresh, self.mss as u32);
-        if let Some(prr) = self.board.as_mut().and_then(|board| board.prr.as_mut()) {
-            self.window.cwnd = prr.window(delivered, pipe, ssthresh, mss, healthy);
+    /// The window in recovery, where PRR sets it.
+    fn follow_prr(&mut self, parts: &mut Parts, delivered: u32, is_healthy: bool) {
+        let pipe = self.in_flight(parts.snd);
+        let (ssthresh, mss) = (parts.congestion.ssthresh(), parts.snd.mss() as u32);
+        if let Some(prr) = self.selective.as_mut().and_then(|s| s.prr.as_mut()) {
+            let window = prr.window(delivered, pipe, ssthresh, mss, is_healthy);
+            parts.congestion.set_cwnd(window);
         }
     }
 
-    fn leave_board_recovery(&mut self) {
+    fn leave_selective_recovery(&mut self, parts: &mut Parts) {
         if self.phase == Phase::Recovery {
-            self.window.cwnd = self.window.ssthresh;
+            let ssthresh = parts.congestion.ssthresh();
+            parts.congestion.set_cwnd(ssthresh);
         }
         self.phase = Phase::Open;
-        if let Some(board) = &mut self.board {
-            board.force = false;
-            if let Some(rack) = &mut board.rack {
+        if let Some(selective) = &mut self.selective {
+            selective.is_forced = false;
+            if let Some(rack) = &mut selective.rack {
                 rack.on_recovered();
             }
         }
     }
 
-    /// One decrease for a loss that a probe has already repaired.
-    fn reduce_once(&mut self, cfg: &Config) {
-        self.window.ssthresh = self.threshold_after_loss(cfg);
-        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-        self.window.credit = 0;
-        self.announce_reduction();
-    }
-
-    fn rearm_with_board(&mut self, cfg: &Config, now: Time, advanced: bool, wait: Time) {
-        if self.snd_una == self.snd_max {
-            if self.timer != Timer::Persist {
-                self.rtx_at = Time::NEVER;
+    /// The sender's timer after an ACK; `wait`: how long until RACK may find losses, zero for never.
+    fn rearm(&mut self, parts: &mut Parts, is_advanced: bool, wait: Time) {
+        if parts.snd.is_idle() {
+            if !parts.timers.is(Timer::Persist) {
+                parts.timers.stop();
             }
         } else if wait != Time::ZERO {
-            self.arm(
-                Timer::Reorder,
-                now + cfg.in_jiffies(wait + cfg.reorder_delay),
-            );
-        } else if advanced {
-            self.arm_probe_or_timeout(cfg, now, now);
-        } else if self.timer != Timer::Retransmit {
-            self.arm_after_head(cfg, now);
+            arm_reorder(parts, wait);
+        } else if is_advanced {
+            self.arm_probe_or_timeout(parts, parts.now);
+        } else if !parts.timers.is(Timer::Retransmit) {
+            self.arm_after_head(parts);
         }
     }
 
     /// The timeout as if it had run since the first segment was sent.
-    fn arm_after_head(&mut self, cfg: &Config, now: Time) {
-        let head = self
-            .board
-            .as_ref()
-            .and_then(|board| board.head_sent())
-            .unwrap_or(now);
-        self.arm_probe_or_timeout(cfg, now, head);
-        self.rtx_at = self.rtx_at.max(now + Time(1));
+    fn arm_after_head(&self, parts: &mut Parts) {
+        self.arm_probe_or_timeout(parts, self.head_sent(parts.now));
+        parts.timers.postpone(parts.now + Time(1));
     }
 
-    /// The reordering window has passed.
-    pub(in crate::tcp) fn on_reorder_timeout(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        wire: &mut impl Wire,
-    ) {
-        let (_, wait) = self.find_losses(cfg, now);
-        if matches!(self.phase, Phase::Open | Phase::Disorder) && self.board_lost() {
-            self.enter_board_recovery(cfg);
+    /// When the first segment in flight was last sent; `now` where there is none.
+    fn head_sent(&self, now: Time) -> Time {
+        let selective = self.selective.as_ref();
+        selective.and_then(|s| s.board.head_sent()).unwrap_or(now)
+    }
+
+    /// The reordering window has passed: what is lost, and what is left of the window. The caller
+    /// sends, then calls [`Recovery::after_reorder_timeout`] with what this returns.
+    pub fn on_reorder_timeout(&mut self, parts: &mut Parts) -> Time {
+        let (_, wait) = self.find_losses(parts);
+        if self.is_growing() && self.has_lost() {
+            self.enter_selective_recovery(parts);
         }
         if self.phase == Phase::Recovery {
-            self.lead_by_prr(0, false);
+            self.follow_prr(parts, 0, false);
         }
-        self.output_or_nothing(cfg, now, wire);
+        wait
+    }
+
+    /// The sender's timer after the reordering window, `wait` before RACK may find more losses.
+    pub fn after_reorder_timeout(&mut self, parts: &mut Parts, wait: Time) {
         if wait != Time::ZERO {
-            self.arm(
-                Timer::Reorder,
-                now + cfg.in_jiffies(wait + cfg.reorder_delay),
-            );
+            arm_reorder(parts, wait);
         } else {
-            self.arm_after_head(cfg, now);
+            self.arm_after_head(parts);
         }
     }
 
-    /// A timeout: what is lost by it, and a window of one segment beyond what still flies.
-    pub(in crate::tcp) fn mark_lost_by_timeout(&mut self, cfg: &Config, now: Time) {
-        let smoothed = self.rtt.smoothed(cfg);
-        let min = self.rtt.min;
-        if let Some(board) = &mut self.board {
-            board.mark_lost_by_timeout(now, min, smoothed);
-            board.probe.end = 0;
-            board.force = true;
-        }
-        self.window.cwnd = self.in_flight() + self.mss as u32;
-    }
-
-    /// Sends again what is lost, as far as the window allows (NextSeg rules 1 and 4, RFC 6675 §4).
-    /// True where more waits.
-    pub(in crate::tcp) fn retransmit_lost(
-        &mut self,
-        cfg: &Config,
-        now: Time,
-        wire: &mut impl Wire,
-    ) -> bool {
-        loop {
-            let pipe = self.in_flight();
-            let room = self.window.cwnd.saturating_sub(pipe);
-            let edge = self.snd_una + self.snd_wnd as u64;
-            let una = self.snd_una;
-            let Some(board) = &mut self.board else {
-                return false;
-            };
-            let Some(index) = board.next_lost() else {
-                return false;
-            };
-            let segment = board.segments[index];
-            let seq = una + segment.seq.wrapping_sub(una as u32) as u64;
-            if !board.force && room < segment.len as u32 && pipe > 0 {
-                return true;
-            }
-            // Beyond a window that has shrunk, only the head is tried.
-            if seq != una && seq + segment.len as u64 > edge {
-                return true;
-            }
-            board.force = false;
-            board.mark_resent(index, now);
-            self.resend(cfg, now, seq, segment.len, wire);
-            if self.rtx_at == Time::NEVER {
-                self.arm(Timer::Retransmit, now + self.rto);
-            }
+    /// The next segment that is lost and may be sent again now.
+    pub fn next_lost(&mut self, snd: &Sender, congestion: &Congestion, now: Time) -> NextLost {
+        match &mut self.selective {
+            None => NextLost::None,
+            Some(selective) => selective.next_lost(snd, congestion.cwnd(), now),
         }
     }
 
     /// Nothing is lost for certain and nothing new may be sent, yet the window has room: the last
     /// segment once more, so that its loss does not end in a timeout (NextSeg rule 4).
-    pub(in crate::tcp) fn rescue(&mut self, cfg: &Config, now: Time, wire: &mut impl Wire) {
-        if self.phase != Phase::Recovery || self.window.cwnd < self.in_flight() + self.mss as u32 {
+    pub fn rescue(&mut self, snd: &Sender, congestion: &Congestion, now: Time) -> Option<Resend> {
+        let selective = self.selective.as_mut()?;
+        let needed = selective.pipe(snd) + snd.mss() as u32;
+        if self.phase != Phase::Recovery || congestion.cwnd() < needed {
+            return None;
+        }
+        selective.rescue(snd, now)
+    }
+
+    /// Arms the probe timer where a probe is due before the timeout, else the timeout
+    /// (RFC 8985 §7.2). `from` is when the timeout starts to run.
+    pub fn arm_probe_or_timeout(&self, parts: &mut Parts, from: Time) {
+        if parts.snd.is_idle() {
+            parts.timers.restart_retransmit(true, parts.now);
             return;
         }
-        let max = self.snd_max;
-        let Some(board) = &mut self.board else { return };
-        if board.rack.is_some() || board.rescued {
-            return;
-        }
-        let Some(last) = board.segments.back().copied() else {
-            return;
+        let timeout = from + parts.timers.timeout();
+        let delay = match &self.selective {
+            Some(selective) if self.phase == Phase::Open => probe_delay(selective, parts),
+            _ => None,
         };
-        if last.is(SACKED | LOST | RESENT) {
-            return;
+        match delay {
+            None => parts.timers.arm(Timer::Retransmit, timeout),
+            Some(delay) => {
+                let due = (parts.now + delay).min(timeout.max(parts.now));
+                parts.timers.arm(Timer::Probe, due);
+            }
         }
-        board.rescued = true;
-        let index = board.segments.len() - 1;
-        board.mark_resent(index, now);
-        self.resend(cfg, now, max - last.len as u64, last.len, wire);
+    }
+
+    /// When the timeout in force began to run, or would begin now.
+    pub fn timeout_start(&self, parts: &Parts) -> Time {
+        let start = parts.timers.retransmit_start();
+        start.unwrap_or_else(|| self.head_sent(parts.now))
+    }
+
+    /// The last segment in flight, to be sent again as a probe.
+    pub fn probe(&self, snd: &Sender) -> Option<Resend> {
+        let (_, last) = self.selective.as_ref()?.board.last()?;
+        Some(Resend {
+            seq: snd.max() - last.len as u64,
+            len: last.len,
+        })
+    }
+
+    /// A probe left: the last segment again (`repeats`) or a new one.
+    pub fn on_probe_sent(&mut self, snd: &Sender, now: Time, repeats: bool) {
+        if let Some(selective) = &mut self.selective {
+            if repeats && let Some((index, _)) = selective.board.last() {
+                selective.on_resent(index, now);
+            }
+            selective.probe.start(snd.nxt(), repeats);
+        }
     }
 }
 
-impl Scoreboard {
-    /// IsLost of RFC 6675 §4: at least `threshold` segments, or more than `threshold - 1` full ones
-    /// in bytes, SACKed above it. `head`: as many duplicate ACKs say so of the first.
-    fn detect_by_count(&mut self, threshold: u8, mss: u32, head: bool) -> u32 {
-        let mut newly = 0;
-        if self.sacked > 0 {
-            let (mut count, mut bytes) = (0u32, 0u32);
-            let limit = (threshold as u32 - 1) * mss;
-            for index in (0..self.segments.len()).rev() {
-                let segment = self.segments[index];
-                if segment.is(SACKED) {
-                    count += 1;
-                    bytes += segment.len as u32;
-                } else if (count >= threshold as u32 || bytes > limit) && !segment.is(LOST) {
-                    self.mark_lost_once(index);
-                    newly += segment.len as u32;
-                }
-            }
-        }
-        if head && self.segments.front().is_some_and(|s| !s.is(SACKED | LOST)) {
-            newly += self.segments[0].len as u32;
-            self.mark_lost_once(0);
-        }
-        newly
-    }
-
-    /// Lost, but a retransmission in flight is given its chance.
-    fn mark_lost_once(&mut self, index: usize) {
-        if self.segments[index].is(RESENT) {
-            self.segments[index].marks |= LOST;
-            self.lost += self.segments[index].len as u32;
+/// How long after now a probe is due; `None` where none may be sent.
+fn probe_delay(selective: &Selective, parts: &Parts) -> Option<Time> {
+    let cfg: &Config = parts.cfg;
+    let smoothed = parts.rtt.smoothed(cfg);
+    let may_probe = cfg.tlp
+        && !selective.board.has_sacked()
+        && !selective.probe.is_in_flight()
+        && smoothed != Time::ZERO;
+    may_probe.then(|| {
+        // A lone segment's ACK may be delayed by the peer.
+        let delay = if selective.board.len() == 1 {
+            cfg.tlp_single_delay
         } else {
-            self.mark_lost(index);
-        }
-    }
+            cfg.tlp_delay
+        };
+        cfg.in_jiffies(smoothed + smoothed + delay)
+    })
+}
+
+/// Waits for reordering to settle.
+fn arm_reorder(parts: &mut Parts, wait: Time) {
+    let wait = parts.cfg.in_jiffies(wait + parts.cfg.reorder_delay);
+    parts.timers.arm(Timer::Reorder, parts.now + wait);
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is in flight, segment by segment, and what the peer said about it.
+//! What is in flight, segment by segment, and what the peer reported of it (RFC 6675 §3).
 
-use super::probe::Probe;
-use super::prr::Prr;
-use super::rack::Rack;
-use crate::tcp::config::{Config, Recovery};
 use penstock_scenario::units::Time;
 use std::collections::VecDeque;
 
@@ -21,132 +17,130 @@ pub(super) const EVER_RESENT: u8 = 1 << 3;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     /// When it was last sent.
-    pub(super) sent: Time,
+    pub sent: Time,
     /// Low half of its offset.
-    pub(super) seq: u32,
-    pub(super) len: u16,
-    pub(super) marks: u8,
+    pub seq: u32,
+    pub len: u16,
+    marks: u8,
 }
 
 const _: () = assert!(size_of::<Segment>() == 16);
 
 impl Segment {
-    pub(super) fn is(&self, mark: u8) -> bool {
-        self.marks & mark != 0
+    /// Whether it has any of `marks`.
+    #[inline]
+    pub fn is(&self, marks: u8) -> bool {
+        self.marks & marks != 0
     }
 
-    pub(super) fn end(&self) -> u32 {
+    /// Low half of the offset after it.
+    #[inline]
+    pub fn end(&self) -> u32 {
         self.seq.wrapping_add(self.len as u32)
     }
 }
 
-/// What an ACK delivered.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Delivery {
-    /// Bytes newly acknowledged or SACKed.
-    pub(super) bytes: u32,
-    /// Bytes newly SACKed.
-    pub(super) sacked: u32,
-    /// When the oldest of the segments sent once was sent; `None` where there is none.
-    pub(super) oldest: Option<Time>,
-    /// When the newest of them was sent.
-    pub(super) newest: Option<Time>,
-    /// Something sent more than once was acknowledged: no round trip can be told (Karn).
-    pub(super) ambiguous: bool,
-    /// The ACK reported a duplicate (RFC 2883).
-    pub(super) duplicate: bool,
-}
-
-/// The segments from SND.UNA to SND.NXT, in order and without gaps.
-#[derive(Debug)]
-pub(in crate::tcp) struct Scoreboard {
-    pub(super) segments: VecDeque<Segment>,
-    pub(super) sacked: u32,
-    pub(super) sacked_segments: u32,
-    pub(super) lost: u32,
-    pub(super) resent: u32,
+/// The segments from SND.UNA to SND.NXT, in order and without gaps, and sums over them.
+#[derive(Debug, Default)]
+pub(super) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    /// Bytes SACKed, lost, and sent again.
+    sacked: u32,
+    lost: u32,
+    resent: u32,
+    sacked_segments: u32,
     /// No segment before this index waits for retransmission.
     first_lost: usize,
-    /// The next retransmission leaves whatever the window says: it opens the recovery.
-    pub(super) force: bool,
-    pub(super) rescued: bool,
-    pub(super) rack: Option<Rack>,
-    pub(super) prr: Option<Prr>,
-    pub(super) probe: Probe,
 }
 
 impl Scoreboard {
-    pub(in crate::tcp) fn new(cfg: &Config) -> Scoreboard {
-        Scoreboard {
-            segments: VecDeque::new(),
-            sacked: 0,
-            sacked_segments: 0,
-            lost: 0,
-            resent: 0,
-            first_lost: 0,
-            force: false,
-            rescued: false,
-            rack: (cfg.recovery == Recovery::Rack).then(Rack::new),
-            prr: cfg.prr.then(Prr::default),
-            probe: Probe::default(),
-        }
-    }
-
     /// Bytes in the network by RFC 6675 §4 (SetPipe), from the bytes between SND.UNA and SND.NXT.
     #[inline]
-    pub(in crate::tcp) fn pipe(&self, flight: u32) -> u32 {
+    pub fn pipe(&self, flight: u32) -> u32 {
         (flight + self.resent).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Whether nothing is SACKED, lost, sent again or probed.
+    /// Whether nothing is SACKed, lost or sent again.
     #[inline]
-    pub(in crate::tcp) fn is_quiet(&self) -> bool {
-        self.sacked | self.lost | self.resent == 0 && self.probe.end == 0
+    pub fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.resent == 0
+    }
+
+    /// Whether anything is SACKed.
+    pub fn has_sacked(&self) -> bool {
+        self.sacked > 0
+    }
+
+    /// Segments SACKed.
+    #[inline]
+    pub fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// Whether anything is lost.
+    pub fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Number of segments.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Segment number `index` of those in flight.
+    #[inline]
+    pub fn segment(&self, index: usize) -> Segment {
+        self.segments[index]
+    }
+
+    /// The last segment, and its index.
+    pub fn last(&self) -> Option<(usize, Segment)> {
+        let last = self.segments.back()?;
+        Some((self.segments.len() - 1, *last))
+    }
+
+    /// When the first segment was last sent.
+    pub fn head_sent(&self) -> Option<Time> {
+        self.segments.front().map(|segment| segment.sent)
     }
 
     /// A segment left for the first time.
     #[inline]
-    pub(in crate::tcp) fn push(&mut self, seq: u64, len: u16, now: Time) {
+    pub fn push(&mut self, seq: u64, len: u16, now: Time) {
         self.segments.push_back(Segment {
             sent: now,
             seq: seq as u32,
             len,
             marks: 0,
         });
-        self.note_sent(len as u32);
     }
 
-    pub(super) fn note_sent(&mut self, len: u32) {
-        if let Some(prr) = &mut self.prr {
-            prr.sent(len);
-        }
-    }
-
-    /// Lets go of what lies below `una`.
+    /// Forgets what lies below `una`; reports each segment that was not SACKed before, with the bytes
+    /// of it that are acknowledged.
     #[inline]
-    pub(super) fn acknowledge(&mut self, una: u64, now: Time, min: Time, out: &mut Delivery) {
+    pub fn acknowledge(&mut self, una: u64, mut on_delivered: impl FnMut(&Segment, u32)) {
         while let Some(front) = self.segments.front_mut() {
             let covered = (una as u32).wrapping_sub(front.seq) as i32;
             if covered <= 0 {
                 break;
             }
-            let whole = covered >= front.len as i32;
-            let bytes = if whole {
+            let is_whole = covered >= front.len as i32;
+            let bytes = if is_whole {
                 front.len as u32
             } else {
                 covered as u32
             };
             let segment = *front;
-            if !whole {
+            if !is_whole {
                 front.seq = una as u32;
                 front.len -= bytes as u16;
             }
-            self.forget(segment.marks, bytes, whole);
+            self.forget(segment.marks, bytes, is_whole);
             if !segment.is(SACKED) {
-                out.bytes += bytes;
-                self.note_delivered(&segment, now, min, out);
+                on_delivered(&segment, bytes);
             }
-            if !whole {
+            if !is_whole {
                 break;
             }
             self.segments.pop_front();
@@ -155,13 +149,13 @@ impl Scoreboard {
     }
 
     /// Takes `bytes` of a segment with `marks` off the sums.
-    fn forget(&mut self, marks: u8, bytes: u32, whole: bool) {
+    fn forget(&mut self, marks: u8, bytes: u32, is_whole: bool) {
         if marks == 0 {
             return;
         }
         if marks & SACKED != 0 {
             self.sacked -= bytes;
-            self.sacked_segments -= whole as u32;
+            self.sacked_segments -= is_whole as u32;
         }
         if marks & LOST != 0 {
             self.lost -= bytes;
@@ -171,20 +165,9 @@ impl Scoreboard {
         }
     }
 
-    fn note_delivered(&mut self, segment: &Segment, now: Time, min: Time, out: &mut Delivery) {
-        if segment.is(EVER_RESENT) {
-            out.ambiguous = true;
-        } else {
-            out.oldest = Some(out.oldest.map_or(segment.sent, |t| t.min(segment.sent)));
-            out.newest = Some(out.newest.map_or(segment.sent, |t| t.max(segment.sent)));
-        }
-        if let Some(rack) = &mut self.rack {
-            rack.on_delivered(segment, now, min);
-        }
-    }
-
-    /// Marks what lies wholly within `left..right` as received.
-    pub(super) fn sack(&mut self, left: u64, right: u64, now: Time, min: Time, out: &mut Delivery) {
+    /// Marks what lies wholly within `left..right` as received, and reports each segment of it that
+    /// was not SACKed before.
+    pub fn sack(&mut self, left: u64, right: u64, mut on_delivered: impl FnMut(&Segment)) {
         let Some(front) = self.segments.front() else {
             return;
         };
@@ -210,26 +193,24 @@ impl Scoreboard {
             *marks = (*marks & !(LOST | RESENT)) | SACKED;
             self.sacked += bytes;
             self.sacked_segments += 1;
-            out.bytes += bytes;
-            out.sacked += bytes;
-            self.note_delivered(&segment, now, min, out);
+            on_delivered(&segment);
         }
     }
 
     /// The peer has dropped what it reported, as it may (RFC 2018 §8).
-    pub(super) fn forget_sacked(&mut self) {
+    fn forget_sacked(&mut self) {
         for segment in &mut self.segments {
             segment.marks &= !SACKED;
         }
         (self.sacked, self.sacked_segments) = (0, 0);
     }
 
-    /// Takes the segment at `index` for lost; true if it was not before.
-    pub(super) fn mark_lost(&mut self, index: usize) -> bool {
+    /// Takes the segment at `index` for lost.
+    pub fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         let len = segment.len as u32;
         if segment.is(LOST) && !segment.is(RESENT) {
-            return false;
+            return;
         }
         if segment.is(RESENT) {
             segment.marks &= !RESENT;
@@ -240,37 +221,84 @@ impl Scoreboard {
             self.lost += len;
         }
         self.first_lost = self.first_lost.min(index);
-        true
+    }
+
+    /// Lost, but a retransmission in flight is given its chance.
+    fn mark_lost_once(&mut self, index: usize) {
+        if self.segments[index].is(RESENT) {
+            self.segments[index].marks |= LOST;
+            self.lost += self.segments[index].len as u32;
+        } else {
+            self.mark_lost(index);
+        }
+    }
+
+    /// IsLost of RFC 6675 §4: at least `threshold` segments, or more than `threshold - 1` full ones
+    /// in bytes, SACKed above it. `head`: that many duplicate ACKs show the first one lost. Returns
+    /// the bytes newly lost.
+    pub fn detect_by_count(&mut self, threshold: u8, mss: u32, head: bool) -> u32 {
+        let mut newly = 0;
+        if self.sacked > 0 {
+            let (mut count, mut bytes) = (0u32, 0u32);
+            let limit = (threshold as u32 - 1) * mss;
+            for index in (0..self.segments.len()).rev() {
+                let segment = self.segments[index];
+                if segment.is(SACKED) {
+                    count += 1;
+                    bytes += segment.len as u32;
+                } else if (count >= threshold as u32 || bytes > limit) && !segment.is(LOST) {
+                    self.mark_lost_once(index);
+                    newly += segment.len as u32;
+                }
+            }
+        }
+        if head && self.segments.front().is_some_and(|s| !s.is(SACKED | LOST)) {
+            newly += self.segments[0].len as u32;
+            self.mark_lost_once(0);
+        }
+        newly
+    }
+
+    /// After a timeout the first segment is lost, and all not SACKed that was sent `patience` ago or
+    /// earlier. If the first was SACKed, the peer has dropped it.
+    pub fn mark_lost_by_timeout(&mut self, now: Time, patience: Time) {
+        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
+            self.forget_sacked();
+        }
+        let mut is_first = true;
+        for index in 0..self.segments.len() {
+            let segment = self.segments[index];
+            if segment.is(SACKED) {
+                continue;
+            }
+            if is_first || segment.sent + patience <= now {
+                self.mark_lost(index);
+            }
+            is_first = false;
+        }
     }
 
     /// The first segment lost and not sent again.
-    pub(super) fn next_lost(&mut self) -> Option<usize> {
+    pub fn next_lost(&mut self) -> Option<usize> {
         if self.lost == 0 {
             return None;
         }
-        let found = self
+        let ahead = self
             .segments
             .iter()
             .skip(self.first_lost)
             .position(|s| s.is(LOST) && !s.is(RESENT));
-        self.first_lost = found.map_or(self.segments.len(), |ahead| self.first_lost + ahead);
-        found.map(|_| self.first_lost)
+        self.first_lost = ahead.map_or(self.segments.len(), |ahead| self.first_lost + ahead);
+        ahead.map(|_| self.first_lost)
     }
 
     /// The segment at `index` leaves again.
-    pub(super) fn mark_resent(&mut self, index: usize, now: Time) {
+    pub fn mark_resent(&mut self, index: usize, now: Time) {
         let segment = &mut self.segments[index];
         segment.sent = now;
-        let len = segment.len as u32;
         if !segment.is(RESENT) {
-            self.resent += len;
+            self.resent += segment.len as u32;
         }
         segment.marks |= RESENT | EVER_RESENT;
-        self.note_sent(len);
-    }
-
-    /// When the first segment was last sent.
-    pub(super) fn head_sent(&self) -> Option<Time> {
-        self.segments.front().map(|segment| segment.sent)
     }
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What may be sent now.
+
+use super::Endpoint;
+use crate::tcp::config::Idle;
+use crate::tcp::recovery::NextLost;
+use crate::tcp::timers::Timer;
+use crate::tcp::{Ctx, Wire};
+
+/// Why the sender stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Nothing left to send.
+    Empty,
+    /// By the congestion window.
+    Congestion,
+    /// By the peer's window, Nagle or silly-window avoidance.
+    Window,
+}
+
+impl Endpoint {
+    /// Sends all that the windows allow, in the states that allow it; true if anything left.
+    pub(super) fn output_or_nothing(&mut self, ctx: &mut Ctx<impl Wire>) -> bool {
+        let before = self.snd.segments_sent();
+        if self.conn.can_send() {
+            self.output(ctx);
+        }
+        self.snd.segments_sent() != before
+    }
+
+    /// Sends all that the windows allow.
+    #[inline]
+    pub(super) fn output(&mut self, ctx: &mut Ctx<impl Wire>) {
+        let cfg = ctx.cfg;
+        if cfg.idle != Idle::Keep && self.snd.is_idle() && self.snd.nxt() > 1 {
+            self.resume_after_idle(ctx);
+        }
+        let sent = self.snd.max();
+        let stop = if self.retransmit_lost(ctx) {
+            Stop::Congestion
+        } else {
+            self.send_new(ctx)
+        };
+        if stop != Stop::Congestion
+            && let Some(last) = self.recovery.rescue(&self.snd, &self.congestion, ctx.now)
+        {
+            self.resend(ctx, last.seq, last.len);
+        }
+        if cfg.tlp && self.snd.max() != sent && !self.timers.is(Timer::Reorder) {
+            let (recovery, mut parts) = self.repair(cfg, ctx.now);
+            let from = recovery.timeout_start(&parts);
+            recovery.arm_probe_or_timeout(&mut parts, from);
+        }
+        if stop == Stop::Window && self.snd.is_idle() && !self.timers.is_running() {
+            self.timers.arm_persist(cfg, ctx.now);
+        }
+        if cfg.validate_cwnd {
+            let is_limiting = stop == Stop::Congestion;
+            self.congestion.note_usage(&self.snd, is_limiting);
+        }
+    }
+
+    /// Nothing is in flight: the window may have to shrink first.
+    fn resume_after_idle(&mut self, ctx: &mut Ctx<impl Wire>) {
+        if !self.snd.is_drained() {
+            let (mss, timeout) = (self.snd.mss(), self.timers.timeout());
+            self.congestion
+                .resume_after_idle(ctx.cfg, ctx.now, mss, timeout);
+        }
+    }
+
+    /// Sends again what is lost, as far as the window allows. True where more waits.
+    fn retransmit_lost(&mut self, ctx: &mut Ctx<impl Wire>) -> bool {
+        loop {
+            let next = self
+                .recovery
+                .next_lost(&self.snd, &self.congestion, ctx.now);
+            match next {
+                NextLost::None => return false,
+                NextLost::Blocked => return true,
+                NextLost::Send(lost) => {
+                    self.resend(ctx, lost.seq, lost.len);
+                    self.timers.ensure_retransmit(ctx.now);
+                }
+            }
+        }
+    }
+
+    /// Sends from SND.NXT until something stops it.
+    #[inline]
+    fn send_new(&mut self, ctx: &mut Ctx<impl Wire>) -> Stop {
+        loop {
+            if let Some(stop) = self.send_next(ctx) {
+                return stop;
+            }
+        }
+    }
+
+    /// Sends one segment from SND.NXT, or returns why not.
+    #[inline]
+    fn send_next(&mut self, ctx: &mut Ctx<impl Wire>) -> Option<Stop> {
+        if self.snd.unsent() == 0 {
+            if self.snd.is_fin_due() {
+                self.transmit_next(ctx, 0);
+            }
+            return Some(Stop::Empty);
+        }
+        let in_flight = self.recovery.in_flight(&self.snd);
+        // The window may have shrunk below what was sent: its head may always be tried.
+        let must_try = self.recovery.is_after_timeout() && self.snd.nxt() == self.snd.una();
+        let Some(len) = self.snd.next_len(ctx.cfg, in_flight, must_try) else {
+            return Some(Stop::Window);
+        };
+        let room = self.congestion.cwnd().saturating_sub(in_flight);
+        if room < len as u32 && in_flight > 0 {
+            return Some(Stop::Congestion);
+        }
+        self.transmit_next(ctx, len);
+        if len < self.snd.mss() {
+            self.snd.note_short();
+        }
+        None
+    }
+
+    /// Sends `len` bytes from SND.NXT and moves it.
+    #[inline]
+    pub(super) fn transmit_next(&mut self, ctx: &mut Ctx<impl Wire>, len: u16) {
+        let (seq, max) = (self.snd.nxt(), self.snd.max());
+        let end = self.transmit(ctx, seq, len);
+        self.snd.on_sent(end);
+        if end > max {
+            let is_noted = self.recovery.on_sent(seq, (end - seq) as u16, ctx.now);
+            if !is_noted && seq >= max {
+                self.timers.time(end, ctx.now);
+            }
+            if self.snd.is_fin_sent() {
+                self.conn.on_fin_sent();
+            }
+        }
+        self.timers.ensure_retransmit(ctx.now);
+        self.congestion.on_sent(ctx.cfg, ctx.now);
+    }
+
+    /// Sends a new segment even if the congestion window is full (RFC 8985 §7.3); true if it left.
+    pub(super) fn send_beyond_cwnd(&mut self, ctx: &mut Ctx<impl Wire>) -> bool {
+        let len = self.snd.next_whole(ctx.cfg);
+        if len > 0 {
+            self.transmit_next(ctx, len);
+        }
+        len > 0
+    }
+
+    /// Sends a new segment if no more than `window` bytes are in flight with it (RFC 3042); returns
+    /// its payload.
+    pub(super) fn send_within(&mut self, ctx: &mut Ctx<impl Wire>, window: u64) -> u16 {
+        let len = self.snd.next_whole(ctx.cfg);
+        if len == 0 || self.snd.nxt() + len as u64 > self.snd.una() + window {
+            return 0;
+        }
+        self.transmit_next(ctx, len);
+        len
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an ACK delivered.
+
+use super::scoreboard::{EVER_RESENT, Segment};
+use penstock_scenario::units::Time;
+
+/// Sums over the segments that an ACK newly reports as received.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivery {
+    /// Bytes newly acknowledged or SACKed.
+    pub bytes: u32,
+    /// Bytes newly SACKed.
+    pub sacked: u32,
+    /// When the oldest of the segments sent once was sent; `None` where there is none.
+    pub oldest: Option<Time>,
+    /// When the newest of them was sent.
+    pub newest: Option<Time>,
+    /// Something sent more than once was acknowledged: it shows no round trip (Karn).
+    pub is_ambiguous: bool,
+    /// The ACK reported a duplicate (RFC 2883).
+    pub has_duplicate: bool,
+}
+
+impl Delivery {
+    /// Adds `bytes` of a segment.
+    #[inline]
+    pub fn add(&mut self, segment: &Segment, bytes: u32) {
+        self.bytes += bytes;
+        if segment.is(EVER_RESENT) {
+            self.is_ambiguous = true;
+        } else {
+            let sent = segment.sent;
+            self.oldest = Some(self.oldest.map_or(sent, |t| t.min(sent)));
+            self.newest = Some(self.newest.map_or(sent, |t| t.max(sent)));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What recovery works with.
+
+use crate::tcp::Stats;
+use crate::tcp::config::Config;
+use crate::tcp::congestion::Congestion;
+use crate::tcp::rtt::Rtt;
+use crate::tcp::sender::Sender;
+use crate::tcp::timers::Timers;
+use penstock_scenario::units::Time;
+
+/// The end point's other parts on the sending side, lent for a call.
+pub(in crate::tcp) struct Parts<'a> {
+    pub cfg: &'a Config,
+    pub now: Time,
+    pub snd: &'a mut Sender,
+    pub congestion: &'a mut Congestion,
+    pub rtt: &'a mut Rtt,
+    pub timers: &'a mut Timers,
+    pub stats: &'a mut Stats,
+}
+
+impl Parts<'_> {
+    /// Restarts the retransmission timeout while data is in flight, else stops it.
+    #[inline]
+    pub fn restart_retransmit(&mut self) {
+        self.timers.restart_retransmit(self.snd.is_idle(), self.now);
+    }
+
+    /// Takes the round trip of a segment that left at `sent` and was sent once.
+    #[inline]
+    pub fn sample(&mut self, sent: Time) {
+        self.rtt.sample(self.cfg, sent, self.now);
+        self.timers.set_timeout(self.cfg, self.rtt);
+    }
+
+    /// The window grows for `acked` bytes; `sample`: the round trip measured by the ACK, or zero.
+    pub fn grow(&mut self, acked: u32, sample: Time) {
+        self.congestion
+            .grow(self.cfg, self.now, acked, sample, self.snd, self.rtt);
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sizes and clocks of segments' options.
+
+use crate::packet::SynOptions;
+use penstock_scenario::units::Time;
+
+/// Bytes of the timestamps option with its padding.
+pub(super) const TIMESTAMPS_LEN: u8 = 12;
+
+/// The timestamp clock: milliseconds (RFC 7323 §5.4 allows 1 ms to 1 s).
+pub(super) fn timestamp(now: Time) -> u32 {
+    (now.0 / Time::from_millis(1).0) as u32
+}
+
+/// Bytes of options in a SYN, padded as Linux pads them.
+pub(super) fn syn_options_len(offer: SynOptions) -> u8 {
+    let stamps = match (offer.timestamps, offer.sack) {
+        (true, _) => TIMESTAMPS_LEN,
+        (false, true) => 4,
+        (false, false) => 0,
+    };
+    4 + stamps + if offer.window_scale.is_some() { 4 } else { 0 }
+}
