@@ -6,6 +6,7 @@ A caption in the Markdown, in italics, that ends with "Drawn by `penstock run NA
 the recorded results of an experiment. A picture is drawn again when what it shows has changed.
 """
 
+import logging
 import re
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,8 @@ CAPTION = re.compile(
     r"\(`figures/(?P<figure>[\w.-]+)\.svg`\)\.?\*",
     re.M,
 )
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # reports each font of a PDF otherwise
+
 RESULTS = "papers/results"
 """The page that the recorded results continue."""
 
