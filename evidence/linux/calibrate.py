@@ -122,8 +122,8 @@ def play(name: str, folder: Path, *options: str) -> None:
     first = ["chrt", "--rr", "10"] if options and shutil.which("chrt") else []
     done = subprocess.run([*first, *command, *options], capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no message"]
-        message = f"{name}: {said[-1].removeprefix('penstock: ')}"
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        message = f"{name}: {lines[-1].removeprefix('penstock: ')}"
         raise RunError(message)
 
 

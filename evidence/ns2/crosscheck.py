@@ -37,7 +37,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Unavailable(Exception):
-    """A simulator that cannot be run; the message says what to do."""
+    """A simulator that cannot be run; the message has the remedy."""
 
 
 @dataclass(frozen=True)

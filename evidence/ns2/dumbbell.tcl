@@ -18,7 +18,7 @@
 # Traffic: 20 elephants from hosts 0-19 start at 0 s. 60 mice from hosts 20-79
 # open a new connection each at 0, 1, 2, 3 and 4 s and send 7 segments of 1460
 # bytes (10 kB rounded up: ns-2 counts packets); a mouse of an earlier epoch
-# that is still unfinished goes on beside the new one. Within the elephants and
+# that is still unfinished continues next to the new one. Within the elephants and
 # within each epoch the starts are a Poisson process with a mean gap of 12 us
 # (one 1500-byte packet at 1 Gb/s). The run ends at 5 s.
 #

@@ -2,7 +2,7 @@
 #
 # What the ns-2 scripts share: arguments, a fabric with explicit routes, the
 # TCP of the papers' simulations, and JSON. ns-2 computes its static routes in
-# O(nodes^3); these fabrics are trees or nearly, so each router is told its
+# O(nodes^3); these fabrics are trees or nearly, so each router is given its
 # routes and each host has one default route.
 
 # Reads KEY=VALUE arguments over the defaults in `names`; refuses others.

@@ -18,7 +18,7 @@
 # after the same time, so what starves a flow is its phase within the 120 us:
 # at 10 Gb/s an answer arrives 105.7 us after a slot has become free. Another
 # speed of the host links, another delay or Poisson UDP change the result much,
-# for ns-2 as for any simulator that is held against it. karn=0 shows the other
+# for ns-2 as for any simulator that is compared with it. karn=0 shows the other
 # cause: timestamps of no size let every ACK of new data end the back-off, where
 # Karn's rule keeps it until a packet that was sent once is acknowledged.
 #

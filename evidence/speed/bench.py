@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Penstock's event loop beside ns-2's and ns-3's, schemes beside drop-tail, and sweeps.
+"""Compares Penstock's event loop with ns-2's and ns-3's, schemes with drop-tail; measures sweeps.
 
 A hop is one packet, data or ACK, sent on one link. What is compared takes turns on one core, so
 that a slow moment hits all; every number is the median of the rounds with the least and the
@@ -184,7 +184,7 @@ def numbers(values: Sequence[float]) -> dict[str, float]:
 def arguments() -> argparse.Namespace:
     here = [name for name in SCENARIOS if (ROOT / f"evidence/speed/{name}.toml").exists()]
     parser = argparse.ArgumentParser(
-        description="Measure Penstock's speed beside its peers, schemes beside drop-tail, sweeps.",
+        description="Compare Penstock with its peers, schemes with drop-tail; measure sweeps.",
         epilog="Example: python evidence/speed/bench.py dumbbell schemes --rounds 3",
     )
     parts = [*here, "schemes", "sweep", "threads"]

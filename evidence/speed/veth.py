@@ -47,7 +47,7 @@ Results = dict[tuple[bool, str | None], Series]
 
 
 def serve(path: VethPath, core: int, is_ready: Any) -> None:
-    """The receiver: echoes messages, or swallows data and tells how much at the end."""
+    """The receiver: echoes messages, or discards data and reports how much at the end."""
     os.sched_setaffinity(0, {core})
     with path.entered("receiver"):
         listening = {
@@ -110,7 +110,9 @@ def throughput(path: VethPath, seconds: float) -> float:
         return arrived / (time.perf_counter() - begin)
 
 
-def measure(path: VethPath, rounds: int, seconds: float, told: Callable[[str], None]) -> Results:
+def measure(
+    path: VethPath, rounds: int, seconds: float, report_round: Callable[[str], None]
+) -> Results:
     """All cases in turns; the order turns too, so that no case always follows the same one."""
     results: Results = {(on, scheme): Series() for on in (True, False) for scheme in SCHEMES}
     for done in range(rounds):
@@ -123,7 +125,7 @@ def measure(path: VethPath, rounds: int, seconds: float, told: Callable[[str], N
                     one.rtt_s.append(rtt(path, seconds))
                     one.bytes_per_s.append(throughput(path, seconds))
                     one.rewritten.append(share(path) if scheme else 0.0)
-        told(f"veth: round {done + 1} of {rounds}")
+        report_round(f"veth: round {done + 1} of {rounds}")
     return results
 
 

@@ -75,10 +75,10 @@ class VethPath:
 
     def counters(self) -> dict[str, int]:
         """The port's counters by name."""
-        told = self.inside(
+        status = self.inside(
             "sender", self.penstockd, "status", INTERFACE, "--json", "--pins", str(self.pins)
         )
-        port = json.loads(told)[0]
+        port = json.loads(status)[0]
         return {name: int(value) for name, value in port["counters"].items()}
 
 

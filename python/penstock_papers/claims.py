@@ -72,7 +72,7 @@ class Claim:
         return False
 
     def show(self, measured: Value | None, against: Value | None) -> str:
-        """What was measured as people read it, and what it was held against if that was too."""
+        """The measured number with its unit, and a measured one that it is compared with."""
         shown = self.measure.show_with_half(measured)
         if isinstance(self.against, Measure):
             return f"{shown} vs {self.against.show_with_half(against)}"
@@ -91,7 +91,7 @@ class Finding:
     ci95: float | None
     """Half-width of the measured number's 95 % confidence interval; None with one seed."""
     against: float | None
-    """What the measured number was held against."""
+    """The number that the measured one is compared with."""
     against_ci95: float | None
     holds: bool | None
     """None: not judged, as none of its runs or not its scheme was run."""
@@ -120,12 +120,12 @@ def verdict(holds: bool | None, *, is_open: bool) -> str:
 
 
 def published(value: str | float) -> str:
-    """What the paper says."""
+    """The published value as text."""
     return value if isinstance(value, str) else f"{value:g}"
 
 
 def judge(claim: Claim, names: tuple[str, ...], runs: Runs, schemes: set[str]) -> Finding:
-    """Holds a claim against those of its runs (`names`) that were made.
+    """Judges a claim by those of its runs (`names`) that were made.
 
     Raises:
         RunError: it is about something that its run does not have.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment of a paper as its folder tells it: scenario, runs, claims, figures."""
+"""An experiment of a paper, as its folder defines it: scenario, runs, claims, figures."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Overrides = dict[str, object]
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the paper, to be drawn anew."""
+    """A figure of the paper, to be drawn again."""
 
     title: str
     where: str
@@ -109,22 +109,22 @@ class Experiment:
         return (claim.run,) if isinstance(claim.run, str) else claim.run
 
     def quickly(self) -> "Experiment":
-        """The same, shortened as `[quick]` says, and with two seeds where it says nothing."""
+        """The same, shortened as `[quick]` specifies; without it, with two seeds."""
         if self.scenario is None:
             return self
         own = self.document.get("seeds", 1)
         number = own if isinstance(own, int) else len(own)
         seeds = self.quick.seeds or min(number, QUICK_SEEDS)
         runs, places = self.runs, self.places
-        said = [f"{seeds} of {number} seeds"] if seeds < number else []
-        said += [f"{key} = {value}" for key, value in self.quick.set.items()]
+        changes = [f"{seeds} of {number} seeds"] if seeds < number else []
+        changes += [f"{key} = {value}" for key, value in self.quick.set.items()]
         if self.quick.over:
             runs, places = crossed(self.quick.over)
-            said.append(f"{len(runs)} of {len(self.runs)} runs")
+            changes.append(f"{len(runs)} of {len(self.runs)} runs")
         if isinstance(self.quick.runs, dict):
             runs = {name: overrides(name, table) for name, table in self.quick.runs.items()}
             changed = [(name, key) for name in runs for key in runs[name]]
-            said += [
+            changes += [
                 f"{key} = {runs[name][key]} ({name})"
                 for name, key in changed
                 if runs[name][key] != self.runs[name].get(key)
@@ -132,17 +132,17 @@ class Experiment:
         elif self.quick.runs:
             runs = {name: self.runs[name] for name in self.quick.runs}
         if len(runs) < len(self.runs) and not self.quick.over:
-            said.append(f"only the runs {', '.join(runs)}")
+            changes.append(f"only the runs {', '.join(runs)}")
         return replace(
             self,
             runs={name: {**own, **self.quick.set} for name, own in runs.items()},
             places=places,
             seeds=seeds,
-            shortened=", ".join(said) or "nothing shortened",
+            shortened=", ".join(changes) or "nothing shortened",
         )
 
     def in_laboratory(self) -> "Experiment":
-        """The same with what `[lab]` says."""
+        """The same, changed as `[lab]` specifies."""
         if self.lab.runs:
             runs = {name: overrides(name, table) for name, table in self.lab.runs.items()}
         else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the experiments' folders; what is wrong in a `claims.toml` is told before anything runs."""
+"""Reads the experiments' folders; a mistake in a `claims.toml` is an error before anything runs."""
 
 import re
 import tomllib
@@ -52,7 +52,7 @@ def load(experiment: str) -> Experiment:
 
     Raises:
         ScenarioError: there is no such experiment.
-        RunError: its file cannot be read, or is not as `papers/README.md` says.
+        RunError: its file cannot be read, or breaks a rule of `papers/README.md`.
     """
     path = find(experiment) / "claims.toml"
     try:

@@ -8,7 +8,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocat
 
 from penstock.show.drawing import shortened
 
-_LETTERS = 42  # of the smallest type, beside each other below a plot
+_LETTERS = 42  # of the smallest type, in one line below a plot
 
 
 def scale(axes: Axes, letter: str, unit: str | None, *, log: bool) -> None:
@@ -31,7 +31,7 @@ def scale(axes: Axes, letter: str, unit: str | None, *, log: bool) -> None:
 
 def name(axes: Axes, names: list[str]) -> None:
     """Names the places 0, 1, ... of the x axis; upright where they would meet."""
-    said = [shortened(one, 20) for one in names]
-    room = _LETTERS / max(len(said), 1) - 1
-    rotation = 90 if max(map(len, said), default=0) > room else 0
-    axes.set_xticks(range(len(said)), said, rotation=rotation)
+    labels = [shortened(one, 20) for one in names]
+    room = _LETTERS / max(len(labels), 1) - 1
+    rotation = 90 if max(map(len, labels), default=0) > room else 0
+    axes.set_xticks(range(len(labels)), labels, rotation=rotation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a reproduction: every claim published beside measured, and the figures."""
+"""The page of a reproduction: every claim, published and measured, and the figures."""
 
 import os
 import re
@@ -19,7 +19,7 @@ Table = Mapping[str, Any]
 
 
 def again(folder: Path, path: Path) -> None:
-    """Writes the page of a reproduction's folder, with `figures/` beside it.
+    """Writes the page of a reproduction's folder, with `figures/` next to it.
 
     Raises:
         ScenarioError: the folder is no reproduction.
@@ -49,7 +49,7 @@ def render(document: Table, folder: Path, at: Path) -> str:
     parts = "".join(
         _experiment(one, claims.get(one["id"], []), folder, at) for one in document["experiments"]
     )
-    quick = "<p>Quick: runs were shortened, as each experiment tells.</p>"
+    quick = "<p>Quick: runs were shortened, as noted at each experiment.</p>"
     body = f"""<header>
 <p class="brand">Penstock</p>
 <h1>What reproduces</h1>
@@ -111,8 +111,8 @@ def _claim(claim: Table) -> Html:
 
 
 def _verdict(claim: Table) -> Html:
-    said = verdict(claim["holds"], is_open=claim["within_noise"])
-    return Html(said if claim["holds"] is not False else f"<b>{said}</b>")
+    outcome = verdict(claim["holds"], is_open=claim["within_noise"])
+    return Html(outcome if claim["holds"] is not False else f"<b>{outcome}</b>")
 
 
 def _figure(figure: Table, folder: Path) -> str:

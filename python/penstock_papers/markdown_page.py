@@ -110,14 +110,14 @@ def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> 
         rows = ["| claim | where | published | measured | |", "|---|---|---|---|---|"]
         for claim in claims:
             run = f" (shown: {claim['run']})" if claim["run"] else ""
-            said = verdict(claim["holds"], is_open=claim["within_noise"])
-            said = said if claim["holds"] is not False else f"**{said}**"
+            outcome = verdict(claim["holds"], is_open=claim["within_noise"])
+            outcome = outcome if claim["holds"] is not False else f"**{outcome}**"
             cells = (
                 claim["text"] + run,
                 claim["where"],
                 published(claim["published"]),
                 claim["shown"],
-                said,
+                outcome,
             )
             rows.append(f"| {' | '.join(map(_cell, cells))} |")
         yield "\n".join(rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a claim or figure is about: a number of a run's summary, of its flows, or of theory."""
+"""The subject of a claim or figure: a number of a run's summary, of its flows, or of theory."""
 
 import difflib
 import importlib
@@ -32,7 +32,7 @@ EACH: dict[str, Callable[[pl.Expr], pl.Expr]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run; `papers/README.md` tells what each key means."""
+    """A number of a run; `papers/README.md` explains each key."""
 
     scheme: str = ""
     field: str = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges and draws a reproduction anew from its runs: after a change of `claims.toml`, say."""
+"""Judges and draws a reproduction again from its runs, as after a change of `claims.toml`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,10 +16,10 @@ from penstock_papers.reproduction import Reproduction
 def again(
     folder: Path, ended: Callable[[Reproduction], object] | None = None
 ) -> list[Reproduction]:
-    """Judges every experiment of a reproduction's folder anew; nothing is simulated.
+    """Judges every experiment of a reproduction's folder again; nothing is simulated.
 
-    The texts and claims are those of today, the numbers those of the runs in the folder. What the
-    folder tells of when, where and by which command it was run is kept.
+    The texts and claims are the current ones, the numbers those of the runs in the folder. Its
+    command, machine and date are kept.
 
     Args:
         folder: of an earlier reproduction; changed in place.

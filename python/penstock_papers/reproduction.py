@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of the paper, drawn anew."""
+    """A figure of the paper, drawn again."""
 
     drawing: "Drawing"
     where: str
@@ -43,7 +43,7 @@ class Reproduction:
     """The folders of its runs, below that of the reproduction."""
     drawn: tuple[Drawn, ...] = ()
     notes: tuple[str, ...] = ()
-    """What to know of its runs: that the machine was busy, say, or that one failed."""
+    """Remarks on its runs: that the machine was busy, or that one failed."""
     seeds: int = 0
     computed_s: float = 0.0
     """The time that its simulations took, on one core each."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reproduction looks like in a terminal."""
+"""Tables of a reproduction for the terminal."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from penstock_papers.reproduction import Reproduction
 
 
 def table(done: Reproduction) -> None:
-    """Prints an experiment's claims, published beside measured."""
+    """Prints an experiment's claims: published and measured."""
     from rich.markup import escape
 
     console = terminal.console()

@@ -28,7 +28,7 @@ AT_FIRST: dict[str, int] = {}  # objects before anything was attached
 
 
 def penstockd(*words: str) -> str:
-    """Run penstockd beside p0."""
+    """Run penstockd next to p0."""
     return command(PENSTOCKD, *words, namespace=SWITCH).strip()
 
 
@@ -172,7 +172,7 @@ def hcf_comes_and_goes() -> str:
 
 
 def hcf_is_absent() -> str:
-    """An old kernel is told in one line."""
+    """An old kernel is refused with one line."""
     return refused("6.16", *HCF)
 
 
@@ -186,7 +186,7 @@ def tbf(*where: str, limit: int, rate: str = "10mbit") -> None:
     tc("add", *where, "tbf", "rate", rate, "burst", "4000", "limit", str(limit))
 
 
-def datapath(hook: str, told_too: str = "") -> str:
+def datapath(hook: str, warning: str = "") -> str:
     """FairQ rewrites ACKs; nothing remains after the agent's end."""
     tbf("root", limit=60_000)
     words = ["nsenter", f"--net=/run/netns/{SWITCH}", PENSTOCKD, "attach", "p0", "--stay"]
@@ -194,8 +194,8 @@ def datapath(hook: str, told_too: str = "") -> str:
     agent = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert agent.stdout
     try:
-        told = agent.stdout.readline().strip()
-        demand(f"({hook})" in told and told_too in told, f"instead of {hook}: {told}")
+        line = agent.stdout.readline().strip()
+        demand(f"({hook})" in line and warning in line, f"instead of {hook}: {line}")
         done = traffic.transfer([200_000] * 6, mice=10)
         counters = status()["counters"]
     finally:
@@ -208,10 +208,10 @@ def datapath(hook: str, told_too: str = "") -> str:
     rewritten, first, acks = (counters[key] for key in keys)
     demand(first > 0, f"no first window was held: {counters}")
     # Where the queue is not seen, it is taken for empty, and later windows soon are let go.
-    demand(told_too or rewritten > first, f"first windows alone were held: {counters}")
+    demand(warning or rewritten > first, f"first windows alone were held: {counters}")
     return (
         f"{done.bytes / 1e6:.1f} MB intact, {rewritten} of {acks} windows held, {first} of them"
-        f" first ones{'; told: ' + told_too if told_too else ''}"
+        f" first ones{'; warning: ' + warning if warning else ''}"
     )
 
 

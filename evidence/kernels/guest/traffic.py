@@ -29,7 +29,7 @@ def thread(
         try:
             enter(namespace)
             work()
-        except Exception as fault:  # told by the thread that joins
+        except Exception as fault:  # reported by the thread that joins
             faults.append(fault)
 
     started = threading.Thread(target=run)
@@ -70,7 +70,7 @@ def receive(listener: socket.socket, flows: int) -> None:
 
 
 def send(size: int, congestion: str, go_on: threading.Event | None = None) -> int:
-    """Send random bytes over one connection, as many and while told so; compare their digests."""
+    """Send `size` random bytes, or more while `go_on` is set; compare the digests."""
     sent, digest = 0, hashlib.sha256()
     with socket.socket() as connection:
         connection.settimeout(SECONDS)
@@ -82,10 +82,10 @@ def send(size: int, congestion: str, go_on: threading.Event | None = None) -> in
             digest.update(data)
             sent += BLOCK
         connection.shutdown(socket.SHUT_WR)
-        told = b""
+        received = b""
         while part := connection.recv(64):
-            told += part
-    if told != digest.digest():
+            received += part
+    if received != digest.digest():
         raise Failure(f"a flow of {sent} bytes arrived as other bytes")
     return sent
 

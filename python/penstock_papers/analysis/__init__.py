@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The papers' models and laws as numbers: fluid equations, their stability, and sums.
 
-docs/analysis.md tells them; `papers/` hold them against packets.
+docs/analysis.md explains them; experiments in `papers/` compare them with packets.
 """

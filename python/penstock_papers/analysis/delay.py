@@ -53,7 +53,7 @@ def heun(
         step: length of a step, in the unit of time of `slope`.
         steps: how many.
         bound: applied to each new state (a queue is neither negative nor above its buffer).
-        noted: told of each new time and state.
+        noted: called with each new time and state.
 
     Returns:
         Times, shape (steps + 1,), and states, shape (steps + 1, len(start)).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FairQ's law held against packets: numbers and figures of `fairq-law`.
+"""Compares FairQ's law with packets: numbers and figures of `fairq-law`.
 
 Each function takes the experiment's runs by name and gives a number or what a figure shows; None
 where the runs that it needs are not among them.
@@ -44,7 +44,7 @@ def law_of(run: "Run") -> Law:
 
 
 class Seen(NamedTuple):
-    """A run beside the law."""
+    """A run compared with the law."""
 
     ratio: float
     """Gain of the law over the greatest stable one."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HSCC's model held against its proof, and against packets: numbers and figures of `hscc-model`.
+"""Compares HSCC's model with its proof and with packets: numbers and figures of `hscc-model`.
 
 Each function takes the experiment's runs by name and gives a number or what a figure shows; None
 where the runs that it needs are not among them.

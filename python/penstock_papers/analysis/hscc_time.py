@@ -18,7 +18,7 @@ class Reading:
     is_overflow: bool = False
     """Losses are what a full buffer cannot hold, instead of kappa p."""
     is_direct: bool = False
-    """The clamp is felt after T, not tau: ACKs pass the port beside its queue, not in it."""
+    """The clamp takes effect after T, not tau: ACKs do not pass the port's queue."""
     is_silent: bool = False
     """A clamped sender with more than a segment under way sends nothing until that is ACKed."""
 
