@@ -5,8 +5,9 @@
 //! queue is the difference between now and the time at which the transmitter will be free.
 
 use crate::engine::Ring;
+use crate::fabric::LinkSpec;
 use crate::packet::Packet;
-use penstock_scenario::units::{Buffer, Rate, Time};
+use penstock_scenario::units::{Buffer, Time};
 
 /// A packet on its way, queued or on the wire.
 #[derive(Clone, Copy, Default)]
@@ -69,7 +70,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub fn new(rate: Rate, delay: Time, buffer: Buffer, end: End) -> Link {
+    /// The link of `spec`, empty.
+    pub fn new(spec: &LinkSpec, end: End) -> Link {
+        let LinkSpec {
+            rate,
+            delay,
+            buffer,
+            ..
+        } = *spec;
         let (buffer_time, buffer_packets) = match buffer {
             Buffer::Bytes(bytes) => (rate.transmission(bytes), u32::MAX),
             Buffer::Packets(packets) => (Time::NEVER, packets),

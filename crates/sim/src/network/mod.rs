@@ -1,305 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Links, switches and what their ports do to packets.
+//! The network: links, switches, and what their ports do to packets.
 //!
-//! A packet's way: [`Network::send`] gives it to an output port, whose queue policy keeps or loses
-//! it; the calendar brings it out of the link with [`Network::arrive`]; a switch looks the next
-//! link up in the flow's path and sends it on, a host gets it.
+//! A packet's way: [`Network::inject`] gives it to the first output port of its path, whose policies
+//! keep or lose it; the calendar brings it out of the link with [`Network::arrive`]; a switch looks
+//! up the next link of the flow's path and sends it on, a host gets it.
+//!
+//! - [`wires`]: links with FIFO ports ([`link`]), which are all that most packets meet; the packets on
+//!   them, and which comes next ([`events`]).
+//! - [`policies`]: ports that do more than drop-tail: admission, scheduling ([`scheduled`]), windows,
+//!   shims.
+//! - [`paths`]: the links that each flow takes. [`sacks`]: SACK blocks of packets on the way.
 
-mod edge;
+mod counters;
+mod events;
 mod link;
-mod measure;
 mod paths;
 mod policies;
 mod sacks;
+mod scheduled;
+mod wires;
 
+pub use counters::PortCounters;
+pub use events::{Event, Source};
 pub(crate) use link::InFlight;
-pub use paths::Paths;
+pub(crate) use paths::Paths;
+pub use policies::Report;
 pub(crate) use sacks::SackList;
 
-use crate::engine::Calendar;
-use crate::fabric::Fabric;
-use crate::packet::{FlowId, Packet, SackBlock, flag};
-use crate::queue::{Admission, DropReason, Scheduler};
+use crate::fabric::{Fabric, LinkSpec};
+use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock, flag};
+use crate::queue::{Admission, Scheduler};
 use crate::rng::Rng;
-use crate::window::{FlowEntry, Shims, Window, WindowCounters};
-use link::{End, Link, feature};
+use crate::window::{Shims, Window};
+use link::{End, feature};
 use penstock_scenario::units::Time;
-use sacks::Sacks;
-
-/// What a port did, since the start of the run.
-#[derive(Clone, Debug, Default)]
-pub struct PortCounters {
-    /// Packets lost, by reason.
-    pub drops: [u64; DropReason::ALL.len()],
-    /// Packets marked congestion experienced.
-    pub marks: u64,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Bytes sent since [`Network::start_measuring`].
-    pub measured_bytes: u64,
-    /// Longest queue met by a packet, itself included, bytes.
-    pub peak_bytes: u64,
-    /// What the window policy did.
-    pub window: WindowCounters,
-}
-
-impl PortCounters {
-    /// Packets lost, for whatever reason.
-    pub fn dropped(&self) -> u64 {
-        self.drops.iter().sum()
-    }
-}
-
-/// A port whose policy holds the packets itself.
-struct Scheduled {
-    link: u32,
-    queue: Box<dyn Scheduler>,
-    /// A departure is in the calendar.
-    waiting: bool,
-}
-
-/// The policies of a port beyond drop-tail, and what they count; few ports have any.
-#[derive(Default)]
-struct Port {
-    admission: Option<Box<dyn Admission>>,
-    scheduled: Option<u32>,
-    window: Option<Box<dyn Window>>,
-    counters: PortCounters,
-    sent_before: u64,
-}
-
-/// A copy of a SYN or FIN for the controller.
-#[derive(Clone, Copy, Debug)]
-pub struct Report {
-    /// The port (link) it leaves by.
-    pub link: u32,
-    /// When.
-    pub time: Time,
-    /// The packet.
-    pub packet: Packet,
-}
+use policies::Policies;
+use wires::Wires;
 
 /// All links with their ports, and the packets on them.
 pub struct Network {
-    links: Vec<Link>,
-    ports: Vec<Port>,
-    scheduled: Vec<Scheduled>,
-    calendar: Calendar,
-    /// Number of link 0 among the calendar's sources; even, so that the links of a cable are
-    /// neighbours there too.
-    first_link: usize,
-    /// A link whose packet is being delivered: its next arrival is not in force yet.
-    delivering: Option<u32>,
-    /// The path of every flow.
+    wires: Wires,
+    policies: Policies,
     paths: Paths,
-    /// What window policies know of each flow at each hop; empty where no port has one.
-    flows: Vec<FlowEntry>,
-    sacks: Sacks,
-    shims: Option<Shims>,
-    rng: Rng,
-    /// Flows that lost a packet since the caller last looked, once a packet.
-    pub losses: Vec<FlowId>,
-    /// SYN and FIN copied to the controller since the caller last looked.
-    pub reports: Vec<Report>,
 }
 
-/// Sources of events that are not the network's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The end points' timers.
-    Timers = 0,
-    /// The schedule of everything rare.
-    Schedule = 1,
-    /// The controller.
-    Controller = 2,
-}
-
-/// With more links than this they do not fit the first cache: what is likely to be needed next is
-/// asked for in time.
-const MANY_LINKS: usize = 1024;
-
-/// The next event.
-pub enum Event {
-    /// A port has finished a transmission and may send again.
-    Departure(u32),
-    /// A packet comes out of this link.
-    Arrival(u32),
-    /// One of the other sources is due.
-    Other(Source),
-}
-
+/// Setting it up.
 impl Network {
-    /// The fabric's links, all ports drop-tail.
+    /// The fabric's links, all ports drop-tail. `rng`: what policies draw from.
     pub fn new(fabric: &Fabric, rng: Rng) -> Network {
-        let links = fabric.links.iter().map(|spec| {
-            let end = if fabric.is_host(spec.to) {
-                End::Host
-            } else {
-                End::Switch
-            };
-            Link::new(spec.rate, spec.delay, spec.buffer, end)
-        });
-        let mut network = Network {
-            links: links.collect(),
-            ports: Vec::new(),
-            scheduled: Vec::new(),
-            calendar: Calendar::new(0, 0),
-            first_link: 0,
-            delivering: None,
+        Network {
+            wires: Wires::new(fabric),
+            policies: Policies::new(fabric.links.len(), rng),
             paths: Paths::new(fabric.longest_path()),
-            flows: Vec::new(),
-            sacks: Sacks::default(),
-            shims: None,
-            rng,
-            losses: Vec::new(),
-            reports: Vec::new(),
-        };
-        network
-            .ports
-            .resize_with(network.links.len(), Port::default);
-        network
+        }
     }
 
     /// Gives `link` a policy that decides on arrival.
     pub fn set_admission(&mut self, link: u32, policy: Box<dyn Admission>) {
-        self.links[link as usize].features |= feature::ADMISSION;
-        self.ports[link as usize].admission = Some(policy);
+        self.policies.set_admission(link, policy, &mut self.wires);
     }
 
     /// Gives `link` a policy that holds the packets; the buffer's size is the policy's.
     pub fn set_scheduler(&mut self, link: u32, queue: Box<dyn Scheduler>) {
-        self.links[link as usize].features |= feature::SCHEDULER;
-        self.ports[link as usize].scheduled = Some(self.scheduled.len() as u32);
-        self.scheduled.push(Scheduled {
-            link,
-            queue,
-            waiting: false,
-        });
+        self.policies.set_scheduler(link, queue, &mut self.wires);
     }
 
-    /// Gives `link` a window policy: it sees what leaves by the link and what enters beside it.
+    /// Gives `link` a window policy: it sees what leaves by the link and what enters next to it.
     pub fn set_window(&mut self, link: u32, policy: Box<dyn Window>) {
-        self.links[link as usize].features |= feature::WINDOW;
-        self.ports[link as usize].window = Some(policy);
-        let back = &mut self.links[link as usize ^ 1];
-        if back.end == End::Switch {
-            back.end = End::Window;
-        }
+        self.policies.set_window(link, policy, &mut self.wires);
     }
 
     /// Puts shims below all hosts; to be called once, before any packet is sent.
-    pub fn set_shims(&mut self, shims: Option<Shims>) {
-        self.shims = shims;
-        for link in 0..self.links.len() {
-            if self.shims.is_some() && self.links[link].end == End::Host {
-                self.links[link].end = End::Shim;
-                self.links[link ^ 1].features |= feature::SHIM;
-            }
-        }
+    pub fn set_shims(&mut self, shims: Shims) {
+        self.policies.set_shims(shims, &mut self.wires);
     }
 
-    /// Copies SYN and FIN that leave by `link` to [`Network::reports`].
+    /// Copies SYN and FIN that leave by `link` for [`Network::take_reports`].
     pub fn report_syn_fin(&mut self, link: u32) {
-        self.links[link as usize].features |= feature::REPORT;
+        self.wires.link_mut(link).features |= feature::REPORT;
     }
 
     /// Makes the calendar; to be called once, when all policies are set.
     pub fn start(&mut self) {
-        self.first_link = self.scheduled.len().next_multiple_of(2);
-        let sources = self.first_link + self.links.len() + 3;
-        self.calendar = Calendar::new(sources, self.rng.bits());
+        let salt = self.policies.draw_salt();
+        self.wires.start(self.policies.scheduled_ports(), salt);
     }
 
     /// The last instant a run can reach with this many links.
     pub fn horizon(&self) -> Time {
-        self.calendar.horizon()
+        self.wires.horizon()
     }
 
+    /// Sets the path of a new connection whose data is the flow `data`, and of its reverse. Another
+    /// connection may have had its number: what the ports know of that is forgotten.
+    pub fn set_path(&mut self, data: FlowId, links: &[u32]) {
+        self.paths.set(data, links);
+        self.policies.forget(&self.paths, data);
+    }
+}
+
+/// The packet's way.
+impl Network {
     /// When the next event is due.
     pub fn next_time(&self) -> Time {
-        self.calendar.first().0
+        self.wires.next().0
     }
 
     /// The earliest event.
     #[inline(always)]
     pub fn next(&self) -> (Time, Event) {
-        let (time, source) = self.calendar.first();
-        let past_ports = source.wrapping_sub(self.first_link);
-        if self.links.len() > MANY_LINKS {
-            self.foresee(source);
-        }
-        let event = if past_ports < self.links.len() {
-            Event::Arrival(past_ports as u32)
-        } else {
-            self.other_event(source)
-        };
-        (time, event)
-    }
-
-    /// Asks for the packets of the events that are likely to follow that of `source`.
-    #[inline(always)]
-    fn foresee(&self, source: usize) {
-        for depth in 1..=3 {
-            let likely = self.calendar.runner_up(source, depth);
-            if let Some(link) = self.links.get(likely.wrapping_sub(self.first_link)) {
-                link.ring.prefetch();
-            }
-        }
-    }
-
-    fn other_event(&self, source: usize) -> Event {
-        match source.checked_sub(self.first_link + self.links.len()) {
-            None => Event::Departure(source as u32),
-            Some(0) => Event::Other(Source::Timers),
-            Some(1) => Event::Other(Source::Schedule),
-            Some(_) => Event::Other(Source::Controller),
-        }
+        self.wires.next()
     }
 
     /// Sets the next event of a source that is not the network's.
     #[inline(always)]
     pub fn set_source(&mut self, source: Source, time: Time) {
-        self.calendar
-            .set(self.first_link + self.links.len() + source as usize, time);
+        self.wires.events().set_source(source, time);
     }
 
     /// Sends a segment from its end point: the first step of the flow's path.
     #[inline(always)]
     pub fn inject(&mut self, now: Time, mut packet: Packet, sack: &[SackBlock]) {
-        if !sack.is_empty() {
-            packet.options = self.sacks.put(sack);
-        }
+        self.wires.put_sack(&mut packet, sack);
         let link = self.paths.step(packet.flow, 0).link();
         self.send(now, link, packet, 0);
     }
 
-    /// Takes the SACK blocks of a delivered packet.
+    /// Gives a packet to the output port of `link`.
     #[inline(always)]
-    pub fn take_sack(&mut self, packet: &Packet) -> ([SackBlock; 4], usize) {
-        self.sacks.take_from(packet)
+    fn send(&mut self, now: Time, link: u32, mut packet: Packet, hop: u8) {
+        if self.wires.link(link).features == 0 {
+            self.wires.transmit(now, link, packet, hop);
+        } else {
+            packet.hop = hop;
+            self.policies
+                .send(now, link, packet, &mut self.wires, &self.paths);
+        }
     }
 
     /// A packet comes out of `link`. A switch sends it on; one for a host is returned.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
-        let source = self.first_link + link as usize;
-        let from = &mut self.links[link as usize];
+        let from = self.wires.link_mut(link);
         let (mut packet, next) = from.arrival();
         let end = from.end;
         if matches!(end, End::Host | End::Shim) {
-            // The host will probably answer by the link's neighbour.
-            self.calendar.set_beside(source, next);
-            self.delivering = Some(link);
+            self.wires.events().defer_arrival(link, next);
             if end == End::Shim {
-                self.through_shim(&mut packet);
+                self.policies.on_delivery(&mut packet);
             }
             return Some(packet);
         }
-        self.calendar.set(source, next);
+        self.wires.events().set_arrival(link, next);
         if end == End::Window && packet.has_any(flag::ACK | flag::SYN | flag::RST) {
-            self.on_ack(now, link, &mut packet);
+            self.policies
+                .on_ack(now, link, &mut packet, &self.wires, &self.paths);
         }
         let hop = packet.hop + 1;
         let onward = self.paths.step(packet.flow, hop.into()).link();
@@ -307,54 +162,128 @@ impl Network {
         None
     }
 
+    /// Takes the SACK blocks of a packet that [`Network::arrive`] returned.
+    #[inline(always)]
+    pub fn take_sack(&mut self, packet: &Packet) -> ([SackBlock; MAX_SACK_BLOCKS], usize) {
+        self.wires.take_sack(packet)
+    }
+
     /// The packet that [`Network::arrive`] returned has been dealt with. To be called before
     /// [`Network::next`].
     #[inline(always)]
     pub fn delivered(&mut self) {
-        if let Some(link) = self.delivering.take() {
-            let next = self.links[link as usize].next_arrival();
-            self.calendar.set(self.first_link + link as usize, next);
-        }
+        self.wires.delivered();
     }
 
-    /// Gives a packet to the output port of `link`.
+    /// The transmitter of a scheduler's port is free: it sends the next packet.
+    pub fn depart(&mut self, now: Time, port: u32) {
+        self.policies.depart(now, port, &mut self.wires);
+    }
+
+    /// Whether [`Network::take_losses`] or [`Network::take_reports`] would return something.
     #[inline(always)]
-    fn send(&mut self, now: Time, link: u32, mut packet: Packet, hop: u8) {
-        if self.links[link as usize].features == 0 {
-            self.transmit(now, link, packet, hop);
-        } else {
-            packet.hop = hop;
-            self.send_by_policy(now, link, packet);
-        }
+    pub fn has_news(&self) -> bool {
+        self.wires.has_losses() || self.policies.has_reports()
     }
 
-    /// Queues a packet at a FIFO port, if the buffer takes it.
-    #[inline(always)]
-    fn transmit(&mut self, now: Time, link: u32, packet: Packet, hop: u8) {
-        match self.links[link as usize].offer(now, &packet, hop) {
-            Some((arrives, true)) => {
-                if self.links[link as usize].end == End::Away {
-                    return;
-                }
-                self.calendar.set(self.first_link + link as usize, arrives);
-                if self.delivering == Some(link ^ 1) {
-                    self.delivering = None;
-                }
-            }
-            Some((_, false)) => {}
-            None => self.lose(link, packet, DropReason::Full),
-        }
+    /// Takes the flows that lost a packet since the last call, once a packet.
+    pub fn take_losses(&mut self) -> Vec<FlowId> {
+        self.wires.take_losses()
     }
 
-    #[cold]
-    #[inline(never)]
-    fn lose(&mut self, link: u32, packet: Packet, reason: DropReason) {
-        policies::account_loss(
-            &mut self.ports[link as usize].counters,
-            &mut self.sacks,
-            &mut self.losses,
-            &packet,
-            reason,
-        );
+    /// Takes the SYN and FIN that were copied for the controller since the last call.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        self.policies.take_reports()
+    }
+}
+
+/// Periodic work, and what is measured of ports.
+impl Network {
+    /// Periodic work of a queue policy; returns when it is due again.
+    pub fn tick_queue(&mut self, now: Time, link: u32) -> Option<Time> {
+        self.policies.tick_queue(now, link, &self.wires)
+    }
+
+    /// Periodic work of a window policy; returns when it is due again.
+    pub fn tick_window(&mut self, now: Time, link: u32) -> Option<Time> {
+        self.policies.tick_window(now, link, &self.wires)
+    }
+
+    /// How often the queue policy of a port wants [`Network::tick_queue`].
+    pub fn queue_period(&self, link: u32) -> Option<Time> {
+        self.policies.queue_period(link)
+    }
+
+    /// Bytes not yet sent by a port.
+    pub fn backlog_bytes(&self, now: Time, link: u32) -> u64 {
+        self.policies.backlog_bytes(now, link, &self.wires)
+    }
+
+    /// Packets not yet sent by a port.
+    pub fn backlog_packets(&mut self, now: Time, link: u32) -> u32 {
+        self.policies.backlog_packets(now, link, &mut self.wires)
+    }
+
+    /// From now on [`PortCounters::measured_bytes`] counts.
+    pub fn start_measuring(&mut self, now: Time) {
+        self.wires.start_measuring(now);
+    }
+
+    /// Number of ports.
+    pub fn ports(&self) -> usize {
+        self.wires.ports()
+    }
+
+    /// What the port of `link` did until `now`.
+    pub fn counters(&self, link: u32, now: Time) -> PortCounters {
+        let mut counters = self.wires.counters(link, now);
+        self.policies.add_counters(link, &mut counters);
+        counters
+    }
+
+    /// Packets sent on all links so far: the packet-hops of the run.
+    pub fn packet_hops(&self) -> u64 {
+        self.wires.packet_hops()
+    }
+}
+
+/// Where the network ends: links whose packets arrive in another one.
+impl Network {
+    /// Cuts `link`: its port works on, but what it sends is to be taken by [`Network::take_sent`].
+    pub fn cut(&mut self, link: u32) {
+        self.wires.cut(link);
+    }
+
+    /// Adds a link without a port, by which packets [`Network::enter`] at a switch; returns its
+    /// number.
+    pub fn add_entrance(&mut self, spec: &LinkSpec) -> u32 {
+        self.wires.add_entrance(spec)
+    }
+
+    /// Hands the packets that the cut `link` was given since the last call to `each`, with their SACK
+    /// blocks, oldest first. `handed` counts them for this link, from 0.
+    #[inline]
+    pub(crate) fn take_sent(
+        &mut self,
+        now: Time,
+        link: u32,
+        handed: &mut u32,
+        mut each: impl FnMut(&Paths, InFlight, Option<SackList>),
+    ) {
+        let paths = &self.paths;
+        self.wires
+            .take_sent(now, link, handed, |entry, sack| each(paths, entry, sack));
+    }
+
+    /// A packet comes in by `link` from another network, to arrive later than anything done so far.
+    /// `sacks`: the SACK blocks of the packets that carry some, those of this one first.
+    #[inline]
+    pub(crate) fn enter<'a>(
+        &mut self,
+        link: u32,
+        entry: InFlight,
+        sacks: &mut impl Iterator<Item = &'a SackList>,
+    ) {
+        self.wires.enter(link, entry, sacks);
     }
 }

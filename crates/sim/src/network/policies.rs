@@ -1,30 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What ports with a policy do to packets: the slower way of those that are more than drop-tail.
+//! What ports do to packets beyond drop-tail, and what they keep for it: the slower way.
 
-use super::link::feature;
-use super::{Network, PortCounters, Report, Sacks, Scheduled};
+use super::counters::PortCounters;
+use super::link::{End, feature};
+use super::paths::Paths;
+use super::scheduled::ScheduledPort;
+use super::wires::Wires;
 use crate::packet::{FlowId, Packet, flag};
-use crate::queue::{Arrival, DropReason, Scheduler, Verdict};
-use crate::window::FlowEntry;
+use crate::queue::{Admission, Arrival, DropReason, Scheduler, Verdict};
+use crate::rng::Rng;
+use crate::window::{FlowEntry, Shims, Window};
 use penstock_scenario::units::Time;
 
-impl Network {
-    /// A packet passes the shim on its way up to its host.
-    #[inline(never)]
-    pub(super) fn through_shim(&mut self, packet: &mut Packet) {
-        if let Some(shims) = &mut self.shims {
-            shims.on_delivery(packet);
+/// A copy of a SYN or FIN for the controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// The port (link) it leaves by.
+    pub link: u32,
+    /// When.
+    pub time: Time,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// The policies of a port; few ports have any.
+#[derive(Default)]
+struct Port {
+    admission: Option<Box<dyn Admission>>,
+    /// Number of the scheduled port that it is.
+    scheduled: Option<u32>,
+    window: Option<Box<dyn Window>>,
+    marks: u64,
+}
+
+/// The policies of all ports.
+pub(super) struct Policies {
+    ports: Vec<Port>,
+    scheduled: Vec<ScheduledPort>,
+    flows: FlowTable,
+    shims: Option<Shims>,
+    /// What admission policies draw from.
+    rng: Rng,
+    /// SYN and FIN copied for the controller.
+    reports: Vec<Report>,
+}
+
+/// What window policies know of each flow at each hop; empty where no port has one.
+#[derive(Default)]
+struct FlowTable(Vec<FlowEntry>);
+
+impl FlowTable {
+    /// The table, with an entry at `slot`.
+    fn with_slot(&mut self, slot: usize) -> &mut [FlowEntry] {
+        if slot >= self.0.len() {
+            self.0.resize(slot + 1, FlowEntry::default());
+        }
+        &mut self.0
+    }
+
+    /// Forgets the entries of a connection by `paths`.
+    fn forget(&mut self, paths: &Paths, connection: FlowId) {
+        let first = paths.slot(FlowId(connection.0 & !1), 0);
+        let last = paths.slot(FlowId(connection.0 | 1), 0) + paths.stride();
+        // The table ends with the last entry ever used, which may be one of these.
+        let last = last.min(self.0.len());
+        if let Some(entries) = self.0.get_mut(first..last) {
+            entries.fill(FlowEntry::default());
+        }
+    }
+}
+
+/// Putting policies on ports.
+impl Policies {
+    /// No policy on any of `ports` ports.
+    pub fn new(ports: usize, rng: Rng) -> Policies {
+        let mut policies = Policies {
+            ports: Vec::new(),
+            scheduled: Vec::new(),
+            flows: FlowTable::default(),
+            shims: None,
+            rng,
+            reports: Vec::new(),
+        };
+        policies.ports.resize_with(ports, Port::default);
+        policies
+    }
+
+    pub fn set_admission(&mut self, link: u32, policy: Box<dyn Admission>, wires: &mut Wires) {
+        wires.link_mut(link).features |= feature::ADMISSION;
+        self.ports[link as usize].admission = Some(policy);
+    }
+
+    pub fn set_scheduler(&mut self, link: u32, queue: Box<dyn Scheduler>, wires: &mut Wires) {
+        wires.link_mut(link).features |= feature::SCHEDULER;
+        let number = self.scheduled.len() as u32;
+        self.ports[link as usize].scheduled = Some(number);
+        let port = ScheduledPort::new(number, link, queue);
+        self.scheduled.push(port);
+    }
+
+    pub fn set_window(&mut self, link: u32, policy: Box<dyn Window>, wires: &mut Wires) {
+        wires.link_mut(link).features |= feature::WINDOW;
+        self.ports[link as usize].window = Some(policy);
+        let back = wires.link_mut(link ^ 1);
+        if back.end == End::Switch {
+            back.end = End::Window;
         }
     }
 
-    /// The way through a port that does more than drop-tail.
+    pub fn set_shims(&mut self, shims: Shims, wires: &mut Wires) {
+        self.shims = Some(shims);
+        for link in 0..self.ports.len() as u32 {
+            if wires.link(link).end == End::Host {
+                wires.link_mut(link).end = End::Shim;
+                wires.link_mut(link ^ 1).features |= feature::SHIM;
+            }
+        }
+    }
+
+    /// Ports whose departures are events.
+    pub fn scheduled_ports(&self) -> usize {
+        self.scheduled.len()
+    }
+
+    /// Draws the salt of the calendar.
+    pub fn draw_salt(&mut self) -> u64 {
+        self.rng.bits()
+    }
+}
+
+/// What happens to packets.
+impl Policies {
+    /// A packet wants to leave by `link`, whose port does more than drop-tail.
     #[inline(never)]
-    pub(super) fn send_by_policy(&mut self, now: Time, link: u32, mut packet: Packet) {
-        let features = self.links[link as usize].features;
-        if let Some(shims) = self
-            .shims
-            .as_mut()
-            .filter(|_| features & feature::SHIM != 0)
+    pub fn send(
+        &mut self,
+        now: Time,
+        link: u32,
+        mut packet: Packet,
+        wires: &mut Wires,
+        paths: &Paths,
+    ) {
+        let features = wires.link(link).features;
+        if features & feature::SHIM != 0
+            && let Some(shims) = &mut self.shims
         {
             shims.on_departure(&mut packet);
         }
@@ -35,188 +154,190 @@ impl Network {
                 packet,
             });
         }
-        if features & feature::WINDOW != 0 && !self.on_departure(now, link, &packet) {
-            return self.lose(link, packet, DropReason::Reserved);
+        if features & feature::WINDOW != 0 && !self.on_departure(now, link, &packet, wires, paths) {
+            return wires.lose(link, packet, DropReason::Reserved);
         }
-        if features & feature::SCHEDULER != 0 {
-            return self.schedule(now, link, packet);
+        let port = &mut self.ports[link as usize];
+        if let Some(number) = port.scheduled {
+            return self.scheduled[number as usize].arrive(now, packet, wires);
         }
-        let extra = &mut self.ports[link as usize];
-        if let Some(policy) = &mut extra.admission {
-            let port = &mut self.links[link as usize];
+        if let Some(policy) = &mut port.admission {
+            let fifo = wires.link_mut(link);
             let arrival = Arrival {
                 now,
-                backlog_bytes: port.backlog_bytes(now),
-                backlog_packets: port.held_packets(now).saturating_sub(1),
-                free_at: port.free_at,
+                backlog_bytes: fifo.backlog_bytes(now),
+                backlog_packets: fifo.held_packets(now).saturating_sub(1),
+                free_at: fifo.free_at,
             };
-            if port.has_room(now, &packet) {
+            if fifo.has_room(now, &packet) {
                 match policy.admit(&arrival, &packet, &mut self.rng) {
                     Verdict::Pass => {}
                     Verdict::Mark => {
                         packet.flags |= flag::CE;
-                        extra.counters.marks += 1;
+                        port.marks += 1;
                     }
-                    Verdict::Drop(reason) => return self.lose(link, packet, reason),
+                    Verdict::Drop(reason) => return wires.lose(link, packet, reason),
                 }
             } else {
                 policy.overflow(&arrival, &packet);
             }
         }
-        self.transmit(now, link, packet, packet.hop);
-    }
-}
-
-/// Ports whose policy holds the packets: a departure is an event.
-impl Network {
-    fn schedule(&mut self, now: Time, link: u32, packet: Packet) {
-        let Some(port) = self.ports[link as usize].scheduled else {
-            return;
-        };
-        if self.scheduled[port as usize].waiting && self.links[link as usize].free_at <= now {
-            // A departure and this arrival are simultaneous: what leaves makes room first.
-            self.depart(now, port);
-        }
-        self.with_queue(port, |queue, lost| queue.enqueue(now, packet, lost));
-        let peak = self.backlog_bytes(now, link);
-        let counters = &mut self.ports[link as usize].counters;
-        counters.peak_bytes = counters.peak_bytes.max(peak);
-        if !self.scheduled[port as usize].waiting && self.links[link as usize].free_at <= now {
-            self.depart(now, port);
-        } else if !self.scheduled[port as usize].waiting {
-            self.scheduled[port as usize].waiting = true;
-            self.calendar
-                .set(port as usize, self.links[link as usize].free_at);
-        }
+        wires.transmit(now, link, packet, packet.hop);
     }
 
-    /// The transmitter of scheduled port number `port` is free: it sends the next packet.
-    pub fn depart(&mut self, now: Time, port: u32) {
-        let next = self.with_queue(port, |queue, lost| queue.dequeue(now, lost));
-        let link = self.scheduled[port as usize].link;
-        if let Some(packet) = next {
-            self.transmit(now, link, packet, packet.hop);
-        }
-        let waiting = self.scheduled[port as usize].queue.backlog_packets() > 0;
-        self.scheduled[port as usize].waiting = waiting;
-        let next = if waiting {
-            self.links[link as usize].free_at
-        } else {
-            Time::NEVER
-        };
-        self.calendar.set(port as usize, next);
-    }
-
-    fn with_queue<T>(
+    /// `packet` is about to join the queue of `link`; false: the window policy drops it.
+    fn on_departure(
         &mut self,
-        port: u32,
-        act: impl FnOnce(&mut dyn Scheduler, &mut dyn FnMut(Packet, DropReason)) -> T,
-    ) -> T {
-        let Scheduled { link, queue, .. } = &mut self.scheduled[port as usize];
-        let (counters, sacks, losses) = (
-            &mut self.ports[*link as usize].counters,
-            &mut self.sacks,
-            &mut self.losses,
-        );
-        act(queue.as_mut(), &mut |packet, reason| {
-            account_loss(counters, sacks, losses, &packet, reason)
-        })
-    }
-}
-
-/// Ports with a window policy.
-impl Network {
-    /// `packet` is about to join the queue of `link`; false: the policy drops it.
-    fn on_departure(&mut self, now: Time, link: u32, packet: &Packet) -> bool {
-        let backlog = self.backlog_bytes(now, link);
-        let slot = self.paths.slot(packet.flow, packet.hop.into());
+        now: Time,
+        link: u32,
+        packet: &Packet,
+        wires: &Wires,
+        paths: &Paths,
+    ) -> bool {
+        let backlog = self.backlog_bytes(now, link, wires);
+        let slot = paths.slot(packet.flow, packet.hop.into());
         match &mut self.ports[link as usize].window {
             Some(policy) => {
-                make_room(&mut self.flows, slot);
-                policy.on_departure(now, packet, &mut self.flows, slot, backlog)
+                let flows = self.flows.with_slot(slot);
+                policy.on_departure(now, packet, flows, slot, backlog)
             }
             None => true,
         }
     }
 
-    /// `packet` entered over `link`, beside the port whose policy may lower its window.
-    pub(super) fn on_ack(&mut self, now: Time, link: u32, packet: &mut Packet) {
-        let backlog = self.backlog_bytes(now, link ^ 1);
+    /// `packet` has entered by `link`, next to the port whose policy may lower its window.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: &mut Packet,
+        wires: &Wires,
+        paths: &Paths,
+    ) {
+        let port = link ^ 1;
+        let backlog = self.backlog_bytes(now, port, wires);
         // The port's place on the way of the data is the ACK's, counted from the other end.
-        let hop = self.paths.step(packet.flow, packet.hop.into()).remaining();
-        let slot = self.paths.slot(packet.flow.reverse(), hop);
-        if let Some(policy) = &mut self.ports[link as usize ^ 1].window {
-            make_room(&mut self.flows, slot);
-            policy.on_ack(now, packet, &mut self.flows, slot, backlog);
+        let hop = paths.step(packet.flow, packet.hop.into()).remaining();
+        let slot = paths.slot(packet.flow.reverse(), hop);
+        if let Some(policy) = &mut self.ports[port as usize].window {
+            let flows = self.flows.with_slot(slot);
+            policy.on_ack(now, packet, flows, slot, backlog);
         }
     }
 
-    /// Sets the path of a new connection whose data is the flow `data`, and of its reverse. Another
-    /// connection may have had its number: what the ports know of that is forgotten.
-    pub fn set_path(&mut self, data: FlowId, links: &[u32]) {
-        self.paths.set(data, links);
-        let first = self.paths.slot(FlowId(data.0 & !1), 0);
-        let last = self.paths.slot(FlowId(data.0 | 1), 0) + self.paths.stride();
-        // The table ends with the last entry ever used, which may be one of these.
-        let last = last.min(self.flows.len());
-        if let Some(entries) = self.flows.get_mut(first..last) {
-            entries.fill(FlowEntry::default());
+    /// A packet passes the shim on its way up to its host.
+    #[inline(never)]
+    pub fn on_delivery(&mut self, packet: &mut Packet) {
+        if let Some(shims) = &mut self.shims {
+            shims.on_delivery(packet);
+        }
+    }
+
+    /// The transmitter of a scheduled port is free.
+    pub fn depart(&mut self, now: Time, port: u32, wires: &mut Wires) {
+        self.scheduled[port as usize].depart(now, wires);
+    }
+
+    /// A connection has got a number that another may have had.
+    pub fn forget(&mut self, paths: &Paths, connection: FlowId) {
+        self.flows.forget(paths, connection);
+    }
+
+    /// Whether SYN or FIN were copied since [`Policies::take_reports`].
+    #[inline(always)]
+    pub fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
+    /// Takes the SYN and FIN that were copied.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
+    }
+}
+
+/// Periodic work, and what is read of ports.
+impl Policies {
+    /// Periodic work of a queue policy; returns when it is due again.
+    pub fn tick_queue(&mut self, now: Time, link: u32, wires: &Wires) -> Option<Time> {
+        let port = &mut self.ports[link as usize];
+        let period = if let Some(policy) = &mut port.admission {
+            policy.tick(now, wires.link(link).backlog_bytes(now));
+            policy.period()
+        } else {
+            self.scheduled[port.scheduled? as usize].tick(now)
+        };
+        period.map(|period| now + period)
+    }
+
+    /// How often a queue policy wants [`Policies::tick_queue`].
+    pub fn queue_period(&self, link: u32) -> Option<Time> {
+        match &self.ports[link as usize].admission {
+            Some(policy) => policy.period(),
+            None => self.scheduler(link)?.period(),
         }
     }
 
     /// Periodic work of a window policy; returns when it is due again.
-    pub fn tick_window(&mut self, now: Time, link: u32) -> Option<Time> {
-        let backlog = self.backlog_bytes(now, link);
+    pub fn tick_window(&mut self, now: Time, link: u32, wires: &Wires) -> Option<Time> {
+        let backlog = self.backlog_bytes(now, link, wires);
         let policy = self.ports[link as usize].window.as_mut()?;
-        policy.tick(now, &mut self.flows, backlog);
+        policy.tick(now, &mut self.flows.0, backlog);
         policy.period().map(|period| now + period)
     }
-}
 
-fn make_room(flows: &mut Vec<FlowEntry>, slot: usize) {
-    if slot >= flows.len() {
-        flows.resize(slot + 1, FlowEntry::default());
+    /// Bytes not yet sent by a port.
+    pub fn backlog_bytes(&self, now: Time, link: u32, wires: &Wires) -> u64 {
+        let fifo = wires.link(link).backlog_bytes(now);
+        match self.scheduler(link) {
+            Some(queue) => fifo + queue.backlog_bytes(),
+            None => fifo,
+        }
     }
-}
 
-pub(super) fn account_loss(
-    counters: &mut PortCounters,
-    sacks: &mut Sacks,
-    losses: &mut Vec<FlowId>,
-    packet: &Packet,
-    reason: DropReason,
-) {
-    counters.drops[reason as usize] += 1;
-    sacks.take_from(packet);
-    losses.push(packet.flow);
+    /// Packets not yet sent by a port.
+    pub fn backlog_packets(&self, now: Time, link: u32, wires: &mut Wires) -> u32 {
+        let held = self
+            .scheduler(link)
+            .map_or(0, |queue| queue.backlog_packets());
+        wires.link_mut(link).held_packets(now) + held
+    }
+
+    /// Adds what the policies of a port have counted to what its wires have.
+    pub fn add_counters(&self, link: u32, counters: &mut PortCounters) {
+        let port = &self.ports[link as usize];
+        counters.marks = port.marks;
+        if let Some(number) = port.scheduled {
+            let scheduled = &self.scheduled[number as usize];
+            counters.marks += scheduled.queue().marks();
+            counters.peak_bytes = counters.peak_bytes.max(scheduled.peak_bytes());
+        }
+        if let Some(policy) = &port.window {
+            counters.window = policy.counters();
+        }
+    }
+
+    fn scheduler(&self, link: u32) -> Option<&dyn Scheduler> {
+        let number = self.ports[link as usize].scheduled?;
+        Some(self.scheduled[number as usize].queue())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::{Cable, Fabric};
-    use crate::rng::Rng;
-    use penstock_scenario::units::{Buffer, Rate};
 
     #[test]
     fn the_last_entry_of_the_table_is_forgotten_too() {
-        let cable = Cable {
-            rate: Rate(1_000_000_000),
-            delay: Time::ZERO,
-        };
-        let buffer = Buffer::Packets(10);
-        let port = (cable, buffer);
-        let fabric = Fabric::dumbbell([1, 1, 0], buffer, [port; 3]);
-        let mut network = Network::new(&fabric, Rng::new(1, 0));
-        let slot = network.paths.slot(FlowId(2), 1);
-        make_room(&mut network.flows, slot);
+        let paths = Paths::new(4);
+        let mut flows = FlowTable::default();
+        let slot = paths.slot(FlowId(2), 1);
         let syn = penstock_core::flow_count::FlowPacket {
             flags: flag::SYN as u8,
             ..Default::default()
         };
-        network.flows[slot].on_packet(&syn);
-        assert!(network.flows[slot].is_counted());
-        network.set_path(FlowId(2), &[0]);
-        assert!(!network.flows[slot].is_counted());
+        flows.with_slot(slot)[slot].on_packet(&syn);
+        assert!(flows.0[slot].is_counted());
+        flows.forget(&paths, FlowId(2));
+        assert!(!flows.0[slot].is_counted());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The SACK blocks of the packets in flight: few packets carry any, so they are kept beside the
+//! The SACK blocks of the packets in flight: few packets carry any, so they are kept apart from the
 //! 32 bytes of a packet and found by a handle.
 
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlock, flag};

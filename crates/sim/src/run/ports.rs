@@ -86,7 +86,9 @@ pub fn set_up(
         Window::Fairq(spec) => carrier(spec.scale),
         Window::Hscc(spec) => carrier(spec.scale),
     };
-    simulation.network.set_shims(Shims::new(carrier));
+    if let Some(shims) = Shims::new(carrier) {
+        simulation.network.set_shims(shims);
+    }
     if let penstock_scenario::Controller::Sicc(spec) = &scheme.controller {
         let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
             .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, rtt)))

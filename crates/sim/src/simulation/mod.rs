@@ -197,12 +197,12 @@ impl Simulation {
     #[cold]
     fn account(&mut self, now: Time) {
         if let Some(controller) = &mut self.controller {
-            for report in self.network.reports.drain(..) {
+            for report in self.network.take_reports() {
                 controller.on_report(&report);
             }
             self.schedule_controller();
         }
-        for flow in std::mem::take(&mut self.network.losses) {
+        for flow in self.network.take_losses() {
             let (apps, mut context) = self.apps(now);
             apps.transfers.on_loss(&mut context, flow);
         }

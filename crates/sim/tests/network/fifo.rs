@@ -35,7 +35,7 @@ fn accepted(buffer: Buffer, size: u16) -> usize {
     let arrived = transport(&mut network, &burst).len();
     let full = network.counters(BOTTLENECK, Time::from_secs(10)).drops[DropReason::Full as usize];
     assert_eq!(arrived + full as usize, HOSTS as usize);
-    assert_eq!(network.losses.len(), full as usize);
+    assert_eq!(network.take_losses().len(), full as usize);
     arrived
 }
 

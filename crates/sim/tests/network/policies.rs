@@ -138,7 +138,7 @@ fn every_packet_arrives_or_is_a_counted_loss_and_flows_keep_their_order() {
                 let counters = network.counters(BOTTLENECK, Time::from_secs(10));
                 let drops = counters.drops.iter().sum::<u64>() as usize;
                 assert_eq!(sent, arrived.len() + drops, "{name}");
-                assert_eq!(network.losses.len(), drops, "{name}");
+                assert_eq!(network.take_losses().len(), drops, "{name}");
                 let marked = arrived.iter().filter(|(_, p)| p.has(flag::CE)).count();
                 assert!(counters.marks as usize >= marked, "{name}");
                 assert!(is_ordered(&arrived), "{name}, seed {seed}");

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Links with FIFO ports, the packets on them, and which of these comes next.
+
+use super::counters::PortCounters;
+use super::events::{Event, Events};
+use super::link::{End, InFlight, Link};
+use super::sacks::{SackList, Sacks, are_carried};
+use crate::fabric::{Fabric, LinkSpec};
+use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock};
+use crate::queue::DropReason;
+use penstock_scenario::units::Time;
+
+/// With more links than this they do not fit the first cache: what is likely to be needed next is
+/// prefetched.
+const MANY_LINKS: usize = 1024;
+
+/// All links, and the packets on them.
+pub(super) struct Wires {
+    links: Vec<Link>,
+    events: Events,
+    sacks: Sacks,
+    /// Of each port.
+    drops: Vec<[u64; DropReason::ALL.len()]>,
+    /// Bytes that each port had sent when the measured time began.
+    sent_before: Vec<u64>,
+    /// Flows that lost a packet since they were last taken, once a packet.
+    losses: Vec<FlowId>,
+}
+
+impl Wires {
+    /// The fabric's links.
+    pub fn new(fabric: &Fabric) -> Wires {
+        let links = fabric.links.iter().map(|spec| {
+            let end = if fabric.is_host(spec.to) {
+                End::Host
+            } else {
+                End::Switch
+            };
+            Link::new(spec, end)
+        });
+        Wires {
+            links: links.collect(),
+            events: Events::new(0, 0, 0),
+            sacks: Sacks::default(),
+            drops: vec![[0; _]; fabric.links.len()],
+            sent_before: vec![0; fabric.links.len()],
+            losses: Vec::new(),
+        }
+    }
+
+    /// Makes the calendar, with `schedulers` ports whose departures are events.
+    pub fn start(&mut self, schedulers: usize, salt: u64) {
+        self.events = Events::new(schedulers, self.links.len(), salt);
+    }
+
+    /// The calendar's sources.
+    #[inline(always)]
+    pub fn events(&mut self) -> &mut Events {
+        &mut self.events
+    }
+
+    /// The last instant a run can reach.
+    pub fn horizon(&self) -> Time {
+        self.events.horizon()
+    }
+
+    #[inline(always)]
+    pub fn link(&self, link: u32) -> &Link {
+        &self.links[link as usize]
+    }
+
+    #[inline(always)]
+    pub fn link_mut(&mut self, link: u32) -> &mut Link {
+        &mut self.links[link as usize]
+    }
+
+    /// The earliest event.
+    #[inline(always)]
+    pub fn next(&self) -> (Time, Event) {
+        let (time, source) = self.events.first();
+        if self.links.len() > MANY_LINKS {
+            self.prefetch(source);
+        }
+        (time, self.events.event(source))
+    }
+
+    /// Prefetches the packets of the events that are likely to follow that of `source`.
+    #[inline(always)]
+    fn prefetch(&self, source: usize) {
+        for depth in 1..=3 {
+            if let Some(link) = self.links.get(self.events.likely_link(source, depth)) {
+                link.ring.prefetch();
+            }
+        }
+    }
+
+    /// Puts the SACK blocks of a new packet aside.
+    #[inline(always)]
+    pub fn put_sack(&mut self, packet: &mut Packet, sack: &[SackBlock]) {
+        if !sack.is_empty() {
+            packet.options = self.sacks.put(sack);
+        }
+    }
+
+    /// Takes the SACK blocks of a delivered packet.
+    #[inline(always)]
+    pub fn take_sack(&mut self, packet: &Packet) -> ([SackBlock; MAX_SACK_BLOCKS], usize) {
+        self.sacks.take_from(packet)
+    }
+
+    /// Queues a packet at a FIFO port, if the buffer takes it. `hop`: links behind it then.
+    #[inline(always)]
+    pub fn transmit(&mut self, now: Time, link: u32, packet: Packet, hop: u8) {
+        let port = &mut self.links[link as usize];
+        match port.offer(now, &packet, hop) {
+            Some((arrives, true)) => {
+                if port.end != End::Away {
+                    self.events.set_first_arrival(link, arrives);
+                }
+            }
+            Some((_, false)) => {}
+            None => self.lose(link, packet, DropReason::Full),
+        }
+    }
+
+    /// The port of `link` loses a packet.
+    #[cold]
+    #[inline(never)]
+    pub fn lose(&mut self, link: u32, packet: Packet, reason: DropReason) {
+        self.drops[link as usize][reason as usize] += 1;
+        self.sacks.take_list(&packet);
+        self.losses.push(packet.flow);
+    }
+
+    /// Whether a packet was lost since [`Wires::take_losses`].
+    #[inline(always)]
+    pub fn has_losses(&self) -> bool {
+        !self.losses.is_empty()
+    }
+
+    /// Takes the flows that lost a packet, once a packet.
+    pub fn take_losses(&mut self) -> Vec<FlowId> {
+        std::mem::take(&mut self.losses)
+    }
+
+    /// The packet that came out at a host has been dealt with.
+    #[inline(always)]
+    pub fn delivered(&mut self) {
+        if let Some(link) = self.events.delivered() {
+            let next = self.links[link as usize].next_arrival();
+            self.events.set_arrival(link, next);
+        }
+    }
+
+    /// From now on [`PortCounters::measured_bytes`] counts.
+    pub fn start_measuring(&mut self, now: Time) {
+        for (before, link) in self.sent_before.iter_mut().zip(&self.links) {
+            *before = link.sent_bytes - link.backlog_bytes(now);
+        }
+    }
+
+    /// Number of ports.
+    pub fn ports(&self) -> usize {
+        self.drops.len()
+    }
+
+    /// What the port of `link` did until `now`, its policies aside.
+    pub fn counters(&self, link: u32, now: Time) -> PortCounters {
+        let index = link as usize;
+        let link = &self.links[index];
+        PortCounters {
+            drops: self.drops[index],
+            sent_packets: link.sent_packets,
+            sent_bytes: link.sent_bytes,
+            // Packets are booked when they are queued; what waits has not been sent.
+            measured_bytes: link.sent_bytes - link.backlog_bytes(now) - self.sent_before[index],
+            peak_bytes: link.peak_bytes(),
+            ..PortCounters::default()
+        }
+    }
+
+    /// Packets sent on all links so far: the packet-hops of the run.
+    pub fn packet_hops(&self) -> u64 {
+        self.links.iter().map(|link| link.sent_packets).sum()
+    }
+}
+
+/// Where the wires end: links whose packets arrive in another network.
+impl Wires {
+    /// Cuts `link`: its port works on, but what it sends is to be taken by [`Wires::take_sent`].
+    pub fn cut(&mut self, link: u32) {
+        self.links[link as usize].end = End::Away;
+    }
+
+    /// Adds a link without a port, by which packets [`Wires::enter`] at a switch; returns its number.
+    pub fn add_entrance(&mut self, spec: &LinkSpec) -> u32 {
+        self.links.push(Link::new(spec, End::Switch));
+        self.links.len() as u32 - 1
+    }
+
+    /// Hands the packets that the cut `link` was given since the last call to `each`, with their SACK
+    /// blocks, oldest first. `handed` counts them for this link, from 0.
+    #[inline]
+    pub fn take_sent(
+        &mut self,
+        now: Time,
+        link: u32,
+        handed: &mut u32,
+        mut each: impl FnMut(InFlight, Option<SackList>),
+    ) {
+        let port = &mut self.links[link as usize];
+        let taken = port.ring.taken();
+        for index in handed.wrapping_sub(taken)..port.ring.len() {
+            let entry = *port.ring.get(index);
+            each(entry, self.sacks.take_list(&entry.packet));
+        }
+        *handed = taken.wrapping_add(port.ring.len());
+        port.forget_sent(now);
+    }
+
+    /// A packet comes in by `link` from another network, to arrive later than anything done so far.
+    /// `sacks`: the SACK blocks of the packets that carry some, those of this one first.
+    #[inline]
+    pub fn enter<'a>(
+        &mut self,
+        link: u32,
+        mut entry: InFlight,
+        sacks: &mut impl Iterator<Item = &'a SackList>,
+    ) {
+        if are_carried(&entry.packet)
+            && let Some(list) = sacks.next()
+        {
+            entry.packet.options = self.sacks.put(list.blocks());
+        }
+        let ring = &mut self.links[link as usize].ring;
+        if ring.is_empty() {
+            self.events.set_arrival(link, entry.arrives);
+        }
+        ring.push(entry);
+    }
+}
