@@ -91,7 +91,7 @@ PORTS = {
     "sent_bytes": Metric("bytes", "neither", "bytes sent"),
     "ecn_marks": Metric("ECN marks", "neither", "packets marked with ECN CE"),
     "acks_rewritten": Metric("ACKs rewritten", "neither", "ACKs whose window was lowered"),
-    "acks_floored": Metric("ACKs floored", "neither", "ACKs that the floor kept from less"),
+    "acks_floored": Metric("ACKs floored", "neither", "ACKs held at the floor"),
     "clamps": Metric("clamps", "neither", "times that the scheme began to clamp all flows"),
 }
 

@@ -21,7 +21,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """What the CPU calls itself, where the system tells."""
+    """The name of the CPU, where the system has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -149,8 +149,8 @@ def _difference(one: object, other: object, path: str) -> str:
     """The first value that differs, by its dotted path; empty where none does."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in {**one, **other}:
-            if found := _difference(one.get(key), other.get(key), f"{path}.{key}"):
-                return found
+            if difference := _difference(one.get(key), other.get(key), f"{path}.{key}"):
+                return difference
         return ""
     return "" if one == other else f"{path} is {one} in the first and {other} in the second"
 

@@ -19,7 +19,7 @@ from penstock.show.drawing import Drawing
 
 _COLUMNS = 2  # of small multiples
 _FARTHEST = 12  # so many of the numbers that are apart are listed first
-_SERIES = (2, 5)  # blue and vermilion: the two that are told apart best
+_SERIES = (2, 5)  # blue and vermilion: the easiest two to distinguish
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
@@ -81,7 +81,7 @@ def _draw(comparison: Comparison) -> Iterator[Drawing]:
         figure.supxlabel("flow completion time", fontsize=9)
         figure.supylabel("share of flows", fontsize=9)
         meaning = (
-            "The share of the flows that took at most so long: "
+            "The share of the flows that took at most this long: "
             "where the two lines lie on each other, the runs agree."
         )
         yield drawing.drawing(figure, "Flow completion times", f"compare-{group}", group, meaning)
@@ -97,7 +97,7 @@ def _render(comparison: Comparison, drawn: list[Drawing]) -> str:
     body = f"""<header>
 <p class="brand">Penstock</p>
 <h1>{escape(comparison.title)}</h1>
-<p class="lead">{second} held against {first}: {counted["agree"]} of {counted["of"]} numbers agree,
+<p class="lead">{second} compared with {first}: {counted["agree"]} of {counted["of"]} numbers agree,
 times and rates within 15 %, counts and tails within 25 %.</p>
 </header>
 <main>
@@ -121,8 +121,8 @@ def _apart(comparison: Comparison) -> str:
         for line in lines[:_FARTHEST]
     ]
     about = f"The {_FARTHEST} farthest of {len(lines)}." if len(lines) > _FARTHEST else ""
-    told = html.table("", ("number", *comparison.names, "ratio"), rows, about)
-    return f"<section><h2>What is apart</h2>{told}</section>"
+    table = html.table("", ("number", *comparison.names, "ratio"), rows, about)
+    return f"<section><h2>What differs</h2>{table}</section>"
 
 
 def _table(comparison: Comparison, scheme: str, group: str, lines: list[Line]) -> str:

@@ -95,7 +95,7 @@ def _result(future: Any, address: str) -> Row | BaseException:  # noqa: ANN401 (
         row: Row = future.result()
         return row
     if future.status != "error":
-        message = f"cluster {address}: the connection was lost; what is done is kept"
+        message = f"cluster {address}: the connection was lost; finished runs are kept"
         raise RunError(message)
     error = future.exception()
     if isinstance(error, _UnfitWorkerError):

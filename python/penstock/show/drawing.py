@@ -24,7 +24,7 @@ _FEW = 6  # names that may have a line each
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure with what the page says about it."""
+    """A figure with its texts on the page."""
 
     section: str
     name: str
@@ -52,7 +52,7 @@ def legend(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
         return
-    most = 40 if len(labels) <= _FEW else 18  # so that two fit beside each other
+    most = 40 if len(labels) <= _FEW else 18  # so that two fit next to each other
     labels = [shortened(label, most) for label in labels]
     ems = figure.get_figwidth() * 72 / style.SMALL
     widest = 0.53 * max(map(len, labels)) + _HANDLE + 0.8 + _GAP
@@ -72,7 +72,7 @@ def legend(figure: Figure, axes: Axes) -> None:
 def label_log(axis: Axis, form: Formatter, most: int = 5) -> None:
     """Labels some powers of ten of a logarithmic axis, or what has room where there is only one.
 
-    Comes after the drawing, which tells how far the axis goes.
+    Call it after drawing, when the limits of the axis are known.
     """
     least, greatest = sorted(axis.get_view_interval())
     for locator in (LogLocator(numticks=most), MaxNLocator(most - 1)):
@@ -94,7 +94,7 @@ def drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -
     """The figure as files and page have it; `name` becomes the files' name."""
     svg, pdf = io.StringIO(), io.BytesIO()
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # or both files would be laid out anew, at twice the time
+    figure.set_layout_engine("none")  # or each file would be laid out again, at twice the time
     # Not by `savefig`, which would draw everything once more for each file.
     figure.set_facecolor(style.GROUND)
     canvas: Any = FigureCanvasSVG(figure)

@@ -46,7 +46,7 @@ def _completion_times(groups: dict[str, pl.DataFrame], schemes: list[str]) -> It
         label_log(axes.xaxis, EngFormatter("s", sep=" "))
         legend(figure, axes)
         meaning = (
-            "The share of the flows that took at most so long: further left is faster, "
+            "The share of the flows that took at most this long: further left is faster, "
             "and a curve that ends below 1 left flows unfinished."
         )
         yield drawing(figure, "Flow completion times", f"fct-{group}", group, meaning)

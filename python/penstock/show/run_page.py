@@ -46,8 +46,8 @@ which most flows finished. “{metrics.UNFINISHED}”: more than 1 % of the flow
 
 
 def _findings(run: Results) -> str:
-    said = sentences.findings(run.summary["results"])
-    return "".join(f'<p class="finding">{sentence}</p>' for sentence in said)
+    findings = sentences.findings(run.summary["results"])
+    return "".join(f'<p class="finding">{sentence}</p>' for sentence in findings)
 
 
 def _ci_hint(run: Results) -> str:

@@ -11,7 +11,7 @@ _TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP"}
 
 
 def scenario(summary: dict[str, Any], substrate: str = "sim") -> str:
-    """What was run: traffic, fabric, TCP, duration, seeds."""
+    """The run in one sentence: traffic, fabric, TCP, duration, seeds."""
     document, seeds = summary["scenario"], summary["seeds"]
     tables = document.get("traffic", {})
     traffic = _listed([_traffic(name, table) for name, table in tables.items()])
@@ -25,17 +25,17 @@ def scenario(summary: dict[str, Any], substrate: str = "sim") -> str:
 def findings(results: list[dict[str, Any]]) -> list[str]:
     """For each traffic whose schemes differ: the best and the worst of them, as HTML.
 
-    First by how many flows finished; the slowest 1 % are told only of schemes under which as many
-    did, or whoever leaves the slow flows unfinished would look best.
+    First by how many flows finished; the slowest 1 % are compared only among schemes under which as
+    many did, or a scheme that leaves the slow flows unfinished would look best.
     """
-    said = []
+    sentences = []
     for group in results[0]["groups"]:
         rows = {result["scheme"]: result["groups"][group] for result in results}
         if not any(row["finished"] for row in rows.values()):
             continue
-        said += _finishers(group, rows)
-        said += _slowest(group, rows)
-    return said
+        sentences += _finishers(group, rows)
+        sentences += _slowest(group, rows)
+    return sentences
 
 
 def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:

@@ -100,7 +100,7 @@ def for_page(svg: str, label: str) -> str:
     svg = svg.replace(_BLACK, f"var(--{TEXT.name})")
     for ink in INKS:
         svg = svg.replace(ink.light, f"var(--{ink.name})")
-    # The width in points tells the page how far the figure may shrink before its type is too small.
+    # By the width in points the page knows how far it may shrink the figure's type.
     return re.sub(
         r'<svg (?:xmlns:xlink="[^"]*" )?width="([\d.]+)pt" height="[^"]*" ',
         rf'<svg role="img" aria-label="{label}" style="--points: \1" ',

@@ -115,7 +115,7 @@ def _cells(block: summary_table.Block) -> list[list[str]]:
 def fitting(
     names: Sequence[str], headings: Sequence[str], cells: Sequence[Sequence[str]], width: int
 ) -> int:
-    """How many of a table's columns fit beside the names of its rows; at least one."""
+    """How many of a table's columns fit next to the names of its rows; at least one."""
     used, gap = max(map(len, names)), 2
     for place, heading in enumerate(headings):
         used += gap + max(len(heading), *(len(row[place]) for row in cells))

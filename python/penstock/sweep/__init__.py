@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps: a scenario at every combination of some values, under each scheme and seed.
 
-`values` reads what `--over` says, `plan` makes the simulations of it, `store` keeps the folder,
-`run` computes what is not there yet, `show` and `figures` tell what came out.
+sweeping     start here: computes the missing runs of a sweep's folder
+values       the grammar of `--over KEY=VALUES`
+points       the points of a sweep, and the tasks of each
+store        the folder: sweep.json, sweep.parquet, and a journal while it runs
+means        one number at all points: means over the seeds
+sweep_table, sweep_figures, sweep_page   in the terminal; as figures; as a page
 """

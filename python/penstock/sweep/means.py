@@ -31,10 +31,10 @@ class Cell:
         """As the table shows it."""
         if self.unfinished:
             return metrics.UNFINISHED
-        said = metrics.text(name, self.mean)
+        text = metrics.text(name, self.mean)
         if not self.mean or self.half is None:
-            return said
-        return f"{said} ±{100 * self.half / abs(self.mean):.0f} %"
+            return text
+        return f"{text} ±{100 * self.half / abs(self.mean):.0f} %"
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def value_text(column: str, value: Any) -> str:  # noqa: ANN401 (of a typed colu
     return form(value)
 
 
-def names_of(asked: dict[str, Any], table: pl.DataFrame) -> list[str]:
+def names_of(request: dict[str, Any], table: pl.DataFrame) -> list[str]:
     """The full names of all numbers of a table."""
-    keys = {column for column, _ in asked["columns"].values()} | {"scheme", "seed", KEY}
+    keys = {column for column, _ in request["columns"].values()} | {"scheme", "seed", KEY}
     return [name for name in table.columns if name not in keys]
 
 
@@ -85,19 +85,19 @@ def default(names: Sequence[str], table: pl.DataFrame) -> str:
     return (ended or goodputs)[0]
 
 
-def shown(asked: dict[str, Any], table: pl.DataFrame, said: str) -> Shown:
-    """Means and confidence intervals of the number that is said.
+def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
+    """Means and confidence intervals of a number; of the default one if it is empty.
 
     Raises:
         ScenarioError: there is no such number.
     """
-    names = names_of(asked, table)
+    names = names_of(request, table)
     try:
-        name = metrics.match(said, names) if said else default(names, table)
+        name = metrics.match(number, names) if number else default(names, table)
     except ScenarioError as error:
         message = f"--show {error}"
         raise ScenarioError(message) from None
-    swept = {column: key for key, (column, _) in asked["columns"].items()}
+    swept = {column: key for key, (column, _) in request["columns"].items()}
     owner = name.rpartition(".fct_s.p99")[0]
     parts = table.partition_by([*swept, "scheme"], maintain_order=True, as_dict=True)
     cells = {}
@@ -112,7 +112,7 @@ def shown(asked: dict[str, Any], table: pl.DataFrame, said: str) -> Shown:
         name=name,
         swept=swept,
         points=list(dict.fromkeys(point for point, _ in cells)),
-        schemes=[name for name in asked["scheme"] if name in table["scheme"]],
+        schemes=[name for name in request["scheme"] if name in table["scheme"]],
         cells=cells,
         seeds=max((part.height for part in parts.values()), default=0),
     )

@@ -4,7 +4,6 @@
 import difflib
 import itertools
 import json
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ class Key:
 
     @property
     def column(self) -> str:
-        """Its name in tables: that of a value with a unit ends with the unit it is told in."""
+        """Its name in tables: that of a value with a unit ends with that unit."""
         return self.name + (f"_{self.kind}" if self.kind not in ("", "truth", "text") else "")
 
     def typed(self, value: Value) -> float | int | bool | str:
@@ -103,36 +102,36 @@ def plan(
         raise ScenarioError(message)
     tasks = {}
     for point in points:
-        own = [
+        swept = [
             (path, value.text)
             for key, value in zip(keys, point, strict=True)
             for path in paths[key.name]
         ]
         try:
             prepared = api.prepare(
-                scenario, schemes=schemes, overrides=[*overrides, *own], seeds=seeds, on=on
+                scenario, schemes=schemes, overrides=[*overrides, *swept], seeds=seeds, on=on
             )
         except ScenarioError as error:
-            raise _renamed(error, own) from None
+            raise _renamed(error, swept) from None
         tasks[point] = prepared.tasks
     return Plan(base.name, document, tuple(keys), tasks)
 
 
 def _key(text: str) -> Key:
-    name, equals, said = (part.strip() for part in text.partition("="))
-    if not (name and equals and said):
+    name, equals, listed = (part.strip() for part in text.partition("="))
+    if not (name and equals and listed):
         message = f"--over {text}: give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
         raise ScenarioError(message)
     if option := _OPTIONS.get(name):
         message = f"--over {name}: is not swept; give {option}"
         raise ScenarioError(message)
     try:
-        found = values.parse(said)
+        parsed = values.parse(listed)
     except ScenarioError as error:
         message = f"--over {name}: {error}"
         raise ScenarioError(message) from None
-    kinds = {value.kind for value in found}
-    return Key(name, kinds.pop() if len(kinds) == 1 else "text", tuple(found))
+    kinds = {value.kind for value in parsed}
+    return Key(name, kinds.pop() if len(kinds) == 1 else "text", tuple(parsed))
 
 
 def _paths(name: str, document: dict[str, Any]) -> list[str]:
@@ -145,8 +144,8 @@ def _paths(name: str, document: dict[str, Any]) -> list[str]:
     for scheme in document["schemes"]:
         for part in _PARTS:
             kind = document["scheme"][scheme].get(part, {}).get("kind")
-            for one in _parameters(definitions, part, kind):
-                known.setdefault(one, []).append(f"scheme.{scheme}.{part}.{one}")
+            for key in _parameters(definitions, part, kind):
+                known.setdefault(key, []).append(f"scheme.{scheme}.{part}.{key}")
     if parameter in known:
         return known[parameter]
     near = difflib.get_close_matches(parameter, known, n=1)
@@ -158,20 +157,21 @@ def _paths(name: str, document: dict[str, Any]) -> list[str]:
 def _parameters(definitions: dict[str, Any], part: str, kind: str | None) -> list[str]:
     """The parameters of a kind of queue, window or controller, by the schema of scenarios."""
     for alternative in definitions[part.capitalize()]["anyOf"]:
-        found: dict[str, Any] = dict(alternative.get("properties", {}))
-        if found.get("kind", {}).get("const") != kind:
+        properties: dict[str, Any] = dict(alternative.get("properties", {}))
+        if properties.get("kind", {}).get("const") != kind:
             continue
         if reference := alternative.get("$ref"):
-            found |= definitions[reference.rpartition("/")[2]].get("properties", {})
-        return [name for name in found if name != "kind"]
+            properties |= definitions[reference.rpartition("/")[2]].get("properties", {})
+        return [name for name in properties if name != "kind"]
     return []
 
 
-def _renamed(error: ScenarioError, own: list[tuple[str, str]]) -> ScenarioError:
-    """Names `--over` where the setting that is wrong is one of its values."""
-    said = str(error)
-    for path, value in own:
-        said = re.sub(rf"--set {re.escape(f'{path}={value}')}", f"--over {path}={value}", said)
-    if "--over" not in said:
-        said = f"{said} (with --over {', '.join(f'{path}={value}' for path, value in own)})"
-    return ScenarioError(said)
+def _renamed(error: ScenarioError, values: list[tuple[str, str]]) -> ScenarioError:
+    """Names `--over` where the wrong setting is one of its values."""
+    message = str(error)
+    for path, value in values:
+        message = message.replace(f"--set {path}={value}", f"--over {path}={value}")
+    if "--over" not in message:
+        settings = ", ".join(f"{path}={value}" for path, value in values)
+        message = f"{message} (with --over {settings})"
+    return ScenarioError(message)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep's folder: what was asked for, and the numbers of every simulation that is done.
+"""A sweep's folder: its request, and the numbers of every finished run.
 
-`sweep.json` says what was asked for, `sweep.parquet` has a row for each point, scheme and seed.
-While a sweep runs, each simulation that ends becomes a line of `journal.jsonl`, which the Parquet
-file takes over in the end. A kill at any moment leaves all that was done.
+`sweep.json` is the request, `sweep.parquet` has a row for each point, scheme and seed. While a
+sweep runs, each finished run becomes a line of `journal.jsonl`, which the Parquet file takes over
+in the end. A kill at any moment loses no finished run.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from penstock.execution import Task, build
 from penstock.sweep.points import Plan
 
 Numbers = dict[str, float | None]
-"""The summary of one simulation, by full names (see `penstock.metrics`)."""
+"""The summary of one run, by full names (see `penstock.metrics`)."""
 
 TABLE, JOURNAL = "sweep.parquet", "journal.jsonl"
 KEY = "key"  # the column of the tasks' keys
@@ -35,8 +35,8 @@ _SAME = (
 )  # what two commands have alike that share a folder
 
 
-def read_asked(folder: Path) -> dict[str, Any]:
-    """What was asked for.
+def read_request(folder: Path) -> dict[str, Any]:
+    """The request of a sweep.
 
     Raises:
         RunError: the folder is damaged.
@@ -44,7 +44,7 @@ def read_asked(folder: Path) -> dict[str, Any]:
     return folders.read_json(folder / folders.SWEEP.file, "begin again in another --out")
 
 
-def folder_for(asked: Mapping[str, Any], name: str, out: Path | None) -> Path:
+def folder_for(request: Mapping[str, Any], name: str, out: Path | None) -> Path:
     """The folder of a sweep: `out`, or `runs/NAME-sweep` with a number where that is another's.
 
     Raises:
@@ -52,7 +52,7 @@ def folder_for(asked: Mapping[str, Any], name: str, out: Path | None) -> Path:
     """
 
     def is_usable(folder: Path) -> bool:
-        return folders.has_kind(folder, folders.SWEEP) and _is_same(read_asked(folder), asked)
+        return folders.has_kind(folder, folders.SWEEP) and _is_same(read_request(folder), request)
 
     if out is None:
         return folders.free(f"{name}-sweep", is_usable=is_usable)
@@ -74,8 +74,8 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     )
 
 
-def asked_for(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
-    """What `sweep.json` holds of a plan, and the numbers that the report shows."""
+def request_of(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
+    """The content of `sweep.json` for a plan; `show` are the numbers of the report."""
     varies = ("title", "about", "schemes", "seeds", "scheme")
     return {
         "name": plan.name,
@@ -96,10 +96,10 @@ def _family(kind: str) -> str:
 
 
 class Store:
-    """A sweep's folder while one process works on it; `close` lets others."""
+    """A sweep's folder, locked for one process until `close`."""
 
-    def __init__(self, folder: Path, asked: dict[str, Any]) -> None:
-        """Makes the folder, or opens it and merges what is asked for now into what was.
+    def __init__(self, folder: Path, request: dict[str, Any]) -> None:
+        """Makes the folder, or opens it and merges the request into the earlier one.
 
         Raises:
             RunError: another process works on it, or it is damaged.
@@ -114,24 +114,24 @@ class Store:
                 message = f"{folder}: another sweep is at work there; wait for it, or give --out"
                 raise RunError(message) from None
             is_begun = folders.has_kind(folder, folders.SWEEP)
-            before = read_asked(folder) if is_begun else asked
-            self.asked = {**asked, "scheme": before["scheme"] | asked["scheme"]}
-            folders.write_json(folder / folders.SWEEP.file, self.asked, is_durable=True)
+            before = read_request(folder) if is_begun else request
+            self.request = {**request, "scheme": before["scheme"] | request["scheme"]}
+            folders.write_json(folder / folders.SWEEP.file, self.request, is_durable=True)
             self._table = _read_table(folder)
-            self.done = {} if self._table is None else _by_key(self._table, self.asked)
+            self.done = {} if self._table is None else _by_key(self._table, self.request)
             self.done |= dict(_read_journal(folder / JOURNAL))
             self._journal = opened.enter_context((folder / JOURNAL).open("ab"))
             self.close = opened.pop_all().close
 
     def add(self, task: Task, numbers: Numbers) -> None:
-        """Keeps a simulation's numbers, at once."""
+        """Writes a run's numbers to the journal, at once."""
         self.done[task.key] = numbers
         line = json.dumps({"key": task.key, "numbers": numbers}, separators=(",", ":"))
         self._journal.write(line.encode() + b"\n")
         self._journal.flush()
 
     def merge(self, plan: Plan) -> pl.DataFrame:
-        """Writes the Parquet file with all that is done, and gives it; the journal is done with."""
+        """Writes the Parquet file with all finished runs, returns it, and removes the journal."""
         rows = []
         for point, tasks in plan.points.items():
             swept = {k.column: k.typed(v) for k, v in zip(plan.keys, point, strict=True)}
@@ -143,7 +143,7 @@ class Store:
                 if task.key in self.done
             ]
         swept_columns = [key.column for key in plan.keys]
-        table = _stacked(rows, self._table, swept_columns, list(self.asked["scheme"]))
+        table = _stacked(rows, self._table, swept_columns, list(self.request["scheme"]))
         if not table.is_empty():
             text = io.BytesIO()
             table.write_parquet(text, compression="zstd")
@@ -171,17 +171,17 @@ def _stacked(
 
 
 def load(folder: Path) -> tuple[dict[str, Any], pl.DataFrame]:
-    """What was asked for, and the table, of a sweep's folder.
+    """Request and table of a sweep's folder.
 
     Raises:
         ScenarioError: it is not a sweep's, or its table is not written yet.
         RunError: it is damaged.
     """
-    asked, table = read_asked(folder), _read_table(folder)
+    request, table = read_request(folder), _read_table(folder)
     if table is None:
         message = f"{folder}: the sweep did not end; give its command again, and it goes on"
         raise ScenarioError(message)
-    return asked, table
+    return request, table
 
 
 def _read_table(folder: Path) -> pl.DataFrame | None:
@@ -196,14 +196,14 @@ def _read_table(folder: Path) -> pl.DataFrame | None:
         raise RunError(message) from None
 
 
-def _by_key(table: pl.DataFrame, asked: dict[str, Any]) -> dict[str, Numbers]:
-    swept = [column for column, _ in asked["columns"].values()]
+def _by_key(table: pl.DataFrame, request: dict[str, Any]) -> dict[str, Numbers]:
+    swept = [column for column, _ in request["columns"].values()]
     numbers = table.drop([*swept, "scheme", "seed"], strict=False)
     return {str(row.pop(KEY)): row for row in numbers.iter_rows(named=True)}
 
 
 def _read_journal(path: Path) -> Iterator[tuple[str, Numbers]]:
-    """The lines of an interrupted sweep; what was torn at the end is cut off."""
+    """The lines of an interrupted sweep; an incomplete last line is cut off."""
     if not path.exists():
         return
     text = path.read_bytes()

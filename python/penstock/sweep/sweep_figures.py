@@ -45,9 +45,9 @@ def _lines(result: Shown) -> Drawing:
     places: list[Any] = values if numeric else list(range(len(values)))
     figure, axes = plot()
     for index, scheme in enumerate(result.schemes):
-        found = [result.cells.get((point, scheme)) for point in result.points]
-        means = [math.nan if c is None or c.value is None else c.value for c in found]
-        halves = [0.0 if c is None else c.half or 0.0 for c in found]
+        cells = [result.cells.get((point, scheme)) for point in result.points]
+        means = [math.nan if c is None or c.value is None else c.value for c in cells]
+        halves = [0.0 if c is None else c.half or 0.0 for c in cells]
         colour, dashes = style.series(index)
         low = [mean - half for mean, half in zip(means, halves, strict=True)]
         high = [mean + half for mean, half in zip(means, halves, strict=True)]

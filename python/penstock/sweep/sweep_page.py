@@ -20,26 +20,26 @@ def redraw(folder: Path, path: Path) -> Path:
         ScenarioError: the sweep has no table yet.
         RunError: the folder is damaged.
     """
-    asked, table = store.load(folder)
-    results = [means.shown(asked, table, said) for said in asked["show"] or [""]]
-    return write(asked, results, path)
+    request, table = store.load(folder)
+    results = [means.shown(request, table, number) for number in request["show"] or [""]]
+    return write(request, results, path)
 
 
-def write(asked: dict[str, Any], results: Sequence[Shown], path: Path) -> Path:
-    """Writes the page, and `figures/` beside it; returns the page's path."""
+def write(request: dict[str, Any], results: Sequence[Shown], path: Path) -> Path:
+    """Writes the page, and `figures/` next to it; returns the page's path."""
     drawn = list(sweep_figures.draw(results))
-    text = _render(asked, results, drawn)
+    text = _render(request, results, drawn)
     return html.save(text, drawn, path)
 
 
-def _render(asked: dict[str, Any], results: Sequence[Shown], drawn: list[Drawing]) -> str:
+def _render(request: dict[str, Any], results: Sequence[Shown], drawn: list[Drawing]) -> str:
     first = results[0]
     swept = " and ".join(f"<code>{escape(key)}</code>" for key in first.swept.values())
     seeds = f", means of {first.seeds} seeds" if first.seeds > 1 else ""
     note = sweep_figures.TOO_MANY if len(first.swept) > 2 else ""
     body = f"""<header>
 <p class="brand">Penstock</p>
-<h1>{escape(asked["title"])}</h1>
+<h1>{escape(request["title"])}</h1>
 <p class="lead">{len(first.points)} points of {swept}, each under {len(first.schemes)}
 scheme{"s" if len(first.schemes) > 1 else ""}{seeds}.</p>
 {f'<p class="about">{note}</p>' if note else ""}
@@ -55,11 +55,11 @@ scheme{"s" if len(first.schemes) > 1 else ""}{seeds}.</p>
 </section>
 </main>
 <footer>
-<p><code>{escape(asked["command"])}</code></p>
-<p>Penstock {escape(asked["penstock"])} · every number of every run in
+<p><code>{escape(request["command"])}</code></p>
+<p>Penstock {escape(request["penstock"])} · every number of every run in
 <code>{store.TABLE}</code> · figures as SVG and PDF in <code>figures/</code></p>
 </footer>"""
-    return html.document(asked["title"], body)
+    return html.document(request["title"], body)
 
 
 def _table(result: Shown) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes what a sweep's folder does not hold yet."""
+"""Computes the runs that a sweep's folder lacks."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from penstock.sweep.store import Store
 
 
 class InterruptedSweepError(PenstockError):
-    """Ctrl-C; what is done is kept."""
+    """Ctrl-C; what is done is stored."""
 
     exit_code = 130
 
@@ -36,7 +36,7 @@ class Sweep:
     shown: list[means.Shown]
     """Means over the seeds of the numbers to show."""
     runs: int
-    """How many were asked for."""
+    """How many the command requested."""
     known: int
     """How many of them the folder had before."""
     failures: list[str]
@@ -78,21 +78,21 @@ def sweep(
         InterruptedSweepError: Ctrl-C. What was computed is in the folder, whatever is raised.
     """
     plan = points.plan(scenario, over, schemes=schemes, overrides=overrides, seeds=seeds, on=on)
-    asked = store.asked_for(plan, numbers)
-    folder = store.folder_for(asked, plan.name, Path(out) if out is not None else None)
-    with closing(Store(folder, asked)) as kept:
-        known = sum(task.key in kept.done for task in plan.tasks)
-        table, failures = _compute(plan, kept, jobs, cluster, progress)
-        found = [means.shown(kept.asked, table, said) for said in numbers or [""]]
-        sweep_page.write(kept.asked, found, folder / folders.SWEEP.page)
-    return Sweep(folder, plan.base["title"], table, found, len(plan.tasks), known, failures)
+    request = store.request_of(plan, numbers)
+    folder = store.folder_for(request, plan.name, Path(out) if out is not None else None)
+    with closing(Store(folder, request)) as stored:
+        known = sum(task.key in stored.done for task in plan.tasks)
+        table, failures = _compute(plan, stored, jobs, cluster, progress)
+        shown = [means.shown(stored.request, table, number) for number in numbers or [""]]
+        sweep_page.write(stored.request, shown, folder / folders.SWEEP.page)
+    return Sweep(folder, plan.base["title"], table, shown, len(plan.tasks), known, failures)
 
 
 def _compute(
-    plan: Plan, kept: Store, jobs: int | None, cluster: str | None, progress: Progress | None
+    plan: Plan, stored: Store, jobs: int | None, cluster: str | None, progress: Progress | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Runs what is missing; gives the folder's table, and a line for each failure."""
-    missing = [task for task in plan.tasks if task.key not in kept.done]
+    """Runs what is missing; returns the folder's table, and a line for each failure."""
+    missing = [task for task in plan.tasks if task.key not in stored.done]
     failures: list[str] = []
 
     def failed(task: Task, error: PenstockError) -> None:
@@ -101,17 +101,17 @@ def _compute(
     options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress}
     try:
         for task, row in execution.execute(missing, failed=failed, **options):
-            if task.key not in kept.done:
-                kept.add(task, metrics.flat(json.loads(row[2])))
+            if task.key not in stored.done:
+                stored.add(task, metrics.flat(json.loads(row.summary)))
     except KeyboardInterrupt:
-        done = sum(task.key in kept.done for task in plan.tasks)
+        done = sum(task.key in stored.done for task in plan.tasks)
         message = (
-            f"interrupted; {done} of {len(plan.tasks)} runs are in {kept.folder}, "
+            f"interrupted; {done} of {len(plan.tasks)} runs are in {stored.folder}, "
             "and the same command goes on from there"
         )
         raise InterruptedSweepError(message) from None
     finally:
-        table = kept.merge(plan)
+        table = stored.merge(plan)
     if table.is_empty():
         raise RunError(failures[0])
     return table, failures

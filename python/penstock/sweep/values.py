@@ -41,29 +41,29 @@ def parse(text: str) -> list[Value]:
     """All values that a text in this grammar means, each once, in its order.
 
     Raises:
-        ScenarioError: it cannot be read; one line that does not name the key.
+        ScenarioError: it cannot be read; each line that does not name the key.
     """
-    found: dict[object, Value] = {}
+    distinct: dict[object, Value] = {}
     for part in _parts(text):
         if not part:
-            message = "a value is missing beside a comma"
+            message = "a value is missing next to a comma"
             raise ScenarioError(message)
         ranged = _RANGE.fullmatch(part)
         texts = _expand(part, *ranged.groups()) if ranged else [part]
         if not ranged and re.match(r"[+-]?\d.*\.\.", part):
             message = f"'{part}' is no range; give A..B, A..B+STEP or A..B*FACTOR"
             raise ScenarioError(message)
-        for one in texts:
-            value = _value(one)
-            found.setdefault((value.kind, value.typed), value)
-        if len(found) > MOST:
+        for each in texts:
+            value = _value(each)
+            distinct.setdefault((value.kind, value.typed), value)
+        if len(distinct) > MOST:
             message = f"more than {MOST} values"
             raise ScenarioError(message)
-    return list(found.values())
+    return list(distinct.values())
 
 
 def _parts(text: str) -> list[str]:
-    """What the commas part, but for those within quotes, lists and tables."""
+    """The parts between commas, other than those within quotes, lists and tables."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
@@ -92,32 +92,34 @@ def _expand(
     step_unit: str | None,
 ) -> list[str]:
     unit = unit or end_unit
-    one, last = _in(unit, start, unit, part), _in(unit, end, end_unit, part)
-    by = _in(unit if how == "+" else "", step, step_unit or "", part) if step else Fraction(1)
-    if one > last:
+    number, end_number = _in(unit, start, unit, part), _in(unit, end, end_unit, part)
+    step_number = (
+        _in(unit if how == "+" else "", step, step_unit or "", part) if step else Fraction(1)
+    )
+    if number > end_number:
         message = f"'{part}' ends before it begins"
         raise ScenarioError(message)
-    if (how == "*" and (by <= 1 or one <= 0)) or by <= 0:
+    if (how == "*" and (step_number <= 1 or number <= 0)) or step_number <= 0:
         message = f"'{part}' never ends; a step is above 0, a factor above 1, from above 0"
         raise ScenarioError(message)
-    found: list[Fraction] = []
-    while one <= last and len(found) <= MOST:
-        found.append(one)
-        one = one * by if how == "*" else one + by
-        if one.denominator > _EXACT:  # fractions of ever more digits take ever longer
-            one = Fraction(repr(float(one)))
-    return [f"{_plain(number)} {unit}".strip() for number in found]
+    numbers: list[Fraction] = []
+    while number <= end_number and len(numbers) <= MOST:
+        numbers.append(number)
+        number = number * step_number if how == "*" else number + step_number
+        if number.denominator > _EXACT:  # fractions of ever more digits take ever longer
+            number = Fraction(repr(float(number)))
+    return [f"{_plain(number)} {unit}".strip() for number in numbers]
 
 
-def _in(unit: str, number: str, own: str, part: str) -> Fraction:
+def _in(unit: str, number: str, own_unit: str, part: str) -> Fraction:
     """A number in another unit of its kind; one without a unit has it already."""
-    for name in (unit, own):
+    for name in (unit, own_unit):
         if name not in UNITS:
             message = f"'{part}': unknown unit '{name}'; units: {', '.join(filter(None, UNITS))}"
             raise ScenarioError(message)
-    (kind, size), (own_kind, own_size) = UNITS[unit], UNITS[own or unit]
+    (kind, size), (own_kind, own_size) = UNITS[unit], UNITS[own_unit or unit]
     if kind != own_kind:
-        message = f"'{part}': '{own}' does not go with '{unit or 'plain numbers'}'"
+        message = f"'{part}': '{own_unit}' does not go with '{unit or 'plain numbers'}'"
         raise ScenarioError(message)
     return Fraction(number) * own_size / size
 
@@ -127,11 +129,11 @@ def _plain(number: Fraction) -> str:
 
 
 def _value(text: str) -> Value:
-    found = re.fullmatch(_NUMBER, text)
-    if found and found[2] in UNITS:
-        kind, size = UNITS[found[2]]
-        exact = Fraction(found[1]) * size
-        whole = exact.denominator == 1 and not (kind == "" and re.search(r"[.e]", found[1]))
+    match = re.fullmatch(_NUMBER, text)
+    if match and match[2] in UNITS:
+        kind, size = UNITS[match[2]]
+        exact = Fraction(match[1]) * size
+        whole = exact.denominator == 1 and not (kind == "" and re.search(r"[.e]", match[1]))
         return Value(text, kind, int(exact) if whole and abs(exact) < _LARGEST else float(exact))
     if text in ("true", "false"):
         return Value(text, "truth", text == "true")

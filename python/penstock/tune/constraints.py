@@ -70,13 +70,13 @@ def constraint(text: str, sample: Result) -> Constraint:
     Raises:
         ScenarioError: it is not of this form, names no number, or has the wrong unit.
     """
-    found = _CONSTRAINT.fullmatch(text)
-    if found is None:
+    match = _CONSTRAINT.fullmatch(text)
+    if match is None:
         message = (
             f"--subject-to {text}: give NUMBER>=VALUE or NUMBER<=VALUE, as elephants.goodput>=0.95"
         )
         raise ScenarioError(message)
-    name, relation, number, unit = found.groups()
+    name, relation, number, unit = match.groups()
     field = metrics.find(name, sample)
     known = {name: float(u.factor) for name, u in units.UNITS.items() if u.quantity == field.unit}
     known = known if field.unit else {"abs": 1.0}

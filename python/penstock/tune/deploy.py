@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found, as scenarios and as penstockd take it."""
+"""Tuned parameters as TOML for a scenario and for penstockd."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 
 import tomli_w
 
 from penstock import api
+from penstock.errors import ScenarioError
+from penstock.execution.lab import schemes
+from penstock.scenario import parsed
 from penstock.tune.space import Value
 
 
@@ -16,15 +18,15 @@ def tuned_name(scheme: str) -> str:
     return f"{scheme}-tuned"
 
 
-def scheme_table(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
-    """The `[scheme.NAME]` table of a scenario, of its own name beside the built-in one.
+def scheme_table(scenario: str, scheme: str, tuned: Mapping[str, Value]) -> str:
+    """The `[scheme.NAME]` table of a scenario, of its table name beside the built-in one.
 
     Args:
-        scenario: as resolved, with the values that were found.
+        scenario: as resolved, with the tuned values.
         scheme: whose table.
-        found: the values by their keys; those of no scheme are told in a comment.
+        tuned: the values by their keys; those of no scheme become a comment.
     """
-    document = tomllib.loads(scenario)
+    document = parsed(scenario)
     table = dict(document["scheme"][scheme])
     table["title"] = f"{scheme}, tuned for: {document['title']}"
     table.pop("source", None)
@@ -32,7 +34,7 @@ def scheme_table(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
         if table.get(part, {}).get("kind") in {"none", "drop-tail"}:
             del table[part]
     others = []
-    for key, value in found.items():
+    for key, value in tuned.items():
         *way, last = key.removeprefix(f"scheme.{scheme}.").split(".")
         if not key.startswith(f"scheme.{scheme}."):
             others.append(f"# and {key} = {_toml(value)}\n")
@@ -41,40 +43,34 @@ def scheme_table(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
     return tomli_w.dumps({"scheme": {tuned_name(scheme): table}}) + "".join(others)
 
 
-def agent_lines(scenario: str, scheme: str, found: Mapping[str, Value]) -> str:
+def agent_lines(scenario: str, scheme: str, tuned: Mapping[str, Value]) -> str:
     """The lines for a port in penstockd's configuration; empty where it does not have the scheme.
 
-    They tell what was found, and what else of the scenario's is not built in.
+    They hold the tuned values, and others of the scenario that are not built in.
 
     Args:
-        scenario: as resolved, with the values that were found.
+        scenario: as resolved, with the tuned values.
         scheme: whose parameters they are.
-        found: the values by their keys.
+        tuned: the values by their keys.
     """
-    known = {one["name"]: one for one in api.schemes()}
-    parts = known.get(scheme)
-    if parts is None or parts["controller"]["kind"] != "none":
+    table = parsed(scenario)["scheme"][scheme]
+    try:
+        built_in = parsed(api.resolved("demo", overrides={"schemes": [scheme]}))["scheme"][scheme]
+        if not schemes.of(scheme, table, rtt_s=0.0).agent:
+            return ""
+    except ScenarioError:  # no built-in scheme, or none that a port can hold
         return ""
-    has_window = parts["window"]["kind"] != "none"
-    if parts["queue"]["kind"] != "hcf" and not (
-        parts["queue"]["kind"] == "drop-tail" and has_window
-    ):
-        return ""
-    own = tomllib.loads(scenario)["scheme"][scheme]
-    built_in = tomllib.loads(api.resolved("demo", overrides={"schemes": [scheme]}))["scheme"][
-        scheme
-    ]
     lines = ["[port.eth1]", f'scheme = "{scheme}"']
     for part in ("window", "queue"):
-        if own[part]["kind"] != built_in[part]["kind"]:
+        if table[part]["kind"] != built_in[part]["kind"]:
             return ""
         values = {
-            key: value for key, value in own[part].items() if built_in[part].get(key) != value
+            key: value for key, value in table[part].items() if built_in[part].get(key) != value
         }
         prefix = f"scheme.{scheme}.{part}."
         values |= {
             key.removeprefix(prefix): value
-            for key, value in found.items()
+            for key, value in tuned.items()
             if key.startswith(prefix)
         }
         if values:

@@ -111,17 +111,17 @@ def named(texts: Sequence[str]) -> list[Parameter]:
     Raises:
         ScenarioError: one is not of this form, or is given twice.
     """
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for text in texts:
-        key, equals, wanted = text.partition("=")
+        key, equals, range_text = text.partition("=")
         if not (key and equals):
             message = f"--param {text}: give KEY=LOW..HIGH, as scheme.fairq.window.alpha=0.05..0.5"
             raise ScenarioError(message)
-        if key in found:
+        if key in parameters:
             message = f"--param {key}: given twice"
             raise ScenarioError(message)
-        found[key.strip()] = parameter(key.strip(), wanted)
-    return list(found.values())
+        parameters[key.strip()] = parameter(key.strip(), range_text)
+    return list(parameters.values())
 
 
 def usual(name: str, scheme: Mapping[str, Any]) -> list[Parameter]:
@@ -135,12 +135,12 @@ def usual(name: str, scheme: Mapping[str, Any]) -> list[Parameter]:
         ScenarioError: it has none.
     """
     ranges = tomllib.loads((Path(__file__).parent / "ranges.toml").read_text(encoding="utf-8"))
-    found = [
+    parameters = [
         parameter(f"scheme.{name}.{part}.{key}", text)
         for part, kinds in ranges.items()
         for key, text in kinds.get(scheme.get(part, {}).get("kind"), {}).items()
     ]
-    if not found:
+    if not parameters:
         message = f"{name}: no parameters to search; name one, as --param tcp.min_rto=1ms..200ms"
         raise ScenarioError(message)
-    return found
+    return parameters

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laboratory: a scenario on real TCP, in network namespaces of this machine.
 
-`plan` turns a scenario into namespaces, addresses and commands, without touching anything;
-`fabric` builds and removes them; `schemes` says what stands on a port and `agent` runs it;
-`traffic` and `tools` drive the hosts; `run` puts them together and gives the simulator's rows.
+executor    start here: runs tasks one after another, each on a fabric of its own
+plan        namespaces, addresses and commands of a scenario's fabric, without touching anything
+fabric      builds and removes them; `system` has commands, lock and clean-up
+host        a scenario's TCP as routes and sysctls
+schemes     a scheme as queue disciplines and options of penstockd; `agent` runs that
+generator   penstock-traffic, the scenario's own traffic; `programs` starts and ends programs
+tools       iperf3, nginx and ApacheBench instead
+substrate   what a run reports of itself: TCP, what is not emulated, warnings
+check       whether this machine can run it
 """

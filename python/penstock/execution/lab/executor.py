@@ -121,7 +121,7 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
 
 
 def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generator.Played:
-    """Plays the scenario's traffic on the fabric that stands."""
+    """Plays the scenario's traffic on the built fabric."""
     task, plan = setup.task, setup.plan
     if task.on == TOOLS:
         return tools.play(task, setup.layout["ends"], plan, tag, listen)

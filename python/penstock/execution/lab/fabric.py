@@ -15,9 +15,9 @@ from penstock.execution.lab.plan import Plan
 
 @contextmanager
 def built(plan: Plan) -> Iterator[str]:
-    """The fabric while the block runs; gives the tag in the names of its namespaces.
+    """The fabric while the block runs; yields the tag in the names of its namespaces.
 
-    Only for whoever holds `system.locked`.
+    Only while holding `system.locked`.
 
     Raises:
         RunError: a command failed; what stood is removed.

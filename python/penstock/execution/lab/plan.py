@@ -16,13 +16,13 @@ from typing import Any
 from penstock.errors import ScenarioError
 
 PREFIX = "penstock-"
-"""Every namespace's name begins so, then comes the process that made it."""
+"""The beginning of every namespace's name; the process that made it follows."""
 
 HOST_NAMESPACES = 64
 """Most namespaces for hosts: a build costs about 10 ms for each, an idle one some memory."""
 
 FASTEST_BPS = 1_000_000_000
-"""Most that a shaped port can be asked for; on two cores CPU is the limit from 500 Mb/s on."""
+"""The fastest shaped port; on two cores the CPU is the limit from 500 Mb/s on."""
 
 _MOST_SHARED = 250  # hosts of a namespace: its subnet is a /24
 _MOST_SWITCHES = 150
@@ -114,7 +114,7 @@ class Plan:
     rtt_s: float
     """The longest round trip by propagation, which the lab does not add."""
     routes: str = ""
-    """What every route says of TCP, as `rto_min 10ms initcwnd 2`."""
+    """TCP options of every route, as `rto_min 10ms initcwnd 2`."""
     sysctls: dict[str, int] = field(default_factory=dict)
     """Beside those that every namespace gets."""
 
@@ -125,7 +125,7 @@ class Plan:
 
     @property
     def protected(self) -> list[Port]:
-        """The ports that the scheme stands on."""
+        """The ports with the scheme."""
         return [port for port in self.ports if port.is_protected]
 
     def name(self, node: str, tag: str) -> str:
@@ -290,7 +290,7 @@ def _check(layout: dict[str, Any], cables: int) -> None:
             raise ScenarioError(message)
         if port["is_protected"] and port["to"] in hosts and len(hosts) > HOST_NAMESPACES:
             message = (
-                f"fabric: the scheme stands on {name}, so each host needs its own cable, which "
+                f"fabric: the scheme is on {name}, so each host needs its own cable, which "
                 f"the laboratory has for {HOST_NAMESPACES} hosts; take fewer"
             )
             raise ScenarioError(message)

@@ -19,7 +19,7 @@ _PACKET = 1500  # bytes
 
 @dataclass(frozen=True)
 class Scheme:
-    """What stands on each protected port."""
+    """The scheme on each protected port."""
 
     name: str
     agent: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Scheme:
     """The kernel's queue discipline under TBF; empty: a FIFO."""
 
     def attach(self, port: Port, pins: str) -> list[str]:
-        """The command that holds the scheme on a port until it is told to end."""
+        """The command that keeps the scheme on a port until it is ended."""
         return [
             *("attach", port.interface, *self.agent, "--pins", pins, "--stay"),
             *("--rate", f"{port.rate_bps} b/s", "--buffer", f"{port.buffer_bytes} B"),
@@ -48,7 +48,7 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
     """The scheme that a resolved scenario's table `[scheme.NAME]` describes.
 
     Raises:
-        ScenarioError: the laboratory cannot hold it; one line that says what is missing.
+        ScenarioError: the laboratory cannot hold it; one line that names what is missing.
     """
     window, queue = table["window"], table["queue"]
     if table["controller"]["kind"] != "none":
@@ -72,7 +72,7 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
 
 
 def _agent(scheme: str, parts: dict[str, dict[str, Any]], rtt_s: float) -> tuple[str, ...]:
-    """Every parameter is said, so that what is deployed is what would be simulated."""
+    """Options with every parameter, so that the deployed scheme is the simulated one."""
     words = ["--scheme", scheme]
     for part, table in parts.items():
         values = {key: value for key, value in table.items() if key not in {"kind", "variant"}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lab does to this machine: commands, the lock, and the removal of what runs left."""
+"""Commands on this machine, the lock of the laboratory, and the removal of what runs left."""
 
 import contextlib
 import fcntl
@@ -26,10 +26,10 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def call(command: Sequence[str], text: str = "") -> str:
-    """Runs a command with `text` as its input, and gives what it printed.
+    """Runs a command with `text` as its input, and returns its output.
 
     Raises:
-        RunError: it failed, or is not installed; one line with the command and what it said.
+        RunError: it failed, or is not installed; one line with the command and its output.
     """
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
@@ -37,8 +37,8 @@ def call(command: Sequence[str], text: str = "") -> str:
         message = f"lab: {command[0]} is not installed; see `penstock lab check`"
         raise RunError(message) from None
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        message = f"lab: {' '.join(command)}: {said[0]} (exit code {done.returncode})"
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        message = f"lab: {' '.join(command)}: {lines[0]} (exit code {done.returncode})"
         raise RunError(message)
     return done.stdout
 
@@ -130,22 +130,22 @@ def leftovers() -> list[str]:
 
 
 def remove_all() -> list[str]:
-    """Removes every namespace of the lab with its processes, and the state; says which.
+    """Removes every namespace of the lab with its processes, and the state; returns their names.
 
-    Only for whoever holds the lock: no other run is alive then.
+    Only while holding the lock: no other run is alive then.
     """
-    found = leftovers()
-    for name in found:
+    namespaces = leftovers()
+    for name in namespaces:
         for process in call(["ip", "netns", "pids", name]).split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(process), signal.SIGKILL)
-    if found:  # its cables, bridges and qdiscs go with a namespace
-        call(["ip", "-batch", "-"], "".join(f"netns delete {name}\n" for name in found))
+    if namespaces:  # its cables, bridges and qdiscs go with a namespace
+        call(["ip", "-batch", "-"], "".join(f"netns delete {name}\n" for name in namespaces))
     if PINS.is_mount():
         call(["umount", "--lazy", str(PINS)])
     if STATE.exists():
         call(["rm", "-r", str(STATE)])
-    return found
+    return namespaces
 
 
 def cpu_times() -> tuple[int, int]:

@@ -106,7 +106,7 @@ class Traffic:
 
 
 def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listener) -> Played:
-    """Plays a task's traffic on the fabric that stands.
+    """Plays a task's traffic on the built fabric.
 
     Raises:
         ScenarioError: it has traffic that these tools cannot play.
