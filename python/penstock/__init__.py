@@ -7,7 +7,8 @@
 
 Each module imports only those of lines above its own:
 
-    errors, _native, papers   what can go wrong; the simulator; the one link to penstock_papers
+    errors                    what can go wrong, as one line each
+    _native, papers           the simulator; the one link to penstock_papers
     units, stats              numbers as people write them; means and their confidence
     metrics                   every number of a summary: its name, unit, meaning
     folders, scenario         folders of results; scenarios as text

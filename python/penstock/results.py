@@ -3,7 +3,7 @@
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -59,17 +59,13 @@ class Results:
             queues=tables.stack(queues),
             ports=tables.ports(ports),
             scenario=scenario,
-            info=info | _merged(of_substrate),
+            info=info | merged(of_substrate),
         )
 
     @property
     def notes(self) -> list[str]:
         """Sentences on what disturbed the run, such as a busy machine."""
-        sentences = [f"{warning}." for warning in self.info.get("warnings", ())]
-        if runs := self.info.get("busy"):
-            busy = "; ".join(runs)
-            sentences.append(f"This machine was busy, so it may be what was measured: {busy}.")
-        return sentences
+        return notes(self.info)
 
     def members(self, group: str) -> pl.DataFrame:
         """The rows of `flows` that a group of the summary counts.
@@ -101,7 +97,16 @@ def _result(scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def notes(info: Mapping[str, Any]) -> list[str]:
+    """Sentences on what disturbed runs, of what their substrates report."""
+    sentences = [f"{warning}." for warning in info.get("warnings", ())]
+    if runs := info.get("busy"):
+        busy = "; ".join(runs)
+        sentences.append(f"This machine was busy, so it may be what was measured: {busy}.")
+    return sentences
+
+
+def merged(reports: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """What the substrates of all rows report: lists joined without repeats, else the last."""
     merged: dict[str, Any] = {}
     for report in reports:

@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Folder for the results, made if it is not there.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Sample the ports only: other programs generate the traffic.
+    #[arg(long)]
+    pub no_traffic: bool,
     /// Format of progress on stderr.
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
     pub progress: Progress,

@@ -98,7 +98,9 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
         eprintln!("penstock-traffic: {warning}");
     }
     player.at(Time::ZERO, Action::Sample);
-    run::schedule_traffic(&mut player, &scenario, &inputs, arguments.seed);
+    if !arguments.no_traffic {
+        run::schedule_traffic(&mut player, &scenario, &inputs, arguments.seed);
+    }
     player.at(scenario.measure.from, Action::MeasureStart);
     let kernel = kernel_counters(&mut player)?;
     let processor_s = process::processor_s();

@@ -90,6 +90,8 @@ def sweep(
             progress=progress,
             on=on,
         )
+    for note in result.notes:
+        typer.echo(note, err=True)
     if as_json:
         tables = means.as_json(result.shown)
         folder = str(result.folder)

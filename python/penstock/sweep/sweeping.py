@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import execution, folders, metrics
+from penstock import execution, folders, metrics, results
 from penstock.errors import PenstockError, RunError
 from penstock.execution import SIMULATOR, Progress, Task
 from penstock.scenario import Scenario
@@ -41,6 +41,8 @@ class Sweep:
     """How many of them the folder had before."""
     failures: list[str]
     """A line for each run that failed."""
+    notes: list[str]
+    """Sentences on what disturbed the runs of this command."""
 
 
 def sweep(
@@ -82,18 +84,20 @@ def sweep(
     folder = store.folder_for(request, plan.name, Path(out) if out is not None else None)
     with closing(Store(folder, request)) as stored:
         known = sum(task.key in stored.done for task in plan.tasks)
-        table, failures = _compute(plan, stored, jobs, cluster, progress)
+        table, failures, notes = _compute(plan, stored, jobs, cluster, progress)
         shown = [means.shown(stored.request, table, number) for number in numbers or [""]]
         sweep_page.write(stored.request, shown, folder / folders.SWEEP.page)
-    return Sweep(folder, plan.base["title"], table, shown, len(plan.tasks), known, failures)
+    title = plan.base["title"]
+    return Sweep(folder, title, table, shown, len(plan.tasks), known, failures, notes)
 
 
 def _compute(
     plan: Plan, stored: Store, jobs: int | None, cluster: str | None, progress: Progress | None
-) -> tuple[pl.DataFrame, list[str]]:
-    """Runs what is missing; returns the folder's table, and a line for each failure."""
+) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Runs what is missing; returns the folder's table, a line for each failure, and notes."""
     missing = [task for task in plan.tasks if task.key not in stored.done]
     failures: list[str] = []
+    reports = []
 
     def failed(task: Task, error: PenstockError) -> None:
         failures.append(f"{plan.where(task)}: {error}")
@@ -102,7 +106,9 @@ def _compute(
     try:
         for task, row in execution.execute(missing, failed=failed, **options):
             if task.key not in stored.done:
-                stored.add(task, metrics.flat(json.loads(row.summary)))
+                summary = json.loads(row.summary)
+                stored.add(task, metrics.flat(summary))
+                reports.append(summary.get("substrate", {}))
     except KeyboardInterrupt:
         done = sum(task.key in stored.done for task in plan.tasks)
         message = (
@@ -114,4 +120,4 @@ def _compute(
         table = stored.merge(plan)
     if table.is_empty():
         raise RunError(failures[0])
-    return table, failures
+    return table, failures, results.notes(results.merged(reports))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock import units
 from penstock.errors import PenstockError, RunError
 from penstock.execution import build
 from penstock.execution.lab import (
@@ -125,8 +124,7 @@ def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generato
     task, plan = setup.task, setup.plan
     if task.on == TOOLS:
         return tools.play(task, setup.layout["ends"], plan, tag, listen)
-    duration = units.to_seconds(setup.document["duration"])
-    with generator.playing(task.scenario, task.scheme, task.seed, plan, tag, duration) as playing:
+    with generator.playing(task, plan, tag) as playing:
         while not playing.is_over(listen):
             pass
         return playing.results()

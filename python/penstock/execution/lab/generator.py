@@ -12,6 +12,9 @@ from penstock.errors import RunError
 from penstock.execution import build
 from penstock.execution.lab import programs, system
 from penstock.execution.lab.plan import Plan
+from penstock.execution.task import Task
+from penstock.scenario import parsed
+from penstock.units import to_seconds
 
 Listener = Callable[[float], object]
 """Called with the fraction of the run that is done."""
@@ -56,21 +59,24 @@ class Playing:
 
 
 @contextmanager
-def playing(
-    scenario: str, scheme: str, seed: int, plan: Plan, tag: str, duration_s: float
-) -> Iterator[Playing]:
-    """penstock-traffic while the block runs; it ends by itself after the scenario's duration."""
+def playing(task: Task, plan: Plan, tag: str, *, is_silent: bool = False) -> Iterator[Playing]:
+    """penstock-traffic while the block runs; it ends by itself after the scenario's duration.
+
+    If it `is_silent`, it only samples the ports.
+    """
     folder = system.STATE / "traffic"
     folder.mkdir()
-    files = {"scenario.toml": scenario, "hosts.json": plan.hosts_json(tag)}
+    files = {"scenario.toml": task.scenario, "hosts.json": plan.hosts_json(tag)}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     command = system.orphaned(
         build.find(build.TRAFFIC),
         str(folder / "scenario.toml"),
-        *("--scheme", scheme, "--seed", str(seed)),
+        *("--scheme", task.scheme, "--seed", str(task.seed)),
         *("--hosts", str(folder / "hosts.json"), "--out", str(folder), "--progress", "none"),
+        *(("--no-traffic",) if is_silent else ()),
     )
+    duration_s = to_seconds(parsed(task.scenario)["duration"])
     with programs.running(command, build.TRAFFIC, folder / "log") as process:
         yield Playing(process, folder, duration_s)
 

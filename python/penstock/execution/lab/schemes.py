@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheme as this machine can hold it: queue disciplines of the kernel, and penstockd.
+"""A scheme on this machine: queue disciplines of the kernel, and options of penstockd.
 
-Windows (FairQ, HSCC) and HCF are penstockd's. RED, CoDel and SFQ are the kernel's own, put
-under TBF where the kernel has them. Sizes and times go to `tc` in its units.
+Window schemes and HCF are penstockd's. RED, CoDel and SFQ are the kernel's own, put under TBF
+where the kernel has them. Sizes and times go to `tc` in its units.
 """
 
 import json
@@ -54,20 +54,20 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
     if table["controller"]["kind"] != "none":
         message = f"{name}: needs a controller, which the laboratory has not; leave it out"
         raise ScenarioError(message)
-    kinds = [part["kind"] for part in (queue, window)]
-    match kinds:
-        case ["drop-tail", "none"]:
+    match queue["kind"], window["kind"]:
+        case "drop-tail", "none":
             return Scheme(name)
-        case ["drop-tail", "fairq" | "hscc"]:
+        case "drop-tail", kind:
             paper = "-paper" if window["variant"] == "paper" else ""
-            return Scheme(name, _agent(window["kind"] + paper, {"window": window}, rtt_s))
-        case ["hcf", "none"]:
+            return Scheme(name, _agent(f"{kind}{paper}", {"window": window}, rtt_s))
+        case "hcf", "none":
             return Scheme(name, _agent("hcf", {"queue": queue}, rtt_s))
-        case ["hcf", "fairq"]:
-            return Scheme(name, _agent("hcf-fairq", {"queue": queue, "window": window}, rtt_s))
-        case [kind, "none"] if kind in DISCIPLINES:
+        case "hcf", kind:
+            return Scheme(name, _agent(f"hcf-{kind}", {"queue": queue, "window": window}, rtt_s))
+        case kind, "none" if kind in DISCIPLINES:
             return Scheme(name, queue=kind)
-    message = f"{name}: queue {kinds[0]} with window {kinds[1]} is not in the laboratory"
+    kinds = f"queue {queue['kind']} with window {window['kind']}"
+    message = f"{name}: {kinds} is not in the laboratory"
     raise ScenarioError(message)
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import polars as pl
-import tomli_w
 
 from penstock import _native
 from penstock.errors import RunError, ScenarioError
@@ -123,7 +122,6 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
     ]
     for place, traffic in enumerate(traffics):
         prepare(traffic, 100 * place)
-    silent = tomli_w.dumps({**document, "traffic": {}})
     with ExitStack() as stack:
         for traffic in traffics:
             for number, (host, command) in enumerate(traffic.servers):
@@ -132,8 +130,7 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
                 stack.enter_context(programs.running(inside, command[0], log))
         time.sleep(_SETTLE_S)
         clients = [client for traffic in traffics for client in traffic.clients]
-        sampler = playing(silent, task.scheme, task.seed, plan, tag, duration)
-        with sampler as sampling:
+        with playing(task, plan, tag, is_silent=True) as sampling:
             _run(clients, plan, tag, duration, listen)
             while not sampling.is_over(listen):
                 pass
