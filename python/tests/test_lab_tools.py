@@ -35,8 +35,10 @@ Fri Nov 20 14:25:55 2026\t1795184755\t0\t231\t231\t5
 """
 
 
-def test_a_request_of_ab_is_a_flow():
-    first, second = tools.read_ab("web", 3, ("sender1", "receiver2"), 11500, AB)
+def test_a_request_of_ab_is_a_flow(tmp_path):
+    (tmp_path / "ab.tsv").write_text(AB)
+    pair = ("sender1", "receiver2")
+    first, second = tools.read_ab(tmp_path / "ab.tsv", "web", 3, pair, 11500)
     assert (first.start_s, first.end_s) == (0.0, 0.008)
     assert (second.start_s, second.end_s) == (1.0, 1.231)
     assert (first.source, first.destination, first.bytes) == ("sender1", "receiver2", 11500)
@@ -51,16 +53,18 @@ IPERF = {
 }
 
 
-def test_a_report_of_iperf3_is_a_flow():
+def test_a_report_of_iperf3_is_a_flow(tmp_path):
     pair = ("sender1", "receiver1")
-    (flow,) = tools.read_iperf("bulk", 0, pair, 0.5, json.dumps(IPERF), is_endless=False)
+    report = tmp_path / "iperf.json"
+    report.write_text(json.dumps(IPERF))
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, is_endless=False)
     assert (flow.start_s, flow.end_s, flow.bytes) == (0.5, 2.5, 1_000_500)
     assert (flow.delivered_bytes, flow.retransmits) == (1_000_000, 7)
-    (flow,) = tools.read_iperf("bulk", 0, pair, 0.5, json.dumps(IPERF), is_endless=True)
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, is_endless=True)
     assert (flow.end_s, flow.stopped_s, flow.bytes) == (None, 2.5, None)
-    text = json.dumps({"error": "unable to connect to server"})
+    report.write_text(json.dumps({"error": "unable to connect to server"}))
     with pytest.raises(RunError, match="iperf3: unable to connect"):
-        tools.read_iperf("bulk", 0, pair, 0.5, text, is_endless=True)
+        tools.read_iperf(report, "bulk", 0, pair, 0.5, is_endless=True)
 
 
 def test_transfers_are_summed_as_the_simulator_sums_them():
@@ -90,34 +94,33 @@ def test_transfers_are_summed_as_the_simulator_sums_them():
 
 def test_flows_take_their_hosts_in_turn():
     ends = {"from": ["a", "b"], "to": ["c", "d", "e"]}
-    assert tools._pairs({"kind": "bulk"}, ends) == [("a", "c"), ("b", "d"), ("a", "e")]
-    assert tools._pairs({"kind": "bulk", "flows": 1}, ends) == [("a", "c")]
+    assert tools.pairs_of({"kind": "bulk"}, ends) == [("a", "c"), ("b", "d"), ("a", "e")]
+    assert tools.pairs_of({"kind": "bulk", "flows": 1}, ends) == [("a", "c")]
 
 
 @pytest.mark.parametrize("table", [{"kind": "poisson"}, {"kind": "incast", "mode": "push"}])
 def test_traffic_that_the_tools_cannot_play_is_refused(table, tmp_path):
-    given = tools.Traffic("web", table, [], plan.of(layout()), tmp_path, 1.0)
+    given = tools.Traffic("web", table, [], plan.of(layout()), tmp_path, 1.0, 5201)
     with pytest.raises(ScenarioError, match=r"traffic\.web: .* run it without --tools"):
-        tools.prepare(given, 0)
+        tools.programs_of(given)
 
 
 def traffic(folder, **table):
     table = {"kind": "bulk", "start": "0 s", **table}
     pair = ("sender1", "receiver1")
-    return tools.Traffic("web", table, [pair], plan.of(layout()), folder, 5.0)
+    return tools.Traffic("web", table, [pair], plan.of(layout()), folder, 5.0, 5201)
 
 
 @pytest.mark.parametrize(
     ("size", "told"), [("1 MB", "1000000"), ("10 kB", "10000"), ("11500 B", "11500")]
 )
 def test_the_tools_are_told_sizes_in_bytes(size, told, tmp_path):
-    given = traffic(tmp_path, size=size)
-    tools.prepare(given, 0)
-    command = given.clients[0].command
+    _, client = tools.programs_of(traffic(tmp_path, size=size))
+    command = client.command
     assert command[command.index("-n") + 1] == told
     asked = {"mode": "pull", "requests": 10, "connection": "new"}
     (tmp_path / "www").mkdir()
-    tools.prepare(traffic(tmp_path, kind="incast", size=size, **asked), 0)
+    tools.programs_of(traffic(tmp_path, kind="incast", size=size, **asked))
     assert (tmp_path / "www/web").stat().st_size == int(told)
 
 
@@ -136,7 +139,7 @@ def test_the_tools_are_told_sizes_in_bytes(size, told, tmp_path):
 def test_what_the_tools_would_leave_out_is_refused(key, value, tmp_path):
     given = traffic(tmp_path, **{key: value})
     with pytest.raises(ScenarioError, match=rf"traffic\.web\.{key}: .* run it without --tools"):
-        tools.prepare(given, 0)
+        tools.programs_of(given)
 
 
 def test_the_laboratory_needs_what_the_agent_needs_but_for_its_bpffs():
