@@ -27,7 +27,7 @@ def schemes(as_json: Json = False) -> None:
     if as_json:
         print_json({"schemes": listed})
         return
-    _print_list([(one["name"], f"{one['title']} · {one['source']}") for one in listed])
+    _print_list([(scheme["name"], f"{scheme['title']} · {scheme['source']}") for scheme in listed])
 
 
 def scenarios(as_json: Json = False) -> None:

@@ -131,13 +131,13 @@ def compare(first: Path, second: Path) -> Comparison:
 
 def _check(first: Run, second: Run) -> None:
     """Refuses runs that cannot be compared: another network, TCP or traffic."""
-    one, other = first.summary["scenario"], second.summary["scenario"]
+    scenarios = [run.summary["scenario"] for run in (first, second)]
     for key in ("duration", "fabric", "tcp", "traffic"):
-        if difference := _difference(one.get(key), other.get(key), key):
+        if difference := _difference(key, *(document.get(key) for document in scenarios)):
             message = f"compare: the runs are of different scenarios: {difference}"
             raise ScenarioError(message)
-    begun = (one.get("measure", {}).get("from"), other.get("measure", {}).get("from"))
-    if difference := _difference(*begun, "measure.from"):
+    begun = (document.get("measure", {}).get("from") for document in scenarios)
+    if difference := _difference("measure.from", *begun):
         message = f"compare: the runs measure different times: {difference}"
         raise ScenarioError(message)
     if not set(_by_scheme(first)) & set(_by_scheme(second)):
@@ -145,14 +145,13 @@ def _check(first: Run, second: Run) -> None:
         raise ScenarioError(message)
 
 
-def _difference(one: object, other: object, path: str) -> str:
+def _difference(path: str, first: object, second: object) -> str:
     """The first value that differs, by its dotted path; empty where none does."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in {**one, **other}:
-            if difference := _difference(one.get(key), other.get(key), f"{path}.{key}"):
-                return difference
-        return ""
-    return "" if one == other else f"{path} is {one} in the first and {other} in the second"
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = {**first, **second}
+        differences = (_difference(f"{path}.{k}", first.get(k), second.get(k)) for k in keys)
+        return next(filter(None, differences), "")
+    return "" if first == second else f"{path} is {first} in the first and {second} in the second"
 
 
 def _by_scheme(run: Run) -> dict[str, dict[str, Any]]:

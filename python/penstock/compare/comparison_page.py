@@ -66,9 +66,9 @@ def _draw(comparison: Comparison) -> Iterator[Drawing]:
             if place >= len(schemes):
                 axes.set_axis_off()
                 continue
-            own = members.filter(pl.col("scheme") == schemes[place])
+            flows = members.filter(pl.col("scheme") == schemes[place])
             for index, name in enumerate(comparison.names):
-                curve = curves.cdf(own.filter(pl.col("run") == name))
+                curve = curves.cdf(flows.filter(pl.col("run") == name))
                 colour, dashes = style.series(_SERIES[index])
                 axes.step(*curve, where="post", color=colour, linestyle=dashes, label=name)
             axes.set_title(drawing.shortened(schemes[place], 24 // columns), loc="left", pad=2)
@@ -92,7 +92,9 @@ def _render(comparison: Comparison, drawn: list[Drawing]) -> str:
     first, second = map(escape, comparison.names)
     tables = "".join(
         _table(comparison, scheme, group, list(lines))
-        for (scheme, group), lines in groupby(comparison.lines, lambda one: (one.scheme, one.group))
+        for (scheme, group), lines in groupby(
+            comparison.lines, lambda line: (line.scheme, line.group)
+        )
     )
     body = f"""<header>
 <p class="brand">Penstock</p>

@@ -66,11 +66,11 @@ def folder_for(request: Mapping[str, Any], name: str, out: Path | None) -> Path:
     return out
 
 
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _is_same(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether they differ in values, schemes and seeds only."""
-    both = one["scheme"].keys() & other["scheme"].keys()
-    return all(one.get(name) == other.get(name) for name in _SAME) and all(
-        one["scheme"][name] == other["scheme"][name] for name in both
+    both = first["scheme"].keys() & other["scheme"].keys()
+    return all(first.get(name) == other.get(name) for name in _SAME) and all(
+        first["scheme"][name] == other["scheme"][name] for name in both
     )
 
 

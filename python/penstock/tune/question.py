@@ -83,7 +83,7 @@ class Tuned:
             "check": self.check.as_json() if self.check else None,
             "scheme_toml": self.scheme_toml,
             "agent_toml": self.agent_toml,
-            "trials": [{"trial": one.number, **asdict(one)} for one in self.attempts],
+            "trials": [{"trial": a.number, **asdict(a)} for a in self.attempts],
             "question": self.question.as_json(),
             "penstock": _native.__version__,
             "command": provenance.command(),

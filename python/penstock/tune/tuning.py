@@ -173,7 +173,9 @@ def _goal(question: Question, baseline: Sequence[Result]) -> Goal:
     bounds = tuple(constraints.constraint(text, sample) for text in question.subject_to)
     values = []
     for bound in bounds:
-        values.append(constraints.mean([constraints.value(bound.field, one) for one in baseline]))
+        values.append(
+            constraints.mean([constraints.value(bound.field, result) for result in baseline])
+        )
         if bound.is_ratio and values[-1] is None:
             message = (
                 f"--subject-to {bound.text}: {question.baseline} has no such number (flows did not "

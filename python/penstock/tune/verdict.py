@@ -60,7 +60,7 @@ class Check:
 
 def judged(variants: Mapping[str, Sequence[Result]], goal: Goal, seeds: Sequence[int]) -> Check:
     """Judges three variants: the baseline, the defaults, the tuned, in this order."""
-    fields = [goal.objective, *(one.field for one in goal.constraints)]
+    fields = [goal.objective, *(constraint.field for constraint in goal.constraints)]
     values = {
         name: [[constraints.value(field, result) for result in results] for field in fields]
         for name, results in variants.items()

@@ -121,7 +121,7 @@ class Plan:
     @cached_property
     def home(self) -> dict[str, Namespace]:
         """The namespace of each host."""
-        return {host: one for one in self.namespaces.values() for host in one.hosts}
+        return {host: space for space in self.namespaces.values() for host in space.hosts}
 
     @property
     def protected(self) -> list[Port]:
@@ -135,8 +135,8 @@ class Plan:
     def creation(self, tag: str) -> list[str]:
         """Namespaces and cables, as lines for `ip -batch`."""
         lines = [f"netns add {self.name(node, tag)}" for node in self.namespaces]
-        for one, other in self.cables:
-            ends = (self._end(one, other, tag), f"peer {self._end(other, one, tag)}")
+        for near, far in self.cables:
+            ends = (self._end(near, far, tag), f"peer {self._end(far, near, tag)}")
             lines.append(f"link add {' type veth '.join(ends)}")
         return lines
 
@@ -150,7 +150,7 @@ class Plan:
         return "\n".join(
             (
                 f"sysctl -qw {sysctls}",
-                *(f"ethtool -K {one} {offloads}" for one in here.interfaces),
+                *(f"ethtool -K {interface} {offloads}" for interface in here.interfaces),
                 "ip -batch - <<'END'",
                 "link set lo up",
                 *links,
@@ -182,8 +182,8 @@ class Plan:
 
     def _bridge(self, here: Namespace) -> Iterator[str]:
         yield "link add name bridge0 type bridge stp_state 0 mcast_snooping 0"
-        for one in here.interfaces:
-            yield f"link set dev {one} master bridge0 up"
+        for interface in here.interfaces:
+            yield f"link set dev {interface} master bridge0 up"
         yield "link set dev bridge0 up"
 
     def _host(self, here: Namespace) -> Iterator[str]:
@@ -211,16 +211,16 @@ def of(layout: dict[str, Any], routes: str = "", sysctls: dict[str, int] | None 
     attached = {p["from"]: p["to"] for p in layout["ports"] if p["from"] not in switches}
     spaces = _namespaces(layout, attached)
     _check_ends(layout["ends"], spaces)
-    lead = {host: one.node for one in spaces.values() for host in one.hosts}
+    lead = {host: space.node for space in spaces.values() for host in space.hosts}
     lead |= {switch: switch for switch in switches}
     cables = [
         (lead[port["from"]], lead[port["to"]])
         for port in layout["ports"][::2]
         if port["from"] in spaces and port["to"] in spaces
     ]
-    for one, other in cables:
-        spaces[one].interfaces.append(other)
-        spaces[other].interfaces.append(one)
+    for near, far in cables:
+        spaces[near].interfaces.append(far)
+        spaces[far].interfaces.append(near)
     ports = [
         Port(
             name=f"{port['from']}->{port['to']}",
@@ -258,9 +258,9 @@ def _check_ends(ends: dict[str, Any], spaces: dict[str, Namespace]) -> None:
     """Refuses traffic between hosts of one namespace: it would never leave it."""
     for traffic, joined in ends.items():
         for space in spaces.values():
-            own = {*space.hosts}
-            senders, receivers = own & {*joined["from"]}, own & {*joined["to"]}
-            if len(own) > 1 and any(one != other for one in senders for other in receivers):
+            hosts = {*space.hosts}
+            senders, receivers = hosts & {*joined["from"]}, hosts & {*joined["to"]}
+            if len(hosts) > 1 and any(s != r for s in senders for r in receivers):
                 message = (
                     f"traffic.{traffic}: may join hosts under one switch, which share a namespace "
                     f"when there are more than {HOST_NAMESPACES} hosts; take fewer"

@@ -50,9 +50,9 @@ def _refused(warnings: list[str], tcp: Tcp, document: dict[str, Any]) -> list[st
     penstock-traffic warns of each key that sockets lack. It does not know the routes, so a key
     that these set is not missing, unless a traffic has its own.
     """
-    own = {key for table in document["traffic"].values() for key in table.get("tcp", {})}
+    of_traffic = {key for table in document["traffic"].values() for key in table.get("tcp", {})}
     refused = [key for warning in warnings if (key := _key(warning))]
-    return [key for key in refused if key in tcp.not_set or key in own]
+    return [key for key in refused if key in tcp.not_set or key in of_traffic]
 
 
 def _key(warning: str) -> str:

@@ -106,16 +106,16 @@ def _cleaned_up() -> Iterator[None]:
             remove_all()
         return
     # SIGHUP stays ignored under nohup.
-    ending = [one for one in _ENDING if signal.getsignal(one) != signal.SIG_IGN]
-    before = {one: signal.signal(one, _terminate) for one in ending}
+    ending = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, _terminate) for number in ending}
     try:
         yield
     finally:  # a second signal does not leave half of it behind
         ignored = [signal.SIGINT, *ending]
-        heard = {one: signal.signal(one, signal.SIG_IGN) for one in ignored} | before
+        handlers = {number: signal.signal(number, signal.SIG_IGN) for number in ignored} | before
         remove_all()
-        for one, handler in heard.items():
-            signal.signal(one, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _terminate(number: int, _: object) -> NoReturn:

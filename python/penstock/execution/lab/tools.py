@@ -134,7 +134,7 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
             while not sampling.is_over(listen):
                 pass
             sampled = sampling.results()
-        return summed(task.scenario, [one for p in tools for one in p.read()], sampled)
+        return summed(task.scenario, [t for p in tools for t in p.read()], sampled)
 
 
 def summed(scenario: str, transfers: list[Transfer], sampled: Played) -> Played:
