@@ -29,6 +29,11 @@
 #define FAIRQ_MAX_FLOWS	    (1u << 24) /* the count saturates here */
 #define FAIRQ_MAX_WINDOW_Q8 ((u64)TCP_MAX_WINDOW << 8)
 
+#define FAIRQ_TITLE                                                                                \
+	"One fair window per port, written into passing ACKs (FairQ Alg. 1). Variant `paper`: "    \
+	"slow start adds 2 MSS to each flow's window, first ACKs may be written down to one "      \
+	"segment, flows are counted by packets"
+
 #define FAIRQ_PARAMS(P, X)                                                                         \
 	P(X, SHARE, alpha, ABOVE_0, 1, 0.1, 0.25,                                                  \
 	  "The queue aimed at, as a share of the buffer; as printed FairQ §IV-D")                  \
@@ -47,6 +52,8 @@
 	  "Equal-cost paths that share the window under ECMP (FairQ §III-B)")                      \
 	P(X, ENUM, counting, COUNTINGS, COUNTING_PACKETS, COUNTING_EXACT, COUNTING_PACKETS,        \
 	  "How flows are counted")
+
+#define FAIRQ_ORDER(O, X)
 
 PARAMS(fairq, FAIRQ_PARAMS)
 
@@ -104,16 +111,16 @@ CORE_INLINE void fairq_on_flows(struct fairq_state *s, u32 flows)
 
 CORE_INLINE _Bool fairq_heeds_data(const struct fairq_state *s, u32 payload_bytes)
 {
-	return payload_bytes && (!s->has_data || payload_bytes > s->mss_bytes);
+	u32 payload = min_u32(payload_bytes, MAX_MSS_BYTES);
+
+	return payload && (!s->has_data || payload > s->mss_bytes);
 }
 
 /* A data packet leaves by the port: the largest payload is taken for the MSS. */
 CORE_INLINE void fairq_on_data(struct fairq_state *s, u32 payload_bytes)
 {
-	u32 payload = min_u32(payload_bytes, MAX_MSS_BYTES);
-
-	if (fairq_heeds_data(s, payload)) {
-		s->mss_bytes = payload;
+	if (fairq_heeds_data(s, payload_bytes)) {
+		s->mss_bytes = min_u32(payload_bytes, MAX_MSS_BYTES);
 		s->has_data = 1;
 	}
 }

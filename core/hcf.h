@@ -44,6 +44,10 @@ enum hcf_period {
 	HCF_PERIODS(PARAM_ENUM)
 };
 
+#define HCF_TITLE                                                                                  \
+	"Hashed credits fair: two queues that share the port's buffer (HCF Alg. 1). Variant "      \
+	"`paper`: the queues do not swap roles"
+
 #define HCF_PARAMS(P, X)                                                                           \
 	P(X, COUNT, bins, 1, HCF_MAX_BINS, 20, 20, "K: bins that flows are hashed to (HCF §V-B)")  \
 	P(X, AMOUNT, credits, 1, 0xffffffffu, 1, 1,                                                \

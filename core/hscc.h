@@ -31,6 +31,10 @@ enum hscc_mode {
 	HSCC_CLAMP = 1,
 };
 
+#define HSCC_TITLE                                                                                 \
+	"Every flow at one segment per RTT from when the queue reaches alpha2 until it is down "   \
+	"at alpha1 (HSCC §III). Variant `paper`: nothing but the two thresholds"
+
 #define HSCC_PARAMS(P, X)                                                                          \
 	P(X, BUFFER_SHARE, alpha1, 0, 1, 0.1, 0.25,                                                \
 	  "The clamp ends at this share of the buffer; less than alpha2")                          \
@@ -50,7 +54,6 @@ enum hscc_mode {
 	P(X, TIME, expiry, NS(0), MAX_TIME, MS(100), NS(0),                                        \
 	  "A clamp ends that long after the queue was last seen; 0 for never")
 
-/* Pairs of parameters of which the first must be below the second. */
 #define HSCC_ORDER(O, X) O(X, alpha1, alpha2)
 
 PARAMS(hscc, HSCC_PARAMS)
@@ -77,7 +80,7 @@ CORE_INLINE void hscc_on_queue(struct hscc_state *s, const struct hscc_params *p
 			       u64 now_ns)
 {
 	s->queue_seen_ns = now_ns;
-	if (queue_bytes >= p->alpha2_bytes) {
+	if (queue_bytes >= hscc_alpha2_bytes(p)) {
 		s->mode = HSCC_CLAMP;
 	} else if (queue_bytes <= p->alpha1_bytes && s->mode == HSCC_CLAMP) {
 		s->mode = HSCC_FREE;
@@ -94,7 +97,7 @@ CORE_INLINE _Bool hscc_heeds_queue(const struct hscc_state *s, const struct hscc
 				   u32 queue_bytes, u64 now_ns)
 {
 	_Bool turns = s->mode == HSCC_CLAMP ? queue_bytes <= p->alpha1_bytes
-					    : queue_bytes >= p->alpha2_bytes;
+					    : queue_bytes >= hscc_alpha2_bytes(p);
 
 	return turns || elapsed_ns(s->queue_seen_ns, now_ns) >= HSCC_REPORT_NS;
 }

@@ -8,8 +8,10 @@
  *	PARAMS(x, X_PARAMS)
  *
  * PARAMS makes `struct x_params`, `x_default_params`, `x_paper_params`, and for each row a function
- * that reads the field, held to its range. c/definitions.c of crates/core makes the same rows into
- * data, from which come keys of scenarios, ranges, JSON Schema, options and tables of the docs.
+ * that reads the field, held to its range. crates/core/c/definitions.c makes the same rows into
+ * data, from which come keys of scenarios, ranges, JSON Schema, options and tables of the docs; so
+ * does it with X_TITLE, one line about the scheme, and with X_ORDER, the pairs of parameters of
+ * which the first must be below the second.
  *
  * The unit gives the type of the value in the table and in scenarios, and the field in C:
  *

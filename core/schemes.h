@@ -74,7 +74,7 @@ CORE_INLINE void scheme_on_flows(u32 scheme, void *s, u32 flows)
 CORE_INLINE u32 scheme_counting(u32 scheme, const void *p)
 {
 	WINDOW_SCHEMES(SCHEME_RETURN, counting, p);
-	return COUNTING_EXACT;
+	return COUNTING_NONE;
 }
 
 CORE_INLINE void scheme_on_data(u32 scheme, void *s, u32 payload_bytes)

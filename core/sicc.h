@@ -29,6 +29,10 @@ enum sicc_order {
 	SICC_OFF = 2,  /* send INCAST_OFF */
 };
 
+#define SICC_TITLE                                                                                 \
+	"The controller expects SYN-ACKs * IW * MSS + queue, and has the shims clamp before it "   \
+	"comes (SICC Alg. 1 and 2). Variant `paper`: the clamp ends as printed"
+
 #define SICC_PARAMS(P, X)                                                                          \
 	P(X, SHARE, alpha1, 0, 1, 0.2, 0.2,                                                        \
 	  "The clamp ends at this share of the buffer; less than alpha2 (SICC §5)")                \
@@ -51,7 +55,6 @@ enum sicc_order {
 	  "One way between controller and switch or shim")                                         \
 	P(X, SHARE, loss, 0, 1, 0, 0, "Share of the controller's messages that are lost")
 
-/* Pairs of parameters of which the first must be below the second. */
 #define SICC_ORDER(O, X) O(X, alpha1, alpha2)
 
 PARAMS(sicc, SICC_PARAMS)

@@ -8,7 +8,7 @@
  *
  *	void x_init(s, p)		prepares a port without flows
  *	void x_on_flows(s, flows)	the number of flows, when it has changed
- *	u32  x_counting(p)		how these are to be counted: enum counting
+ *	u32  x_counting(p)		how these are to be counted: enum counting, COUNTING_NONE
  *	void x_on_data(s, payload)	a segment of so many bytes leaves by the port
  *	bool x_heeds_data(s, payload)	whether x_on_data would change anything
  *	void x_on_queue(s, p, queue, now)
@@ -65,6 +65,8 @@ enum counting {
 	COUNTINGS(PARAM_ENUM)
 };
 
+#define COUNTING_NONE 2u /* the scheme does not need the number */
+
 /* What is common to all window schemes; the caller does it. */
 #define WINDOW_PARAMS(P, X)                                                                        \
 	P(X, COUNT, first_acks, 0, 255, 4, 4,                                                      \
@@ -102,7 +104,7 @@ CORE_INLINE struct window_params window_default_params(void)
 	CORE_INLINE u32 x##_counting(const struct x##_params *p)                                   \
 	{                                                                                          \
 		(void)p;                                                                           \
-		return COUNTING_EXACT;                                                             \
+		return COUNTING_NONE;                                                              \
 	}
 
 /* For schemes that learn nothing from the data. */

@@ -5,7 +5,7 @@ fn main() {
     println!("cargo::rerun-if-changed=../../core");
     println!("cargo::rerun-if-changed=c");
     cc::Build::new()
-        .files(["c/exports.c", "c/layout.c"])
+        .files(["c/exports.c", "c/definitions.c"])
         .include("../../core")
         .std("c11")
         .flags(["-Wall", "-Wextra", "-Werror"])

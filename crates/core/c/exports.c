@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The inline functions of core/ as symbols that another language can call. */
 
-#include "fairq.h"
+#include <stddef.h>
+
 #include "flow_count.h"
 #include "hcf.h"
-#include "hscc.h"
+#include "schemes.h"
 #include "sicc.h"
-#include "tcp_rewrite.h"
+
+/* Rust mirrors these two; of all else it knows only the size. */
+_Static_assert(sizeof(struct tcp_window) == 4 && offsetof(struct tcp_window, changed) == 2 &&
+		       offsetof(struct tcp_window, floored) == 3,
+	       "TcpWindow in src/tcp_rewrite.rs");
+_Static_assert(sizeof(struct flow_packet) == 24 && offsetof(struct flow_packet, seq) == 8 &&
+		       offsetof(struct flow_packet, payload) == 12 &&
+		       offsetof(struct flow_packet, mss) == 14 &&
+		       offsetof(struct flow_packet, scale) == 16 &&
+		       offsetof(struct flow_packet, flags) == 17 &&
+		       offsetof(struct flow_packet, direction) == 18,
+	       "FlowPacket in src/flow_count.rs");
+_Static_assert(sizeof(struct flow_entry) == 32 && sizeof(struct flow_counter) == 16 &&
+		       sizeof(struct tcp_edge) == 8 && sizeof(struct sicc_pair) == 16,
+	       "FlowEntry, FlowCounter, Edge, SiccShim");
 
 /* core_NAME is NAME. */
 #define EXPORT(type, name, parameters, arguments)                                                  \
@@ -46,6 +61,7 @@ EXPORT(s32, flow_on_packet, (struct flow_entry * flow, const struct flow_packet 
        (flow, packet))
 EXPORT(s32, flow_expire, (struct flow_entry * flow, u64 now_ns, u64 idle_ns),
        (flow, now_ns, idle_ns))
+EXPORT(u32, flow_is_counted, (const struct flow_entry *flow), (flow))
 EXPORT(u32, flow_scale, (const struct flow_entry *flow, u32 direction), (flow, direction))
 EXPORT(u32, flow_mss, (const struct flow_entry *flow), (flow))
 EXPORT(u32, flow_ack_kind, (const struct flow_entry *flow, u32 flags, u32 first_acks),
@@ -56,38 +72,60 @@ EXPORT(u32, flow_counter_on_packet,
 EXPORT(u32, flow_counter_expire, (struct flow_counter * counter, u64 now_ns, u64 idle_ns),
        (counter, now_ns, idle_ns))
 
-EXPORT(struct fairq_params, fairq_default_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT(struct fairq_params, fairq_paper_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT_VOID(fairq_init, (struct fairq_state * s, const struct fairq_params *p), (s, p))
-EXPORT_VOID(fairq_on_flows, (struct fairq_state * s, u32 flows), (s, flows))
-EXPORT_VOID(fairq_on_data, (struct fairq_state * s, u32 payload_bytes), (s, payload_bytes))
+EXPORT_VOID(scheme_init, (u32 scheme, void *s, const void *p), (scheme, s, p))
+EXPORT_VOID(scheme_on_flows, (u32 scheme, void *s, u32 flows), (scheme, s, flows))
+EXPORT(u32, scheme_counting, (u32 scheme, const void *p), (scheme, p))
+EXPORT_VOID(scheme_on_data, (u32 scheme, void *s, u32 payload), (scheme, s, payload))
+EXPORT(_Bool, scheme_heeds_data, (u32 scheme, const void *s, u32 payload), (scheme, s, payload))
+EXPORT_VOID(scheme_on_queue, (u32 scheme, void *s, const void *p, u32 queue_bytes, u64 now_ns),
+	    (scheme, s, p, queue_bytes, now_ns))
+EXPORT(_Bool, scheme_heeds_queue,
+       (u32 scheme, const void *s, const void *p, u32 queue_bytes, u64 now_ns),
+       (scheme, s, p, queue_bytes, now_ns))
+EXPORT(_Bool, scheme_is_clamping, (u32 scheme, const void *s, const void *p, u64 now_ns),
+       (scheme, s, p, now_ns))
+EXPORT(u64, scheme_interval_ns, (u32 scheme, const void *p), (scheme, p))
+EXPORT_VOID(scheme_on_tick, (u32 scheme, void *s, const void *p, u32 queue_bytes),
+	    (scheme, s, p, queue_bytes))
+EXPORT(struct tcp_window, scheme_on_ack,
+       (u32 scheme, const void *s, const void *p, u16 window, u32 scale, u32 mss_bytes, u32 kind,
+	u64 now_ns),
+       (scheme, s, p, window, scale, mss_bytes, kind, now_ns))
+EXPORT(u32, scheme_window_bytes, (u32 scheme, const void *s, const void *p), (scheme, s, p))
+EXPORT(_Bool, scheme_drops,
+       (u32 scheme, const void *p, u32 queue_bytes, u32 packet_bytes, _Bool is_control),
+       (scheme, p, queue_bytes, packet_bytes, is_control))
+EXPORT_VOID(scheme_raise_floor, (u32 scheme, void *p, u32 segments), (scheme, p, segments))
+
+/* What each packet needs, in one call: the queue and its data or its ACK; whether it clamps. */
+_Bool core_scheme_follow(u32 scheme, void *s, const void *p, u32 payload, u32 queue_bytes,
+			 u64 now_ns);
+_Bool core_scheme_follow(u32 scheme, void *s, const void *p, u32 payload, u32 queue_bytes,
+			 u64 now_ns)
+{
+	scheme_on_data(scheme, s, payload);
+	scheme_on_queue(scheme, s, p, queue_bytes, now_ns);
+	return scheme_is_clamping(scheme, s, p, now_ns);
+}
+
+struct tcp_window core_scheme_follow_ack(u32 scheme, void *s, const void *p, u32 queue_bytes,
+					 u16 window, u32 scale, u32 mss_bytes, u32 kind, u64 now_ns,
+					 _Bool *is_clamping);
+struct tcp_window core_scheme_follow_ack(u32 scheme, void *s, const void *p, u32 queue_bytes,
+					 u16 window, u32 scale, u32 mss_bytes, u32 kind, u64 now_ns,
+					 _Bool *is_clamping)
+{
+	scheme_on_queue(scheme, s, p, queue_bytes, now_ns);
+	*is_clamping = scheme_is_clamping(scheme, s, p, now_ns);
+	return scheme_on_ack(scheme, s, p, window, scale, mss_bytes, kind, now_ns);
+}
+
+/* FairQ's two halves of a tick, which the golden vectors call apart. */
 EXPORT_VOID(fairq_on_sample, (struct fairq_state * s, u32 queue_bytes), (s, queue_bytes))
 EXPORT_VOID(fairq_on_interval,
 	    (struct fairq_state * s, const struct fairq_params *p, u32 queue_bytes),
 	    (s, p, queue_bytes))
-EXPORT(u32, fairq_window_bytes, (const struct fairq_state *s, const struct fairq_params *p), (s, p))
-EXPORT(struct tcp_window, fairq_on_ack,
-       (const struct fairq_state *s, const struct fairq_params *p, u16 window, u32 scale,
-	u32 mss_bytes, u32 kind, u64 now_ns),
-       (s, p, window, scale, mss_bytes, kind, now_ns))
 
-EXPORT(struct hscc_params, hscc_default_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT(struct hscc_params, hscc_paper_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT_VOID(hscc_on_queue,
-	    (struct hscc_state * s, const struct hscc_params *p, u32 queue_bytes, u64 now_ns),
-	    (s, p, queue_bytes, now_ns))
-EXPORT(_Bool, hscc_is_clamping,
-       (const struct hscc_state *s, const struct hscc_params *p, u64 now_ns), (s, p, now_ns))
-EXPORT(struct tcp_window, hscc_on_ack,
-       (const struct hscc_state *s, const struct hscc_params *p, u16 window, u32 scale,
-	u32 mss_bytes, u32 kind, u64 now_ns),
-       (s, p, window, scale, mss_bytes, kind, now_ns))
-EXPORT(_Bool, hscc_drops,
-       (const struct hscc_params *p, u32 queue_bytes, u32 packet_bytes, _Bool is_control),
-       (p, queue_bytes, packet_bytes, is_control))
-
-EXPORT(struct sicc_params, sicc_default_params, (u32 buffer_bytes), (buffer_bytes))
-EXPORT(struct sicc_params, sicc_paper_params, (u32 buffer_bytes), (buffer_bytes))
 EXPORT_VOID(sicc_on_packet, (struct sicc_port * port, u32 flags), (port, flags))
 EXPORT(u32, sicc_on_interval,
        (struct sicc_port * port, const struct sicc_params *p, u32 queue_bytes, u64 now_ns),
@@ -102,8 +140,6 @@ EXPORT(struct tcp_window, sicc_pair_on_ack,
 	u64 now_ns),
        (pair, p, window, scale, kind, now_ns))
 
-EXPORT(struct hcf_params, hcf_default_params, (u32 buffer_packets), (buffer_packets))
-EXPORT(struct hcf_params, hcf_paper_params, (u32 buffer_packets), (buffer_packets))
 EXPORT(u32, hcf_flow_key, (u32 source, u32 destination, u16 source_port, u16 destination_port),
        (source, destination, source_port, destination_port))
 EXPORT_VOID(hcf_init, (struct hcf_state * s, const struct hcf_params *p, u32 seed), (s, p, seed))

@@ -17,9 +17,6 @@ pub enum Direction {
 /// [`FlowPacket::scale`] of a SYN without the window scale option.
 pub const SCALE_NONE: u8 = 0xfe;
 
-/// ACKs that count as first unless the caller knows better.
-pub const FIRST_ACKS: u8 = 4;
-
 /// TCP flags as on the wire.
 pub mod flag {
     /// No more data from the sender.
@@ -55,21 +52,12 @@ pub struct FlowPacket {
 /// One connection at one output port: counted once, whatever is retransmitted.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlowEntry {
-    pub(crate) last_ns: u64,
-    pub(crate) isn: [u32; 2],
-    pub(crate) mss: [u16; 2],
-    pub(crate) scale: [u8; 2],
-    pub(crate) syns: u8,
-    pub(crate) syn_acks: u8,
-    pub(crate) phase: u8,
-    pub(crate) acks: u8,
-    pub(crate) reserved: [u8; 6],
-}
+pub struct FlowEntry([u64; 4]);
 
 unsafe extern "C" {
     safe fn core_flow_on_packet(flow: &mut FlowEntry, packet: &FlowPacket) -> i32;
     safe fn core_flow_expire(flow: &mut FlowEntry, now_ns: u64, idle_ns: u64) -> i32;
+    safe fn core_flow_is_counted(flow: &FlowEntry) -> u32;
     safe fn core_flow_scale(flow: &FlowEntry, direction: u32) -> u32;
     safe fn core_flow_mss(flow: &FlowEntry) -> u32;
     safe fn core_flow_ack_kind(flow: &FlowEntry, flags: u32, first_acks: u32) -> AckKind;
@@ -96,7 +84,7 @@ impl FlowEntry {
 
     /// Whether it is counted now.
     pub fn is_counted(&self) -> bool {
-        self.phase == 1
+        core_flow_is_counted(self) == 1
     }
 
     /// Shift of the windows in packets of a direction, `None` before both ends are known to have
@@ -112,25 +100,18 @@ impl FlowEntry {
 
     /// Which kind of ACK the packet just given to [`FlowEntry::on_packet`] is, where the first
     /// `first_acks` after the handshake count as first.
-    pub fn ack_kind(&self, flags: u8, first_acks: u8) -> AckKind {
-        core_flow_ack_kind(self, u32::from(flags), u32::from(first_acks))
+    pub fn ack_kind(&self, flags: u8, first_acks: u32) -> AckKind {
+        core_flow_ack_kind(self, flags.into(), first_acks)
     }
 }
 
 /// The papers' counter of a port: SYN-ACKs minus FINs and RSTs. It drifts under loss.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlowCounter {
-    pub(crate) last_data_ns: u64,
-    pub(crate) flows: u32,
-    pub(crate) reserved: u32,
-}
+pub struct FlowCounter([u64; 2]);
 
 impl FlowCounter {
-    /// Time without data after which FairQ §IV-E restarts the count, nanoseconds.
-    pub const IDLE_NS: u64 = 1_000_000_000;
-
-    /// Counts one packet; `is_out` tells that it leaves by the port. Returns the number of flows.
+    /// Counts one packet; `is_out`: it leaves by the port. Returns the number of flows.
     pub fn on_packet(&mut self, flags: u8, payload: u16, is_out: bool, now_ns: u64) -> u32 {
         core_flow_counter_on_packet(self, flags.into(), payload.into(), is_out.into(), now_ns)
     }
@@ -138,10 +119,5 @@ impl FlowCounter {
     /// Restarts the count after `idle_ns` without data. Returns the number of flows.
     pub fn expire(&mut self, now_ns: u64, idle_ns: u64) -> u32 {
         core_flow_counter_expire(self, now_ns, idle_ns)
-    }
-
-    /// The number of flows.
-    pub fn flows(&self) -> u32 {
-        self.flows
     }
 }

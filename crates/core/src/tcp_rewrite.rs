@@ -47,8 +47,8 @@ pub struct TcpWindow {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edge {
-    pub(crate) seq: u32,
-    pub(crate) is_known: u32,
+    seq: u32,
+    is_known: u32,
 }
 
 unsafe extern "C" {

@@ -103,7 +103,7 @@ class Port:
 
 
 CASES = {
-    "default": {},
+    "quarter": {},
     "paper": {"shares_slow_start": 0, "first_floor_segments": 1},
     "averaged": {"averaged": 1, "intervals": 3},
     "ecmp": {"paths": 3, "alpha_q16": 65536, "intervals": 1},

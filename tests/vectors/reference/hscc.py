@@ -63,7 +63,7 @@ class Port:
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
-    for name, params in {"paper": PAPER, "default": DEFAULT}.items():
+    for name, params in {"paper": PAPER, "gradual": DEFAULT}.items():
         port, now = Port(params), 0
         yield {"case": name, "params": params}
         for _ in range(200):

@@ -3,6 +3,7 @@ use penstock_core::flow_count::{Direction, FlowCounter, FlowEntry, FlowPacket, S
 use penstock_core::tcp_rewrite::AckKind;
 use proptest::prelude::*;
 
+const IDLE_NS: u64 = 1_000_000_000;
 const DIRECTIONS: [Direction; 2] = [Direction::Data, Direction::Acks];
 
 fn packet(direction: Direction, flags: u8, seq: u32) -> FlowPacket {
@@ -71,7 +72,7 @@ proptest! {
         for (flags, is_out, now) in packets {
             largest += u32::from(flags & flag::SYN != 0);
             prop_assert!(counter.on_packet(flags, 0, is_out, now) <= largest);
-            counter.expire(now, FlowCounter::IDLE_NS);
+            counter.expire(now, IDLE_NS);
         }
     }
 }
@@ -81,14 +82,8 @@ fn the_papers_counter_restarts_after_a_second_without_data() {
     let mut counter = FlowCounter::default();
     assert_eq!(counter.on_packet(flag::SYN | flag::ACK, 0, false, 5), 1);
     assert_eq!(counter.on_packet(flag::ACK, 1460, true, 10), 1);
-    assert_eq!(
-        counter.expire(9 + FlowCounter::IDLE_NS, FlowCounter::IDLE_NS),
-        1
-    );
-    assert_eq!(
-        counter.expire(10 + FlowCounter::IDLE_NS, FlowCounter::IDLE_NS),
-        0
-    );
+    assert_eq!(counter.expire(9 + IDLE_NS, IDLE_NS), 1);
+    assert_eq!(counter.expire(10 + IDLE_NS, IDLE_NS), 0);
 }
 
 #[test]

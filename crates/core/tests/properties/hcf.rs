@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-use penstock_core::hcf::{Hcf, HcfParams, HcfPeriod, flow_key};
+use super::common::Fields;
+use super::{printed, with};
+use penstock_core::Params;
+use penstock_core::hcf::{Hcf, flow_key};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
 
 /// A packet: flow, number in its flow, bytes.
 type Packet = (u32, u64, u32);
 
+/// `enum hcf_period`.
+const DYNAMIC: u64 = 0;
+const FIXED: u64 = 1;
+const ORDERED: u64 = 2;
+
+fn hcf(fields: &[(&str, u64)]) -> Params {
+    with("hcf", 20, fields)
+}
+
+fn state(hcf: &Hcf, field: &str, index: usize) -> u64 {
+    Fields::of("hcf", "hcf_state").get(hcf.state(), field, index) as u64
+}
+
 /// HCF over real queues.
 struct Port {
     hcf: Hcf,
+    params: Params,
     queues: [VecDeque<Packet>; 2],
     arrived: HashMap<u32, u64>,
     sent: HashMap<u32, u64>,
@@ -16,16 +33,22 @@ struct Port {
 }
 
 impl Port {
-    fn new(params: HcfParams, seed: u32) -> Port {
-        let hcf = Hcf::new(params, seed).unwrap();
+    fn new(params: Params, seed: u32) -> Port {
+        let hcf = Hcf::new(&params, seed);
         let queues = Default::default();
         Port {
             hcf,
+            params,
             queues,
             arrived: HashMap::new(),
             sent: HashMap::new(),
             reordered: 0,
         }
+    }
+
+    /// A limit of both queues.
+    fn capacity(&self, of: &str) -> [u64; 2] {
+        [0, 1].map(|role| self.params.field(&format!("{of}[{role}]")))
     }
 
     fn bytes(&self, queue: usize) -> u64 {
@@ -37,26 +60,26 @@ impl Port {
 
     /// Whether a queue lacks room by the limits of its role.
     fn is_full(&self, queues: &[usize], roles: &[usize], size: u32) -> bool {
-        let p = self.hcf.params();
         let packets: usize = queues.iter().map(|&q| self.queues[q].len()).sum();
         let bytes: u64 = queues.iter().map(|&q| self.bytes(q)).sum();
-        let limit = |of: [u32; 2]| {
-            let parts = roles.iter().map(|&role| u64::from(of[role]));
+        let limit = |of: &str| {
+            let of = self.capacity(of);
+            let parts = roles.iter().map(|&role| of[role]);
             if parts.clone().any(|part| part == 0) {
                 u64::MAX
             } else {
                 parts.sum()
             }
         };
-        packets as u64 + 1 > limit(p.capacity_packets)
-            || bytes + u64::from(size) > limit(p.capacity_bytes)
+        packets as u64 + 1 > limit("capacity_packets")
+            || bytes + u64::from(size) > limit("capacity_bytes")
     }
 
     fn enqueue(&mut self, flow: u32, size: u32) {
         let number = self.arrived.entry(flow).or_default();
         *number += 1;
         let packet = (flow, *number, size);
-        let high = usize::from(self.hcf.state().high);
+        let high = state(&self.hcf, "high", 0) as usize;
         let was_full =
             self.is_full(&[high ^ 1], &[1], size) || self.is_full(&[0, 1], &[0, 1], size);
         match self.hcf.on_enqueue(flow_key(flow, 1, 2, 3), size) {
@@ -66,7 +89,7 @@ impl Port {
     }
 
     fn dequeue(&mut self) -> bool {
-        let high = usize::from(self.hcf.state().high);
+        let high = state(&self.hcf, "high", 0) as usize;
         let Some(queue) = self.hcf.on_dequeue() else {
             assert!(self.queues.iter().all(VecDeque::is_empty));
             return false;
@@ -82,25 +105,24 @@ impl Port {
     }
 
     fn assert_counts(&self) {
-        let state = self.hcf.state();
+        let of = |field: &str| [0, 1].map(|queue| state(&self.hcf, field, queue));
+        let (packets, bytes) = (of("packets"), of("bytes"));
         for queue in 0..2 {
-            assert_eq!(state.packets[queue] as usize, self.queues[queue].len());
-            assert_eq!(state.bytes[queue], self.bytes(queue));
+            assert_eq!(packets[queue] as usize, self.queues[queue].len());
+            assert_eq!(bytes[queue], self.bytes(queue));
         }
-        let within = |load: u64, [high, low]: [u32; 2]| {
-            high == 0 || low == 0 || load <= u64::from(high) + u64::from(low)
-        };
-        let p = self.hcf.params();
+        let within = |load: u64, [high, low]: [u64; 2]| high == 0 || low == 0 || load <= high + low;
         assert!(within(
-            state.packets.iter().map(|&n| u64::from(n)).sum(),
-            p.capacity_packets
+            packets.iter().sum(),
+            self.capacity("capacity_packets")
         ));
         assert!(
-            within(state.bytes.iter().sum(), p.capacity_bytes),
+            within(bytes.iter().sum(), self.capacity("capacity_bytes")),
             "the buffer is exceeded"
         );
-        let credits = self.hcf.params().credits;
-        assert!((0..self.hcf.params().bins).all(|bin| self.hcf.credits(bin) <= credits));
+        let credits = self.params.field("credits");
+        let bins = self.params.field("bins") as u32;
+        assert!((0..bins).all(|bin| u64::from(self.hcf.credits(bin)) <= credits));
     }
 
     fn run(&mut self, events: &[(u8, u32, u32)]) {
@@ -117,31 +139,31 @@ impl Port {
     }
 }
 
-fn params() -> impl Strategy<Value = HcfParams> {
-    let periods = prop_oneof![Just(HcfPeriod::Dynamic), Just(HcfPeriod::Ordered)];
+fn params() -> impl Strategy<Value = Params> {
+    let capacities = [1u64..20, 1u64..20, 0u64..9000, 0u64..9000];
+    let period = prop_oneof![Just(DYNAMIC), Just(ORDERED)];
+    let in_bytes = prop_oneof![Just(0u64), Just(1)];
     (
-        1u32..=256,
-        1u32..2000,
-        [1u32..20, 1u32..20],
-        [0u32..9000, 0u32..9000],
-        1u8..=4,
-        periods,
-        any::<bool>(),
+        1u64..=256,
+        1u64..2000,
+        capacities,
+        1u64..=4,
+        period,
+        in_bytes,
     )
-        .prop_map(
-            |(bins, credits, capacity_packets, capacity_bytes, hashes, period, counts_bytes)| {
-                HcfParams {
-                    bins,
-                    credits,
-                    capacity_packets,
-                    capacity_bytes,
-                    hashes: hashes.into(),
-                    period,
-                    swap: 1,
-                    credits_in_bytes: u32::from(counts_bytes),
-                }
-            },
-        )
+        .prop_map(|(bins, credits, capacities, hashes, period, in_bytes)| {
+            hcf(&[
+                ("bins", bins),
+                ("credits", credits),
+                ("credits_in_bytes", in_bytes),
+                ("capacity_packets[0]", capacities[0]),
+                ("capacity_packets[1]", capacities[1]),
+                ("capacity_bytes[0]", capacities[2]),
+                ("capacity_bytes[1]", capacities[3]),
+                ("hashes", hashes),
+                ("period", period),
+            ])
+        })
 }
 
 fn events() -> impl Strategy<Value = Vec<(u8, u32, u32)>> {
@@ -159,20 +181,29 @@ proptest! {
 
     /// Any parameters: queues and counts agree and nothing is lost without need.
     #[test]
-    fn counts_hold_at_any_input(params in params(), is_fixed: bool, swaps: bool, seed: u32, events in events()) {
-        let period = if is_fixed { HcfPeriod::Fixed } else { params.period };
-        Port::new(HcfParams { period, swap: swaps.into(), ..params }, seed).run(&events);
+    fn counts_hold_at_any_input(
+        mut params in params(),
+        is_fixed: bool,
+        swap: bool,
+        seed: u32,
+        events in events(),
+    ) {
+        if is_fixed {
+            params.set_field("period", FIXED);
+        }
+        params.set_field("swap", swap.into());
+        Port::new(params, seed).run(&events);
     }
 
     #[test]
     fn bins_are_in_range(bins in 1u32..=256, seed: u32, key: u32, index in 0u32..4) {
-        let hcf = Hcf::new(HcfParams { bins, ..HcfParams::new(20) }, seed).unwrap();
+        let hcf = Hcf::new(&with("hcf", 20, &[("bins", bins.into())]), seed);
         prop_assert!(hcf.bin_of(key, index) < bins);
     }
 }
 
 /// Packets of two flows, offered at twice the rate of the port.
-fn overload(params: HcfParams) -> u32 {
+fn overload(params: Params) -> u32 {
     let mut port = Port::new(params, 1);
     for step in 0..4000 {
         port.enqueue(step % 7, 1000);
@@ -190,35 +221,17 @@ fn overload(params: HcfParams) -> u32 {
 #[test]
 fn order_is_lost_without_the_swap_or_with_a_fixed_period() {
     assert!(
-        overload(HcfParams::paper(20)) > 0,
+        overload(printed("hcf", 20, &[])) > 0,
         "HCF §III-D says that Algorithm 1 reorders"
     );
-    assert!(
-        overload(HcfParams {
-            period: HcfPeriod::Fixed,
-            ..HcfParams::new(20)
-        }) > 0
-    );
-    assert_eq!(overload(HcfParams::new(20)), 0);
-    assert_eq!(
-        overload(HcfParams {
-            period: HcfPeriod::Ordered,
-            ..HcfParams::new(20)
-        }),
-        0
-    );
+    assert!(overload(hcf(&[("period", FIXED)])) > 0);
+    assert_eq!(overload(hcf(&[])), 0);
+    assert_eq!(overload(hcf(&[("period", ORDERED)])), 0);
 }
 
 #[test]
 fn a_bin_has_its_credits_and_then_the_low_queue() {
-    let mut hcf = Hcf::new(
-        HcfParams {
-            credits: 2,
-            ..HcfParams::new(20)
-        },
-        5,
-    )
-    .unwrap();
+    let mut hcf = Hcf::new(&with("hcf", 20, &[("credits", 2)]), 5);
     let [first, second] = [7, 8];
     assert_ne!(
         hcf.bin_of(first, 0),
@@ -231,13 +244,13 @@ fn a_bin_has_its_credits_and_then_the_low_queue() {
         [first, second].map(|key| hcf.credits(hcf.bin_of(key, 0))),
         [0, 1]
     );
-    let epoch = hcf.state().epoch;
+    let epoch = state(&hcf, "epoch", 0);
     for _ in 0..3 {
         assert_eq!(hcf.on_dequeue(), Some(0));
         hcf.departed(0, 1000);
     }
     assert_eq!(
-        (hcf.state().high, hcf.state().epoch),
+        (state(&hcf, "high", 0), state(&hcf, "epoch", 0)),
         (1, epoch + 1),
         "the queues have swapped"
     );
@@ -247,26 +260,25 @@ fn a_bin_has_its_credits_and_then_the_low_queue() {
 
 #[test]
 fn serving_the_low_queue_ends_no_period() {
-    let params = HcfParams {
-        capacity_packets: [1, 10],
-        bins: 1,
-        ..HcfParams::paper(20)
-    };
-    let mut hcf = Hcf::new(params, 1).unwrap();
+    let capacity = [("capacity_packets[0]", 1), ("bins", 1)];
+    let mut hcf = Hcf::new(&printed("hcf", 20, &capacity), 1);
     assert_eq!(
         [0, 1].map(|key| hcf.on_enqueue(key, 40)),
         [Some(0), Some(1)]
     );
     hcf.departed(0, 40);
-    let epoch = hcf.state().epoch;
+    let epoch = state(&hcf, "epoch", 0);
     assert_eq!(hcf.on_dequeue(), Some(1));
     hcf.departed(1, 40);
-    assert_eq!((hcf.state().epoch, hcf.state().high), (epoch, 0));
+    assert_eq!(
+        (state(&hcf, "epoch", 0), state(&hcf, "high", 0)),
+        (epoch, 0)
+    );
 }
 
 #[test]
 fn hashes_spread_flows_evenly_and_change_with_the_period() {
-    let mut hcf = Hcf::new(HcfParams::new(20), 9).unwrap();
+    let mut hcf = Hcf::new(&with("hcf", 20, &[]), 9);
     let mut together = 0;
     for _ in 0..200 {
         let mut load = [0; 20];
@@ -284,13 +296,4 @@ fn hashes_spread_flows_evenly_and_change_with_the_period() {
         (1..30).contains(&together),
         "two flows met {together} times in 200, expected 10"
     );
-}
-
-#[test]
-fn refuses_a_queue_without_any_limit() {
-    let params = HcfParams {
-        capacity_packets: [10, 0],
-        ..HcfParams::new(20)
-    };
-    assert_eq!(Hcf::new(params, 1).unwrap_err().field, "capacity_packets");
 }

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-use super::acks;
-use penstock_core::hscc::{Hscc, HsccParams};
+use super::{printed, with};
+use penstock_core::WindowScheme;
 use penstock_core::tcp_rewrite::AckKind;
 use proptest::prelude::*;
 
+fn hscc(buffer: u32) -> WindowScheme {
+    WindowScheme::new(&with("hscc", buffer, &[]))
+}
+
+fn as_printed(buffer: u32) -> WindowScheme {
+    WindowScheme::new(&printed("hscc", buffer, &[]))
+}
+
 proptest! {
     #[test]
-    fn holds_at_any_input(
+    fn a_clamp_holds_between_the_thresholds(
         buffer in 20u32..,
         is_paper: bool,
-        segments in (1u32..256, 0u32..256),
-        release in (1u64.., any::<u32>()),
-        events in proptest::collection::vec((any::<bool>(), any::<u32>(), any::<u64>(), acks()), 0..200),
+        queues in proptest::collection::vec((any::<u32>(), any::<u64>()), 0..200),
     ) {
-        let mut params = if is_paper { HsccParams::paper(buffer) } else { HsccParams::new(buffer) };
-        (params.floor_segments, params.first_flight_segments) = segments;
-        (params.release_interval_ns, params.release_step_bytes) = release;
-        let mut port = Hscc::new(params).unwrap();
-        for (is_queue, queue, now, ack) in events {
-            if is_queue {
-                port.on_queue(queue, now);
-                prop_assert!(!port.is_clamping(now) || queue > params.alpha1_bytes);
-                prop_assert!(port.is_clamping(now) || queue < params.alpha2_bytes);
-            } else {
-                ack.assert_kept(port.on_ack(ack.window, ack.scale, ack.mss, ack.kind, now));
-            }
+        let params = if is_paper { printed("hscc", buffer, &[]) } else { with("hscc", buffer, &[]) };
+        let mut port = WindowScheme::new(&params);
+        for (queue, now) in queues {
+            port.on_queue(queue, now);
+            prop_assert!(!port.is_clamping(now) || u64::from(queue) > params.field("alpha1_bytes"));
+            prop_assert!(port.is_clamping(now) || u64::from(queue) < params.field("alpha2_bytes"));
         }
     }
 }
 
 #[test]
 fn the_mode_is_kept_between_the_thresholds() {
-    let mut port = Hscc::new(HsccParams::paper(100_000)).unwrap();
+    let mut port = as_printed(100_000);
     let modes = [0, 49_999, 50_000, 30_000, 25_001, 25_000, 49_999, 50_000].map(|queue| {
         port.on_queue(queue, 1);
         port.is_clamping(1)
@@ -41,7 +41,7 @@ fn the_mode_is_kept_between_the_thresholds() {
 
 #[test]
 fn as_printed_only_a_clamp_lowers_windows() {
-    let mut port = Hscc::new(HsccParams::paper(100_000)).unwrap();
+    let mut port = as_printed(100_000);
     assert!(!port.on_ack(65535, None, 1448, AckKind::Syn, 0).changed);
     port.on_queue(50_000, 1);
     assert_eq!(
@@ -54,7 +54,7 @@ fn as_printed_only_a_clamp_lowers_windows() {
 
 #[test]
 fn the_first_flight_is_held_and_a_release_is_gradual() {
-    let mut port = Hscc::new(HsccParams::new(100_000)).unwrap();
+    let mut port = hscc(100_000);
     assert_eq!(port.on_ack(65535, None, 1448, AckKind::Syn, 0).window, 2896);
     assert_eq!(
         port.on_ack(65535, Some(4), 1448, AckKind::First, 0).window,
@@ -77,7 +77,7 @@ fn the_first_flight_is_held_and_a_release_is_gradual() {
 
 #[test]
 fn a_clamp_expires_without_reports() {
-    let mut port = Hscc::new(HsccParams::new(100_000)).unwrap();
+    let mut port = hscc(100_000);
     port.on_queue(100_000, 7);
     assert!(port.is_clamping(7 + 99_999_999));
     assert!(!port.is_clamping(7 + 100_000_000));
@@ -90,17 +90,17 @@ fn a_clamp_expires_without_reports() {
 
 #[test]
 fn sigma_keeps_room_for_control_packets() {
-    let port = Hscc::new(HsccParams::new(128_000)).unwrap();
+    let port = hscc(128_000);
     assert!(!port.drops(122_660, 1500, false));
     assert!(port.drops(122_661, 1500, false));
     assert!(!port.drops(127_999, 40, true));
-    let paper = Hscc::new(HsccParams::paper(128_000)).unwrap();
+    let paper = as_printed(128_000);
     assert!(!paper.drops(u32::MAX, 1500, false));
 }
 
 #[test]
-fn refuses_crossed_thresholds() {
-    let mut params = HsccParams::new(100_000);
-    params.alpha1_bytes = params.alpha2_bytes;
-    assert_eq!(Hscc::new(params).unwrap_err().field, "alpha1_bytes");
+fn all_of_the_buffer_keeps_no_reserve() {
+    let mut params = with("hscc", 128_000, &[]);
+    params.set("sigma", 1.0).unwrap();
+    assert_eq!(params.field("sigma_bytes"), 0);
 }

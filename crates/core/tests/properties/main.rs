@@ -3,13 +3,19 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../common/mod.rs"]
+mod common;
+mod definitions;
 mod fairq;
 mod flow_count;
 mod hcf;
 mod hscc;
+mod schemes;
 mod sicc;
 mod tcp_rewrite;
 
+use penstock_core::Params;
+use penstock_core::definitions::of as definition_of;
 use penstock_core::tcp_rewrite::{AckKind, TcpWindow};
 use proptest::prelude::*;
 
@@ -65,4 +71,21 @@ impl Ack {
             assert!(!out.changed);
         }
     }
+}
+
+/// A scheme's default parameters with some fields, by their names in C, set to others.
+fn with(name: &str, buffer: u32, fields: &[(&str, u64)]) -> Params {
+    changed(Params::new(definition_of(name), buffer), fields)
+}
+
+/// As printed, likewise.
+fn printed(name: &str, buffer: u32, fields: &[(&str, u64)]) -> Params {
+    changed(Params::paper(definition_of(name), buffer), fields)
+}
+
+fn changed(mut params: Params, fields: &[(&str, u64)]) -> Params {
+    for (name, value) in fields {
+        params.set_field(name, *value);
+    }
+    params
 }

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-use super::acks;
+use super::common::Fields;
+use super::{acks, printed, with};
+use penstock_core::Params;
 use penstock_core::flow_count::flag;
-use penstock_core::sicc::{SiccOrder, SiccParams, SiccPort, SiccShim};
+use penstock_core::sicc::{SiccOrder, SiccPort, SiccShim};
 use penstock_core::tcp_rewrite::AckKind;
 use proptest::prelude::*;
+
+fn sicc(buffer: u32) -> Params {
+    with("sicc", buffer, &[])
+}
+
+fn state(port: &SiccPort, field: &str) -> i64 {
+    Fields::of("sicc", "sicc_port").get(port.state(), field, 0)
+}
 
 proptest! {
     #[test]
@@ -13,18 +23,17 @@ proptest! {
         is_paper: bool,
         events in proptest::collection::vec((0u8..3, any::<u8>(), any::<u32>(), any::<u64>()), 0..200),
     ) {
-        let mut params = if is_paper { SiccParams::paper(buffer) } else { SiccParams::new(buffer) };
-        params.alpha2_q16 = alpha2;
-        let mut port = SiccPort::new(params).unwrap();
-        let (mut is_on, mut syns) = (false, 0);
+        let preset = if is_paper { printed } else { with };
+        let mut port = SiccPort::new(&preset("sicc", buffer, &[("alpha2_q16", alpha2.into())]));
+        let (mut is_on, mut syns) = (false, 0i64);
         for (event, flags, queue, now) in events {
             if event < 2 {
-                syns += u32::from(flags & flag::SYN != 0);
+                syns += i64::from(flags & flag::SYN != 0);
                 port.on_packet(flags);
-                prop_assert!(port.state().beta <= syns, "beta is negative or drifts");
+                prop_assert!(state(&port, "beta") <= syns, "beta is negative or drifts");
                 continue;
             }
-            let had_new_connections = port.state().beta > 0;
+            let had_new_connections = state(&port, "beta") > 0;
             match port.on_interval(queue, now) {
                 SiccOrder::On => {
                     prop_assert!(had_new_connections);
@@ -37,9 +46,9 @@ proptest! {
                 SiccOrder::Keep => {}
             }
             syns = 0;
-            prop_assert_eq!(port.state().beta, 0);
-            prop_assert_eq!(port.state().is_on, is_on);
-            prop_assert!(port.state().queue_q8 <= u64::from(u32::MAX) << 8);
+            prop_assert_eq!(state(&port, "beta"), 0);
+            prop_assert_eq!(state(&port, "is_on") == 1, is_on);
+            prop_assert!(state(&port, "queue_q8") <= i64::from(u32::MAX) << 8);
         }
     }
 
@@ -47,14 +56,18 @@ proptest! {
     fn the_shim_holds_at_any_input(
         events in proptest::collection::vec((0u8..4, acks(), any::<u64>()), 0..100),
     ) {
-        let mut shim = SiccShim::new(SiccParams::new(125_000)).unwrap();
-        let mut mss = 1;
+        let mut shim = SiccShim::new(&sicc(125_000));
+        let (mut mss, mut until) = (1, 0);
         for (event, mut ack, now) in events {
             match event {
-                0 => shim.off(),
+                0 => {
+                    shim.off();
+                    until = 0;
+                }
                 1 => {
                     mss = ack.mss;
                     shim.on(mss as u16, ack.scale, now);
+                    until = now.saturating_add(10_000_000);
                 }
                 _ => {
                     ack.mss = mss;
@@ -62,7 +75,7 @@ proptest! {
                     ack.scale = ack.scale.or(Some(3));
                     let out = shim.on_ack(ack.window, ack.scale, ack.kind, now);
                     ack.assert_kept(out);
-                    prop_assert!(!out.changed || shim.is_clamping(now));
+                    prop_assert!(!out.changed || now < until);
                 }
             }
         }
@@ -75,7 +88,7 @@ fn syn_acks(port: &mut SiccPort, count: u32) {
 
 #[test]
 fn incast_is_foreseen_from_new_connections_and_the_queue() {
-    let mut port = SiccPort::new(SiccParams::new(125_000)).unwrap();
+    let mut port = SiccPort::new(&sicc(125_000));
     syn_acks(&mut port, 8); // 8 * 14,600 = 116,800 bytes, under 125,000
     assert_eq!(port.on_interval(0, 1), SiccOrder::Keep);
     syn_acks(&mut port, 8);
@@ -93,7 +106,7 @@ fn incast_is_foreseen_from_new_connections_and_the_queue() {
 #[test]
 fn the_start_of_incast_includes_its_threshold() {
     let order = |buffer_bytes| {
-        let mut port = SiccPort::new(SiccParams::new(buffer_bytes)).unwrap();
+        let mut port = SiccPort::new(&sicc(buffer_bytes));
         syn_acks(&mut port, 10);
         port.on_interval(0, 1)
     };
@@ -105,27 +118,23 @@ fn the_start_of_incast_includes_its_threshold() {
 
 #[test]
 fn incast_ends_by_time_or_queue_but_as_printed_only_by_both() {
-    let ends = |params: SiccParams, queue, now| {
-        let mut port = SiccPort::new(params).unwrap();
+    let ends = |params: Params, queue, now| {
+        let mut port = SiccPort::new(&params);
         syn_acks(&mut port, 20);
         assert_eq!(port.on_interval(60_000, 1_000), SiccOrder::On);
         port.on_interval(queue, now) == SiccOrder::Off
     };
     let (short, old) = (24_000, 1_000 + 10_000_000);
-    for (queue, now, prose, printed) in [
+    for (queue, now, by_prose, as_printed) in [
         (short, 2_000, true, false),
         (60_000, old, true, false),
         (60_000, old - 1, false, false),
         (short, old, true, true),
     ] {
+        assert_eq!(ends(sicc(125_000), queue, now), by_prose, "{queue} {now}");
         assert_eq!(
-            ends(SiccParams::new(125_000), queue, now),
-            prose,
-            "{queue} {now}"
-        );
-        assert_eq!(
-            ends(SiccParams::paper(125_000), queue, now),
-            printed,
+            ends(printed("sicc", 125_000, &[]), queue, now),
+            as_printed,
             "{queue} {now}"
         );
     }
@@ -133,7 +142,7 @@ fn incast_ends_by_time_or_queue_but_as_printed_only_by_both() {
 
 #[test]
 fn a_lost_off_does_not_clamp_for_ever() {
-    let mut shim = SiccShim::new(SiccParams::new(125_000)).unwrap();
+    let mut shim = SiccShim::new(&sicc(125_000));
     assert!(!shim.on_ack(65535, Some(0), AckKind::Later, 5).changed);
     shim.on(1448, Some(10), 5);
     assert_eq!(
@@ -149,7 +158,11 @@ fn a_lost_off_does_not_clamp_for_ever() {
             .changed
     );
     shim.on(1448, Some(10), u64::MAX - 1);
-    assert!(shim.is_clamping(u64::MAX - 1), "time does not wrap");
+    let clamps = |shim: &SiccShim| {
+        shim.on_ack(65535, None, AckKind::Later, u64::MAX - 1)
+            .changed
+    };
+    assert!(clamps(&shim), "time does not wrap");
     shim.off();
-    assert!(!shim.is_clamping(u64::MAX - 1));
+    assert!(!clamps(&shim));
 }

@@ -1,44 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-use super::{Args, replay};
-use penstock_core::hcf::{Hcf, HcfParams, HcfPeriod, flow_key};
+use super::common::Fields;
+use super::{Args, assert_presets, params, replay, state};
+use penstock_core::definitions;
+use penstock_core::hcf::{Hcf, flow_key};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
 /// A port and the sizes of the packets in its two queues.
 struct Port {
     hcf: Hcf,
+    bins: u32,
     queues: [VecDeque<u32>; 2],
 }
 
+const TEXT: &str = include_str!("../../../../tests/vectors/hcf.jsonl");
+
 fn begin(row: &Value) -> Port {
-    let p = Args(&row["params"]);
-    let params = HcfParams {
-        bins: p.get("bins"),
-        credits: p.get("credits"),
-        capacity_packets: p.pair("capacity_packets"),
-        capacity_bytes: p.pair("capacity_bytes"),
-        hashes: p.get("hashes"),
-        period: [HcfPeriod::Dynamic, HcfPeriod::Fixed, HcfPeriod::Ordered]
-            [p.get::<usize>("period")],
-        swap: p.get("swap"),
-        credits_in_bytes: p.get("credits_in_bytes"),
-    };
-    match row["case"].as_str() {
-        Some("default") => assert_eq!(params, HcfParams::new(20)),
-        Some("paper") => assert_eq!(params, HcfParams::paper(20)),
-        _ => {}
-    }
-    let hcf = Hcf::new(params, Args(row).get("seed")).unwrap();
+    let params = params(definitions::of("hcf"), &row["params"]);
     Port {
-        hcf,
+        hcf: Hcf::new(&params, Args(row).get("seed")),
+        bins: params.field("bins") as u32,
         queues: Default::default(),
     }
 }
 
 #[test]
 fn follows_vectors() {
-    let text = include_str!("../../../../tests/vectors/hcf.jsonl");
-    replay(text, begin, |port, event, a, _| {
+    let fields = Fields::of("hcf", "hcf_state");
+    replay(TEXT, begin, |port, event, a, row| {
         let mut result = Value::Null;
         match event {
             "enqueue" => {
@@ -62,14 +51,16 @@ fn follows_vectors() {
             "tick" => port.hcf.on_tick(),
             other => panic!("unknown event {other}"),
         }
-        let s = port.hcf.state();
-        let credits: u32 = (0..port.hcf.params().bins)
-            .map(|bin| port.hcf.credits(bin))
-            .sum();
-        let state = json!({
-            "packets": s.packets, "bytes": s.bytes, "epoch": s.epoch, "high": s.high,
-            "credits": credits,
-        });
+        let mut stated = row["state"].clone();
+        stated.as_object_mut().and_then(|s| s.remove("credits"));
+        let mut state = state(&fields, port.hcf.state(), &stated);
+        let credits: u32 = (0..port.bins).map(|bin| port.hcf.credits(bin)).sum();
+        state["credits"] = json!(credits);
         (result, state)
     });
+}
+
+#[test]
+fn default_and_paper_parameters_are_those_of_the_vectors() {
+    assert_presets("hcf", TEXT, 20);
 }

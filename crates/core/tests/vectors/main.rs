@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Holds the C code against the golden vectors of `tests/vectors` (see the README there).
+//! Compares the C code with the golden vectors of `tests/vectors` (see the README there).
 
 #![allow(clippy::unwrap_used)]
 
-mod fairq;
+#[path = "../common/mod.rs"]
+mod common;
 mod flow_count;
 mod hcf;
-mod hscc;
+mod schemes;
 mod sicc;
 mod tcp_rewrite;
 
+use penstock_core::Params;
+use penstock_core::definitions::{self, Definition};
 use penstock_core::tcp_rewrite::{AckKind, TcpWindow};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The numbers of one JSON object.
 struct Args<'a>(&'a Value);
@@ -31,10 +34,6 @@ impl Args<'_> {
         self.get::<u8>(name) == 1
     }
 
-    fn pair(&self, name: &str) -> [u32; 2] {
-        [0, 1].map(|i| u32::try_from(self.0[name][i].as_u64().unwrap()).unwrap())
-    }
-
     fn scale(&self, name: &str) -> Option<u8> {
         Some(self.get(name)).filter(|&scale| scale != 255)
     }
@@ -46,6 +45,36 @@ impl Args<'_> {
 
 fn window_json(out: TcpWindow) -> Value {
     json!({"window": out.window, "changed": u8::from(out.changed), "floored": u8::from(out.floored)})
+}
+
+/// Parameters by the names of their fields in C.
+fn params(definition: &'static Definition, fields: &Value) -> Params {
+    let mut params = Params::new(definition, 0);
+    for (name, value) in fields.as_object().unwrap() {
+        match value {
+            Value::Array(values) => values.iter().enumerate().for_each(|(index, value)| {
+                params.set_field(&format!("{name}[{index}]"), value.as_u64().unwrap());
+            }),
+            value => params.set_field(name, value.as_u64().unwrap()),
+        }
+    }
+    params
+}
+
+/// The fields of a state that `like` names.
+fn state(fields: &common::Fields, bytes: &[u8], like: &Value) -> Value {
+    let field = |name: &String, like: &Value| match like {
+        Value::Array(elements) => (0..elements.len())
+            .map(|index| fields.get(bytes, name, index))
+            .collect(),
+        _ => json!(fields.get(bytes, name, 0)),
+    };
+    let named = like.as_object().into_iter().flatten();
+    Value::Object(
+        named
+            .map(|(name, like)| (name.clone(), field(name, like)))
+            .collect::<Map<_, _>>(),
+    )
 }
 
 /// Replays one file: `begin` makes an object of a case line, `step` gives result and state.
@@ -70,4 +99,28 @@ fn replay<S>(
         );
     }
     assert!(subject.is_some(), "an empty file proves nothing");
+}
+
+/// A case named `default` or `paper` has the parameters of that name, as far as it gives them.
+fn assert_presets(name: &str, text: &str, buffer: u32) {
+    let definition = definitions::of(name);
+    for line in text.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let preset = match row["case"].as_str() {
+            Some("default") => Params::new(definition, buffer),
+            Some("paper") => Params::paper(definition, buffer),
+            _ => continue,
+        };
+        let golden = params(definition, &row["params"]);
+        for name in row["params"].as_object().unwrap().keys() {
+            if row["params"][name].is_array() {
+                for index in 0..2 {
+                    let name = format!("{name}[{index}]");
+                    assert_eq!(golden.field(&name), preset.field(&name), "{name}");
+                }
+            } else {
+                assert_eq!(golden.field(name), preset.field(name), "{name}");
+            }
+        }
+    }
 }

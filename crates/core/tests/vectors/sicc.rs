@@ -1,36 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-use super::{Args, replay, window_json};
-use penstock_core::sicc::{SiccParams, SiccPort, SiccShim};
+use super::common::Fields;
+use super::{assert_presets, params, replay, state, window_json};
+use penstock_core::definitions;
+use penstock_core::sicc::{SiccPort, SiccShim};
 use serde_json::{Value, json};
 
-fn begin(row: &Value) -> (SiccPort, SiccShim) {
-    let p = Args(&row["params"]);
-    let params = SiccParams {
-        interval_ns: p.get("interval_ns"),
-        duration_ns: p.get("duration_ns"),
-        buffer_bytes: p.get("buffer_bytes"),
-        alpha1_q16: p.get("alpha1_q16"),
-        alpha2_q16: p.get("alpha2_q16"),
-        initial_window_segments: p.get("initial_window_segments"),
-        mss_bytes: p.get("mss_bytes"),
-        floor_segments: p.get("floor_segments"),
-        off_needs_both: p.get("off_needs_both"),
-    };
-    match row["case"].as_str() {
-        Some("default") => assert_eq!(params, SiccParams::new(125000)),
-        Some("paper") => assert_eq!(params, SiccParams::paper(125000)),
-        _ => {}
-    }
-    (
-        SiccPort::new(params).unwrap(),
-        SiccShim::new(params).unwrap(),
-    )
-}
+const TEXT: &str = include_str!("../../../../tests/vectors/sicc.jsonl");
 
 #[test]
 fn follows_vectors() {
-    let text = include_str!("../../../../tests/vectors/sicc.jsonl");
-    replay(text, begin, |(port, shim), event, a, _| {
+    let fields = Fields::of("sicc", "sicc_port");
+    let begin = |row: &Value| {
+        let params = params(definitions::of("sicc"), &row["params"]);
+        (SiccPort::new(&params), SiccShim::new(&params))
+    };
+    replay(TEXT, begin, |(port, shim), event, a, row| {
         let mut result = Value::Null;
         match event {
             "packet" => port.on_packet(a.get("flags")),
@@ -45,8 +29,11 @@ fn follows_vectors() {
             }
             other => panic!("unknown event {other}"),
         }
-        let s = port.state();
-        let state = json!({"beta": s.beta, "queue_q8": s.queue_q8, "is_on": u8::from(s.is_on)});
-        (result, state)
+        (result, state(&fields, port.state(), &row["state"]))
     });
+}
+
+#[test]
+fn default_and_paper_parameters_are_those_of_the_vectors() {
+    assert_presets("sicc", TEXT, 125_000);
 }

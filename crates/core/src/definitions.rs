@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! The definitions of `core/`: each scheme's parameters, what a port counts, why a packet passes.
+//!
+//! They stand in the headers, in one table each (`core/params.h`, `core/counters.h`), and are read
+//! from what the C compiler made of these. Nothing that depends on them is written a second time.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::LazyLock;
+
+/// What a parameter's values are, and how its field in C is named (`core/params.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// A fraction, 1/65536 in C.
+    Share,
+    /// A share of the buffer, bytes in C.
+    BufferShare,
+    /// The same; all of it is no limit, 0 in C.
+    BufferLimit,
+    /// TCP segments.
+    Segments,
+    /// TCP segments, bytes in C.
+    SegmentBytes,
+    /// A number of something.
+    Count,
+    /// Packets or bytes.
+    Amount,
+    /// 0 or 1.
+    Flag,
+    /// The place of a word in [`Param::words`].
+    Enum,
+}
+
+/// A word with what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// As in scenarios and reports.
+    pub word: &'static str,
+    /// One line.
+    pub meaning: &'static str,
+}
+
+/// The value of a parameter that is not given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preset {
+    /// In the parameter's unit; where `rtts` is not 0, only if the network's RTT is not known.
+    pub value: f64,
+    /// So many round trips of the network.
+    pub rtts: u32,
+}
+
+/// Where a field lies in a struct of C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in C.
+    pub name: &'static str,
+    pub(crate) offset: usize,
+    pub(crate) bytes: usize,
+}
+
+/// One parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// Its name in scenarios, options and reports.
+    pub key: &'static str,
+    /// What its values are.
+    pub unit: Unit,
+    /// Least value.
+    pub min: f64,
+    /// Greatest value.
+    pub max: f64,
+    /// What works on real TCP. Below `min`: nothing is set.
+    pub default: Preset,
+    /// As printed in the paper.
+    pub paper: Preset,
+    /// One line.
+    pub meaning: &'static str,
+    /// The words of [`Unit::Enum`], by value.
+    pub words: Vec<Word>,
+    /// Its field; `None` if it is for the caller, not for the algorithm.
+    pub field: Option<Field>,
+}
+
+/// The least share that is not 0: it rounds up to 1/65536.
+pub const ABOVE_0: f64 = 1.0 / (1 << 17) as f64;
+
+impl Param {
+    /// Whether nothing is set unless a value is given.
+    pub fn is_optional(&self) -> bool {
+        self.default.value < self.min
+    }
+
+    /// Whether a value is in the range.
+    pub fn allows(&self, value: f64) -> bool {
+        (self.min..=self.max).contains(&value)
+    }
+}
+
+/// The parameters of a scheme, or those common to all window schemes.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its stem: `fairq`, `hscc`, `sicc`, `hcf`; `window` is what is common to window schemes.
+    pub name: &'static str,
+    /// One line.
+    pub title: &'static str,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// Pairs of keys of which the first must be below the second.
+    pub orders: Vec<[&'static str; 2]>,
+    /// What its struct in C says of the port: its buffer ...
+    pub port: Vec<Field>,
+    /// `enum window_scheme` of `core/schemes.h`; 0 if it is no window scheme.
+    pub scheme: u32,
+    /// Where its parameters are in `struct scheme_params` of `core/schemes.h`, bytes.
+    pub offset: usize,
+    pub(crate) params_bytes: usize,
+    pub(crate) state_bytes: usize,
+    pub(crate) preset: Option<WritePreset>,
+}
+
+/// Writes a struct with its defaults (0) or as printed (1), for a port with a buffer.
+pub(crate) type WritePreset = unsafe extern "C" fn(params: *mut c_void, buffer: u32, is_paper: u32);
+
+impl Definition {
+    /// The parameter with a key.
+    pub fn param(&self, key: &str) -> Option<&Param> {
+        self.params.iter().find(|param| param.key == key)
+    }
+}
+
+/// All definitions.
+pub fn all() -> &'static [Definition] {
+    static ALL: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+        // SAFETY: the list of c/definitions.c, which ends with a name that is null.
+        unsafe { list(&raw const core_definitions, |raw| raw.name) }
+            .map(Definition::of)
+            .collect()
+    });
+    &ALL
+}
+
+/// The definition with a name.
+///
+/// # Panics
+/// There is none: the name is not from [`all`].
+pub fn of(name: &str) -> &'static Definition {
+    let found = all().iter().find(|definition| definition.name == name);
+    found.unwrap_or_else(|| panic!("core/ defines no {name}"))
+}
+
+/// The window schemes, in the order of `core/schemes.h`.
+pub fn window_schemes() -> impl Iterator<Item = &'static Definition> {
+    all().iter().filter(|definition| definition.scheme > 0)
+}
+
+/// What a port counts, in the order of `core/counters.h`.
+pub fn counters() -> &'static [Word] {
+    static COUNTERS: LazyLock<Vec<Word>> = LazyLock::new(|| words(&raw const core_counters));
+    &COUNTERS
+}
+
+/// Why a packet passes without being looked at further, in the order of `core/counters.h`.
+pub fn pass_reasons() -> &'static [Word] {
+    static REASONS: LazyLock<Vec<Word>> = LazyLock::new(|| words(&raw const core_pass_reasons));
+    &REASONS
+}
+
+/// As in c/definitions.c, which defines all that follows.
+#[repr(C)]
+struct RawWord {
+    word: *const c_char,
+    meaning: *const c_char,
+}
+
+#[repr(C)]
+struct RawParam {
+    key: *const c_char,
+    unit: *const c_char,
+    field: *const c_char,
+    meaning: *const c_char,
+    words: *const RawWord,
+    min: f64,
+    max: f64,
+    standard: f64,
+    paper: f64,
+    standard_rtts: u32,
+    paper_rtts: u32,
+    offset: u32,
+    bytes: u32,
+}
+
+#[repr(C)]
+struct RawField {
+    name: *const c_char,
+    offset: u32,
+    bytes: u32,
+}
+
+impl RawField {
+    /// # Safety
+    /// `self.name` is a text of C that is never freed.
+    unsafe fn field(&self) -> Field {
+        Field {
+            // SAFETY: as the caller promises.
+            name: unsafe { text(self.name) },
+            offset: self.offset as usize,
+            bytes: self.bytes as usize,
+        }
+    }
+}
+
+#[repr(C)]
+struct RawOrder {
+    low: *const c_char,
+    high: *const c_char,
+}
+
+#[repr(C)]
+struct RawDefinition {
+    name: *const c_char,
+    title: *const c_char,
+    params: *const RawParam,
+    orders: *const RawOrder,
+    port: *const RawField,
+    scheme: u32,
+    params_bytes: u32,
+    state_bytes: u32,
+    offset: u32,
+    preset: Option<WritePreset>,
+}
+
+unsafe extern "C" {
+    static core_definitions: RawDefinition;
+    static core_counters: RawWord;
+    static core_pass_reasons: RawWord;
+}
+
+/// # Safety
+/// `text` is a text of C that is never freed.
+unsafe fn text(text: *const c_char) -> &'static str {
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(text) }
+        .to_str()
+        .unwrap_or_else(|error| unreachable!("c/definitions.c: {error}"))
+}
+
+/// The elements of a list of C.
+///
+/// # Safety
+/// `first` begins a list that is never freed and ends with an element whose `name` is null.
+unsafe fn list<T: 'static>(
+    first: *const T,
+    name: fn(&T) -> *const c_char,
+) -> impl Iterator<Item = &'static T> {
+    (0..)
+        // SAFETY: not beyond the end, as the caller promises and `take_while` stops there.
+        .map(move |index| unsafe { &*first.add(index) })
+        .take_while(move |element| !name(element).is_null())
+}
+
+fn words(first: *const RawWord) -> Vec<Word> {
+    // SAFETY: a list of c/definitions.c, of texts.
+    unsafe { list(first, |raw| raw.word) }
+        .map(|raw| Word {
+            // SAFETY: as above.
+            word: unsafe { text(raw.word) },
+            // SAFETY: as above.
+            meaning: unsafe { text(raw.meaning) },
+        })
+        .collect()
+}
+
+impl Definition {
+    fn of(raw: &RawDefinition) -> Definition {
+        // SAFETY: all pointers are to texts and lists of c/definitions.c.
+        unsafe {
+            Definition {
+                name: text(raw.name),
+                title: text(raw.title),
+                params: list(raw.params, |raw| raw.key).map(Param::of).collect(),
+                orders: list(raw.orders, |raw| raw.low)
+                    .map(|raw| [text(raw.low), text(raw.high)])
+                    .collect(),
+                port: list(raw.port, |raw| raw.name)
+                    .map(|raw| raw.field())
+                    .collect(),
+                scheme: raw.scheme,
+                offset: raw.offset as usize,
+                params_bytes: raw.params_bytes as usize,
+                state_bytes: raw.state_bytes as usize,
+                preset: raw.preset,
+            }
+        }
+    }
+}
+
+impl Param {
+    fn of(raw: &RawParam) -> Param {
+        // SAFETY: all pointers are to texts and lists of c/definitions.c, or null where tested.
+        unsafe {
+            Param {
+                key: text(raw.key),
+                unit: Unit::of(text(raw.unit)),
+                min: raw.min,
+                max: raw.max,
+                default: Preset {
+                    value: raw.standard,
+                    rtts: raw.standard_rtts,
+                },
+                paper: Preset {
+                    value: raw.paper,
+                    rtts: raw.paper_rtts,
+                },
+                meaning: text(raw.meaning),
+                words: match raw.words.is_null() {
+                    true => Vec::new(),
+                    false => words(raw.words),
+                },
+                field: (!raw.field.is_null()).then(|| Field {
+                    name: text(raw.field),
+                    offset: raw.offset as usize,
+                    bytes: raw.bytes as usize,
+                }),
+            }
+        }
+    }
+}
+
+impl Unit {
+    const NAMES: [(&'static str, Unit); 10] = [
+        ("TIME", Unit::Time),
+        ("SHARE", Unit::Share),
+        ("BUFFER_SHARE", Unit::BufferShare),
+        ("BUFFER_LIMIT", Unit::BufferLimit),
+        ("SEGMENTS", Unit::Segments),
+        ("SEGMENT_BYTES", Unit::SegmentBytes),
+        ("COUNT", Unit::Count),
+        ("AMOUNT", Unit::Amount),
+        ("FLAG", Unit::Flag),
+        ("ENUM", Unit::Enum),
+    ];
+
+    fn of(name: &str) -> Unit {
+        let found = Unit::NAMES.iter().find(|(known, _)| *known == name);
+        found.map_or_else(
+            || unreachable!("core/params.h: unit {name}"),
+            |(_, unit)| *unit,
+        )
+    }
+}

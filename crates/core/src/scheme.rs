@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! A window scheme at one port, whichever it is (`core/window.h`, `core/schemes.h`).
+
+use std::ffi::c_void;
+
+use crate::memory::Memory;
+use crate::params::Params;
+use crate::tcp_rewrite::{AckKind, TcpWindow, raw_scale};
+
+/// How a scheme has its flows counted (`enum counting` of `core/window.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// In a table of flows.
+    Exact,
+    /// SYN-ACKs minus FINs.
+    Packets,
+    /// It does not need the number.
+    None,
+}
+
+/// How a port learns the window scale of a flow (`enum wscale_source` of `core/window.h`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WscaleSource {
+    /// The port remembers each flow's SYN and SYN-ACK.
+    #[default]
+    Tracked,
+    /// The four reserved bits of the header.
+    ReservedBits,
+    /// The upper four bits of the window field, which leaves twelve for windows up to 4095.
+    WindowBits,
+    /// All windows have one scale; for hosts that offer to scale.
+    Unified,
+}
+
+impl WscaleSource {
+    /// All, in the order of `core/window.h`.
+    pub const ALL: [WscaleSource; 4] = [
+        WscaleSource::Tracked,
+        WscaleSource::ReservedBits,
+        WscaleSource::WindowBits,
+        WscaleSource::Unified,
+    ];
+}
+
+// The pointers are to the structs of the scheme.
+unsafe extern "C" {
+    fn core_scheme_init(scheme: u32, s: *mut c_void, p: *const c_void);
+    fn core_scheme_on_flows(scheme: u32, s: *mut c_void, flows: u32);
+    fn core_scheme_counting(scheme: u32, p: *const c_void) -> u32;
+    fn core_scheme_on_data(scheme: u32, s: *mut c_void, payload: u32);
+    fn core_scheme_heeds_data(scheme: u32, s: *const c_void, payload: u32) -> bool;
+    fn core_scheme_on_queue(scheme: u32, s: *mut c_void, p: *const c_void, queue: u32, now: u64);
+    fn core_scheme_heeds_queue(
+        scheme: u32,
+        s: *const c_void,
+        p: *const c_void,
+        queue: u32,
+        now: u64,
+    ) -> bool;
+    fn core_scheme_is_clamping(scheme: u32, s: *const c_void, p: *const c_void, now: u64) -> bool;
+    fn core_scheme_follow(
+        scheme: u32,
+        s: *mut c_void,
+        p: *const c_void,
+        payload: u32,
+        queue: u32,
+        now: u64,
+    ) -> bool;
+    fn core_scheme_follow_ack(
+        scheme: u32,
+        s: *mut c_void,
+        p: *const c_void,
+        queue: u32,
+        window: u16,
+        scale: u32,
+        mss: u32,
+        kind: AckKind,
+        now: u64,
+        is_clamping: &mut bool,
+    ) -> TcpWindow;
+    fn core_scheme_interval_ns(scheme: u32, p: *const c_void) -> u64;
+    fn core_scheme_on_tick(scheme: u32, s: *mut c_void, p: *const c_void, queue: u32);
+    fn core_scheme_on_ack(
+        scheme: u32,
+        s: *const c_void,
+        p: *const c_void,
+        window: u16,
+        scale: u32,
+        mss: u32,
+        kind: AckKind,
+        now: u64,
+    ) -> TcpWindow;
+    fn core_scheme_window_bytes(scheme: u32, s: *const c_void, p: *const c_void) -> u32;
+    fn core_scheme_drops(
+        scheme: u32,
+        p: *const c_void,
+        queue: u32,
+        packet: u32,
+        is_control: bool,
+    ) -> bool;
+    fn core_scheme_raise_floor(scheme: u32, p: *mut c_void, segments: u32);
+}
+
+/// A window scheme at one output port: its parameters and its state.
+#[derive(Clone, Debug)]
+pub struct WindowScheme {
+    /// `enum window_scheme`.
+    number: u32,
+    /// The struct of the parameters, behind it that of the state.
+    memory: Memory,
+    params_bytes: usize,
+    state_bytes: usize,
+}
+
+// Each call hands over the structs of the scheme with `number`, as `new` laid them out, and C keeps
+// no pointer.
+impl WindowScheme {
+    /// A port without flows.
+    ///
+    /// # Panics
+    /// The parameters are of no window scheme.
+    pub fn new(params: &Params) -> WindowScheme {
+        let definition = params.definition();
+        assert!(
+            definition.scheme > 0,
+            "{} is no window scheme",
+            definition.name
+        );
+        let mut scheme = WindowScheme {
+            number: definition.scheme,
+            memory: Memory::after(&params.memory, definition.state_bytes),
+            params_bytes: definition.params_bytes,
+            state_bytes: definition.state_bytes,
+        };
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_init(scheme.number, scheme.s_mut(), scheme.p()) };
+        scheme
+    }
+
+    fn p(&self) -> *const c_void {
+        self.memory.at(0)
+    }
+
+    fn s(&self) -> *const c_void {
+        self.memory.at(Memory::words(self.params_bytes))
+    }
+
+    fn s_mut(&mut self) -> *mut c_void {
+        self.memory.at_mut(Memory::words(self.params_bytes))
+    }
+
+    /// How it has its flows counted.
+    pub fn counting(&self) -> Counting {
+        // SAFETY: see the head of this block.
+        match unsafe { core_scheme_counting(self.number, self.p()) } {
+            0 => Counting::Exact,
+            1 => Counting::Packets,
+            _ => Counting::None,
+        }
+    }
+
+    /// The number of flows, when it has changed.
+    pub fn on_flows(&mut self, flows: u32) {
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_on_flows(self.number, self.s_mut(), flows) }
+    }
+
+    /// A segment leaves by the port.
+    pub fn on_data(&mut self, payload_bytes: u32) {
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_on_data(self.number, self.s_mut(), payload_bytes) }
+    }
+
+    /// Whether [`WindowScheme::on_data`] would change anything.
+    pub fn heeds_data(&self, payload_bytes: u32) -> bool {
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_heeds_data(self.number, self.s(), payload_bytes) }
+    }
+
+    /// The port's queue has so many bytes.
+    pub fn on_queue(&mut self, queue_bytes: u32, now_ns: u64) {
+        let (s, p) = (self.s_mut(), self.p());
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_on_queue(self.number, s, p, queue_bytes, now_ns) }
+    }
+
+    /// Whether [`WindowScheme::on_queue`] would change anything of note.
+    pub fn heeds_queue(&self, queue_bytes: u32, now_ns: u64) -> bool {
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_heeds_queue(self.number, self.s(), self.p(), queue_bytes, now_ns) }
+    }
+
+    /// Whether it holds all flows at their least now.
+    pub fn is_clamping(&self, now_ns: u64) -> bool {
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_is_clamping(self.number, self.s(), self.p(), now_ns) }
+    }
+
+    /// [`WindowScheme::on_data`], with 0 for no data, [`WindowScheme::on_queue`] and
+    /// [`WindowScheme::is_clamping`] in one call.
+    pub fn follow(&mut self, payload_bytes: u32, queue_bytes: u32, now_ns: u64) -> bool {
+        let (s, p) = (self.s_mut(), self.p());
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_follow(self.number, s, p, payload_bytes, queue_bytes, now_ns) }
+    }
+
+    /// How often [`WindowScheme::on_tick`] is due, nanoseconds; `None` for never.
+    pub fn interval_ns(&self) -> Option<u64> {
+        // SAFETY: see the head of this block.
+        let interval = unsafe { core_scheme_interval_ns(self.number, self.p()) };
+        (interval > 0).then_some(interval)
+    }
+
+    /// An interval is over.
+    pub fn on_tick(&mut self, queue_bytes: u32) {
+        let (s, p) = (self.s_mut(), self.p());
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_on_tick(self.number, s, p, queue_bytes) }
+    }
+
+    /// The window field for an ACK that enters by the port. `scale` and `mss_bytes` (0 if not
+    /// known) are its flow's. Count the flow of a SYN-ACK before.
+    pub fn on_ack(
+        &self,
+        window: u16,
+        scale: Option<u8>,
+        mss_bytes: u32,
+        kind: AckKind,
+        now_ns: u64,
+    ) -> TcpWindow {
+        let (s, p, scale) = (self.s(), self.p(), raw_scale(scale));
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_on_ack(self.number, s, p, window, scale, mss_bytes, kind, now_ns) }
+    }
+
+    /// [`WindowScheme::on_queue`], [`WindowScheme::on_ack`] and [`WindowScheme::is_clamping`] in
+    /// one call.
+    pub fn follow_ack(
+        &mut self,
+        queue_bytes: u32,
+        window: u16,
+        scale: Option<u8>,
+        mss_bytes: u32,
+        kind: AckKind,
+        now_ns: u64,
+    ) -> (TcpWindow, bool) {
+        let (s, p, scale) = (self.s_mut(), self.p(), raw_scale(scale));
+        let mut is_clamping = false;
+        // SAFETY: see the head of this block.
+        let window = unsafe {
+            core_scheme_follow_ack(
+                self.number,
+                s,
+                p,
+                queue_bytes,
+                window,
+                scale,
+                mss_bytes,
+                kind,
+                now_ns,
+                &mut is_clamping,
+            )
+        };
+        (window, is_clamping)
+    }
+
+    /// The window a flow may have now, bytes, before the floor; the largest of TCP if any.
+    pub fn window_bytes(&self) -> u32 {
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_window_bytes(self.number, self.s(), self.p()) }
+    }
+
+    /// Whether to drop a packet that arrives at so long a queue; `is_control`: it is a SYN, FIN, RST
+    /// or carries no data.
+    pub fn drops(&self, queue_bytes: u32, packet_bytes: u32, is_control: bool) -> bool {
+        // SAFETY: see the head of this block.
+        unsafe { core_scheme_drops(self.number, self.p(), queue_bytes, packet_bytes, is_control) }
+    }
+
+    /// The state, byte by byte, as `struct NAME_state` has it.
+    pub fn state(&self) -> &[u8] {
+        &self.memory.bytes()[self.state_range()]
+    }
+
+    /// The same, to be written: C takes any.
+    pub fn state_mut(&mut self) -> &mut [u8] {
+        let range = self.state_range();
+        &mut self.memory.bytes_mut()[range]
+    }
+
+    fn state_range(&self) -> std::ops::Range<usize> {
+        let start = size_of::<u64>() * Memory::words(self.params_bytes);
+        start..start + self.state_bytes
+    }
+}
+
+/// Raises the floor of a window scheme's parameters, so that flows are let go gently.
+///
+/// # Panics
+/// The parameters are of no window scheme.
+pub fn raise_floor(params: &mut Params, segments: u32) {
+    let number = params.definition().scheme;
+    assert!(
+        number > 0,
+        "{} is no window scheme",
+        params.definition().name
+    );
+    // SAFETY: the struct is that of the scheme, and C keeps no pointer.
+    unsafe { core_scheme_raise_floor(number, params.memory.at_mut(0), segments) }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! What must hold of every window scheme, with any parameters in range.
+
+use super::acks;
+use penstock_core::definitions::{self, Definition, Param, Unit};
+use penstock_core::scheme::Counting;
+use penstock_core::tcp_rewrite::MAX_WINDOW_BYTES;
+use penstock_core::{Params, WindowScheme};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// A value of a parameter: at an end of its range, or between.
+fn value(param: &Param, at: f64) -> f64 {
+    let value = param.min + (param.max - param.min) * (at * 1.2 - 0.1).clamp(0.0, 1.0);
+    match param.unit {
+        Unit::Share | Unit::BufferShare | Unit::BufferLimit => value,
+        _ => value.round(),
+    }
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    (
+        any::<Index>(),
+        1u32..,
+        proptest::collection::vec(0.0..=1.0, 20),
+    )
+        .prop_map(|(index, buffer, places)| {
+            let schemes: Vec<&Definition> = definitions::window_schemes().collect();
+            let definition = *index.get(&schemes);
+            let mut params = Params::new(definition, buffer);
+            let own = definition
+                .params
+                .iter()
+                .filter(|param| param.field.is_some());
+            for (param, at) in own.zip(places.into_iter().cycle()) {
+                params.set(param.key, value(param, at)).unwrap();
+            }
+            params
+        })
+}
+
+proptest! {
+    #[test]
+    fn holds_at_any_input(
+        params in params(),
+        events in proptest::collection::vec((0u32..6, any::<u32>(), any::<u64>(), acks()), 0..200),
+    ) {
+        let mut port = WindowScheme::new(&params);
+        for (event, number, now, ack) in events {
+            match event {
+                0 => port.on_flows(number),
+                1 => port.on_data(number),
+                2 => port.on_queue(number, now),
+                3 => port.on_tick(number),
+                4 => {
+                    port.follow(number, number, now);
+                }
+                _ => ack.assert_kept(port.on_ack(ack.window, ack.scale, ack.mss, ack.kind, now)),
+            }
+            prop_assert!(port.window_bytes() <= MAX_WINDOW_BYTES);
+        }
+    }
+
+    /// What saves the datapath its lock.
+    #[test]
+    fn what_is_not_heeded_changes_nothing(params in params(), data: Vec<(u32, u32)>) {
+        let mut port = WindowScheme::new(&params);
+        for (flows, payload) in data {
+            port.on_flows(flows);
+            let before = port.clone();
+            let is_heeded = port.heeds_data(payload);
+            port.on_data(payload);
+            prop_assert!(is_heeded || port.state() == before.state());
+            prop_assert!(!port.heeds_data(payload), "heeded twice");
+        }
+    }
+
+    /// A queue that is not heeded turns no clamp on or off.
+    #[test]
+    fn a_clamp_turns_only_when_the_queue_is_heeded(
+        params in params(),
+        queues in proptest::collection::vec((any::<u32>(), 0u64..2_000_000), 0..50),
+    ) {
+        let (mut port, mut now) = (WindowScheme::new(&params), 0);
+        for (queue, after) in queues {
+            now += after;
+            let (was, is_heeded) = (port.is_clamping(now), port.heeds_queue(queue, now));
+            port.on_queue(queue, now);
+            prop_assert!(is_heeded || port.is_clamping(now) == was);
+        }
+    }
+
+    #[test]
+    fn following_is_data_queue_and_clamp(params in params(), payload: u32, queue: u32, now: u64) {
+        let mut apart = WindowScheme::new(&params);
+        let mut at_once = apart.clone();
+        apart.on_data(payload);
+        apart.on_queue(queue, now);
+        prop_assert_eq!(at_once.follow(payload, queue, now), apart.is_clamping(now));
+        prop_assert_eq!(at_once.state(), apart.state());
+    }
+
+    /// A scheme that does not need the number of flows, or a timer, has no use for them.
+    #[test]
+    fn what_a_scheme_does_without_changes_nothing(params in params(), number: u32) {
+        let port = WindowScheme::new(&params);
+        let mut other = port.clone();
+        if port.counting() == Counting::None {
+            other.on_flows(number);
+        }
+        if port.interval_ns().is_none() {
+            other.on_tick(number);
+        }
+        prop_assert_eq!(port.state(), other.state());
+    }
+
+    #[test]
+    fn a_raised_floor_is_the_least_window(mut params in params(), ack in acks(), now: u64) {
+        penstock_core::scheme::raise_floor(&mut params, 255);
+        let port = WindowScheme::new(&params);
+        let out = port.on_ack(ack.window, ack.scale, ack.mss, ack.kind, now);
+        let least = u64::from(ack.mss) * 255;
+        prop_assert!(!out.changed || u64::from(out.window) << ack.shift() >= least);
+    }
+}
