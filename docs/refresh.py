@@ -4,9 +4,12 @@
 A transcript is a console block that begins with `$ penstock run NAME` (or `demo`), where NAME is a
 shipped scenario, and continues with tables: those of that run, identified by group or port. A
 picture whose caption contains "Drawn by `penstock run NAME` (`figures/FIGURE.svg`)" is that figure.
+A table between `<!-- parameters: NAME -->` and `<!-- end -->` lists the parameters that `core/`
+defines for a scheme, or for all window schemes (`window`).
 The tests compare the documents with the same functions.
 """
 
+import json
 import re
 import shlex
 import sys
@@ -17,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import penstock
-from penstock import scenario
+from penstock import _native, scenario
 from penstock.runs import Run
 from penstock.show import run_figures, summary_table
 
@@ -29,6 +32,8 @@ PICTURE = re.compile(
     r"!\[[^\]]*\]\(([^)]+\.svg)\)\n\n\*[^*]*Drawn\s+by\s+`penstock\s+([^`]+)`\s+"
     r"\(`(?:[\w/]+/)?figures/([\w.-]+)\.svg`\)"
 )
+
+PARAMETERS = re.compile(r"(?<=<!-- parameters: )(\w+)( -->\n)(.*?)(?=<!-- end -->)", re.S)
 
 
 class Picture(NamedTuple):
@@ -118,8 +123,24 @@ def table(block: summary_table.Block) -> str:
     return "\n".join([f"{block.title}  {block.about}", *lines])
 
 
+def parameters(name: str) -> str:
+    """The table of a scheme's parameters."""
+    schemes = json.loads(_native.definitions())["schemes"]
+    definition = next(scheme for scheme in schemes if scheme["name"] == name)
+    rows = ["| parameter | meaning | unit | allowed | default | paper |", "|---|---|---|---|---|---|"]
+    for each in definition["params"]:
+        words = "; ".join(f"`{word['name']}`: {word['meaning']}" for word in each["words"])
+        meaning = f"{each['meaning']}. {words}." if words else each["meaning"]
+        paper = each["paper_text"] if each["paper_text"] != each["default_text"] else ""
+        allowed = "" if each["unit"] in ("one of", "true or false") else each["range_text"]
+        cells = (f"`{each['key']}`", meaning, each["unit"], allowed, each["default_text"], paper)
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
 def refreshed(text: str) -> str:
     """A document with its tables up to date."""
+    text = PARAMETERS.sub(lambda match: match[1] + match[2] + parameters(match[1]), text)
     for found in reversed(list(transcripts(text))):
         start, end = found.span(2)
         text = text[:start] + tables(found[1], found[2]) + text[end:]

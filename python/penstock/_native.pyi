@@ -12,6 +12,9 @@ def schema() -> str:
 def schemes() -> str:
     """The built-in schemes as a JSON object, by name."""
 
+def definitions() -> str:
+    """All definitions of `core/` as a JSON object: `schemes`, `counters`, `pass_reasons`."""
+
 def validate(
     text: str, origin: str, overrides: list[tuple[str, str]], to_csv: Callable[[Path], str]
 ) -> str:

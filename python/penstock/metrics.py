@@ -87,15 +87,26 @@ PORTS = {
     "queue_bytes.mean": Metric("queue mean", "less", "mean of the queue over time", CLOSE),
     "queue_bytes.p99": Metric("queue p99", "less", "the queue was shorter 99 % of the time", CLOSE),
     "queue_bytes.max": Metric("queue max", "less", "the longest queue seen"),
-    "sent_packets": Metric("packets", "neither", "packets sent"),
-    "sent_bytes": Metric("bytes", "neither", "bytes sent"),
+    "egress_packets": Metric("packets", "neither", "packets that left by the port"),
+    "egress_bytes": Metric("bytes", "neither", "bytes that left by the port"),
     "ecn_marks": Metric("ECN marks", "neither", "packets marked with ECN CE"),
+    "acks": Metric("ACKs", "neither", "ACKs that a window scheme has seen"),
     "acks_rewritten": Metric("ACKs rewritten", "neither", "ACKs whose window was lowered"),
     "acks_floored": Metric("ACKs floored", "neither", "ACKs held at the floor"),
+    "acks_first_rewritten": Metric("first ACKs", "neither", "rewritten first ACKs of a flow"),
+    "acks_edge_kept": Metric("edges kept", "neither", "ACKs left higher than the scheme's window"),
     "clamps": Metric("clamps", "neither", "times that the scheme began to clamp all flows"),
 }
 
-PORT_COUNTERS = ("ecn_marks", "acks_rewritten", "acks_floored", "clamps")
+PORT_COUNTERS = (
+    "ecn_marks",
+    "acks",
+    "acks_rewritten",
+    "acks_floored",
+    "acks_first_rewritten",
+    "acks_edge_kept",
+    "clamps",
+)
 """Numbers of a port that penstockd counts, by the names of `core/counters.h`."""
 
 FLOWS: dict[str, type] = {

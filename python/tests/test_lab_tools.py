@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 import tomli_w
 
-from penstock import api
+from penstock import api, metrics
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Row, Task
 from penstock.execution.lab import (
@@ -155,12 +155,12 @@ def test_the_laboratory_needs_what_the_agent_needs_but_for_its_bpffs():
 
 
 def test_the_agents_counters_are_read_for_one_interface():
-    told = {"acks_rewritten": 7, "clamps": 2, "acks_floored": 1, "ecn_marks": 0}
-    counters = {**told, "acks": 99}
+    reported = {name: place for place, name in enumerate(metrics.PORT_COUNTERS)}
+    counters = {**reported, "syns": 99}
     text = json.dumps(
         [{"interface": name, "counters": of} for name, of in (("eth7", {}), ("right", counters))]
     )
-    assert agent.read_status(text, "right") == told
+    assert agent.read_status(text, "right") == reported
     with pytest.raises(RunError, match="does not list left"):
         agent.read_status(text, "left")
 

@@ -56,7 +56,14 @@ fn detaching_leaves_nothing_behind() {
         let qdiscs = lab.run(&format!("tc qdisc show dev {PORT}"));
         assert!(!qdiscs.contains("clsact"), "{qdiscs}");
     }
-    lab.ok(&["attach", PORT, "--scheme", "shim", "--set", "scale=unified"]);
+    lab.ok(&[
+        "attach",
+        PORT,
+        "--scheme",
+        "shim",
+        "--set",
+        "window.wscale_source=unified",
+    ]);
     assert_eq!(lab.status()["scheme"], "shim");
     lab.ok(&["detach", PORT]);
     let refusal = lab.refused(&["detach", PORT]);

@@ -77,7 +77,7 @@ fn network(wscale_source: u32, scale: &str) -> (SwitchLab, [penstockd::port::Por
         lab.netns(host).run(disable).unwrap().unwrap();
     }
     let shims = ["left", "right"].map(|host| put_shim(&lab, host, wscale_source));
-    let scale = format!("window.scale={scale}");
+    let scale = format!("window.wscale_source={scale}");
     lab.agent().ok(&[
         "attach", "right", "--scheme", "fairq", "--stale", "60min", "--set", &scale,
     ]);

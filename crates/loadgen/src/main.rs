@@ -121,7 +121,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let ports = player
         .ports
         .summaries(scenario.duration - scenario.measure.from);
-    let sent = ports.values().map(|port| port.sent_packets).sum();
+    let sent = ports.values().map(|port| port.egress_packets).sum();
     let busy_s = process::processor_s() - processor_s;
     let results = Results {
         summary: Summary {

@@ -44,6 +44,12 @@ fn schemes() -> PyResult<String> {
     json(penstock_scenario::builtin_schemes())
 }
 
+/// All definitions of `core/` as a JSON object: parameters, counters, reasons to pass a packet.
+#[pyfunction]
+fn definitions() -> String {
+    penstock_scenario::definitions()
+}
+
 /// The scenario with its defaults written out, as TOML; the files it names are read and checked.
 ///
 /// `to_csv` gives the text of a trace that is not CSV.
@@ -266,6 +272,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(definitions, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(layout, module)?)?;
     module.add_function(wrap_pyfunction!(summarize, module)?)?;

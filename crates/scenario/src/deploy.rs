@@ -12,8 +12,8 @@ use super::check::check_deployment;
 use super::document::{self, Node, Value};
 use super::error::{Origin, Problem, ScenarioError, unknown};
 use super::resolve::apply;
-use super::{Buffer, Controller, Queue, Scale, Window, builtin_schemes};
-use crate::units::{Rate, Time};
+use super::{Buffer, Controller, Queue, Window, builtin_schemes};
+use crate::units::Rate;
 
 /// The scheme that only watches.
 const OBSERVE: &str = "observe";
@@ -28,10 +28,6 @@ pub struct Deployment {
     /// A built-in scheme; or `observe`: nothing is rewritten; or `shim`: below a host, tells ports
     /// the scales of windows.
     pub scheme: String,
-    /// The shim: how it tells them. It needs one that is not `tracked`, and no other scheme has it
-    /// (theirs is `window.scale`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scale: Option<Scale>,
     /// What the port can hold. Default: what its qdisc says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
@@ -41,15 +37,6 @@ pub struct Deployment {
     /// ECN: packets are marked from this queue on. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Buffer>,
-    /// The right edge of a window that was offered is not taken back. Default: false.
-    #[serde(default)]
-    pub never_shrink: bool,
-    /// ACKs of a flow that count as its first. Default: 4.
-    #[serde(default = "first_acks")]
-    pub first_acks: u32,
-    /// A flow silent for so long is not counted. Default: 1 s (FairQ §IV-E).
-    #[serde(default = "idle")]
-    pub idle: Time,
     /// The scheme's window policy, with these parameters over its own.
     #[serde(default)]
     pub window: Window,
@@ -65,18 +52,10 @@ impl Deployment {
     }
 }
 
-fn first_acks() -> u32 {
-    4
-}
-
-fn idle() -> Time {
-    Time::from_secs(1)
-}
-
 /// The schemes a host can hold; a controller or another queue than HCF is not put on by an agent.
 fn deployable() -> impl Iterator<Item = &'static str> {
     let parts = builtin_schemes().iter().filter(|(_, scheme)| {
-        let has_window = scheme.window != Window::None;
+        let has_window = scheme.window.scheme().is_some();
         let queue = match scheme.queue {
             Queue::DropTail(_) => has_window,
             Queue::Hcf(_) => true,
@@ -110,8 +89,16 @@ fn complete(port: &mut Node, key: &str) -> Result<(), Problem> {
         });
     }
     let built_in = super::scheme::document()?;
-    for part in ["window", "queue"] {
-        let Some(mut node) = built_in.get(&name).and_then(|s| s.get(part)).cloned() else {
+    let no_window = document::parse_value("{ kind = \"none\" }");
+    let parts = [("window", Some(no_window)), ("queue", None)];
+    for (part, without) in parts {
+        let scheme = built_in.get(&name);
+        let node = scheme.and_then(|scheme| scheme.get(part)).cloned();
+        let without = without.map(|value| Node {
+            value,
+            at: Origin::BuiltIn,
+        });
+        let Some(mut node) = node.or(without) else {
             continue;
         };
         if let Some(own) = port.get(part) {
@@ -181,6 +168,7 @@ fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Problem>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::units::Time;
 
     fn sets(pairs: &[(&str, &str)]) -> Result<Deployment, String> {
         let owned: Vec<(String, String)> = pairs
@@ -203,13 +191,18 @@ mod tests {
     #[test]
     fn a_scheme_brings_its_window_and_sets_lie_over_it() {
         let port = sets(&[("scheme", "fairq-paper"), ("window.alpha", "20 %")]).unwrap();
-        let Window::Fairq(fairq) = &port.window else {
-            panic!("{port:?}")
-        };
-        assert_eq!(fairq.alpha.0, 0.2);
-        assert_eq!(fairq.first_floor(), 1);
-        assert_eq!((port.first_acks, port.never_shrink), (4, false));
-        assert_eq!(sets(&[("scheme", "observe")]).unwrap().window, Window::None);
+        assert_eq!(
+            port.window.scheme().map(|scheme| scheme.name),
+            Some("fairq")
+        );
+        assert_eq!(port.window.share("alpha").0, 0.2);
+        assert_eq!(port.window.count("first_floor"), 1);
+        assert_eq!(port.window.count("first_acks"), 4);
+        assert!(!port.window.flag("never_shrink"));
+        let observing = sets(&[("scheme", "observe")]).unwrap();
+        assert_eq!(observing.window, Window::default());
+        let observing = sets(&[("scheme", "observe"), ("window.idle", "2 s")]).unwrap();
+        assert_eq!(observing.window.time("idle"), Some(Time::from_secs(2)));
     }
 
     #[test]
@@ -239,12 +232,15 @@ mod tests {
         );
         let refused = sets(&[("scheme", "shim")]).unwrap_err();
         assert!(
-            refused.contains("scale: is missing; allowed: unified, "),
+            refused.contains(
+                "window.wscale_source: is missing; allowed: reserved-bits, window-bits, unified"
+            ),
             "{refused}"
         );
-        let refused = sets(&[("scheme", "fairq"), ("scale", "unified")]).unwrap_err();
+        let tracked = ("window.wscale_source", "tracked");
+        let refused = sets(&[("scheme", "shim"), tracked]).unwrap_err();
         assert!(
-            refused.starts_with("--set scale=unified: ") && refused.contains("window.scale"),
+            refused.starts_with("--set window.wscale_source=tracked: is for ports"),
             "{refused}"
         );
         let refused = sets(&[("scheme", "fairq"), ("window.alpha", "2")]).unwrap_err();

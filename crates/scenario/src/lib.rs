@@ -8,6 +8,7 @@
 
 mod check;
 mod de;
+mod definitions;
 mod deploy;
 mod document;
 mod error;
@@ -38,12 +39,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Time;
 
+pub use definitions::definitions;
 pub use deploy::{Deployment, deployment, deployments};
 pub use error::{Origin, Problem, ScenarioError, nearest};
 pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
 pub use link::Link;
 pub use measure::{BOTTLENECK, Measure};
 pub use naming::{Groups, port};
+pub use params::Variant;
 pub use quantities::{Bytes, Share};
 pub use queue::{Codel, DropTail, Drr, Hcf, Period, Pie, Queue, Red, Sfq, Threshold};
 pub use schema::json_schema;
@@ -56,7 +59,7 @@ pub use traffic::{
     Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Poisson, Trace, Traffic, Udp,
 };
 pub use units::Buffer;
-pub use window::{Controller, Counting, Fairq, Hscc, Scale, Sicc, Variant, Window};
+pub use window::{Controller, Sicc, Window};
 
 /// An experiment: a network, its traffic, and the schemes to compare on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parameters of the queue policies.
 
+use penstock_core::ParamError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kinds::kinds;
+use super::params::{hcf, saturated};
 use super::quantities::{Buffer, Bytes, Share};
+use super::window::params_of;
 use crate::units::Time;
 
 /// What happens to a packet that wants to leave by a port.
@@ -192,52 +195,48 @@ impl Default for Drr {
     }
 }
 
-/// When HCF's priority period ends and all credits return.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+params_of!(
+    /// Hashed credits fair: two queues that share the port's buffer.
+    Hcf,
+    hcf()
+);
+
+/// When HCF's priority period ends and all credits return (`enum hcf_period` of `core/hcf.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
-    /// When a departure leaves the high-priority queue empty (HCF Alg. 1).
-    #[default]
+    /// When a departure leaves the high-priority queue empty.
     Dynamic,
-    /// Every `every`, whatever is queued (HCF §IV).
+    /// Every `every`, whatever is queued.
     Fixed,
-    /// Every `every`, but not before the high-priority queue is empty: keeps the order.
+    /// Every `every`, but not before the high-priority queue is empty.
     Ordered,
 }
 
-/// Hashed credits fair: two queues that share the port's buffer in halves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Hcf {
-    /// K: bins that flows are hashed to, 1 to 256. Default: 20 (HCF §V-B).
-    pub bins: u32,
-    /// c0: credits of a bin per period, in packets or, for packets of varying size, in bytes.
-    /// Default: 1 packet (HCF §V-B).
-    pub credits: Buffer,
-    /// Hash functions, 1 to 4: bins per flow as in a Bloom counter (HCF §IV). Default: 1.
-    pub hashes: u8,
-    /// When the priority period ends. Default: dynamic.
-    pub period: Period,
-    /// Length of a fixed or ordered period.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub every: Option<Time>,
-    /// The queues swap roles at the end of a period, which keeps every flow's order (HCF Theorem
-    /// 1). Default: true.
-    pub swap: bool,
-    /// The high-priority queue's share of the buffer. Default: 0.5 (HCF §V).
-    pub high_share: Share,
-}
+impl Hcf {
+    /// When the priority period ends.
+    pub fn period(&self) -> Period {
+        [Period::Dynamic, Period::Fixed, Period::Ordered][self.word("period")]
+    }
 
-impl Default for Hcf {
-    fn default() -> Hcf {
-        Hcf {
-            bins: 20,
-            credits: Buffer::Packets(1),
-            hashes: 1,
-            period: Period::Dynamic,
-            every: None,
-            swap: true,
-            high_share: Share(0.5),
+    /// As the algorithm takes them, for a queue that may hold `limit` besides the packet in
+    /// transmission.
+    ///
+    /// # Errors
+    /// A value outside its range.
+    pub fn queues(&self, limit: Buffer) -> Result<penstock_core::Params, ParamError> {
+        let split = |all: u32| {
+            let high = (f64::from(all) * self.share("high_share").0) as u32;
+            [high.max(1), (all - high).max(1)]
+        };
+        let (packets, bytes) = match limit {
+            Buffer::Packets(packets) => (split(packets), [0; 2]),
+            Buffer::Bytes(bytes) => ([0; 2], split(saturated(bytes))),
+        };
+        let mut core = self.core(0, None)?;
+        for role in 0..2 {
+            core.set_field(&format!("capacity_packets[{role}]"), packets[role].into());
+            core.set_field(&format!("capacity_bytes[{role}]"), bytes[role].into());
         }
+        Ok(core)
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::check::check;
 use super::document::{self, Node};
 use super::error::{Origin, Problem, unknown};
-use super::{Scenario, Size, Traffic, Window, scheme};
+use super::{Controller, Queue, Scenario, Size, Traffic, scheme};
 
 /// More keys in a path than any scenario has.
 const DEEPEST: usize = 16;
@@ -99,10 +99,14 @@ fn complete(scenario: &mut Scenario, folder: &Path) {
         }
     }
     for scheme in scenario.scheme.values_mut() {
-        match &mut scheme.window {
-            Window::None => {}
-            Window::Fairq(fairq) => fairq.complete(),
-            Window::Hscc(hscc) => hscc.complete(),
+        if scheme.window.scheme().is_some() {
+            scheme.window.complete();
+        }
+        if let Queue::Hcf(hcf) = &mut scheme.queue {
+            hcf.complete();
+        }
+        if let Controller::Sicc(sicc) = &mut scheme.controller {
+            sicc.complete();
         }
     }
 }

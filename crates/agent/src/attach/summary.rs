@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was attached, in one line for people.
 
-use penstock_scenario::{Deployment, Queue, Window};
+use penstock_scenario::{Deployment, Queue};
 
 use super::Attached;
 use super::hook::HookChoice;
@@ -14,13 +14,13 @@ pub fn summary_line(
     attached: &Attached,
     hook: HookChoice,
 ) -> String {
-    let effect = match port.window {
+    let effect = match port.window.scheme() {
         _ if port.is_shim() => "attached, carries window scales".to_owned(),
-        Window::None if matches!(port.queue, Queue::Hcf(_)) => {
+        None if matches!(port.queue, Queue::Hcf(_)) => {
             format!("attached, its qdisc holds {}", attached.buffer)
         }
-        Window::None => "attached, changes nothing".to_owned(),
-        _ => format!("attached, for a buffer of {}", attached.buffer),
+        None => "attached, changes nothing".to_owned(),
+        Some(_) => format!("attached, for a buffer of {}", attached.buffer),
     };
     let hook = hook.resolve().name();
     let line = format!("{interface}: {} {effect} ({hook})", port.scheme);

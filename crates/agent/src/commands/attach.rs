@@ -19,7 +19,7 @@ Examples:
   penstockd attach eth1 --scheme fairq
   penstockd attach eth1 --scheme hscc --buffer \"128 kB\" --set window.alpha2=0.3
   penstockd attach eth1 --scheme observe --stay
-  penstockd attach tap0 --scheme shim --set scale=reserved-bits
+  penstockd attach tap0 --scheme shim --set window.wscale_source=reserved-bits
 
 An attached port needs a running agent: the daemon (penstockd run), or --stay. Without one,
 packets pass untouched after --stale. Attaching again replaces the scheme without a gap.")]
@@ -36,8 +36,7 @@ pub struct Args {
     /// HCF: rate to which the port is limited, as in "200 Mb/s" [default: not limited].
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Set a parameter by its name in a scenario: window.*, queue.*, mark, never_shrink,
-    /// first_acks, idle.
+    /// Set a parameter by its name in a scenario: window.*, queue.*, mark.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     pub sets: Vec<(String, String)>,
     /// Entries of each table of flows; an attached port keeps its tables.

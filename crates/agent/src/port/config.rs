@@ -2,18 +2,13 @@
 //! Converts a [`Deployment`], in the terms of a scenario, into the value of the map `config`.
 
 use anyhow::{Result, anyhow};
-use penstock_core::fairq::FairqParams;
-use penstock_core::hscc::HsccParams;
+use penstock_core::definitions::{self, Definition};
+use penstock_core::{ParamError, Params};
 use penstock_scenario::units::Time;
-use penstock_scenario::{Buffer, Deployment, Fairq, Hscc, Scale, Window};
+use penstock_scenario::{Buffer, Deployment};
 
 use super::pins::ABI;
-use crate::skel::port::types::{
-    fairq_params, hscc_params, port_config, scheme_params, window_params,
-};
-
-/// FairQ's T where none is given: a kernel does not know the RTT of its data center.
-const INTERVAL: Time = Time::from_micros(100);
+use crate::skel::port::types::{port_config, scheme_params};
 
 /// `PORT_FLOW_EVENTS` of `bpf/abi.h`: set by `penstockd observe` while it records.
 pub const FLOW_EVENTS: u32 = 1 << 0;
@@ -21,17 +16,55 @@ pub const FLOW_EVENTS: u32 = 1 << 0;
 /// `PORT_BARE_IP` of `bpf/abi.h`.
 const BARE_IP: u32 = 1 << 1;
 
-/// The scale that all hosts use under [`Scale::Unified`], as in the simulator.
-const UNIFIED_SCALE: u32 = 7;
-
 /// The scheme of a deployment, the prefix of its programs' names.
 pub fn programs(port: &Deployment) -> &'static str {
-    match port.window {
+    match port.window.scheme() {
         _ if port.is_shim() => "shim",
-        Window::None => "observe",
-        Window::Fairq(_) => "fairq",
-        Window::Hscc(_) => "hscc",
+        None => "observe",
+        Some(scheme) => scheme.name,
     }
+}
+
+/// The parameters of every window scheme, as `struct scheme_params` of `core/schemes.h` has them.
+///
+/// # Errors
+/// As of `params`.
+pub fn schemes(
+    params: impl Fn(&'static Definition) -> Result<Params, ParamError>,
+) -> Result<scheme_params, ParamError> {
+    let mut all = scheme_params::default();
+    for scheme in definitions::window_schemes() {
+        // SAFETY: integers, of which any bytes are valid.
+        let bytes = unsafe { as_bytes_mut(&mut all) };
+        let params = params(scheme)?;
+        bytes[scheme.offset..][..params.bytes().len()].copy_from_slice(params.bytes());
+    }
+    Ok(all)
+}
+
+/// A struct of C from its bytes, as [`Params`] has them.
+///
+/// # Safety
+/// Any bytes are a valid `T`.
+pub unsafe fn from_bytes<T: Default>(bytes: &[u8]) -> T {
+    let mut value = T::default();
+    // SAFETY: as the caller promises.
+    unsafe { as_bytes_mut(&mut value) }.copy_from_slice(bytes);
+    value
+}
+
+/// # Safety
+/// Any bytes are a valid `T`, and it has no padding that is not a field.
+unsafe fn as_bytes_mut<T>(value: &mut T) -> &mut [u8] {
+    // SAFETY: as the caller promises.
+    unsafe { std::slice::from_raw_parts_mut((&raw mut *value).cast(), size_of::<T>()) }
+}
+
+/// # Safety
+/// As of [`as_bytes_mut`].
+unsafe fn as_bytes<T>(value: &T) -> &[u8] {
+    // SAFETY: as the caller promises.
+    unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
 }
 
 /// The configuration of a port's programs, generation 0. `is_bare`: the interface has no Ethernet
@@ -45,21 +78,13 @@ pub fn config(
     stale: Time,
     is_bare: bool,
 ) -> Result<port_config> {
-    let (fairq, hscc) = match &port.window {
-        Window::None => (Fairq::default(), Hscc::default()),
-        Window::Fairq(fairq) => (fairq.clone(), Hscc::default()),
-        Window::Hscc(hscc) => (Fairq::default(), hscc.clone()),
+    let message = |error: ParamError| anyhow!("--buffer {buffer}: {error}");
+    let window = port.window.common().map_err(message)?;
+    let own = port.window.scheme().map(|scheme| scheme.name);
+    let params = |scheme: &'static Definition| match own == Some(scheme.name) {
+        true => port.window.core(buffer.as_bytes(), None),
+        false => Ok(Params::new(scheme, buffer.as_bytes())),
     };
-    let scale = match &port.window {
-        Window::None => port.scale.unwrap_or(Scale::Tracked),
-        Window::Fairq(fairq) => fairq.scale,
-        Window::Hscc(hscc) => hscc.scale,
-    };
-    let fairq = fairq.params(buffer, INTERVAL);
-    let hscc = hscc.params(buffer);
-    let message = |error: penstock_core::ParamError| anyhow!("--buffer {buffer}: {error}");
-    fairq.check().map_err(message)?;
-    hscc.check().map_err(message)?;
     Ok(port_config {
         abi: ABI,
         generation: 0,
@@ -67,53 +92,21 @@ pub fn config(
         flags: if is_bare { BARE_IP } else { 0 },
         buffer_bytes: buffer.as_bytes(),
         mark_bytes: port.mark.map_or(0, Buffer::as_bytes),
-        window: window_params {
-            first_acks: port.first_acks,
-            wscale_source: match scale {
-                Scale::Tracked => 0,
-                Scale::ReservedBits => 1,
-                Scale::WindowBits => 2,
-                Scale::Unified => 3,
-            },
-            network_wscale: UNIFIED_SCALE,
-            idle_ns: port.idle.as_nanos().max(1),
-            never_shrink: port.never_shrink.into(),
-            ..Default::default()
-        },
-        schemes: scheme_params {
-            // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
-            fairq: unsafe { std::mem::transmute::<FairqParams, fairq_params>(fairq) },
-            // SAFETY: as above.
-            hscc: unsafe { std::mem::transmute::<HsccParams, hscc_params>(hscc) },
-        },
+        // SAFETY: integers, of which any bytes are valid.
+        window: unsafe { from_bytes(window.bytes()) },
+        schemes: schemes(params).map_err(message)?,
         ..Default::default()
     })
 }
 
 /// Whether two configurations differ in what a scheme's state depends on.
 fn differs(one: &port_config, other: &port_config) -> bool {
-    let window = |config: &port_config| {
-        let window = config.window;
-        (
-            window.first_acks,
-            window.wscale_source,
-            window.network_wscale,
-            window.idle_ns,
-            window.never_shrink,
-        )
+    // SAFETY: integers; what pads them are fields too.
+    let differ = unsafe {
+        as_bytes(&one.window) != as_bytes(&other.window)
+            || as_bytes(&one.schemes) != as_bytes(&other.schemes)
     };
-    let schemes = |config: &port_config| {
-        // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
-        unsafe {
-            (
-                std::mem::transmute::<fairq_params, FairqParams>(config.schemes.fairq),
-                std::mem::transmute::<hscc_params, HsccParams>(config.schemes.hscc),
-            )
-        }
-    };
-    (one.flags, one.buffer_bytes) != (other.flags, other.buffer_bytes)
-        || window(one) != window(other)
-        || schemes(one) != schemes(other)
+    differ || (one.flags, one.buffer_bytes) != (other.flags, other.buffer_bytes)
 }
 
 /// `wanted` with the generation it takes to replace `running`: one more if the scheme's state must

@@ -2,9 +2,8 @@
 //! The ways a port may be set up, and what its programs may then change.
 
 use super::check::Right;
-use penstock_core::fairq::FairqParams;
-use penstock_core::hscc::HsccParams;
-use penstockd::port::config::FLOW_EVENTS;
+use penstock_core::Params;
+use penstockd::port::config::{FLOW_EVENTS, schemes};
 use penstockd::port::pins::ABI;
 use penstockd::skel::port::types;
 
@@ -180,21 +179,11 @@ impl Case {
         config.window.network_wscale = 7;
         config.window.idle_ns = 1_000_000_000;
         config.window.never_shrink = self.never_shrink.into();
-        let fairq = if self.is_paper {
-            FairqParams::paper(BUFFER_BYTES)
-        } else {
-            FairqParams::new(BUFFER_BYTES)
+        let preset = match self.is_paper {
+            true => Params::paper,
+            false => Params::new,
         };
-        let hscc = if self.is_paper {
-            HsccParams::paper(BUFFER_BYTES)
-        } else {
-            HsccParams::new(BUFFER_BYTES)
-        };
-        // SAFETY: the same C structs, as BTF and as penstock-core mirror them.
-        unsafe {
-            config.schemes.fairq = std::mem::transmute::<FairqParams, types::fairq_params>(fairq);
-            config.schemes.hscc = std::mem::transmute::<HsccParams, types::hscc_params>(hscc);
-        }
+        config.schemes = schemes(|scheme| Ok(preset(scheme, BUFFER_BYTES))).unwrap();
         config
     }
 }

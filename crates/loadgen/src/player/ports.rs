@@ -104,7 +104,7 @@ impl Ports {
     }
 
     /// By name. `measured`: how long the measured time was. Longest queues are those seen in samples;
-    /// what only the switch's programs know (its counters of ACKs, clamps and marks) is zero.
+    /// what only the switch's programs know (`ecn_marks`, `acks` ...) is zero.
     pub fn summaries(&self, measured: Time) -> IndexMap<String, PortSummary> {
         let summary = |(index, port): (u32, &Port)| {
             let samples = self.samples.iter().filter(|sample| sample.port == index);
@@ -121,12 +121,15 @@ impl Ports {
                     &lengths,
                     samples.map(|sample| sample.bytes).max().unwrap_or(0),
                 ),
-                sent_packets: port.last.sent_packets - port.first.sent_packets,
-                sent_bytes: port.last.sent_bytes - port.first.sent_bytes,
+                egress_packets: port.last.sent_packets - port.first.sent_packets,
+                egress_bytes: port.last.sent_bytes - port.first.sent_bytes,
                 ecn_marks: 0,
+                acks: 0,
                 acks_rewritten: 0,
-                clamps: 0,
                 acks_floored: 0,
+                acks_first_rewritten: 0,
+                acks_edge_kept: 0,
+                clamps: 0,
             };
             (port.name.clone(), summary)
         };

@@ -96,7 +96,7 @@ fn bytes_are_conserved(run: &Run) {
     }
     let delivered: u64 = run.flows.iter().map(|flow| flow.delivered).sum();
     let port = &run.summary["ports"]["left->right"];
-    let sent = port["sent_bytes"].as_u64().unwrap();
+    let sent = port["egress_bytes"].as_u64().unwrap();
     assert!(sent > delivered, "{sent} bytes sent, {delivered} received");
     assert!(port["utilization"].as_f64().unwrap() <= 1.01);
     assert!(run.queues > 0);

@@ -8,10 +8,12 @@ mod traffic;
 
 use std::collections::HashSet;
 
+use penstock_core::scheme::WscaleSource;
+
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Deployment, Fabric, Scale, Scenario, Tcp};
+use super::{Deployment, Fabric, Scenario, Tcp};
 use crate::units::Time;
 
 /// Gathers what is wrong, with where it was written.
@@ -112,23 +114,11 @@ pub(super) fn check_deployment(
         root,
         problems: Vec::new(),
     };
-    let is_told = port.scale.is_some_and(|scale| scale != Scale::Tracked);
-    checker.require(is_told || !port.is_shim(), &within("scale"), || {
-        let what = if port.scale.is_some() {
-            "tells nothing"
-        } else {
-            "is missing"
-        };
-        format!("{what}; allowed: unified, reserved-bits, window-bits")
-    });
-    checker.require(
-        port.scale.is_none() || port.is_shim(),
-        &within("scale"),
-        || "is the shim's; a scheme's is window.scale".to_owned(),
-    );
+    if port.is_shim() {
+        checker.shim(port, &within("window.wscale_source"));
+    }
     checker.not_empty(port.buffer, &within("buffer"));
-    checker.positive(Some(port.idle), &within("idle"));
-    checker.window(&port.window, &within("window"));
+    checker.params(&port.window, &within("window"));
     checker.queue(&port.queue, &within("queue"));
     match checker.problems {
         problems if problems.is_empty() => Ok(()),
@@ -137,6 +127,27 @@ pub(super) fn check_deployment(
 }
 
 impl Checker<'_> {
+    /// A shim writes the scales of windows for the ports that read them.
+    fn shim(&mut self, port: &Deployment, key: &str) {
+        let source = port
+            .window
+            .given()
+            .find(|(param, _)| param.key == "wscale_source");
+        let Some((param, value)) = source else { return };
+        let words: Vec<&str> = param.words.iter().map(|word| word.word).collect();
+        self.require(
+            port.window.wscale_source() != WscaleSource::Tracked,
+            key,
+            || {
+                let what = match value {
+                    Some(_) => "is for ports; a shim writes nothing then",
+                    None => "is missing",
+                };
+                format!("{what}; allowed: {}", words[1..].join(", "))
+            },
+        );
+    }
+
     fn seeds(&mut self, seeds: &[u64]) {
         self.require(!seeds.is_empty(), "seeds", || {
             "is empty; allowed: at least one seed".to_owned()

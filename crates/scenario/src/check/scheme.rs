@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Parameters of schemes that are out of range or contradict each other.
 
+use penstock_core::definitions::{ABOVE_0, Param};
+
 use super::Checker;
-use crate::{Buffer, Controller, Fairq, Hcf, Hscc, Period, Pie, Queue, Red, Scheme, Sicc, Window};
+use crate::params::{Params, Value, range_text};
+use crate::units::Time;
+use crate::{Buffer, Controller, Hcf, Period, Pie, Queue, Red, Scheme, Window};
 
 impl Checker<'_> {
     pub(super) fn scheme(&mut self, scheme: &Scheme, key: &str) {
         self.queue(&scheme.queue, &format!("{key}.queue"));
         self.window(&scheme.window, &format!("{key}.window"));
-        match &scheme.controller {
-            Controller::None => {}
-            Controller::Sicc(sicc) => self.sicc(sicc, &format!("{key}.controller")),
+        if let Controller::Sicc(sicc) = &scheme.controller {
+            self.params(sicc, &format!("{key}.controller"));
         }
     }
 
@@ -48,23 +51,9 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn window(&mut self, window: &Window, key: &str) {
-        match window {
-            Window::None => {}
-            Window::Fairq(fairq) => self.fairq(fairq, key),
-            Window::Hscc(hscc) => self.hscc(hscc, key),
-        }
-    }
-
     pub(super) fn not_empty(&mut self, size: Option<Buffer>, key: &str) {
         self.require(size.is_none_or(|size| size.bytes(1) > 0), key, || {
             "is 0; allowed: more than nothing".to_owned()
-        });
-    }
-
-    fn range(&mut self, value: u32, low: u32, high: u32, key: &str) {
-        self.require((low..=high).contains(&value), key, || {
-            format!("is {value}; allowed: {low} to {high}")
         });
     }
 
@@ -93,19 +82,24 @@ impl Checker<'_> {
         }
     }
 
+    /// The window policy of a scenario; that of a port may be none and have the common parameters.
+    fn window(&mut self, window: &Window, key: &str) {
+        self.params(window, key);
+        let given = window.given().find(|(_, value)| value.is_some());
+        if let (None, Some((param, _))) = (window.scheme(), given) {
+            let key = format!("{key}.{}", param.key);
+            self.refuse(&key, "has no meaning with kind = \"none\"");
+        }
+    }
+
     fn hcf(&mut self, hcf: &Hcf, key: &str) {
-        self.range(hcf.bins, 1, 256, &format!("{key}.bins"));
-        self.range(hcf.hashes.into(), 1, 4, &format!("{key}.hashes"));
-        self.not_empty(Some(hcf.credits), &format!("{key}.credits"));
-        let share = hcf.high_share.0;
-        self.require(
-            share > 0.0 && share < 1.0,
-            &format!("{key}.high_share"),
-            || format!("is {share}; allowed: above 0, below 1"),
-        );
+        self.params(hcf, key);
+        let share = hcf.share("high_share").0;
+        self.require(share < 1.0, &format!("{key}.high_share"), || {
+            format!("is {share}; allowed: above 0, below 1")
+        });
         let every = format!("{key}.every");
-        self.positive(hcf.every, &every);
-        match (hcf.period, hcf.every) {
+        match (hcf.period(), hcf.time("every")) {
             (Period::Dynamic, Some(_)) => self.refuse(
                 &every,
                 "has no meaning with period = \"dynamic\"; allowed with: fixed, ordered",
@@ -117,55 +111,37 @@ impl Checker<'_> {
         }
     }
 
-    fn fairq(&mut self, fairq: &Fairq, key: &str) {
-        self.fraction(fairq.alpha.0, &format!("{key}.alpha"));
-        self.positive(fairq.interval, &format!("{key}.interval"));
-        self.range(fairq.intervals, 1, 65535, &format!("{key}.intervals"));
-        self.range(fairq.paths, 1, 65535, &format!("{key}.paths"));
-        self.range(fairq.floor.into(), 1, 255, &format!("{key}.floor"));
-        self.range(
-            fairq.first_floor().into(),
-            1,
-            255,
-            &format!("{key}.first_floor"),
-        );
+    /// A scheme's parameters, by the ranges and the order that its definition has.
+    pub(super) fn params(&mut self, params: &Params, key: &str) {
+        for (param, value) in params.given() {
+            let Some(value) = value else { continue };
+            let within = format!("{key}.{}", param.key);
+            self.require(param.allows(value.number()), &within, || {
+                out_of_range(param, value)
+            });
+        }
+        for [low, high] in params.kind().definition.iter().flat_map(|d| &d.orders) {
+            let [less, more] = [low, high].map(|key| params.share(key).0);
+            self.require(less < more, &format!("{key}.{low}"), || {
+                format!("{less} is not below {high}, {more}")
+            });
+        }
     }
+}
 
-    fn hscc(&mut self, hscc: &Hscc, key: &str) {
-        let (low, high) = (hscc.alpha1().0, hscc.alpha2().0);
-        self.fraction(high, &format!("{key}.alpha2"));
-        self.require(low < high, &format!("{key}.alpha1"), || {
-            format!("{low} is not below alpha2, {high}")
-        });
-        self.fraction(hscc.sigma().0, &format!("{key}.sigma"));
-        self.range(hscc.floor.into(), 1, 255, &format!("{key}.floor"));
-        self.positive(
-            Some(hscc.release_interval),
-            &format!("{key}.release_interval"),
-        );
-    }
-
-    fn sicc(&mut self, sicc: &Sicc, key: &str) {
-        let (low, high) = (sicc.alpha1.0, sicc.alpha2.0);
-        self.require(
-            high > 0.0 && high <= 256.0,
-            &format!("{key}.alpha2"),
-            || format!("is {high}; allowed: above 0, at most 256"),
-        );
-        self.require(low < high && low <= 1.0, &format!("{key}.alpha1"), || {
-            format!("is {low}; allowed: below alpha2, {high}, and at most 1")
-        });
-        self.positive(sicc.interval, &format!("{key}.interval"));
-        self.positive(Some(sicc.duration), &format!("{key}.duration"));
-        self.range(
-            sicc.initial_window,
-            1,
-            65535,
-            &format!("{key}.initial_window"),
-        );
-        self.range(sicc.floor.into(), 1, 255, &format!("{key}.floor"));
-        self.require(sicc.loss.0 <= 1.0, &format!("{key}.loss"), || {
-            format!("is {}; allowed: 0 to 1 (100 %)", sicc.loss.0)
-        });
+fn out_of_range(param: &Param, value: Value) -> String {
+    let percent = if param.max == 1.0 { " (100 %)" } else { "" };
+    let max = param.max;
+    match value {
+        Value::Time(Time::ZERO) => "is 0; allowed: a time above 0 s".to_owned(),
+        Value::Time(time) => format!("is {time}; allowed: {}", range_text(param)),
+        Value::Share(share) if param.min == ABOVE_0 => {
+            format!("is {}; allowed: above 0, at most {max}{percent}", share.0)
+        }
+        Value::Share(share) => format!("is {}; allowed: 0 to {max}{percent}", share.0),
+        Value::Amount(_) => "is 0; allowed: more than nothing".to_owned(),
+        Value::Count(_) | Value::Flag(_) | Value::Word(_) => {
+            format!("is {}; allowed: {}", value.number(), range_text(param))
+        }
     }
 }

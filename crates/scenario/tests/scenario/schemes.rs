@@ -2,7 +2,7 @@
 //! Built-in schemes, schemes of one's own, overrides, layers of TCP.
 
 use penstock_scenario::units::Time;
-use penstock_scenario::{Congestion, Queue, Share, Window, builtin_schemes};
+use penstock_scenario::{Congestion, Queue, Share, builtin_schemes};
 
 use super::{SAMPLE, parse, parse_with};
 
@@ -45,7 +45,7 @@ fn a_scheme_takes_from_its_base_what_it_does_not_say() {
     let Queue::Hcf(hcf) = &scenario.scheme["mine"].queue else {
         panic!("{:?}", scenario.scheme["mine"]);
     };
-    assert_eq!((hcf.bins, hcf.hashes), (64, 1));
+    assert_eq!((hcf.count("bins"), hcf.count("hashes")), (64, 1));
 }
 
 #[test]
@@ -57,20 +57,21 @@ fn another_kind_replaces_all_of_a_part() {
 #[test]
 fn overrides_reach_into_built_in_schemes() {
     let scenario = parse_with("scheme.hscc.window.alpha1", "5 %").unwrap();
-    let Window::Hscc(hscc) = &scenario.scheme["hscc"].window else {
-        panic!("{:?}", scenario.scheme["hscc"]);
-    };
-    assert_eq!((hscc.alpha1(), hscc.alpha2()), (Share(0.05), Share(0.25)));
+    let hscc = &scenario.scheme["hscc"].window;
+    let thresholds = [hscc.share("alpha1"), hscc.share("alpha2")];
+    assert_eq!(thresholds, [Share(0.05), Share(0.25)]);
 }
 
 #[test]
 fn the_paper_variant_has_the_printed_parameters() {
     let scenario = parse_with("schemes", "[\"hscc-paper\"]").unwrap();
-    let Window::Hscc(hscc) = &scenario.scheme["hscc-paper"].window else {
-        panic!("{:?}", scenario.scheme["hscc-paper"]);
-    };
-    assert_eq!((hscc.alpha1(), hscc.alpha2()), (Share(0.25), Share(0.5)));
-    assert_eq!((hscc.first_flight(), hscc.release_step()), (0, 0));
+    let hscc = &scenario.scheme["hscc-paper"].window;
+    let thresholds = [hscc.share("alpha1"), hscc.share("alpha2")];
+    assert_eq!(thresholds, [Share(0.25), Share(0.5)]);
+    assert_eq!(
+        (hscc.count("first_flight"), hscc.count("release_step")),
+        (0, 0)
+    );
 }
 
 #[test]

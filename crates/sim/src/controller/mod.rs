@@ -24,8 +24,8 @@ pub struct ControllerCounters {
     pub messages: u64,
     /// Messages lost, either way.
     pub lost: u64,
-    /// Windows lowered by shims.
-    pub rewrites: u64,
+    /// ACKs whose window a shim lowered.
+    pub acks_rewritten: u64,
 }
 
 /// A controller with its shims.

@@ -6,9 +6,9 @@ use super::{Controller, ControllerCounters};
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet, SynOptions, flag};
 use crate::rng::Rng;
-use penstock_core::sicc::{SiccOrder, SiccParams};
+use penstock_core::sicc::SiccOrder;
 use penstock_core::tcp_rewrite::AckKind;
-use penstock_core::{ParamError, SiccPort, SiccShim};
+use penstock_core::{Params, SiccPort, SiccShim};
 use penstock_scenario::units::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -56,7 +56,10 @@ struct Flow {
 
 /// Controller and shims.
 pub struct Sicc {
-    params: SiccParams,
+    params: Params,
+    interval: Time,
+    /// For flows whose own was not seen, bytes.
+    mss_bytes: u16,
     ports: Vec<Port>,
     port_of_link: HashMap<u32, u32>,
     flows: Vec<Flow>,
@@ -69,26 +72,24 @@ pub struct Sicc {
 }
 
 impl Sicc {
-    /// A controller of the ports of these links.
-    ///
-    /// # Errors
-    /// The first parameter outside its range.
+    /// A controller of the ports of these links, each with its parameters; `params` are those of the
+    /// shims.
     pub fn new(
-        links: impl Iterator<Item = (u32, SiccParams)>,
+        params: Params,
+        links: impl IntoIterator<Item = (u32, Params)>,
         channel: Channel,
-    ) -> Result<Sicc, ParamError> {
-        let mut ports = Vec::new();
-        let mut params = SiccParams::new(1);
-        for (link, port_params) in links {
-            params = port_params;
-            ports.push(Port {
-                link,
-                core: SiccPort::new(params)?,
-                flows: BTreeSet::new(),
-            });
-        }
+    ) -> Sicc {
+        let port = |(link, params): (u32, Params)| Port {
+            link,
+            core: SiccPort::new(&params),
+            flows: BTreeSet::new(),
+        };
+        let ports: Vec<Port> = links.into_iter().map(port).collect();
+        let interval = Time::from_nanos(params.field("interval_ns"));
         let numbered = ports.iter().enumerate();
-        Ok(Sicc {
+        Sicc {
+            interval,
+            mss_bytes: params.field("mss_bytes") as u16,
             params,
             port_of_link: numbered
                 .map(|(number, port)| (port.link, number as u32))
@@ -99,9 +100,9 @@ impl Sicc {
             shims: Vec::new(),
             messages: BinaryHeap::new(),
             channel,
-            next_look: Time::from_nanos(params.interval_ns),
+            next_look: interval,
             counters: ControllerCounters::default(),
-        })
+        }
     }
 
     fn send(&mut self, now: Time, message: Message) {
@@ -160,7 +161,7 @@ impl Sicc {
                 return Message::Off(pair);
             }
             let receiver = self.flows[flow.reverse().0 as usize].learned;
-            let mss = receiver.map_or(self.params.mss_bytes as u16, |options| options.mss);
+            let mss = receiver.map_or(self.mss_bytes, |options| options.mss);
             Message::On(pair, mss, receiver.and_then(|options| options.window_scale))
         };
         self.ports[port].flows.iter().map(message).collect()
@@ -178,8 +179,7 @@ impl Controller for Sicc {
             (data.reverse(), (destination, source)),
         ] {
             let pair = *self.pair_of.entry(ends).or_insert_with(|| {
-                // The parameters were checked when the ports were made.
-                self.shims.extend(SiccShim::new(self.params).ok());
+                self.shims.push(SiccShim::new(&self.params));
                 self.shims.len() as u32 - 1
             });
             let before = std::mem::replace(
@@ -223,7 +223,7 @@ impl Controller for Sicc {
         let passed = self.flows[packet.flow.0 as usize].passed;
         let scale = passed.map(|options| options.window_scale.unwrap_or(0));
         let window = self.shims[pair as usize].on_ack(packet.window, scale, kind, now.as_nanos());
-        self.counters.rewrites += u64::from(window.changed);
+        self.counters.acks_rewritten += u64::from(window.changed);
         packet.window = window.window;
     }
 
@@ -245,7 +245,7 @@ impl Controller for Sicc {
         }
         if self.next_look <= now {
             self.look(now, network);
-            self.next_look = now + Time::from_nanos(self.params.interval_ns);
+            self.next_look = now + self.interval;
         }
     }
 

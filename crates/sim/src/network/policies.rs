@@ -154,7 +154,7 @@ impl Policies {
                 packet,
             });
         }
-        if features & feature::WINDOW != 0 && !self.on_departure(now, link, &packet, wires, paths) {
+        if features & feature::WINDOW != 0 && self.is_refused(now, link, &packet, wires, paths) {
             return wires.lose(link, packet, DropReason::Reserved);
         }
         let port = &mut self.ports[link as usize];
@@ -185,8 +185,8 @@ impl Policies {
         wires.transmit(now, link, packet, packet.hop);
     }
 
-    /// `packet` is about to join the queue of `link`; false: the window policy drops it.
-    fn on_departure(
+    /// `packet` is about to join the queue of `link`; whether the window policy drops it.
+    fn is_refused(
         &mut self,
         now: Time,
         link: u32,
@@ -199,9 +199,10 @@ impl Policies {
         match &mut self.ports[link as usize].window {
             Some(policy) => {
                 let flows = self.flows.with_slot(slot);
-                policy.on_departure(now, packet, flows, slot, backlog)
+                policy.on_departure(now, packet, flows, slot, backlog);
+                policy.drops(packet, backlog)
             }
-            None => true,
+            None => false,
         }
     }
 

@@ -10,6 +10,7 @@ use penstock_scenario::units::Time;
 /// Two FIFO queues that swap roles.
 pub struct Hcf {
     core: penstock_core::Hcf,
+    backlog_bytes: u64,
     queues: [Ring<Packet>; 2],
     /// Length of the fixed period, if there is one (HCF §IV-C).
     period: Option<Time>,
@@ -20,6 +21,7 @@ impl Hcf {
     pub fn new(core: penstock_core::Hcf, period: Option<Time>) -> Hcf {
         Hcf {
             core,
+            backlog_bytes: 0,
             queues: Default::default(),
             period,
         }
@@ -31,6 +33,7 @@ impl Scheduler for Hcf {
         let key = flow_key(packet.flow.0, 0, 0, 0);
         match self.core.on_enqueue(key, packet.size()) {
             Some(queue) => {
+                self.backlog_bytes += u64::from(packet.size());
                 self.queues[queue].push(packet);
             }
             None => lost(packet, DropReason::Full),
@@ -40,12 +43,13 @@ impl Scheduler for Hcf {
     fn dequeue(&mut self, _now: Time, _lost: &mut dyn FnMut(Packet, DropReason)) -> Option<Packet> {
         let queue = self.core.on_dequeue()?;
         let packet = self.queues[queue].pop();
+        self.backlog_bytes -= u64::from(packet.size());
         self.core.departed(queue, packet.size());
         Some(packet)
     }
 
     fn backlog_bytes(&self) -> u64 {
-        self.core.state().bytes.iter().sum()
+        self.backlog_bytes
     }
 
     fn backlog_packets(&self) -> u32 {

@@ -240,11 +240,14 @@ fn port_summary(
         drops_by_reason: by_reason.collect(),
         utilization: sending.as_secs_f64() / measured.as_secs_f64(),
         queue_bytes: QueueSummary::of(lengths, counters.peak_bytes),
-        sent_packets: counters.sent_packets,
-        sent_bytes: counters.sent_bytes,
+        egress_packets: counters.sent_packets,
+        egress_bytes: counters.sent_bytes,
         ecn_marks: counters.marks,
-        acks_rewritten: counters.window.rewrites,
+        acks: counters.window.acks,
+        acks_rewritten: counters.window.acks_rewritten,
+        acks_floored: counters.window.acks_floored,
+        acks_first_rewritten: counters.window.acks_first_rewritten,
+        acks_edge_kept: counters.window.acks_edge_kept,
         clamps: counters.window.clamps,
-        acks_floored: counters.window.floors,
     }
 }

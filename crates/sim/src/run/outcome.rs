@@ -98,7 +98,7 @@ pub struct GroupSummary {
     pub share: Option<ClassShare>,
 }
 
-/// A measured port.
+/// A measured port. What the datapath counts too has its name there (`core/counters.h`).
 #[derive(Clone, Debug, Serialize)]
 pub struct PortSummary {
     /// Packets lost.
@@ -109,18 +109,24 @@ pub struct PortSummary {
     pub utilization: f64,
     /// The queue, the packet in transmission included.
     pub queue_bytes: QueueSummary,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Packets marked congestion experienced.
+    /// Packets that left by the port.
+    pub egress_packets: u64,
+    /// Bytes that left by the port.
+    pub egress_bytes: u64,
+    /// Packets marked with ECN CE.
     pub ecn_marks: u64,
+    /// ACKs that came in by the port, if a window scheme is on it.
+    pub acks: u64,
     /// ACKs whose window was lowered.
     pub acks_rewritten: u64,
-    /// Times that clamping began.
-    pub clamps: u64,
     /// ACKs whose window would have been lowered further but for the floor.
     pub acks_floored: u64,
+    /// Rewritten SYN-ACKs and first ACKs of a flow.
+    pub acks_first_rewritten: u64,
+    /// ACKs whose window was left higher, not to take back what was offered.
+    pub acks_edge_kept: u64,
+    /// Times that the scheme began to clamp all flows.
+    pub clamps: u64,
 }
 
 /// A queue's length, bytes.

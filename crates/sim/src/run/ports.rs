@@ -7,13 +7,12 @@ use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
 use crate::simulation::{Action, Simulation, TrafficSink};
-use crate::window::{Carrier, Counting, Fairq, Hscc, Shims};
-use penstock_core::ParamError;
-use penstock_core::sicc::SiccParams;
-use penstock_scenario::params::{FULL_PACKET, q16, saturated};
+use crate::window::{Policy, PortParams, Shims, Wscale};
+use penstock_core::{ParamError, Params, WindowScheme};
+use penstock_scenario::params::{FULL_PACKET, saturated};
 use penstock_scenario::units::Buffer;
 use penstock_scenario::units::{Rate, Time};
-use penstock_scenario::{self, Period, Queue, Scenario, Scheme, Traffic, Variant, Window};
+use penstock_scenario::{self, Period, Queue, Scenario, Scheme, Traffic, Window};
 use std::num::NonZeroU32;
 
 /// Shortest RTT that intervals are derived from: cables without delay would make them zero.
@@ -81,57 +80,44 @@ pub fn set_up(
         port.set_window(simulation, link, &scheme.window)
             .map_err(named)?;
     }
-    let carrier = match &scheme.window {
-        Window::None => Carrier::Tracked,
-        Window::Fairq(spec) => carrier(spec.scale),
-        Window::Hscc(spec) => carrier(spec.scale),
-    };
-    if let Some(shims) = Shims::new(carrier) {
+    if let Some(shims) = Shims::new(port_params(&scheme.window).wscale) {
         simulation.network.set_shims(shims);
     }
     if let penstock_scenario::Controller::Sicc(spec) = &scheme.controller {
-        let links: Vec<(u32, SiccParams)> = protected(&scenario.fabric, fabric)
-            .map(|link| (link, sicc(spec, fabric.links[link as usize].buffer, rtt)))
-            .collect();
+        let params = |link: u32| {
+            let buffer = fabric.links[link as usize].buffer;
+            Ok((link, spec.core(buffer.as_bytes(), Some(rtt))?))
+        };
+        let links: Result<Vec<(u32, Params)>, ParamError> =
+            protected(&scenario.fabric, fabric).map(params).collect();
+        let links = links.map_err(|error| RunError::Parameter(error.to_string()))?;
         for (link, _) in &links {
             simulation.network.report_syn_fin(*link);
         }
         let rng = Rng::new(seed, 2);
         let channel = Channel {
-            latency: spec.latency,
-            loss: spec.loss.0,
+            latency: spec.time("latency").unwrap_or_default(),
+            loss: spec.share("loss").0,
             rng,
         };
-        let controller = Sicc::new(links.into_iter(), channel);
-        let controller = controller.map_err(|error| RunError::Parameter(error.to_string()))?;
+        let shims = spec.core(0, Some(rtt));
+        let shims = shims.map_err(|error| RunError::Parameter(error.to_string()))?;
+        let controller = Sicc::new(shims, links, channel);
         simulation.controller = Some(Box::new(controller));
     }
     Ok(())
 }
 
-fn carrier(scale: penstock_scenario::Scale) -> Carrier {
-    match scale {
-        penstock_scenario::Scale::Tracked => Carrier::Tracked,
-        penstock_scenario::Scale::Unified => Carrier::Unified,
-        penstock_scenario::Scale::ReservedBits => Carrier::ReservedBits,
-        penstock_scenario::Scale::WindowBits => Carrier::WindowBits,
-    }
-}
-
-fn sicc(spec: &penstock_scenario::Sicc, buffer: Buffer, rtt: Time) -> SiccParams {
-    let buffer_bytes = buffer.as_bytes();
-    let start = match spec.variant {
-        Variant::Default => SiccParams::new(buffer_bytes),
-        Variant::Paper => SiccParams::paper(buffer_bytes),
-    };
-    SiccParams {
-        interval_ns: spec.interval.unwrap_or(Time(10 * rtt.0)).as_nanos().max(1),
-        duration_ns: spec.duration.as_nanos().max(1),
-        alpha1_q16: q16(spec.alpha1),
-        alpha2_q16: q16(spec.alpha2),
-        initial_window_segments: spec.initial_window,
-        floor_segments: spec.floor.into(),
-        ..start
+/// What the port does for any window scheme.
+fn port_params(window: &Window) -> PortParams {
+    PortParams {
+        first_acks: window.count("first_acks"),
+        wscale: Wscale {
+            source: window.wscale_source(),
+            network: window.count("network_wscale") as u8,
+        },
+        idle: window.time("idle").unwrap_or(Time::NEVER),
+        never_shrink: window.flag("never_shrink"),
     }
 }
 
@@ -211,11 +197,10 @@ impl Port {
                 network.set_scheduler(link, Box::new(drr::Drr::new(config)));
             }
             Queue::Hcf(spec) => {
-                let core = penstock_core::Hcf::new(
-                    spec.params(self.hcf_limit()),
-                    self.seed.clone().bits() as u32,
-                )?;
-                let period = spec.every.filter(|_| spec.period != Period::Dynamic);
+                let params = spec.queues(self.hcf_limit())?;
+                let core = penstock_core::Hcf::new(&params, self.seed.clone().bits() as u32);
+                let every = spec.time("every");
+                let period = every.filter(|_| spec.period() != Period::Dynamic);
                 network.set_scheduler(link, Box::new(hcf::Hcf::new(core, period)));
             }
         }
@@ -278,25 +263,15 @@ impl Port {
         link: u32,
         window: &Window,
     ) -> Result<(), ParamError> {
-        let policy: Box<dyn crate::window::Window> = match window {
-            Window::None => return Ok(()),
-            Window::Fairq(spec) => {
-                let counting = match spec.counting() {
-                    penstock_scenario::Counting::Exact => Counting::Exact,
-                    penstock_scenario::Counting::Packets => Counting::Packets,
-                };
-                let core = penstock_core::Fairq::new(spec.params(self.buffer, self.rtt))?;
-                Box::new(Fairq::new(core, counting, carrier(spec.scale)))
-            }
-            Window::Hscc(spec) => {
-                let core = penstock_core::Hscc::new(spec.params(self.buffer))?;
-                Box::new(Hscc::new(core, carrier(spec.scale)))
-            }
-        };
-        if let Some(period) = policy.period() {
+        if window.scheme().is_none() {
+            return Ok(());
+        }
+        let params = window.core(self.buffer.as_bytes(), Some(self.rtt))?;
+        let policy = Policy::new(WindowScheme::new(&params), port_params(window));
+        if let Some(period) = crate::window::Window::period(&policy) {
             simulation.at(period, Action::WindowTick(link));
         }
-        simulation.network.set_window(link, policy);
+        simulation.network.set_window(link, Box::new(policy));
         Ok(())
     }
 }

@@ -36,7 +36,7 @@ pub fn partition(
         return Partition::whole(fabric);
     }
     // A window policy rewrites what enters next to its port, so its switch stays whole.
-    let shares = scheme.window == penstock_scenario::Window::None;
+    let shares = scheme.window.scheme().is_none();
     let partition = Partition::new(fabric, shards.unwrap_or(SHARDS), shares);
     if shards.is_none() && partition.lookahead() < LEAST_LOOKAHEAD {
         return Partition::whole(fabric);

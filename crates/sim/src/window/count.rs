@@ -2,24 +2,27 @@
 //! How many flows has a port? (`core/flow_count.h`)
 
 use super::{FlowEntry, FlowPacket};
-use penstock_core::{Fairq, FlowCounter};
+use penstock_core::flow_count::Direction;
+use penstock_core::scheme::Counting;
+use penstock_core::{FlowCounter, WindowScheme};
+use penstock_scenario::units::Time;
 
 /// Flows looked at for idleness in each interval.
 const SWEEP: usize = 16;
 
-/// How a port counts its flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Counting {
-    /// A table of flows: exact.
-    #[default]
-    Exact,
-    /// SYN-ACKs minus FINs, as printed (FairQ §IV-E); drifts when these are lost or repeated.
-    Packets,
+/// The count of one port; the scheme is given each new number.
+#[derive(Debug)]
+pub(super) struct Count {
+    flows: u32,
+    idle_ns: u64,
+    way: Way,
 }
 
-/// The count of one port.
+/// How flows are counted.
 #[derive(Debug)]
-pub(super) enum Count {
+enum Way {
+    /// Not at all: the scheme does not need the number.
+    None,
     /// Slots of the flows counted, swept in turn for idle ones, and the next to look at.
     Exact(Vec<usize>, usize),
     /// The papers' counter.
@@ -27,37 +30,53 @@ pub(super) enum Count {
 }
 
 impl Count {
-    pub fn new(counting: Counting) -> Count {
-        match counting {
-            Counting::Exact => Count::Exact(Vec::new(), 0),
-            Counting::Packets => Count::Packets(FlowCounter::default()),
+    pub fn new(counting: Counting, idle: Time) -> Count {
+        Count {
+            flows: 0,
+            idle_ns: idle.as_nanos(),
+            way: match counting {
+                Counting::None => Way::None,
+                Counting::Exact => Way::Exact(Vec::new(), 0),
+                Counting::Packets => Way::Packets(FlowCounter::default()),
+            },
         }
     }
 
     /// A packet of the flow in `slot` passes, by which the exact number changes by `delta`.
-    pub fn on_packet(&mut self, core: &mut Fairq, seen: &FlowPacket, slot: usize, delta: i32) {
-        match self {
-            Count::Exact(counted, _) => {
-                core.on_flow(delta);
+    pub fn on_packet(
+        &mut self,
+        core: &mut WindowScheme,
+        seen: &FlowPacket,
+        slot: usize,
+        delta: i32,
+    ) {
+        let flows = match &mut self.way {
+            Way::None => return,
+            Way::Exact(counted, _) => {
                 if delta > 0 {
                     counted.push(slot);
                 }
+                self.flows.saturating_add_signed(delta)
             }
-            Count::Packets(counter) => {
-                let is_out = seen.direction == penstock_core::flow_count::Direction::Data;
-                core.set_flows(counter.on_packet(seen.flags, seen.payload, is_out, seen.now_ns));
+            Way::Packets(counter) => {
+                let is_out = seen.direction == Direction::Data;
+                counter.on_packet(seen.flags, seen.payload, is_out, seen.now_ns)
             }
-        }
+        };
+        report(&mut self.flows, flows, core);
     }
 
     /// Uncounts what is silent for too long.
-    pub fn expire(&mut self, core: &mut Fairq, flows: &mut [FlowEntry], now_ns: u64) {
-        match self {
-            Count::Exact(counted, next) => {
+    pub fn expire(&mut self, core: &mut WindowScheme, flows: &mut [FlowEntry], now_ns: u64) {
+        match &mut self.way {
+            Way::None => {}
+            Way::Exact(counted, next) => {
                 for _ in 0..SWEEP.min(counted.len()) {
                     *next = if *next < counted.len() { *next } else { 0 };
                     let flow = &mut flows[counted[*next]];
-                    core.on_flow(flow.expire(now_ns, FlowCounter::IDLE_NS));
+                    let delta = flow.expire(now_ns, self.idle_ns);
+                    let fewer = self.flows.saturating_add_signed(delta);
+                    report(&mut self.flows, fewer, core);
                     if flow.is_counted() {
                         *next += 1;
                     } else {
@@ -65,10 +84,18 @@ impl Count {
                     }
                 }
             }
-            Count::Packets(counter) => {
-                core.set_flows(counter.expire(now_ns, FlowCounter::IDLE_NS));
+            Way::Packets(counter) => {
+                let flows = counter.expire(now_ns, self.idle_ns);
+                report(&mut self.flows, flows, core);
             }
         }
+    }
+}
+
+fn report(known: &mut u32, flows: u32, core: &mut WindowScheme) {
+    if flows != *known {
+        *known = flows;
+        core.on_flows(flows);
     }
 }
 
@@ -78,12 +105,10 @@ mod tests {
     use crate::packet::{FlowId, Packet, flag};
     use crate::rng::Rng;
     use crate::window::flow_packet;
-    use penstock_core::fairq::FairqParams;
-    use penstock_core::flow_count::Direction;
-    use penstock_scenario::units::Time;
+    use penstock_core::{Params, definitions};
 
     struct Port {
-        core: Fairq,
+        core: WindowScheme,
         count: Count,
         flows: Vec<FlowEntry>,
     }
@@ -91,14 +116,14 @@ mod tests {
     impl Port {
         fn new(counting: Counting) -> Port {
             Port {
-                core: Fairq::new(FairqParams::new(100_000)).expect("valid"),
-                count: Count::new(counting),
+                core: WindowScheme::new(&Params::new(definitions::of("fairq"), 100_000)),
+                count: Count::new(counting, Time::from_secs(1)),
                 flows: vec![FlowEntry::default(); 100],
             }
         }
 
         fn flows(&self) -> u32 {
-            self.core.state().flows
+            self.count.flows
         }
 
         fn see(&mut self, slot: usize, flags: u16, direction: Direction) {

@@ -2,54 +2,44 @@
 //! The window seam: what may an ACK tell its sender?
 //!
 //! A port's window policy watches what leaves by the port and lowers the receive window of the ACKs
-//! that enter beside it. The policies themselves are in `core/`; here they meet the packets. A
+//! that enter next to it. The schemes themselves are in `core/`; [`Policy`] brings any of them to the
+//! packets. A
 //! scheme that holds ACKs back or sends window updates of its own would answer from the same two
 //! calls: [`Window::on_ack`] is given the whole packet, and the network can inject at any port.
 
-mod carrier;
 mod count;
-mod fairq;
-mod hscc;
+mod policy;
+mod wscale;
 
-pub use carrier::{Carrier, NETWORK_SCALE, Shims};
-pub use count::Counting;
-pub use fairq::Fairq;
-pub use hscc::Hscc;
 pub use penstock_core::FlowEntry;
+pub use policy::{Policy, PortParams};
+pub use wscale::{Shims, Wscale};
 
 use crate::packet::{Packet, SynOptions, flag};
 use penstock_core::flow_count::{Direction, FlowPacket, SCALE_NONE};
-use penstock_core::tcp_rewrite::TcpWindow;
 use penstock_scenario::units::Time;
 
-/// ACKs after the handshake that count as a flow's first: they decide its first flight.
-pub const FIRST_ACKS: u8 = 1;
-
-/// What a window policy did.
+/// What a window policy did, by the names of `core/counters.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowCounters {
     /// ACKs that passed.
     pub acks: u64,
-    /// Windows lowered.
-    pub rewrites: u64,
-    /// Windows lowered no further than to the floor of one or two segments.
-    pub floors: u64,
-    /// Times that clamping began (HSCC).
+    /// ACKs whose window was lowered.
+    pub acks_rewritten: u64,
+    /// ACKs whose window would have been lowered further but for the floor.
+    pub acks_floored: u64,
+    /// Rewritten SYN-ACKs and first ACKs of a flow.
+    pub acks_first_rewritten: u64,
+    /// ACKs whose window was left higher, not to take back what was offered.
+    pub acks_edge_kept: u64,
+    /// Times that the scheme began to clamp all flows.
     pub clamps: u64,
-}
-
-impl WindowCounters {
-    fn count(&mut self, window: TcpWindow) {
-        self.acks += 1;
-        self.rewrites += u64::from(window.changed);
-        self.floors += u64::from(window.floored);
-    }
 }
 
 /// A window policy of one output port.
 pub trait Window: Send {
-    /// `packet` is about to join the port's queue of `backlog_bytes`; false: drop it. `slot` is
-    /// where the table of flows holds what this port knows of the flow.
+    /// `packet` is about to join the port's queue of `backlog_bytes`. `slot` is where the table of
+    /// flows holds what this port knows of the flow.
     fn on_departure(
         &mut self,
         now: Time,
@@ -57,7 +47,12 @@ pub trait Window: Send {
         flows: &mut [FlowEntry],
         slot: usize,
         backlog_bytes: u64,
-    ) -> bool;
+    );
+
+    /// Whether to drop `packet`, which finds `backlog_bytes` queued, to keep room for others.
+    fn drops(&self, _packet: &Packet, _backlog_bytes: u64) -> bool {
+        false
+    }
 
     /// `packet` has entered beside the port. If it is an ACK its window may be lowered; else it is
     /// a SYN or RST, from which the port only learns.

@@ -2,7 +2,7 @@
 //! What every queue policy owes: no packet lost uncounted, none made, the order of each flow kept.
 
 use super::{BOTTLENECK, HOSTS, dumbbell, random_traffic, transport};
-use penstock_core::hcf::{HcfParams, HcfPeriod};
+use penstock_core::{Params, definitions};
 use penstock_scenario::units::{Buffer, Rate, Time};
 use penstock_sim::network::Network;
 use penstock_sim::packet::{Packet, flag};
@@ -12,19 +12,22 @@ use penstock_sim::rng::Rng;
 const RATE: Rate = Rate(100_000_000);
 const LIMIT: Limit = Limit::packets(20);
 
-fn hcf(period: HcfPeriod, swaps: bool) -> Box<hcf::Hcf> {
-    let params = HcfParams {
-        bins: 4,
-        credits: 2,
-        capacity_packets: [10, 10],
-        capacity_bytes: [0, 0],
-        hashes: 1,
-        period,
-        swap: swaps.into(),
-        credits_in_bytes: 0,
-    };
-    let core = penstock_core::Hcf::new(params, 7).unwrap();
-    let every = (period != HcfPeriod::Dynamic).then(|| Time::from_micros(300));
+fn hcf(period: &str, swap: bool) -> Box<hcf::Hcf> {
+    let definition = definitions::of("hcf");
+    let mut params = Params::new(definition, 20);
+    let word = |word: &definitions::Word| word.word == period;
+    let words = &definition.param("period").unwrap().words;
+    let fields = [
+        ("bins", 4),
+        ("credits", 2),
+        ("period", words.iter().position(word).unwrap() as u64),
+        ("swap", swap.into()),
+    ];
+    for (name, value) in fields {
+        params.set_field(name, value);
+    }
+    let core = penstock_core::Hcf::new(&params, 7);
+    let every = (period != "dynamic").then(|| Time::from_micros(300));
     Box::new(hcf::Hcf::new(core, every))
 }
 
@@ -98,13 +101,13 @@ fn policies() -> Vec<(&'static str, SetUp)> {
         (
             "hcf",
             Box::new(|n: &mut Network| {
-                n.set_scheduler(BOTTLENECK, hcf(HcfPeriod::Dynamic, true));
+                n.set_scheduler(BOTTLENECK, hcf("dynamic", true));
             }),
         ),
         (
             "hcf, ordered period",
             Box::new(|n: &mut Network| {
-                n.set_scheduler(BOTTLENECK, hcf(HcfPeriod::Ordered, true));
+                n.set_scheduler(BOTTLENECK, hcf("ordered", true));
             }),
         ),
     ]
@@ -155,7 +158,7 @@ fn every_packet_arrives_or_is_a_counted_loss_and_flows_keep_their_order() {
 #[test]
 fn hcf_without_the_swap_reorders() {
     let set_up: SetUp = Box::new(|network| {
-        network.set_scheduler(BOTTLENECK, hcf(HcfPeriod::Dynamic, false));
+        network.set_scheduler(BOTTLENECK, hcf("dynamic", false));
     });
     let disordered = (0..10).filter(|seed| !is_ordered(&run(&set_up, 1.5, *seed).2));
     assert!(disordered.count() > 0);

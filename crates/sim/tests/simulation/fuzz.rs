@@ -128,9 +128,9 @@ impl Dice {
         let counting = self.one_of(&["exact", "packets"]);
         let window = match base {
             _ if base.contains("fairq") => {
-                format!("scale = \"{scale}\"\ncounting = \"{counting}\"\n")
+                format!("wscale_source = \"{scale}\"\ncounting = \"{counting}\"\n")
             }
-            _ if base.contains("hscc") => format!("scale = \"{scale}\"\n"),
+            _ if base.contains("hscc") => format!("wscale_source = \"{scale}\"\n"),
             _ => return String::new(),
         };
         format!("[scheme.{base}.window]\n{window}")

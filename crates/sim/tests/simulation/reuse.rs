@@ -116,7 +116,7 @@ fn datagrams_so_rare_that_none_comes_do_no_harm() {
             "#
         );
         let outcome = outcome(&wide("20 ms", "100 packets", &traffic), "drop-tail");
-        assert_eq!(outcome.ports["left->right"].sent_packets, 0, "{arrivals}");
+        assert_eq!(outcome.ports["left->right"].egress_packets, 0, "{arrivals}");
     }
 }
 

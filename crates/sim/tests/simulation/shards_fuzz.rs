@@ -86,8 +86,8 @@ fn balances(outcome: &Outcome) -> BTreeMap<&str, i64> {
     let mut ports = BTreeMap::<&str, u32>::new();
     for (name, port) in &outcome.ports {
         let (from, to) = name.split_once("->").unwrap();
-        *balances.entry(to).or_default() += port.sent_packets as i64;
-        *balances.entry(from).or_default() -= (port.sent_packets + port.drops) as i64;
+        *balances.entry(to).or_default() += port.egress_packets as i64;
+        *balances.entry(from).or_default() -= (port.egress_packets + port.drops) as i64;
         *ports.entry(from).or_default() += 1;
     }
     balances.retain(|node, _| ports[node] > 1);

@@ -4,10 +4,10 @@
 use super::{assert_same, outcome, results};
 use penstock_sim::Outcome;
 
-const CARRIERS: [&str; 4] = ["tracked", "reserved-bits", "window-bits", "unified"];
+const SOURCES: [&str; 4] = ["tracked", "reserved-bits", "window-bits", "unified"];
 
 /// Elephants and mice through 60 packets of buffer; windows lowered on every second ACK or so.
-fn dumbbell(profile: &str, carrier: &str, more: &str) -> String {
+fn dumbbell(profile: &str, source: &str, more: &str) -> String {
     format!(
         r#"
         title = "window scales"
@@ -25,11 +25,11 @@ fn dumbbell(profile: &str, carrier: &str, more: &str) -> String {
         initial_rto = "20 ms"
         {more}
         [scheme.fairq.window]
-        scale = "{carrier}"
+        wscale_source = "{source}"
         [scheme.hscc.window]
-        scale = "{carrier}"
+        wscale_source = "{source}"
         [scheme.hcf-fairq.window]
-        scale = "{carrier}"
+        wscale_source = "{source}"
         [traffic.long]
         kind = "bulk"
         from = "senders[0..4]"
@@ -57,10 +57,10 @@ fn fct(outcome: &Outcome) -> f64 {
 fn the_bits_tell_a_port_what_it_would_have_tracked() {
     for profile in ["linux", "newreno-ns2"] {
         for scheme in ["fairq", "hscc", "hcf-fairq"] {
-            let [tracked, reserved, window, _] = CARRIERS
-                .map(|carrier| outcome(&dumbbell(profile, carrier, "window_scale = 10"), scheme));
-            let rewrites = |o: &Outcome| o.ports.values().map(|p| p.acks_rewritten).sum::<u64>();
-            assert!(rewrites(&tracked) > 100, "{profile} {scheme}");
+            let [tracked, reserved, window, _] = SOURCES
+                .map(|source| outcome(&dumbbell(profile, source, "window_scale = 10"), scheme));
+            let rewritten = |o: &Outcome| o.ports.values().map(|p| p.acks_rewritten).sum::<u64>();
+            assert!(rewritten(&tracked) > 100, "{profile} {scheme}");
             let what = format!("{profile} {scheme}");
             assert_same(&results(&tracked), &results(&reserved), &what);
             // At scale 10 no window of these flows needs more than twelve bits.
@@ -82,19 +82,19 @@ fn one_scale_for_all_does_as_well() {
 }
 
 #[test]
-fn everything_arrives_under_every_carrier() {
-    for carrier in CARRIERS {
+fn everything_arrives_under_every_source() {
+    for source in SOURCES {
         for profile in ["linux", "newreno-ns2"] {
             for scheme in ["fairq", "hscc", "hcf-fairq"] {
-                let outcome = outcome(&dumbbell(profile, carrier, ""), scheme);
+                let outcome = outcome(&dumbbell(profile, source, ""), scheme);
                 let mice = &outcome.groups["mice"];
                 assert_eq!(
                     (mice.flows, mice.finished),
                     (24, 24),
-                    "{carrier} {profile} {scheme}"
+                    "{source} {profile} {scheme}"
                 );
                 let busy = outcome.ports["left->right"].utilization;
-                assert!(busy > 0.4, "{carrier} {profile} {scheme}: {busy}");
+                assert!(busy > 0.4, "{source} {profile} {scheme}: {busy}");
             }
         }
     }

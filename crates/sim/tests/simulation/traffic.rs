@@ -169,7 +169,7 @@ fn udp_sends_at_its_rate_and_stops() {
             "#
         );
         let outcome = outcome(&wide("1 s", "1000 packets", &traffic), "drop-tail");
-        let sent = outcome.ports["left->right"].sent_packets as f64;
+        let sent = outcome.ports["left->right"].egress_packets as f64;
         let tolerance = if arrivals == "constant" { 4.0 } else { 500.0 };
         assert!((sent - 12_500.0).abs() <= tolerance, "{arrivals}: {sent}");
         assert!(outcome.groups.is_empty() && outcome.flows.is_empty());

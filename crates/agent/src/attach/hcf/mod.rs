@@ -12,15 +12,15 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use penstock_core::hcf::HcfParams;
 use penstock_linux::qdisc;
 use penstock_scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
 
 use crate::host::bpf::pin_over;
 use crate::host::{clock, requirements};
+use crate::port::config::from_bytes;
 use crate::skel::hcf::HcfSkelBuilder;
-use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
+use crate::skel::hcf::types::{hcf_config, hcf_port};
 
 /// `HCF_ABI` of `bpf/hcf_abi.h`.
 const ABI: u32 = 1;
@@ -180,36 +180,25 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
 }
 
 fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_config> {
-    let params = queue.params(buffer);
-    params
-        .check()
+    let params = queue
+        .queues(buffer)
         .map_err(|error| anyhow!("--buffer {buffer}: {error}"))?;
     let ns_per_byte_q16 = match rate_bps {
         Some(bps) => ((8_000_000_000u128 << 16) / u128::from(bps.max(1))) as u64,
         None => 0,
     };
-    let every = queue.every.filter(|_| queue.period != Period::Dynamic);
+    let every = queue
+        .time("every")
+        .filter(|_| queue.period() != Period::Dynamic);
     Ok(hcf_config {
         abi: ABI,
         seed: 0,
         period_ns: every.map_or(0, |every| every.as_nanos()),
         ns_per_byte_q16,
         burst_ns: (BURST_BYTES.saturating_mul(ns_per_byte_q16) >> 16).max(BURST_NS),
-        params: raw(&params),
+        // SAFETY: integers, of which any bytes are valid.
+        params: unsafe { from_bytes(params.bytes()) },
         reserved: 0,
         ..Default::default()
     })
-}
-
-fn raw(params: &HcfParams) -> hcf_params {
-    hcf_params {
-        bins: params.bins,
-        credits: params.credits,
-        capacity_packets: params.capacity_packets,
-        capacity_bytes: params.capacity_bytes,
-        hashes: params.hashes,
-        period: params.period as u32,
-        swap: params.swap,
-        credits_in_bytes: params.credits_in_bytes,
-    }
 }

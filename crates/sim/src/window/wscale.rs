@@ -5,40 +5,34 @@
 use super::FlowEntry;
 use crate::packet::{Packet, SynOptions, flag};
 use penstock_core::flow_count::Direction;
+use penstock_core::scheme::WscaleSource;
 use penstock_core::tcp_rewrite::{
     reserved_clear, reserved_put_scale, reserved_scale, unify_window, window12_put, window12_scale,
     window12_window,
 };
 
-/// The one scale of a network of [`Carrier::Unified`]. Windows lose up to `2^7 - 1` bytes to it and
-/// reach 8 MB.
-pub const NETWORK_SCALE: u8 = 7;
-
 /// Where the scale of a window is found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Carrier {
-    /// The port remembers each flow's SYN and SYN-ACK.
-    #[default]
-    Tracked,
-    /// All windows have [`NETWORK_SCALE`]; for hosts that offer to scale.
-    Unified,
-    /// The four reserved bits of the header.
-    ReservedBits,
-    /// The upper four bits of the window field, which leaves twelve for windows up to 4095.
-    WindowBits,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wscale {
+    /// The way.
+    pub source: WscaleSource,
+    /// The one scale of all windows, where that is the way.
+    pub network: u8,
 }
 
-impl Carrier {
+impl Wscale {
     /// The window field of an ACK and its scale; a SYN's window has none.
     pub(super) fn read(self, packet: &Packet, flow: &FlowEntry) -> (u16, Option<u8>) {
         if packet.has(flag::SYN) {
             return (packet.window, Some(0));
         }
-        match self {
-            Carrier::Tracked => (packet.window, flow.scale(Direction::Acks)),
-            Carrier::Unified => (packet.window, Some(NETWORK_SCALE)),
-            Carrier::ReservedBits => (packet.window, Some(reserved_scale(header_word(packet)))),
-            Carrier::WindowBits => (
+        match self.source {
+            WscaleSource::Tracked => (packet.window, flow.scale(Direction::Acks)),
+            WscaleSource::Unified => (packet.window, Some(self.network)),
+            WscaleSource::ReservedBits => {
+                (packet.window, Some(reserved_scale(header_word(packet))))
+            }
+            WscaleSource::WindowBits => (
                 window12_window(packet.window),
                 Some(window12_scale(packet.window)),
             ),
@@ -47,8 +41,8 @@ impl Carrier {
 
     /// Writes a window beside the scale it was read with, for the ports and the shim behind.
     pub(super) fn write(self, packet: &mut Packet, window: u16) {
-        packet.window = match self {
-            Carrier::WindowBits if !packet.has(flag::SYN) => {
+        packet.window = match self.source {
+            WscaleSource::WindowBits if !packet.has(flag::SYN) => {
                 window12_put(window, window12_scale(packet.window))
             }
             _ => window,
@@ -60,16 +54,16 @@ impl Carrier {
 /// arrives plain again: with several ports on the way, none knows whether it is the last to read it.
 #[derive(Debug, Default)]
 pub struct Shims {
-    carrier: Carrier,
+    wscale: Wscale,
     /// Scale that each flow's host offered in its SYN.
     offered: Vec<Option<u8>>,
 }
 
 impl Shims {
-    /// Shims that have seen no SYN yet; `None` where the carrier needs none.
-    pub fn new(carrier: Carrier) -> Option<Shims> {
-        (carrier != Carrier::Tracked).then(|| Shims {
-            carrier,
+    /// Shims that have seen no SYN yet; `None` where none are needed.
+    pub fn new(wscale: Wscale) -> Option<Shims> {
+        (wscale.source != WscaleSource::Tracked).then(|| Shims {
+            wscale,
             offered: Vec::new(),
         })
     }
@@ -83,17 +77,17 @@ impl Shims {
             return;
         }
         let scale = self.scale(packet);
-        match self.carrier {
-            Carrier::Tracked => {}
-            Carrier::Unified if self.is_scaled(packet) => {
-                packet.window = unify_window(packet.window, scale, NETWORK_SCALE);
+        match self.wscale.source {
+            WscaleSource::Tracked => {}
+            WscaleSource::Unified if self.is_scaled(packet) => {
+                packet.window = unify_window(packet.window, scale, self.wscale.network);
             }
-            Carrier::Unified => {}
-            Carrier::ReservedBits => {
+            WscaleSource::Unified => {}
+            WscaleSource::ReservedBits => {
                 let word = reserved_put_scale(header_word(packet), scale);
                 set_reserved(packet, word);
             }
-            Carrier::WindowBits => packet.window = window12_put(packet.window, scale),
+            WscaleSource::WindowBits => packet.window = window12_put(packet.window, scale),
         }
     }
 
@@ -105,22 +99,22 @@ impl Shims {
         if !packet.has(flag::ACK) {
             return;
         }
-        match self.carrier {
-            Carrier::Tracked | Carrier::Unified => {}
-            Carrier::ReservedBits => {
+        match self.wscale.source {
+            WscaleSource::Tracked | WscaleSource::Unified => {}
+            WscaleSource::ReservedBits => {
                 let word = reserved_clear(header_word(packet));
                 set_reserved(packet, word);
             }
-            Carrier::WindowBits => packet.window = window12_window(packet.window),
+            WscaleSource::WindowBits => packet.window = window12_window(packet.window),
         }
     }
 
     fn on_syn(&mut self, packet: &mut Packet) {
         let options = SynOptions::unpack(packet.options);
         *self.offered(packet) = options.window_scale;
-        if self.carrier == Carrier::Unified && options.window_scale.is_some() {
+        if self.wscale.source == WscaleSource::Unified && options.window_scale.is_some() {
             let unified = SynOptions {
-                window_scale: Some(NETWORK_SCALE),
+                window_scale: Some(self.wscale.network),
                 ..options
             };
             packet.options = unified.pack();
@@ -175,6 +169,15 @@ mod tests {
     use super::*;
     use crate::packet::FlowId;
 
+    const NETWORK: u8 = 7;
+
+    fn by(source: WscaleSource) -> Wscale {
+        Wscale {
+            source,
+            network: NETWORK,
+        }
+    }
+
     fn syn(flow: FlowId, window_scale: Option<u8>) -> Packet {
         let options = SynOptions {
             mss: 1460,
@@ -202,8 +205,8 @@ mod tests {
     }
 
     /// The shims of a connection whose ends offered these scales, and the SYN-ACK as it left.
-    fn shims(carrier: Carrier, scales: [Option<u8>; 2]) -> (Shims, Packet) {
-        let mut shims = Shims::new(carrier).expect("not tracked");
+    fn shims(wscale: Wscale, scales: [Option<u8>; 2]) -> (Shims, Packet) {
+        let mut shims = Shims::new(wscale).expect("not tracked");
         let mut passing = Packet::default();
         for (flow, scale) in scales.into_iter().enumerate() {
             passing = syn(FlowId(8 + flow as u32), scale);
@@ -214,18 +217,18 @@ mod tests {
 
     #[test]
     fn the_bits_carry_every_scale_past_any_number_of_ports() {
-        for carrier in [Carrier::ReservedBits, Carrier::WindowBits] {
+        for source in [WscaleSource::ReservedBits, WscaleSource::WindowBits] {
             for scale in 0..=14 {
-                let (mut shims, _) = shims(carrier, [Some(3), Some(scale)]);
+                let (mut shims, _) = shims(by(source), [Some(3), Some(scale)]);
                 let plain = ack(FlowId(9), 4000);
                 let mut packet = plain;
                 shims.on_departure(&mut packet);
                 for window in [3000, 2000] {
-                    let (_, read) = carrier.read(&packet, &FlowEntry::default());
+                    let (_, read) = by(source).read(&packet, &FlowEntry::default());
                     assert_eq!(read, Some(scale));
-                    carrier.write(&mut packet, window);
+                    by(source).write(&mut packet, window);
                     assert_eq!(
-                        carrier.read(&packet, &FlowEntry::default()),
+                        by(source).read(&packet, &FlowEntry::default()),
                         (window, Some(scale))
                     );
                 }
@@ -243,16 +246,16 @@ mod tests {
 
     #[test]
     fn a_scale_that_the_peer_does_not_know_is_not_in_force() {
-        let (mut shims, _) = shims(Carrier::ReservedBits, [None, Some(7)]);
+        let (mut shims, _) = shims(by(WscaleSource::ReservedBits), [None, Some(7)]);
         let mut packet = ack(FlowId(9), 4000);
         shims.on_departure(&mut packet);
-        let (_, scale) = Carrier::ReservedBits.read(&packet, &FlowEntry::default());
+        let (_, scale) = by(WscaleSource::ReservedBits).read(&packet, &FlowEntry::default());
         assert_eq!(scale, Some(0));
     }
 
     #[test]
     fn twelve_bits_hold_no_more_than_4095() {
-        let (mut shims, _) = shims(Carrier::WindowBits, [Some(7), Some(7)]);
+        let (mut shims, _) = shims(by(WscaleSource::WindowBits), [Some(7), Some(7)]);
         let mut packet = ack(FlowId(8), 65_535);
         shims.on_departure(&mut packet);
         shims.on_delivery(&mut packet);
@@ -261,20 +264,20 @@ mod tests {
 
     #[test]
     fn a_unified_window_is_the_same_number_of_bytes_rounded_down() {
-        let (mut shims, answer) = shims(Carrier::Unified, [Some(5), Some(10)]);
-        let told = SynOptions::unpack(answer.options).window_scale;
-        assert_eq!((told, answer.window), (Some(NETWORK_SCALE), 60_000));
+        let (mut shims, answer) = shims(by(WscaleSource::Unified), [Some(5), Some(10)]);
+        let offered = SynOptions::unpack(answer.options).window_scale;
+        assert_eq!((offered, answer.window), (Some(NETWORK), 60_000));
         for (flow, scale) in [(8, 5), (9, 10)] {
             let mut packet = ack(FlowId(flow), 1001);
             shims.on_departure(&mut packet);
             shims.on_delivery(&mut packet);
-            assert_eq!(u32::from(packet.window), (1001 << scale) >> NETWORK_SCALE);
+            assert_eq!(u32::from(packet.window), (1001 << scale) >> NETWORK);
         }
     }
 
     #[test]
     fn without_the_option_nothing_is_unified() {
-        let (mut shims, answer) = shims(Carrier::Unified, [Some(5), None]);
+        let (mut shims, answer) = shims(by(WscaleSource::Unified), [Some(5), None]);
         assert_eq!(SynOptions::unpack(answer.options).window_scale, None);
         let mut packet = ack(FlowId(8), 1001);
         shims.on_departure(&mut packet);

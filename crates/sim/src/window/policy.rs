@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A window scheme of `core/` at a port of the simulator, whichever it is.
+
+use super::count::Count;
+use super::{FlowEntry, Window, WindowCounters, Wscale, flow_packet};
+use crate::packet::{Packet, flag};
+use penstock_core::WindowScheme;
+use penstock_core::flow_count::Direction;
+use penstock_core::tcp_rewrite::{AckKind, Edge};
+use penstock_scenario::units::Time;
+
+/// What the port does for any scheme (`WINDOW_PARAMS` of `core/window.h`).
+#[derive(Clone, Copy, Debug)]
+pub struct PortParams {
+    /// ACKs after the handshake that count as a flow's first.
+    pub first_acks: u32,
+    /// How window scales are learned.
+    pub wscale: Wscale,
+    /// A flow silent for that long is not counted.
+    pub idle: Time,
+    /// The right edge of a window once offered is not taken back.
+    pub never_shrink: bool,
+}
+
+/// The scheme, its count of flows and what it did.
+pub struct Policy {
+    core: WindowScheme,
+    count: Count,
+    port: PortParams,
+    /// What was offered to each flow's sender, if that matters; by slot.
+    edges: Vec<Edge>,
+    /// Whether the scheme drops anything at all.
+    can_drop: bool,
+    was_clamping: bool,
+    counters: WindowCounters,
+}
+
+impl Policy {
+    /// A port without flows.
+    pub fn new(core: WindowScheme, port: PortParams) -> Policy {
+        Policy {
+            count: Count::new(core.counting(), port.idle),
+            can_drop: core.drops(u32::MAX, u32::MAX, false),
+            core,
+            port,
+            edges: Vec::new(),
+            was_clamping: false,
+            counters: WindowCounters::default(),
+        }
+    }
+
+    fn note_clamp(&mut self, is_clamping: bool) {
+        self.counters.clamps += u64::from(is_clamping && !self.was_clamping);
+        self.was_clamping = is_clamping;
+    }
+
+    fn edge(&mut self, slot: usize) -> &mut Edge {
+        if slot >= self.edges.len() {
+            self.edges.resize(slot + 1, Edge::default());
+        }
+        &mut self.edges[slot]
+    }
+}
+
+fn bytes(backlog: u64) -> u32 {
+    u32::try_from(backlog).unwrap_or(u32::MAX)
+}
+
+impl Window for Policy {
+    fn on_departure(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        flows: &mut [FlowEntry],
+        slot: usize,
+        backlog_bytes: u64,
+    ) {
+        let seen = flow_packet(now, packet, Direction::Data);
+        let delta = flows[slot].on_packet(&seen);
+        self.count.on_packet(&mut self.core, &seen, slot, delta);
+        // Datagrams tell nothing of the size of segments.
+        let is_segment = !packet.has(flag::UDP);
+        let payload = if is_segment { packet.payload } else { 0 };
+        let queue = bytes(backlog_bytes + u64::from(packet.size()));
+        let is_clamping = self.core.follow(payload.into(), queue, now.as_nanos());
+        self.note_clamp(is_clamping);
+    }
+
+    fn drops(&self, packet: &Packet, backlog_bytes: u64) -> bool {
+        let is_control = packet.payload == 0 || packet.has_any(flag::SYN | flag::FIN | flag::RST);
+        self.can_drop
+            && self
+                .core
+                .drops(bytes(backlog_bytes), packet.size(), is_control)
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        flows: &mut [FlowEntry],
+        slot: usize,
+        backlog_bytes: u64,
+    ) {
+        let flow = &mut flows[slot];
+        let seen = flow_packet(now, packet, Direction::Acks);
+        let delta = flow.on_packet(&seen);
+        self.count.on_packet(&mut self.core, &seen, slot, delta);
+        let (queue, now_ns) = (bytes(backlog_bytes), now.as_nanos());
+        if self.port.never_shrink && packet.has(flag::SYN) {
+            *self.edge(slot) = Edge::default();
+        }
+        if !packet.has(flag::ACK) {
+            let is_clamping = self.core.follow(0, queue, now_ns);
+            return self.note_clamp(is_clamping);
+        }
+        let kind = flow.ack_kind(packet.flags as u8, self.port.first_acks);
+        let (window, scale) = self.port.wscale.read(packet, flow);
+        let mss = flow.mss();
+        let (wanted, is_clamping) = self
+            .core
+            .follow_ack(queue, window, scale, mss, kind, now_ns);
+        let mut lowered = wanted;
+        if self.port.never_shrink {
+            lowered = self.edge(slot).keep(packet.ack, window, scale, wanted);
+        }
+        self.port.wscale.write(packet, lowered.window);
+        self.note_clamp(is_clamping);
+        self.counters.acks += 1;
+        self.counters.acks_rewritten += u64::from(lowered.changed);
+        self.counters.acks_floored += u64::from(lowered.floored);
+        self.counters.acks_first_rewritten += u64::from(lowered.changed && kind != AckKind::Later);
+        self.counters.acks_edge_kept += u64::from(lowered.window > wanted.window);
+    }
+
+    fn period(&self) -> Option<Time> {
+        self.core.interval_ns().map(Time::from_nanos)
+    }
+
+    fn tick(&mut self, now: Time, flows: &mut [FlowEntry], backlog_bytes: u64) {
+        self.count.expire(&mut self.core, flows, now.as_nanos());
+        self.core.on_tick(bytes(backlog_bytes));
+    }
+
+    fn counters(&self) -> WindowCounters {
+        self.counters
+    }
+}
