@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random flow sizes and arrival times, the same on every machine: nothing here calls the C
-//! library's mathematics.
+//! library's mathematics ([`math`] has its own).
+//!
+//! [`FlowSize`] draws sizes, also from a measured distribution ([`Cdf`]); [`Poisson`] draws the time
+//! from one arrival to the next.
 
 mod cdf;
 pub mod math;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The event engine: who acts next, and when.
+//! The event engine: what happens next, and when.
+//!
+//! - [`Calendar`]: the next event of each of a fixed number of sources, such as a link with packets on
+//!   it. A third of all time is spent there.
+//! - [`Ring`]: the packets on one link, first in, first out.
+//! - [`Timers`]: wake-ups of the end points, which move far more often than they fire.
+//! - [`prefetch`]: a hint that memory is about to be used.
 
 mod calendar;
 mod prefetch;

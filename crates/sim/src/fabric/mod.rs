@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The fabric: hosts, switches and the cables between them.
+//! The fabric: hosts, switches and the cables between them, as data.
+//!
+//! `shapes` builds the fabrics that scenarios name; [`Routes`] finds the paths between hosts, with
+//! equal-cost multi-path. What moves in a fabric is a [`Network`](crate::network::Network).
 
 mod routes;
 mod shapes;

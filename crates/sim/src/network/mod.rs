@@ -5,11 +5,11 @@
 //! keep or lose it; the calendar brings it out of the link with [`Network::arrive`]; a switch looks
 //! up the next link of the flow's path and sends it on, a host gets it.
 //!
-//! - [`wires`]: links with FIFO ports ([`link`]), which are all that most packets meet; the packets on
-//!   them, and which comes next ([`events`]).
-//! - [`policies`]: ports that do more than drop-tail: admission, scheduling ([`scheduled`]), windows,
+//! - `wires`: links with FIFO ports (`link`), which are all that most packets meet; the packets on
+//!   them, and which comes next (`events`).
+//! - `policies`: ports that do more than drop-tail: admission, scheduling (`scheduled`), windows,
 //!   shims.
-//! - [`paths`]: the links that each flow takes. [`sacks`]: SACK blocks of packets on the way.
+//! - `paths`: the links that each flow takes. `sacks`: SACK blocks of packets on the way.
 
 mod counters;
 mod events;
@@ -249,13 +249,12 @@ impl Network {
 
 /// Where the network ends: links whose packets arrive in another one.
 impl Network {
-    /// Cuts `link`: its port works on, but what it sends is to be taken by [`Network::take_sent`].
+    /// Cuts `link`: its port works on, but what it sends is to be taken by `take_sent`.
     pub fn cut(&mut self, link: u32) {
         self.wires.cut(link);
     }
 
-    /// Adds a link without a port, by which packets [`Network::enter`] at a switch; returns its
-    /// number.
+    /// Adds a link without a port, by which packets `enter` at a switch; returns its number.
     pub fn add_entrance(&mut self, spec: &LinkSpec) -> u32 {
         self.wires.add_entrance(spec)
     }

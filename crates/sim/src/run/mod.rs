@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a scenario to its results: one scheme, one seed, one run.
+//! From a scenario to its results: one scheme, one seed, one run. [`run_on`] shows the steps:
+//!
+//! 1. `fabric` builds nodes and links, `shards` cuts them if the fabric is large;
+//! 2. for each shard, `ports` puts the scheme's policies on ports, `tcp` sets up the end points, and
+//!    `traffic` schedules what the applications do, with the files read by `inputs`;
+//! 3. all shards run ([`parallel::run`]);
+//! 4. `collect` turns what they counted into an [`Outcome`], defined in `outcome`.
+//!
+//! `layout` describes a scenario's fabric to other substrates.
 
 mod collect;
 mod fabric;

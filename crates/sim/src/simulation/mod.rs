@@ -2,11 +2,11 @@
 //! A simulation: the network, the hosts at its edge, the applications that drive them, and what is
 //! measured. [`Simulation::run_until`] is the event loop, the place to start reading.
 //!
-//! - [`hosts`]: sockets, their TCP end points and timers.
-//! - [`apps`]: what applications do when a turn or an event of a socket comes.
-//! - [`schedule`]: everything rare, by time.
-//! - [`probes`]: queues sampled over time; [`results`]: all that was counted.
-//! - [`traffic_sink`]: how traffic is put into a simulation.
+//! - `hosts`: sockets, their TCP end points and timers.
+//! - `apps`: what applications do when a turn or an event of a socket comes.
+//! - `schedule`: everything rare, by time.
+//! - `probes`: queues sampled over time; `results`: all that was counted.
+//! - `traffic_sink`: how traffic is put into a simulation.
 //!
 //! A large fabric is several simulations, each with a [`Shard`] of it ([`crate::parallel`]).
 

@@ -2,8 +2,8 @@
 //! The applications: clients that move transfers, generators that add clients as the run goes, and
 //! sources of datagrams.
 //!
-//! [`transfers`] is where to start: how a client begins, answers, completes and stops.
-//! [`connections`] opens its connections, [`records`] is what is kept of each transfer, [`message`]
+//! `transfers` is where to start: how a client begins, answers, completes and stops.
+//! `connections` opens its connections, `records` is what is kept of each transfer, `message`
 //! what the shards of a large fabric tell each other about them.
 
 mod client;
