@@ -40,8 +40,8 @@ struct core_definition {
 	const struct core_param *params;
 	const struct core_order *orders;
 	const struct core_field *port; /* what the struct says of the port */
-	u32 scheme;	  /* number of a window scheme, else 0 */
-	u32 params_bytes; /* of its struct */
+	u32 scheme;		       /* number of a window scheme, else 0 */
+	u32 params_bytes;	       /* of its struct */
 	u32 state_bytes;
 	u32 offset; /* of its parameters in struct scheme_params */
 	void (*preset)(void *params, u32 buffer, u32 is_paper);
@@ -169,7 +169,9 @@ const struct core_definition core_definitions[] = {
 		.params = (const struct core_param[]){HCF_PARAMS(ROW, hcf)
 							      HCF_PORT_PARAMS(CALLERS_ROW, hcf){0}},
 		.orders = (const struct core_order[]){{0}},
-		.port = (const struct core_field[]){FIELD(hcf, capacity_packets[0]) FIELD(hcf, capacity_packets[1]) FIELD(hcf, capacity_bytes[0]) FIELD(hcf, capacity_bytes[1]){0}},
+		.port = (const struct core_field[]){FIELD(hcf, capacity_packets[0]) FIELD(
+			hcf, capacity_packets[1]) FIELD(hcf, capacity_bytes[0])
+							    FIELD(hcf, capacity_bytes[1]){0}},
 		.params_bytes = sizeof(struct hcf_params),
 		.state_bytes = sizeof(struct hcf_state),
 		.preset = hcf_preset,

@@ -6,13 +6,16 @@ use penstock_core::definitions::{self, Param, Preset, Unit};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
+/// Takes one of the two presets.
+type Column = fn(&Param) -> Preset;
+
 proptest! {
     /// The two places that turn a value of a table into a field agree: the macros of
     /// `core/params.h`, and `Params::set`.
     #[test]
     fn values_are_fields_alike_in_c_and_here(buffer: u32) {
         for definition in definitions::all() {
-            let presets: [(Params, fn(&Param) -> Preset); 2] = [
+            let presets: [(Params, Column); 2] = [
                 (Params::new(definition, buffer), |param| param.default),
                 (Params::paper(definition, buffer), |param| param.paper),
             ];
