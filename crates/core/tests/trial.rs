@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! A new window scheme is its header and one line in a list: the one that docs/adding-a-scheme.md
+//! shows, put into a copy of the tree, compiles and holds in all that is written over the list.
+
+#[path = "common/even.rs"]
+mod even;
+
+use even::tree_with_even;
+use std::process::{Command, Output};
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().expect("the program runs");
+    assert!(
+        output.status.success(),
+        "{command:?}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// What the simulator calls, the definitions, and the fuzzer over all schemes.
+#[test]
+fn a_header_and_a_line_make_a_scheme_of_the_simulator() {
+    let tree = tree_with_even("trial-simulator");
+    let main = tree.join("main.c");
+    let program = tree.join("trial");
+    std::fs::write(
+        &main,
+        r#"#include <stdio.h>
+        #include <string.h>
+        struct definition { const char *name, *title; const void *lists[3]; unsigned numbers[4];
+            void (*preset)(void *, unsigned, unsigned); };
+        extern const struct definition core_definitions[];
+        int main(void)
+        {
+            for (const struct definition *d = core_definitions; d->name; d++)
+                printf("%s %u\n", d->name, d->numbers[0]);
+            return 0;
+        }"#,
+    )
+    .expect("a source");
+    let sources = ["crates/core/c/exports.c", "crates/core/c/definitions.c"];
+    let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Icore", "-o"];
+    run(Command::new("cc")
+        .current_dir(&tree)
+        .args(flags)
+        .arg(&program)
+        .arg(&main)
+        .args(sources));
+    let listed = run(&mut Command::new(&program)).stdout;
+    let listed = String::from_utf8_lossy(&listed);
+    assert!(listed.starts_with("fairq 1\nhscc 2\neven 3\n"), "{listed}");
+
+    let fuzzer = tree.join("fuzz");
+    let sanitize = ["-fsanitize=undefined,address", "-fno-sanitize-recover=all"];
+    run(Command::new("cc")
+        .current_dir(&tree)
+        .args(["-std=c11", "-O1", "-Icore", "-o"])
+        .arg(&fuzzer)
+        .args(sanitize)
+        .arg("crates/core/tests/fuzz.c"));
+    run(&mut Command::new(&fuzzer));
+}
