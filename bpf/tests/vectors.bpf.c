@@ -10,10 +10,9 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "../../core/fairq.h"
 #include "../../core/flow_count.h"
 #include "../../core/hcf.h"
-#include "../../core/hscc.h"
+#include "../../core/schemes.h"
 #include "../../core/sicc.h"
 
 /* The arguments of all events, by their names in the vectors. */
@@ -37,10 +36,10 @@ struct tcp_window rewritten;
 struct tcp_edge edge;
 struct flow_entry flow;
 struct flow_counter counter;
-struct fairq_params fairq_params;
-struct fairq_state fairq;
-struct hscc_params hscc_params;
-struct hscc_state hscc;
+struct scheme_params params;
+struct scheme_states states;
+u8 state[sizeof(struct scheme_states)]; /* of one scheme, from its first byte on */
+u32 flows;
 struct sicc_params sicc_params;
 struct sicc_port sicc;
 struct sicc_pair pair;
@@ -102,28 +101,36 @@ RUN(flow_count_state, derived.is_counted = flow_is_counted(&flow);
     derived.scale_data = flow_scale(&flow, FLOW_DATA);
     derived.scale_acks = flow_scale(&flow, FLOW_ACKS); derived.mss = flow_mss(&flow))
 
-RUN(fairq_init, fairq_init(&fairq, &fairq_params))
+/* The events of every window scheme; `flow` counts as the caller of a scheme does. */
 static __always_inline u32 changed_flows(void)
 {
-	s32 delta = (s32)args.delta;
+	s64 changed = (s64)flows + (s32)args.delta;
 
-	return delta < 0 && !fairq.flows ? 0 : fairq.flows + (delta > 0) - (delta < 0);
+	flows = changed > 0 ? (u32)changed : 0;
+	return flows;
 }
 
-RUN(fairq_flow, fairq_on_flows(&fairq, changed_flows()))
-RUN(fairq_data, fairq_on_data(&fairq, (u32)args.payload_bytes))
-RUN(fairq_sample, fairq_on_sample(&fairq, (u32)args.queue_bytes))
-RUN(fairq_interval, fairq_on_interval(&fairq, &fairq_params, (u32)args.queue_bytes))
-RUN(fairq_ack, rewritten = fairq_on_ack(&fairq, &fairq_params, (u16)args.window, (u32)args.scale,
-					(u32)args.mss_bytes, (u32)args.kind, 0))
+#define RUN_SCHEME(name, NAME, ...)                                                                \
+	RUN(name##_init, name##_init(&states.name, &params.name))                                  \
+	RUN(name##_flow, name##_on_flows(&states.name, changed_flows()))                           \
+	RUN(name##_data, name##_on_data(&states.name, (u32)args.payload_bytes))                    \
+	RUN(name##_queue,                                                                          \
+	    name##_on_queue(&states.name, &params.name, (u32)args.queue_bytes, args.now_ns))       \
+	RUN(name##_tick, name##_on_tick(&states.name, &params.name, (u32)args.queue_bytes))        \
+	RUN(name##_ack, rewritten = name##_on_ack(&states.name, &params.name, (u16)args.window,    \
+						  (u32)args.scale, (u32)args.mss_bytes,            \
+						  (u32)args.kind, args.now_ns))                    \
+	RUN(name##_drops, result = name##_drops(&params.name, (u32)args.queue_bytes,               \
+						(u32)args.packet_bytes, (_Bool)args.is_control))   \
+	RUN(name##_state,                                                                          \
+	    derived.is_clamping = name##_is_clamping(&states.name, &params.name, args.now_ns);     \
+	    __builtin_memcpy(state, &states.name, sizeof(states.name)))
 
-RUN(hscc_init, hscc_init(&hscc, &hscc_params))
-RUN(hscc_queue, hscc_on_queue(&hscc, &hscc_params, (u32)args.queue_bytes, args.now_ns))
-RUN(hscc_ack, rewritten = hscc_on_ack(&hscc, &hscc_params, (u16)args.window, (u32)args.scale,
-				      (u32)args.mss_bytes, (u32)args.kind, args.now_ns))
-RUN(hscc_drops, result = hscc_drops(&hscc_params, (u32)args.queue_bytes, (u32)args.packet_bytes,
-				    (_Bool)args.is_control))
-RUN(hscc_state, derived.is_clamping = hscc_is_clamping(&hscc, &hscc_params, args.now_ns))
+WINDOW_SCHEMES(RUN_SCHEME)
+
+/* FairQ's two halves of a tick. */
+RUN(fairq_sample, fairq_on_sample(&states.fairq, (u32)args.queue_bytes))
+RUN(fairq_interval, fairq_on_interval(&states.fairq, &params.fairq, (u32)args.queue_bytes))
 
 RUN(sicc_packet, sicc_on_packet(&sicc, (u32)args.flags))
 RUN(sicc_interval,

@@ -21,6 +21,8 @@ mod skel {
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, Object, ProgramInput};
 use packet::{ACK, SYN, Segment};
+use penstock_core::Params;
+use penstock_core::definitions;
 use skel::types;
 use std::mem::MaybeUninit;
 use std::net::Ipv4Addr;
@@ -28,13 +30,15 @@ use std::net::Ipv4Addr;
 /// Runs of a program in one measurement, about a millisecond.
 const REPEAT: u32 = 10_000;
 const SCALE: u8 = 7;
+const BUFFER_BYTES: u32 = 131_072;
 /// Offset of `cb` in `struct __sk_buff`.
 const CB: usize = 48;
 
+#[derive(Clone)]
 struct Case {
     name: String,
     /// The program under test, and the one taken off.
-    programs: [&'static str; 2],
+    programs: [String; 2],
     packet: Vec<u8>,
     tcp: u32,
 }
@@ -54,40 +58,31 @@ fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// The names of the window schemes.
+fn schemes() -> impl Iterator<Item = &'static str> {
+    definitions::window_schemes().map(|definition| definition.name)
+}
+
 fn configure(object: &skel::PacketCostSkel) {
-    let fairq = types::fairq_params {
-        interval_ns: 100_000,
-        buffer_bytes: 131_072,
-        alpha_q16: 16_384,
-        intervals: 10,
-        mss_bytes: 1460,
-        paths: 1,
-        shares_slow_start: 1,
-        floor_segments: 1,
-        first_floor_segments: 2,
-        ..Default::default()
-    };
-    let hscc = types::hscc_params {
-        expiry_ns: 100_000_000,
-        release_interval_ns: 100_000,
-        release_step_bytes: 1460,
-        alpha1_bytes: 13_107,
-        alpha2_bytes: 32_768,
-        mss_bytes: 1460,
-        floor_segments: 1,
-        first_flight_segments: 2,
-        ..Default::default()
-    };
     let mut config = types::port_config {
         abi: penstockd::port::pins::ABI,
         generation: 1,
         stale_ns: u64::MAX / 2,
-        buffer_bytes: 131_072,
-        schemes: types::scheme_params { fairq, hscc },
+        buffer_bytes: BUFFER_BYTES,
         ..Default::default()
     };
     config.window.idle_ns = 10_000_000_000;
-    config.window.first_acks = 255;
+    config.window.first_acks = 255; // every ACK is rewritten
+    for definition in definitions::window_schemes() {
+        let params = Params::new(definition, BUFFER_BYTES);
+        let all = std::ptr::from_mut(&mut config.schemes).cast::<u8>();
+        let bytes = params.bytes();
+        // SAFETY: the struct of the scheme is at its offset in that of all.
+        unsafe {
+            let target = all.add(definition.offset);
+            target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
     let key = 0_u32.to_ne_bytes();
     let maps = &object.maps;
     maps.config
@@ -140,7 +135,9 @@ fn inside(segment: &Segment) -> Vec<u8> {
 /// Checks that a case does what it says: the window came back lower.
 fn prove(object: &Object, case: &Case) {
     let mut out = vec![0; case.packet.len() + 256];
-    let program = object.progs_mut().find(|p| p.name() == case.programs[0]);
+    let program = object
+        .progs_mut()
+        .find(|p| p.name() == case.programs[0].as_str());
     let mut context = [0_u8; 192];
     context[CB..CB + 4].copy_from_slice(&case.tcp.to_ne_bytes());
     let input = ProgramInput {
@@ -163,56 +160,31 @@ fn cases() -> Vec<Case> {
     let options = Segment::syn_options(1460, SCALE);
     let syn = data4.with(|s| (s.flags, s.payload, s.options) = (SYN, 0, options));
     let mut cases = Vec::new();
-    let mut case = |name: &str, programs, packet, tcp| {
-        cases.push(Case {
-            name: name.into(),
-            programs,
-            packet,
-            tcp,
-        });
-    };
-    for (scheme, egress, ingress, restored) in [
-        ("fairq", "fairq_egress", "fairq_ingress", "fairq_restored"),
-        ("hscc", "hscc_egress", "hscc_ingress", "hscc_restored"),
-        ("observe", "observe_egress", "observe_ingress", ""),
-    ] {
-        let name = |what: &str| format!("{scheme}: {what}");
-        case(&name("data, IPv4"), [egress, "empty"], data4.frame(), 34);
-        case(&name("data, IPv6"), [egress, "empty"], data6.frame(), 54);
-        case(&name("data, VXLAN"), [egress, "empty"], inside(&data4), 84);
-        case(
-            &name("ACK passed, IPv4"),
-            [ingress, "empty"],
-            ack4.with(|s| s.window = 1).frame(),
-            34,
-        );
-        if restored.is_empty() {
+    for scheme in schemes().chain(["observe"]) {
+        let mut case = |what: &str, test: &str, off: &str, packet, tcp| {
+            cases.push(Case {
+                name: format!("{scheme}: {what}"),
+                programs: [format!("{scheme}_{test}"), off.to_owned()],
+                packet,
+                tcp,
+            });
+        };
+        let passed = ack4.with(|s| s.window = 1).frame();
+        case("data, IPv4", "egress", "empty", data4.frame(), 34);
+        case("data, IPv6", "egress", "empty", data6.frame(), 54);
+        case("data, VXLAN", "egress", "empty", inside(&data4), 84);
+        case("ACK passed, IPv4", "ingress", "empty", passed, 34);
+        if scheme == "observe" {
             continue;
         }
-        case(
-            &name("ACK rewritten, IPv4"),
-            [restored, "restore"],
-            ack4.frame(),
-            34,
-        );
-        case(
-            &name("ACK rewritten, IPv6"),
-            [restored, "restore"],
-            ack6.frame(),
-            54,
-        );
-        case(
-            &name("ACK rewritten, VXLAN"),
-            [restored, "restore"],
-            inside(&ack4),
-            84,
-        );
-        case(
-            &name("SYN repeated, IPv4"),
-            [egress, "empty"],
-            syn.frame(),
-            34,
-        );
+        for (name, packet, tcp) in [
+            ("ACK rewritten, IPv4", ack4.frame(), 34),
+            ("ACK rewritten, IPv6", ack6.frame(), 54),
+            ("ACK rewritten, VXLAN", inside(&ack4), 84),
+        ] {
+            case(name, "restored", "restore", packet, tcp);
+        }
+        case("SYN repeated, IPv4", "egress", "empty", syn.frame(), 34);
     }
     cases
 }
@@ -230,6 +202,7 @@ fn measure(object: &Object, cases: &[Case], rounds: usize) -> Vec<(f64, f64)> {
         for (i, case) in cases.iter().enumerate() {
             let [test, off] = case
                 .programs
+                .each_ref()
                 .map(|program| run(object, program, &case.packet, case.tcp, REPEAT));
             net[i].push(test - off);
             base[i].push(off);
@@ -242,11 +215,9 @@ fn measure(object: &Object, cases: &[Case], rounds: usize) -> Vec<(f64, f64)> {
 
 /// One run for each of many flows, their entries out of the caches: net, with the clock's cost.
 fn scattered(object: &Object, flows: u32, rounds: usize) -> [f64; 2] {
-    let kinds = [
-        ("fairq_egress", "empty", true),
-        ("fairq_ingress", "empty", false),
-    ];
-    kinds.map(|(test, off, is_data)| {
+    let scheme = schemes().next().unwrap();
+    [("egress", true), ("ingress", false)].map(|(side, is_data)| {
+        let test = format!("{scheme}_{side}");
         let mut net = Vec::new();
         for i in 0..(rounds as u32 * 20).min(flows) {
             let data = data((i * 7919) % flows);
@@ -255,8 +226,8 @@ fn scattered(object: &Object, flows: u32, rounds: usize) -> [f64; 2] {
             } else {
                 data.reversed().with(|s| s.payload = 0).frame()
             };
-            let base = run(object, off, &packet, 34, 1);
-            net.push(run(object, test, &packet, 34, 1) - base);
+            let base = run(object, "empty", &packet, 34, 1);
+            net.push(run(object, &test, &packet, 34, 1) - base);
         }
         median(&mut net)
     })
@@ -289,19 +260,12 @@ fn main() {
             open_flow(object, &data(opened), Segment::frame);
             opened += 1;
         }
-        // Tables of other sizes matter to look-ups alone: a few cases tell.
-        let few: Vec<&Case> = cases.iter().collect();
-        let chosen: Vec<Case> = few
-            .into_iter()
-            .filter(|case| {
-                flows == 1 || case.name.starts_with("fairq") && case.name.ends_with("IPv4")
-            })
-            .map(|case| Case {
-                packet: case.packet.clone(),
-                name: case.name.clone(),
-                ..*case
-            })
-            .collect();
+        // The size of the table matters to look-ups only: a few cases of one scheme are enough.
+        let scheme = schemes().next().unwrap();
+        let is_chosen = |case: &&Case| {
+            flows == 1 || case.name.starts_with(scheme) && case.name.ends_with("IPv4")
+        };
+        let chosen: Vec<Case> = cases.iter().filter(is_chosen).cloned().collect();
         eprintln!("{flows} flows: {} cases, {rounds} rounds", chosen.len());
         for (case, (net, base)) in chosen.iter().zip(measure(object, &chosen, rounds)) {
             results.push((flows, case.name.clone(), net, base));
@@ -310,13 +274,13 @@ fn main() {
             let [data, ack] = scattered(object, flows, rounds);
             results.push((
                 flows,
-                "fairq: data, each of another flow (cold)".into(),
+                format!("{scheme}: data, each of another flow (cold)"),
                 data,
                 f64::NAN,
             ));
             results.push((
                 flows,
-                "fairq: ACK rewritten, each of another flow (cold)".into(),
+                format!("{scheme}: ACK rewritten, each of another flow (cold)"),
                 ack,
                 f64::NAN,
             ));

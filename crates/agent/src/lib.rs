@@ -19,6 +19,7 @@
 //! | [`attach`] | attaching and detaching: tcx, clsact, HCF's qdisc |
 //! | [`port`] | one attached port: pins, maps, configuration, heartbeat, counters, ring buffers |
 //! | [`host`] | the machine: kernel features, interfaces, qdiscs, signals, systemd |
+//! | [`reference`] | the parameters of schemes as text, from their definitions in `core/` |
 //! | [`skel`], [`format`](mod@format) | programs compiled from `bpf/`; numbers as text |
 //!
 //! All state is pinned below `DIR/v2/INTERFACE/` of a bpffs ([`port::pins`]). Every command opens
@@ -35,6 +36,7 @@ pub mod host;
 pub mod metrics;
 pub mod observe;
 pub mod port;
+pub mod reference;
 pub mod skel;
 pub mod status;
 pub mod watch;

@@ -67,7 +67,13 @@ fn the_count_of_flows_is_exact() {
     lab.netns("right").run(serve).unwrap();
     let agent = lab.agent().start(
         &[
-            "attach", "right", "--scheme", "fairq", "--stay", "--set", "idle=10s",
+            "attach",
+            "right",
+            "--scheme",
+            "fairq",
+            "--stay",
+            "--set",
+            "window.idle=10s",
         ],
         limit,
     );

@@ -9,8 +9,14 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/vectors.skel.rs"));
 }
 
+#[path = "../../core/tests/common/mod.rs"]
+mod fields;
+
+use fields::Fields;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Object, ProgramInput};
+use penstock_core::Params;
+use penstock_core::definitions::{self, Definition};
 use serde_json::{Value, json};
 use skel::{VectorsSkelBuilder, types};
 use std::cell::RefCell;
@@ -59,7 +65,7 @@ macro_rules! fill {
     }};
 }
 
-macro_rules! tell {
+macro_rules! numbers {
     ($source:expr, [$($field:ident),+]) => {
         json!({$(stringify!($field): $source.$field),+})
     };
@@ -116,16 +122,17 @@ fn fill_arguments(args: &mut types::arguments, row: &Value) {
 }
 
 fn window_of(data: &types::bss) -> Value {
-    tell!(data.rewritten, [window, changed, floored])
+    numbers!(data.rewritten, [window, changed, floored])
 }
 
-/// Replays one file: `begin` prepares a case, `after` finishes an event, `state` tells the state.
+/// Replays one file: `begin` prepares a case, `after` finishes an event, `state` returns the state,
+/// as far as the row has it.
 fn replay(
     file: &str,
     text: &str,
     begin: impl Fn(&mut Kernel<'_>, &Value),
     after: impl Fn(&mut Kernel<'_>, &Value),
-    state: impl Fn(&Kernel<'_>) -> Value,
+    state: impl Fn(&Kernel<'_>, &Value) -> Value,
 ) {
     let mut memory = MaybeUninit::uninit();
     let open = VectorsSkelBuilder::default().open(&mut memory).unwrap();
@@ -164,7 +171,7 @@ fn replay(
         let state = if row["state"].is_null() {
             Value::Null
         } else {
-            state(&kernel)
+            state(&kernel, &row["state"])
         };
         assert_eq!(
             (&result, &state),
@@ -185,7 +192,7 @@ fn tcp_rewrite() {
         text,
         |_, _| {},
         |_, _| {},
-        |kernel| {
+        |kernel, _| {
             let edge = kernel.read().edge;
             json!({"edge": (edge.is_known != 0).then_some(edge.seq)})
         },
@@ -201,8 +208,8 @@ fn flow_count() {
         text,
         |_, _| {},
         tell,
-        |kernel| {
-            tell!(
+        |kernel, _| {
+            numbers!(
                 kernel.read().derived,
                 [is_counted, scale_data, scale_acks, mss]
             )
@@ -210,71 +217,47 @@ fn flow_count() {
     );
 }
 
-#[test]
-fn fairq() {
-    let text = include_str!("../../../tests/vectors/fairq.jsonl");
-    let begin = |kernel: &mut Kernel<'_>, row: &Value| {
-        kernel.write(|data| {
-            fill!(
-                data.fairq_params,
-                row["params"],
-                [
-                    interval_ns,
-                    buffer_bytes,
-                    alpha_q16,
-                    intervals,
-                    mss_bytes,
-                    paths,
-                    shares_slow_start,
-                    floor_segments,
-                    first_floor_segments,
-                    averaged
-                ]
-            );
-        });
-        kernel.run("fairq", "init");
-    };
-    replay(
-        "fairq",
-        text,
-        begin,
-        |_, _| {},
-        |kernel| {
-            tell!(
-                kernel.read().fairq,
-                [window_q8, gamma_q8, flows, mss_bytes, ticks, in_slow_start]
-            )
-        },
-    );
+/// The struct of a scheme's parameters, by the names of its fields.
+fn scheme_params(definition: &'static Definition, fields: &Value) -> Params {
+    let mut params = Params::new(definition, 0);
+    for (name, value) in fields.as_object().unwrap() {
+        params.set_field(name, value.as_u64().unwrap());
+    }
+    params
 }
 
+/// Every window scheme of `core/schemes.h` against the file of its name.
 #[test]
-fn hscc() {
-    let text = include_str!("../../../tests/vectors/hscc.jsonl");
-    let begin = |kernel: &mut Kernel<'_>, row: &Value| {
-        kernel.write(|data| {
-            fill!(
-                data.hscc_params,
-                row["params"],
-                [
-                    expiry_ns,
-                    release_interval_ns,
-                    release_step_bytes,
-                    alpha1_bytes,
-                    alpha2_bytes,
-                    sigma_bytes,
-                    mss_bytes,
-                    floor_segments,
-                    first_flight_segments
-                ]
-            );
+fn window_schemes() {
+    for definition in definitions::window_schemes() {
+        let name = definition.name;
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors");
+        let text = std::fs::read_to_string(format!("{folder}/{name}.jsonl")).unwrap();
+        let fields = Fields::of(name, &format!("{name}_state"));
+        let begin = |kernel: &mut Kernel<'_>, row: &Value| {
+            let params = scheme_params(definition, &row["params"]);
+            kernel.write(|data| {
+                let all = std::ptr::from_mut(&mut data.params).cast::<u8>();
+                let bytes = params.bytes();
+                // SAFETY: the struct of the scheme is at its offset in that of all.
+                unsafe {
+                    let target = all.add(definition.offset);
+                    target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                }
+            });
+            kernel.run(name, "init");
+        };
+        let finish = |kernel: &mut Kernel<'_>, _: &Value| kernel.run(name, "state");
+        replay(name, &text, begin, finish, |kernel, like| {
+            let data = kernel.read();
+            let field = |field: &String| match field.as_str() {
+                "is_clamping" => json!(data.derived.is_clamping),
+                field => json!(fields.get(&data.state, field, 0)),
+            };
+            let named = like.as_object().unwrap().keys();
+            Value::Object(named.map(|name| (name.clone(), field(name))).collect())
         });
-        kernel.run("hscc", "init");
-    };
-    let tell = |kernel: &mut Kernel<'_>, _: &Value| kernel.run("hscc", "state");
-    replay("hscc", text, begin, tell, |kernel| {
-        tell!(kernel.read().derived, [is_clamping])
-    });
+    }
 }
 
 #[test]
@@ -304,7 +287,7 @@ fn sicc() {
         text,
         begin,
         |_, _| {},
-        |kernel| tell!(kernel.read().sicc, [beta, queue_q8, is_on]),
+        |kernel, _| numbers!(kernel.read().sicc, [beta, queue_q8, is_on]),
     );
 }
 
@@ -349,9 +332,9 @@ fn hcf() {
         }
         kernel.run("hcf", "state");
     };
-    replay("hcf", text, begin, after, |kernel| {
+    replay("hcf", text, begin, after, |kernel, _| {
         let data = kernel.read();
-        let mut state = tell!(data.hcf, [packets, bytes, epoch, high]);
+        let mut state = numbers!(data.hcf, [packets, bytes, epoch, high]);
         state["credits"] = json!(data.derived.credits);
         state
     });

@@ -78,12 +78,7 @@ impl Params {
             // SAFETY: it is as large as the struct that is written.
             unsafe { write(preset.at_mut(0), buffer, is_paper.into()) };
         }
-        // Field by field, as C leaves anything between them, and bytes shall be comparable.
-        let mut memory = Memory::new(definition.params_bytes);
-        for (offset, bytes) in Params::fields(definition) {
-            memory.set(offset, bytes, preset.get(offset, bytes));
-        }
-        Params { definition, memory }
+        Params::from_bytes(definition, preset.bytes())
     }
 
     /// Offset and bytes of each field.
@@ -100,6 +95,20 @@ impl Params {
                 .chain(unit.map(|(offset, bytes)| (offset + bytes, bytes)))
         });
         port.chain(own)
+    }
+
+    /// Reads the struct from its bytes, which may be longer.
+    ///
+    /// # Panics
+    /// They are shorter than the struct.
+    pub fn from_bytes(definition: &'static Definition, bytes: &[u8]) -> Params {
+        // Field by field: C leaves the padding undefined, and equal parameters shall be equal bytes.
+        let mut memory = Memory::new(definition.params_bytes);
+        for (offset, size) in Params::fields(definition) {
+            let field = offset..offset + size;
+            memory.bytes_mut()[field.clone()].copy_from_slice(&bytes[field]);
+        }
+        Params { definition, memory }
     }
 
     /// The struct, byte by byte.

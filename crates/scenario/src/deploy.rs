@@ -52,8 +52,9 @@ impl Deployment {
     }
 }
 
-/// The schemes a host can hold; a controller or another queue than HCF is not put on by an agent.
-fn deployable() -> impl Iterator<Item = &'static str> {
+/// The schemes that can be attached to a port of a host: those without a controller and with no
+/// other queue policy than HCF; `observe` and `shim`.
+pub fn deployable() -> impl Iterator<Item = &'static str> {
     let parts = builtin_schemes().iter().filter(|(_, scheme)| {
         let has_window = scheme.window.scheme().is_some();
         let queue = match scheme.queue {

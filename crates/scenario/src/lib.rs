@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::Time;
 
 pub use definitions::definitions;
-pub use deploy::{Deployment, deployment, deployments};
+pub use deploy::{Deployment, deployable, deployment, deployments};
 pub use error::{Origin, Problem, ScenarioError, nearest};
 pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
 pub use link::Link;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::hcf;
 use super::hook::Hook;
 use crate::host::{interface, requirements};
+use crate::port::config::raise_floors;
 use crate::port::{PinsArg, Port};
 
 /// Floors of the release, segments, 5 ms apart: senders whose windows were limited for long have
@@ -42,14 +43,7 @@ fn release(port: &Port) -> Result<()> {
         return Ok(()); // all pass untouched already
     }
     for floor in RELEASE {
-        config.schemes.fairq.floor_segments = floor.max(config.schemes.fairq.floor_segments);
-        config.schemes.fairq.first_floor_segments =
-            floor.max(config.schemes.fairq.first_floor_segments);
-        config.schemes.hscc.floor_segments = floor.max(config.schemes.hscc.floor_segments);
-        if config.schemes.hscc.first_flight_segments > 0 {
-            config.schemes.hscc.first_flight_segments =
-                floor.max(config.schemes.hscc.first_flight_segments);
-        }
+        raise_floors(&mut config, floor);
         port.set_config(&config)?;
         port.beat()?;
         std::thread::sleep(Duration::from_millis(5));

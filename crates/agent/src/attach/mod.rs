@@ -106,7 +106,7 @@ impl Attached {
 /// # Errors
 /// As [`attach`].
 pub fn observe(pins: &PinsArg, interface: &str, buffer: Option<Buffer>) -> Result<Attached> {
-    let mut port = deployment(&[("scheme".to_owned(), "observe".to_owned())])?;
+    let mut port = deployment(&[("scheme".to_owned(), config::OBSERVE.to_owned())])?;
     port.buffer = buffer;
     attach(pins, interface, &port, &Options::default())
 }

@@ -20,7 +20,7 @@ pub fn summary_line(
             format!("attached, its qdisc holds {}", attached.buffer)
         }
         None => "attached, changes nothing".to_owned(),
-        Some(_) => format!("attached, for a buffer of {}", attached.buffer),
+        _ => format!("attached, for a buffer of {}", attached.buffer),
     };
     let hook = hook.resolve().name();
     let line = format!("{interface}: {} {effect} ({hook})", port.scheme);

@@ -11,10 +11,9 @@ use crate::attach::{FLOWS, Options, STALE, attach};
 use crate::host::signals::{Signal, Signals};
 use crate::port::PinsArg;
 use crate::port::heartbeat::EVERY;
+use crate::reference;
 
-/// Options of `penstockd attach`.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "\
+const EXAMPLES: &str = "\
 Examples:
   penstockd attach eth1 --scheme fairq
   penstockd attach eth1 --scheme hscc --buffer \"128 kB\" --set window.alpha2=0.3
@@ -22,13 +21,16 @@ Examples:
   penstockd attach tap0 --scheme shim --set window.wscale_source=reserved-bits
 
 An attached port needs a running agent: the daemon (penstockd run), or --stay. Without one,
-packets pass untouched after --stale. Attaching again replaces the scheme without a gap.")]
+packets pass untouched after --stale. Attaching again replaces the scheme without a gap.";
+
+/// Options of `penstockd attach`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub struct Args {
     /// Interface of the port: data leaves by it, ACKs enter by it.
     pub interface: String,
-    /// Scheme: observe, fairq, fairq-paper, hscc, hscc-paper, hcf, hcf-fairq, or shim (below a
-    /// host).
-    #[arg(long, value_name = "NAME")]
+    #[allow(missing_docs)]
+    #[arg(long, value_name = "NAME", help = scheme_help())]
     pub scheme: String,
     /// Size of the port's queue, as in "128 kB" or "83 packets" [default: as its qdisc reports].
     #[arg(long, value_name = "SIZE")]
@@ -36,7 +38,7 @@ pub struct Args {
     /// HCF: rate to which the port is limited, as in "200 Mb/s" [default: not limited].
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Set a parameter by its name in a scenario: window.*, queue.*, mark.
+    /// Set a parameter by its name in a scenario, such as window.alpha or queue.bins, or mark.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     pub sets: Vec<(String, String)>,
     /// Entries of each table of flows; an attached port keeps its tables.
@@ -54,6 +56,14 @@ pub struct Args {
     #[allow(missing_docs)]
     #[command(flatten)]
     pub pins: PinsArg,
+}
+
+fn long_help() -> String {
+    format!("{EXAMPLES}\n\n{}", reference::help())
+}
+
+fn scheme_help() -> String {
+    format!("Scheme: {}", reference::schemes())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn the_packaged_configuration_and_its_examples_are_valid() {
-        let text = include_str!("../../../../packaging/penstockd.toml");
+        let text = crate::reference::configuration();
         assert_eq!(
-            Config::parse(text, Path::new("p.toml")).unwrap(),
+            Config::parse(&text, Path::new("p.toml")).unwrap(),
             Config::default()
         );
         // Examples are commented out with "#" and no blank; text has one.

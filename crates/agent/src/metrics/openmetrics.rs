@@ -4,6 +4,7 @@
 
 use std::fmt::Error;
 
+use penstock_core::definitions;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::metrics::MetricType;
@@ -86,10 +87,10 @@ impl Ports {
     }
 
     fn counters(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
-        for (index, counter) in counters::COUNTERS.iter().enumerate() {
-            let (name, unit) = match counter.name.strip_suffix("_bytes") {
+        for (index, counter) in definitions::counters().iter().enumerate() {
+            let (name, unit) = match counter.word.strip_suffix("_bytes") {
                 Some(stem) => (stem, Some(&Unit::Bytes)),
-                None => (counter.name, None),
+                None => (counter.word, None),
             };
             let mut family =
                 encoder.encode_descriptor(name, counter.meaning, unit, MetricType::Counter)?;
@@ -128,7 +129,7 @@ impl Ports {
         for reading in &self.readings {
             for (reason, passed) in counters::passed(&reading.counters) {
                 let mut labels = labels(reading);
-                labels.push(("reason", reason.name.to_owned()));
+                labels.push(("reason", reason.word.to_owned()));
                 let none: NoExemplar = None;
                 family
                     .encode_family(&labels)?

@@ -32,6 +32,7 @@ use crate::format::{bytes, count, percent, time};
 use crate::host::signals::{Signal, Signals};
 use crate::host::{interface, queue_visibility};
 use crate::port::PinsArg;
+use crate::port::config::OBSERVE;
 
 /// Interval between reads of records, and between heartbeats of a port that only we observe.
 const TICK: Duration = Duration::from_millis(100);
@@ -137,7 +138,7 @@ fn look_at(
     let scheme = args
         .pins
         .scheme(&args.interface)
-        .unwrap_or_else(|| "observe".to_owned());
+        .unwrap_or_else(|| OBSERVE.to_owned());
     let length = Duration::from_nanos(args.length.0 / 1000);
     let mut progress = Progress::new(length);
     let opened;

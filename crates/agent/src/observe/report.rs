@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::bursts::{self, Burst, Line};
 use super::fan_in::{FanIn, Transfer, begun_within_a_millisecond};
 use super::quantiles::{Bin, Quantiles, histogram};
-use crate::port::counters::SCHEMES;
+use crate::port::counters::scheme_names;
 use crate::port::records::Sample;
 
 /// Columns of the timeline.
@@ -161,10 +161,10 @@ impl Report {
 
 /// Pairs of a scheme and the ACKs that it would have rewritten.
 fn would_rewrite(samples: &[Sample]) -> impl Iterator<Item = (&'static str, u64)> {
-    let names = SCHEMES.iter().enumerate().skip(1);
+    let names = scheme_names().enumerate().skip(1);
     names.map(|(scheme, name)| {
         let counts = samples.iter().map(|s| u64::from(s.would_rewrite[scheme]));
-        (*name, counts.sum())
+        (name, counts.sum())
     })
 }
 

@@ -11,13 +11,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indexmap::IndexSet;
+use penstock_core::definitions;
+use penstock_scenario::builtin_schemes;
 
 use super::bursts::Line;
 use super::fan_in::Transfer;
 use crate::format;
 
-/// Schemes that the scenario compares.
-const SCHEMES: &str = r#"["drop-tail", "fairq", "hscc", "sicc", "hcf"]"#;
+/// The schemes that the scenario compares: drop-tail and each that `core/` defines.
+fn schemes() -> String {
+    let all = definitions::all().iter().map(|definition| definition.name);
+    let names = all.filter(|name| builtin_schemes().contains_key(*name));
+    let quoted = std::iter::once("drop-tail").chain(names);
+    let quoted: Vec<String> = quoted.map(|name| format!("\"{name}\"")).collect();
+    format!("[{}]", quoted.join(", "))
+}
 
 /// A host's address, and the tenant's network to which it belongs.
 type Host = (IpAddr, u32);
@@ -118,7 +126,7 @@ about = """
 {count} transfers in {seconds:.1} s. Each starts at its recorded time, whether or not earlier ones have finished, on \
 a connection of its own. Access rate and delays are assumed."""
 duration = "{duration_ms} ms"
-schemes = {SCHEMES}
+schemes = {schemes}
 
 [fabric]
 kind = "dumbbell"
@@ -139,6 +147,7 @@ deadline = "190 ms"
 ports = ["bottleneck"]
 "#,
             interface = setting.interface,
+            schemes = schemes(),
             count = format::count(self.len() as u64),
             seconds = setting.seconds,
             // Time for transfers that are under way at the end of the recording.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::report::Report;
 use crate::format::{bytes, count, percent, plural, time};
-use crate::port::counters::SCHEMES;
+use crate::port::config::OBSERVE;
 
 /// Segments that a new connection sends at once (RFC 6928), of 1460 bytes each.
 const INITIAL_WINDOW_BYTES: u32 = 10 * 1460;
@@ -127,7 +127,7 @@ fn acks(report: &Report) -> String {
 /// The share of ACKs that the scheme rewrote, or that schemes would have rewritten.
 pub fn rewritten(report: &Report) -> String {
     let share = |part| percent(part, report.acks);
-    if report.scheme != SCHEMES[0] {
+    if report.scheme != OBSERVE {
         return format!("{} rewrote {}", report.scheme, share(report.acks_rewritten));
     }
     let mut verb = " would have rewritten";

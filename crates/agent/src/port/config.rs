@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Converts a [`Deployment`], in the terms of a scenario, into the value of the map `config`.
+//!
+//! The structs of parameters are those of `core/`, filled by `penstock-core` from the definitions
+//! there; the agent copies their bytes and names none of their fields.
 
 use anyhow::{Result, anyhow};
 use penstock_core::definitions::{self, Definition};
-use penstock_core::{ParamError, Params};
+use penstock_core::{ParamError, Params, scheme};
 use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment};
 
@@ -16,62 +19,27 @@ pub const FLOW_EVENTS: u32 = 1 << 0;
 /// `PORT_BARE_IP` of `bpf/abi.h`.
 const BARE_IP: u32 = 1 << 1;
 
-/// The scheme of a deployment, the prefix of its programs' names.
+/// The scheme whose programs change nothing (`SCHEME_NONE`).
+pub const OBSERVE: &str = "observe";
+
+/// The programs below a host.
+pub const SHIM: &str = "shim";
+
+/// The prefix of the names of a deployment's programs.
 pub fn programs(port: &Deployment) -> &'static str {
     match port.window.scheme() {
-        _ if port.is_shim() => "shim",
-        None => "observe",
+        _ if port.is_shim() => SHIM,
+        None => OBSERVE,
         Some(scheme) => scheme.name,
     }
 }
 
-/// The parameters of every window scheme, as `struct scheme_params` of `core/schemes.h` has them.
-///
-/// # Errors
-/// As of `params`.
-pub fn schemes(
-    params: impl Fn(&'static Definition) -> Result<Params, ParamError>,
-) -> Result<scheme_params, ParamError> {
-    let mut all = scheme_params::default();
-    for scheme in definitions::window_schemes() {
-        // SAFETY: integers, of which any bytes are valid.
-        let bytes = unsafe { as_bytes_mut(&mut all) };
-        let params = params(scheme)?;
-        bytes[scheme.offset..][..params.bytes().len()].copy_from_slice(params.bytes());
-    }
-    Ok(all)
-}
-
-/// A struct of C from its bytes, as [`Params`] has them.
-///
-/// # Safety
-/// Any bytes are a valid `T`.
-pub unsafe fn from_bytes<T: Default>(bytes: &[u8]) -> T {
-    let mut value = T::default();
-    // SAFETY: as the caller promises.
-    unsafe { as_bytes_mut(&mut value) }.copy_from_slice(bytes);
-    value
-}
-
-/// # Safety
-/// Any bytes are a valid `T`, and it has no padding that is not a field.
-unsafe fn as_bytes_mut<T>(value: &mut T) -> &mut [u8] {
-    // SAFETY: as the caller promises.
-    unsafe { std::slice::from_raw_parts_mut((&raw mut *value).cast(), size_of::<T>()) }
-}
-
-/// # Safety
-/// As of [`as_bytes_mut`].
-unsafe fn as_bytes<T>(value: &T) -> &[u8] {
-    // SAFETY: as the caller promises.
-    unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
-}
-
 /// The configuration of a port's programs, generation 0. `is_bare`: the interface has no Ethernet
-/// header. Every scheme gets its parameters, as programs that observe run all of them.
+/// header. Every scheme gets parameters, by default those with which it would be deployed, as
+/// programs that observe run all of them.
 ///
 /// # Errors
-/// A parameter that the buffer makes impossible.
+/// A parameter outside its range.
 pub fn config(
     port: &Deployment,
     buffer: Buffer,
@@ -79,38 +47,73 @@ pub fn config(
     is_bare: bool,
 ) -> Result<port_config> {
     let message = |error: ParamError| anyhow!("--buffer {buffer}: {error}");
-    let window = port.window.common().map_err(message)?;
-    let own = port.window.scheme().map(|scheme| scheme.name);
-    let params = |scheme: &'static Definition| match own == Some(scheme.name) {
-        true => port.window.core(buffer.as_bytes(), None),
-        false => Ok(Params::new(scheme, buffer.as_bytes())),
-    };
-    Ok(port_config {
+    let mut config = port_config {
         abi: ABI,
-        generation: 0,
         stale_ns: stale.as_nanos().max(1),
         flags: if is_bare { BARE_IP } else { 0 },
         buffer_bytes: buffer.as_bytes(),
         mark_bytes: port.mark.map_or(0, Buffer::as_bytes),
-        // SAFETY: integers, of which any bytes are valid.
-        window: unsafe { from_bytes(window.bytes()) },
-        schemes: schemes(params).map_err(message)?,
         ..Default::default()
-    })
-}
-
-/// Whether two configurations differ in what a scheme's state depends on.
-fn differs(one: &port_config, other: &port_config) -> bool {
-    // SAFETY: integers; what pads them are fields too.
-    let differ = unsafe {
-        as_bytes(&one.window) != as_bytes(&other.window)
-            || as_bytes(&one.schemes) != as_bytes(&other.schemes)
     };
-    differ || (one.flags, one.buffer_bytes) != (other.flags, other.buffer_bytes)
+    let window = port.window.common().map_err(message)?;
+    bytes_of_mut(&mut config.window).copy_from_slice(window.bytes());
+    for definition in definitions::window_schemes() {
+        let is_deployed = port.window.scheme().map(|scheme| scheme.scheme);
+        let params = match is_deployed == Some(definition.scheme) {
+            true => port.window.core(buffer.as_bytes(), None).map_err(message)?,
+            false => Params::new(definition, buffer.as_bytes()),
+        };
+        write_params(&mut config.schemes, &params);
+    }
+    Ok(config)
 }
 
-/// `wanted` with the generation it takes to replace `running`: one more if the scheme's state must
-/// be reset. Whether flow events are written stays as it is.
+/// Raises the floors of all schemes, so that windows open.
+pub fn raise_floors(config: &mut port_config, segments: u32) {
+    for definition in definitions::window_schemes() {
+        let mut params = read_params(&config.schemes, definition);
+        scheme::raise_floor(&mut params, segments);
+        write_params(&mut config.schemes, &params);
+    }
+}
+
+/// The parameters of one scheme.
+pub fn read_params(schemes: &scheme_params, definition: &'static Definition) -> Params {
+    Params::from_bytes(definition, &bytes_of(schemes)[definition.offset..])
+}
+
+/// Sets the parameters of one scheme.
+pub fn write_params(schemes: &mut scheme_params, params: &Params) {
+    let bytes = params.bytes();
+    let offset = params.definition().offset;
+    bytes_of_mut(schemes)[offset..offset + bytes.len()].copy_from_slice(bytes);
+}
+
+/// The bytes of a struct of `core/` in the map.
+fn bytes_of<T: Copy>(plain: &T) -> &[u8] {
+    // SAFETY: the types of the skeleton are integers with their padding as explicit fields.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(plain).cast(), size_of::<T>()) }
+}
+
+fn bytes_of_mut<T: Copy>(plain: &mut T) -> &mut [u8] {
+    // SAFETY: as above; any bytes are valid.
+    unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(plain).cast(), size_of::<T>()) }
+}
+
+/// Whether two configurations differ in anything that the state of schemes depends on.
+fn differ(one: &port_config, other: &port_config) -> bool {
+    let window = |config: &port_config| {
+        Params::from_bytes(definitions::of("window"), bytes_of(&config.window))
+    };
+    (one.flags, one.buffer_bytes) != (other.flags, other.buffer_bytes)
+        || window(one) != window(other)
+        || definitions::window_schemes().any(|definition| {
+            read_params(&one.schemes, definition) != read_params(&other.schemes, definition)
+        })
+}
+
+/// `wanted` with the generation it takes to replace `running`: one more if the schemes must be
+/// reset. Whether flow events are written stays as it is.
 pub fn succeed(
     wanted: port_config,
     running: Option<&port_config>,
@@ -125,8 +128,86 @@ pub fn succeed(
     let mut next = wanted;
     next.flags |= running.flags & FLOW_EVENTS;
     next.generation = running.generation;
-    if is_other_scheme || differs(&next, running) {
+    if is_other_scheme || differ(&next, running) {
         next.generation = running.generation.wrapping_add(1).max(1);
     }
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skel::port::types::window_params;
+    use penstock_scenario::deployment;
+
+    fn deployed(pairs: &[(&str, &str)]) -> port_config {
+        let pairs: Vec<(String, String)> = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let port = deployment(&pairs).unwrap();
+        config(&port, Buffer::Bytes(128_000), Time::from_secs(2), false).unwrap()
+    }
+
+    #[test]
+    fn structs_in_the_map_are_those_of_core() {
+        let ends = definitions::window_schemes()
+            .map(|definition| definition.offset + Params::new(definition, 1).bytes().len());
+        assert_eq!(ends.max(), Some(size_of::<scheme_params>()));
+        let window = Params::new(definitions::of("window"), 0);
+        assert_eq!(window.bytes().len(), size_of::<window_params>());
+    }
+
+    /// What `observe` judges by is what `attach --scheme NAME` deploys.
+    #[test]
+    fn observing_runs_each_scheme_as_it_would_be_deployed() {
+        let observed = deployed(&[("scheme", "observe")]);
+        for definition in definitions::window_schemes() {
+            let attached = deployed(&[("scheme", definition.name)]);
+            assert_eq!(
+                read_params(&observed.schemes, definition),
+                read_params(&attached.schemes, definition),
+                "{}",
+                definition.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_parameter_resets_the_schemes_and_a_mark_does_not() {
+        for definition in definitions::window_schemes() {
+            let running = succeed(deployed(&[("scheme", definition.name)]), None, false);
+            assert_eq!(running.generation, 1);
+            let generation = |pairs: &[(&str, &str)]| {
+                let mut all = vec![("scheme", definition.name)];
+                all.extend(pairs);
+                succeed(deployed(&all), Some(&running), false).generation
+            };
+            assert_eq!(generation(&[]), 1);
+            assert_eq!(generation(&[("mark", "30 kB")]), 1);
+            assert_eq!(generation(&[("window.variant", "paper")]), 2);
+            assert_eq!(generation(&[("window.first_acks", "7")]), 2);
+        }
+        let recording = port_config {
+            generation: 5,
+            flags: FLOW_EVENTS,
+            ..deployed(&[("scheme", "observe")])
+        };
+        let next = succeed(deployed(&[("scheme", "observe")]), Some(&recording), false);
+        assert_eq!((next.generation, next.flags), (5, FLOW_EVENTS));
+        let other = succeed(deployed(&[("scheme", "observe")]), Some(&recording), true);
+        assert_eq!(other.generation, 6);
+    }
+
+    #[test]
+    fn raised_floors_are_those_of_every_scheme() {
+        for definition in definitions::window_schemes() {
+            let mut config = deployed(&[("scheme", definition.name)]);
+            let before = read_params(&config.schemes, definition);
+            raise_floors(&mut config, 200);
+            let after = read_params(&config.schemes, definition);
+            assert_ne!(after, before);
+            assert_eq!(after.field("floor_segments"), 200, "{}", definition.name);
+        }
+    }
 }

@@ -2,153 +2,35 @@
 //! The counters of a port by the names of `core/counters.h`.
 
 use indexmap::IndexMap;
+use penstock_core::definitions::{self, Word};
 
+use super::config::OBSERVE;
 use crate::skel::port::types::port_counters;
 
 /// Counters, or their rates, by name.
 pub type Named<T> = IndexMap<String, T>;
 
-/// A counter's name and meaning.
-#[derive(Clone, Copy, Debug)]
-pub struct Definition {
-    /// As everywhere: in `bpf/`, in JSON, in OpenMetrics (with `_total`).
-    pub name: &'static str,
-    /// What it counts.
-    pub meaning: &'static str,
-}
-
-/// `PORT_COUNTERS` of `core/counters.h`.
-pub const COUNTERS: [Definition; 15] = [
-    Definition {
-        name: "egress_packets",
-        meaning: "Packets that left by the port",
-    },
-    Definition {
-        name: "egress_bytes",
-        meaning: "Bytes that left by the port",
-    },
-    Definition {
-        name: "ingress_packets",
-        meaning: "Packets that came in by the port",
-    },
-    Definition {
-        name: "acks",
-        meaning: "ACKs that came in by the port",
-    },
-    Definition {
-        name: "acks_rewritten",
-        meaning: "ACKs whose window was lowered",
-    },
-    Definition {
-        name: "acks_floored",
-        meaning: "ACKs whose window would have been lowered further but for the floor",
-    },
-    Definition {
-        name: "acks_first_rewritten",
-        meaning: "Rewritten SYN-ACKs and first ACKs of a flow",
-    },
-    Definition {
-        name: "acks_edge_kept",
-        meaning: "ACKs whose window was left higher, not to take back what was offered",
-    },
-    Definition {
-        name: "ecn_marks",
-        meaning: "Packets marked with ECN CE",
-    },
-    Definition {
-        name: "syns",
-        meaning: "SYNs and SYN-ACKs in both directions",
-    },
-    Definition {
-        name: "flows_begun",
-        meaning: "Flows that began, or sent again after idleness",
-    },
-    Definition {
-        name: "flows_ended",
-        meaning: "Flows that ended or idled",
-    },
-    Definition {
-        name: "zero_windows",
-        meaning: "ACKs whose receiver offered nothing",
-    },
-    Definition {
-        name: "clamps",
-        meaning: "Times that the scheme began to clamp all flows",
-    },
-    Definition {
-        name: "timeouts_seen",
-        meaning: "Data or SYNs repeated after 190 ms without a packet of their flow",
-    },
-];
-
-/// `PASS_REASON_LIST` of `core/counters.h`.
-pub const REASONS: [Definition; 10] = [
-    Definition {
-        name: "not_ip",
-        meaning: "Neither IPv4 nor IPv6",
-    },
-    Definition {
-        name: "not_tcp",
-        meaning: "Another protocol than TCP",
-    },
-    Definition {
-        name: "fragment",
-        meaning: "A fragment of an IP packet",
-    },
-    Definition {
-        name: "truncated",
-        meaning: "Ends within a header",
-    },
-    Definition {
-        name: "malformed",
-        meaning: "Lengths that contradict each other",
-    },
-    Definition {
-        name: "too_deep",
-        meaning: "More VLAN tags, extension headers or tunnels than are followed",
-    },
-    Definition {
-        name: "stale",
-        meaning: "The agent's heartbeat is stale, or its ABI differs",
-    },
-    Definition {
-        name: "unknown_scale",
-        meaning: "An ACK of a flow whose SYNs were not seen",
-    },
-    Definition {
-        name: "table_full",
-        meaning: "No entry could be made for its flow",
-    },
-    Definition {
-        name: "failed",
-        meaning: "The kernel refused to change the packet",
-    },
-];
-
-/// The schemes by number (`enum window_scheme`).
-pub const SCHEMES: [&str; 3] = ["observe", "fairq", "hscc"];
-
 /// Words of `struct port_counters`.
 const WORDS: usize = size_of::<port_counters>() / 8;
 
-/// Pairs of name and value of all that stand alone, in the order of `core/counters.h`.
-pub fn alone(counters: &port_counters) -> impl Iterator<Item = (&'static Definition, u64)> + use<> {
-    COUNTERS.iter().zip(words(counters))
+/// The names of schemes by number (`enum window_scheme`).
+pub fn scheme_names() -> impl Iterator<Item = &'static str> {
+    std::iter::once(OBSERVE).chain(definitions::window_schemes().map(|scheme| scheme.name))
+}
+
+/// The counters of `core/counters.h` with their values.
+pub fn alone(all: &port_counters) -> impl Iterator<Item = (&'static Word, u64)> + use<> {
+    definitions::counters().iter().zip(words(all))
 }
 
 /// Pairs of a scheme's name and the ACKs that it would have rewritten, while observed.
-pub fn would_rewrite(
-    counters: &port_counters,
-) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-    let all = SCHEMES.iter().zip(counters.would_rewrite);
-    all.skip(1).map(|(name, count)| (*name, count))
+pub fn would_rewrite(all: &port_counters) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+    scheme_names().zip(all.would_rewrite).skip(1)
 }
 
-/// Pairs of a reason and the packets that passed for it without being looked at further.
-pub fn passed(
-    counters: &port_counters,
-) -> impl Iterator<Item = (&'static Definition, u64)> + use<> {
-    REASONS.iter().zip(counters.passed)
+/// The reasons of `core/counters.h` with the packets that passed for them.
+pub fn passed(all: &port_counters) -> impl Iterator<Item = (&'static Word, u64)> + use<> {
+    definitions::pass_reasons().iter().zip(all.passed)
 }
 
 fn words(counters: &port_counters) -> [u64; WORDS] {
@@ -158,10 +40,10 @@ fn words(counters: &port_counters) -> [u64; WORDS] {
 
 /// All counters by name: `acks` ..., then `would_rewrite_SCHEME` ..., then `passed_REASON` ...
 pub fn named(all: &port_counters) -> Named<u64> {
-    let alone = alone(all).map(|(counter, count)| (counter.name.to_owned(), count));
+    let alone = alone(all).map(|(counter, count)| (counter.word.to_owned(), count));
     let would =
         would_rewrite(all).map(|(scheme, count)| (format!("would_rewrite_{scheme}"), count));
-    let passed = passed(all).map(|(reason, count)| (format!("passed_{}", reason.name), count));
+    let passed = passed(all).map(|(reason, count)| (format!("passed_{}", reason.word), count));
     alone.chain(would).chain(passed).collect()
 }
 

@@ -117,7 +117,7 @@ impl PinsArg {
             all => format!("attached: {}", all.join(", ")),
         };
         anyhow!(
-            "{interface} is not attached in {} ({attached}); do: penstockd attach {interface} --scheme fairq",
+            "{interface} is not attached in {} ({attached}); do: penstockd attach {interface} --scheme observe",
             self.dir.display()
         )
     }

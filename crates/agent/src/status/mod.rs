@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::attach::hcf;
 use crate::attach::hook::{HookPrograms, Hooks};
 use crate::host::{interface, queue_visibility};
+use crate::port::config::{OBSERVE, SHIM};
 use crate::port::counters::{self, Named};
 use crate::port::{PinsArg, Port};
 
@@ -101,11 +102,11 @@ fn status(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Res
     let is_alive = age_ns <= config.stale_ns;
     let is_here = interface::find(&port.interface) == Some(hooks.ifindex);
     let queue_unseen = match scheme.as_deref() {
-        Some("shim") | None => None,
+        Some(SHIM) | None => None,
         Some(_) if !is_here => None,
         Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
     };
-    let rewrites = scheme.as_deref().is_some_and(|scheme| scheme != "observe");
+    let rewrites = scheme.as_deref().is_some_and(|scheme| scheme != OBSERVE);
     Ok(Status {
         interface: port.interface.clone(),
         ifindex: hooks.ifindex,

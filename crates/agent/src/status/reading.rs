@@ -7,6 +7,7 @@ use penstock_linux::qdisc;
 use crate::attach::hook::Hooks;
 use crate::host::interface;
 use crate::port::PinsArg;
+use crate::port::config::OBSERVE;
 use crate::skel::port::types::{port_config, port_counters, port_state};
 
 /// A port, read at once.
@@ -74,7 +75,7 @@ impl Reading {
     /// Whether ACKs are rewritten now: a scheme is on the port and its agent alive.
     pub fn is_acting(&self) -> bool {
         let is_alive = self.heartbeat_age_s * 1e9 <= self.config.stale_ns as f64;
-        is_alive && !self.is_off && !matches!(self.scheme.as_str(), "observe" | "none")
+        is_alive && !self.is_off && !matches!(self.scheme.as_str(), OBSERVE | "none")
     }
 
     /// The window that the scheme grants each flow, if it limits windows now.

@@ -5,6 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 
 use super::view::View;
+use crate::port::config::OBSERVE;
 
 /// Lines that a port takes.
 pub const PORT_LINES: usize = 4;
@@ -59,7 +60,7 @@ fn port(view: &View, is_selected: bool, choice: Choice) -> [Line<'static>; PORT_
         false => Style::new(),
     };
     let standing = match (view.scheme.as_str(), view.acting) {
-        ("observe", _) => choice.colour(Color::Cyan),
+        (OBSERVE, _) => choice.colour(Color::Cyan),
         (_, true) => choice.colour(Color::Green),
         (_, false) => choice.colour(Color::Red).add_modifier(Modifier::BOLD),
     };

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::history::History;
 use crate::format::{bytes, count, percent, rate, scaled, sparkline};
+use crate::port::config::OBSERVE;
 use crate::port::counters::Named;
 
 /// The numbers of a port.
@@ -76,7 +77,7 @@ impl View {
             return "PASSING: its programs are detached".to_owned();
         }
         match (self.scheme.as_str(), self.acting, self.window_bytes) {
-            ("observe", _, _) => "watching".to_owned(),
+            (OBSERVE, _, _) => "watching".to_owned(),
             (_, true, Some(window)) => format!("acting, window {}", bytes(window.into())),
             (_, true, None) => "acting".to_owned(),
             (_, false, _) => "PASSING: heartbeat stale, no agent runs".to_owned(),

@@ -3,7 +3,8 @@
 
 use super::check::Right;
 use penstock_core::Params;
-use penstockd::port::config::{FLOW_EVENTS, schemes};
+use penstock_core::definitions;
+use penstockd::port::config::{FLOW_EVENTS, write_params};
 use penstockd::port::pins::ABI;
 use penstockd::skel::port::types;
 
@@ -179,11 +180,13 @@ impl Case {
         config.window.network_wscale = 7;
         config.window.idle_ns = 1_000_000_000;
         config.window.never_shrink = self.never_shrink.into();
-        let preset = match self.is_paper {
-            true => Params::paper,
-            false => Params::new,
-        };
-        config.schemes = schemes(|scheme| Ok(preset(scheme, BUFFER_BYTES))).unwrap();
+        for definition in definitions::window_schemes() {
+            let params = match self.is_paper {
+                true => Params::paper(definition, BUFFER_BYTES),
+                false => Params::new(definition, BUFFER_BYTES),
+            };
+            write_params(&mut config.schemes, &params);
+        }
         config
     }
 }

@@ -12,15 +12,16 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstock_core::Params;
+use penstock_core::definitions::{self, Definition};
 use penstock_linux::qdisc;
 use penstock_scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
 
 use crate::host::bpf::pin_over;
 use crate::host::{clock, requirements};
-use crate::port::config::from_bytes;
 use crate::skel::hcf::HcfSkelBuilder;
-use crate::skel::hcf::types::{hcf_config, hcf_port};
+use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
 
 /// `HCF_ABI` of `bpf/hcf_abi.h`.
 const ABI: u32 = 1;
@@ -39,6 +40,11 @@ const BURST_NS: u64 = 50_000;
 const LINK: &str = "hcf_link";
 const CONFIG: &str = "hcf_config";
 const PORT: &str = "hcf_port";
+
+/// The parameters of HCF.
+pub fn definition() -> &'static Definition {
+    definitions::of("hcf")
+}
 
 /// Attaches HCF to `interface`, replacing an HCF there, whose waiting packets are dropped. If the
 /// port has another queue, detaches HCF.
@@ -187,18 +193,23 @@ fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_conf
         Some(bps) => ((8_000_000_000u128 << 16) / u128::from(bps.max(1))) as u64,
         None => 0,
     };
-    let every = queue
-        .time("every")
-        .filter(|_| queue.period() != Period::Dynamic);
+    let every = queue.time("every");
+    let every = every.filter(|_| queue.period() != Period::Dynamic);
     Ok(hcf_config {
         abi: ABI,
         seed: 0,
         period_ns: every.map_or(0, |every| every.as_nanos()),
         ns_per_byte_q16,
         burst_ns: (BURST_BYTES.saturating_mul(ns_per_byte_q16) >> 16).max(BURST_NS),
-        // SAFETY: integers, of which any bytes are valid.
-        params: unsafe { from_bytes(params.bytes()) },
-        reserved: 0,
+        params: struct_of(&params),
         ..Default::default()
     })
+}
+
+/// The struct of `core/hcf.h` in the map.
+fn struct_of(params: &Params) -> hcf_params {
+    let bytes = params.bytes();
+    assert_eq!(bytes.len(), size_of::<hcf_params>());
+    // SAFETY: integers, valid for any bytes; the length is checked.
+    unsafe { bytes.as_ptr().cast::<hcf_params>().read_unaligned() }
 }
