@@ -23,7 +23,7 @@ NAVIGATION = {
     "Observe": ["observing"],
     "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
     "Deploy": ["deploying", "laboratory", "/evidence/kernels/README", "/evidence/datapath/README"],
-    "Papers": ["reproduction", "analysis", "/papers/README"],
+    "Papers": ["/papers/results", "analysis", "/papers/README"],
     "Reference": [
         "glossary",
         "python-api",
