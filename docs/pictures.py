@@ -70,7 +70,9 @@ def results() -> tuple[str, dict[str, str]]:
     text, figures = markdown_page.results(folder, MADE / "papers", ROOT)
     names = {one.name for one in kept}
     if missing := [name for name, _ in experiment_files.listed() if name not in names]:
-        text = f"Not recorded, run `penstock reproduce ID --record`: {', '.join(missing)}.\n\n{text}"
+        text = (
+            f"Not recorded, run `penstock reproduce ID --record`: {', '.join(missing)}.\n\n{text}"
+        )
     return text, figures
 
 

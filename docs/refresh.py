@@ -127,7 +127,10 @@ def parameters(name: str) -> str:
     """The table of a scheme's parameters."""
     schemes = json.loads(_native.definitions())["schemes"]
     definition = next(scheme for scheme in schemes if scheme["name"] == name)
-    rows = ["| parameter | meaning | unit | allowed | default | paper |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| parameter | meaning | unit | allowed | default | paper |",
+        "|---|---|---|---|---|---|",
+    ]
     for each in definition["params"]:
         words = "; ".join(f"`{word['name']}`: {word['meaning']}" for word in each["words"])
         meaning = f"{each['meaning']}. {words}." if words else each["meaning"]
