@@ -14,7 +14,7 @@ from pathlib import Path
 import refresh
 
 from penstock import scenario
-from penstock_papers import experiment_files, experiments_dir, markdown_page, recorded
+from penstock_papers import experiments_dir, markdown_page, recorded
 
 ROOT = refresh.ROOT
 MADE = ROOT / "target/docs"
@@ -63,17 +63,10 @@ def _drawn(picture: refresh.Picture) -> str:
 def results() -> tuple[str, dict[str, str]]:
     """The papers' recorded results as Markdown, and where each of their figures is."""
     folder = MADE / "reproduction"
-    kept = [path.parent for path in experiments_dir().glob(f"*/{recorded.NAME}")]
-    inputs = [path for one in kept for path in one.iterdir()]
+    inputs = [path for path in experiments_dir().glob("*/*") if path.is_file()]
     if not _is_newer(folder / "reproduction.json", inputs):
-        recorded.reproduce([one.name for one in kept], out=folder)
-    text, figures = markdown_page.results(folder, MADE / "papers", ROOT)
-    names = {one.name for one in kept}
-    if missing := [name for name, _ in experiment_files.listed() if name not in names]:
-        text = (
-            f"Not recorded, run `penstock reproduce ID --record`: {', '.join(missing)}.\n\n{text}"
-        )
-    return text, figures
+        recorded.reproduce(["all"], out=folder)
+    return markdown_page.results(folder, MADE / "papers", ROOT)
 
 
 def _is_newer(file: Path, inputs: list[Path]) -> bool:

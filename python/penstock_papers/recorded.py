@@ -120,10 +120,7 @@ def _reproduction(made: Experiment, kept: Mapping[str, Any]) -> Reproduction:
         data: Data | None = kept["figures"].get(drawing.name_of(figure, made))
         if data is not None:
             drawn.append(drawing.redraw(figure, made, data))
-    result = kept["result"]
-    return Reproduction(
-        made, found, drawn=tuple(drawn), seeds=result["seeds"], computed_s=result["computed_s"]
-    )
+    return Reproduction(made, found, drawn=tuple(drawn), **kept["result"])
 
 
 def _numbers(finding: Finding) -> dict[str, Any]:

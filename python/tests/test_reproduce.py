@@ -368,12 +368,10 @@ def test_only_whole_simulations_are_recorded(monkeypatch, capsys):
 
 def test_the_recorded_results_are_of_the_claims_and_figures_of_now():
     """When this fails: `penstock reproduce ID --record` for the experiment."""
-    names = [path.parent.name for path in penstock_papers.experiments_dir().glob("*/recorded.json")]
-    assert names
-    for name in names:
+    for name, _ in experiment_files.listed():
         made, kept = experiment_files.load(name), recorded.read(name)
         assert set(kept["claims"]) == {one.id.removeprefix(f"{name}.") for one in made.claims}
-        assert set(kept["figures"]) == {drawing.name_of(one, made) for one in made.figures}
+        assert set(kept["figures"]) <= {drawing.name_of(one, made) for one in made.figures}
 
 
 def test_a_wrong_id_beside_all_is_told():
