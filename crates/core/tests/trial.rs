@@ -61,3 +61,39 @@ fn a_header_and_a_line_make_a_scheme_of_the_simulator() {
         .arg("crates/core/tests/fuzz.c"));
     run(&mut Command::new(&fuzzer));
 }
+
+/// One number changed in a table is the default of the struct and that of the definition, from
+/// which all else comes.
+#[test]
+fn a_default_changed_in_the_header_is_changed_everywhere() {
+    let tree = tree_with_even("trial-default");
+    let header = tree.join("core/fairq.h");
+    let text = std::fs::read_to_string(&header).expect("core/fairq.h");
+    let row = "P(X, SHARE, alpha, ABOVE_0, 1, 0.1, 0.25,";
+    assert!(text.contains(row), "{text}");
+    let other = row.replace("0.1,", "0.375,");
+    std::fs::write(&header, text.replace(row, &other)).expect("a copy");
+    std::fs::write(
+        tree.join("main.c"),
+        r#"#include <stdio.h>
+        #include "definitions.c"
+        int main(void)
+        {
+            const struct core_param *alpha = core_definitions[0].params;
+            printf("%s %g %u\n", alpha->key, alpha->standard,
+                   fairq_default_params(1000).alpha_q16);
+            return 0;
+        }"#,
+    )
+    .expect("a source");
+    let program = tree.join("trial");
+    let flags = ["-std=c11", "-Icore", "-Icrates/core/c", "-o"];
+    run(Command::new("cc")
+        .current_dir(&tree)
+        .args(flags)
+        .arg(&program)
+        .arg("main.c"));
+    let output = run(&mut Command::new(&program)).stdout;
+    let expected = format!("alpha 0.375 {}\n", 65536 * 3 / 8);
+    assert_eq!(String::from_utf8_lossy(&output), expected);
+}
