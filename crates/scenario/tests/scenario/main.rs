@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod claims;
 mod files;
 mod fuzz;
 mod messages;
