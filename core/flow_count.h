@@ -29,12 +29,6 @@
 #define FLOW_SCALE_NONE	     0xfeu	   /* a SYN without the window scale option */
 #define FLOW_COUNTER_IDLE_NS 1000000000ull /* FairQ §IV-E: 1 s without data */
 
-/*
- * ACKs that count as first unless the caller knows better: the end of the handshake, a request,
- * and two of the first flight.
- */
-#define FLOW_FIRST_ACKS 4u
-
 enum flow_phase {
 	FLOW_UNSEEN = 0,  /* no SYN seen yet */
 	FLOW_COUNTED = 1, /* counted: it can send */

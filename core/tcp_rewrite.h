@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What Penstock may change in a TCP header: the receive window, the window scale's carriers, and
+ * What Penstock may change in a TCP header: the receive window, the bits that carry its scale, and
  * the checksum that follows from them.
  *
  * Sources: RFC 7323 §2 (window scale), RFC 1624 eqn. 3 (checksum), RFC 9293 §3.8.6.2.1 (a window

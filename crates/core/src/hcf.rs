@@ -11,8 +11,6 @@ use crate::params::Params;
 unsafe extern "C" {
     safe fn core_hcf_flow_key(src: u32, dst: u32, src_port: u16, dst_port: u16) -> u32;
     fn core_hcf_init(state: *mut c_void, params: *const c_void, seed: u32);
-    fn core_hcf_bin_of(state: *const c_void, params: *const c_void, key: u32, index: u32) -> u32;
-    fn core_hcf_credits_left(state: *const c_void, params: *const c_void, bin: u32) -> u32;
     fn core_hcf_on_enqueue(s: *mut c_void, p: *const c_void, key: u32, size_bytes: u32) -> u32;
     fn core_hcf_on_dequeue(state: *const c_void) -> u32;
     fn core_hcf_departed(s: *mut c_void, p: *const c_void, queue: u32, size_bytes: u32);
@@ -74,18 +72,6 @@ impl Hcf {
     pub fn on_tick(&mut self) {
         // SAFETY: see the head of this block.
         unsafe { core_hcf_on_tick(self.state.at_mut(0), self.params.at(0)) }
-    }
-
-    /// Bin number `index` of a flow in this period.
-    pub fn bin_of(&self, key: u32, index: u32) -> u32 {
-        // SAFETY: see the head of this block.
-        unsafe { core_hcf_bin_of(self.state.at(0), self.params.at(0), key, index) }
-    }
-
-    /// Credits left in a bin.
-    pub fn credits(&self, bin: u32) -> u32 {
-        // SAFETY: see the head of this block.
-        unsafe { core_hcf_credits_left(self.state.at(0), self.params.at(0), bin) }
     }
 
     /// The state, byte by byte, as `struct hcf_state` has it.

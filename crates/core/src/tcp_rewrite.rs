@@ -52,7 +52,6 @@ pub struct Edge {
 }
 
 unsafe extern "C" {
-    safe fn core_tcp_lower_window(window: u16, scale: u32, limit: u32, floor: u32) -> TcpWindow;
     safe fn core_tcp_keep_edge(
         edge: &mut Edge,
         ack: u32,
@@ -60,8 +59,6 @@ unsafe extern "C" {
         scale: u32,
         wanted: TcpWindow,
     ) -> TcpWindow;
-    safe fn core_tcp_checksum_update(checksum: u16, old_word: u16, new_word: u16) -> u16;
-    safe fn core_tcp_checksum_update_byte(sum: u16, offset: u32, old: u8, new: u8) -> u16;
     safe fn core_tcp_reserved_put_scale(offset_flags: u16, scale: u32) -> u16;
     safe fn core_tcp_reserved_scale(offset_flags: u16) -> u32;
     safe fn core_tcp_reserved_clear(offset_flags: u16) -> u16;
@@ -69,17 +66,6 @@ unsafe extern "C" {
     safe fn core_tcp_window12_scale(field: u16) -> u32;
     safe fn core_tcp_window12_window(field: u16) -> u16;
     safe fn core_tcp_unify_window(window: u16, own_scale: u32, network_scale: u32) -> u16;
-}
-
-/// Lowers a window field to `limit_bytes`, but not below `floor_bytes` (at least one segment),
-/// rounded up to the scale. Never raises it; leaves it if the scale is not known.
-pub fn lower_window(
-    window: u16,
-    scale: Option<u8>,
-    limit_bytes: u32,
-    floor_bytes: u32,
-) -> TcpWindow {
-    core_tcp_lower_window(window, raw_scale(scale), limit_bytes, floor_bytes)
 }
 
 impl Edge {
@@ -100,16 +86,6 @@ impl Edge {
     ) -> TcpWindow {
         core_tcp_keep_edge(self, ack, window, raw_scale(scale), wanted)
     }
-}
-
-/// Checksum after one 16-bit word of the segment changed (RFC 1624 eqn. 3).
-pub fn checksum_update(checksum: u16, old_word: u16, new_word: u16) -> u16 {
-    core_tcp_checksum_update(checksum, old_word, new_word)
-}
-
-/// Checksum after one byte changed, `offset` bytes from the start of the TCP header.
-pub fn checksum_update_byte(checksum: u16, offset: u32, old: u8, new: u8) -> u16 {
-    core_tcp_checksum_update_byte(checksum, offset, old, new)
 }
 
 /// Writes the scale into the four reserved bits of header bytes 12 and 13 (FairQ §III-B, 3rd way).

@@ -2,6 +2,8 @@
 //! The fields of a struct by their names, read from the text of its header: to the library a state
 //! is bytes.
 
+pub mod functions;
+
 use std::collections::HashMap;
 use std::path::Path;
 

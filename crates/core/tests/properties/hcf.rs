@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::common::Fields;
+use super::common::functions::{bin_of, credits_left};
 use super::{printed, with};
 use penstock_core::Params;
 use penstock_core::hcf::{Hcf, flow_key};
@@ -122,7 +123,9 @@ impl Port {
         );
         let credits = self.params.field("credits");
         let bins = self.params.field("bins") as u32;
-        assert!((0..bins).all(|bin| u64::from(self.hcf.credits(bin)) <= credits));
+        assert!(
+            (0..bins).all(|bin| u64::from(credits_left(&self.hcf, &self.params, bin)) <= credits)
+        );
     }
 
     fn run(&mut self, events: &[(u8, u32, u32)]) {
@@ -197,8 +200,8 @@ proptest! {
 
     #[test]
     fn bins_are_in_range(bins in 1u32..=256, seed: u32, key: u32, index in 0u32..4) {
-        let hcf = Hcf::new(&with("hcf", 20, &[("bins", bins.into())]), seed);
-        prop_assert!(hcf.bin_of(key, index) < bins);
+        let params = hcf(&[("bins", bins.into())]);
+        prop_assert!(bin_of(&Hcf::new(&params, seed), &params, key, index) < bins);
     }
 }
 
@@ -231,17 +234,18 @@ fn order_is_lost_without_the_swap_or_with_a_fixed_period() {
 
 #[test]
 fn a_bin_has_its_credits_and_then_the_low_queue() {
-    let mut hcf = Hcf::new(&with("hcf", 20, &[("credits", 2)]), 5);
+    let params = with("hcf", 20, &[("credits", 2)]);
+    let mut hcf = Hcf::new(&params, 5);
     let [first, second] = [7, 8];
     assert_ne!(
-        hcf.bin_of(first, 0),
-        hcf.bin_of(second, 0),
+        bin_of(&hcf, &params, first, 0),
+        bin_of(&hcf, &params, second, 0),
         "another seed is needed"
     );
     let queues = [first, first, first, second].map(|key| hcf.on_enqueue(key, 1000));
     assert_eq!(queues, [Some(0), Some(0), Some(1), Some(0)]);
     assert_eq!(
-        [first, second].map(|key| hcf.credits(hcf.bin_of(key, 0))),
+        [first, second].map(|key| credits_left(&hcf, &params, bin_of(&hcf, &params, key, 0))),
         [0, 1]
     );
     let epoch = state(&hcf, "epoch", 0);
@@ -254,7 +258,7 @@ fn a_bin_has_its_credits_and_then_the_low_queue() {
         (1, epoch + 1),
         "the queues have swapped"
     );
-    assert!((0..20).all(|bin| hcf.credits(bin) == 2));
+    assert!((0..20).all(|bin| credits_left(&hcf, &params, bin) == 2));
     assert_eq!(hcf.on_dequeue(), Some(1), "what was low is high");
 }
 
@@ -278,16 +282,19 @@ fn serving_the_low_queue_ends_no_period() {
 
 #[test]
 fn hashes_spread_flows_evenly_and_change_with_the_period() {
-    let mut hcf = Hcf::new(&with("hcf", 20, &[]), 9);
+    let params = with("hcf", 20, &[]);
+    let mut hcf = Hcf::new(&params, 9);
     let mut together = 0;
     for _ in 0..200 {
         let mut load = [0; 20];
-        (0..400).for_each(|flow| load[hcf.bin_of(flow_key(flow, 9, 80, 5000), 0) as usize] += 1);
+        (0..400).for_each(|flow| {
+            load[bin_of(&hcf, &params, flow_key(flow, 9, 80, 5000), 0) as usize] += 1;
+        });
         assert!(
             load.iter().all(|&flows| (2..60).contains(&flows)),
             "mean 20: {load:?}"
         );
-        together += u32::from(hcf.bin_of(1, 0) == hcf.bin_of(2, 0));
+        together += u32::from(bin_of(&hcf, &params, 1, 0) == bin_of(&hcf, &params, 2, 0));
         hcf.on_enqueue(1, 40);
         let queue = hcf.on_dequeue().expect("one packet");
         hcf.departed(queue, 40);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::common::functions::{checksum_update, lower_window};
 use super::{Ack, acks};
 use penstock_core::tcp_rewrite::*;
 use proptest::prelude::*;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::common::Fields;
+use super::common::functions::credits_left;
 use super::{Args, assert_presets, params, replay, state};
-use penstock_core::definitions;
 use penstock_core::hcf::{Hcf, flow_key};
+use penstock_core::{Params, definitions};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
 /// A port and the sizes of the packets in its two queues.
 struct Port {
     hcf: Hcf,
-    bins: u32,
+    params: Params,
     queues: [VecDeque<u32>; 2],
 }
 
@@ -19,7 +20,7 @@ fn begin(row: &Value) -> Port {
     let params = params(definitions::of("hcf"), &row["params"]);
     Port {
         hcf: Hcf::new(&params, Args(row).get("seed")),
-        bins: params.field("bins") as u32,
+        params,
         queues: Default::default(),
     }
 }
@@ -54,7 +55,9 @@ fn follows_vectors() {
         let mut stated = row["state"].clone();
         stated.as_object_mut().and_then(|s| s.remove("credits"));
         let mut state = state(&fields, port.hcf.state(), &stated);
-        let credits: u32 = (0..port.bins).map(|bin| port.hcf.credits(bin)).sum();
+        let bins = port.params.field("bins") as u32;
+        let left = |bin| credits_left(&port.hcf, &port.params, bin);
+        let credits: u32 = (0..bins).map(left).sum();
         state["credits"] = json!(credits);
         (result, state)
     });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::common::functions::{checksum_update, checksum_update_byte, lower_window};
 use super::{replay, window_json};
 use penstock_core::tcp_rewrite::*;
 use serde_json::{Value, json};

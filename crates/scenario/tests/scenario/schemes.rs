@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Built-in schemes, schemes of one's own, overrides, layers of TCP.
 
+use penstock_core::definitions;
+use penstock_core::scheme::WscaleSource;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Congestion, Queue, Share, builtin_schemes};
 
@@ -99,4 +101,24 @@ fn an_override_is_toml_or_bare_text() {
     }
     assert_eq!(parse_with("seeds", "[4, 9]").unwrap().seeds.list(), [4, 9]);
     assert_eq!(parse(SAMPLE).unwrap().seeds.list(), [1, 2]);
+}
+
+/// The enumerations that code tells apart have the order of the words that `core/` defines.
+#[test]
+fn words_are_in_the_order_of_the_enumerations() {
+    let words = |scheme: &str, key: &str| {
+        let param = definitions::of(scheme).param(key).unwrap();
+        param.words.iter().map(|word| word.word).collect::<Vec<_>>()
+    };
+    assert_eq!(words("hcf", "period"), ["dynamic", "fixed", "ordered"]);
+    assert_eq!(words("fairq", "counting"), ["exact", "packets"]);
+    let sources = WscaleSource::ALL.map(|source| format!("{source:?}").to_lowercase());
+    let written = words("window", "wscale_source");
+    assert_eq!(
+        sources.to_vec(),
+        written
+            .iter()
+            .map(|w| w.replace('-', ""))
+            .collect::<Vec<_>>()
+    );
 }

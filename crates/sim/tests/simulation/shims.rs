@@ -113,3 +113,40 @@ fn both_ways_to_count_run() {
     assert!(results(&exact) != results(&packets));
     assert_eq!(packets.groups["mice"].finished, 24);
 }
+
+fn with_key(scheme: &str, line: &str) -> Outcome {
+    let table = format!("[scheme.{scheme}.window]");
+    let text = dumbbell("linux", "tracked", "");
+    outcome(&text.replace(&table, &format!("{table}\n{line}")), scheme)
+}
+
+#[test]
+fn a_window_once_offered_is_kept_if_asked_for() {
+    for scheme in ["fairq", "hscc"] {
+        let kept = |o: &Outcome| o.ports.values().map(|p| p.acks_edge_kept).sum::<u64>();
+        let lowered = with_key(scheme, "never_shrink = false");
+        assert_eq!(kept(&lowered), 0, "{scheme}");
+        let edges = with_key(scheme, "never_shrink = true");
+        assert!(kept(&edges) > 0, "{scheme}");
+        assert_eq!(edges.groups["mice"].finished, 24, "{scheme}");
+    }
+}
+
+#[test]
+fn as_many_acks_are_first_as_the_port_is_set_to() {
+    for scheme in ["fairq", "hscc"] {
+        let rewritten = ["0", "1", "4"].map(|number| {
+            let run = with_key(scheme, &format!("first_acks = {number}"));
+            run.ports
+                .values()
+                .map(|p| p.acks_first_rewritten)
+                .sum::<u64>()
+        });
+        // SYN-ACKs alone, and more ACKs of each flow.
+        assert!(rewritten[0] > 0, "{scheme}: {rewritten:?}");
+        assert!(
+            rewritten.is_sorted() && rewritten[0] < rewritten[2],
+            "{scheme}: {rewritten:?}"
+        );
+    }
+}
