@@ -9,7 +9,7 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/vectors.skel.rs"));
 }
 
-#[path = "../../core/tests/common/mod.rs"]
+#[path = "../../core/tests/common/fields.rs"]
 mod fields;
 
 use fields::Fields;
