@@ -200,7 +200,8 @@ def find(name: str, result: Result) -> Field:
 
     A name is that of a traffic or a port, then the keys below it in `summary.json`, joined by
     dots. Units (`fct_s`) and a last `mean` may be left out; `bottleneck` is the measured port where
-    there is only one; `performance.wall` is how long the simulation took.
+    there is only one; `controller.messages_sent` is a count of SICC's controller, and
+    `performance.wall` is how long the simulation took.
 
     Raises:
         ScenarioError: there is no such number; the message names the nearest.
@@ -253,8 +254,9 @@ def _named(result: Result) -> Iterator[tuple[Path, Path]]:
             is_only = kind == "ports" and len(result[kind]) == 1 and PORT not in result["groups"]
             for path in _leaves(table):
                 yield (PORT if is_only else owner, *path), (kind, owner, *path)
-    for path in _leaves(result.get("performance", {})):
-        yield ("performance", *path), ("performance", *path)
+    for kind in ("controller", "performance"):
+        for path in _leaves(result.get(kind, {})):
+            yield (kind, *path), (kind, *path)
 
 
 def _leaves(table: Mapping[str, Any]) -> Iterator[Path]:

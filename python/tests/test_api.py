@@ -6,7 +6,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import penstock
-from penstock import ScenarioError, api, tables
+from penstock import ScenarioError, api, metrics, tables
 
 from .conftest import SMALL
 
@@ -41,6 +41,19 @@ def test_the_summary_agrees_with_the_flows(small):
     assert mice["timeouts"] == rows["timeouts"].sum()
     assert mice["fct_s"]["mean"] == pytest.approx(rows["fct_s"].mean())
     assert mice["fct_s"]["max"] == pytest.approx(rows["fct_s"].max())
+
+
+def test_a_controller_reports_its_messages(small):
+    run = penstock.run(
+        small, schemes=["drop-tail", "sicc"], overrides={"scheme.sicc.controller.loss": "20 %"}
+    )
+    without, of_sicc = run.summary["results"]
+    assert "controller" not in without
+    counts = of_sicc["controller"]
+    # Both ends of each connection send a SYN through a port with the scheme.
+    assert counts["reports_received"] + counts["messages_lost"] > of_sicc["groups"]["mice"]["flows"]
+    assert counts["messages_lost"] > 0
+    assert metrics.find("controller.messages_lost", of_sicc).of(of_sicc) == counts["messages_lost"]
 
 
 def test_several_seeds_give_means_and_intervals(small):

@@ -225,25 +225,29 @@ struct Tables {
 impl Tables {
     fn of(outcome: &Outcome, tcp: Congestion) -> PyResult<Tables> {
         #[derive(Serialize)]
-        struct Summary<'a, G, P, F> {
+        struct Summary<'a, G, P, C, F> {
             tcp: Congestion,
             groups: &'a G,
             ports: &'a P,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            controller: &'a Option<C>,
             performance: &'a F,
         }
         let Outcome {
             groups,
             ports,
+            controller,
             flows,
             queues,
             performance,
-            ..
+            drops: _,
         } = outcome;
         Ok(Tables {
             summary: json(&Summary {
                 tcp,
                 groups,
                 ports,
+                controller,
                 performance,
             })?,
             flows: csv(flows)?,

@@ -17,13 +17,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ControllerCounters {
     /// Copies of SYN and FIN that reached the controller.
-    pub reports: u64,
-    /// Times that a port was said to suffer incast.
+    pub reports_received: u64,
+    /// Times that the controller found incast ahead at a port.
     pub incasts: u64,
-    /// Messages sent to shims.
-    pub messages: u64,
-    /// Messages lost, either way.
-    pub lost: u64,
+    /// Messages sent to shims, lost ones included.
+    pub messages_sent: u64,
+    /// Reports and messages that were lost.
+    pub messages_lost: u64,
     /// ACKs whose window a shim lowered.
     pub acks_rewritten: u64,
 }

@@ -107,7 +107,7 @@ impl Sicc {
 
     fn send(&mut self, now: Time, message: Message) {
         if self.channel.loss > 0.0 && self.channel.rng.unit() < self.channel.loss {
-            self.counters.lost += 1;
+            self.counters.messages_lost += 1;
         } else {
             self.messages
                 .push(Reverse((now + self.channel.latency, message)));
@@ -118,7 +118,7 @@ impl Sicc {
     fn receive(&mut self, now: Time, message: Message) {
         match message {
             Message::Copy(port, flow, flags, options) => {
-                self.counters.reports += 1;
+                self.counters.reports_received += 1;
                 let port = &mut self.ports[port as usize];
                 port.core.on_packet(flags);
                 if u16::from(flags) & flag::SYN != 0 {
@@ -146,7 +146,7 @@ impl Sicc {
             if order != SiccOrder::Keep {
                 self.counters.incasts += u64::from(order == SiccOrder::On);
                 for message in self.orders(number, order) {
-                    self.counters.messages += 1;
+                    self.counters.messages_sent += 1;
                     self.send(now, message);
                 }
             }

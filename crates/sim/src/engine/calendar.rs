@@ -91,7 +91,7 @@ impl Calendar {
         }
     }
 
-    /// The last instant that can be scheduled: later ones do not fit the word beside the source.
+    /// The last instant that can be scheduled: later ones do not fit the word next to the source.
     pub fn horizon(&self) -> Time {
         Time((EMPTY >> self.source_bits) - 1)
     }

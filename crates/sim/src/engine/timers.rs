@@ -16,8 +16,8 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Asks for a wake-up of `owner` at `deadline`. `wake` is the owner's earliest wake-up already
-    /// asked for, kept by the caller beside the owner's own state; later deadlines cost nothing.
+    /// Requests a wake-up of `owner` at `deadline`. `wake` is the owner's earliest wake-up already
+    /// requested, kept by the caller with the owner's own state; later deadlines cost nothing.
     #[inline(always)]
     pub fn arm(&mut self, owner: u32, deadline: Time, wake: &mut Time) {
         if deadline < *wake {

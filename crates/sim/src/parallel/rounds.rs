@@ -15,7 +15,7 @@ const REPORTS: u64 = 10_000;
 
 /// A shard of the fabric with events of its own.
 pub trait LogicalProcess: Send {
-    /// What it tells the others, packets aside.
+    /// What it sends to others besides packets.
     type Message: Send;
 
     /// When its next event is due.

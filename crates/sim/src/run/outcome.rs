@@ -41,7 +41,7 @@ pub struct Goodput {
     pub max: f64,
 }
 
-/// A class of lengths beside the whole of its traffic.
+/// A class of lengths compared with the whole of its traffic.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ClassShare {
     /// Its share of the transfers begun.
@@ -220,7 +220,7 @@ pub struct Performance {
 }
 
 impl Performance {
-    /// What this process has used, told these times (seconds) and packet-hops.
+    /// What this process has used, given its times (seconds) and packet-hops.
     pub fn measure(wall_s: f64, loop_s: f64, packet_hops: u64) -> Performance {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -130,7 +130,7 @@ struct Port {
 }
 
 impl Port {
-    /// What a scheduler may hold beside the packet in transmission.
+    /// What a scheduler may hold besides the packet in transmission.
     fn limit(&self) -> Limit {
         match self.buffer {
             Buffer::Bytes(bytes) => Limit::bytes(bytes),

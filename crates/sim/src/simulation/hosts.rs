@@ -88,7 +88,7 @@ impl Wire for Port<'_> {
     }
 }
 
-/// What an application asks of its socket.
+/// A command of an application to its socket.
 pub enum SocketCommand {
     /// Open actively.
     Connect,

@@ -2,7 +2,7 @@
 //! The same scenario and seed give the same bytes on every machine and any number of threads.
 //!
 //! `tests/golden/*.txt` hold a hash of all results per scheme. Where a change of behaviour is
-//! meant, write them anew: `PENSTOCK_UPDATE_GOLDEN=1 cargo test -p penstock-sim --test simulation`.
+//! meant, renew them: `PENSTOCK_UPDATE_GOLDEN=1 cargo test -p penstock-sim --test simulation`.
 
 use super::{outcome, results};
 use penstock_scenario::builtin_schemes;
@@ -61,7 +61,7 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// One line: the hash, and numbers that tell at a glance how far apart two versions are.
+/// One line: the hash, and numbers that show at a glance how far apart two versions are.
 fn line(scheme: &str, outcome: &Outcome) -> String {
     let delivered: u64 = outcome.flows.iter().map(|flow| flow.delivered_bytes).sum();
     let finished: usize = outcome.groups.values().map(|group| group.finished).sum();
@@ -97,7 +97,7 @@ fn check(name: &str, text: &str, schemes: &[&str]) {
     let golden = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
         alone == golden,
-        "{name} is not what it was; if that is meant, PENSTOCK_UPDATE_GOLDEN=1 writes it anew\n\
+        "{name} is not what it was; if that is meant, PENSTOCK_UPDATE_GOLDEN=1 renews it\n\
          was:\n{golden}is:\n{alone}"
     );
 }

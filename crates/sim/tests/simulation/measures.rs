@@ -266,15 +266,15 @@ fn racks_stand_between_senders_and_bottleneck() {
 #[test]
 fn progress_is_told_and_can_stop_the_run() {
     let scenario = scenario(&small("10 ms", &ONE_SEGMENT.replace("DEADLINE", "1 s")));
-    let told = std::sync::Mutex::new(Vec::new());
+    let reported = std::sync::Mutex::new(Vec::new());
     let stop_at_half = |share: f64| {
-        told.lock().unwrap().push(share);
+        reported.lock().unwrap().push(share);
         share < 0.5
     };
     let error = run(&scenario, &Inputs::default(), "drop-tail", 1, &stop_at_half).unwrap_err();
     assert_eq!(error.to_string(), "interrupted");
-    let told = told.into_inner().unwrap();
-    assert!(told.is_sorted_by(|a, b| a < b) && told.last() == Some(&0.5));
+    let reported = reported.into_inner().unwrap();
+    assert!(reported.is_sorted_by(|a, b| a < b) && reported.last() == Some(&0.5));
 }
 
 #[test]

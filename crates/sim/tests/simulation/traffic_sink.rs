@@ -66,7 +66,7 @@ fn every_sink_gets_what_the_simulation_gets() {
     let text = wide("60 ms", "1000 packets", TRAFFIC);
     let mut script = Script::default();
     schedule_traffic(&mut script, &scenario(&text), &Inputs::default(), 1);
-    let mut told: Vec<String> = script
+    let mut scheduled: Vec<String> = script
         .begins
         .iter()
         .map(|(time, profile, transfer)| {
@@ -90,8 +90,8 @@ fn every_sink_gets_what_the_simulation_gets() {
             )
         })
         .collect();
-    told.sort();
+    scheduled.sort();
     simulated.sort();
-    assert!(told.len() > 31, "{} transfers", told.len());
-    assert_eq!(told, simulated);
+    assert!(scheduled.len() > 31, "{} transfers", scheduled.len());
+    assert_eq!(scheduled, simulated);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the shards that simulate a connection's ends and path tell each other about it.
+//! Messages about a connection, between the shards that simulate its ends and its path.
 
 use super::connections::Opening;
 use super::records::TransferCounters;

@@ -4,7 +4,7 @@
 //!
 //! `transfers` is where to start: how a client begins, answers, completes and stops.
 //! `connections` opens its connections, `records` is what is kept of each transfer, `message`
-//! what the shards of a large fabric tell each other about them.
+//! what the shards of a large fabric send each other about them.
 
 mod client;
 mod connections;

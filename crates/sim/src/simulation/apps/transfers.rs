@@ -307,7 +307,7 @@ impl Transfers {
         record.silence = context.hosts.silence(data, context.now);
     }
 
-    /// The receiver counts no more for the transfer under way: asks the sender for its share.
+    /// The receiver counts no more for the transfer under way: requests what the sender has counted.
     fn report_end(&mut self, context: &mut Context, index: u32) {
         let client = &self.clients[index as usize];
         if let Some(data) = client.data.filter(|_| self.is_under_way(client)) {
