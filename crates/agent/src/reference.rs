@@ -21,6 +21,14 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static Definition)> {
     windows.chain([("queue", hcf::definition())])
 }
 
+/// `window of fairq`, or `window` for what window schemes have in common.
+fn heading(table: &str, definition: &Definition) -> String {
+    match definition.name == table {
+        true => table.to_owned(),
+        false => format!("{table} of {}", definition.name),
+    }
+}
+
 /// `alpha: The queue aimed at, ... Range: above 0, at most 1. Default: 0.1; paper: 0.25.`
 fn meaning(param: &Param) -> String {
     let range = range_text(param);
@@ -42,7 +50,8 @@ pub fn help() -> String {
     let mut text = "Parameters for --set:\n".to_owned();
     for (table, definition) in tables() {
         text.push('\n');
-        text += &wrapped(&format!("{}.", definition.title), "  ");
+        let heading = heading(table, definition);
+        text += &wrapped(&format!("{heading}: {}.", definition.title), "  ");
         for param in &definition.params {
             let _ = writeln!(text, "  {table}.{}", param.key);
             text += &wrapped(&meaning(param), "      ");
@@ -56,7 +65,8 @@ fn comments() -> String {
     let mut text = String::new();
     for (table, definition) in tables() {
         text += "#\n";
-        text += &wrapped(&format!("{table}: {}.", definition.title), "# ");
+        let heading = heading(table, definition);
+        text += &wrapped(&format!("{heading}: {}.", definition.title), "# ");
         for param in &definition.params {
             let first = format!("{}: {}", param.key, meaning(param));
             text += &wrapped(&first, "#   ");
@@ -95,7 +105,8 @@ pub fn manual() -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('-', "\\-");
     let mut parameters = String::new();
     for (table, definition) in tables() {
-        let _ = writeln!(parameters, ".SS {}", escaped(definition.title));
+        let _ = writeln!(parameters, ".SS {}", heading(table, definition));
+        let _ = writeln!(parameters, "{}.", escaped(definition.title));
         for param in &definition.params {
             let _ = writeln!(parameters, ".TP\n.B {table}.{}", param.key);
             let _ = writeln!(parameters, "{}", escaped(&meaning(param)));
