@@ -94,7 +94,7 @@ pub struct Arrival {
 
 /// A policy of a FIFO port (RED, threshold marking, PIE). The port itself enforces the buffer's size.
 ///
-/// A whole one, told in docs/adding-a-scheme.md:
+/// A complete policy, explained in docs/adding-a-scheme.md:
 ///
 /// ```
 /// use penstock_sim::packet::Packet;
