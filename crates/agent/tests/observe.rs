@@ -5,22 +5,43 @@
 
 mod lab;
 
+use std::io::Read;
+use std::process::{Command, Stdio};
+
 use lab::stream::Stream;
-use lab::{PORT, PortLab};
-use penstock_linux::testkit::until;
+use lab::{LIMIT, PENSTOCKD, PORT, PortLab};
+use penstock_linux::testkit::{Signal, until};
+use penstock_linux::{link, qdisc};
 use penstock_scenario::{Scenario, Traffic};
 use penstock_sim::run::Inputs;
+use penstockd::port::config::FLOW_EVENTS;
 use serde_json::Value;
 
 const LOOK: [&str; 8] = [
-    "observe", PORT, "--for", "500 ms", "--buffer", "128 kB", "--json", "--rate",
+    "observe", PORT, "--for", "1 min", "--buffer", "128 kB", "--json", "--rate",
 ];
 
-fn look(lab: &PortLab, more: &[&str]) -> Value {
-    let told = lab.ok(&[&LOOK[..], &["1 Gb/s"], more].concat());
-    // What was written is told beside it.
-    let json = &told[told.find('{').unwrap()..=told.rfind('}').unwrap()];
-    serde_json::from_str(json).unwrap()
+/// Whether `penstockd observe` records the port now.
+fn is_recording(lab: &PortLab) -> bool {
+    let pins = penstockd::port::PinsArg { dir: lab.pins() };
+    let config = pins.open(PORT).and_then(|port| port.config());
+    config.is_ok_and(|config| config.flags & FLOW_EVENTS != 0)
+}
+
+/// Observes the port until `work` is done, however long that takes.
+fn look(lab: &PortLab, more: &[&str], work: impl FnOnce()) -> Value {
+    let mut command = Command::new(PENSTOCKD);
+    command.args(LOOK).arg("1 Gb/s").args(more);
+    command.arg("--pins").arg(lab.pins()).stdout(Stdio::piped());
+    let mut observing = lab.agent().spawn(&mut command, LIMIT);
+    until("the recording begins", || is_recording(lab));
+    work();
+    observing.signal(Signal::INT);
+    let mut json = String::new();
+    let mut printed = observing.child.stdout.take().unwrap();
+    printed.read_to_string(&mut json).unwrap();
+    assert!(observing.wait().success());
+    serde_json::from_str(&json).unwrap()
 }
 
 #[test]
@@ -28,7 +49,9 @@ fn a_look_in_mid_life_tells_the_flow_and_leaves_nothing_behind() {
     let lab = PortLab::new();
     let stream = Stream::start(&lab);
     let stem = lab.folder.path().join("look");
-    let report = look(&lab, &["--out", stem.to_str().unwrap()]);
+    let report = look(&lab, &["--out", stem.to_str().unwrap()], || {
+        stream.goes_on();
+    });
     stream.stop();
     assert!(report["packets"].as_u64() > Some(0), "{report}");
     assert!(report["active_milliseconds"].as_u64() > Some(0), "{report}");
@@ -68,7 +91,21 @@ fn the_queues_of_a_card_with_many_add_up() {
         ));
     }
     let stream = Stream::start(&lab);
-    let report = look(&lab, &[]);
+    let dropped = || {
+        let all = lab.near().run(|| qdisc::all(link::get(PORT)?.index));
+        let drops = |qdisc: &qdisc::Qdisc| qdisc.counters.drops;
+        all.unwrap().unwrap().iter().map(drops).sum::<u32>()
+    };
+    let report = look(&lab, &[], || {
+        // From the first recorded packet on.
+        stream.goes_on();
+        let before = dropped();
+        until("packets are dropped", || dropped() > before);
+        let port = lab.agent().port(PORT);
+        let milliseconds = || port.depth().unwrap().iter().skip(1).sum::<u64>();
+        until("packets found a queue", || milliseconds() > 0);
+        stream.goes_on();
+    });
     stream.stop();
     assert!(report["drops"].as_u64() > Some(0), "{report}");
     assert!(report["queue_bytes"]["max"].as_u64() > Some(0), "{report}");
@@ -81,7 +118,7 @@ fn where_a_scheme_runs_a_look_reads_along_and_is_the_only_one() {
         "attach", PORT, "--scheme", "fairq", "--buffer", "128 kB", "--stale", "1 min",
     ]);
     let stream = Stream::start(&lab);
-    let report = look(&lab, &[]);
+    let report = look(&lab, &[], || stream.goes_on());
     assert_eq!(report["scheme"], "fairq");
     assert_eq!(report["flows"]["counted"], 1, "{report}");
     assert!(report["acks"].as_u64() > Some(0), "{report}");

@@ -70,6 +70,25 @@ fn detaching_leaves_nothing_behind() {
     assert!(refusal.contains("eth1 is not attached"), "{refusal}");
 }
 
+/// The first packet initialises the scheme: until then it grants no window.
+#[test]
+fn a_port_without_packets_has_no_window_yet() {
+    let lab = PortLab::quiet();
+    lab.ok(&FAIRQ);
+    let (status, line) = (lab.status(), lab.ok(&["status", PORT, "--for", "1 ms"]));
+    assert_eq!(status["window_bytes"], serde_json::Value::Null, "{status}");
+    assert!(
+        line.contains("acting; 0 ACKs/s rewritten, no packet yet"),
+        "{line}"
+    );
+    let stream = Stream::start(&lab);
+    let (status, line) = (lab.status(), lab.ok(&["status", PORT, "--for", "1 ms"]));
+    assert!(status["window_bytes"].as_u64() > Some(0), "{status}");
+    assert!(line.contains(", window "), "{line}");
+    stream.stop();
+    lab.ok(&["detach", PORT]);
+}
+
 #[test]
 fn a_scheme_changes_under_load_without_a_reset() {
     let lab = PortLab::new();

@@ -169,6 +169,8 @@ fn hosts_reach_each_other_over_the_switchs_port() {
 fn a_qdisc_reports_what_waits_and_what_was_dropped_as_tc_does() {
     let netns = testkit::namespace();
     let _entered = netns.enter().unwrap();
+    // The neighbour discovery of IPv6 sends packets of its own for seconds after a link comes up.
+    std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
     testkit::cable((&netns, "port"), (&netns, "far"));
     testkit::address(&netns, "port", "10.99.0.1/24");
     let far = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));

@@ -13,6 +13,7 @@ fn reading(interface: &str) -> Reading {
     };
     reading.config.stale_ns = 1_000_000_000;
     reading.config.buffer_bytes = 131_072;
+    reading.state.generation = 1;
     reading.state.window_bytes = 2_920;
     reading.counters.egress_bytes = 1 << 40;
     reading.counters.acks_rewritten = 12_430;

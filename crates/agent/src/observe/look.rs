@@ -53,8 +53,9 @@ pub fn look(
     mut tick: impl FnMut(&Look) -> Result<bool>,
 ) -> Result<Look> {
     let rings = Rings::open(port)?;
-    let flow_events = FlowEvents::of(port)?;
+    // Before the events: a transfer that begins as soon as they are on belongs to the recording.
     let began_ns = monotonic_ns();
+    let flow_events = FlowEvents::of(port)?;
     let timeouts_before = port.counters()?.timeouts_seen;
     let mut look = Look {
         interface: port.interface.clone(),
@@ -72,8 +73,9 @@ pub fn look(
         take(&mut look, rings.take()?);
         look.ended_ns = monotonic_ns();
     }
+    look.ended_ns = monotonic_ns(); // `tick` may have waited
     look.transfers
-        .extend(super::open::transfers(port, began_ns, look.ended_ns)?);
+        .extend(super::open::transfers(port, began_ns)?);
     look.timeouts_seen = port
         .counters()?
         .timeouts_seen

@@ -5,6 +5,7 @@ use anyhow::Result;
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::fan_in::Transfer;
+use crate::host::clock::monotonic_ns;
 use crate::port::Port;
 use crate::port::records::{FlowKey, address};
 use crate::skel::port::types::port_flow;
@@ -12,16 +13,21 @@ use crate::skel::port::types::port_flow;
 /// Entries read by one call.
 const BATCH: u32 = 4096;
 
-/// Transfers of at least a byte, not yet over at `now_ns`. Those that began before `began_ns` are
-/// left over from an earlier recording.
+/// Transfers of at least a byte that are not yet over. Those that began before `began_ns` are left
+/// over from an earlier recording.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn transfers(port: &Port, began_ns: u64, now_ns: u64) -> Result<Vec<Transfer>> {
+pub fn transfers(port: &Port, began_ns: u64) -> Result<Vec<Transfer>> {
     let mut open = Vec::new();
     for (name, is_v6) in [("flows4", false), ("flows6", true)] {
         let map = port.map(name)?;
-        for (key, value) in map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY)? {
+        let entries: Vec<_> = map
+            .lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY)?
+            .collect();
+        // Later than all that the entries hold, as their times are relative to it.
+        let now_ns = monotonic_ns();
+        for (key, value) in entries {
             let Some(flow) = read(&value) else {
                 continue;
             };
@@ -35,12 +41,13 @@ pub fn transfers(port: &Port, began_ns: u64, now_ns: u64) -> Result<Vec<Transfer
 
 fn transfer(flow: &port_flow, key: FlowKey, began_ns: u64, now_ns: u64) -> Option<Transfer> {
     // Microseconds modulo 2^32 are unambiguous, as no transfer is open for 71 minutes.
-    let ago_ns = |us: u32| u64::from(((now_ns / 1000) as u32).wrapping_sub(us)) * 1000;
-    let begun_ns = now_ns.saturating_sub(ago_ns(flow.burst_us));
-    let is_open = flow.burst_bytes > 0 && begun_ns >= began_ns;
+    let now_us = now_ns / 1000;
+    let time_us = |us: u32| now_us.saturating_sub((now_us as u32).wrapping_sub(us).into());
+    let begun_us = time_us(flow.burst_us);
+    let is_open = flow.burst_bytes > 0 && begun_us >= began_ns / 1000;
     is_open.then_some(Transfer {
-        begun_ns,
-        ended_ns: now_ns.saturating_sub(ago_ns(flow.last_us)),
+        begun_ns: (begun_us * 1000).max(began_ns),
+        ended_ns: (time_us(flow.last_us) * 1000).max(began_ns),
         bytes: flow.burst_bytes.into(),
         flow: key,
         is_finished: false,
@@ -68,4 +75,43 @@ fn flow_key(key: &[u8], is_v6: bool) -> Option<FlowKey> {
         destination: (host(width)?, number(ports + 2)?),
         network: u32::from_ne_bytes(key.get(ports + 4..ports + 8)?.try_into().ok()?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    const KEY: FlowKey = FlowKey {
+        source: (std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1),
+        destination: (std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 2),
+        network: 0,
+    };
+
+    /// A transfer whose first and last data passed at these times, read at `now_ns`.
+    fn read_at(now_ns: u64, first_ns: u64, last_ns: u64, began_ns: u64) -> Option<(u64, u64)> {
+        let flow = port_flow {
+            burst_us: (first_ns / 1000) as u32,
+            last_us: (last_ns / 1000) as u32,
+            burst_bytes: 1,
+            ..port_flow::default()
+        };
+        let transfer = transfer(&flow, KEY, began_ns, now_ns)?;
+        Some((transfer.begun_ns, transfer.ended_ns))
+    }
+
+    #[test]
+    fn times_in_microseconds_are_of_the_recording_across_a_wrap() {
+        let wrap_ns = (u64::from(u32::MAX) + 1) * 1000;
+        for base_ns in [7_000_000, wrap_ns - 1_000_000, 5 * wrap_ns + 3_000] {
+            let began_ns = base_ns + 999;
+            let times =
+                |first_ns, last_ns| read_at(base_ns + 9_000_500, first_ns, last_ns, began_ns);
+            // In the microsecond in which the recording began.
+            assert_eq!(times(began_ns, began_ns), Some((began_ns, began_ns)));
+            let (first_ns, last_ns) = (base_ns + 2_000, base_ns + 9_000_000);
+            assert_eq!(times(first_ns, last_ns), Some((first_ns, last_ns)));
+            assert_eq!(times(base_ns - 1_000, last_ns), None, "an earlier one's");
+        }
+    }
 }

@@ -53,8 +53,8 @@ pub struct Status {
     pub queue_unseen: Option<String>,
     /// Flows counted.
     pub flows: u32,
-    /// FairQ's window, bytes.
-    pub window_bytes: u32,
+    /// Window that the scheme grants each flow; none before the first packet, which initialises it.
+    pub window_bytes: Option<u32>,
     /// Counters since the port was attached.
     pub counters: Named<u64>,
     /// The same per second, over the time of the reading.
@@ -119,7 +119,7 @@ fn status(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Res
         queue_bytes: state.queue_bytes,
         queue_unseen,
         flows: state.flows,
-        window_bytes: state.window_bytes,
+        window_bytes: (state.generation != 0).then_some(state.window_bytes),
         rates: counters::rates(before, &counters, seconds),
         counters,
         hooks,

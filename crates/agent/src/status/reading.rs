@@ -78,10 +78,11 @@ impl Reading {
         is_alive && !self.is_off && !matches!(self.scheme.as_str(), OBSERVE | "none")
     }
 
-    /// The window that the scheme grants each flow, if it limits windows now.
+    /// The window that the scheme grants each flow, if it limits windows now. The first packet
+    /// initialises the scheme.
     pub fn window_bytes(&self) -> Option<u32> {
-        (self.is_acting() && self.state.window_bytes < MAX_WINDOW)
-            .then_some(self.state.window_bytes)
+        let is_limited = self.state.generation != 0 && self.state.window_bytes < MAX_WINDOW;
+        (self.is_acting() && is_limited).then_some(self.state.window_bytes)
     }
 }
 

@@ -76,8 +76,9 @@ fn activity(status: &Status) -> String {
         return format!("{scheme}, watching; {packets} packets/s, {flows}, {heartbeat}");
     }
     let window = match status.window_bytes {
-        OPEN.. => "window open".to_owned(),
-        bytes => format!("window {}", format::bytes(bytes.into())),
+        None => "no packet yet".to_owned(),
+        Some(OPEN..) => "window open".to_owned(),
+        Some(bytes) => format!("window {}", format::bytes(bytes.into())),
     };
     // In tenths, so that few ACKs a second still have a share.
     let [floored, acks] = ["acks_floored", "acks"].map(|name| (status.rates[name] * 10.0) as u64);

@@ -34,6 +34,16 @@ impl PortLab {
         }
     }
 
+    /// The same without IPv6, whose neighbour discovery sends packets of its own.
+    pub fn quiet() -> PortLab {
+        let lab = PortLab::new();
+        for netns in [lab.near(), lab.far()] {
+            let off = || std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+            netns.run(off).unwrap().unwrap();
+        }
+        lab
+    }
+
     /// The host of the port.
     pub fn near(&self) -> &NetNs {
         &self.hosts.near
