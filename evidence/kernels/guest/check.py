@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is tested on another kernel, one line each: check.py PENSTOCKD SUITE..."""
+"""What is tested on another kernel, one line each: check.py PENSTOCKD SUITE...
+
+`check.py --list SUITE...` prints the names of the checks, one a line.
+"""
 
 import ctypes
 import fcntl
@@ -262,12 +265,16 @@ def clear() -> None:
 
 def main() -> int:
     """Run the suites named."""
+    steps = [step for suite in sys.argv[2:] for step in SUITES[suite]]
+    if sys.argv[1] == "--list":
+        print(*(name for name, _ in steps), sep="\n")
+        return 0
     shutil.copy(sys.argv[1], PENSTOCKD)
     subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], capture_output=True, check=False)
     failures = 0
     net.build()
     AT_FIRST.update(objects())
-    for name, step in (step for suite in sys.argv[2:] for step in SUITES[suite]):
+    for name, step in steps:
         began = time.monotonic()
         try:
             word, line = "ok  ", step()
