@@ -23,6 +23,8 @@ enum port_flag {
 	PORT_BARE_IP = 1u << 1,	    /* the interface has no Ethernet header (tun, wireguard) */
 };
 
+#define PORT_VXLANS 4u
+
 /* Map `config`, one element; the agent writes it whole. */
 struct port_config {
 	u32 abi;	  /* PENSTOCK_ABI; anything else: pass untouched */
@@ -31,6 +33,7 @@ struct port_config {
 	u32 flags;	  /* enum port_flag */
 	u32 buffer_bytes; /* of the port's queue */
 	u32 mark_bytes;	  /* ECN: mark CE from this queue on; 0: never */
+	u16 vxlan_ports[PORT_VXLANS]; /* UDP, as on the wire; 0: none */
 	u32 reserved;
 	struct window_params window;
 	struct scheme_params schemes;

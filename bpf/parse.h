@@ -2,7 +2,7 @@
 /*
  * From a packet's first byte to its TCP header: Ethernet, two VLAN tags and one more that the
  * kernel removed, IPv4 with options, IPv6 with extension headers, and the same once more inside
- * VXLAN (RFC 7348) or Geneve (RFC 8926).
+ * VXLAN (RFC 7348, on the ports of the configuration) or Geneve (RFC 8926).
  *
  * Not followed: fragments, IPsec, IP in IP, GRE, routing headers with segments left, tunnels on
  * other UDP ports, tunnels within tunnels. Such packets pass, counted by reason.
@@ -27,7 +27,6 @@
 #define PARSE_PULL_BYTES 512u /* longer header stacks are not parsed */
 #define PARSE_MAX_OFFSET 1024u
 
-#define PORT_VXLAN  4789
 #define PORT_GENEVE 6081
 
 struct tcp_header {
@@ -106,16 +105,29 @@ static __always_inline int parse_tcp(struct cursor *c, struct packet *packet, u3
 	return PARSE_TCP;
 }
 
+static __always_inline _Bool is_vxlan(u16 port)
+{
+	u32 first = 0;
+	struct port_config *setup = bpf_map_lookup_elem(&config, &first);
+	_Bool is_listed = 0;
+
+	for (u32 i = 0; setup && i < PORT_VXLANS; i++)
+		is_listed |= port && setup->vxlan_ports[i] == port;
+	return is_listed;
+}
+
 /* From a UDP header to the frame inside, if its port is that of a tunnel. */
 static __always_inline int parse_udp(struct cursor *c, u32 *network)
 {
 	struct udphdr *udp = header_at(c, sizeof(*udp));
 	struct tunnel_header *tunnel;
+	_Bool is_geneve;
 	u32 end;
 
 	if (!udp)
 		return PASS_TRUNCATED;
-	if (udp->dest != bpf_htons(PORT_VXLAN) && udp->dest != bpf_htons(PORT_GENEVE))
+	is_geneve = udp->dest == bpf_htons(PORT_GENEVE);
+	if (!is_geneve && !is_vxlan(udp->dest))
 		return PASS_NOT_TCP;
 	end = c->at + bpf_ntohs(udp->len);
 	if (udp->len) { /* else a super-packet of more than 64 kB */
@@ -128,7 +140,7 @@ static __always_inline int parse_udp(struct cursor *c, u32 *network)
 	if (!tunnel)
 		return PASS_TRUNCATED;
 	c->at += sizeof(*tunnel);
-	if (udp->dest == bpf_htons(PORT_VXLAN)) {
+	if (!is_geneve) {
 		if (!(tunnel->first & 0x08)) /* the identifier must be valid */
 			return PASS_NOT_TCP;
 	} else {

@@ -195,6 +195,8 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 		return NEXT;
 	}
 	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, acting);
+	if (wanted.changed && is_authenticated(skb, &packet))
+		return pass(ctx.counted, PASS_AUTHENTICATED);
 	out = decide(&ctx, &packet, flow, &offer, wanted, now_ns);
 	if (out.changed &&
 	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))

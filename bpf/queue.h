@@ -4,7 +4,8 @@
  * programs run before it is queued.
  *
  * With a multiqueue root (mq) the queues below it hold the bytes. Which of them the packet will
- * take is not decided yet, and all leave by one wire: their sum counts, read again every 20 us.
+ * take is not decided yet, and all leave by one wire: their sum counts, read again every 20 us for
+ * each 64 queues. Those beyond 1024 are not read.
  *
  * Not included: the device's own ring, queues below a class, and qdiscs that count per CPU
  * (pfifo_fast): these read as empty. Before Linux 6.2 all queues do (has_queue is 0).
@@ -15,8 +16,8 @@
 #include "kernel.h"
 #include "maps.h"
 
-#define QUEUE_MAX_TX	 64
-#define QUEUE_REFRESH_NS 20000
+#define QUEUE_MAX_TX	 1024
+#define QUEUE_REFRESH_NS 20000 /* for each 64 queues */
 
 static __always_inline struct Qdisc *queue_of(const struct net_device *device, u32 index)
 {
@@ -53,10 +54,12 @@ static __always_inline u32 queue_read(struct __sk_buff *skb, struct port_state *
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
 	struct net_device *device = packet->dev;
 	struct Qdisc *root = device->qdisc;
+	u32 refresh_ns;
 
 	if (root == device->_tx->qdisc)
 		return root->qstats.backlog;
-	if (elapsed_ns(port->queue_ns, now_ns) < QUEUE_REFRESH_NS)
+	refresh_ns = QUEUE_REFRESH_NS * (1 + device->real_num_tx_queues / 64);
+	if (elapsed_ns(port->queue_ns, now_ns) < refresh_ns)
 		return port->queue_bytes;
 	return queue_sum(skb, port, now_ns);
 }

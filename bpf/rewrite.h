@@ -49,7 +49,10 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 		offer.window = tcp_window12_window(packet->window);
 		break;
 	case WSCALE_UNIFIED:
-		offer.scale = window_network_wscale(&config->window);
+		/* A receiver without scaling keeps to that: its windows are bytes. */
+		offer.scale = flow && !flow_scale(&flow->entry, FLOW_ACKS)
+				      ? 0
+				      : window_network_wscale(&config->window);
 		break;
 	default:
 		if (flow)

@@ -77,7 +77,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 					  const struct packet *packet, struct port_flow *flow,
 					  u8 offered, _Bool is_repeated, u64 now_ns)
 {
-	u32 scale = window_network_wscale(&ctx->config->window), at;
+	u32 scale = window_network_wscale(&ctx->config->window), options, at;
 
 	if (is_repeated && !flow->unified)
 		return NEXT;
@@ -92,11 +92,25 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 	}
 	if (offered == FLOW_SCALE_NONE)
 		return NEXT;
-	at = options_read(skb, packet->tcp, packet_header_bytes(packet) - 20) >> 24;
+	options = options_read(skb, packet->tcp, packet_header_bytes(packet) - 20);
+	if (options & OPTIONS_AUTHENTICATED)
+		return pass(ctx->counted, PASS_AUTHENTICATED);
+	at = options_scale_at(options);
 	if (offered != scale && shim_write_scale(skb, packet->tcp, at, offered, (u8)scale))
 		return pass(ctx->counted, PASS_FAILED);
 	flow->unified = (u8)(scale + 1);
 	return NEXT;
+}
+
+/* Such a segment passes as it is, counted. */
+static __always_inline _Bool shim_is_authenticated(struct __sk_buff *skb,
+						   const struct port_ctx *ctx,
+						   const struct packet *packet)
+{
+	_Bool is_so = is_authenticated(skb, packet);
+
+	ctx->counted->passed[PASS_AUTHENTICATED] += is_so;
+	return is_so;
 }
 
 /* Writes the window field or the reserved bits of an ACK that leaves. */
@@ -120,11 +134,13 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_c
 			ctx->counted->passed[PASS_STALE]++;
 			return 0;
 		}
+		if (shim_is_authenticated(skb, ctx, packet))
+			return 0;
 		ctx->counted->acks_rewritten++;
 		return shim_write_reserved(skb, packet,
 					   tcp_reserved_put_scale(packet->offset_flags, scale));
 	}
-	if (window == packet->window)
+	if (window == packet->window || shim_is_authenticated(skb, ctx, packet))
 		return 0;
 	ctx->counted->acks_rewritten++;
 	return write_window(skb, packet, window);
@@ -200,12 +216,12 @@ int shim_ingress(struct __sk_buff *skb)
 	if (seen.flags & (TCP_FLAG_SYN | TCP_FLAG_RST) || !(seen.flags & TCP_FLAG_ACK))
 		return NEXT;
 	if (ctx.config->window.wscale_source == WSCALE_RESERVED_BITS &&
-	    tcp_reserved_scale(packet.offset_flags) &&
+	    tcp_reserved_scale(packet.offset_flags) && !shim_is_authenticated(skb, &ctx, &packet) &&
 	    shim_write_reserved(skb, &packet, tcp_reserved_clear(packet.offset_flags)))
 		return pass(ctx.counted, PASS_FAILED);
 	window = tcp_window12_window(packet.window);
 	if (ctx.config->window.wscale_source == WSCALE_WINDOW_BITS && window != packet.window &&
-	    write_window(skb, &packet, window))
+	    !shim_is_authenticated(skb, &ctx, &packet) && write_window(skb, &packet, window))
 		return pass(ctx.counted, PASS_FAILED);
 	return NEXT;
 }

@@ -65,6 +65,7 @@ fn schemes() -> impl Iterator<Item = &'static str> {
 
 fn configure(object: &skel::PacketCostSkel) {
     let mut config = types::port_config {
+        vxlan_ports: penstockd::port::vxlan::VxlanPorts::default().to_wire(),
         abi: penstockd::port::pins::ABI,
         generation: 1,
         stale_ns: u64::MAX / 2,
@@ -129,7 +130,11 @@ fn open_flow(object: &Object, data: &Segment, wrap: impl Fn(&Segment) -> Vec<u8>
 fn inside(segment: &Segment) -> Vec<u8> {
     let outer = Segment::new("192.0.2.1", "192.0.2.2");
     let frame = segment.frame();
-    packet::ethernet(outer.source, &[], &packet::vxlan(&outer, 7, false, &frame))
+    packet::ethernet(
+        outer.source,
+        &[],
+        &packet::vxlan(&outer, 4789, 7, false, &frame),
+    )
 }
 
 /// Checks that a case does what it says: the window came back lower.

@@ -10,6 +10,7 @@ mod common;
 use common::packet::{ACK, FIN, RST, SYN, Segment, ethernet, geneve, vxlan};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, OpenObject, ProgramInput};
+use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
@@ -45,6 +46,7 @@ impl<'o> Port<'o> {
             generation: 1,
             stale_ns: 60_000_000_000,
             buffer_bytes: 131_072,
+            vxlan_ports: VxlanPorts::default().to_wire(),
             ..Default::default()
         };
         config.window.idle_ns = 60_000_000_000;
@@ -163,12 +165,12 @@ fn stacks() -> Vec<(&'static str, &'static str, Wrap)> {
         (
             "VXLAN",
             "",
-            Box::new(move |s| ethernet(a.source, &[], &vxlan(&a, 9, false, &s.frame()))),
+            Box::new(move |s| ethernet(a.source, &[], &vxlan(&a, 4789, 9, false, &s.frame()))),
         ),
         (
-            "VXLAN, summed",
+            "VXLAN on 8472, summed",
             "",
-            Box::new(move |s| ethernet(b.source, &[], &vxlan(&b, 9, true, &s.frame()))),
+            Box::new(move |s| ethernet(b.source, &[], &vxlan(&b, 8472, 9, true, &s.frame()))),
         ),
         (
             "Geneve, options, summed",
@@ -184,7 +186,7 @@ fn stacks() -> Vec<(&'static str, &'static str, Wrap)> {
         (
             "VXLAN over IPv6, summed",
             "",
-            Box::new(move |s| ethernet(d.source, &[], &vxlan(&d, 9, true, &s.frame()))),
+            Box::new(move |s| ethernet(d.source, &[], &vxlan(&d, 4789, 9, true, &s.frame()))),
         ),
     ]
 }
@@ -253,6 +255,7 @@ fn what_must_pass_passes() {
         ack.with(|s| s.window = 0).frame(),
         ack.with(|s| s.window = WINDOW).frame(),
         ack.with(|s| s.source_port = 81).frame(),
+        ethernet(ack.source, &[], &vxlan(&ack, 4790, 9, false, &ack.frame())),
         fragment,
     ];
     // Cut short; the kernel itself refuses test packets without a whole IP header.
@@ -263,6 +266,54 @@ fn what_must_pass_passes() {
     }
     let data = data.with(|s| s.payload = 1448).frame();
     assert_eq!(port.run("hscc_egress", &data), data);
+}
+
+/// A digest covers the window (RFC 2385 §2, RFC 5925 §5.1).
+#[test]
+fn authenticated_segments_pass() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let timestamps = [vec![1, 1, 8, 10], vec![7; 8]].concat();
+    let with = |options: &[u8]| {
+        data.reversed()
+            .with(|s| s.options = options.to_vec())
+            .frame()
+    };
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.run("hscc_egress", &syn(&data).frame());
+    port.run("hscc_ingress", &syn_ack(&data).frame());
+    for digest in [[1, 1, 19, 18], [1, 1, 29, 18]] {
+        let digest = [digest.to_vec(), vec![9; 16]].concat();
+        let signed = with(&[timestamps.clone(), digest.clone()].concat());
+        assert_eq!(port.run("hscc_ingress", &signed), signed);
+        let signed = with(&digest);
+        assert_eq!(port.run("hscc_ingress", &signed), signed);
+    }
+    assert_eq!(port.counters().passed[7], 4, "authenticated");
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.run("hscc_egress", &syn(&data).frame());
+    port.run("hscc_ingress", &syn_ack(&data).frame());
+    let plain = with(&timestamps);
+    assert_ne!(port.run("hscc_ingress", &plain), plain);
+}
+
+/// Shims offer one scale for all, but a receiver may have none (RFC 7323 §2.2).
+#[test]
+fn a_receiver_without_scaling_keeps_its_bytes() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.configure(|config| {
+        config.window.wscale_source = 3;
+        config.window.network_wscale = 7;
+    });
+    port.run("hscc_egress", &syn(&data).frame());
+    let answer = syn_ack(&data).with(|s| s.options = vec![2, 4, 5, 180]);
+    port.run("hscc_ingress", &answer.frame());
+    let ack = data.reversed();
+    let got = port.run("hscc_ingress", &ack.frame());
+    assert_eq!(got, ack.with(|s| s.window = 2920).frame());
 }
 
 #[test]

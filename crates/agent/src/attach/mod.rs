@@ -27,6 +27,7 @@ use self::hook::{Hook, HookChoice};
 use crate::host::{bpf, interface, requirements};
 use crate::port::heartbeat::Heartbeat;
 use crate::port::pins::{SWEEP, program_pin};
+use crate::port::vxlan::VxlanPorts;
 use crate::port::{PinsArg, Port, Side, config};
 use crate::skel::port::types::port_config;
 
@@ -45,6 +46,8 @@ pub struct Options {
     pub stale: Time,
     /// Which hook to use.
     pub hook: HookChoice,
+    /// UDP ports on which VXLAN is looked for.
+    pub vxlan_ports: VxlanPorts,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             flows: FLOWS,
             stale: STALE,
             hook: HookChoice::Auto,
+            vxlan_ports: VxlanPorts::default(),
         }
     }
 }
@@ -142,6 +146,10 @@ pub fn attach(
     }
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let settings = config::config(port, buffer, options.stale, interface::is_bare(interface))
+        .map(|settings| port_config {
+            vxlan_ports: options.vxlan_ports.to_wire(),
+            ..settings
+        })
         .and_then(|settings| replace(pins, interface, index, port, settings, options.flows, hook))
         .and_then(|()| hcf::attach(&folder, interface, index, port, buffer));
     match settings {

@@ -11,6 +11,7 @@ use crate::attach::{FLOWS, Options, STALE, attach};
 use crate::host::signals::{Signal, Signals};
 use crate::port::PinsArg;
 use crate::port::heartbeat::EVERY;
+use crate::port::vxlan::VxlanPorts;
 use crate::reference;
 
 const EXAMPLES: &str = "\
@@ -50,6 +51,9 @@ pub struct Args {
     /// Hook to attach the programs to.
     #[arg(long, value_enum, default_value_t)]
     pub hook: HookChoice,
+    /// UDP ports on which VXLAN is looked for, at most four, or "none".
+    #[arg(long, value_name = "PORTS", default_value_t)]
+    pub vxlan_ports: VxlanPorts,
     /// Stay in the foreground as the port's agent; detach at Ctrl-C or SIGTERM.
     #[arg(long)]
     pub stay: bool,
@@ -98,6 +102,7 @@ pub fn run(args: Args) -> Result<()> {
         flows: args.flows,
         stale: args.stale,
         hook: args.hook,
+        vxlan_ports: args.vxlan_ports,
     };
     let signals = args.stay.then(Signals::hold);
     let attached = attach(&args.pins, &args.interface, &port, &options)?;

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::attach::{FLOWS, STALE};
 use crate::port::pins::DEFAULT_DIR;
+use crate::port::vxlan::VxlanPorts;
 
 /// Where the configuration is by default.
 pub const PATH: &str = "/etc/penstock/penstockd.toml";
@@ -40,6 +41,8 @@ pub struct Agent {
     pub pins: PathBuf,
     /// Entries of a port's tables of flows. Default: 65536.
     pub flows: u32,
+    /// UDP ports on which VXLAN is looked for, at most four. Default: 4789 and 8472.
+    pub vxlan_ports: VxlanPorts,
 }
 
 /// The table `[metrics]`. By default, nothing is served or written.
@@ -59,6 +62,7 @@ impl Default for Agent {
             stale: STALE,
             pins: DEFAULT_DIR.into(),
             flows: FLOWS,
+            vxlan_ports: VxlanPorts::default(),
         }
     }
 }

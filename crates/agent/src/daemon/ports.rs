@@ -103,6 +103,7 @@ impl Ports {
             flows: config.agent.flows,
             stale: config.agent.stale,
             hook: HookChoice::Auto,
+            vxlan_ports: config.agent.vxlan_ports,
         };
         let attached = attach(&self.pins, interface, port, &options)?;
         std::fs::create_dir_all(self.pins.of(interface).join(MARK))?;

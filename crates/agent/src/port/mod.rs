@@ -9,6 +9,7 @@ pub mod pins;
 pub mod records;
 pub mod rings;
 pub mod side;
+pub mod vxlan;
 
 pub use maps::Port;
 pub use pins::PinsArg;

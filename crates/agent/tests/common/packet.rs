@@ -122,11 +122,17 @@ pub fn ethernet(version: IpAddr, tags: &[(u16, u16)], ip: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// VXLAN (UDP port 4789) around a frame, as an IP packet of `outer`'s addresses.
-pub fn vxlan(outer: &Segment, network: u32, has_checksum: bool, frame: &[u8]) -> Vec<u8> {
+/// VXLAN around a frame, as an IP packet to a UDP port, of `outer`'s addresses.
+pub fn vxlan(
+    outer: &Segment,
+    port: u16,
+    network: u32,
+    has_checksum: bool,
+    frame: &[u8],
+) -> Vec<u8> {
     let mut header = vec![8, 0, 0, 0];
     header.extend((network << 8).to_be_bytes());
-    tunnel(outer, 4789, &header, has_checksum, frame)
+    tunnel(outer, port, &header, has_checksum, frame)
 }
 
 /// Geneve (UDP port 6081) with so many bytes of options.

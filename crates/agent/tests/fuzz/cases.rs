@@ -6,6 +6,7 @@ use penstock_core::Params;
 use penstock_core::definitions;
 use penstockd::port::config::{FLOW_EVENTS, write_params};
 use penstockd::port::pins::ABI;
+use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::types;
 
 /// `enum wscale_source` of core/window.h.
@@ -173,6 +174,7 @@ impl Case {
             stale_ns: if self.is_stale { 1 } else { u64::MAX },
             buffer_bytes: BUFFER_BYTES,
             mark_bytes: self.mark_bytes,
+            vxlan_ports: VxlanPorts::default().to_wire(),
             ..types::port_config::default()
         };
         config.window.first_acks = 4;

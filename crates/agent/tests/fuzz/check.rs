@@ -99,25 +99,41 @@ fn allowed(packet: &[u8], layers: &Layers, right: Right) -> Vec<(usize, u8)> {
     places
 }
 
-/// Where in a SYN the value of the window scale stands; of several the last holds, as for Linux.
-fn scale_option(segment: &[u8]) -> Option<usize> {
+/// The options of a segment, as (kind, where its value begins, length of the value), up to where
+/// the list contradicts itself.
+fn options(segment: &[u8]) -> Vec<(u8, usize, usize)> {
     let end = usize::from(segment[12] >> 4) * 4;
-    let (mut at, mut found) = (20, None);
-    while segment[13] & SYN != 0 && at < end {
-        let bytes = match segment[at] {
-            0 => break,
-            1 => 1,
-            _ => segment[..end].get(at + 1).copied().map_or(0, usize::from),
-        };
-        if bytes == 0 || at + bytes > end || (segment[at] > 1 && bytes < 2) {
+    let (mut at, mut found) = (20, Vec::new());
+    while at < end && segment[at] != 0 {
+        if segment[at] == 1 {
+            at += 1;
+            continue;
+        }
+        let bytes = segment[..end].get(at + 1).copied().map_or(0, usize::from);
+        if bytes < 2 || at + bytes > end {
             break;
         }
-        if (segment[at], bytes) == (3, 3) {
-            found = Some(at + 2);
-        }
+        found.push((segment[at], at + 2, bytes - 2));
         at += bytes;
     }
     found
+}
+
+/// Where in a SYN the value of the window scale stands; of several the last holds, as for Linux.
+fn scale_option(segment: &[u8]) -> Option<usize> {
+    let found = options(segment)
+        .into_iter()
+        .rfind(|(kind, _, len)| (*kind, *len) == (3, 1));
+    found
+        .filter(|_| segment[13] & SYN != 0)
+        .map(|(_, at, _)| at)
+}
+
+/// Whether a digest covers the header: TCP-MD5 (RFC 2385) or TCP-AO (RFC 5925).
+fn is_authenticated(segment: &[u8]) -> bool {
+    options(segment)
+        .iter()
+        .any(|(kind, _, _)| matches!(kind, 19 | 29))
 }
 
 /// Only ECT becomes CE (RFC 3168 §5).
@@ -139,6 +155,9 @@ fn window(before: &[u8], after: &[u8], layers: &Layers, right: Right) -> Result<
     let (was, is, flags) = (field(before), field(after), tcp.of(before)[13]);
     if flags & RST != 0 {
         return Err("an RST was changed".into());
+    }
+    if is_authenticated(tcp.of(before)) {
+        return Err("an authenticated segment was changed".into());
     }
     if right == Right::Shim {
         return Ok(());

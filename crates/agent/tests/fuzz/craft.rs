@@ -48,6 +48,8 @@ pub struct Flow {
     ports: [u16; 2],
     /// Scale option of each side's SYN.
     scales: [Option<u8>; 2],
+    /// Kind and digest of an option in every segment: TCP-MD5 or TCP-AO.
+    digest: Option<Vec<u8>>,
     seq: [u32; 2],
     begun: usize,
 }
@@ -68,6 +70,10 @@ impl Flow {
             addresses,
             ports: [random.next() as u16, random.pick(&[80, 443, 5201, 4789])],
             scales,
+            digest: random.percent(6).then(|| {
+                let kind = random.pick(&[[19, 18], [29, 16]]);
+                [&kind[..], &random.bytes(usize::from(kind[1]) - 2)].concat()
+            }),
             seq: [random.next() as u32, random.next() as u32],
             begun: 0,
         }
@@ -82,6 +88,11 @@ impl Flow {
         } else if random.percent(60) {
             options.extend([1, 1, 8, 10]);
             options.extend(random.bytes(8));
+        }
+        if let Some(digest) = &self.digest
+            && options.len() + digest.len() <= 40
+        {
+            options.extend(digest);
         }
         let segment = self.segment(side, flags, &options, payload, random);
         if payload > 0 {
@@ -194,7 +205,10 @@ fn udp(tunnel: Tunnel, frame: Vec<u8>, random: &mut Random) -> Vec<u8> {
         header.extend(random.bytes(words * 4));
         header
     };
-    let port: u16 = if tunnel == Tunnel::Vxlan { 4789 } else { 6081 };
+    let port: u16 = match tunnel {
+        Tunnel::Vxlan => random.pick(&[4789, 8472]),
+        _ => 6081,
+    };
     let mut datagram = vec![0xc0, 1];
     datagram.extend(port.to_be_bytes());
     datagram.extend(((8 + header.len() + frame.len()) as u16).to_be_bytes());

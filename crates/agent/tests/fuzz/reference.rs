@@ -183,7 +183,7 @@ fn tunnel(packet: &[u8], datagram: Span, layers: &mut Layers) -> Option<()> {
         len,
     });
     match word(packet, datagram.at + 2)? {
-        4789 if byte(packet, header)? & 8 != 0 => frame(packet, header + 8, end, layers),
+        4789 | 8472 if byte(packet, header)? & 8 != 0 => frame(packet, header + 8, end, layers),
         6081 if byte(packet, header)? >> 6 == 0 => {
             let inside = header + 8 + usize::from(byte(packet, header)? & 63) * 4;
             match word(packet, header + 2)? {

@@ -26,7 +26,7 @@ use penstock_linux::testkit;
 
 pub use agent::{Agent, PENSTOCKD, outcome};
 pub use port::{PORT, PortLab};
-pub use switch::{RIGHT, SwitchLab};
+pub use switch::{LEFT, RIGHT, SwitchLab};
 
 /// Limit of a command that should take a second.
 pub const LIMIT: Duration = Duration::from_secs(60);

@@ -13,7 +13,7 @@ use penstock_linux::testkit::{self, Bpffs, Dumbbell};
 use super::Agent;
 
 /// Address of the sender.
-const LEFT: &str = "10.98.0.1";
+pub const LEFT: &str = "10.98.0.1";
 
 /// Address of the receiver.
 pub const RIGHT: &str = "10.98.0.2";

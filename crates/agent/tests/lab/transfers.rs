@@ -21,9 +21,17 @@ fn fill(id: u64, from: u64, buffer: &mut [u8]) {
     }
 }
 
+/// Where [`serve`] listens.
+pub fn receiver() -> SocketAddr {
+    SocketAddr::new(RIGHT.parse().unwrap(), PORT)
+}
+
 pub fn connect() -> Result<TcpStream> {
-    let receiver = SocketAddr::new(RIGHT.parse().unwrap(), PORT);
-    let stream = TcpStream::connect_timeout(&receiver, PATIENCE)?;
+    patient(TcpStream::connect_timeout(&receiver(), PATIENCE)?)
+}
+
+/// Limits how long a stream waits.
+pub fn patient(stream: TcpStream) -> Result<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     Ok(stream)
@@ -75,7 +83,11 @@ pub fn abort() -> Result<()> {
 
 /// Receives transfers for ever, a thread for each connection. Runs in the receiver's namespace.
 pub fn serve() {
-    let listener = TcpListener::bind((RIGHT, PORT)).unwrap();
+    serve_on(TcpListener::bind(receiver()).unwrap());
+}
+
+/// The same on a listener of the caller's.
+pub fn serve_on(listener: TcpListener) {
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             std::thread::spawn(move || {

@@ -52,7 +52,8 @@ pub fn address(netns: &NetNs, interface: &str, address: &str) {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A counter of TCP (RFC 4022) in a namespace: `EstabResets`, `RetransSegs` ...
+/// A counter of TCP in a namespace: `EstabResets`, `RetransSegs` ... (RFC 4022), or one of Linux's
+/// own, `TCPTimeouts`.
 ///
 /// # Panics
 /// The kernel has none of this name.
@@ -60,7 +61,9 @@ pub fn address(netns: &NetNs, interface: &str, address: &str) {
 pub fn tcp_counter(netns: &NetNs, name: &str) -> u64 {
     let counters = netns.run(Counters::read).and_then(|counters| counters);
     let counters = counters.unwrap_or_else(|error| panic!("{error}"));
-    let value = counters.get("Tcp", name);
+    let value = counters
+        .get("Tcp", name)
+        .or_else(|| counters.get("TcpExt", name));
     value.unwrap_or_else(|| panic!("this kernel has no counter Tcp {name}"))
 }
 
