@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments of the papers: what was published compared with what is measured.
 
-A folder of `papers/` is an experiment: `experiment_files` reads it (`templates` expands claims,
-`rules` checks them) into an `experiment`. `reproduce` runs experiments and is the place to start;
-`claims` judges by `measures` and their `values`; `drawing` draws the papers' figures on
-`figure_axes`. A `reproduction` is the outcome, kept in a `reproduction_folder`, shown by
-`terminal_table`, `html_report` and `markdown_page`; `rejudge` judges an old one again. `analysis`
-has the papers' models as numbers. `command` is `penstock reproduce`, all that Penstock imports of
-this package, and only by `penstock.papers`.
+A folder of `papers/` is an experiment: a scenario, its runs, the paper's claims about them, and
+its figures. Each module imports only those of lines above its own:
+
+    values                       numbers with confidence intervals
+    measures                     numbers of runs, by name, for claims and figures
+    claims                       judges a claim: published and measured
+    experiment                   an experiment with its runs, claims and figures
+    typed_tables, templates      TOML tables as dataclasses; claims written once for many schemes
+    rules                        checks an experiment beyond the types
+    experiment_files             reads the folders of `papers/`
+    figure_data                  the numbers of a figure
+    small_svg, figure_axes       smaller files; axes as the papers have them
+    reproduction                 an experiment's outcome: verdicts and figures
+    drawing                      draws the papers' figures from `figure_data`
+    terminal_table, html_report  an outcome in the terminal, as a page
+    reproduction_folder          the folder that keeps outcomes, their page and runs
+    markdown_page                the same in Markdown, for the documentation
+    reproduce                    runs experiments and judges each; the place to start
+    rejudge, recorded            outcomes of an earlier folder; those recorded in `papers/`
+    analysis/                    the papers' models as numbers, which claims and figures name
+    command                      `penstock reproduce`
+
+Penstock imports this package only by `penstock.papers`.
 """
 
 from pathlib import Path

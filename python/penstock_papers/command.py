@@ -57,16 +57,17 @@ def reproduce(
     counts the claims that hold. --json prints `experiments`, `held`, `judged`, and `claims`: a
     list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
     """
-    from penstock.show.terminal import Progress
-    from penstock_papers import (
+    from penstock.show.terminal import Progress  # start-up: rich
+    from penstock_papers import (  # start-up: polars and matplotlib
         experiment_files,
+        markdown_page,
         rejudge,
         reproduction,
         reproduction_folder,
         terminal_table,
     )
-    from penstock_papers import recorded as records
-    from penstock_papers import reproduce as running
+    from penstock_papers import recorded as records  # start-up: likewise
+    from penstock_papers import reproduce as running  # start-up: likewise
 
     if listed or not (experiments or again):
         _list(experiment_files.listed(), as_json=as_json)
@@ -104,8 +105,6 @@ def reproduce(
     if record:
         records.record(done, reproduction_folder.read(folder))
     if page is not None:
-        from penstock_papers import markdown_page
-
         markdown_page.write(folder, page)
     if as_json:
         print_json(reproduction.as_json(done))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from penstock.errors import ScenarioError
+from penstock.sweep import values
 from penstock_papers.claims import Claim
 from penstock_papers.measures import Measure
 
@@ -187,8 +188,6 @@ def crossed(over: Mapping[str, Any]) -> tuple[dict[str, Overrides], dict[str, Ov
 def _values(path: str, given: object) -> Sequence[object]:
     found = given
     if isinstance(given, str):
-        from penstock.sweep import values  # in words, as `penstock sweep --over` reads it
-
         try:
             found = [one.text if one.kind else one.typed for one in values.parse(given)]
         except ScenarioError as error:

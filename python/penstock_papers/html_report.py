@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -12,28 +11,21 @@ from typing import Any
 from penstock import units
 from penstock.show import html, style
 from penstock.show.html import Html
-from penstock_papers import reproduction_folder
 from penstock_papers.claims import published, verdict
+from penstock_papers.reproduction import claims_by_experiment
 
 Table = Mapping[str, Any]
 
 
-def again(folder: Path, path: Path) -> None:
-    """Writes the page of a reproduction's folder, with `figures/` next to it.
-
-    Raises:
-        ScenarioError: the folder is no reproduction.
-    """
-    document = reproduction_folder.read(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.parent.resolve() != folder.resolve():
-        shutil.copytree(folder / "figures", path.parent / "figures", dirs_exist_ok=True)
-    path.write_text(render(document, folder, path.parent), encoding="utf-8")
-
-
 def render(document: Table, folder: Path, at: Path) -> str:
-    """The page as text; `at` is the folder it will stand in."""
-    claims = reproduction_folder.claims_of(document)
+    """The page as text.
+
+    Args:
+        document: of `reproduction.json`.
+        folder: the reproduction's; it has the figures and runs.
+        at: the folder of the page, to which links are relative.
+    """
+    claims = claims_by_experiment(document)
     overview = html.table(
         "",
         ["experiment", "what", "claims that hold"],

@@ -9,6 +9,7 @@ from typing import Any
 from penstock import units
 from penstock_papers import reproduction_folder, small_svg
 from penstock_papers.claims import published, verdict
+from penstock_papers.reproduction import claims_by_experiment
 
 FIGURES = "papers"
 """The folder of the figures, next to the page."""
@@ -53,7 +54,7 @@ def render(document: Table, figures: Mapping[str, str]) -> str:
         document: of `reproduction.json`.
         figures: of each figure's file, the path in the page.
     """
-    claims = reproduction_folder.claims_of(document)
+    claims = claims_by_experiment(document)
     parts = [*_summary(document), *_overview(document["experiments"], claims)]
     for paper, members in groupby(document["experiments"], lambda one: one["paper"]):
         parts.append(f"## {paper}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock import execution, folders
 from penstock.errors import ScenarioError
-from penstock_papers import claims, experiment_files, reproduction, reproduction_folder
+from penstock_papers import claims, drawing, experiment_files, reproduction, reproduction_folder
 from penstock_papers.claims import Claim, Finding
 from penstock_papers.experiment import Experiment
 from penstock_papers.figure_data import Data
@@ -110,8 +110,6 @@ def origin(recorded: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _reproduction(made: Experiment, kept: Mapping[str, Any]) -> Reproduction:
-    from penstock_papers import drawing  # brings matplotlib
-
     found = tuple(
         _finding(claim, kept["claims"].get(_short(claim.id, made))) for claim in made.claims
     )

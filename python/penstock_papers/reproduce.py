@@ -13,7 +13,7 @@ from penstock.api import Prepared
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Progress, Row, Task
 from penstock.runs import Run
-from penstock_papers import claims, experiment_files, reproduction_folder
+from penstock_papers import claims, drawing, experiment_files, reproduction_folder
 from penstock_papers.experiment import Experiment
 from penstock_papers.reproduction import Reproduction
 
@@ -178,8 +178,6 @@ def judged(
     made: Experiment, runs: Mapping[str, Run], folder: Path, computed_s: float
 ) -> Reproduction:
     """Judges an experiment by its runs, and saves these and its figures into the folder."""
-    from penstock_papers import drawing  # brings matplotlib
-
     schemes = {result["scheme"] for run in runs.values() for result in run.summary["results"]}
     found = tuple(claims.judge(claim, made.runs_of(claim), runs, schemes) for claim in made.claims)
     paths = {name: run_folder(made.id, name) for name in runs}

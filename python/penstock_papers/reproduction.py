@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an experiment gave: its claims with their verdicts, its figures, what it cost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from penstock.show.drawing import Drawing
 from penstock_papers.claims import Finding
 from penstock_papers.experiment import Experiment
 from penstock_papers.figure_data import Data
-
-if TYPE_CHECKING:
-    from penstock.show.drawing import Drawing  # slow to import
 
 
 @dataclass(frozen=True)
 class Drawn:
     """A figure of the paper, drawn again."""
 
-    drawing: "Drawing"
+    drawing: Drawing
     where: str
     """Section and figure of the paper."""
     data: Data
@@ -99,3 +97,11 @@ def as_json(done: Sequence[Reproduction]) -> dict[str, Any]:
             for finding in one.findings
         ],
     }
+
+
+def claims_by_experiment(document: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The claims of each experiment that has any, by its id."""
+    by_experiment: dict[str, list[Mapping[str, Any]]] = {}
+    for claim in document["claims"]:
+        by_experiment.setdefault(claim["experiment"], []).append(claim)
+    return by_experiment

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a reproduction: `reproduction.json`, its page, figures, and the runs."""
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from penstock import _native, folders, provenance
 from penstock.errors import ScenarioError
-from penstock_papers import reproduction
+from penstock_papers import html_report, reproduction
 from penstock_papers.reproduction import Reproduction
 
 NAME, PAGE = folders.REPRODUCTION.file, folders.REPRODUCTION.page
@@ -39,11 +40,22 @@ def write(
 
 def put(folder: Path, document: dict[str, Any]) -> None:
     """Writes a document as `reproduction.json`, and its page."""
-    from penstock_papers import html_report  # brings matplotlib
-
     folders.write_json(folder / NAME, document)
     figures_of(folder)
-    html_report.again(folder, folder / PAGE)
+    write_page(folder, folder / PAGE)
+
+
+def write_page(folder: Path, path: Path) -> None:
+    """Writes the page of a reproduction's folder, with `figures/` next to it.
+
+    Raises:
+        ScenarioError: the folder is no reproduction.
+    """
+    document = read(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.parent.resolve() != folder.resolve():
+        shutil.copytree(folder / "figures", path.parent / "figures", dirs_exist_ok=True)
+    path.write_text(html_report.render(document, folder, path.parent), encoding="utf-8")
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -57,11 +69,3 @@ def read(folder: Path) -> dict[str, Any]:
         message = f"{folder}: not a reproduction (no {NAME}); make one with `penstock reproduce`"
         raise ScenarioError(message)
     return folders.read_json(folder / NAME, "run it again")
-
-
-def claims_of(document: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """The claims of each experiment that has any, by its id."""
-    by_experiment: dict[str, list[Mapping[str, Any]]] = {}
-    for claim in document["claims"]:
-        by_experiment.setdefault(claim["experiment"], []).append(claim)
-    return by_experiment

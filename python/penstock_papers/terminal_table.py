@@ -3,6 +3,8 @@
 
 from collections.abc import Sequence
 
+from rich.markup import escape
+
 from penstock.show import terminal
 from penstock_papers import claims
 from penstock_papers.reproduction import Reproduction
@@ -10,8 +12,6 @@ from penstock_papers.reproduction import Reproduction
 
 def table(done: Reproduction) -> None:
     """Prints an experiment's claims: published and measured."""
-    from rich.markup import escape
-
     console = terminal.console()
     made = done.experiment
     rows = terminal.table(f"[bold]{made.id}[/]  {escape(made.title)}")

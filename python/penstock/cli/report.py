@@ -53,7 +53,7 @@ def redraw(folder: Path, path: Path | None = None) -> Path:
         case folders.COMPARISON:
             comparison_page.redraw(folder, path)
         case folders.REPRODUCTION:
-            papers.module("html_report").again(folder, path)
+            papers.module("reproduction_folder").write_page(folder, path)
         case folders.SWEEP:
             sweep_page.redraw(folder, path)
         case folders.SEARCH:
