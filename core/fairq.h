@@ -36,16 +36,16 @@
 
 #define FAIRQ_PARAMS(P, X)                                                                         \
 	P(X, SHARE, alpha, ABOVE_0, 1, 0.1, 0.25,                                                  \
-	  "The queue aimed at, as a share of the buffer; as printed FairQ §IV-D")                  \
+	  "Target queue, as a share of the buffer (FairQ §IV-D)")                                  \
 	P(X, TIME, interval, NS(1), MAX_TIME, RTTS(1, US(100)), RTTS(1, US(100)),                  \
 	  "T: time between updates")                                                               \
 	P(X, COUNT, intervals, 1, 65535, 10, 10, "M: updates per change of the window")            \
 	P(X, FLAG, shares_slow_start, 0, 1, 1, 0,                                                  \
-	  "Slow start adds 2 MSS / flows to the window; if not, 2 MSS, as printed")                \
+	  "Slow start adds 2 MSS / flows to the window; if false, 2 MSS, as printed")              \
 	P(X, SEGMENTS, floor, 1, 255, 1, 1, "Smallest window written")                             \
 	P(X, SEGMENTS, first_floor, 1, 255, 2, 1,                                                  \
-	  "Smallest window written into SYN-ACKs and first ACKs, as long as the buffer holds it "  \
-	  "of every flow")                                                                         \
+	  "Smallest window written into SYN-ACKs and first ACKs, as long as the buffer "           \
+	  "holds that much of every flow")                                                         \
 	P(X, FLAG, averaged, 0, 1, 0, 0,                                                           \
 	  "The queue is the mean of the last 32 samples, one per update (FairQ §IV-E)")            \
 	P(X, COUNT, paths, 1, 65535, 1, 1,                                                         \

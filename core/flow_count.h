@@ -6,7 +6,7 @@
  * eBPF, an array in the simulator). A flow is counted once, at the first SYN or SYN-ACK seen, and
  * uncounted once: at the first FIN of its data direction (that sender has nothing new to send; a
  * FIN of the other side leaves it counted), at an RST of either side, or when idle for too long.
- * Retransmitted SYNs and FINs change nothing; they are told from a reuse of the ports by the
+ * Retransmitted SYNs and FINs change nothing; they differ from a reuse of the ports by the
  * initial sequence number. An idle flow that sends data again is counted again. A flow first
  * seen in mid-life is not counted and its scales stay unknown.
  *
@@ -171,7 +171,7 @@ struct flow_counter {
 };
 
 /*
- * Counts one packet; returns the number of flows. `is_out` tells that the packet leaves by the
+ * Counts one packet; returns the number of flows. `is_out`: the packet leaves by the
  * port: a SYN-ACK counts in both directions, a FIN or RST only on its way out (FairQ §IV-E).
  */
 CORE_INLINE u32 flow_counter_on_packet(struct flow_counter *counter, u32 flags, u32 payload,

@@ -63,8 +63,7 @@ enum hcf_period {
 
 /* What the caller makes of the period and of the port's buffer. */
 #define HCF_PORT_PARAMS(P, X)                                                                      \
-	P(X, TIME, every, NS(1), MAX_TIME, NS(0), NS(0),                                           \
-	  "Length of a fixed or ordered period: the time between two hcf_on_tick")                 \
+	P(X, TIME, every, NS(1), MAX_TIME, NS(0), NS(0), "Length of a fixed or ordered period")    \
 	P(X, SHARE, high_share, ABOVE_0, 1, 0.5, 0.5,                                              \
 	  "The high-priority queue's share of the buffer; below 1 (HCF §V)")
 
@@ -96,7 +95,7 @@ struct hcf_state {
 	struct hcf_bin bins[HCF_MAX_BINS];
 };
 
-/* Whether they may be used: those of a port that nobody has configured may not. */
+/* Whether they may be used: those of a port without a configuration may not. */
 CORE_INLINE _Bool hcf_params_ok(const struct hcf_params *p)
 {
 	return (p->capacity_packets[0] || p->capacity_bytes[0]) &&
@@ -275,7 +274,7 @@ CORE_INLINE u32 hcf_on_enqueue(struct hcf_state *s, const struct hcf_params *p, 
 	return queue;
 }
 
-/* The physical queue to send from, or HCF_NONE. Then tell hcf_departed. */
+/* The physical queue to send from, or HCF_NONE. Then call hcf_departed. */
 CORE_INLINE u32 hcf_on_dequeue(const struct hcf_state *s)
 {
 	u32 high = s->high & 1;

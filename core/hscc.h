@@ -13,7 +13,7 @@
  * trips more. A burst on an old connection is not held before the queue shows it.
  *
  * A clamp holds only while the queue is reported: `expiry` after the last hscc_on_queue every
- * ACK passes untouched, so a dead monitor cannot throttle for ever.
+ * ACK passes untouched, so a dead monitor cannot throttle forever.
  *
  * Limit: more than (BDP + alpha2) / MSS flows overflow even at one segment each (630 flows in the
  * paper).
@@ -32,8 +32,8 @@ enum hscc_mode {
 };
 
 #define HSCC_TITLE                                                                                 \
-	"Every flow at one segment per RTT from when the queue reaches alpha2 until it is down "   \
-	"at alpha1 (HSCC §III). Variant `paper`: nothing but the two thresholds"
+	"Clamps every flow to one segment per RTT once the queue reaches alpha2, until it falls "  \
+	"to alpha1 (HSCC §III). Variant `paper`: the two thresholds only"
 
 #define HSCC_PARAMS(P, X)                                                                          \
 	P(X, BUFFER_SHARE, alpha1, 0, 1, 0.1, 0.25,                                                \
@@ -45,14 +45,13 @@ enum hscc_mode {
 	  "ACK still fit; 1 for none (HSCC §III-B)")                                               \
 	P(X, SEGMENTS, floor, 1, 255, 1, 1, "The window in a clamp")                               \
 	P(X, SEGMENTS, first_flight, 0, 255, 2, 0,                                                 \
-	  "Largest window of SYN-ACKs and first ACKs; 0 for as it is")                             \
+	  "Largest window of SYN-ACKs and first ACKs; 0: unchanged")                               \
 	P(X, SEGMENT_BYTES, release_step, 0, 255, 1, 0,                                            \
-	  "By so much the window grows per release_interval after a clamp; 0: the clamp just "     \
-	  "ends")                                                                                  \
+	  "Growth of the window per release_interval after a clamp; 0: no limit after a clamp")    \
 	P(X, TIME, release_interval, NS(1), MAX_TIME, US(100), MS(1),                              \
 	  "Time between the steps of the release")                                                 \
 	P(X, TIME, expiry, NS(0), MAX_TIME, MS(100), NS(0),                                        \
-	  "A clamp ends that long after the queue was last seen; 0 for never")
+	  "A clamp ends this long after the last reading of the queue; 0: never")
 
 #define HSCC_ORDER(O, X) O(X, alpha1, alpha2)
 

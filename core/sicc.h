@@ -5,7 +5,7 @@
  * Sources: SICC Algorithm 1 (controller, per switch port) and Algorithm 2 (shim, per pair of
  * source and destination). Corrected: the EWMA is 1/4 old + 3/4 new sample; gamma counts bytes,
  * beta * IW * MSS + Q; incast ends after DM or at q <= alpha1 * B. The printed test wants both,
- * but then a standing queue would clamp for ever (`off_needs_both` gives it).
+ * but then a standing queue would clamp forever (`off_needs_both` gives it).
  *
  * Every T, first the end of incast is tested, then its start, which wins. An ON is repeated while
  * new connections keep coming, and DM runs from the last. A shim's flag expires by itself after
@@ -22,7 +22,7 @@
 
 #define SICC_MAX_BETA (1u << 24) /* new connections per interval; saturates */
 
-/* What a port's controller tells the sources behind it. */
+/* What a port's controller sends to the sources behind it. */
 enum sicc_order {
 	SICC_KEEP = 0, /* send nothing */
 	SICC_ON = 1,   /* send INCAST_ON */
@@ -30,29 +30,30 @@ enum sicc_order {
 };
 
 #define SICC_TITLE                                                                                 \
-	"The controller expects SYN-ACKs * IW * MSS + queue, and has the shims clamp before it "   \
-	"comes (SICC Alg. 1 and 2). Variant `paper`: the clamp ends as printed"
+	"The controller predicts incast as SYN-ACKs * IW * MSS + queue, and has the shims clamp "  \
+	"windows before it arrives (SICC Alg. 1 and 2). Variant `paper`: the clamp ends as "       \
+	"printed"
 
 #define SICC_PARAMS(P, X)                                                                          \
 	P(X, SHARE, alpha1, 0, 1, 0.2, 0.2,                                                        \
 	  "The clamp ends at this share of the buffer; less than alpha2 (SICC §5)")                \
 	P(X, SHARE, alpha2, ABOVE_0, 256, 1, 1,                                                    \
-	  "It begins when so much of the buffer is expected (SICC §5)")                            \
+	  "The clamp begins when this share of the buffer is expected to fill (SICC §5)")          \
 	P(X, TIME, interval, NS(1), MAX_TIME, RTTS(10, MS(1)), RTTS(10, MS(1)),                    \
-	  "T: time between looks at a port (SICC §5)")                                             \
+	  "T: time between readings of a port's queue (SICC §5)")                                  \
 	P(X, SEGMENTS, initial_window, 1, 65535, 10, 10,                                           \
 	  "IW: what a new flow is expected to send at once (RFC 6928)")                            \
 	P(X, TIME, duration, NS(1), MAX_TIME, MS(10), MS(10),                                      \
-	  "DM: longest clamp after the last ON; the time mice take to finish")                     \
+	  "DM: longest clamp after the last ON; about as long as mice take to finish")             \
 	P(X, SEGMENTS, floor, 1, 255, 1, 1, "The window in a clamp")                               \
 	P(X, FLAG, off_needs_both, 0, 1, 0, 1,                                                     \
-	  "The clamp ends when it is old and the queue is short, as printed; if not, when either " \
-	  "holds, as the prose has it")
+	  "The clamp ends when it is old and the queue is short, as printed; if "                  \
+	  "false, when either is the case, as in the text of the paper")
 
 /* How messages travel between the controller and switches or shims: the caller's. */
 #define SICC_CHANNEL_PARAMS(P, X)                                                                  \
 	P(X, TIME, latency, NS(0), MAX_TIME, US(100), US(100),                                     \
-	  "One way between controller and switch or shim")                                         \
+	  "One-way delay between controller and switch or shim")                                   \
 	P(X, SHARE, loss, 0, 1, 0, 0, "Share of the controller's messages that are lost")
 
 #define SICC_ORDER(O, X) O(X, alpha1, alpha2)
@@ -95,7 +96,7 @@ CORE_INLINE u64 sicc_expected_bytes(const struct sicc_port *port, const struct s
 	return min_u32(port->beta, SICC_MAX_BETA) * first_flight + (port->queue_q8 >> 8);
 }
 
-/* Every T, with the length of the port's queue: what to tell the sources. */
+/* Every T, with the length of the port's queue: what to send to the sources. */
 CORE_INLINE u32 sicc_on_interval(struct sicc_port *port, const struct sicc_params *p,
 				 u32 queue_bytes, u64 now_ns)
 {

@@ -10,7 +10,7 @@
  * below already. Windows are rounded up to the scale, because at a scale of 10 a segment of 1448
  * bytes rounded down is 1024: the sender would wait for its persist timer.
  *
- * It does not parse packets and knows no flows. Header words are in host byte order, unless said
+ * It does not parse packets and knows no flows. Header words are in host byte order, unless stated
  * otherwise.
  */
 #ifndef PENSTOCK_TCP_REWRITE_H
@@ -179,7 +179,7 @@ CORE_INLINE u16 tcp_window12_window(u16 field)
 
 /*
  * Window scale 3: one scale for the whole network. The shim writes it as the value of the scale
- * option of every SYN and SYN-ACK that has one, and then says each later window in that scale.
+ * option of every SYN and SYN-ACK that has one, and then writes each later window in that scale.
  * Here it rounds down, as a receiver's offer must not grow: up to 2^network_scale - 1 bytes are
  * lost, so choose a network scale of at most 7.
  */

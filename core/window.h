@@ -22,7 +22,7 @@
  *					the window field for an ACK that enters by the port
  *	u32  x_window_bytes(s, p)	a flow's window, before the floor, or TCP_MAX_WINDOW
  *	bool x_drops(p, queue, packet, is_control)
- *					whether to drop what arrives at so long a queue
+ *					whether to drop what arrives at such a queue
  *	void x_raise_floor(p, segments)	no window below so many from now on, to let flows go
  *
  * `scale` and `mss` are those of the ACK's flow (TCP_SCALE_UNKNOWN, and 0 if not known), `kind` is
@@ -42,8 +42,8 @@
 #define WSCALE_SOURCES(E)                                                                          \
 	E(WSCALE_TRACKED, "tracked", "The port remembers each flow's SYN and SYN-ACK")             \
 	E(WSCALE_RESERVED_BITS, "reserved-bits",                                                   \
-	  "The shim writes it into the reserved bits of the header; that of the other host "       \
-	  "clears them")                                                                           \
+	  "The shim writes it into the reserved bits of the header; the other "                    \
+	  "host's shim clears them")                                                               \
 	E(WSCALE_WINDOW_BITS, "window-bits",                                                       \
 	  "The shim writes it into four bits of the window field; twelve are left, for windows "   \
 	  "up to 4095")                                                                            \
@@ -70,17 +70,17 @@ enum counting {
 /* What is common to all window schemes; the caller does it. */
 #define WINDOW_PARAMS(P, X)                                                                        \
 	P(X, COUNT, first_acks, 0, 255, 4, 4,                                                      \
-	  "ACKs of a flow that count as its first, after the handshake; they decide its first "    \
+	  "ACKs after a flow's handshake that count as its first; their windows bound its first "  \
 	  "flight")                                                                                \
 	P(X, ENUM, wscale_source, WSCALE_SOURCES, WSCALE_UNIFIED, WSCALE_TRACKED, WSCALE_TRACKED,  \
 	  "How the port learns the window scale of a flow (FairQ §III-B)")                         \
 	P(X, COUNT, network_wscale, 0, TCP_MAX_SCALE, 7, 7,                                        \
-	  "The one scale of all windows with wscale_source = \"unified\": windows lose up to "     \
-	  "2^scale - 1 bytes to it")                                                               \
+	  "The one scale of all windows with wscale_source = \"unified\"; rounding takes up to "   \
+	  "2^scale - 1 bytes from each window")                                                    \
 	P(X, TIME, idle, NS(1), MAX_TIME, SECONDS(1), SECONDS(1),                                  \
-	  "A flow silent for that long is not counted (FairQ §IV-E)")                              \
+	  "A flow silent for this long is not counted (FairQ §IV-E)")                              \
 	P(X, FLAG, never_shrink, 0, 1, 0, 0,                                                       \
-	  "The right edge of a window once offered is not taken back (RFC 9293 §3.8.6.2.1)")
+	  "Never take back the right edge of a window once offered (RFC 9293 §3.8.6.2.1)")
 
 struct window_params {
 	WINDOW_PARAMS(PARAM_MEMBER, window)

@@ -66,7 +66,7 @@ for {set i 0} {$i < $arg(flows)} {incr i} {
     $ns at [$defaultRNG uniform 0 $arg(spread)] "$tcp send -1"
     lappend agents $tcp
     set seen($tcp) 0
-    set heard($tcp) 0.0
+    set last_ack($tcp) 0.0
     set silence($tcp) 0.0
 }
 
@@ -90,15 +90,15 @@ if {$arg(udp) > 0} {
 
 # ACKs are never lost, so the ACKs a sender got are the packets its receiver got.
 proc watch {} {
-    global ns agents seen heard silence silence_step
+    global ns agents seen last_ack silence silence_step
     set now [$ns now]
     foreach tcp $agents {
         set packets [$tcp set nackpack_]
         if {$packets != $seen($tcp)} {
             set seen($tcp) $packets
-            set heard($tcp) $now
-        } elseif {$now - $heard($tcp) > $silence($tcp)} {
-            set silence($tcp) [expr {$now - $heard($tcp)}]
+            set last_ack($tcp) $now
+        } elseif {$now - $last_ack($tcp) > $silence($tcp)} {
+            set silence($tcp) [expr {$now - $last_ack($tcp)}]
         }
     }
     $ns at [expr {$now + $silence_step}] watch

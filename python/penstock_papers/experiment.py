@@ -180,7 +180,7 @@ def crossed(over: Mapping[str, Any]) -> tuple[dict[str, Overrides], dict[str, Ov
     axes = {path: _values(path, given) for path, given in over.items()}
     runs = {}
     for combination in product(*axes.values()):
-        name = " ".join(_said(value) for value in combination)
+        name = " ".join(_shown(value) for value in combination)
         runs[name] = dict(zip(axes, combination, strict=True))
     return runs, runs
 
@@ -199,5 +199,5 @@ def _values(path: str, given: object) -> Sequence[object]:
     return found
 
 
-def _said(value: object) -> str:
+def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -50,5 +50,5 @@ def summary(done: Sequence[Reproduction]) -> str:
 def _counted(done: Sequence[Reproduction]) -> str:
     held, judged = sum(one.held for one in done), sum(one.judged for one in done)
     left = sum(len(one.findings) for one in done) - judged
-    unsaid = f" ({left} not judged)" if left else ""
-    return f"{held} of {judged} claims hold{unsaid}"
+    unjudged = f" ({left} not judged)" if left else ""
+    return f"{held} of {judged} claims hold{unjudged}"

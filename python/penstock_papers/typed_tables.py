@@ -10,7 +10,7 @@ from penstock_papers.measures import nearest
 
 T = TypeVar("T")
 
-_SAID = {
+_DESCRIPTIONS = {
     str: "text",
     float: "a number",
     int: "a whole number",
@@ -36,7 +36,7 @@ def typed(kind: type[T], table: Mapping[str, Any]) -> T:
         if names and value not in names:
             one_of(name, str(value), filter(None, names))
         elif not names and not _fits(values[name], hints[name]):
-            message = f"{name}: is {value!r}; give {_said(hints[name])}"
+            message = f"{name}: is {value!r}; give {_described(hints[name])}"
             raise ValueError(message)
     for name, one in known.items():
         if one.default is MISSING and one.default_factory is MISSING and name not in values:
@@ -71,8 +71,8 @@ def _fits(value: object, hint: Any) -> bool:  # noqa: ANN401 (a type)
     return hint is Any or isinstance(value, hint)
 
 
-def _said(hint: Any) -> str:  # noqa: ANN401 (a type)
+def _described(hint: Any) -> str:  # noqa: ANN401 (a type)
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(_said(one) for one in get_args(hint) if one is not type(None))
+        return " or ".join(_described(one) for one in get_args(hint) if one is not type(None))
     kind = get_origin(hint) or hint
-    return _SAID.get(kind, f"a {getattr(kind, '__name__', kind)}".lower())
+    return _DESCRIPTIONS.get(kind, f"a {getattr(kind, '__name__', kind)}".lower())

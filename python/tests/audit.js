@@ -19,19 +19,19 @@ function checkPage(width) {
 }
 
 function checkFigure(figure, number) {
-  const say = (what) => problems.push(`figure ${number + 1}: ${what}`);
+  const report = (what) => problems.push(`figure ${number + 1}: ${what}`);
   const picture = figure.querySelector("svg, img");
-  if (!picture) return say("no picture");
+  if (!picture) return report("no picture");
   const box = picture.getBoundingClientRect();
-  if (box.width < 150 || box.height < 60) say(`not drawn: ${box.width} x ${box.height} pixels`);
+  if (box.width < 150 || box.height < 60) report(`not drawn: ${box.width} x ${box.height} pixels`);
   const holder = figure.querySelector(".scroll")?.getBoundingClientRect() ?? box;
-  if (holder.left < 0 || holder.right > viewport + 0.5) say(`not within the viewport: ${holder.left} to ${holder.right}`);
+  if (holder.left < 0 || holder.right > viewport + 0.5) report(`not within the viewport: ${holder.left} to ${holder.right}`);
   const name = picture.getAttribute("aria-label") ?? picture.getAttribute("alt") ?? "";
-  if (!name.trim() || (picture.tagName === "svg" && picture.getAttribute("role") !== "img")) say("no accessible name");
-  if (picture.tagName === "svg" ? !isDrawn(picture) : !picture.naturalWidth) say("empty");
+  if (!name.trim() || (picture.tagName === "svg" && picture.getAttribute("role") !== "img")) report("no accessible name");
+  if (picture.tagName === "svg" ? !isDrawn(picture) : !picture.naturalWidth) report("empty");
   const sentence = figure.querySelector("figcaption p")?.textContent.trim() ?? "";
   if (!/^.+[.!?]$/s.test(sentence) || /[.!?]["”)]?\s+["“(]?\p{Lu}/u.test(sentence))
-    say(`not explained in one sentence: ${shown(sentence)}`);
+    report(`not explained in one sentence: ${shown(sentence)}`);
 }
 
 // Matplotlib clips to the axes what stands for data, and the grid.

@@ -42,7 +42,7 @@ start = "0 s"
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _ctrl_c_is_heard():
+def _ctrl_c_interrupts():
     """Background jobs of a shell ignore SIGINT, and so would the tests and their children."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -63,23 +63,23 @@ def made_up():
 
 def make_run(schemes=("drop-tail", "hcf"), seeds=(1,), mice=30, samples=400):
     """A run as the simulator would give it, of invented numbers."""
-    dice = random.Random(7)
+    generator = random.Random(7)
     flows, queues, ports, results = [], [], [], []
     for scheme in schemes:
         by_seed = []
         for seed in seeds:
-            times = [dice.lognormvariate(-6, 1) for _ in range(mice)]
-            flows += [_flow(scheme, seed, "elephants", 0, None, dice.uniform(2e7, 4e7))]
+            times = [generator.lognormvariate(-6, 1) for _ in range(mice)]
+            flows += [_flow(scheme, seed, "elephants", 0, None, generator.uniform(2e7, 4e7))]
             flows += [
                 _flow(scheme, seed, "mice", number + 1, None if number == 0 else time, 8e4 / time)
                 for number, time in enumerate(times)
             ]
             queues += [
                 {"scheme": scheme, "seed": seed, "port": "a->b", "time_s": n / 1000}
-                | {"bytes": dice.randrange(125_000), "packets": 3}
+                | {"bytes": generator.randrange(125_000), "packets": 3}
                 for n in range(samples)
             ]
-            port = _port(dice)
+            port = _port(generator)
             ports.append((scheme, seed, {"a->b": port}))
             groups = {"elephants": _group(1, 0, None), "mice": _group(mice, mice - 1, times)}
             by_seed.append(
@@ -137,8 +137,8 @@ def _group(flows, finished, times):
     }
 
 
-def _port(dice):
-    full = dice.randrange(10, 99)
+def _port(generator):
+    full = generator.randrange(10, 99)
     return {
         "drops": full + 2,
         "drops_by_reason": {"full": full, "early": 2},

@@ -86,7 +86,7 @@ def test_roots_of_a_known_delay_equation():
 
 
 @pytest.mark.parametrize(("port", "is_stable"), [(WIDE, True), (NARROW, False)])
-def test_a_disturbance_fades_or_grows_as_the_rightmost_root_says(port, is_stable):
+def test_a_disturbance_fades_or_grows_as_the_rightmost_root_predicts(port, is_stable):
     rest = hscc_model.equilibrium(port, port.middle)
     slope = 1 / (port.alpha2 - port.alpha1)
     linear = hscc_model.jacobian(port, rest)
@@ -144,7 +144,7 @@ def test_every_reading_changes_the_course():
     ("ticks", "intervals"), [(1, 1), (3, 1), (10, 1), (5, 10), (25, 10), (3, 4)]
 )
 @pytest.mark.parametrize("share", [0.8, 1.2])
-def test_the_law_grows_as_its_matrix_says(ticks, intervals, share):
+def test_the_law_grows_as_its_matrix_predicts(ticks, intervals, share):
     gain = fairq_law.greatest_gain(ticks, intervals) * share
     law = Law(125e6, ticks * 1e-4, ticks * 1e-4, 1460 / gain, 1.0, 1e-4, intervals)
     assert (fairq_law.radius(law) < 1) == (share < 1)

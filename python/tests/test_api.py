@@ -135,7 +135,7 @@ def test_a_parquet_trace_is_as_good_as_csv(tmp_path):
     assert named == str(tmp_path / "flows.parquet"), "not the copy"
 
 
-def test_a_parquet_trace_that_lacks_a_column_says_so(tmp_path):
+def test_a_parquet_trace_that_lacks_a_column_is_refused(tmp_path):
     pl.DataFrame({"start_s": [0.0]}).write_parquet(tmp_path / "flows.parquet")
     with pytest.raises(ScenarioError, match=r"flows.parquet: needs the columns start_s"):
         penstock.run(traced(tmp_path, "flows.parquet"))

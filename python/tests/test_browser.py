@@ -76,8 +76,8 @@ def problems(browser, page):
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         preference = {"name": "prefers-color-scheme", "value": mode}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
-        said = browser.execute_script(AUDIT, screen.width)
-        found += [f"{name}, {mode}: {problem}" for problem in said]
+        problems = browser.execute_script(AUDIT, screen.width)
+        found += [f"{name}, {mode}: {problem}" for problem in problems]
     found += [f"asked for {url}" for url in requests(browser) if url != page.as_uri()]
     levels = ("WARNING", "SEVERE")
     logged = [entry for entry in browser.get_log("browser") if entry["level"] in levels]
@@ -297,9 +297,9 @@ BREAKAGES = {
 
 @pytest.mark.parametrize("broken", BREAKAGES)
 def test_each_check_can_fail(browser, page, tmp_path, broken):
-    wanted, instead, told = BREAKAGES[broken]
+    wanted, instead, expected = BREAKAGES[broken]
     text, count = re.subn(wanted, instead, page(run).read_text("utf-8"), flags=re.DOTALL)
     assert count, "the page has nothing of the kind any more"
     (tmp_path / "broken.html").write_text(text, encoding="utf-8")
     found = problems(browser, tmp_path / "broken.html")
-    assert any(told in problem for problem in found), "\n".join(found)
+    assert any(expected in problem for problem in found), "\n".join(found)

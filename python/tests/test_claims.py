@@ -174,20 +174,20 @@ def test_each_clients_requests_and_their_quantile():
 
 @pytest.fixture
 def wrong(tmp_path, monkeypatch):
-    """Writes a `claims.toml` and gives what is said of it."""
+    """Writes a `claims.toml` and returns the error."""
     monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     folder = tmp_path / "papers/exp-1"
     folder.mkdir(parents=True)
     (folder / "scenario.toml").write_text(SMALL)
 
-    def said(text):
+    def error_of(text):
         (folder / "claims.toml").write_text(text)
         with pytest.raises(RunError) as caught:
             experiment_files.load("exp-1")
         assert str(caught.value).count("\n") == 0
         return str(caught.value)
 
-    return said
+    return error_of
 
 
 MICE = 'scheme = "fairq", group = "mice"'
@@ -195,7 +195,7 @@ GOOD = f'measure = {{ {MICE}, field = "fct_s.mean" }}'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('claims = "1"', "unknown key 'claims'; did you mean 'claim'?"),
         ('scenario = "exp-2"', "scenario: no experiment 'exp-2' with a scenario.toml"),
@@ -253,10 +253,10 @@ GOOD = f'measure = {{ {MICE}, field = "fct_s.mean" }}'
         ),
     ],
 )
-def test_every_mistake_is_told_before_anything_runs(wrong, text, said):
-    told = wrong(text)
-    assert re.search(r"papers/exp-1/claims.toml: ", told)
-    assert said in told
+def test_every_mistake_is_an_error_before_anything_runs(wrong, text, message):
+    error = wrong(text)
+    assert re.search(r"papers/exp-1/claims.toml: ", error)
+    assert message in error
 
 
 def test_an_experiment_without_claims_about_a_scenario_is_theory(tmp_path, monkeypatch):
@@ -306,7 +306,7 @@ over = { "traffic.mice.flows" = [2], "fabric.bottleneck.buffer" = ["20 packets"]
 
 
 @pytest.mark.parametrize(
-    ("measure", "said"),
+    ("measure", "message"),
     [
         (f'{{ {MICE}, field = "fct_s.p98" }}', "no 'p98'; did you mean 'p9"),
         (
@@ -324,14 +324,14 @@ over = { "traffic.mice.flows" = [2], "fabric.bottleneck.buffer" = ["20 packets"]
         ),
     ],
 )
-def test_what_no_run_has_fails_the_experiment(tmp_path, monkeypatch, measure, said):
+def test_what_no_run_has_fails_the_experiment(tmp_path, monkeypatch, measure, message):
     monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
     (tmp_path / "papers/exp-1").mkdir(parents=True)
     (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
     (tmp_path / "papers/exp-1/claims.toml").write_text(CLAIM + f"measure = {measure}")
     (done,), _ = reproduce.reproduce(["exp-1"], out=tmp_path / "out")
     assert done.failed
-    assert said in done.notes[0]
+    assert message in done.notes[0]
 
 
 def test_every_shipped_experiment_is_sound():

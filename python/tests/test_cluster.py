@@ -82,17 +82,17 @@ def test_a_killed_worker_costs_a_sweep_nothing_but_time(cluster, small, tmp_path
 
 
 def test_rows_are_those_of_this_machine(cluster, small):
-    said = []
+    reported = []
     tasks = api.prepare(small, seeds=2).tasks
     far = execution.execute(
-        tasks, cluster=cluster.address, progress=lambda *what: said.append(what)
+        tasks, cluster=cluster.address, progress=lambda *what: reported.append(what)
     )
     rows = dict(far)
     for task, row in execution.execute(tasks):
         assert rows[task][3:] == row[3:], "the tables, byte for byte"
         first, second = (json.loads(text) | {"performance": 0} for text in (rows[task][2], row[2]))
         assert first == second
-    assert said[-1] == (1.0, "4 of 4 runs")
+    assert reported[-1] == (1.0, "4 of 4 runs")
 
 
 def test_a_worker_of_another_version_is_refused(cluster, small, monkeypatch):
@@ -119,7 +119,7 @@ def test_a_file_that_a_worker_lacks_is_named(cluster, tmp_path):
         list(execution.execute(tasks, cluster=cluster.address))
 
 
-def test_without_dask_it_says_what_to_install(small, monkeypatch):
+def test_without_dask_the_error_names_what_to_install(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ScenarioError, match=r"pip install 'penstock\[cluster\]'"):
         list(execution.execute(api.prepare(small).tasks, cluster="tcp://127.0.0.1:1"))

@@ -79,15 +79,15 @@ def test_late_flows_are_compared(tmp_path):
 def test_a_run_agrees_with_itself_and_has_a_page(tmp_path):
     run = make_run(seeds=(1, 2)).save(tmp_path / "run")
     done = penstock("compare", run, run, "--out", tmp_path / "page")
-    told = json.loads((tmp_path / "page/compare.json").read_text())
-    assert told["agree"] == told["of"] > 20
-    assert f"{told['agree']} of {told['of']} numbers agree." in done.stdout
+    document = json.loads((tmp_path / "page/compare.json").read_text())
+    assert document["agree"] == document["of"] > 20
+    assert f"{document['agree']} of {document['of']} numbers agree." in done.stdout
     page = (tmp_path / "page/compare.html").read_text()
     assert "FCT p99" in page
     assert page.count("<svg") == 1  # the elephants have no completion times
     assert (tmp_path / "page/figures/compare-mice.pdf").is_file()
     again = penstock("compare", run, run, "--out", tmp_path / "page", "--json")
-    assert json.loads(again.stdout) == told
+    assert json.loads(again.stdout) == document
 
 
 def test_the_runs_are_called_by_their_substrates(tmp_path):
@@ -113,14 +113,14 @@ def test_runs_of_different_scenarios_are_refused(tmp_path):
         comparison.compare(first, third)
 
 
-def test_runs_that_are_told_apart_by_their_folders_have_short_names(tmp_path):
+def test_runs_that_differ_by_their_folders_have_short_names(tmp_path):
     first, second = make_run().save(tmp_path / "a/before"), make_run().save(tmp_path / "a/after")
     assert comparison.compare(first, second).names == ("before", "after")
     again = make_run().save(tmp_path / "b/before")
     assert comparison.compare(first, again).names == (str(first), str(again))
 
 
-def test_a_comparison_is_drawn_anew_without_its_runs(tmp_path):
+def test_a_comparison_is_drawn_again_without_its_runs(tmp_path):
     run = make_run().save(tmp_path / "run")
     drawn = comparison_page.save(comparison.compare(run, run), tmp_path / "page")
     text = drawn.read_bytes()

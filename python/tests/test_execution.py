@@ -125,28 +125,30 @@ def failing(task, progress, _threads):
     )[0]
 
 
-def test_a_failure_is_raised_or_told_while_the_others_go_on(small, monkeypatch):
+def test_a_failure_is_raised_or_reported_while_the_others_go_on(small, monkeypatch):
     monkeypatch.setattr(threads, "simulate", failing)
     tasks = tasks_of(small, seeds=2)
     with pytest.raises(RunError, match="fairq, seed 1: made to fail"):
         list(execution.execute(tasks, jobs=1))
-    told = []
-    rows = execution.execute(tasks, failed=lambda task, error: told.append((task.seed, str(error))))
+    failures = []
+    rows = execution.execute(
+        tasks, failed=lambda task, error: failures.append((task.seed, str(error)))
+    )
     assert sorted(task.seed for task, _ in rows) == [1, 2]
-    assert sorted(told) == [(seed, f"fairq, seed {seed}: made to fail") for seed in (1, 2)]
+    assert sorted(failures) == [(seed, f"fairq, seed {seed}: made to fail") for seed in (1, 2)]
 
 
 def test_progress_counts_the_runs(small):
-    said = []
+    reported = []
     tasks = tasks_of(small, seeds=2, overrides={"duration": "5 s"})
-    list(execution.execute(tasks, jobs=1, progress=lambda *what: said.append(what)))
-    fractions = [fraction for fraction, _ in said]
+    list(execution.execute(tasks, jobs=1, progress=lambda *what: reported.append(what)))
+    fractions = [fraction for fraction, _ in reported]
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < fractions[-1] <= 1
-    assert {label for _, label in said} <= {f"{done} of 4 runs" for done in range(5)}
+    assert {label for _, label in reported} <= {f"{done} of 4 runs" for done in range(5)}
 
 
-def test_nobody_computes_on_when_the_caller_stops_asking(small):
+def test_no_thread_computes_on_when_the_caller_stops_asking(small):
     endless = {"duration": "10000 s"}
     tasks = [*tasks_of(small, schemes=["fairq"]), *tasks_of(small, overrides=endless, seeds=20)]
     before = threading.active_count()

@@ -122,7 +122,7 @@ def test_namespaces_of_others_are_left_alone():
         system.call(["ip", "netns", "delete", name])
 
 
-def test_an_agent_that_ends_before_the_run_is_told():
+def test_an_agent_that_ends_before_the_run_is_reported():
     planned = plan.of(layout())
     held = schemes.Scheme("observe", agent=("--scheme", "observe"))
     lost = pytest.raises(RunError, match="penstockd ended before the run")
@@ -146,7 +146,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next():
     assert not system.STATE.exists()
 
 
-def test_a_second_run_is_told_that_the_machine_is_busy():
+def test_a_second_run_is_refused_while_the_machine_is_busy():
     busy = pytest.raises(RunError, match=rf"busy .*{os.getpid()}")
     assert not system.is_busy()
     with system.locked(), busy:
@@ -159,10 +159,10 @@ def test_a_machine_that_carries_the_other_tests_can_hold_the_laboratory():
     done = subprocess.run(
         [PENSTOCK, "lab", "check", "--json"], capture_output=True, text=True, check=False
     )
-    told = json.loads(done.stdout)
-    assert told["can_run"], done.stdout
+    report = json.loads(done.stdout)
+    assert report["can_run"], done.stdout
     assert done.returncode == 0
-    assert {one["name"] for one in told["findings"]} >= {"bpffs", "TBF", "eBPF btf"}
+    assert {one["name"] for one in report["findings"]} >= {"bpffs", "TBF", "eBPF btf"}
 
 
 def test_a_command_that_fails_is_one_line():

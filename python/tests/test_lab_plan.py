@@ -100,12 +100,12 @@ def test_hosts_know_each_other_without_asking():
 
 
 def test_the_load_generator_learns_where_its_hosts_and_ports_are():
-    told = json.loads(plan.of(layout()).hosts_json("7"))
-    assert told["hosts"]["receiver1"] == {
+    hosts = json.loads(plan.of(layout()).hosts_json("7"))
+    assert hosts["hosts"]["receiver1"] == {
         "netns": "/run/netns/penstock-7-receiver1",
         "address": "10.77.6.1",
     }
-    assert told["ports"] == {
+    assert hosts["ports"] == {
         "left->right": {"netns": "/run/netns/penstock-7-left", "interface": "right"}
     }
 
@@ -114,9 +114,9 @@ def test_the_load_generator_learns_where_its_hosts_and_ports_are():
 def test_any_number_of_hosts_has_addresses_of_its_own(senders, receivers):
     described = layout(**{"fabric.senders": senders, "fabric.receivers": receivers})
     planned = plan.of(described)
-    told = json.loads(planned.hosts_json("7"))["hosts"]
-    assert list(told) == described["hosts"]
-    assert len({one["address"] for one in told.values()}) == senders + receivers
+    hosts = json.loads(planned.hosts_json("7"))["hosts"]
+    assert list(hosts) == described["hosts"]
+    assert len({one["address"] for one in hosts.values()}) == senders + receivers
     assert len(planned.namespaces) <= 2 + plan.HOST_NAMESPACES + 1
     for name, space in planned.namespaces.items():
         assert space.is_switch or len(space.interfaces) == 1, name
@@ -161,7 +161,7 @@ def scheme(name, **settings):
     return schemes.of(name, document["scheme"][name], 50e-6), document["scheme"][name]
 
 
-def test_the_agent_is_told_every_parameter_of_the_scheme():
+def test_the_agent_gets_every_parameter_of_the_scheme():
     held, _ = scheme("fairq-paper", **{"scheme.fairq-paper.window.alpha": 0.5})
     (port, _) = plan.of(layout()).protected
     command = held.attach(port, "/pins")
@@ -201,12 +201,12 @@ def test_the_kernels_own_disciplines_go_under_tbf(name, expected):
 
 
 @pytest.mark.parametrize(("name", "reason"), [("sicc", "controller"), ("drr", "queue drr")])
-def test_a_scheme_that_is_not_in_the_lab_says_so(name, reason):
+def test_a_scheme_that_is_not_in_the_lab_is_refused(name, reason):
     with pytest.raises(ScenarioError, match=reason):
         scheme(name)
 
 
-def test_what_the_kernel_can_be_told_of_tcp_it_is_told():
+def test_every_tcp_parameter_that_the_kernel_has_is_set():
     tcp = host.of({"profile": "linux", "min_rto": "10 ms", "initial_window": 2, "ecn": True})
     assert tcp.route == "congctl cubic rto_min 10ms initcwnd 2"
     assert tcp.sysctls == {"net.ipv4.tcp_ecn": 1}

@@ -112,16 +112,16 @@ def traffic(folder, **table):
 
 
 @pytest.mark.parametrize(
-    ("size", "told"), [("1 MB", "1000000"), ("10 kB", "10000"), ("11500 B", "11500")]
+    ("size", "in_bytes"), [("1 MB", "1000000"), ("10 kB", "10000"), ("11500 B", "11500")]
 )
-def test_the_tools_are_told_sizes_in_bytes(size, told, tmp_path):
+def test_the_tools_get_sizes_in_bytes(size, in_bytes, tmp_path):
     _, client = tools.programs_of(traffic(tmp_path, size=size))
     command = client.command
-    assert command[command.index("-n") + 1] == told
+    assert command[command.index("-n") + 1] == in_bytes
     asked = {"mode": "pull", "requests": 10, "connection": "new"}
     (tmp_path / "www").mkdir()
     tools.programs_of(traffic(tmp_path, kind="incast", size=size, **asked))
-    assert (tmp_path / "www/web").stat().st_size == int(told)
+    assert (tmp_path / "www/web").stat().st_size == int(in_bytes)
 
 
 @pytest.mark.parametrize(

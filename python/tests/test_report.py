@@ -107,20 +107,23 @@ def test_an_envelope_keeps_the_extremes():
     assert queue.mean.max() < 10
 
 
-def test_the_findings_do_not_praise_whoever_loses_the_slow_flows():
+def test_the_findings_do_not_praise_a_scheme_that_loses_its_slow_flows():
     def row(finished, p99):
         return {"flows": 100, "finished": finished, "fct_s": {"p99": p99}}
 
-    def said(**rows):
+    def sentences_of(**rows):
         return sentences.findings([{"scheme": s, "groups": {"mice": r}} for s, r in rows.items()])
 
-    (first,) = said(lossy=row(50, 0.1), slow=row(100, 1.0))
+    (first,) = sentences_of(lossy=row(50, 0.1), slow=row(100, 1.0))
     assert "<b>100 of 100</b> under slow" in first
     assert "<b>50 of 100</b> under lossy" in first
     lossless = {name: row(100, 0.1) for name in ("a", "b<", "c")}
-    assert "</b> under a, b&lt; and c finished" in said(**lossless, lossy=row(50, 0.1))[0]
-    assert "</b> under 4 schemes finished" in said(**lossless, d=row(100, 0.1), e=row(9, 0.1))[0]
-    (only,) = said(fast=row(100, 0.1), slow=row(100, 1.0))
+    assert "</b> under a, b&lt; and c finished" in sentences_of(**lossless, lossy=row(50, 0.1))[0]
+    assert (
+        "</b> under 4 schemes finished"
+        in sentences_of(**lossless, d=row(100, 0.1), e=row(9, 0.1))[0]
+    )
+    (only,) = sentences_of(fast=row(100, 0.1), slow=row(100, 1.0))
     assert "<b>100 ms</b> under fast, and <b>1.00 s</b> under slow" in only
 
 

@@ -124,7 +124,7 @@ def test_what_two_experiments_share_is_run_once(monkeypatch):
 
 
 @pytest.mark.usefixtures("shipped")
-def test_quick_says_what_it_left_out(capsys):
+def test_quick_states_what_it_left_out(capsys):
     (done,), folder = reproduce.reproduce(["exp-1"], quick=True)
     assert done.runs == ("exp-1/few",)
     assert [finding.holds for finding in done.findings] == [True, None]
@@ -272,14 +272,14 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
             yield simulated[task], row
 
     monkeypatch.setattr(execution, "execute", on_the_simulator)
-    said = []
+    reported = []
     (done,), folder = reproduce.reproduce(
-        ["exp-1"], on="lab", progress=lambda *told: said.append(told)
+        ["exp-1"], on="lab", progress=lambda *progress: reported.append(progress)
     )
     assert [(task.on, task.scheme) for task in in_laboratory] == [("lab", "drop-tail")]
     assert 'duration = "50 ms"' in in_laboratory[0].scenario
     assert [finding.holds for finding in done.findings] == [None, None], "fairq was left out"
-    assert said[-1] == (1.0, "1 of 1 run")
+    assert reported[-1] == (1.0, "1 of 1 run")
     assert reproduction_folder.read(folder)["substrate"] == "lab"
 
     (shipped / "exp-2/claims.toml").write_text('title = "Theory"')
@@ -289,7 +289,7 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
         reproduce.reproduce(["exp-1"], on="lab", quick=True)
 
 
-def test_a_reproduction_is_judged_anew_without_running(shipped, monkeypatch, capsys):
+def test_a_reproduction_is_judged_again_without_running(shipped, monkeypatch, capsys):
     command(monkeypatch, "all", "--seeds", "1")
     folder = shipped.parents[1] / "runs/reproduction"
     before = reproduction_folder.read(folder)
@@ -374,6 +374,6 @@ def test_the_recorded_results_are_of_the_claims_and_figures_of_now():
         assert set(kept["figures"]) <= {drawing.name_of(one, made) for one in made.figures}
 
 
-def test_a_wrong_id_beside_all_is_told():
+def test_a_wrong_id_next_to_all_is_refused():
     with pytest.raises(ScenarioError, match="nosuch: no such experiment"):
         reproduce.chosen(["all", "nosuch"])

@@ -103,9 +103,9 @@ def test_the_page_for_the_documentation(folder, tmp_path):
     assert "| [hcf-4](#hcf-4) | Title of hcf-4 | 3 | 1 of 2 |" in text
     assert "| [hcf-5](#hcf-5) | Title of hcf-5 | 3 | 0 of 0, 1 not judged |" in text
     assert "| [sicc-5.4](#sicc-54) | Title of sicc-5.4 | – | 1 of 1 |" in text
-    said = "| §1, Fig. 2 | 0.5 | 1.00 s vs 2.00 s |"
-    assert rf"| a \| claim (shown: 126) {said} holds, within the noise |" in text
-    assert rf"| a \| claim {said} **does not hold** |" in text
+    row = "| §1, Fig. 2 | 0.5 | 1.00 s vs 2.00 s |"
+    assert rf"| a \| claim (shown: 126) {row} holds, within the noise |" in text
+    assert rf"| a \| claim {row} **does not hold** |" in text
     assert "![Drawn](papers/hcf-4.svg)\n\n*§1, Fig. 2: Drawn.* Left is fast." in text
     assert text.index("does not hold**") < text.index("hcf-4.svg") < text.index("**Cause.**")
     assert "Quick" not in text
@@ -129,7 +129,7 @@ def test_figures_are_kept_small(folder, tmp_path):
     assert "papers/hcf-5.png" in page.read_text()
 
 
-def test_a_quick_page_says_so(folder):
+def test_a_quick_page_is_marked_so(folder):
     document = reproduction_folder.read(folder)
     document["quick"] = True
     document["experiments"][1]["shortened"] = "2 of 5 seeds"
@@ -138,11 +138,11 @@ def test_a_quick_page_says_so(folder):
     assert "Quick: 2 of 5 seeds." in text
 
 
-def test_the_report_is_drawn_anew(folder, tmp_path):
+def test_the_report_is_drawn_again(folder, tmp_path):
     path = redraw(folder)
     assert path == folder / reproduction_folder.PAGE
     text = path.read_text()
-    for said in (
+    for row in (
         "2 of 3 claims hold",
         'id="sicc-5.4"',
         'href="#hcf-4"',
@@ -154,7 +154,7 @@ def test_the_report_is_drawn_anew(folder, tmp_path):
         "<pre>| a | b |",
         "Left is fast.",
     ):
-        assert said in text
+        assert row in text
     assert text.count("<svg") == 2
     assert "http" not in text.replace("http://www.w3.org", "")
     elsewhere = tmp_path / "else/page.html"

@@ -46,7 +46,7 @@ def test_a_failed_save_leaves_the_earlier_run_and_no_litter(made_up, tmp_path, m
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_damaged_run_is_said_to_be(made_up, tmp_path):
+def test_a_damaged_run_is_reported_as_such(made_up, tmp_path):
     folder = made_up.save(tmp_path / "run")
     (folder / "flows.parquet").write_bytes(b"not parquet")
     with pytest.raises(RunError, match="damaged"):

@@ -37,7 +37,7 @@ def test_who_leaves_slow_flows_unfinished_does_not_win():
         assert column.best(rows) == {2}
     assert p99.text(rows[0]) == summary_table.UNFINISHED
     assert p99.text(rows[1]) == "300 ms"
-    assert mean.best(rows[:2]) == set(), "one alone has nobody to compare with"
+    assert mean.best(rows[:2]) == set(), "a single row has nothing to compare with"
 
 
 def test_a_mean_of_counts_is_called_one():
@@ -48,7 +48,7 @@ def test_a_mean_of_counts_is_called_one():
     assert mice.about == "29.5 flows (mean of the seeds)"
 
 
-def test_the_busiest_ports_are_told_to_be_some_of_many(made_up):
+def test_the_busiest_ports_are_marked_as_some_of_many(made_up):
     for result in made_up.summary["results"]:
         result["ports"] = {f"port{n}": result["ports"]["a->b"] for n in range(16)}
     abouts = {block.about for block in summary_table.blocks(made_up.summary)[2:]}

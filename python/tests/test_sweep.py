@@ -217,7 +217,7 @@ def test_one_sweep_at_a_time_works_on_a_folder(sweep, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         ((), 2, "--over: what shall be swept?"),
         ((*OVER, "--show", "mouse.fct"), 2, "--show mouse.fct: no such number"),
@@ -226,15 +226,15 @@ def test_one_sweep_at_a_time_works_on_a_folder(sweep, tmp_path):
         ((*OVER, "--cluster", "head"), 1, "cannot be reached"),
     ],
 )
-def test_errors_are_one_line(sweep, options, code, said):
+def test_errors_are_one_line(sweep, options, code, message):
     found, out, err = sweep(*options)
     assert (found, out) == (code, "")
     assert err.count("\n") == 1
-    assert said in err
-    assert sweep(*OVER)[0] == 0, "what is left of it is in nobody's way"
+    assert message in err
+    assert sweep(*OVER)[0] == 0, "what is left of it does not hinder"
 
 
-def test_a_damaged_folder_says_so(sweep, tmp_path):
+def test_a_damaged_folder_is_an_error(sweep, tmp_path):
     sweep(*OVER)
     folder = tmp_path / "runs/small-sweep"
     (folder / "sweep.parquet").write_bytes(b"no table")
@@ -249,7 +249,7 @@ def test_a_damaged_folder_says_so(sweep, tmp_path):
     assert "sweep.json: cannot be read" in sweep(command="report", file=folder)[2]
 
 
-def test_three_swept_keys_give_a_table_and_say_why_no_figure(sweep, tmp_path):
+def test_three_swept_keys_give_a_table_and_the_reason_for_no_figure(sweep, tmp_path):
     over = ("--over", "scheme.alpha=0.1,0.2", "--over", "tcp.min_rto=1ms,2ms")
     code, out, _ = sweep(*OVER, *over, "--scheme", "fairq")
     assert code == 0

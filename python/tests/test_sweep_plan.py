@@ -71,10 +71,10 @@ def test_commas_within_lists_and_tables_part_nothing():
         ("1..1e9999999", "is no range"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_one_line(text, reason):
-    with pytest.raises(ScenarioError, match=reason) as told:
+def test_what_cannot_be_read_is_an_error_of_one_line(text, reason):
+    with pytest.raises(ScenarioError, match=reason) as error:
         values.parse(text)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 @given(st.text(alphabet="0123456789.,*+-ek mskBb/%[]{}\"'xµ", max_size=20))
@@ -133,6 +133,6 @@ def test_a_parameter_that_is_open_in_the_resolved_scenario_is_known(small):
     ],
 )
 def test_what_cannot_be_swept_names_its_option(small, over, reason):
-    with pytest.raises(ScenarioError, match=reason) as told:
+    with pytest.raises(ScenarioError, match=reason) as error:
         points.plan(small, over, overrides=[("traffic.elephants.start", "5 ms")])
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)

@@ -84,7 +84,7 @@ def test_what_is_found_is_checked_and_can_be_used(tune, tmp_path, small):
     assert (tmp_path / "one/report.html").is_file()
 
 
-def test_the_text_says_what_was_found(tune):
+def test_the_text_states_what_was_found(tune):
     code, out, _ = tune(*ASKED, *SOME, "--out", "one")
     assert code == 0
     assert "beat the defaults of fairq" in out.lower().replace("beats", "beat")
@@ -133,7 +133,7 @@ def test_another_question_needs_another_folder(tune):
     assert "one: holds another search" in err
 
 
-def test_where_nothing_is_feasible_the_nearest_is_told(tune):
+def test_where_nothing_is_feasible_the_nearest_is_shown(tune):
     asked = ("--scheme", "fairq", "--minimize", "mice.fct.p99", "--subject-to", "mice.fct.p99<=1us")
     code, out, err = tune(*asked, "--trials", "3", "--seeds", "1", "--out", "none")
     assert code == 1
@@ -157,7 +157,7 @@ def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--minimize", "mice.fct.p98"), "did you mean 'mice.fct.p9"),
         (("--minimize", "mouse.fct.p99"), "did you mean 'mice.fct.p9"),
@@ -175,17 +175,17 @@ def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
         (("--scheme", "fairk"), "fairq"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_told_in_a_line(tune, options, said):
+def test_a_question_that_cannot_be_asked_is_an_error_of_a_line(tune, options, message):
     asked = {"--scheme": "fairq", "--minimize": "mice.fct.p99", options[0]: options[1]}
     code, _, err = tune(
         *(part for pair in asked.items() for part in pair), "--trials", "1", "--seeds", "1"
     )
     assert code == 2
-    assert said in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1
 
 
-def test_the_page_is_drawn_anew_from_the_folder_alone(tune, tmp_path):
+def test_the_page_is_drawn_again_from_the_folder_alone(tune, tmp_path):
     tune(*ASKED, *SOME, "--param", "scheme.fairq.window.alpha=0.05..0.5", "--out", "one")
     first = (tmp_path / "one/report.html").read_text()
     shutil.copytree(tmp_path / "one", tmp_path / "copy")

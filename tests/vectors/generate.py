@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the golden vectors beside this file: `python3 tests/vectors/generate.py`."""
+"""Writes the golden vectors next to this file: `python3 tests/vectors/generate.py`."""
 
 import json
 from pathlib import Path

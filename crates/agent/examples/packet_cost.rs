@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the programs of a port cost a packet: BPF_PROG_TEST_RUN over real packets, beside a program
+//! What the programs of a port cost a packet: BPF_PROG_TEST_RUN over real packets, and next to it a program
 //! that does nothing, on the same packets, in turn; medians of many short rounds. Needs root.
 //!
 //! `cargo run --release --example packet_cost -- [--json] [--rounds N]` (make bench-datapath)
@@ -115,7 +115,7 @@ fn run(object: &Object, program: &str, packet: &[u8], tcp: u32, repeat: u32) -> 
     program.test_run(input).unwrap().duration.as_nanos() as f64
 }
 
-/// Tells the table of a flow by its SYN and SYN-ACK.
+/// Enters a flow into the table by its SYN and SYN-ACK.
 fn open_flow(object: &Object, data: &Segment, wrap: impl Fn(&Segment) -> Vec<u8>) {
     let options = Segment::syn_options(1460, SCALE);
     let syn = data.with(|s| (s.flags, s.payload, s.options) = (SYN, 0, options.clone()));
@@ -137,7 +137,7 @@ fn inside(segment: &Segment) -> Vec<u8> {
     )
 }
 
-/// Checks that a case does what it says: the window came back lower.
+/// Checks that a case does what its name states: the window came back lower.
 fn prove(object: &Object, case: &Case) {
     let mut out = vec![0; case.packet.len() + 256];
     let program = object

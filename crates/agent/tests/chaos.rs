@@ -2,7 +2,7 @@
 //! Transfers of known bytes through a port whose agent is killed, restarted, upgraded, stopped
 //! until its heartbeat is stale, reconfigured, and taken off: no flow is reset, no byte lost.
 //!
-//! PENSTOCK_CHAOS_SECONDS (`make chaos`: 180) says how long.
+//! PENSTOCK_CHAOS_SECONDS (`make chaos`: 180) is the duration.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const SENDERS: u64 = 16;
-/// Time between two blows.
+/// Time between two faults.
 const PAUSE: Duration = Duration::from_millis(700);
 
 /// The agent as an operator runs it, with its configuration and a second copy of its program.
@@ -57,7 +57,7 @@ impl Operator<'_> {
     }
 
     /// One thing that may happen to an agent; returns its name.
-    fn blow(&mut self, number: usize) -> &'static str {
+    fn inject(&mut self, number: usize) -> &'static str {
         let schemes = ["hscc", "observe", "fairq-paper", "fairq"];
         match number % 7 {
             0 => {
@@ -133,7 +133,7 @@ fn nothing_that_happens_to_the_agent_hurts_a_flow() {
                     if stop.load(Ordering::Relaxed) {
                         break;
                     }
-                    // Most last a blow or more; one of four is short.
+                    // Most last a fault or more; one of four is short.
                     let id = round * SENDERS + sender;
                     let bytes = if sender % 4 == 0 {
                         20_000
@@ -149,27 +149,27 @@ fn nothing_that_happens_to_the_agent_hurts_a_flow() {
         })
         .collect();
     let begun = Instant::now();
-    let mut blows = 0;
-    while begun.elapsed() < Duration::from_secs(seconds) || blows < 7 {
+    let mut faults = 0;
+    while begun.elapsed() < Duration::from_secs(seconds) || faults < 7 {
         std::thread::sleep(PAUSE);
         let before = moved.load(Ordering::Relaxed);
-        let what = operator.blow(blows);
+        let what = operator.inject(faults);
         println!(
             "{:5.1} s: {what}; {} kB since",
             begun.elapsed().as_secs_f32(),
             (moved.load(Ordering::Relaxed) - before) / 1000
         );
-        blows += 1;
+        faults += 1;
     }
     stop.store(true, Ordering::Relaxed);
     for sender in senders {
         join(sender, limit).expect("every transfer ends with all its bytes");
     }
-    // RSTs that answer what came after a connection's end are of no harm, and told only.
+    // RSTs that answer what came after a connection's end are harmless, and printed only.
     let (resets, answers) = (lab.tcp_counter("EstabResets"), lab.tcp_counter("OutRsts"));
     let (done, moved) = (done.load(Ordering::Relaxed), moved.load(Ordering::Relaxed));
     println!(
-        "{blows} blows in {:.0} s: {done} transfers, {} MB, {resets} flows reset ({answers} RSTs sent)",
+        "{faults} faults in {:.0} s: {done} transfers, {} MB, {resets} flows reset ({answers} RSTs sent)",
         begun.elapsed().as_secs_f32(),
         moved / 1_000_000
     );

@@ -134,7 +134,7 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
 }
 
 #[test]
-fn tells_whether_a_configuration_is_accepted() {
+fn checks_whether_a_configuration_is_accepted() {
     let lab = PortLab::new();
     let check = |ports: &str| {
         lab.configure(ports);

@@ -327,7 +327,7 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     port.beat(1);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
     assert_eq!(port.counters().passed[6], 1);
-    // By a clock that is ahead (a time namespace): it would be trusted for so long.
+    // By a clock that is ahead (a time namespace): it would be trusted for that long.
     port.beat(penstockd::host::clock::monotonic_ns() + 3_600_000_000_000);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
     assert_eq!(port.counters().passed[6], 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What observe, watch and metrics tell of a real transfer over TCP.
+//! What observe, watch and metrics report of a real transfer over TCP.
 
 #![allow(clippy::unwrap_used)]
 
@@ -45,7 +45,7 @@ fn look(lab: &PortLab, more: &[&str], work: impl FnOnce()) -> Value {
 }
 
 #[test]
-fn a_look_in_mid_life_tells_the_flow_and_leaves_nothing_behind() {
+fn a_look_in_mid_life_reports_the_flow_and_leaves_nothing_behind() {
     let lab = PortLab::new();
     let stream = Stream::start(&lab);
     let stem = lab.folder.path().join("look");

@@ -99,7 +99,7 @@ fn a_scheme_changes_under_load_without_a_reset() {
         .open(PORT)
         .unwrap();
     let generation = port.config().unwrap().generation;
-    // Nothing of the scheme changes: its state goes on, under programs loaded anew.
+    // Nothing of the scheme changes: its state goes on, under newly loaded programs.
     lab.ok(&FAIRQ);
     assert_eq!(port.config().unwrap().generation, generation);
     for (step, scheme) in ["hscc", "fairq-paper", "observe", "hscc-paper"]

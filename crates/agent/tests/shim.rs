@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The shim on real TCP: one below each host tells a FairQ port the window scales, by each of the
+//! The shim on real TCP: one below each host carries the window scales to a FairQ port, by each of the
 //! three encodings, and what a shim does whose agent is dead. Needs root.
 
 #![allow(clippy::unwrap_used)]
@@ -112,7 +112,7 @@ fn holds(name: &str, wscale_source: u32, scale: &str) {
 }
 
 #[test]
-fn reserved_bits_tell_the_scale() {
+fn reserved_bits_carry_the_scale() {
     holds("bits", RESERVED, "reserved-bits");
 }
 

@@ -2,7 +2,7 @@
 //! Short flows without end through a port with FairQ, which loses some of their SYNs and FINs:
 //! the number of flows stays exact, nothing is left behind, and the agent does not grow.
 //!
-//! PENSTOCK_SOAK_FLOWS and PENSTOCK_SOAK_SECONDS (`make soak`: 100,000 in 600 s) say how long.
+//! PENSTOCK_SOAK_FLOWS and PENSTOCK_SOAK_SECONDS (`make soak`: 100,000 in 600 s) set its length.
 
 #![allow(clippy::unwrap_used)]
 
@@ -45,7 +45,7 @@ fn entries(port: &Port) -> usize {
     port.map("flows4").unwrap().keys().count()
 }
 
-/// Waits until something holds; says what it was instead.
+/// Waits until a condition holds; the error is what was the case instead.
 fn settle(what: &str, expected: u64, now: impl Fn() -> u64) {
     let begun = Instant::now();
     while now() != expected {
@@ -124,7 +124,7 @@ fn the_count_of_flows_is_exact() {
     assert!(grown <= 1024, "the agent grew by {grown} kB");
 }
 
-/// Connections that send a few bytes now and then until told to end.
+/// Connections that send a few bytes now and then until stopped.
 fn hold(
     lab: &SwitchLab,
 ) -> (

@@ -32,7 +32,7 @@ struct Kernel<'obj> {
 impl Kernel<'_> {
     /// The data as the programs left it.
     fn read(&self) -> types::bss {
-        // SAFETY: mapped as long as the object lives; nobody else writes while no program runs.
+        // SAFETY: mapped as long as the object lives; nothing else writes while no program runs.
         unsafe { self.data.read_volatile() }
     }
 
@@ -202,12 +202,12 @@ fn tcp_rewrite() {
 #[test]
 fn flow_count() {
     let text = include_str!("../../../tests/vectors/flow_count.jsonl");
-    let tell = |kernel: &mut Kernel<'_>, _: &Value| kernel.run("flow_count", "state");
+    let run = |kernel: &mut Kernel<'_>, _: &Value| kernel.run("flow_count", "state");
     replay(
         "flow_count",
         text,
         |_, _| {},
-        tell,
+        run,
         |kernel, _| {
             numbers!(
                 kernel.read().derived,

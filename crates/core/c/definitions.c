@@ -39,7 +39,7 @@ struct core_definition {
 	const char *title;
 	const struct core_param *params;
 	const struct core_order *orders;
-	const struct core_field *port; /* what the struct says of the port */
+	const struct core_field *port; /* fields of the struct about the port */
 	u32 scheme;		       /* number of a window scheme, else 0 */
 	u32 params_bytes;	       /* of its struct */
 	u32 state_bytes;

@@ -110,7 +110,7 @@ pub struct Definition {
     pub params: Vec<Param>,
     /// Pairs of keys of which the first must be below the second.
     pub orders: Vec<[&'static str; 2]>,
-    /// What its struct in C says of the port: its buffer ...
+    /// What its struct in C has about the port: its buffer ...
     pub port: Vec<Field>,
     /// `enum window_scheme` of `core/schemes.h`; 0 if it is no window scheme.
     pub scheme: u32,

@@ -186,7 +186,7 @@ impl Params {
         }
     }
 
-    /// Where a field lies: what it says of the port, a parameter, or the unit of an amount.
+    /// Where a field lies: one about the port, a parameter, or the unit of an amount.
     fn place(&self, name: &str) -> (usize, usize) {
         let params = self.definition.params.iter();
         let fields = params.filter_map(|param| param.field);

@@ -270,7 +270,7 @@ impl WindowScheme {
         unsafe { core_scheme_window_bytes(self.number, self.s(), self.p()) }
     }
 
-    /// Whether to drop a packet that arrives at so long a queue; `is_control`: it is a SYN, FIN, RST
+    /// Whether to drop a packet that arrives at such a queue; `is_control`: it is a SYN, FIN, RST
     /// or carries no data.
     pub fn drops(&self, queue_bytes: u32, packet_bytes: u32, is_control: bool) -> bool {
         // SAFETY: see the head of this block.

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::params::Params;
 use crate::tcp_rewrite::{AckKind, TcpWindow, raw_scale};
 
-/// What the controller tells the sources behind a port.
+/// What the controller sends to the sources behind a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum SiccOrder {

@@ -3,7 +3,7 @@
 //!
 //! Header words are in host byte order.
 
-/// Largest window a header can tell, bytes (RFC 7323 §2.3).
+/// Largest window a header can express, bytes (RFC 7323 §2.3).
 pub const MAX_WINDOW_BYTES: u32 = 65535 << 14;
 
 /// As the C functions take a scale that was not learned.
@@ -119,7 +119,7 @@ pub fn window12_window(field: u16) -> u16 {
     core_tcp_window12_window(field)
 }
 
-/// Says a window of scale `own` in the network's one scale, rounded down (FairQ §III-B, 2nd way).
+/// Expresses a window of scale `own` in the network's one scale, rounded down (FairQ §III-B, 2nd way).
 pub fn unify_window(window: u16, own: u8, network: u8) -> u16 {
     core_tcp_unify_window(window, u32::from(own), u32::from(network))
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The Python module `penstock._native`: the simulator as seen from `python/penstock`.
 //!
-//! It only carries things across: scenarios go in as text, summaries come out as JSON, tables as
-//! CSV text that polars reads. What they mean is said once, in `penstock-sim`.
+//! Scenarios go in as text; summaries come out as JSON, tables as CSV text that polars reads. Their
+//! meaning is defined once, in `penstock-sim`. `pool` runs tasks on threads; the functions of the
+//! module are below, in the order of `python/penstock/_native.pyi`.
 
 mod pool;
 
@@ -176,12 +177,15 @@ fn run<'py>(
         .collect()
 }
 
-/// What `work` gives, or what it said when it panicked: one run's bug ends that run alone.
+/// What `work` gives, or its message when it panicked: one run's bug ends that run alone.
 fn caught<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic: Box<dyn Any + Send>| {
         let literal = panic.downcast_ref::<&str>().copied();
-        let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        format!("a bug of the simulator: {}", said.unwrap_or("it panicked"))
+        let message = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        format!(
+            "a bug of the simulator: {}",
+            message.unwrap_or("it panicked")
+        )
     })
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Independent tasks on several threads, while the calling thread shows progress and hears Ctrl-C.
+//! Independent tasks on several threads, while the calling thread shows progress and handles Ctrl-C.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// How often progress is shown and signals are heard.
+/// How often progress is shown and signals are handled.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A task's progress is counted in steps of a millionth, so that it fits an atomic integer.

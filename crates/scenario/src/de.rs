@@ -41,7 +41,7 @@ impl Failure {
         self
     }
 
-    /// As it is told, below the dotted path `parent`.
+    /// As errors name it, below the dotted path `parent`.
     pub fn problem(mut self, parent: &str) -> Problem {
         if !parent.is_empty() {
             self.path.push(parent.to_owned());

@@ -18,17 +18,17 @@ use crate::units::Rate;
 /// The scheme that only watches.
 const OBSERVE: &str = "observe";
 
-/// What runs below a host, not on a port: it tells ports the scales of windows.
+/// What runs below a host, not on a port: it carries the scales of windows to ports.
 const SHIM: &str = "shim";
 
 /// What one port of a running host does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deployment {
-    /// A built-in scheme; or `observe`: nothing is rewritten; or `shim`: below a host, tells ports
+    /// A built-in scheme; or `observe`: nothing is rewritten; or `shim`: below a host, carries to ports
     /// the scales of windows.
     pub scheme: String,
-    /// What the port can hold. Default: what its qdisc says.
+    /// What the port can hold. Default: that of its qdisc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
     /// HCF: the rate at which the port sends. Default: its own.
@@ -75,7 +75,7 @@ fn complete(port: &mut Node, key: &str) -> Result<(), Problem> {
         .get("scheme")
         .and_then(|node| Some((node.text()?.to_owned(), node.at)))
     else {
-        return Ok(()); // typing tells
+        return Ok(()); // typing reports it
     };
     if !deployable().any(|known| known == name) {
         return Err(Problem {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is wrong with a scenario, told in one line: where, which key, what is allowed.
+//! What is wrong with a scenario, in one line: where, which key, what is allowed.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The network: which hosts and switches there are and what joins them.
 //!
-//! How hosts, switches and ports are called is told in [`super::naming`].
+//! How hosts, switches and ports are named is defined in [`super::naming`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ kinds!(Fabric {
     "fat-tree" => FatTree,
 });
 
-/// Buffer of a switch port where nothing else is said: 83 packets, 125 kB of 1500 B (SICC §5.1).
+/// Buffer of a switch port where no other is given: 83 packets, 125 kB of 1500 B (SICC §5.1).
 const fn port_buffer() -> Buffer {
     Buffer::Packets(83)
 }
@@ -151,7 +151,7 @@ pub struct FatTree {
 }
 
 impl Fabric {
-    /// Buffer of a switch port where its link does not say.
+    /// Buffer of a switch port where its link gives none.
     pub const fn buffer(&self) -> Buffer {
         match self {
             Fabric::Dumbbell(fabric) => fabric.buffer,
@@ -206,7 +206,7 @@ impl Fabric {
         }
     }
 
-    /// What a `load` is a share of where a traffic does not say: the bottleneck of a dumbbell,
+    /// What a `load` is a share of where a traffic does not specify it: the bottleneck of a dumbbell,
     /// elsewhere `None` for the host links.
     pub const fn bottleneck_rate(&self) -> Option<Rate> {
         match self {

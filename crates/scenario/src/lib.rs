@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scenario files: one TOML file tells the fabric, the TCP, the traffic, the schemes to compare
-//! and what to measure. The structs here are the only definition: the parser, the defaults, the
-//! JSON Schema and the engine read them.
+//! Scenario files: one TOML file specifies the fabric, the TCP, the traffic, the schemes to compare
+//! and what to measure. The structs here are the only definition of its keys, apart from the
+//! parameters of schemes, which `core/` defines: the parser, the defaults, the JSON Schema, the
+//! simulator and the agent read them.
 //!
-//! Start at [`Scenario`]. [`document`] reads TOML and keeps where everything was written, [`de`]
-//! types it, [`check`] refuses what cannot be run, [`error`] tells what is wrong.
+//! # Map
+//!
+//! Start at [`Scenario`] and [`resolve`], which goes from text to a scenario.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`document`], [`de`] | TOML with the place of every value; its types, with errors at that place |
+//! | [`fabric`], [`link`], [`naming`], [`selector`] | topologies; names of hosts, switches and ports; sets of hosts |
+//! | [`tcp`], [`traffic`], [`size`], [`measure`], [`seeds`] | the other tables of a scenario |
+//! | [`scheme`], [`queue`], [`window`], [`params`], [`definitions`] | schemes, built-in (`builtin.toml`) or one's own; their parameters, from `core/` |
+//! | [`check`], [`error`] | what cannot be run; errors in one line |
+//! | [`deploy`] | a scheme for a port of `penstockd` |
+//! | [`units`], [`quantities`], [`kinds`], [`schema`] | integers with units; quantities as text; enums by `kind`; the JSON Schema |
 
 mod check;
 mod de;

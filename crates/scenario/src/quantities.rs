@@ -107,7 +107,7 @@ fn quantity(text: &str, units: Units) -> Result<(u64, &'static str), String> {
         .ok_or("is too large")?;
     let divisor = 10u128.checked_pow(decimals).ok_or("has too many digits")?;
     if scaled % divisor != 0 {
-        return Err(format!("\"{text}\" is finer than can be told apart"));
+        return Err(format!("\"{text}\" is finer than the resolution"));
     }
     match scaled / divisor {
         value if value <= LARGEST => Ok((value as u64, unit)),

@@ -44,7 +44,7 @@ pub(super) fn document() -> Result<Node, Problem> {
     document::parse(BUILT_IN).map(|node| node.written_at(Origin::BuiltIn))
 }
 
-/// The built-in schemes in the order in which they are told.
+/// The built-in schemes in the order in which they are listed.
 pub fn builtin_schemes() -> &'static IndexMap<String, Scheme> {
     static SCHEMES: LazyLock<IndexMap<String, Scheme>> = LazyLock::new(|| {
         document()
@@ -84,7 +84,7 @@ pub(super) fn complete(root: &mut Node) -> Result<(), Problem> {
         };
         match own {
             Some(own) => scheme.merge(own.clone()),
-            // Named in `schemes` only, and perhaps wrongly: the check tells.
+            // Named in `schemes` only, and perhaps wrongly: the check reports it.
             None if from != name => continue,
             None => {}
         }

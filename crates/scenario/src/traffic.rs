@@ -148,7 +148,7 @@ const fn request() -> Bytes {
     Bytes(100)
 }
 
-/// Synchronized transfers: open epochs (`every`, `epochs`), where unfinished ones go on beside
+/// Synchronized transfers: open epochs (`every`, `epochs`), where unfinished ones go on next to
 /// the new, or a closed loop (`requests`), where each flow asks again once it was answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

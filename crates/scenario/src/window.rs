@@ -16,7 +16,7 @@ use super::de::TAGGED;
 use super::kinds::kinds;
 use super::params::{Kind, Params, Table, sicc, window_kinds};
 
-/// What an ACK may tell its sender: one of the window schemes of `core/`, or none, with its
+/// The receive window that an ACK may grant its sender: one of the window schemes of `core/`, or none, with its
 /// parameters and those common to all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window(Params);
@@ -125,7 +125,7 @@ impl JsonSchema for Window {
             schema
         });
         let kinds: Vec<Schema> = kinds.collect();
-        json_schema!({ "description": "What an ACK may tell its sender.", "oneOf": kinds })
+        json_schema!({ "description": "The receive window that an ACK may grant its sender.", "oneOf": kinds })
     }
 }
 

@@ -70,7 +70,7 @@ fn exercise(name: &str, base: &Config, seed: u64) -> u32 {
             net.ends[1].stats()
         )
     };
-    // Two ends that answer each other's ACKs for ever would send millions.
+    // Two ends that answer each other's ACKs forever would send millions.
     assert!(packets < 100_000, "{}", context());
     for side in 0..2 {
         assert_eq!(

@@ -52,7 +52,7 @@ def build() -> None:
         add = f"ip -n {SWITCH} link add name {port} type veth peer name {end} netns {host}"
         command(*add.split())
         for namespace, name, number in ((SWITCH, port, 1), (host, end, 2)):
-            # TCP makes GSO packets whatever ethtool says, unless one segment is the most.
+            # TCP makes GSO packets whatever ethtool shows, unless one segment is the most.
             command("ip", "-n", namespace, "link", "set", name, "gso_max_segs", "1", "up")
             command("ip", "-n", namespace, "addr", "add", f"{network}.{number}/24", "dev", name)
             off = ["tso", "off", "gso", "off", "gro", "off"]

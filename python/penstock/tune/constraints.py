@@ -45,7 +45,7 @@ class Constraint:
     """`limit` is a share of the baseline's value."""
 
     def bound(self, baseline: float) -> float:
-        """What the number is held against, in its own unit."""
+        """What the number is compared with, in its own unit."""
         return self.limit * baseline if self.is_ratio else self.limit
 
     def excess(self, number: float | None, baseline: float | None) -> float:

@@ -19,7 +19,7 @@ def tuned_name(scheme: str) -> str:
 
 
 def scheme_table(scenario: str, scheme: str, tuned: Mapping[str, Value]) -> str:
-    """The `[scheme.NAME]` table of a scenario, of its table name beside the built-in one.
+    """The `[scheme.NAME]` table of a scenario, of its table name next to the built-in one.
 
     Args:
         scenario: as resolved, with the tuned values.

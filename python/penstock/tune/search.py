@@ -64,7 +64,7 @@ def search(
         label = f"trials {len(done) + 1} to {len(done) + len(proposed)} of {trials}"
         attempts = _batch(proposed, values, goal, tasks, compute, label)
         for trial, attempt in zip(proposed, attempts, strict=True):
-            _tell(study, trial, attempt)
+            _record(study, trial, attempt)
     attempts = [_attempt(trial) for trial in done]
     if all(attempt.error for attempt in attempts):
         message = f"none of {len(attempts)} trials could be computed; the first: "
@@ -108,7 +108,7 @@ def _study(path: Path) -> Study:
     return study
 
 
-def _tell(study: Study, trial: Trial, attempt: Attempt) -> None:
+def _record(study: Study, trial: Trial, attempt: Attempt) -> None:
     trial.set_user_attr("answer", asdict(attempt))
     if attempt.error:
         study.tell(trial, state=TrialState.FAIL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flows can still send: connections told apart by their initial sequence numbers."""
+"""Which flows can still send: connections distinguished by their initial sequence numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ NO_SCALE = 0xFE
 
 @dataclass
 class Offer:
-    """What one side's SYN said."""
+    """What one side's SYN has."""
 
     isn: int
     mss: int

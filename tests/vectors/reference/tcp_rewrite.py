@@ -127,7 +127,7 @@ def calls(random: Random) -> Iterator[dict[str, Any]]:
         carried = word | scale << 8
         short = min(window, 4095)
         network = random.randrange(15)
-        said = min(65535, (window << scale) // 2**network)
+        written = min(65535, (window << scale) // 2**network)
         yield {
             "event": "reserved_put_scale",
             "args": {"word": word, "scale": scale},
@@ -145,5 +145,5 @@ def calls(random: Random) -> Iterator[dict[str, Any]]:
         yield {
             "event": "unify_window",
             "args": {"window": window, "own": scale, "network": network},
-            "result": said,
+            "result": written,
         }

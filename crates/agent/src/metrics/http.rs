@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told() {
+    fn an_error_is_reported() {
         let response = ask(b"GET /metrics HTTP/1.1\r\n\r\n", Err("no bpffs".to_owned()));
         assert!(response.starts_with("HTTP/1.1 500") && response.ends_with("no bpffs\n"));
     }

@@ -26,7 +26,7 @@ impl<'a> FlowEvents<'a> {
 
 impl Drop for FlowEvents<'_> {
     fn drop(&mut self) {
-        // A failure is harmless: events that nobody reads cost a little time, no memory.
+        // A failure is harmless: events that are not read cost a little time, no memory.
         let _ = write_flow_events(self.0, false);
     }
 }

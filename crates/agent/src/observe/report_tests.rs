@@ -123,7 +123,7 @@ fn few_flows_with_a_full_queue_are_no_incast() {
 }
 
 #[test]
-fn calm_idle_and_unexplained_drops_are_told_apart() {
+fn calm_idle_and_unexplained_drops_are_distinguished() {
     let mut calm = look((1_000..1_100).map(|ms| (ms, 3_000)), vec![]);
     assert_eq!(assess(&calm).kind, Kind::Drops);
     calm.samples.iter_mut().for_each(|sample| sample.drops = 0);
@@ -161,7 +161,7 @@ fn a_share_is_never_above_all() {
 }
 
 #[test]
-fn the_text_says_all_of_it_within_100_columns() {
+fn the_text_has_all_of_it_within_100_columns() {
     let text = crate::observe::text::render(&assess(&incast()));
     assert!(text.starts_with("incast: 2 bursts"), "{text}");
     assert!(

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_do_what_the_header_says() {
+    fn keys_do_what_the_header_lists() {
         let mut choice = Choice::default();
         let mut press = |code| obey(&mut choice, KeyEvent::from(code), &[]);
         assert!(!press(KeyCode::Char('q')));

@@ -4,7 +4,7 @@
 use super::craft::{ACK, RST, SYN};
 use super::reference::{Layers, Span, residue, understand};
 
-/// Which changes a program is there for.
+/// Which changes a program may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// None: observing, or the agent is not alive.
@@ -169,7 +169,7 @@ fn window(before: &[u8], after: &[u8], layers: &Layers, right: Right) -> Result<
     }
     if right == Right::Window12 && flags & SYN == 0 && was >> 12 != is >> 12 && was >> 12 != 15 {
         return Err(format!(
-            "the scale beside the window was {was:#x} and is {is:#x}"
+            "the scale next to the window was {was:#x} and is {is:#x}"
         ));
     }
     if is > was {
@@ -181,7 +181,7 @@ fn window(before: &[u8], after: &[u8], layers: &Layers, right: Right) -> Result<
     Ok(())
 }
 
-/// Each checksum is as right or as wrong as it was; tells whether all of them were right.
+/// Each checksum is as right or as wrong as it was; returns whether all of them were right.
 fn sums(before: &[u8], after: &[u8], layers: &Layers, right: Right) -> Result<bool, String> {
     let mut was_right = true;
     let mut same = |what: &str, span: Span, pseudo: u64| {

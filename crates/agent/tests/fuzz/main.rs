@@ -3,7 +3,7 @@
 //! they hold, they pass, as long as they were, with at most a lower window, a CE mark, and
 //! checksums as right as before. Needs root.
 //!
-//! PENSTOCK_FUZZ_PACKETS says how many (`make fuzz-datapath`: 10 million), PENSTOCK_FUZZ_SEED
+//! PENSTOCK_FUZZ_PACKETS is how many (`make fuzz-datapath`: 10 million), PENSTOCK_FUZZ_SEED
 //! which.
 
 #![allow(clippy::unwrap_used)]
@@ -140,7 +140,7 @@ fn work(seed: u64, worker: u64, workers: u64, packets: u64, done: &AtomicU64) ->
     let mut round = worker;
     while round * ROUND < packets && tally.broken.len() < 10 {
         let case = &CASES[round as usize % CASES.len()];
-        // Each round has its own seed, whoever plays it.
+        // Each round has its own seed, whichever thread plays it.
         let random = Random(seed.wrapping_mul(0x1_0000_0001).wrapping_add(round));
         play(
             loaded.object(),

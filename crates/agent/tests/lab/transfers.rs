@@ -81,7 +81,7 @@ pub fn abort() -> Result<()> {
     Ok(())
 }
 
-/// Receives transfers for ever, a thread for each connection. Runs in the receiver's namespace.
+/// Receives transfers forever, a thread for each connection. Runs in the receiver's namespace.
 pub fn serve() {
     serve_on(TcpListener::bind(receiver()).unwrap());
 }

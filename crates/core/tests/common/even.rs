@@ -19,7 +19,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of the C sources with the scheme of the page in the list; `name` tells copies apart.
+/// A copy of the C sources with the scheme of the page in the list; `name` distinguishes copies.
 pub fn tree_with_even(name: &str) -> PathBuf {
     let tree = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&tree);

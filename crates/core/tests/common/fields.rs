@@ -59,7 +59,7 @@ impl Fields {
     }
 }
 
-/// A number, or what a `#define` of the header says.
+/// A number, or the value of a `#define` of the header.
 fn number(text: &str, word: &str) -> usize {
     let plain = |word: &str| word.trim_end_matches('u').parse().ok();
     let defined = || {

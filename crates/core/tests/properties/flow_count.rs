@@ -128,6 +128,6 @@ fn only_the_first_acks_are_first() {
     assert_eq!(
         flow.ack_kind(flag::ACK, 1),
         AckKind::First,
-        "the next connection begins anew"
+        "the next connection begins from nothing"
     );
 }

@@ -98,7 +98,7 @@ impl Port {
         assert_eq!(queue == high, !self.queues[high].is_empty(), "high first");
         let (flow, number, size) = self.queues[queue]
             .pop_front()
-            .expect("the queue told is not empty");
+            .expect("the queue returned is not empty");
         let last = self.sent.insert(flow, number).unwrap_or(0);
         self.reordered += u32::from(last > number);
         self.hcf.departed(queue, size);
@@ -225,7 +225,7 @@ fn overload(params: Params) -> u32 {
 fn order_is_lost_without_the_swap_or_with_a_fixed_period() {
     assert!(
         overload(printed("hcf", 20, &[])) > 0,
-        "HCF §III-D says that Algorithm 1 reorders"
+        "HCF §III-D states that Algorithm 1 reorders"
     );
     assert!(overload(hcf(&[("period", FIXED)])) > 0);
     assert_eq!(overload(hcf(&[])), 0);

@@ -71,7 +71,7 @@ proptest! {
                 }
                 _ => {
                     ack.mss = mss;
-                    // Without a flow's own scale the pair's holds, which the ACK does not tell.
+                    // Without a flow's own scale the pair's holds, which the ACK does not carry.
                     ack.scale = ack.scale.or(Some(3));
                     let out = shim.on_ack(ack.window, ack.scale, ack.kind, now);
                     ack.assert_kept(out);

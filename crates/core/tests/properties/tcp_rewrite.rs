@@ -109,9 +109,9 @@ proptest! {
 
     #[test]
     fn unified_scale_offers_no_more_than_the_receiver(window: u16, own in 0u8..=14, network in 0u8..=14) {
-        let said = u64::from(unify_window(window, own, network)) << network;
+        let written = u64::from(unify_window(window, own, network)) << network;
         let offered = u64::from(window) << own;
-        prop_assert!(said <= offered);
-        prop_assert!(offered - said < 1 << network || said == 65535 << network);
+        prop_assert!(written <= offered);
+        prop_assert!(offered - written < 1 << network || written == 65535 << network);
     }
 }

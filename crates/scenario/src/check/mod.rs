@@ -71,7 +71,7 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
     };
     checker.positive(Some(scenario.duration), "duration");
     if !checker.problems.is_empty() {
-        // All other times are held against it.
+        // All other times are compared with it.
         return checker.problems;
     }
     checker.seeds(scenario.seeds.list());

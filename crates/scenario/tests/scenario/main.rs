@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scenario files: what is accepted, what is refused and how that is told.
+//! Scenario files: what is accepted, what is refused, and the error.
 
 #![allow(clippy::unwrap_used)]
 

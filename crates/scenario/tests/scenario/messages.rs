@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a refused scenario is told: the exact lines.
+//! Errors of refused scenarios: the exact lines.
 
 use super::{SAMPLE, parse, parse_with};
 
@@ -18,10 +18,10 @@ fn broken_files() {
         match parse(&broken) {
             Ok(_) => panic!("accepted: {to}"),
             Err(error) => {
-                let told = error
+                let line = error
                     .to_string()
                     .replace(folder.to_str().unwrap(), "FOLDER");
-                assert_eq!(&told, message);
+                assert_eq!(&line, message);
             }
         }
     }

@@ -9,7 +9,7 @@ use penstock_scenario::{Congestion, Queue, Share, builtin_schemes};
 use super::{SAMPLE, parse, parse_with};
 
 #[test]
-fn the_built_in_schemes_are_told() {
+fn the_built_in_schemes_are_listed() {
     let names: Vec<&str> = builtin_schemes().keys().map(String::as_str).collect();
     assert_eq!(
         names,
@@ -42,7 +42,7 @@ fn the_built_in_schemes_are_told() {
 }
 
 #[test]
-fn a_scheme_takes_from_its_base_what_it_does_not_say() {
+fn a_scheme_takes_from_its_base_what_it_does_not_give() {
     let scenario = parse(SAMPLE).unwrap();
     let Queue::Hcf(hcf) = &scenario.scheme["mine"].queue else {
         panic!("{:?}", scenario.scheme["mine"]);
@@ -103,7 +103,7 @@ fn an_override_is_toml_or_bare_text() {
     assert_eq!(parse(SAMPLE).unwrap().seeds.list(), [1, 2]);
 }
 
-/// The enumerations that code tells apart have the order of the words that `core/` defines.
+/// The enumerations that code distinguishes have the order of the words that `core/` defines.
 #[test]
 fn words_are_in_the_order_of_the_enumerations() {
     let words = |scheme: &str, key: &str| {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// Keywords that only tell.
+/// Keywords that only describe.
 const NOTES: [&str; 8] = [
     "$schema",
     "$defs",

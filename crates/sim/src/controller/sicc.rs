@@ -135,7 +135,7 @@ impl Sicc {
         }
     }
 
-    /// Every T: looks at each port and tells the sources behind it (SICC Algorithm 1).
+    /// Every T: looks at each port and notifies the sources behind it (SICC Algorithm 1).
     fn look(&mut self, now: Time, network: &mut Network) {
         for number in 0..self.ports.len() {
             let port = &mut self.ports[number];

@@ -100,7 +100,7 @@ fn files_with_comments() {
 }
 
 #[test]
-fn errors_tell_where_what_and_what_to_do() {
+fn errors_name_place_cause_and_remedy() {
     let error = |text: &str| {
         Cdf::parse("flows.cdf", text)
             .expect_err("refused")

@@ -107,7 +107,7 @@ impl Calendar {
     /// As [`Calendar::set`], but not in force until `source ^ 1` or `source` itself is set: two
     /// neighbours that change together cost one way to the root.
     #[inline(always)]
-    pub fn set_beside(&mut self, source: usize, time: Time) {
+    pub fn set_own(&mut self, source: usize, time: Time) {
         debug_assert!(source < self.leaves);
         let key = self.key(source, time);
         let leaf = self.leaves + (source & (self.leaves - 1));

@@ -121,7 +121,7 @@ impl Events {
     #[inline(always)]
     pub fn defer_arrival(&mut self, link: u32, time: Time) {
         let source = self.first_link + link as usize;
-        self.calendar.set_beside(source, time);
+        self.calendar.set_own(source, time);
         self.delivering = Some(link);
     }
 

@@ -20,7 +20,7 @@ pub struct Barrier {
     broken: AtomicBool,
 }
 
-/// Breaks the barrier when its thread panics, or the others would wait for ever.
+/// Breaks the barrier when its thread panics, or the others would wait forever.
 pub struct Alarm<'a>(&'a Barrier);
 
 impl Barrier {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_leaves_before_all_have_come() {
+    fn no_thread_leaves_before_all_have_arrived() {
         let barrier = Barrier::new(3);
         let count = AtomicUsize::new(0);
         thread::scope(|scope| {

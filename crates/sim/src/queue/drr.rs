@@ -2,7 +2,7 @@
 //! DRR, deficit round robin (Shreedhar and Varghese 1995): a queue per flow, each sends up to its
 //! quantum of bytes a round and keeps what it could not use; a full buffer steals from the longest.
 //!
-//! Flows are told apart exactly (the paper hashes them); only flows with packets waiting are held.
+//! Flows are distinguished exactly (the paper hashes them); only flows with packets waiting are held.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

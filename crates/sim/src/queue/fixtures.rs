@@ -18,7 +18,7 @@ pub fn ect(flow: u32) -> Packet {
     }
 }
 
-/// A packet of `size` bytes on the wire, told from others by `seq`.
+/// A packet of `size` bytes on the wire, distinguished from others by `seq`.
 pub fn sized(flow: u32, seq: u32, size: u16) -> Packet {
     Packet {
         flow: FlowId(flow),

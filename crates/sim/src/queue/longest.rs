@@ -52,7 +52,7 @@ impl Longest {
     }
 
     /// A queue of the highest class, the latest that came there; `None` if all are empty.
-    /// `class_of` tells the true class of a queue.
+    /// `class_of` returns the true class of a queue.
     pub fn find(&mut self, class_of: impl Fn(u32) -> u32) -> Option<u32> {
         while self.top != 0 {
             let queue = self.heads[self.top as usize];

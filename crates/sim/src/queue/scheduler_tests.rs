@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The contract of every [`Scheduler`], held against random operations.
+//! The contract of every [`Scheduler`], checked with random operations.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SFQ, stochastic fairness queueing (McKenney 1990): flows hashed into few FIFO queues served in
 //! turn; a full buffer takes from the longest; the hash is perturbed so that no two flows collide
-//! for ever.
+//! forever.
 //!
 //! When the hash changes, waiting packets move to their new queues in order (as Linux does), so that
 //! a flow is never reordered. That takes time in proportion to the packets waiting.

@@ -130,7 +130,7 @@ pub struct Config {
     /// What a decrease starts from.
     pub decrease_from: DecreaseFrom,
     /// ns-2's windows where they depart from the RFCs: a halved window may fall to one segment,
-    /// it is in force as it stands when recovery ends, every timeout halves the threshold anew (that of
+    /// it is in force as it stands when recovery ends, every timeout halves the threshold again (that of
     /// a SYN too), and congestion avoidance grows by fractions of a segment (RFC 5681 eqn 3).
     pub ns2_windows: bool,
     /// Grow the window only while it limits the sender (RFC 7661's aim by Linux's rule).
@@ -146,7 +146,7 @@ pub struct Config {
     pub recovery: Recovery,
     /// Duplicate ACKs that mean a loss (RFC 5681 §3.2).
     pub dupack_threshold: u8,
-    /// A changed window does not keep an ACK from being a duplicate (ns-2; RFC 5681 §2 says it does).
+    /// A changed window does not keep an ACK from being a duplicate (ns-2; RFC 5681 §2: it does).
     pub dupack_any_window: bool,
     /// Send new data on the first two duplicate ACKs (RFC 3042). With SACK the pipe has room for
     /// it anyway.

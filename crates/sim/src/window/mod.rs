@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The window seam: what may an ACK tell its sender?
+//! The window seam: what window may an ACK grant its sender?
 //!
 //! A port's window policy watches what leaves by the port and lowers the receive window of the ACKs
 //! that enter next to it. The schemes themselves are in `core/`; [`Policy`] brings any of them to the
@@ -54,7 +54,7 @@ pub trait Window: Send {
         false
     }
 
-    /// `packet` has entered beside the port. If it is an ACK its window may be lowered; else it is
+    /// `packet` has entered by the port's link. If it is an ACK its window may be lowered; else it is
     /// a SYN or RST, from which the port only learns.
     fn on_ack(
         &mut self,

@@ -78,7 +78,7 @@ impl Window for Policy {
         let seen = flow_packet(now, packet, Direction::Data);
         let delta = flows[slot].on_packet(&seen);
         self.count.on_packet(&mut self.core, &seen, slot, delta);
-        // Datagrams tell nothing of the size of segments.
+        // Datagrams do not show the size of segments.
         let is_segment = !packet.has(flag::UDP);
         let payload = if is_segment { packet.payload } else { 0 };
         let queue = bytes(backlog_bytes + u64::from(packet.size()));

@@ -39,7 +39,7 @@ impl Wscale {
         }
     }
 
-    /// Writes a window beside the scale it was read with, for the ports and the shim behind.
+    /// Writes a window with the scale it was read with, for the ports and the shim behind.
     pub(super) fn write(self, packet: &mut Packet, window: u16) {
         packet.window = match self.source {
             WscaleSource::WindowBits if !packet.has(flag::SYN) => {

@@ -40,7 +40,7 @@ fn accepted(buffer: Buffer, size: u16) -> usize {
 }
 
 #[test]
-fn a_buffer_holds_what_it_says_with_the_packet_in_transmission() {
+fn a_buffer_holds_its_size_with_the_packet_in_transmission() {
     for packets in 1..=7 {
         let by_packets = accepted(Buffer::Packets(packets), 1000);
         assert_eq!(by_packets, packets as usize);
@@ -71,7 +71,7 @@ fn room_is_free_again_at_the_instant_a_packet_is_out() {
 }
 
 #[test]
-fn the_queue_is_told_in_bytes_and_packets() {
+fn the_queue_is_reported_in_bytes_and_packets() {
     let mut network = dumbbell(Buffer::Packets(100));
     network.start();
     let burst: Vec<_> = (0..4)

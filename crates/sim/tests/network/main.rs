@@ -85,7 +85,7 @@ fn transport(network: &mut Network, packets: &[(Time, Packet)]) -> Vec<(Time, Pa
                 network.delivered();
             }
             Event::Departure(port) => network.depart(now, port),
-            Event::Other(_) => unreachable!("nobody else was scheduled"),
+            Event::Other(_) => unreachable!("no other was scheduled"),
         }
     }
 }

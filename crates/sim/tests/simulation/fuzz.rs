@@ -6,9 +6,9 @@ use penstock_scenario::builtin_schemes;
 use penstock_sim::Outcome;
 use penstock_sim::rng::Rng;
 
-struct Dice(Rng);
+struct Generator(Rng);
 
-impl Dice {
+impl Generator {
     fn below(&mut self, bound: u64) -> u64 {
         self.0.below(bound)
     }
@@ -140,15 +140,15 @@ impl Dice {
 /// Random scenario number `seed`, under the `seed`th scheme, which is named first.
 pub(super) fn draw(seed: u64) -> (&'static str, String) {
     let schemes: Vec<&'static str> = builtin_schemes().keys().map(String::as_str).collect();
-    let mut dice = Dice(Rng::new(seed, 77));
+    let mut generator = Generator(Rng::new(seed, 77));
     let scheme = schemes[seed as usize % schemes.len()];
     let mut text =
         format!("title = \"fuzz {seed}\"\nduration = \"20 ms\"\nschemes = [\"{scheme}\"]\n");
-    text += &dice.fabric();
-    text += &dice.tcp();
-    text += &dice.scheme(scheme);
-    for number in 0..1 + dice.below(3) as usize {
-        text += &dice.traffic(number);
+    text += &generator.fabric();
+    text += &generator.tcp();
+    text += &generator.scheme(scheme);
+    for number in 0..1 + generator.below(3) as usize {
+        text += &generator.traffic(number);
     }
     (scheme, text)
 }

@@ -264,7 +264,7 @@ fn racks_stand_between_senders_and_bottleneck() {
 }
 
 #[test]
-fn progress_is_told_and_can_stop_the_run() {
+fn progress_is_reported_and_can_stop_the_run() {
     let scenario = scenario(&small("10 ms", &ONE_SEGMENT.replace("DEADLINE", "1 s")));
     let reported = std::sync::Mutex::new(Vec::new());
     let stop_at_half = |share: f64| {

@@ -54,7 +54,7 @@ fn fct(outcome: &Outcome) -> f64 {
 }
 
 #[test]
-fn the_bits_tell_a_port_what_it_would_have_tracked() {
+fn the_bits_carry_what_a_port_would_have_tracked() {
     for profile in ["linux", "newreno-ns2"] {
         for scheme in ["fairq", "hscc", "hcf-fairq"] {
             let [tracked, reserved, window, _] = SOURCES

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Each traffic does what its keys say.
+//! Each traffic does what its keys specify.
 
 use super::{outcome, wide};
 use penstock_sim::run::FlowRecord;
@@ -177,7 +177,7 @@ fn udp_sends_at_its_rate_and_stops() {
 }
 
 #[test]
-fn bulk_starts_and_stops_when_told() {
+fn bulk_starts_and_stops_at_its_times() {
     let traffic = r#"
         [traffic.long]
         kind = "bulk"

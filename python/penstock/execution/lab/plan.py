@@ -116,7 +116,7 @@ class Plan:
     routes: str = ""
     """TCP options of every route, as `rto_min 10ms initcwnd 2`."""
     sysctls: dict[str, int] = field(default_factory=dict)
-    """Beside those that every namespace gets."""
+    """In addition to those that every namespace gets."""
 
     @cached_property
     def home(self) -> dict[str, Namespace]:

@@ -21,7 +21,7 @@ STATE = Path("/run/penstock-lab")
 PINS = STATE / "bpf"
 _LOCK = Path("/run/penstock-lab.lock")
 _NAMESPACES = Path("/run/netns")
-_OWN = re.compile(rf"{PREFIX}\d+-")  # nobody else's that begins alike
+_OWN = re.compile(rf"{PREFIX}\d+-")  # no other program's that begin alike
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
