@@ -29,7 +29,7 @@ fn heading(table: &str, definition: &Definition) -> String {
     }
 }
 
-/// `alpha: The queue aimed at, ... Range: above 0, at most 1. Default: 0.1; paper: 0.25.`
+/// `alpha: Target queue, ... Range: above 0, at most 1. Default: 0.1; paper: 0.25.`
 fn meaning(param: &Param) -> String {
     let range = range_text(param);
     let default = preset_text(param, param.default);

@@ -16,9 +16,9 @@ pub struct PortParams {
     pub first_acks: u32,
     /// How window scales are learned.
     pub wscale: Wscale,
-    /// A flow silent for that long is not counted.
+    /// A flow silent for this long is not counted.
     pub idle: Time,
-    /// The right edge of a window once offered is not taken back.
+    /// Never take back the right edge of a window once offered.
     pub never_shrink: bool,
 }
 
