@@ -34,7 +34,7 @@ fn sign(socket: impl AsFd, peer: &str) {
     inet.sin_addr.s_addr = u32::from_ne_bytes(address.octets());
     md5.key_bytes = 8;
     md5.key[..8].copy_from_slice(b"penstock");
-    // SAFETY: a sockaddr_in fits into a sockaddr_storage; the option is as long as said.
+    // SAFETY: a sockaddr_in fits into a sockaddr_storage; the option has the length given.
     let status = unsafe {
         (&raw mut md5.address)
             .cast::<libc::sockaddr_in>()
