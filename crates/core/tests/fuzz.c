@@ -49,7 +49,8 @@ static void expect_kept(struct tcp_window out, u16 window, u32 scale)
 	u64 was = tcp_window_bytes(window, scale), is = tcp_window_bytes(out.window, scale);
 
 	expect(out.window <= window, "a window is never raised");
-	expect(out.changed == (out.window < window), "changed is true exactly if the window is lower");
+	expect(out.changed == (out.window < window),
+	       "changed is true exactly if the window is lower");
 	/* Floors are at least one segment, which is at least one byte. */
 	expect(is >= min_u64(was, 1), "an open window is never closed");
 }
