@@ -6,7 +6,7 @@
 mod lab;
 
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
 use lab::stream::Stream;
 use lab::{PORT, PortLab};
@@ -14,10 +14,11 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_linux::link;
 use penstock_linux::testkit::{Signal, until};
-use penstockd::attach::tcx;
+use penstockd::attach::tcx::{self, Place};
 use penstockd::port::Side;
 use penstockd::port::pins::ABI;
 use penstockd::skel::port::PortSkelBuilder;
+use serde_json::json;
 
 const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
 const HSCC: [&str; 6] = ["attach", PORT, "--scheme", "hscc", "--buffer", "128 kB"];
@@ -217,7 +218,7 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .update(&0u32.to_ne_bytes(), &words, MapFlags::ANY)
             .unwrap();
         let pin = lab.bpffs().join(name);
-        let attach = || tcx::create_link(&program, index, Side::Egress, &pin);
+        let attach = || tcx::create_link(&program, index, Side::Egress, Place::Last, &pin);
         lab.near().run(attach).unwrap().unwrap();
     };
     foreign(&first, "first");
@@ -236,12 +237,12 @@ fn programs_of_other_tools_keep_their_place_and_run() {
     };
     assert_eq!(
         names(&lab),
-        ["observe_egress", "fairq_egress", "observe_egress"]
+        ["fairq_egress", "observe_egress", "observe_egress"]
     );
     lab.ok(&HSCC);
     assert_eq!(
         names(&lab),
-        ["observe_egress", "hscc_egress", "observe_egress"]
+        ["hscc_egress", "observe_egress", "observe_egress"]
     );
 
     let packets = |map: &libbpf_rs::MapMut| {
@@ -266,4 +267,72 @@ fn programs_of_other_tools_keep_their_place_and_run() {
     lab.ok(&["detach", PORT]);
     let left = lab.near().run(|| tcx::query(index, Side::Egress)).unwrap();
     assert_eq!(left.unwrap().len(), 2);
+}
+
+/// A program that ends the chain of its hook, as Cilium's do.
+fn ending() -> OwnedFd {
+    let code = [(0xb7_u8, 0), (0x95, 0)]; // r0 = TC_ACT_OK; exit
+    let instructions = code.map(|(code, imm)| libbpf_sys::bpf_insn {
+        code,
+        imm,
+        ..Default::default()
+    });
+    // SAFETY: a valid program, a valid licence; the descriptor is ours.
+    unsafe {
+        let fd = libbpf_sys::bpf_prog_load(
+            libbpf_sys::BPF_PROG_TYPE_SCHED_CLS,
+            c"ending".as_ptr(),
+            c"GPL".as_ptr(),
+            instructions.as_ptr(),
+            instructions.len() as u64,
+            std::ptr::null_mut(),
+        );
+        assert!(fd >= 0, "{}", std::io::Error::from_raw_os_error(-fd));
+        OwnedFd::from_raw_fd(fd)
+    }
+}
+
+#[test]
+fn programs_that_end_the_chain_do_not_blind_ours() {
+    let lab = PortLab::new();
+    let index = lab.near().run(|| link::get(PORT)).unwrap().unwrap().index;
+    let attach = |name: &str, side, place| {
+        let (program, pin) = (ending(), lab.bpffs().join(name));
+        let attach = || tcx::create_link(&program, index, side, place, &pin);
+        lab.near().run(attach).unwrap().unwrap();
+    };
+    for side in Side::BOTH {
+        attach(side.name(), side, Place::Last);
+    }
+    lab.ok(&FAIRQ);
+    let stream = Stream::start(&lab);
+    let status = lab.status();
+    assert_eq!(status["blind"], json!([]), "{status}");
+    assert!(
+        status["rates"]["ingress_packets"].as_f64() > Some(0.0),
+        "{status}"
+    );
+
+    // Another comes, first on the hook, where no daemon runs.
+    attach("late", Side::Ingress, Place::First);
+    let status = lab.status();
+    assert_eq!(status["blind"], json!(["ingress"]), "{status}");
+    assert_eq!(status["acting"], false, "{status}");
+    let words = lab.ok(&["status", PORT, "--for", "100 ms"]);
+    assert!(words.contains("blind at ingress"), "{words}");
+    assert_eq!(status["hooks"]["ingress"]["programs"][0]["name"], "ending");
+
+    let mut daemon = lab.daemon("");
+    until("ours are first again", || {
+        let status = lab.status();
+        status["hooks"]["ingress"]["programs"][0]["name"] == "fairq_ingress"
+    });
+    let status = lab.status();
+    assert_eq!(status["blind"], json!([]), "{status}");
+    assert_eq!(status["acting"], true, "{status}");
+    daemon.signal(Signal::TERM);
+    assert!(daemon.wait().success());
+    stream.goes_on();
+    stream.stop();
+    lab.ok(&["detach", PORT]);
 }

@@ -13,7 +13,7 @@ use penstock_linux::socket::tcp_info;
 use penstock_linux::testkit::join;
 use penstock_linux::{ethtool, link};
 use penstockd::attach::load;
-use penstockd::attach::tcx;
+use penstockd::attach::tcx::{self, Place};
 use penstockd::port::PinsArg;
 use penstockd::port::Side;
 use penstockd::port::pins;
@@ -58,7 +58,7 @@ fn put_shim(lab: &SwitchLab, host: &'static str, wscale_source: u32) -> penstock
             ("shim_ingress", Side::Ingress),
         ] {
             let program = loaded.object().progs().find(|p| p.name() == name).unwrap();
-            tcx::create_link(&program, interface, side, &folder.join(name)).unwrap();
+            tcx::create_link(&program, interface, side, Place::Last, &folder.join(name)).unwrap();
         }
     };
     lab.netns(host).run(attach).unwrap();

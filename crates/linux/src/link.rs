@@ -38,6 +38,10 @@ pub struct Link {
     pub is_up: bool,
     /// Packets of its transmit queue, which pfifo_fast takes for its limit.
     pub tx_queue_len: u32,
+    /// Packets that have left by it.
+    pub sent_packets: u64,
+    /// Packets that have come in by it.
+    pub received_packets: u64,
 }
 
 /// The index of the interface `name`; none if it does not exist.
@@ -117,11 +121,17 @@ fn decode(payload: &[u8]) -> Option<Link> {
         ),
         is_up: header.flags.contains(LinkFlags::Up),
         tx_queue_len: 0,
+        sent_packets: 0,
+        received_packets: 0,
     };
     for attribute in attributes(payload.get(IFINFOMSG..)?) {
         match LinkAttribute::parse_with_param(&attribute, header.interface_family) {
             Ok(LinkAttribute::IfName(name)) => link.name = name,
             Ok(LinkAttribute::TxQueueLen(packets)) => link.tx_queue_len = packets,
+            Ok(LinkAttribute::Stats64(stats)) => {
+                link.sent_packets = stats.tx_packets;
+                link.received_packets = stats.rx_packets;
+            }
             // Not asked for, or of a form that the library does not know.
             _ => (),
         }

@@ -17,8 +17,8 @@ use crate::host::bpf::{pin_over, pinned, program_name};
 use crate::port::Side;
 use crate::port::pins::program_pin;
 
-/// Late among the filters of an interface: others decide first.
-const PRIORITY: u32 = 0xc000;
+/// First among the filters of an interface: ours always let the next decide, others may not.
+const PRIORITY: u32 = 1;
 
 /// "pen" in ASCII.
 const HANDLE: u32 = 0x0070_656e;

@@ -99,6 +99,23 @@ impl Hook {
     }
 }
 
+/// Puts our programs on `interface` before all others where another came before them; returns the
+/// names of those. Filters of clsact keep their order.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn keep_first(pins: &PinsArg, interface: &str, index: u32) -> Result<Vec<String>> {
+    let folder = pins.of(interface);
+    let mut others = Vec::new();
+    for side in Side::BOTH {
+        if tcx::first_other(&folder, index, side)?.is_some() {
+            let _lock = pins.lock()?;
+            others.extend(tcx::keep_first(&folder, index, side)?);
+        }
+    }
+    Ok(others)
+}
+
 /// A program on a hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HookProgram {

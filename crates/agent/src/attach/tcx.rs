@@ -62,7 +62,17 @@ pub fn is_attached(folder: &Path, interface: &str, index: u32, side: Side) -> Re
     Ok(is_here)
 }
 
-/// Puts `program` into our link, or last on the hook by a new one; pins both.
+/// Where on a hook a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before all others. Ours go here: they always pass packets on, so that others lose nothing,
+    /// while others may end the chain.
+    First,
+    /// After all others.
+    Last,
+}
+
+/// Puts `program` into our link, or first on the hook by a new one; pins both.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -71,19 +81,64 @@ pub fn attach(program: &Program, folder: &Path, index: u32, side: Side) -> Resul
         Some((mut link, _)) => link
             .update_prog(program)
             .with_context(|| format!("cannot replace the program at {}", side.name()))?,
-        None => create_link(program, index, side, &link_pin(folder, side))?,
+        None => create_link(program, index, side, Place::First, &link_pin(folder, side))?,
     }
     // Without a pin, only the superuser could look up a program by the number in its link.
     pin_over(&program.as_fd(), &program_pin(folder, side))
 }
 
-/// Attaches `program` last on a hook by a new link, which is pinned at `pin`.
+/// The name of the program that runs first on the hook of our link, if that is not ours.
+///
+/// # Errors
+/// Something else is pinned in the place of our link, or the interface is gone.
+pub fn first_other(folder: &Path, index: u32, side: Side) -> Result<Option<String>> {
+    let Some((link, linked_index)) = open(folder, side)? else {
+        return Ok(None);
+    };
+    if linked_index != index {
+        return Ok(None);
+    }
+    let id = link.info()?.id;
+    let first = query(index, side)?.into_iter().next();
+    Ok(first
+        .filter(|first| first.link != id)
+        .map(|first| first.name))
+}
+
+/// Puts our program before all others if another has come before it; returns that one's name.
+/// For some microseconds packets pass without our program.
+///
+/// # Errors
+/// The kernel refuses; our program may then be off the hook.
+pub fn keep_first(folder: &Path, index: u32, side: Side) -> Result<Option<String>> {
+    let Some(other) = first_other(folder, index, side)? else {
+        return Ok(None);
+    };
+    let program = Program::fd_from_pinned_path(program_pin(folder, side))?;
+    let pin = link_pin(folder, side);
+    detach(folder, side)?;
+    std::fs::remove_file(&pin).with_context(|| pin.display().to_string())?;
+    create_link(&program, index, side, Place::First, &pin)?;
+    Ok(Some(other))
+}
+
+/// Attaches `program` by a new link, which is pinned at `pin`.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn create_link(program: &impl AsFd, index: u32, side: Side, pin: &Path) -> Result<()> {
+pub fn create_link(
+    program: &impl AsFd,
+    index: u32,
+    side: Side,
+    place: Place,
+    pin: &Path,
+) -> Result<()> {
     let mut options = sys::bpf_link_create_opts {
         sz: size_of::<sys::bpf_link_create_opts>() as sys::size_t,
+        flags: match place {
+            Place::First => sys::BPF_F_BEFORE,
+            Place::Last => 0,
+        },
         ..Default::default()
     };
     options.__bindgen_anon_1.tcx = Default::default();

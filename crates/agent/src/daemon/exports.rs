@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::config::Config;
 use crate::metrics;
 use crate::port::PinsArg;
+use crate::status::sight::Sights;
 
 /// Interval between writes of the file, the usual scrape interval of node_exporter.
 const EVERY: Duration = Duration::from_secs(15);
@@ -18,6 +19,7 @@ pub struct Exports {
     pins: PinsArg,
     textfile: Option<PathBuf>,
     written: Option<Instant>,
+    sights: Sights,
     /// Whether the last write failed: an error is logged once.
     has_failed: bool,
 }
@@ -39,6 +41,7 @@ impl Exports {
             pins,
             textfile: config.metrics.textfile.clone(),
             written: None,
+            sights: Sights::default(),
             has_failed: false,
         })
     }
@@ -53,7 +56,7 @@ impl Exports {
             return;
         }
         self.written = Some(Instant::now());
-        let written = metrics::write(file, &self.pins);
+        let written = metrics::write(file, &self.pins, &self.sights);
         if let Err(error) = &written
             && !self.has_failed
         {

@@ -2,13 +2,14 @@
 //! The ports of the daemon: those of its configuration and those attached by hand.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use penstock_scenario::Deployment;
 
 use super::config::Config;
 use crate::attach::detach::detach;
-use crate::attach::hook::{HookChoice, Hooks};
+use crate::attach::hook::{HookChoice, Hooks, keep_first};
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::{Options, attach};
 use crate::host::{interface, systemd};
@@ -17,6 +18,9 @@ use crate::port::heartbeat::Heartbeat;
 
 /// A folder among a port's pins, which marks it as attached by the daemon.
 const MARK: &str = "by_daemon";
+
+/// A tool that also wants to be first is not raced more often than this.
+const MOVE_AGAIN: Duration = Duration::from_secs(10);
 
 /// All ports whose heartbeats the daemon renews.
 pub struct Ports {
@@ -27,6 +31,8 @@ pub struct Ports {
     /// Configured ports that this daemon has attached since it started or reloaded. It attaches
     /// each once even if it is attached already, as an upgrade has other programs.
     settled: BTreeMap<String, u32>,
+    /// When a port's programs were last put before another's, and before whose.
+    moved: BTreeMap<String, (Instant, String)>,
 }
 
 impl Ports {
@@ -39,6 +45,7 @@ impl Ports {
             heartbeats: BTreeMap::new(),
             errors: BTreeMap::new(),
             settled: BTreeMap::new(),
+            moved: BTreeMap::new(),
         }
     }
 
@@ -78,6 +85,7 @@ impl Ports {
         }
         self.detach_unconfigured(config);
         self.adopt();
+        self.keep_first();
     }
 
     /// Follows a changed configuration.
@@ -132,6 +140,34 @@ impl Ports {
             log_error(&mut self.errors, &interface, &result);
             if result.is_ok() {
                 eprintln!("{interface}: detached, as it is no longer in the configuration");
+            }
+        }
+    }
+
+    /// Puts our programs before those that other tools attached before them, as these may end the
+    /// chain.
+    fn keep_first(&mut self) {
+        for interface in self.heartbeats.keys() {
+            let last = self.moved.get(interface);
+            let is_recent = last.is_some_and(|(when, _)| when.elapsed() < MOVE_AGAIN);
+            let Some(index) = interface::find(interface).filter(|_| !is_recent) else {
+                continue;
+            };
+            match keep_first(&self.pins, interface, index) {
+                Err(error) => log_error(&mut self.errors, interface, &Err(error)),
+                Ok(others) if others.is_empty() => (),
+                Ok(others) => {
+                    // Their names take CAP_SYS_ADMIN, which the service does not have.
+                    let names = match others.join(" and ") {
+                        _ if others.iter().any(String::is_empty) => "another program".into(),
+                        names => names,
+                    };
+                    if last.is_none_or(|(_, before)| *before != names) {
+                        eprintln!("{interface}: moved before {names}, first on its hook again");
+                    }
+                    self.moved
+                        .insert(interface.clone(), (Instant::now(), names));
+                }
             }
         }
     }

@@ -18,6 +18,7 @@ use penstock_scenario::units::Time;
 use crate::host::signals::{Signal, Signals};
 use crate::port::PinsArg;
 use crate::status::reading::Reading;
+use crate::status::sight::Sights;
 
 /// Where metrics are served by default; node_exporter has 9100, bind_exporter 9119, and so on.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:9468";
@@ -62,12 +63,12 @@ pub fn run(args: Args) -> Result<()> {
         return Ok(());
     }
     let Some(file) = &args.textfile else {
-        print!("{}", text(&args.pins)?);
+        print!("{}", text(&args.pins, &Sights::default())?);
         return Ok(());
     };
-    let signals = Signals::hold();
+    let (signals, sights) = (Signals::hold(), Sights::default());
     loop {
-        write(file, &args.pins)?;
+        write(file, &args.pins, &sights)?;
         let Some(every) = args.every else {
             return Ok(());
         };
@@ -88,26 +89,28 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener> {
 
 /// Serves metrics; never returns.
 pub fn serve(listener: &TcpListener, pins: &PinsArg) {
+    let sights = Sights::default();
     http::serve(listener, || {
-        text(pins).map_err(|error| format!("{error:#}"))
+        text(pins, &sights).map_err(|error| format!("{error:#}"))
     });
 }
 
-/// The metrics of every attached port.
+/// The metrics of every attached port; `sights` is of the last call.
 ///
 /// # Errors
 /// The folder of the pins cannot be read.
-pub fn text(pins: &PinsArg) -> Result<String> {
-    let (readings, unread) = Reading::all(pins)?;
+pub fn text(pins: &PinsArg, sights: &Sights) -> Result<String> {
+    let (mut readings, unread) = Reading::all(pins)?;
+    sights.judge(&mut readings);
     Ok(openmetrics::encode(readings, unread)?)
 }
 
-/// Replaces a file by the metrics, atomically.
+/// Replaces a file by the metrics, atomically; `sights` as in [`text`].
 ///
 /// # Errors
 /// The metrics cannot be read, or the file cannot be written.
-pub fn write(file: &Path, pins: &PinsArg) -> Result<()> {
-    replace(file, &text(pins)?)
+pub fn write(file: &Path, pins: &PinsArg, sights: &Sights) -> Result<()> {
+    replace(file, &text(pins, sights)?)
 }
 
 fn replace(file: &Path, text: &str) -> Result<()> {

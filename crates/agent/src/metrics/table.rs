@@ -32,12 +32,18 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 7] = [
+pub const GAUGES: [Gauge; 8] = [
     gauge(
         "acting",
         None,
-        "1 if a scheme is attached and its agent alive",
+        "1 if a scheme is attached, sees its port, and its agent is alive",
         |r| Some(f64::from(u8::from(r.is_acting()))),
+    ),
+    gauge(
+        "blind",
+        None,
+        "1 if packets pass a side of the port unseen, as when another program ends the chain",
+        |r| Some(f64::from(u8::from(!r.blind.is_empty()))),
     ),
     gauge("flows", None, "Flows counted now", |r| {
         Some(r.state.flows.into())

@@ -2,6 +2,7 @@
 //! What a port does now, from its counters over a short time.
 
 pub mod reading;
+pub mod sight;
 mod text;
 
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ use crate::port::counters::{self, Named};
 use crate::port::{PinsArg, Port};
 
 pub use text::lines;
+
+use self::sight::Sight;
 
 /// Which sides of a port have our program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -42,6 +45,8 @@ pub struct Status {
     pub heartbeat_age_s: f64,
     /// The heartbeat's age from which packets pass untouched, seconds.
     pub stale_s: f64,
+    /// The sides on which packets pass unseen by our programs.
+    pub blind: Vec<&'static str>,
     /// Whether ACKs are rewritten if the scheme so decides.
     pub acting: bool,
     /// Configured size of the port's queue, bytes.
@@ -76,8 +81,13 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
         .map(|interface| pins.open(interface))
         .collect::<Result<_>>()?;
     let began = Instant::now();
-    let count = |port: &Port| Ok(counters::named(&port.counters()?));
-    let before: Vec<Named<u64>> = ports.iter().map(count).collect::<Result<_>>()?;
+    let count = |port: &Port| {
+        let counters = port.counters()?;
+        let sight = Sight::of(&port.interface, &counters)?;
+        Ok((counters::named(&counters), sight))
+    };
+    let before: Vec<(Named<u64>, Option<Sight>)> =
+        ports.iter().map(count).collect::<Result<_>>()?;
     std::thread::sleep(time);
     let seconds = began.elapsed().as_secs_f64().max(1e-6);
     ports
@@ -87,11 +97,22 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
         .collect()
 }
 
-fn status(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Result<Status> {
+fn status(
+    pins: &PinsArg,
+    port: &Port,
+    (before, sight): &(Named<u64>, Option<Sight>),
+    seconds: f64,
+) -> Result<Status> {
     let config = port.config()?;
     let age_ns = port.heartbeat_age_ns()?;
     let state = port.state()?;
-    let counters = counters::named(&port.counters()?);
+    let counters = port.counters()?;
+    let now = Sight::of(&port.interface, &counters)?;
+    let blind = match (now, sight) {
+        (Some(now), Some(before)) => sight::names(now.blind_since(before)),
+        _ => Vec::new(),
+    };
+    let counters = counters::named(&counters);
     let hooks = Hooks::of(pins, &port.interface);
     let is_on = |side: &HookPrograms| side.ours.is_some();
     let attached = Sides {
@@ -113,7 +134,8 @@ fn status(pins: &PinsArg, port: &Port, before: &Named<u64>, seconds: f64) -> Res
         attached,
         heartbeat_age_s: age_ns as f64 / 1e9,
         stale_s: config.stale_ns as f64 / 1e9,
-        acting: attached.egress && attached.ingress && is_alive && rewrites,
+        acting: attached.egress && attached.ingress && is_alive && blind.is_empty() && rewrites,
+        blind,
         scheme,
         buffer_bytes: config.buffer_bytes,
         queue_bytes: state.queue_bytes,

@@ -19,6 +19,8 @@ pub struct Reading {
     pub scheme: String,
     /// Whether a side lacks its program, as when the interface is gone.
     pub is_off: bool,
+    /// The sides on which packets pass unseen by our programs.
+    pub blind: Vec<&'static str>,
     /// The configuration of the programs.
     pub config: port_config,
     /// Their state.
@@ -46,6 +48,7 @@ impl Reading {
             interface: interface.to_owned(),
             scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
             is_off: !Hooks::of(pins, interface).are_ours(),
+            blind: Vec::new(), // one reading cannot show it
             config: port.config()?,
             state: port.state()?,
             counters: port.counters()?,
@@ -72,10 +75,13 @@ impl Reading {
         Ok((readings, unread))
     }
 
-    /// Whether ACKs are rewritten now: a scheme is on the port and its agent alive.
+    /// Whether ACKs are rewritten now: a scheme is on the port, sees it, and its agent is alive.
     pub fn is_acting(&self) -> bool {
         let is_alive = self.heartbeat_age_s * 1e9 <= self.config.stale_ns as f64;
-        is_alive && !self.is_off && !matches!(self.scheme.as_str(), OBSERVE | "none")
+        is_alive
+            && !self.is_off
+            && self.blind.is_empty()
+            && !matches!(self.scheme.as_str(), OBSERVE | "none")
     }
 
     /// The window that the scheme grants each flow, if it limits windows now. The first packet

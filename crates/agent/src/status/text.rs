@@ -71,6 +71,12 @@ fn activity(status: &Status) -> String {
         );
     }
     let flows = format::plural(status.flows.into(), "flow");
+    if !status.blind.is_empty() {
+        let sides = status.blind.join(" and ");
+        return format!(
+            "{scheme}, blind at {sides}: packets pass that its programs do not see; another program ends the chain before them (below), or XDP or an offload passes by"
+        );
+    }
     if !status.acting {
         let packets = format::count(status.rates["egress_packets"] as u64);
         return format!("{scheme}, watching; {packets} packets/s, {flows}, {heartbeat}");

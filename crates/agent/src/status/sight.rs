@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether our programs see what passes: a program of another tool that runs first may end the
+//! chain of its hook, and XDP or a hardware offload pass by all hooks. The interface counts such
+//! packets, our programs do not.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use anyhow::Result;
+use penstock_linux::link;
+
+use super::reading::Reading;
+use crate::port::Side;
+use crate::skel::port::types::port_counters;
+
+/// So few packets of the interface that ours did not count prove nothing: the two are not read at
+/// once, and a packet may be on its way.
+const ENOUGH: u64 = 16;
+
+/// Whether each side is blind, egress and ingress; none: unknown.
+pub type Blind = [Option<bool>; 2];
+
+/// Packets as an interface and our programs counted them, egress and ingress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    index: u32,
+    passed: [u64; 2],
+    seen: [u64; 2],
+}
+
+impl Sight {
+    /// Reads the counters of an interface beside those of our programs on it; none if it is gone.
+    ///
+    /// # Errors
+    /// The kernel gives no answer.
+    pub fn of(interface: &str, counters: &port_counters) -> Result<Option<Sight>> {
+        Ok(link::find(interface)?.map(|link| Sight {
+            index: link.index,
+            passed: [link.sent_packets, link.received_packets],
+            seen: [counters.egress_packets, counters.ingress_packets],
+        }))
+    }
+
+    /// The sides on which packets passed unseen since `earlier`. None if too few passed to tell.
+    pub fn blind_since(&self, earlier: &Sight) -> Blind {
+        [0, 1].map(|side| {
+            let passed = self.passed[side].saturating_sub(earlier.passed[side]);
+            let seen = self.seen[side].saturating_sub(earlier.seen[side]);
+            let is_same = self.index == earlier.index;
+            match (is_same, seen > 0, passed >= ENOUGH) {
+                (true, true, _) => Some(false),
+                (true, false, true) => Some(true),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// The names of the blind sides.
+pub fn names(blind: Blind) -> Vec<&'static str> {
+    let sides = Side::BOTH.iter().zip(blind);
+    let blind = sides.filter(|(_, is_blind)| *is_blind == Some(true));
+    blind.map(|(side, _)| side.name()).collect()
+}
+
+/// What was last known of each port; a scraper asks again and again.
+#[derive(Debug, Default)]
+pub struct Sights(Mutex<BTreeMap<String, (Sight, Blind)>>);
+
+impl Sights {
+    /// Sets `blind` in readings, by what passed since the last call.
+    pub fn judge(&self, readings: &mut [Reading]) {
+        let mut known = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
+        known.retain(|interface, _| readings.iter().any(|r| r.interface == *interface));
+        for reading in readings {
+            let Ok(Some(now)) = Sight::of(&reading.interface, &reading.counters) else {
+                continue;
+            };
+            let (last, mut blind) = known
+                .get(&reading.interface)
+                .copied()
+                .unwrap_or((now, [None; 2]));
+            for (old, new) in blind.iter_mut().zip(now.blind_since(&last)) {
+                *old = new.or(*old);
+            }
+            reading.blind = names(blind);
+            known.insert(reading.interface.clone(), (now, blind));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_is_blind_if_what_passed_was_not_seen() {
+        let sight = |passed, seen| Sight {
+            index: 3,
+            passed: [passed, 1000],
+            seen: [seen, 500],
+        };
+        let first = sight(1000, 900);
+        let since = |now: Sight| now.blind_since(&first)[0];
+        assert_eq!(since(sight(1015, 900)), None, "too few");
+        assert_eq!(since(sight(1016, 900)), Some(true));
+        assert_eq!(since(sight(1016, 901)), Some(false));
+        assert_eq!(first.blind_since(&first), [None, None]);
+        let other = Sight {
+            index: 4,
+            ..sight(9999, 900)
+        };
+        assert_eq!(since(other), None, "another interface of this name");
+        assert_eq!(names([Some(true), None]), ["egress"]);
+        assert_eq!(names([Some(false), Some(true)]), ["ingress"]);
+    }
+}
