@@ -46,7 +46,7 @@ def run(
         schemes: instead of the scenario's own.
         overrides: values by dotted path, as `{"tcp.min_rto": "10 ms", "traffic.mice.flows": 120}`.
         seeds: how many (1 to n), or which.
-        jobs: threads; default: one a core. The results do not depend on it.
+        jobs: threads; default: one per core. The results do not depend on it.
         cluster: the address of a Dask scheduler whose workers simulate.
         out: also write the run's folder here.
         progress: called with (fraction done, "12 of 40 runs"), at least ten times a second.

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 
 from penstock import cli, papers, scenario
 
@@ -159,6 +160,7 @@ def test_without_the_papers_the_product_works(monkeypatch, tmp_path, capsys):
 def test_the_help_describes_each_command_in_a_whole_sentence():
     shown = " ".join(penstock("--help").stdout.split())
     assert "..." not in shown.partition("Commands:")[2]
+    assert "..." not in penstock("lab", "--help").stdout.partition("Commands:")[2]
     assert "show a table and write the run's folder. report" in shown
 
 
@@ -221,6 +223,13 @@ def test_a_closed_pipe_is_no_traceback(small):
     shell = f"'{PENSTOCK}' validate '{small}' | true"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_describes_every_argument_and_option(command):
+    shown = " ".join(penstock(command, "--help").stdout.split())
+    params = typer.main.get_command(cli.app).commands[command].params
+    assert not [each.name for each in params if not each.help or each.help[:30] not in shown]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -9,14 +9,17 @@ document run.
 import json
 import re
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
 
 import penstock
 from penstock import _native, cli, tables
+from penstock.execution import build
 
 ROOT = Path(__file__).resolve().parents[2]
 with pytest.MonkeyPatch.context() as patch:
@@ -127,6 +130,40 @@ def test_named_files_exist(document):
     named = re.findall(rf"`((?:{tops})/[\w./-]+)`", document.read_text())
     missing = [name for name in named if "NAME" not in name and not (ROOT / name).exists()]
     assert not missing
+
+
+def options_used(program):
+    """Each command of a program in the documents that has options: page, command, options."""
+    for document in DOCUMENTS:
+        text = document.read_text().replace("\\\n", " ")
+        for command, rest in re.findall(rf"\b{program} (\w+)([^\n`#]*)", text):
+            options = set(re.findall(r"(?<=\s)--[\w-]+", rest))
+            if options:
+                yield document, command, options
+
+
+def test_options_of_penstock_in_the_documents_exist():
+    def options_of(command):
+        below = [options_of(each) for each in getattr(command, "commands", {}).values()]
+        own = {option for each in command.params for option in each.opts + each.secondary_opts}
+        return own.union(*below)
+
+    commands = typer.main.get_command(cli.app).commands
+    known = {name: options_of(command) for name, command in commands.items()}
+    used = list(options_used("penstock"))
+    assert len(used) > 30
+    assert not [one for one in used if not one[2] <= known.get(one[1], set())]
+
+
+def test_options_of_penstockd_in_the_documents_exist():
+    def options_of(command):
+        shown = [build.find("penstockd"), *command.split(), "--help"]
+        done = subprocess.run(shown, capture_output=True, text=True, check=False)
+        return set(re.findall(r"--[\w-]+", done.stdout))
+
+    used = list(options_used("penstockd"))
+    assert len(used) > 10
+    assert not [one for one in used if not one[2] <= options_of(one[1])]
 
 
 def test_every_scheme_has_a_page():

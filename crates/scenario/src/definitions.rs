@@ -36,6 +36,8 @@ struct ParamJson {
     min: f64,
     max: f64,
     default: f64,
+    /// Times: the default in round trips of the network, where these are known; else 0.
+    default_rtts: u32,
     paper: f64,
     /// The same as people write them.
     range_text: String,
@@ -84,6 +86,7 @@ impl ParamJson {
             min: param.min,
             max: param.max,
             default: param.default.value,
+            default_rtts: param.default.rtts,
             paper: param.paper.value,
             range_text: range_text(param),
             default_text: text(param.default),

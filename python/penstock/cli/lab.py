@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from penstock import folders
-from penstock.cli.options import print_json
+from penstock.cli.options import Commands, print_json
 from penstock.cli.run import run
 from penstock.cli.sweep import sweep
 from penstock.errors import RunError
 
 app = typer.Typer(
+    cls=Commands,
     help="The laboratory: scenarios on real TCP in network namespaces (needs root).",
     epilog="Begin with: penstock lab check",
     no_args_is_help=True,
@@ -56,11 +57,14 @@ _CLIENTS, _FEW_CLIENTS = "16,32,48,64,96,126,252,630", "16,64,252"
 
 @app.command(epilog="Example: sudo penstock lab demo --quick")
 def demo(
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Of each mix.")] = 3,
-    quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, fewer clients.")] = False,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Runs of each scenario.")] = 3,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run shorter, with fewer clients.")
+    ] = False,
     as_json: Json = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Default: runs/lab-demo.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder; default: runs/lab-demo."),
     ] = None,
 ) -> None:
     """Run five schemes on real TCP, with and without elephants, then with more and more clients.

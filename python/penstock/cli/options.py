@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands take, and how `--json` prints."""
+"""Options that several commands take, how `--json` prints, and the list of commands in help."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,21 @@ from typing import Annotated, Any
 
 import click
 import typer
+from typer.core import TyperGroup
 
 from penstock.errors import ScenarioError
+
+
+class Commands(TyperGroup):
+    """Describes each command in a whole sentence, where click would cut it."""
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of the commands."""
+        rows = [
+            (name, (command.help or "").split("\n\n")[0]) for name, command in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])
 
 
 def _scheme_names() -> list[str]:
@@ -41,7 +54,9 @@ Seeds = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, help="Threads; default: one a core.", show_default=False),
+    typer.Option(
+        "--jobs", min=1, help="Number of threads; default: one per core.", show_default=False
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Out = Annotated[
@@ -55,7 +70,7 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="A Dask scheduler, as tcp://head:8786, whose workers compute.",
+        help="Compute on the workers of this Dask scheduler, as tcp://head:8786.",
     ),
 ]
 On = Annotated[
@@ -63,7 +78,7 @@ On = Annotated[
     typer.Option(
         "--on",
         click_type=click.Choice(["sim", "lab"]),
-        help="The simulator, or the laboratory: real TCP on this machine, needs root.",
+        help="Run in the simulator, or in the laboratory: real TCP on this machine, needs root.",
     ),
 ]
 

@@ -7,11 +7,11 @@ from typing import Annotated, NoReturn
 
 import click
 import typer
-from typer.core import TyperGroup
 
 from penstock import papers
 from penstock.cli import lab, lists
 from penstock.cli.compare import compare
+from penstock.cli.options import Commands
 from penstock.cli.report import report
 from penstock.cli.run import demo, run
 from penstock.cli.sweep import sweep
@@ -21,20 +21,8 @@ from penstock.errors import PenstockError
 _INTERRUPTED = 130  # as shells report Ctrl-C
 
 
-class _Commands(TyperGroup):
-    """Describes each command in a whole sentence, where click would cut it."""
-
-    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the list of the commands."""
-        rows = [
-            (name, (command.help or "").split("\n\n")[0]) for name, command in self.commands.items()
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])
-
-
 app = typer.Typer(
-    cls=_Commands,
+    cls=Commands,
     name="penstock",
     help="See, simulate and stop TCP incast without touching the TCP end points.",
     epilog="Begin with: penstock demo",

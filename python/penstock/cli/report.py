@@ -11,7 +11,11 @@ from penstock import folders, papers
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Of a run, a comparison, or the like.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="The folder of a run, a comparison, a reproduction, a sweep or a search.",
+        ),
     ],
     out: Annotated[
         Path | None,

@@ -36,8 +36,8 @@ def tune(
         typer.Option(
             "--param",
             metavar="KEY=LOW..HIGH",
-            help="Search this, as 'scheme.fairq.window.interval=10us..1ms log'; may be repeated. "
-            "Default: all numeric parameters of the scheme.",
+            help="Search this range, as 'scheme.fairq.window.interval=10us..1ms log'; may be "
+            "repeated. Default: all numeric parameters of the scheme.",
         ),
     ] = None,
     baseline: Annotated[

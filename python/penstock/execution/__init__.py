@@ -54,7 +54,7 @@ def execute(
 
     Args:
         tasks: the runs to compute, all on one substrate.
-        jobs: threads of the simulator; default: one a core.
+        jobs: threads of the simulator; default: one per core.
         cluster: the address of a Dask scheduler, as `tcp://head:8786`, instead of this machine.
         progress: called on this thread when a task ended, and ten times a second meanwhile (not on
             a cluster).

@@ -31,7 +31,7 @@ class _StoppedError(Exception):
 
 
 def run(tasks: Sequence[Task], jobs: int | None, progress: Progress | None) -> Finished:
-    """Runs the tasks on `jobs` threads; default: one a core."""
+    """Runs the tasks on `jobs` threads; default: one per core."""
     jobs = jobs or cores()
     stop = threading.Event()
     fractions = [0.0] * len(tasks)

@@ -68,7 +68,7 @@ def sweep(
         seeds: how many (1 to n), or which.
         over: each `KEY=VALUES`, in the grammar of `penstock.sweep.values`.
         numbers: what to show, as `mice.fct.p99`; default: see `penstock sweep --help`.
-        jobs: threads; default: one a core.
+        jobs: threads; default: one per core.
         cluster: the address of a Dask scheduler whose workers compute.
         out: the folder; default: `runs/NAME-sweep`. What it holds already is not run again.
         progress: called with (fraction done, "12 of 40 runs").

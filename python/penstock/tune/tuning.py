@@ -55,7 +55,7 @@ def tune(
         trials: how many sets of values are tried.
         seeds: of each trial: 1 to this.
         seed: of the search.
-        jobs: threads; default: one a core.
+        jobs: threads; default: one per core.
         cluster: a Dask scheduler's address.
         out: the folder; default: `runs/NAME-tune`.
         progress: called with (fraction of this batch done, its label).

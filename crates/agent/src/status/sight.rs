@@ -29,7 +29,7 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// Reads the counters of an interface beside those of our programs on it; none if it is gone.
+    /// Reads the counters of an interface and those of our programs on it; none if it is gone.
     ///
     /// # Errors
     /// The kernel gives no answer.
@@ -41,7 +41,7 @@ impl Sight {
         }))
     }
 
-    /// The sides on which packets passed unseen since `earlier`. None if too few passed to tell.
+    /// The sides on which packets passed unseen since `earlier`. None if too few passed for a verdict.
     pub fn blind_since(&self, earlier: &Sight) -> Blind {
         [0, 1].map(|side| {
             let passed = self.passed[side].saturating_sub(earlier.passed[side]);

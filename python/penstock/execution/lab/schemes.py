@@ -8,8 +8,10 @@ where the kernel has them. Sizes and times go to `tc` in its units.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from penstock import _native
 from penstock.errors import ScenarioError
 from penstock.execution.lab.plan import Port
 from penstock.units import to_bytes, to_seconds
@@ -76,11 +78,23 @@ def _agent(scheme: str, parts: dict[str, dict[str, Any]], rtt_s: float) -> tuple
     words = ["--scheme", scheme]
     for part, table in parts.items():
         values = {key: value for key, value in table.items() if key not in {"kind", "variant"}}
-        if table["kind"] == "fairq":
-            values.setdefault("interval", f"{rtt_s * 1e9:.0f} ns")
+        for key, round_trips in _in_round_trips(table["kind"]).items():
+            values.setdefault(key, f"{round_trips * rtt_s * 1e9:.0f} ns")
         for key, value in values.items():
             words += ["--set", f"{part}.{key}={_text(value)}"]
     return tuple(words)
+
+
+@cache
+def _in_round_trips(scheme: str) -> dict[str, int]:
+    """The parameters whose default follows from the network's round trip, and by how many."""
+    params: list[dict[str, Any]] = [
+        param
+        for definition in json.loads(_native.definitions())["schemes"]
+        if definition["name"] == scheme
+        for param in definition["params"]
+    ]
+    return {param["key"]: param["default_rtts"] for param in params if param["default_rtts"]}
 
 
 def _text(value: object) -> str:
