@@ -61,6 +61,37 @@ EXPORT(s32, flow_on_packet, (struct flow_entry * flow, const struct flow_packet 
        (flow, packet))
 EXPORT(s32, flow_expire, (struct flow_entry * flow, u64 now_ns, u64 idle_ns),
        (flow, now_ns, idle_ns))
+
+/* What each ACK needs of its flow, in one call; FlowAck in src/flow_count.rs. */
+struct flow_ack {
+	s32 delta;
+	u32 kind;
+	u32 scale;
+	u32 mss_bytes;
+};
+
+struct flow_ack core_flow_on_ack(struct flow_entry *flow, const struct flow_packet *packet,
+				 u32 first_acks);
+struct flow_ack core_flow_on_ack(struct flow_entry *flow, const struct flow_packet *packet,
+				 u32 first_acks)
+{
+	struct flow_ack ack = {.delta = flow_on_packet(flow, packet)};
+
+	ack.kind = flow_ack_kind(flow, packet->flags, first_acks);
+	ack.scale = flow_scale(flow, FLOW_ACKS);
+	ack.mss_bytes = flow_mss(flow);
+	return ack;
+}
+
+/* flow_expire: -1 if the flow was counted, 0 if it was not; 1 if it still is. */
+s32 core_flow_sweep(struct flow_entry *flow, u64 now_ns, u64 idle_ns);
+s32 core_flow_sweep(struct flow_entry *flow, u64 now_ns, u64 idle_ns)
+{
+	s32 delta = flow_expire(flow, now_ns, idle_ns);
+
+	return delta ? delta : (s32)flow_is_counted(flow);
+}
+
 EXPORT(u32, flow_is_counted, (const struct flow_entry *flow), (flow))
 EXPORT(u32, flow_scale, (const struct flow_entry *flow, u32 direction), (flow, direction))
 EXPORT(u32, flow_mss, (const struct flow_entry *flow), (flow))

@@ -54,9 +54,32 @@ pub struct FlowPacket {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowEntry([u64; 4]);
 
+/// What a port has to know of a flow when one of its ACKs passes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowAck {
+    /// By how much the number of flows changes: -1, 0, 1.
+    pub delta: i32,
+    /// Which kind of ACK it is.
+    pub kind: AckKind,
+    scale: u32,
+    /// Largest segment of the data direction, bytes; 0 if the SYNs were not seen.
+    pub mss_bytes: u32,
+}
+
+impl FlowAck {
+    /// Shift of the ACK's window, `None` before both ends are known to have offered one.
+    pub fn scale(&self) -> Option<u8> {
+        known_scale(self.scale)
+    }
+}
+
 unsafe extern "C" {
     safe fn core_flow_on_packet(flow: &mut FlowEntry, packet: &FlowPacket) -> i32;
     safe fn core_flow_expire(flow: &mut FlowEntry, now_ns: u64, idle_ns: u64) -> i32;
+    safe fn core_flow_on_ack(flow: &mut FlowEntry, packet: &FlowPacket, first_acks: u32)
+    -> FlowAck;
+    safe fn core_flow_sweep(flow: &mut FlowEntry, now_ns: u64, idle_ns: u64) -> i32;
     safe fn core_flow_is_counted(flow: &FlowEntry) -> u32;
     safe fn core_flow_scale(flow: &FlowEntry, direction: u32) -> u32;
     safe fn core_flow_mss(flow: &FlowEntry) -> u32;
@@ -80,6 +103,18 @@ impl FlowEntry {
     /// Uncounts a flow silent for `idle_ns`; returns -1 if it was counted, else 0.
     pub fn expire(&mut self, now_ns: u64, idle_ns: u64) -> i32 {
         core_flow_expire(self, now_ns, idle_ns)
+    }
+
+    /// [`FlowEntry::on_packet`], [`FlowEntry::ack_kind`], [`FlowEntry::scale`] and
+    /// [`FlowEntry::mss`] in one call, for a packet of the ACKs' direction.
+    pub fn on_ack(&mut self, packet: &FlowPacket, first_acks: u32) -> FlowAck {
+        core_flow_on_ack(self, packet, first_acks)
+    }
+
+    /// [`FlowEntry::expire`] and [`FlowEntry::is_counted`] in one call: -1 if it was counted until
+    /// now, 0 if it was not, 1 if it still is.
+    pub fn sweep(&mut self, now_ns: u64, idle_ns: u64) -> i32 {
+        core_flow_sweep(self, now_ns, idle_ns)
     }
 
     /// Whether it is counted now.

@@ -24,14 +24,16 @@ impl Memory {
         Memory(memory.into())
     }
 
-    /// The struct that begins at a word.
+    /// The struct that begins at a word. Not checked but by C's caller: packets come this way.
     pub fn at(&self, word: usize) -> *const c_void {
-        (&raw const self.0[word..]).cast()
+        debug_assert!(word <= self.0.len());
+        self.0.as_ptr().wrapping_add(word).cast()
     }
 
     /// The same, to be written.
     pub fn at_mut(&mut self, word: usize) -> *mut c_void {
-        (&raw mut self.0[word..]).cast()
+        debug_assert!(word <= self.0.len());
+        self.0.as_mut_ptr().wrapping_add(word).cast()
     }
 
     pub fn bytes(&self) -> &[u8] {

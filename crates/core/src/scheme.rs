@@ -108,7 +108,8 @@ pub struct WindowScheme {
     number: u32,
     /// The struct of the parameters, behind it that of the state.
     memory: Memory,
-    params_bytes: usize,
+    /// The word at which the state begins.
+    state: usize,
     state_bytes: usize,
 }
 
@@ -129,7 +130,7 @@ impl WindowScheme {
         let mut scheme = WindowScheme {
             number: definition.scheme,
             memory: Memory::after(&params.memory, definition.state_bytes),
-            params_bytes: definition.params_bytes,
+            state: Memory::words(definition.params_bytes),
             state_bytes: definition.state_bytes,
         };
         // SAFETY: see the head of this block.
@@ -142,11 +143,11 @@ impl WindowScheme {
     }
 
     fn s(&self) -> *const c_void {
-        self.memory.at(Memory::words(self.params_bytes))
+        self.memory.at(self.state)
     }
 
     fn s_mut(&mut self) -> *mut c_void {
-        self.memory.at_mut(Memory::words(self.params_bytes))
+        self.memory.at_mut(self.state)
     }
 
     /// How it has its flows counted.
@@ -289,7 +290,7 @@ impl WindowScheme {
     }
 
     fn state_range(&self) -> std::ops::Range<usize> {
-        let start = size_of::<u64>() * Memory::words(self.params_bytes);
+        let start = size_of::<u64>() * self.state;
         start..start + self.state_bytes
     }
 }

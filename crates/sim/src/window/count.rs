@@ -52,6 +52,7 @@ impl Count {
     ) {
         let flows = match &mut self.way {
             Way::None => return,
+            Way::Exact(..) if delta == 0 => return,
             Way::Exact(counted, _) => {
                 if delta > 0 {
                     counted.push(slot);
@@ -74,14 +75,14 @@ impl Count {
                 for _ in 0..SWEEP.min(counted.len()) {
                     *next = if *next < counted.len() { *next } else { 0 };
                     let flow = &mut flows[counted[*next]];
-                    let delta = flow.expire(now_ns, self.idle_ns);
-                    let fewer = self.flows.saturating_add_signed(delta);
-                    report(&mut self.flows, fewer, core);
-                    if flow.is_counted() {
+                    let outcome = flow.sweep(now_ns, self.idle_ns);
+                    if outcome > 0 {
                         *next += 1;
-                    } else {
-                        counted.swap_remove(*next);
+                        continue;
                     }
+                    let fewer = self.flows.saturating_add_signed(outcome);
+                    report(&mut self.flows, fewer, core);
+                    counted.swap_remove(*next);
                 }
             }
             Way::Packets(counter) => {

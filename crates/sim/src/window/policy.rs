@@ -104,8 +104,8 @@ impl Window for Policy {
     ) {
         let flow = &mut flows[slot];
         let seen = flow_packet(now, packet, Direction::Acks);
-        let delta = flow.on_packet(&seen);
-        self.count.on_packet(&mut self.core, &seen, slot, delta);
+        let ack = flow.on_ack(&seen, self.port.first_acks);
+        self.count.on_packet(&mut self.core, &seen, slot, ack.delta);
         let (queue, now_ns) = (bytes(backlog_bytes), now.as_nanos());
         if self.port.never_shrink && packet.has(flag::SYN) {
             *self.edge(slot) = Edge::default();
@@ -114,23 +114,23 @@ impl Window for Policy {
             let is_clamping = self.core.follow(0, queue, now_ns);
             return self.note_clamp(is_clamping);
         }
-        let kind = flow.ack_kind(packet.flags as u8, self.port.first_acks);
-        let (window, scale) = self.port.wscale.read(packet, flow);
-        let mss = flow.mss();
-        let (wanted, is_clamping) = self
-            .core
-            .follow_ack(queue, window, scale, mss, kind, now_ns);
+        let (window, scale) = self.port.wscale.read(packet, ack.scale());
+        let (wanted, is_clamping) =
+            self.core
+                .follow_ack(queue, window, scale, ack.mss_bytes, ack.kind, now_ns);
         let mut lowered = wanted;
         if self.port.never_shrink {
             lowered = self.edge(slot).keep(packet.ack, window, scale, wanted);
+            self.counters.acks_edge_kept += u64::from(lowered.window > wanted.window);
         }
         self.port.wscale.write(packet, lowered.window);
         self.note_clamp(is_clamping);
         self.counters.acks += 1;
-        self.counters.acks_rewritten += u64::from(lowered.changed);
-        self.counters.acks_floored += u64::from(lowered.floored);
-        self.counters.acks_first_rewritten += u64::from(lowered.changed && kind != AckKind::Later);
-        self.counters.acks_edge_kept += u64::from(lowered.window > wanted.window);
+        if lowered.changed {
+            self.counters.acks_rewritten += 1;
+            self.counters.acks_floored += u64::from(lowered.floored);
+            self.counters.acks_first_rewritten += u64::from(ack.kind != AckKind::Later);
+        }
     }
 
     fn period(&self) -> Option<Time> {

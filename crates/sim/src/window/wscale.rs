@@ -2,9 +2,7 @@
 //! How a port learns the scale of the window in an ACK (FairQ §III-B): from the SYNs that it saw,
 //! or from what the shims below the hosts write into each ACK (`core/tcp_rewrite.h`).
 
-use super::FlowEntry;
 use crate::packet::{Packet, SynOptions, flag};
-use penstock_core::flow_count::Direction;
 use penstock_core::scheme::WscaleSource;
 use penstock_core::tcp_rewrite::{
     reserved_clear, reserved_put_scale, reserved_scale, unify_window, window12_put, window12_scale,
@@ -21,13 +19,14 @@ pub struct Wscale {
 }
 
 impl Wscale {
-    /// The window field of an ACK and its scale; a SYN's window has none.
-    pub(super) fn read(self, packet: &Packet, flow: &FlowEntry) -> (u16, Option<u8>) {
+    /// The window field of an ACK and its scale, `tracked` if the port remembers it; a SYN's window
+    /// has none.
+    pub(super) fn read(self, packet: &Packet, tracked: Option<u8>) -> (u16, Option<u8>) {
         if packet.has(flag::SYN) {
             return (packet.window, Some(0));
         }
         match self.source {
-            WscaleSource::Tracked => (packet.window, flow.scale(Direction::Acks)),
+            WscaleSource::Tracked => (packet.window, tracked),
             WscaleSource::Unified => (packet.window, Some(self.network)),
             WscaleSource::ReservedBits => {
                 (packet.window, Some(reserved_scale(header_word(packet))))
@@ -224,13 +223,10 @@ mod tests {
                 let mut packet = plain;
                 shims.on_departure(&mut packet);
                 for window in [3000, 2000] {
-                    let (_, read) = by(source).read(&packet, &FlowEntry::default());
+                    let (_, read) = by(source).read(&packet, None);
                     assert_eq!(read, Some(scale));
                     by(source).write(&mut packet, window);
-                    assert_eq!(
-                        by(source).read(&packet, &FlowEntry::default()),
-                        (window, Some(scale))
-                    );
+                    assert_eq!(by(source).read(&packet, None), (window, Some(scale)));
                 }
                 shims.on_delivery(&mut packet);
                 assert_eq!(
@@ -249,7 +245,7 @@ mod tests {
         let (mut shims, _) = shims(by(WscaleSource::ReservedBits), [None, Some(7)]);
         let mut packet = ack(FlowId(9), 4000);
         shims.on_departure(&mut packet);
-        let (_, scale) = by(WscaleSource::ReservedBits).read(&packet, &FlowEntry::default());
+        let (_, scale) = by(WscaleSource::ReservedBits).read(&packet, None);
         assert_eq!(scale, Some(0));
     }
 
