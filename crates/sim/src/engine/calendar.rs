@@ -2,10 +2,11 @@
 //! The calendar: a winner tree over the sources of events.
 //!
 //! A source (a link with packets in flight, a port about to finish a transmission, the timers, the
-//! schedule) has one next event at most, so the tree never grows and a hop costs no allocation. A
-//! leaf is `time << bits | source` in one word: the minimum of two words is the earlier event. An
-//! update walks from a leaf to the root without a branch; its loads do not depend on each other. A
-//! third of all time is spent here.
+//! schedule) has one next event at most, so a hop costs no allocation. The tree has a leaf for each
+//! source that has an event, not for each source: of hundreds of links a few dozen are busy at once,
+//! and a small tree is quick to climb. A leaf holds `time << bits | source` in one word: the minimum
+//! of two words is the earlier event, and the order does not depend on which source has which leaf.
+//! An update walks from a leaf to the root without a branch; its loads do not depend on each other.
 //!
 //! At one instant the order is that of the sources' numbers, shuffled by bits of the instant: the
 //! same on every machine and whatever the order of insertion, but of two sources each wins half of
@@ -16,12 +17,25 @@ use penstock_scenario::units::Time;
 
 const EMPTY: u64 = u64::MAX;
 
+/// A source without a leaf.
+const NONE: u32 = u32::MAX;
+
+/// Leaves of an empty calendar; more are added as needed.
+const FEW: usize = 8;
+
 /// Next event of each of a fixed number of sources.
 pub struct Calendar {
-    /// `tree[1]` is the root, `tree[leaves + source]` a source's next event.
+    /// `tree[1]` is the root, `tree[leaves + leaf]` the next event of the source with that leaf.
     tree: Vec<u64>,
     leaves: usize,
+    /// The leaf of each source that has one.
+    leaf_of: Vec<u32>,
+    /// The first `spare` of these are leaves without a source.
+    spares: Vec<u32>,
+    spare: usize,
     source_bits: u32,
+    /// The bits of a word that a source takes.
+    places: u64,
     salt: u64,
     /// Sets a leaf and all above it.
     climb: Climb,
@@ -78,16 +92,27 @@ const CLIMBS: [Climb; 27] = [
     climb::<26>,
 ];
 
+/// A stack of `end` places with the leaves from `first` to below `end`, the least on top.
+fn spare_leaves(first: usize, end: usize) -> Vec<u32> {
+    let mut stack: Vec<u32> = (first as u32..end as u32).rev().collect();
+    stack.resize(end, NONE);
+    stack
+}
+
 impl Calendar {
     /// A calendar of `sources` idle sources; `salt` chooses the order of simultaneous events.
     pub fn new(sources: usize, salt: u64) -> Calendar {
-        let leaves = sources.next_power_of_two().max(2);
+        let source_bits = sources.next_power_of_two().max(2).trailing_zeros();
         Calendar {
-            tree: vec![EMPTY; 2 * leaves],
-            leaves,
-            source_bits: leaves.trailing_zeros(),
+            tree: vec![EMPTY; 2 * FEW],
+            leaves: FEW,
+            leaf_of: vec![NONE; 1 << source_bits],
+            spares: spare_leaves(0, FEW),
+            spare: FEW,
+            source_bits,
+            places: (1 << source_bits) - 1,
             salt,
-            climb: CLIMBS[leaves.trailing_zeros() as usize],
+            climb: CLIMBS[FEW.trailing_zeros() as usize],
         }
     }
 
@@ -96,23 +121,61 @@ impl Calendar {
         Time((EMPTY >> self.source_bits) - 1)
     }
 
-    /// Sets the next event of `source`; [`Time::NEVER`] for none.
+    /// Sets the next event of `source`, which keeps its leaf even with [`Time::NEVER`] for none.
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
-        debug_assert!(source < self.leaves);
+        if self.leaf_of[source] == NONE {
+            self.leaf_of[source] = self.take_spare() as u32;
+        }
+        let leaf = self.leaf_of[source] as usize;
         let key = self.key(source, time);
-        (self.climb)(&mut self.tree, source & (self.leaves - 1), key);
+        (self.climb)(&mut self.tree, leaf, key);
     }
 
-    /// As [`Calendar::set`], but not in force until `source ^ 1` or `source` itself is set: two
-    /// neighbours that change together cost one way to the root.
+    /// `source`, which has no leaf, gets one: its next event is at `time`.
     #[inline(always)]
-    pub fn set_own(&mut self, source: usize, time: Time) {
-        debug_assert!(source < self.leaves);
+    pub fn begin(&mut self, source: usize, time: Time) {
         let key = self.key(source, time);
-        let leaf = self.leaves + (source & (self.leaves - 1));
-        // SAFETY: leaf < 2 * leaves = tree.len().
-        unsafe { *self.tree.get_unchecked_mut(leaf) = key };
+        let leaf = self.take_spare();
+        self.leaf_of[source] = leaf as u32;
+        (self.climb)(&mut self.tree, leaf, key);
+    }
+
+    /// Sets the next event of `source`; with [`Time::NEVER`] for none it loses its leaf.
+    #[inline(always)]
+    pub fn advance(&mut self, source: usize, time: Time) {
+        let key = self.key(source, time);
+        let leaf = self.leaf_of[source];
+        // Without a branch: it would be mispredicted every third time.
+        self.spares[self.spare] = leaf;
+        self.spare += usize::from(key == EMPTY);
+        (self.climb)(&mut self.tree, leaf as usize, key);
+    }
+
+    #[inline(always)]
+    fn take_spare(&mut self) -> usize {
+        if self.spare == 0 {
+            self.grow();
+        }
+        self.spare -= 1;
+        self.spares[self.spare] as usize
+    }
+
+    /// Doubles the leaves.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let before = self.leaves;
+        self.leaves = 2 * before;
+        let mut tree = vec![EMPTY; 2 * self.leaves];
+        tree[self.leaves..][..before].copy_from_slice(&self.tree[before..]);
+        for node in (1..self.leaves).rev() {
+            tree[node] = tree[2 * node].min(tree[2 * node + 1]);
+        }
+        self.tree = tree;
+        self.spares = spare_leaves(before, self.leaves);
+        self.spare = before;
+        self.climb = CLIMBS[self.leaves.trailing_zeros() as usize];
     }
 
     #[inline(always)]
@@ -131,25 +194,28 @@ impl Calendar {
     #[inline(always)]
     pub fn first(&self) -> (Time, usize) {
         let key = self.tree[1];
-        let time = key >> self.source_bits;
-        let source = (key ^ self.shuffle(time)) & (self.leaves as u64 - 1);
-        (Time(time), source as usize)
+        (Time(key >> self.source_bits), self.source(key))
     }
 
     /// The source that loses to `source`, the first one, `depth` steps below the root: of depth 1
     /// every second one is the next, of depth 2 every fourth, and so on.
     #[inline(always)]
     pub fn runner_up(&self, source: usize, depth: u32) -> usize {
-        let node = (self.leaves + source) >> (self.source_bits - depth);
-        let key = self.tree[node ^ 1];
-        let time = key >> self.source_bits;
-        ((key ^ self.shuffle(time)) & (self.leaves as u64 - 1)) as usize
+        // Of an empty calendar the first one is any source.
+        let leaf = self.leaf_of[source] as usize & (self.leaves - 1);
+        let node = (self.leaves + leaf) >> (self.leaves.trailing_zeros() - depth);
+        self.source(self.tree[node ^ 1])
+    }
+
+    #[inline(always)]
+    fn source(&self, key: u64) -> usize {
+        ((key ^ self.shuffle(key >> self.source_bits)) & self.places) as usize
     }
 
     /// What the sources' numbers are mixed with at this instant.
     #[inline(always)]
     fn shuffle(&self, time: u64) -> u64 {
-        (time >> 10 ^ self.salt) & (self.leaves as u64 - 1)
+        (time >> 10 ^ self.salt) & self.places
     }
 }
 
@@ -178,6 +244,39 @@ mod tests {
                     assert_eq!((time, times[source]), (earliest, earliest));
                 }
                 _ => assert!(time > calendar.horizon()),
+            }
+        }
+    }
+
+    #[test]
+    fn leaves_change_hands_and_every_event_stays() {
+        let mut calendar = Calendar::new(100, 5);
+        let mut times = [Time::NEVER; 100];
+        let mut rng = Rng::new(1, 0);
+        let mut now = Time::ZERO;
+        for _ in 0..10_000 {
+            for _ in 0..rng.below(4) {
+                let source = rng.below(100) as usize;
+                if times[source] == Time::NEVER {
+                    times[source] = now + Time(rng.below(50));
+                    calendar.begin(source, times[source]);
+                }
+            }
+            let (time, source) = calendar.first();
+            match times.iter().min() {
+                Some(&earliest) if earliest < Time::NEVER => {
+                    assert_eq!((time, times[source]), (earliest, earliest));
+                    now = time;
+                    times[source] = match rng.below(2) {
+                        0 => Time::NEVER,
+                        _ => now + Time(rng.below(50)),
+                    };
+                    calendar.advance(source, times[source]);
+                }
+                _ => {
+                    assert!(time > calendar.horizon());
+                    calendar.runner_up(source, 3);
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 //! The event engine: what happens next, and when.
 //!
 //! - [`Calendar`]: the next event of each of a fixed number of sources, such as a link with packets on
-//!   it. A third of all time is spent there.
+//!   it.
 //! - [`Ring`]: the packets on one link, first in, first out.
 //! - [`Timers`]: wake-ups of the end points, which move far more often than they fire.
 //! - [`prefetch`]: a hint that memory is about to be used.

@@ -29,12 +29,10 @@ pub enum Event {
 /// The next event of each source.
 pub(super) struct Events {
     calendar: Calendar,
-    /// Number of link 0 among the calendar's sources; even, so that the links of a cable are
-    /// neighbours there too.
+    /// Number of link 0 among the calendar's sources; even. The order of simultaneous events
+    /// depends on it.
     first_link: usize,
     links: usize,
-    /// A link whose packet is being delivered: its next arrival is not in force yet.
-    delivering: Option<u32>,
 }
 
 impl Events {
@@ -46,7 +44,6 @@ impl Events {
             calendar: Calendar::new(first_link + links + 3, salt),
             first_link,
             links,
-            delivering: None,
         }
     }
 
@@ -101,33 +98,15 @@ impl Events {
         self.calendar.set(port as usize, time);
     }
 
-    /// Sets the next arrival by `link`; [`Time::NEVER`] for none.
-    #[inline(always)]
-    pub fn set_arrival(&mut self, link: u32, time: Time) {
-        self.calendar.set(self.first_link + link as usize, time);
-    }
-
     /// A packet was put on `link`, which was empty; it will arrive at `time`.
     #[inline(always)]
     pub fn set_first_arrival(&mut self, link: u32, time: Time) {
-        self.set_arrival(link, time);
-        if self.delivering == Some(link ^ 1) {
-            self.delivering = None;
-        }
+        self.calendar.begin(self.first_link + link as usize, time);
     }
 
-    /// As [`Events::set_arrival`] for a link whose packet is being delivered: the host will probably
-    /// answer by the link's neighbour, and both are then set at once. [`Events::delivered`] ends it.
+    /// A packet comes out of `link`, the next one at `time`; [`Time::NEVER`] for none.
     #[inline(always)]
-    pub fn defer_arrival(&mut self, link: u32, time: Time) {
-        let source = self.first_link + link as usize;
-        self.calendar.set_own(source, time);
-        self.delivering = Some(link);
-    }
-
-    /// The host is done with the packet; returns the link whose next arrival is still to be set.
-    #[inline(always)]
-    pub fn delivered(&mut self) -> Option<u32> {
-        self.delivering.take()
+    pub fn set_next_arrival(&mut self, link: u32, time: Time) {
+        self.calendar.advance(self.first_link + link as usize, time);
     }
 }

@@ -144,14 +144,13 @@ impl Network {
         let from = self.wires.link_mut(link);
         let (mut packet, next) = from.arrival();
         let end = from.end;
+        self.wires.events().set_next_arrival(link, next);
         if matches!(end, End::Host | End::Shim) {
-            self.wires.events().defer_arrival(link, next);
             if end == End::Shim {
                 self.policies.on_delivery(&mut packet);
             }
             return Some(packet);
         }
-        self.wires.events().set_arrival(link, next);
         if end == End::Window && packet.has_any(flag::ACK | flag::SYN | flag::RST) {
             self.policies
                 .on_ack(now, link, &mut packet, &self.wires, &self.paths);
@@ -166,13 +165,6 @@ impl Network {
     #[inline(always)]
     pub fn take_sack(&mut self, packet: &Packet) -> ([SackBlock; MAX_SACK_BLOCKS], usize) {
         self.wires.take_sack(packet)
-    }
-
-    /// The packet that [`Network::arrive`] returned has been dealt with. To be called before
-    /// [`Network::next`].
-    #[inline(always)]
-    pub fn delivered(&mut self) {
-        self.wires.delivered();
     }
 
     /// The transmitter of a scheduler's port is free: it sends the next packet.

@@ -143,15 +143,6 @@ impl Wires {
         std::mem::take(&mut self.losses)
     }
 
-    /// The packet that came out at a host has been dealt with.
-    #[inline(always)]
-    pub fn delivered(&mut self) {
-        if let Some(link) = self.events.delivered() {
-            let next = self.links[link as usize].next_arrival();
-            self.events.set_arrival(link, next);
-        }
-    }
-
     /// From now on [`PortCounters::measured_bytes`] counts.
     pub fn start_measuring(&mut self, now: Time) {
         for (before, link) in self.sent_before.iter_mut().zip(&self.links) {
@@ -234,7 +225,7 @@ impl Wires {
         }
         let ring = &mut self.links[link as usize].ring;
         if ring.is_empty() {
-            self.events.set_arrival(link, entry.arrives);
+            self.events.set_first_arrival(link, entry.arrives);
         }
         ring.push(entry);
     }

@@ -123,7 +123,6 @@ impl Simulation {
                         if let Some(events) = self.hosts.deliver(&mut self.network, now, packet) {
                             self.on_events(now, to, events);
                         }
-                        self.network.delivered();
                     }
                 }
                 Event::Departure(port) => self.network.depart(now, port),

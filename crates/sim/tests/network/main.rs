@@ -82,7 +82,6 @@ fn transport(network: &mut Network, packets: &[(Time, Packet)]) -> Vec<(Time, Pa
         match event {
             Event::Arrival(link) => {
                 arrived.extend(network.arrive(now, link).map(|packet| (now, packet)));
-                network.delivered();
             }
             Event::Departure(port) => network.depart(now, port),
             Event::Other(_) => unreachable!("no other was scheduled"),
