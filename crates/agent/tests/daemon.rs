@@ -11,8 +11,11 @@ use std::os::unix::net::UnixDatagram;
 
 use lab::stream::Stream;
 use lab::{PORT, PortLab, outcome};
-use penstock_linux::testkit::{PATIENCE, Signal, join, until};
+use penstock_linux::link;
+use penstock_linux::testkit::{PATIENCE, Signal, cable, join, until};
+use penstockd::attach::tcx;
 use penstockd::port::pins::ABI;
+use penstockd::port::{PinsArg, Side};
 
 const FAIRQ: &str = "[port.eth1]\nscheme = \"fairq\"\nbuffer = \"128 kB\"\n";
 const HSCC: &str = "[port.eth1]\nscheme = \"hscc\"\nbuffer = \"128 kB\"\n";
@@ -186,4 +189,135 @@ fn systemd_sees_start_reload_watchdog_and_end() {
     next("STOPPING=1");
     assert!(daemon.wait().success());
     lab.ok(&["detach", "--all"]);
+}
+
+#[test]
+fn a_lock_that_another_process_holds_makes_no_port_stale() {
+    let lab = PortLab::new();
+    let agent = "stale = \"2 s\"\nheartbeat = \"50 ms\"";
+    lab.configure_with(agent, FAIRQ);
+    let daemon = lab.start_daemon(None);
+    until("the daemon attaches", || is_acting(&lab));
+    let held = PinsArg::at(lab.pins()).lock().unwrap();
+    lab.configure_with(agent, HSCC);
+    daemon.signal(Signal::HUP);
+    // Longer than a port takes to become stale.
+    until("the daemon gives up", || {
+        assert!(is_acting(&lab), "{}", lab.status());
+        lab.log()
+            .contains("another process has been changing ports")
+    });
+    let holder = format!("pid {}: ", std::process::id());
+    assert!(lab.log().contains(&holder), "{}", lab.log());
+    let attach = ["attach", PORT, "--scheme", "hscc", "--buffer", "1 MB"];
+    assert!(lab.refused(&attach).contains(&holder));
+    assert_eq!(scheme(&lab), "fairq");
+    drop(held);
+    until("the scheme changes", || scheme(&lab) == "hscc");
+    assert_eq!(lab.log().matches("another process").count(), 1);
+    lab.ok(&["detach", "--all"]);
+}
+
+#[test]
+fn a_second_daemon_on_the_same_pins_is_refused() {
+    let lab = PortLab::new();
+    let first = lab.daemon(FAIRQ);
+    until("the daemon attaches", || is_acting(&lab));
+    let config = lab.config();
+    let second = lab.output(&["run", "--config", config.to_str().unwrap()]);
+    let (is_accepted, line) = outcome(&second);
+    assert!(
+        !is_accepted && line.trim_end().lines().count() == 1,
+        "{line}"
+    );
+    let holder = format!("pid {}, {}", first.id(), config.display());
+    assert!(line.contains(&holder), "{line}");
+    drop(first);
+    let third = lab.daemon(HSCC);
+    until("the next one acts", || scheme(&lab) == "hscc");
+    drop(third);
+    lab.ok(&["detach", "--all"]);
+}
+
+/// A port is its interface, not the name that this had.
+#[test]
+fn a_new_interface_of_an_old_name_is_served_and_a_renamed_one_followed() {
+    let lab = PortLab::new();
+    let _daemon = lab.daemon(FAIRQ);
+    until("the daemon attaches", || is_acting(&lab));
+    let index = || {
+        let found = lab.near().run(|| link::index(PORT));
+        found.unwrap().unwrap().unwrap()
+    };
+    let first = index();
+    lab.run(&format!("ip link set {PORT} name old1"));
+    cable((lab.near(), PORT), (lab.near(), "peer"));
+    assert_ne!(index(), first);
+    until("the new interface is served", || {
+        let status = lab.status_of(PORT);
+        status["ifindex"] == index() && status["acting"] == true
+    });
+    // Its old port is not in the configuration.
+    let old = lab.pins().join(format!("v{ABI}/old1"));
+    until("the old one is detached", || !old.exists());
+    let hooks = lab.near().run(|| tcx::query(first, Side::Ingress)).unwrap();
+    assert!(hooks.unwrap().is_empty());
+    assert_eq!(
+        lab.log().matches("is now called old1").count(),
+        1,
+        "{}",
+        lab.log()
+    );
+
+    // Attached by hand, then renamed: it stays attached, and alive.
+    lab.ok(&[
+        "attach", "peer", "--scheme", "hscc", "--buffer", "1 MB", "--stale", "2 s",
+    ]);
+    lab.run("ip link set peer name peer.7");
+    let peer = || lab.status_of("peer.7");
+    until("its port has the new name", || peer()["acting"] == true);
+    let beat = peer()["heartbeat_age_s"].as_f64().unwrap();
+    until("its heart beats", || {
+        peer()["heartbeat_age_s"].as_f64() < Some(beat)
+    });
+    lab.ok(&["detach", "peer.7"]);
+}
+
+/// What another version of the maps left on the hook.
+#[test]
+fn ports_of_another_version_are_taken_off_the_hook() {
+    let lab = PortLab::new();
+    let programs = || {
+        let index = lab.near().run(|| link::get(PORT)).unwrap().unwrap().index;
+        let all = [Side::Egress, Side::Ingress].map(|side| {
+            let all = lab.near().run(|| tcx::query(index, side)).unwrap();
+            all.unwrap().len()
+        });
+        all[0] + all[1]
+    };
+    let attach = ["attach", PORT, "--scheme", "fairq", "--buffer", "1 MB"];
+    let other = lab.pins().join("v0");
+    let age = || {
+        lab.ok(&attach);
+        std::fs::rename(lab.pins().join(format!("v{ABI}")), &other).unwrap();
+        assert_eq!(programs(), 2);
+    };
+    age();
+    lab.ok(&attach);
+    assert_eq!(programs(), 2, "the new ones alone");
+    assert!(!other.exists());
+    lab.ok(&["detach", PORT]);
+    age();
+    lab.ok(&["detach", PORT]);
+    assert!(programs() == 0 && !lab.pins().exists());
+    age();
+    assert!(lab.ok(&["detach", "--all"]).contains("eth1: detached"));
+    assert!(programs() == 0 && !lab.pins().exists());
+    // One that was renamed since, and is not configured.
+    age();
+    lab.run(&format!("ip link set {PORT} name other1"));
+    let _daemon = lab.daemon("");
+    until("the daemon detaches it", || !lab.pins().exists());
+    lab.run(&format!("ip link set other1 name {PORT}"));
+    assert_eq!(programs(), 0);
 }

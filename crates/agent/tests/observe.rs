@@ -23,7 +23,7 @@ const LOOK: [&str; 8] = [
 
 /// Whether `penstockd observe` records the port now.
 fn is_recording(lab: &PortLab) -> bool {
-    let pins = penstockd::port::PinsArg { dir: lab.pins() };
+    let pins = penstockd::port::PinsArg::at(lab.pins());
     let config = pins.open(PORT).and_then(|port| port.config());
     config.is_ok_and(|config| config.flags & FLOW_EVENTS != 0)
 }

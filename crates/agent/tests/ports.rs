@@ -13,7 +13,7 @@ use lab::{PORT, PortLab};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_linux::link;
-use penstock_linux::testkit::{Signal, until};
+use penstock_linux::testkit::{Signal, cable, until};
 use penstockd::attach::tcx::{self, Place};
 use penstockd::port::Side;
 use penstockd::port::pins::ABI;
@@ -96,9 +96,7 @@ fn a_scheme_changes_under_load_without_a_reset() {
     lab.ok(&FAIRQ);
     let stream = Stream::start(&lab);
     let (maps, mut before) = (lab.maps(), lab.status());
-    let port = penstockd::port::pins::PinsArg { dir: lab.pins() }
-        .open(PORT)
-        .unwrap();
+    let port = penstockd::port::PinsArg::at(lab.pins()).open(PORT).unwrap();
     let generation = port.config().unwrap().generation;
     // Nothing of the scheme changes: its state goes on, under newly loaded programs.
     lab.ok(&FAIRQ);
@@ -184,10 +182,13 @@ fn staying_detaches_only_what_it_attached() {
     until("it ends with its port", || staying.has_ended());
     assert!(!staying.wait().success());
 
-    let mut staying = stay("hscc");
-    staying.signal(Signal::INT);
-    assert!(staying.wait().success());
-    assert!(!pins.exists());
+    // A terminal that is closed sends SIGHUP.
+    for end in [Signal::INT, Signal::HUP] {
+        let mut staying = stay("hscc");
+        staying.signal(end);
+        assert!(staying.wait().success());
+        assert!(!pins.exists());
+    }
 }
 
 /// Another tool's program with maps of its own, held by its process.
@@ -335,4 +336,27 @@ fn programs_that_end_the_chain_do_not_blind_ours() {
     stream.goes_on();
     stream.stop();
     lab.ok(&["detach", PORT]);
+}
+
+/// Without a daemon, the next command that changes ports follows.
+#[test]
+fn a_port_whose_interface_was_renamed_goes_by_the_new_name() {
+    let lab = PortLab::new();
+    lab.ok(&FAIRQ);
+    let maps = lab.maps();
+    lab.run(&format!("ip link set {PORT} name old1"));
+    cable((lab.near(), PORT), (lab.near(), "peer"));
+    assert_eq!(lab.status()["renamed_to"], "old1");
+    lab.ok(&FAIRQ);
+    assert_eq!(lab.status_of("old1")["scheme"], "fairq");
+    assert_ne!(lab.maps(), maps, "a port of its own");
+    // Both exchange their names.
+    for (old, new) in [(PORT, "passing"), ("old1", PORT), ("passing", "old1")] {
+        lab.run(&format!("ip link set {old} name {new}"));
+    }
+    lab.ok(&["attach", PORT, "--scheme", "hscc", "--buffer", "128 kB"]);
+    assert_eq!(lab.maps(), maps, "the flows stay counted");
+    assert_eq!(lab.status_of("old1")["scheme"], "fairq");
+    lab.ok(&["detach", "--all"]);
+    assert!(!lab.pins().exists());
 }

@@ -8,6 +8,8 @@ mod lab;
 use lab::{Agent, PENSTOCKD, PORT, PortLab, outcome};
 use penstock_linux::link::{self, Change};
 use penstock_linux::testkit::{self, PATIENCE, cable};
+use penstockd::port::pins::ABI;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
@@ -159,5 +161,35 @@ fn pins_of_an_interface_that_is_gone_are_replaced() {
     lab.ok(&FAIRQ);
     assert_eq!(lab.status()["acting"], true);
     assert_ne!(lab.maps(), before, "the flows of another interface");
+    lab.ok(&["detach", PORT]);
+}
+
+/// Where the bpffs is open to everybody, another user may be first.
+#[test]
+fn pins_that_another_user_could_change() {
+    let lab = PortLab::new();
+    let pins = lab.pins();
+    std::fs::create_dir(&pins).unwrap();
+    std::os::unix::fs::chown(&pins, Some(65534), None).unwrap();
+    let line = lab.refused(&FAIRQ);
+    assert!(
+        line.contains("belongs to user 65534, not to user 0"),
+        "{line}"
+    );
+    std::os::unix::fs::chown(&pins, Some(0), None).unwrap();
+    std::fs::set_permissions(&pins, PermissionsExt::from_mode(0o777)).unwrap();
+    lab.ok(&FAIRQ);
+    for folder in [&pins, &pins.join(format!("v{ABI}"))] {
+        let mode = std::fs::metadata(folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", folder.display());
+    }
+    let lock = pins.join(format!("v{ABI}"));
+    let mut other = Command::new("setpriv");
+    other
+        .args(["--reuid=65534", "--clear-groups", "flock"])
+        .arg(lock)
+        .arg("true");
+    let (is_accepted, line) = outcome(&testkit::output(&mut other, PATIENCE));
+    assert!(!is_accepted && line.contains("ermission denied"), "{line}");
     lab.ok(&["detach", PORT]);
 }

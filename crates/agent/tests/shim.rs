@@ -62,7 +62,7 @@ fn put_shim(lab: &SwitchLab, host: &'static str, wscale_source: u32) -> penstock
         }
     };
     lab.netns(host).run(attach).unwrap();
-    let port = PinsArg { dir }.open("shim").unwrap();
+    let port = PinsArg::at(dir).open("shim").unwrap();
     port.set_config(&config(wscale_source)).unwrap();
     port.beat().unwrap();
     port

@@ -4,6 +4,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`link`] | interfaces: look up, list, create, change, delete; addresses and neighbours |
+//! | [`monitor`] | changes of interfaces as they happen |
 //! | [`ethtool`] | an interface's speed and offloads |
 //! | [`qdisc`] | queueing disciplines: list, counters, replace and delete the root, [`qdisc::Tbf`] |
 //! | [`filter`] | whether filters hang on an interface's clsact qdisc |
@@ -34,6 +35,7 @@ mod error;
 pub mod ethtool;
 pub mod filter;
 pub mod link;
+pub mod monitor;
 mod netlink;
 pub mod netns;
 pub mod qdisc;

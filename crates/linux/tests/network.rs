@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use penstock_linux::link::{self, Change};
+use penstock_linux::monitor::LinkMonitor;
 use penstock_linux::netns::NetNs;
 use penstock_linux::qdisc::{self, Limit, RootCounters, Tbf};
 use penstock_linux::testkit::{self, Bpffs, Dumbbell, PATIENCE, Pair, Process};
@@ -53,6 +54,22 @@ fn an_interface_is_found_by_its_name_as_it_is() {
         None,
         "the other end is gone too"
     );
+}
+
+#[test]
+fn changes_of_interfaces_are_reported_in_their_namespace_alone() {
+    let (here, there) = (testkit::namespace(), testkit::namespace());
+    let _entered = here.enter().unwrap();
+    let monitor = LinkMonitor::open().unwrap();
+    let elsewhere = there.run(|| link::create_bridge("far")).unwrap();
+    elsewhere.unwrap();
+    assert!(!monitor.take(), "nothing changed here");
+    link::create_bridge("near").unwrap();
+    testkit::until("the new interface is reported", || monitor.take());
+    link::change("near", &[Change::Name("other")]).unwrap();
+    testkit::until("its new name is reported", || monitor.take());
+    link::delete("other").unwrap();
+    testkit::until("its end is reported", || monitor.take());
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn filter(program: BorrowedFd<'_>, index: u32, side: Side) -> TcHook {
 }
 
 /// The number of the program of our filter on one side, if there is one.
-fn query(index: u32, side: Side) -> Option<u32> {
+pub fn query(index: u32, side: Side) -> Option<u32> {
     // A query ignores the descriptor.
     let unused = std::io::stdin();
     filter(unused.as_fd(), index, side).query().ok()

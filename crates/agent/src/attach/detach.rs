@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::hcf;
 use super::hook::Hook;
+use super::{hcf, location, versions};
 use crate::host::{interface, requirements};
 use crate::port::config::raise_floors;
+use crate::port::pins::PinsLock;
 use crate::port::{PinsArg, Port};
 
 /// Floors of the release, segments, 5 ms apart: senders whose windows were limited for long have
@@ -22,18 +23,45 @@ const RELEASE: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 255];
 /// It is not attached, another tool's object is where ours should be, or the kernel refuses.
 pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
     requirements::require_capabilities()?;
-    if !pins.has(interface) {
+    // Without pins there is nothing to lock, nor to rename.
+    if pins.interfaces()?.is_empty() && versions::others(pins)?.is_empty() {
         return Err(pins.not_attached(interface));
     }
-    let _lock = pins.lock()?;
+    let lock = pins.lock()?;
+    detach_locked(pins, &lock, interface)
+}
+
+/// The same for the holder of the lock.
+///
+/// # Errors
+/// As [`detach`].
+pub fn detach_locked(pins: &PinsArg, lock: &PinsLock, interface: &str) -> Result<()> {
+    location::follow(pins, lock)?;
+    let has_other = versions::remove(pins, lock, interface)?;
     if !pins.has(interface) {
-        return Err(pins.not_attached(interface));
+        return match has_other {
+            true => Ok(()),
+            false => Err(pins.not_attached(interface)),
+        };
     }
     // Maps that cannot be read are removed all the same.
     if let Ok(port) = pins.open(interface) {
         release(&port).ok();
     }
-    detach_locked(pins, interface)
+    remove(pins, interface)
+}
+
+/// The interfaces that [`detach`] can detach, by name.
+///
+/// # Errors
+/// The folder of the pins cannot be read.
+pub fn detachable(pins: &PinsArg) -> Result<Vec<String>> {
+    let mut all = pins.interfaces()?;
+    let others = versions::others(pins)?;
+    all.extend(others.into_iter().map(|other| other.interface));
+    all.sort();
+    all.dedup();
+    Ok(all)
 }
 
 /// Opens the windows in steps.
@@ -55,7 +83,7 @@ fn release(port: &Port) -> Result<()> {
 ///
 /// # Errors
 /// As [`detach`].
-pub fn detach_locked(pins: &PinsArg, interface: &str) -> Result<()> {
+pub(super) fn remove(pins: &PinsArg, interface: &str) -> Result<()> {
     let folder = pins.of(interface);
     let index = interface::find(interface);
     for hook in Hook::ALL {
@@ -64,11 +92,7 @@ pub fn detach_locked(pins: &PinsArg, interface: &str) -> Result<()> {
     if let Some(index) = index {
         hcf::detach(&folder, index)?;
     }
-    remove_pins(&folder)?;
-    // The folders above, if no other port has pins.
-    std::fs::remove_dir(pins.ports()).ok();
-    std::fs::remove_dir(&pins.dir).ok();
-    Ok(())
+    remove_pins(&folder)
 }
 
 /// Removes the folder of a port with all pins, and so what only these keep in the kernel.

@@ -10,8 +10,10 @@ pub mod detach;
 pub mod hcf;
 pub mod hook;
 pub mod load;
+pub mod location;
 pub mod summary;
 pub mod tcx;
+pub mod versions;
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -25,8 +27,8 @@ use penstock_scenario::{Buffer, Deployment, Queue, deployment};
 
 use self::hook::{Hook, HookChoice};
 use crate::host::{bpf, interface, requirements};
-use crate::port::heartbeat::Heartbeat;
-use crate::port::pins::{SWEEP, program_pin};
+use crate::port::heartbeat::{EVERY, Keeper};
+use crate::port::pins::{PinsLock, SWEEP, program_pin};
 use crate::port::vxlan::VxlanPorts;
 use crate::port::{PinsArg, Port, Side, config};
 use crate::skel::port::types::port_config;
@@ -63,8 +65,10 @@ impl Default for Options {
 
 /// A port to which a scheme was attached. It stays attached when this is dropped.
 pub struct Attached {
-    heartbeat: Heartbeat,
+    port: Port,
     pins: PinsArg,
+    /// Number of the folder of its pins.
+    inode: Option<u64>,
     /// The number of the program attached at egress.
     program: Option<u32>,
     /// Size of the port's queue, as given or as its qdisc reports.
@@ -74,20 +78,22 @@ pub struct Attached {
 impl Attached {
     /// Its maps.
     pub fn port(&self) -> &Port {
-        &self.heartbeat.port
+        &self.port
     }
 
-    /// Renews the heartbeat and expires idle flows; to be called every 100 to 250 ms.
+    /// Renews the heartbeat and expires idle flows, in the background, until the result is dropped.
     ///
     /// # Errors
-    /// The kernel refuses.
-    pub fn beat_and_sweep(&self) -> Result<()> {
-        self.heartbeat.beat_and_sweep()
+    /// The port is no longer attached.
+    pub fn keep_alive(&self) -> Result<Keeper> {
+        let keeper = Keeper::start(EVERY);
+        keeper.keep(&self.pins, &self.port.interface)?;
+        Ok(keeper)
     }
 
     /// Whether the port is still attached, by this or by what replaced it.
     pub fn is_pinned(&self) -> bool {
-        self.heartbeat.is_pinned()
+        self.pins.inode(&self.port.interface) == self.inode
     }
 
     /// Detaches the scheme and removes all that belongs to it; a scheme that replaced it stays.
@@ -95,7 +101,7 @@ impl Attached {
     /// # Errors
     /// The kernel refuses.
     pub fn detach(self) -> Result<()> {
-        let port = self.port();
+        let port = &self.port;
         let program = bpf::pinned(&program_pin(&port.folder, Side::Egress));
         if !self.is_pinned() || program != self.program {
             return Ok(());
@@ -127,6 +133,24 @@ pub fn attach(
     options: &Options,
 ) -> Result<Attached> {
     requirements::require(&pins.dir)?;
+    interface::index(interface)?;
+    let lock = pins.lock()?;
+    attach_locked(pins, &lock, interface, port, options)
+}
+
+/// The same for the holder of the lock.
+///
+/// # Errors
+/// As [`attach`].
+pub fn attach_locked(
+    pins: &PinsArg,
+    lock: &PinsLock,
+    interface: &str,
+    port: &Deployment,
+    options: &Options,
+) -> Result<Attached> {
+    requirements::require(&pins.dir)?;
+    location::follow(pins, lock)?;
     let index = interface::index(interface)?;
     if let Queue::Hcf(_) = port.queue {
         requirements::bpf_qdisc()?;
@@ -137,7 +161,6 @@ pub fn attach(
         None if port.is_shim() => Buffer::Bytes(128_000),
         None => interface::buffer(interface, index)?,
     };
-    let _lock = pins.lock()?;
     let folder = pins.of(interface);
     let hook = options.hook.resolve();
     let is_replacement = is_attached(&folder, interface, index, hook)?;
@@ -154,16 +177,20 @@ pub fn attach(
         .and_then(|()| hcf::attach(&folder, interface, index, port, buffer));
     match settings {
         Err(error) if !is_replacement => {
-            detach::detach_locked(pins, interface).ok();
+            detach::remove(pins, interface).ok();
             Err(error.context(format!("cannot attach to {interface}")))
         }
         Err(error) => Err(error.context(format!("{interface} stays as it was"))),
-        Ok(()) => Ok(Attached {
-            heartbeat: Heartbeat::open(pins, interface)?,
-            pins: pins.clone(),
-            program: bpf::pinned(&program_pin(&folder, Side::Egress)),
-            buffer,
-        }),
+        Ok(()) => {
+            versions::remove(pins, lock, interface)?;
+            Ok(Attached {
+                port: pins.open(interface)?,
+                inode: pins.inode(interface),
+                pins: pins.clone(),
+                program: bpf::pinned(&program_pin(&folder, Side::Egress)),
+                buffer,
+            })
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use penstock_scenario::units::Time;
 use crate::attach::hook::HookChoice;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::{FLOWS, Options, STALE, attach};
-use crate::host::signals::{Signal, Signals};
+use crate::host::signals::Signals;
 use crate::port::PinsArg;
 use crate::port::heartbeat::EVERY;
 use crate::port::vxlan::VxlanPorts;
@@ -54,7 +54,7 @@ pub struct Args {
     /// UDP ports on which VXLAN is looked for, at most four, or "none".
     #[arg(long, value_name = "PORTS", default_value_t)]
     pub vxlan_ports: VxlanPorts,
-    /// Stay in the foreground as the port's agent; detach at Ctrl-C or SIGTERM.
+    /// Stay in the foreground as the port's agent; detach at Ctrl-C, SIGTERM or SIGHUP.
     #[arg(long)]
     pub stay: bool,
     #[allow(missing_docs)]
@@ -114,15 +114,16 @@ pub fn run(args: Args) -> Result<()> {
     let Some(signals) = signals else {
         return Ok(());
     };
-    loop {
-        if !attached.is_pinned() {
-            bail!("{}: another process detached it", args.interface);
-        }
-        attached.beat_and_sweep()?;
-        if signals.wait(EVERY) == Some(Signal::End) {
-            return attached.detach();
+    let keeper = attached.keep_alive()?;
+    while attached.is_pinned() {
+        // A terminal that is closed sends SIGHUP: otherwise this process would stay without one.
+        if signals.wait(EVERY).is_some() {
+            attached.detach()?;
+            drop(keeper);
+            return Ok(());
         }
     }
+    bail!("{}: another process detached it", args.interface)
 }
 
 /// Replaces `--set buffer=` in an error by `--buffer`, as it was given.

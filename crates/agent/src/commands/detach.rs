@@ -3,7 +3,7 @@
 
 use anyhow::{Result, anyhow};
 
-use crate::attach::detach::detach;
+use crate::attach::detach::{detach, detachable};
 use crate::port::PinsArg;
 
 /// Options of `penstockd detach`.
@@ -34,7 +34,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let ports = match args.interface {
         Some(interface) => vec![interface],
-        None => args.pins.interfaces()?,
+        None => detachable(&args.pins)?,
     };
     let mut refusals = Vec::new();
     for port in ports {

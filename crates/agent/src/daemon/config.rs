@@ -11,8 +11,8 @@ use penstock_scenario::{Deployment, deployments};
 use serde::Deserialize;
 
 use crate::attach::{FLOWS, STALE};
-use crate::port::pins::DEFAULT_DIR;
 use crate::port::vxlan::VxlanPorts;
+use crate::port::{PinsArg, lock, pins};
 
 /// Where the configuration is by default.
 pub const PATH: &str = "/etc/penstock/penstockd.toml";
@@ -39,6 +39,9 @@ pub struct Agent {
     pub stale: Time,
     /// Folder of the pins, on a bpffs. Default: /sys/fs/bpf/penstock.
     pub pins: PathBuf,
+    /// Folder of the locks that keep commands from changing ports at the same time. Default:
+    /// /run/penstock.
+    pub locks: PathBuf,
     /// Entries of a port's tables of flows. Default: 65536.
     pub flows: u32,
     /// UDP ports on which VXLAN is looked for, at most four. Default: 4789 and 8472.
@@ -60,9 +63,20 @@ impl Default for Agent {
         Agent {
             heartbeat: Time::from_millis(100),
             stale: STALE,
-            pins: DEFAULT_DIR.into(),
+            pins: pins::DEFAULT_DIR.into(),
+            locks: lock::DEFAULT_DIR.into(),
             flows: FLOWS,
             vxlan_ports: VxlanPorts::default(),
+        }
+    }
+}
+
+impl Agent {
+    /// The folders of pins and locks.
+    pub fn pins(&self) -> PinsArg {
+        PinsArg {
+            dir: self.pins.clone(),
+            locks: self.locks.clone(),
         }
     }
 }

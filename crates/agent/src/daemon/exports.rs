@@ -30,9 +30,7 @@ impl Exports {
     /// # Errors
     /// The address cannot be bound.
     pub fn begin(config: &Config) -> Result<Exports> {
-        let pins = PinsArg {
-            dir: config.agent.pins.clone(),
-        };
+        let pins = config.agent.pins();
         if let Some(address) = config.metrics.listen {
             let (listener, pins) = (metrics::bind(address)?, pins.clone());
             std::thread::spawn(move || metrics::serve(&listener, &pins));

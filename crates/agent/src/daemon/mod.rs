@@ -3,16 +3,18 @@
 //!
 //! Only the heartbeat depends on it: it may be killed, upgraded and started again, and finds all
 //! state in the pins. It marks the ports that it attached, so that it can detach those that the
-//! configuration no longer has.
+//! configuration no longer has. Heartbeats have a thread of their own ([`crate::port::heartbeat`]);
+//! all else happens on the main thread.
 
 pub mod config;
 mod exports;
 mod ports;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
+use penstock_linux::monitor::LinkMonitor;
 
 use crate::host::signals::{Signal, Signals};
 use crate::host::{requirements, systemd};
@@ -21,26 +23,30 @@ use config::Config;
 use exports::Exports;
 use ports::Ports;
 
-/// Interval between checks for interfaces and pins that come and go.
+/// Interval between checks for pins that come and go. Changes of interfaces are reported by the
+/// kernel.
 const FOLLOW: Duration = Duration::from_secs(1);
 
 /// Runs until SIGINT or SIGTERM, and leaves everything attached.
 ///
 /// # Errors
-/// The configuration cannot be read at the start, or the machine lacks a requirement.
+/// The configuration cannot be read at the start, the machine lacks a requirement, or another daemon
+/// keeps the same ports.
 pub fn run(path: PathBuf) -> Result<()> {
     let mut config = Config::read(&path)?;
     requirements::require(&config.agent.pins)?;
+    let _lock = config.agent.pins().lock_daemon(&path)?;
     let signals = Signals::hold();
+    let monitor = LinkMonitor::open()?;
     let mut exports = Exports::begin(&config)?;
     let mut ports = Ports::new(&config);
     ports.follow(&config);
+    ports.remove_other_versions(&config);
     systemd::ready(&ports.summary());
-    let mut followed = Instant::now();
     loop {
-        ports.beat();
+        systemd::watchdog();
         exports.write();
-        match signals.wait(Duration::from_nanos(config.agent.heartbeat.as_nanos())) {
+        match signals.wait_or(&monitor, FOLLOW) {
             Some(Signal::End) => {
                 systemd::stopping();
                 return Ok(());
@@ -57,11 +63,10 @@ pub fn run(path: PathBuf) -> Result<()> {
                 }
                 systemd::ready(&ports.summary());
             }
-            None if followed.elapsed() >= FOLLOW => {
+            None => {
+                monitor.take();
                 ports.follow(&config);
-                followed = Instant::now();
             }
-            None => {}
         }
     }
 }
@@ -69,9 +74,13 @@ pub fn run(path: PathBuf) -> Result<()> {
 /// Reads the configuration again, if a running daemon can change to it.
 fn reload(path: &std::path::Path, old: &Config) -> Result<Config> {
     let new = Config::read(path)?;
-    if new.agent.pins != old.agent.pins || new.metrics != old.metrics {
+    let are_same = |old: &Config, new: &Config| {
+        (&old.agent.pins, &old.agent.locks, &old.metrics)
+            == (&new.agent.pins, &new.agent.locks, &new.metrics)
+    };
+    if !are_same(old, &new) {
         bail!(
-            "{}: agent.pins and metrics change only at a restart; do: systemctl restart penstockd",
+            "{}: agent.pins, agent.locks and metrics change only at a restart; do: systemctl restart penstockd",
             path.display()
         );
     }

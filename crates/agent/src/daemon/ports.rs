@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The ports of the daemon: those of its configuration and those attached by hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use penstock_linux::link;
 use penstock_scenario::Deployment;
 
-use super::config::Config;
-use crate::attach::detach::detach;
+use super::config::{Agent, Config};
+use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
 use crate::attach::summary::{queue_warning, summary_line};
-use crate::attach::{Options, attach};
+use crate::attach::versions::Other;
+use crate::attach::{Options, attach_locked, location, versions};
 use crate::host::{interface, systemd};
 use crate::port::PinsArg;
-use crate::port::heartbeat::Heartbeat;
+use crate::port::heartbeat::{Errors, Keeper};
+use crate::port::pins::PinsLock;
 
 /// A folder among a port's pins, which marks it as attached by the daemon.
 const MARK: &str = "by_daemon";
@@ -25,9 +28,10 @@ const MOVE_AGAIN: Duration = Duration::from_secs(10);
 /// All ports whose heartbeats the daemon renews.
 pub struct Ports {
     pins: PinsArg,
-    heartbeats: BTreeMap<String, Heartbeat>,
-    /// The last error of each port that fails, so that it is logged once.
-    errors: BTreeMap<String, String>,
+    keeper: Keeper,
+    /// The ports that are kept alive, each with the number of the folder of its pins.
+    kept: BTreeMap<String, u64>,
+    errors: Errors,
     /// Configured ports that this daemon has attached since it started or reloaded. It attaches
     /// each once even if it is attached already, as an upgrade has other programs.
     settled: BTreeMap<String, u32>,
@@ -35,55 +39,54 @@ pub struct Ports {
     moved: BTreeMap<String, (Instant, String)>,
 }
 
+/// The indexes of interfaces by their names, all read at the same time.
+type Indexes = HashMap<String, u32>;
+
 impl Ports {
     /// No port yet; `follow` takes over pinned ports.
     pub fn new(config: &Config) -> Ports {
         Ports {
-            pins: PinsArg {
-                dir: config.agent.pins.clone(),
-            },
-            heartbeats: BTreeMap::new(),
-            errors: BTreeMap::new(),
+            pins: config.agent.pins(),
+            keeper: Keeper::start(interval(&config.agent)),
+            kept: BTreeMap::new(),
+            errors: Errors::default(),
             settled: BTreeMap::new(),
             moved: BTreeMap::new(),
         }
     }
 
-    /// Renews the heartbeats of all ports and systemd's watchdog.
-    pub fn beat(&mut self) {
-        systemd::watchdog();
-        let Ports {
-            heartbeats, errors, ..
-        } = self;
-        heartbeats.retain(|interface, heartbeat| {
-            let result = heartbeat.beat_and_sweep();
-            log_error(errors, interface, &result);
-            result.is_ok()
-        });
+    /// Detaches the ports of other versions of penstockd, whose heartbeats no one renews. Those that are
+    /// configured have been attached again.
+    pub fn remove_other_versions(&mut self, config: &Config) {
+        let removed = self.try_remove_other_versions(config);
+        self.errors.log_once("", removed);
+    }
+
+    fn try_remove_other_versions(&self, config: &Config) -> Result<()> {
+        let mut others = versions::others(&self.pins)?;
+        others.retain(|other| !config.port.contains_key(&other.interface));
+        if others.is_empty() {
+            return Ok(());
+        }
+        let lock = self.pins.lock()?;
+        for Other {
+            interface, folder, ..
+        } in others
+        {
+            versions::remove(&self.pins, &lock, &interface)?;
+            eprintln!(
+                "{interface}: detached, as another version of penstockd attached it ({}); to attach it again: penstockd attach {interface}",
+                folder.display()
+            );
+        }
+        Ok(())
     }
 
     /// Attaches ports as configured, where their interfaces exist, and detaches others.
     pub fn follow(&mut self, config: &Config) {
-        for (interface, port) in &config.port {
-            let Some(index) = interface::find(interface) else {
-                if self.settled.remove(interface).is_some() {
-                    eprintln!("{interface}: the interface is gone; it is attached when it returns");
-                }
-                continue;
-            };
-            if self.settled.get(interface) == Some(&index) && self.is_on(interface, index) {
-                continue;
-            }
-            let result = self.attach(config, interface, port);
-            log_error(&mut self.errors, interface, &result);
-            if result.is_ok() {
-                self.settled.insert(interface.clone(), index);
-            }
-            self.adopt();
-            // Else the first ports would become stale while the last are attached.
-            self.beat();
-        }
-        self.detach_unconfigured(config);
+        self.adopt();
+        let followed = self.try_follow(config);
+        self.errors.log_once("", followed);
         self.adopt();
         self.keep_first();
     }
@@ -93,27 +96,90 @@ impl Ports {
         self.settled.retain(|interface, _| {
             old.agent == new.agent && old.port.get(interface) == new.port.get(interface)
         });
+        self.keeper.set_interval(interval(&new.agent));
         self.errors.clear();
         self.follow(new);
     }
 
     /// The daemon's state in one line, for systemd.
     pub fn summary(&self) -> String {
-        match self.heartbeats.len() {
+        match self.kept.len() {
             0 => "no port is attached".to_owned(),
             1 => "keeps 1 port alive".to_owned(),
             n => format!("keeps {n} ports alive"),
         }
     }
 
-    fn attach(&self, config: &Config, interface: &str, port: &Deployment) -> Result<()> {
+    fn try_follow(&mut self, config: &Config) -> Result<()> {
+        let links = link::all()?;
+        let moves = location::renamed(&self.pins, &links)?;
+        let indexes: Indexes = links
+            .into_iter()
+            .map(|link| (link.name, link.index))
+            .collect();
+        self.forget_gone(config, &indexes);
+        let to_attach = |ports: &Ports| -> Vec<(String, u32)> {
+            let all = config.port.keys().filter_map(|name| {
+                let index = *indexes.get(name)?;
+                let is_settled = ports.settled.get(name) == Some(&index);
+                (!(is_settled && ports.is_on(name, index))).then(|| (name.clone(), index))
+            });
+            all.collect()
+        };
+        // The lock is for changes alone: most often there are none.
+        if moves.is_empty() && to_attach(self).is_empty() && self.unconfigured(config).is_empty() {
+            return Ok(());
+        }
+        let lock = self.pins.lock()?;
+        for (old, new) in location::follow(&self.pins, &lock)? {
+            eprintln!("{old}: the interface is now called {new}; its scheme stays");
+        }
+        self.adopt();
+        for (interface, index) in to_attach(self) {
+            systemd::watchdog();
+            let result = self.attach(config, &lock, &interface, &config.port[&interface]);
+            if result.is_ok() {
+                self.settled.insert(interface.clone(), index);
+            }
+            self.errors.log_once(&interface, result);
+            self.adopt();
+        }
+        for interface in self.unconfigured(config) {
+            systemd::watchdog();
+            let result = detach_locked(&self.pins, &lock, &interface);
+            if result.is_ok() {
+                self.settled.remove(&interface);
+                eprintln!("{interface}: detached, as it is no longer in the configuration");
+            }
+            self.errors.log_once(&interface, result);
+        }
+        Ok(())
+    }
+
+    fn forget_gone(&mut self, config: &Config, indexes: &Indexes) {
+        self.settled.retain(|interface, _| {
+            let is_here = indexes.contains_key(interface);
+            if !is_here && config.port.contains_key(interface) {
+                eprintln!("{interface}: the interface is gone; it is attached when it returns");
+            }
+            is_here
+        });
+    }
+
+    fn attach(
+        &self,
+        config: &Config,
+        lock: &PinsLock,
+        interface: &str,
+        port: &Deployment,
+    ) -> Result<()> {
         let options = Options {
             flows: config.agent.flows,
             stale: config.agent.stale,
             hook: HookChoice::Auto,
             vxlan_ports: config.agent.vxlan_ports,
         };
-        let attached = attach(&self.pins, interface, port, &options)?;
+        let attached = attach_locked(&self.pins, lock, interface, port, &options)?;
         std::fs::create_dir_all(self.pins.of(interface).join(MARK))?;
         let summary = summary_line(interface, port, &attached, HookChoice::Auto);
         eprintln!("{summary}");
@@ -128,33 +194,27 @@ impl Ports {
         hooks.ifindex == index && hooks.are_ours()
     }
 
-    /// Detaches ports that a configuration once had.
-    fn detach_unconfigured(&mut self, config: &Config) {
-        for interface in self.pins.interfaces().unwrap_or_default() {
-            let is_ours = self.pins.of(&interface).join(MARK).exists();
-            if !is_ours || config.port.contains_key(&interface) {
-                continue;
-            }
-            self.heartbeats.remove(&interface);
-            let result = detach(&self.pins, &interface);
-            log_error(&mut self.errors, &interface, &result);
-            if result.is_ok() {
-                eprintln!("{interface}: detached, as it is no longer in the configuration");
-            }
-        }
+    /// Ports that a configuration once had.
+    fn unconfigured(&self, config: &Config) -> Vec<String> {
+        let mut all = self.pins.interfaces().unwrap_or_default();
+        all.retain(|interface| {
+            let is_ours = self.pins.of(interface).join(MARK).exists();
+            is_ours && !config.port.contains_key(interface)
+        });
+        all
     }
 
     /// Puts our programs before those that other tools attached before them, as these may end the
     /// chain.
     fn keep_first(&mut self) {
-        for interface in self.heartbeats.keys() {
+        for interface in self.kept.keys() {
             let last = self.moved.get(interface);
             let is_recent = last.is_some_and(|(when, _)| when.elapsed() < MOVE_AGAIN);
             let Some(index) = interface::find(interface).filter(|_| !is_recent) else {
                 continue;
             };
             match keep_first(&self.pins, interface, index) {
-                Err(error) => log_error(&mut self.errors, interface, &Err(error)),
+                Err(error) => self.errors.log_once(interface, Err(error)),
                 Ok(others) if others.is_empty() => (),
                 Ok(others) => {
                     // Their names take CAP_SYS_ADMIN, which the service does not have.
@@ -172,31 +232,33 @@ impl Ports {
         }
     }
 
-    /// Opens newly pinned ports and forgets those that are gone.
+    /// Keeps newly pinned ports alive and forgets those that are gone.
     fn adopt(&mut self) {
-        self.heartbeats.retain(|_, heartbeat| heartbeat.is_pinned());
-        for interface in self.pins.interfaces().unwrap_or_default() {
-            if self.heartbeats.contains_key(&interface) {
+        let Ports {
+            pins, keeper, kept, ..
+        } = self;
+        kept.retain(|interface, inode| {
+            let is_same = pins.inode(interface) == Some(*inode);
+            if !is_same {
+                keeper.release(interface);
+            }
+            is_same
+        });
+        for interface in pins.interfaces().unwrap_or_default() {
+            if kept.contains_key(&interface) {
                 continue;
             }
+            let Some(inode) = pins.inode(&interface) else {
+                continue;
+            };
             // It may be incomplete for now; the next call finds it complete.
-            if let Ok(heartbeat) = Heartbeat::open(&self.pins, &interface) {
-                self.heartbeats.insert(interface, heartbeat);
+            if keeper.keep(pins, &interface).is_ok() {
+                kept.insert(interface, inode);
             }
         }
     }
 }
 
-/// Logs an error unless it is the same as the last.
-fn log_error(errors: &mut BTreeMap<String, String>, interface: &str, result: &Result<()>) {
-    match result {
-        Ok(()) => drop(errors.remove(interface)),
-        Err(error) => {
-            let line = format!("{error:#}");
-            if errors.get(interface) != Some(&line) {
-                eprintln!("{line}");
-                errors.insert(interface.to_owned(), line);
-            }
-        }
-    }
+fn interval(agent: &Agent) -> Duration {
+    Duration::from_nanos(agent.heartbeat.as_nanos())
 }

@@ -7,5 +7,6 @@ pub mod clock;
 pub mod interface;
 pub mod queue_visibility;
 pub mod requirements;
+pub mod rounds;
 pub(crate) mod signals;
 pub(crate) mod systemd;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signals that wait until polled, so that none interrupts a change of a port.
 
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A signal that commands act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +16,11 @@ pub enum Signal {
 }
 
 /// The blocked signals of this process.
-pub struct Signals(libc::sigset_t);
+pub struct Signals {
+    set: libc::sigset_t,
+    /// Readable while a signal waits; none if the kernel has no descriptors left.
+    descriptor: Option<OwnedFd>,
+}
 
 impl Signals {
     /// Blocks them from now on. To be called before other threads start, which inherit this.
@@ -26,7 +33,11 @@ impl Signals {
                 libc::sigaddset(&raw mut set, signal);
             }
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            Signals(set)
+            let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC);
+            Signals {
+                set,
+                descriptor: (descriptor >= 0).then(|| OwnedFd::from_raw_fd(descriptor)),
+            }
         }
     }
 
@@ -38,11 +49,32 @@ impl Signals {
         };
         // SAFETY: the set and the time are valid; the signal's details are not requested.
         match unsafe {
-            libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const timeout)
+            libc::sigtimedwait(
+                &raw const self.set,
+                std::ptr::null_mut(),
+                &raw const timeout,
+            )
         } {
             libc::SIGINT | libc::SIGTERM => Some(Signal::End),
             libc::SIGHUP => Some(Signal::Reload),
             _ => None,
         }
+    }
+
+    /// The same, or none as soon as `other` is readable.
+    pub fn wait_or(&self, other: impl AsFd, timeout: Duration) -> Option<Signal> {
+        let Some(descriptor) = &self.descriptor else {
+            return self.wait(timeout);
+        };
+        let mut polled = [
+            PollFd::new(descriptor, PollFlags::IN),
+            PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN),
+        ];
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let _ = poll(&mut polled, Some(&timeout));
+        self.wait(Duration::ZERO)
     }
 }

@@ -9,29 +9,31 @@ use super::bursts::Line;
 use super::fan_in::Transfer;
 use super::report::Look;
 use crate::host::clock::monotonic_ns;
-use crate::port::Port;
 use crate::port::config::FLOW_EVENTS;
 use crate::port::records::{EventKind, Sample, add_up};
 use crate::port::rings::{Records, Rings};
+use crate::port::{PinsArg, Port};
 
 /// Turns on the programs' flow events, until dropped.
-struct FlowEvents<'a>(&'a Port);
+struct FlowEvents<'a>(&'a PinsArg, &'a Port);
 
 impl<'a> FlowEvents<'a> {
-    fn of(port: &'a Port) -> Result<FlowEvents<'a>> {
-        write_flow_events(port, true)?;
-        Ok(FlowEvents(port))
+    fn of(pins: &'a PinsArg, port: &'a Port) -> Result<FlowEvents<'a>> {
+        write_flow_events(pins, port, true)?;
+        Ok(FlowEvents(pins, port))
     }
 }
 
 impl Drop for FlowEvents<'_> {
     fn drop(&mut self) {
         // A failure is harmless: events that are not read cost a little time, no memory.
-        let _ = write_flow_events(self.0, false);
+        let _ = write_flow_events(self.0, self.1, false);
     }
 }
 
-fn write_flow_events(port: &Port, enabled: bool) -> Result<()> {
+/// Under the lock, as an attach in between would be undone.
+fn write_flow_events(pins: &PinsArg, port: &Port, enabled: bool) -> Result<()> {
+    let _lock = pins.lock()?;
     let mut config = port.config()?;
     config.flags = match enabled {
         true => config.flags | FLOW_EVENTS,
@@ -46,16 +48,17 @@ fn write_flow_events(port: &Port, enabled: bool) -> Result<()> {
 /// # Errors
 /// Another process records, or the kernel refuses.
 pub fn look(
+    pins: &PinsArg,
     port: &Port,
     scheme: &str,
     rate_bps: Option<u64>,
     length: Duration,
-    mut tick: impl FnMut(&Look) -> Result<bool>,
+    mut tick: impl FnMut(&Look) -> bool,
 ) -> Result<Look> {
     let rings = Rings::open(port)?;
     // Before the events: a transfer that begins as soon as they are on belongs to the recording.
     let began_ns = monotonic_ns();
-    let flow_events = FlowEvents::of(port)?;
+    let flow_events = FlowEvents::of(pins, port)?;
     let timeouts_before = port.counters()?.timeouts_seen;
     let mut look = Look {
         interface: port.interface.clone(),
@@ -69,7 +72,7 @@ pub fn look(
         ..Look::default()
     };
     let until_ns = began_ns.saturating_add(length.as_nanos() as u64);
-    while look.ended_ns < until_ns && tick(&look)? {
+    while look.ended_ns < until_ns && tick(&look) {
         take(&mut look, rings.take()?);
         look.ended_ns = monotonic_ns();
     }

@@ -34,7 +34,7 @@ use crate::host::{interface, queue_visibility};
 use crate::port::PinsArg;
 use crate::port::config::OBSERVE;
 
-/// Interval between reads of records, and between heartbeats of a port that only we observe.
+/// Interval between reads of records.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Options of `penstockd observe`.
@@ -149,12 +149,10 @@ fn look_at(
             &opened
         }
     };
-    look::look(port, &scheme, rate_bps, length, |look| {
-        if let Some(attached) = attached {
-            attached.beat_and_sweep()?;
-        }
+    let _keeper = attached.map(Attached::keep_alive).transpose()?;
+    look::look(&args.pins, port, &scheme, rate_bps, length, |look| {
         progress.show(look);
-        Ok(signals.wait(TICK) != Some(Signal::End))
+        signals.wait(TICK) != Some(Signal::End)
     })
 }
 

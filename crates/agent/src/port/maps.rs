@@ -90,10 +90,7 @@ impl Port {
     /// # Errors
     /// The kernel refuses.
     pub fn beat(&self) -> Result<()> {
-        let now = monotonic_ns().to_ne_bytes();
-        self.heartbeat
-            .update(&0u32.to_ne_bytes(), &now, MapFlags::ANY)?;
-        Ok(())
+        beat(&self.heartbeat)
     }
 
     /// The state of the port.
@@ -134,6 +131,13 @@ impl Port {
             })
             .collect()
     }
+}
+
+/// Renews the heartbeat in its map.
+pub(super) fn beat(heartbeat: &MapHandle) -> Result<()> {
+    let now = monotonic_ns().to_ne_bytes();
+    heartbeat.update(&0u32.to_ne_bytes(), &now, MapFlags::ANY)?;
+    Ok(())
 }
 
 fn open_map(path: &Path) -> Result<MapHandle> {

@@ -2,13 +2,14 @@
 //! Where a port's programs and maps live: `DIR/v2/INTERFACE/` of a bpffs. `v2` is the number of
 //! the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
 
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::Program;
 
+use super::lock::{self, Holder, Lock, private_folder};
 use super::maps::Port;
 use super::side::Side;
 use crate::host::bpf;
@@ -32,6 +33,9 @@ pub fn link_pin(folder: &Path, side: Side) -> PathBuf {
 /// Pin of the program that expires idle flows.
 pub const SWEEP: &str = "sweep";
 
+/// Longest wait for a process that changes ports; an attach takes half a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Stands for the dot of a VLAN's name, as a bpffs allows no dots; no interface has a colon.
 const DOT: &str = ":";
 
@@ -42,9 +46,35 @@ pub struct PinsArg {
     /// namespaces need different folders.
     #[arg(long = "pins", value_name = "DIR", default_value = DEFAULT_DIR)]
     pub dir: PathBuf,
+    /// Folder of the locks that keep commands from changing ports at the same time.
+    #[arg(long = "locks", value_name = "DIR", default_value = lock::DEFAULT_DIR)]
+    pub locks: PathBuf,
+}
+
+/// The right to change ports. When it is dropped, folders without pins are removed.
+pub struct PinsLock {
+    folders: [PathBuf; 2],
+    _lock: Lock,
+}
+
+impl Drop for PinsLock {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // Only an empty folder can be removed so.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 impl PinsArg {
+    /// The pins in `dir`, with the usual folder of locks.
+    pub fn at(dir: impl Into<PathBuf>) -> PinsArg {
+        PinsArg {
+            dir: dir.into(),
+            locks: lock::DEFAULT_DIR.into(),
+        }
+    }
+
     /// The folder of all ports.
     pub fn ports(&self) -> PathBuf {
         self.dir.join(format!("v{ABI}"))
@@ -55,30 +85,81 @@ impl PinsArg {
         self.ports().join(interface.replace('.', DOT))
     }
 
+    /// Number of a port's folder, which changes if the port is detached and attached again; none if
+    /// it has no pins.
+    pub fn inode(&self, interface: &str) -> Option<u64> {
+        let about = std::fs::metadata(self.of(interface)).ok()?;
+        Some(about.ino())
+    }
+
     /// Whether `interface` has pins. Names with a slash are refused, as they are paths elsewhere.
     pub fn has(&self, interface: &str) -> bool {
         let is_name = !interface.is_empty() && !interface.contains('/');
         is_name && self.of(interface).is_dir()
     }
 
-    /// Locks out other processes that change ports, until dropped.
+    /// Locks out other processes that change ports, until dropped. The folders of pins exist then, and
+    /// only their owner can enter them.
     ///
     /// # Errors
-    /// The folder cannot be created.
-    pub fn lock(&self) -> Result<File> {
-        let folder = self.ports();
-        let path = || folder.display().to_string();
-        loop {
-            std::fs::create_dir_all(&folder).with_context(path)?;
-            let lock = File::open(&folder).with_context(path)?;
-            lock.lock().with_context(path)?;
-            // The process that held the lock may have removed the folder.
-            let is_same = std::fs::metadata(&folder)
-                .is_ok_and(|there| lock.metadata().is_ok_and(|mine| mine.ino() == there.ino()));
-            if is_same {
-                return Ok(lock);
+    /// Another process changes ports for longer than [`PATIENCE`], or a folder is another user's.
+    pub fn lock(&self) -> Result<PinsLock> {
+        let holder = format!("pid {}: {}", std::process::id(), command_line());
+        match Lock::take(&self.locks, &self.lock_name(), &holder, PATIENCE)? {
+            Ok(lock) => {
+                self.make_private()?;
+                Ok(PinsLock {
+                    folders: [self.ports(), self.dir.clone()],
+                    _lock: lock,
+                })
             }
+            Err(Holder(holder)) => bail!(
+                "another process has been changing ports for {} s ({holder}); wait for it or end it, then try again",
+                PATIENCE.as_secs()
+            ),
         }
+    }
+
+    /// Locks out another daemon on the same pins, for as long as the lock is held.
+    ///
+    /// # Errors
+    /// Another daemon runs, with its number and its configuration.
+    pub fn lock_daemon(&self, config: &Path) -> Result<Lock> {
+        let holder = format!("pid {}, {}", std::process::id(), config.display());
+        let name = self.lock_name() + ".daemon";
+        match Lock::take(&self.locks, &name, &holder, Duration::from_secs(1))? {
+            Ok(lock) => Ok(lock),
+            Err(Holder(holder)) => bail!(
+                "another daemon keeps the ports in {} ({holder}); end it first, or set agent.pins to another folder",
+                self.dir.display()
+            ),
+        }
+    }
+
+    /// `sys:fs:bpf:penstock`: the same for all names of the folder.
+    fn lock_name(&self) -> String {
+        let all = self.dir.ancestors();
+        let real = all.filter_map(|above| {
+            let rest = self.dir.strip_prefix(above).ok()?;
+            Some(std::fs::canonicalize(above).ok()?.join(rest))
+        });
+        let path = real.into_iter().next();
+        let path = path.unwrap_or_else(|| self.dir.clone());
+        let path = path.to_string_lossy();
+        path.trim_matches('/').replace('/', ":")
+    }
+
+    /// Creates the folders if they are missing. The root of a bpffs keeps its mode, as others use it.
+    fn make_private(&self) -> Result<()> {
+        let parent = self.dir.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        let device = |path: &Path| std::fs::metadata(path).ok().map(|about| about.dev());
+        let is_mounted = self.dir.is_dir() && device(&self.dir) != device(parent);
+        if !is_mounted {
+            private_folder(&self.dir)?;
+        }
+        private_folder(&self.ports())?;
+        Ok(())
     }
 
     /// `observe`, `fairq` or `hscc`: whose programs are on the port.
@@ -103,7 +184,7 @@ impl PinsArg {
         let mut names = Vec::new();
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            names.push(name.replace(DOT, "."));
+            names.push(interface_of(&name));
         }
         names.sort();
         Ok(names)
@@ -132,4 +213,15 @@ impl PinsArg {
         }
         Port::open(&self.of(interface), interface)
     }
+}
+
+/// The interface whose pins are in a folder of this name.
+pub fn interface_of(folder: &str) -> String {
+    folder.replace(DOT, ".")
+}
+
+/// This process's program and arguments.
+fn command_line() -> String {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.collect::<Vec<_>>().join(" ")
 }

@@ -8,10 +8,11 @@ mod text;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use penstock_linux::link;
 use serde::Serialize;
 
-use crate::attach::hcf;
 use crate::attach::hook::{HookPrograms, Hooks};
+use crate::attach::{hcf, location};
 use crate::host::{interface, queue_visibility};
 use crate::port::config::{OBSERVE, SHIM};
 use crate::port::counters::{self, Named};
@@ -37,6 +38,9 @@ pub struct Status {
     pub interface: String,
     /// The interface's number; 0 if it is gone.
     pub ifindex: u32,
+    /// The interface's name now, if it was renamed since the programs were attached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed_to: Option<String>,
     /// `observe`, `fairq` or `hscc`: whose programs are on it.
     pub scheme: Option<String>,
     /// Which sides they are on.
@@ -128,9 +132,12 @@ fn status(
         Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
     };
     let rewrites = scheme.as_deref().is_some_and(|scheme| scheme != OBSERVE);
+    let renamed = location::renamed(pins, &link::all()?)?;
+    let renamed = renamed.into_iter().find(|(old, _)| *old == port.interface);
     Ok(Status {
         interface: port.interface.clone(),
         ifindex: hooks.ifindex,
+        renamed_to: renamed.map(|(_, new)| new),
         attached,
         heartbeat_age_s: age_ns as f64 / 1e9,
         stale_s: config.stale_ns as f64 / 1e9,

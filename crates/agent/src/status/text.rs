@@ -22,6 +22,11 @@ pub fn lines(status: &Status) -> Vec<String> {
             programs(listed)
         ));
     }
+    if let Some(name) = &status.renamed_to {
+        lines.push(format!(
+            "  the interface is now called {name}; a daemon follows, without one do: penstockd attach {name} again"
+        ));
+    }
     lines.extend(status.queue_unseen.iter().map(|why| format!("  {why}")));
     if let Some(hcf) = &status.hcf {
         lines.push(format!("  qdisc: {}", queue(hcf)));

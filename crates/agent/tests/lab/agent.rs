@@ -87,8 +87,7 @@ impl Agent<'_> {
 
     /// The maps of an attached port.
     pub fn port(&self, interface: &str) -> Port {
-        let dir = self.pins.clone();
-        PinsArg { dir }.open(interface).unwrap()
+        PinsArg::at(&self.pins).open(interface).unwrap()
     }
 
     fn with_pins(&self, arguments: &[&str]) -> Vec<String> {

@@ -112,6 +112,15 @@ impl PortLab {
         serde_json::from_str::<Value>(&text).unwrap()[0].clone()
     }
 
+    /// The status of an interface as JSON; null if it is not attached.
+    pub fn status_of(&self, interface: &str) -> Value {
+        let status = ["status", interface, "--for", "1 ms", "--json"];
+        match self.agent().attempt(&status) {
+            (true, text) => serde_json::from_str::<Value>(&text).unwrap()[0].clone(),
+            (false, _) => Value::Null,
+        }
+    }
+
     /// The kernel's numbers of the port's maps.
     pub fn maps(&self) -> Vec<u32> {
         let names = ["config", "port", "counters", "flows4", "flows6"];
@@ -131,11 +140,18 @@ impl PortLab {
     /// The same, with the socket on which systemd waits for its state.
     pub fn daemon_of_service(&self, ports: &str, notify: Option<&Path>) -> Process {
         self.configure(ports);
+        self.start_daemon(notify)
+    }
+
+    /// The same with the configuration as it is.
+    pub fn start_daemon(&self, notify: Option<&Path>) -> Process {
         let mut command = Command::new("setpriv");
         command
             .args(["--bounding-set=-all,+net_admin,+perfmon,+bpf", PENSTOCKD])
             .args(["run", "--config"])
             .arg(self.config());
+        let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
+        command.stderr(log);
         if let Some(socket) = notify {
             command.env("NOTIFY_SOCKET", socket);
         }
@@ -149,11 +165,18 @@ impl PortLab {
 
     /// Writes the daemon's configuration.
     pub fn configure(&self, ports: &str) {
+        self.configure_with("stale = \"400 ms\"\nheartbeat = \"50 ms\"", ports);
+    }
+
+    /// The same with other settings of the agent.
+    pub fn configure_with(&self, agent: &str, ports: &str) {
         let pins = self.pins();
-        let text = format!(
-            "[agent]\npins = \"{}\"\nstale = \"400 ms\"\nheartbeat = \"50 ms\"\n{ports}",
-            pins.display()
-        );
+        let text = format!("[agent]\npins = \"{}\"\n{agent}\n{ports}", pins.display());
         std::fs::write(self.config(), text).unwrap();
+    }
+
+    /// The log of the last daemon so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 }

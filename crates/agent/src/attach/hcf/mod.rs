@@ -120,6 +120,16 @@ pub fn detach(folder: &Path, index: u32) -> Result<()> {
     Ok(())
 }
 
+/// Whether `folder` has the pin of a registered qdisc.
+pub fn is_pinned(folder: &Path) -> bool {
+    folder.join(LINK).exists()
+}
+
+/// Whether a qdisc of this kind is one of penstockd's.
+pub fn is_ours(kind: &str) -> bool {
+    kind.starts_with(PREFIX)
+}
+
 /// State of HCF at a port, counted since it was attached.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Status {
