@@ -30,6 +30,8 @@ struct port_config {
 	u32 abi;	  /* PENSTOCK_ABI; anything else: pass untouched */
 	u32 generation;	  /* from 1; if it changes, schemes are reset, but flows stay counted */
 	u64 stale_ns;	  /* a heartbeat older than this: pass untouched; at least 1 */
+	u64 pause_ns;	  /* from then on windows open in steps and packets pass untouched ... */
+	u64 resume_ns;	  /* ... until then */
 	u32 flags;	  /* enum port_flag */
 	u32 buffer_bytes; /* of the port's queue */
 	u32 mark_bytes;	  /* ECN: mark CE from this queue on; 0: never */

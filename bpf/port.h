@@ -44,16 +44,38 @@ static __always_inline int pass(struct port_counters *counted, u32 reason)
 	return NEXT;
 }
 
-static __always_inline _Bool is_alive(const struct port_ctx *ctx, u64 now_ns)
+/*
+ * For how long the port has not acted: since it was paused, or since its heartbeat became stale.
+ * 0: it acts. Global, as release_window below: the verifier checks them once, by themselves.
+ */
+__noinline u64 port_released_ns(u64 now_ns)
 {
 	u32 first = 0;
+	struct port_config *setup = bpf_map_lookup_elem(&config, &first);
 	u64 *beat = bpf_map_lookup_elem(&heartbeat, &first);
+	u64 age_ns, released_ns = 0;
 
-	if (!beat || !*beat)
-		return 0;
-	/* It may be newer than the packet; one far in the future is of another clock. */
-	return max_u64(elapsed_ns(*beat, now_ns), elapsed_ns(now_ns, *beat)) <=
-	       ctx->config->stale_ns;
+	if (!setup || !beat || !*beat || elapsed_ns(now_ns, *beat) > setup->stale_ns)
+		return ~0ull; /* none yet, or far in the future: of another clock */
+	age_ns = elapsed_ns(*beat, now_ns);
+	if (age_ns > setup->stale_ns)
+		released_ns = age_ns - setup->stale_ns;
+	if (now_ns >= setup->pause_ns && now_ns < setup->resume_ns)
+		released_ns = max_u64(released_ns, now_ns - setup->pause_ns + 1);
+	return released_ns;
+}
+
+/* The window field while a port lets go. */
+__noinline u32 release_window(u32 wanted, u32 window, u32 scale, u32 mss, u64 since_ns)
+{
+	struct tcp_window from = {(u16)wanted, 1, 0};
+
+	return tcp_release_window(from, (u16)window, scale, mss, since_ns).window;
+}
+
+static __always_inline _Bool is_alive(u64 now_ns)
+{
+	return !port_released_ns(now_ns);
 }
 
 static __always_inline struct flow_packet
@@ -82,7 +104,7 @@ static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *c
 {
 	if (!ctx->config->mark_bytes || queue_bytes < ctx->config->mark_bytes)
 		return;
-	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(ctx, now_ns))
+	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(now_ns))
 		return;
 	/* The helper looks beneath tags in the packet, but would write into the tag. */
 	if (skb->protocol == bpf_htons(ETH_P_8021Q) || skb->protocol == bpf_htons(ETH_P_8021AD))
@@ -140,15 +162,19 @@ static __always_inline void count_would_rewrite(const struct port_ctx *ctx,
 		scheme_window(ctx->port, ctx->config, offer, now_ns, scheme).changed;
 }
 
-/* The window that leaves, if the scheme wants `wanted`: lowered only if the agent is alive. */
+/* The window that leaves, if the scheme wants `wanted`: it opens if the port no longer acts. */
 static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						const struct packet *packet, struct port_flow *flow,
 						const struct offer *offer, struct tcp_window wanted,
 						u64 now_ns)
 {
-	if (wanted.changed && !is_alive(ctx, now_ns)) {
+	u64 released_ns = wanted.changed ? port_released_ns(now_ns) : 0;
+
+	if (released_ns) {
 		ctx->counted->passed[PASS_STALE]++;
-		wanted = tcp_window_as_is(offer->window);
+		wanted.window = (u16)release_window(wanted.window, offer->window, offer->scale,
+						    offer->mss, released_ns);
+		wanted.changed = wanted.window < offer->window;
 	}
 	if (ctx->config->window.never_shrink && flow && packet_flags(packet) & TCP_FLAG_ACK)
 		return tcp_keep_edge(&flow->edge, packet->ack, offer->window, offer->scale, wanted);

@@ -19,30 +19,32 @@
 #define QUEUE_MAX_TX	 1024
 #define QUEUE_REFRESH_NS 20000 /* for each 64 queues */
 
-static __always_inline struct Qdisc *queue_of(const struct net_device *device, u32 index)
+struct queue_walk {
+	u64 queues; /* address of the device's first */
+	u32 backlog, drops;
+};
+
+static long queue_add(u32 index, struct queue_walk *walk)
 {
 	/* The verifier follows no pointer at a variable offset, but a cast one. */
-	u64 at = (u64)device->_tx + (u64)index * bpf_core_type_size(struct netdev_queue);
+	u64 at = walk->queues + (u64)index * bpf_core_type_size(struct netdev_queue);
 	struct netdev_queue *queue =
 		bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct netdev_queue));
 
-	return queue->qdisc;
+	walk->backlog += queue->qdisc->qstats.backlog;
+	walk->drops += queue->qdisc->qstats.drops;
+	return 0;
 }
 
-static __noinline u32 queue_sum(struct __sk_buff *skb, struct port_state *port, u64 now_ns)
+/* The queues below a multiqueue root, added up: bytes in the upper half, drops in the lower. */
+static __noinline u64 queue_sum(struct __sk_buff *skb)
 {
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
 	struct net_device *device = packet->dev;
-	u32 count = min_u32(device->real_num_tx_queues, QUEUE_MAX_TX);
-	u32 sum = 0;
+	struct queue_walk walk = {.queues = (u64)device->_tx};
 
-	for (u32 i = 0; i < QUEUE_MAX_TX && i < count; i++)
-		sum += queue_of(device, i)->qstats.backlog;
-	if (port) {
-		port->queue_bytes = sum;
-		port->queue_ns = now_ns;
-	}
-	return sum;
+	bpf_loop(min_u32(device->real_num_tx_queues, QUEUE_MAX_TX), queue_add, &walk, 0);
+	return (u64)walk.backlog << 32 | walk.drops;
 }
 
 /* The queue in bytes; 0 if unknown. */
@@ -61,7 +63,9 @@ static __always_inline u32 queue_read(struct __sk_buff *skb, struct port_state *
 	refresh_ns = QUEUE_REFRESH_NS * (1 + device->real_num_tx_queues / 64);
 	if (elapsed_ns(port->queue_ns, now_ns) < refresh_ns)
 		return port->queue_bytes;
-	return queue_sum(skb, port, now_ns);
+	port->queue_bytes = (u32)(queue_sum(skb) >> 32);
+	port->queue_ns = now_ns;
+	return port->queue_bytes;
 }
 
 /*
@@ -75,14 +79,10 @@ static __always_inline u32 queue_drops(struct __sk_buff *skb)
 
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
 	struct net_device *device = packet->dev;
-	u32 count = min_u32(device->real_num_tx_queues, QUEUE_MAX_TX);
-	u32 sum = 0;
 
 	if (device->qdisc == device->_tx->qdisc)
 		return device->qdisc->qstats.drops;
-	for (u32 i = 0; i < QUEUE_MAX_TX && i < count; i++)
-		sum += queue_of(device, i)->qstats.drops;
-	return sum;
+	return (u32)queue_sum(skb);
 }
 
 #endif

@@ -87,7 +87,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 		flow->unified = 0;
 		if (ctx->config->window.wscale_source != WSCALE_UNIFIED)
 			return NEXT;
-		if (!is_alive(ctx, now_ns))
+		if (!is_alive(now_ns))
 			return pass(ctx->counted, PASS_STALE);
 	}
 	if (offered == FLOW_SCALE_NONE)
@@ -130,7 +130,7 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_c
 		window = tcp_window12_put(window, scale == TCP_SCALE_UNKNOWN ? 0 : scale);
 	} else if (ctx->config->window.wscale_source == WSCALE_RESERVED_BITS &&
 		   scale != TCP_SCALE_UNKNOWN) {
-		if (!is_alive(ctx, now_ns)) {
+		if (!is_alive(now_ns)) {
 			ctx->counted->passed[PASS_STALE]++;
 			return 0;
 		}

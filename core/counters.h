@@ -35,7 +35,7 @@
 	R(TRUNCATED, truncated, "Ends within a header")                                            \
 	R(MALFORMED, malformed, "Lengths that contradict each other")                              \
 	R(TOO_DEEP, too_deep, "More VLAN tags, extension headers or tunnels than are followed")    \
-	R(STALE, stale, "The agent's heartbeat is stale, or its ABI differs")                      \
+	R(STALE, stale, "The port is paused or its agent's heartbeat stale, or the ABI differs")   \
 	R(AUTHENTICATED, authenticated, "Its TCP-MD5 or TCP-AO digest covers what would change")   \
 	R(UNKNOWN_SCALE, unknown_scale, "An ACK of a flow whose SYNs were not seen")               \
 	R(TABLE_FULL, table_full, "No entry could be made for its flow")                           \

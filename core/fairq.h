@@ -225,12 +225,6 @@ CORE_INLINE struct tcp_window fairq_on_ack(const struct fairq_state *s,
 	return tcp_lower_window(window, shift, fairq_window_bytes(s, p), floor);
 }
 
-CORE_INLINE void fairq_raise_floor(struct fairq_params *p, u32 segments)
-{
-	p->floor_segments = max_u32(p->floor_segments, segments);
-	p->first_floor_segments = max_u32(p->first_floor_segments, segments);
-}
-
 WITHOUT_QUEUE(fairq)
 WITHOUT_DROPS(fairq)
 

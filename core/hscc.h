@@ -151,13 +151,6 @@ CORE_INLINE _Bool hscc_drops(const struct hscc_params *p, u32 queue_bytes, u32 p
 	return p->sigma_bytes && !is_control && (u64)queue_bytes + packet_bytes > p->sigma_bytes;
 }
 
-CORE_INLINE void hscc_raise_floor(struct hscc_params *p, u32 segments)
-{
-	p->floor_segments = max_u32(p->floor_segments, segments);
-	if (p->first_flight_segments)
-		p->first_flight_segments = max_u32(p->first_flight_segments, segments);
-}
-
 WITHOUT_FLOWS(hscc)
 WITHOUT_DATA(hscc)
 WITHOUT_TICK(hscc)

@@ -137,9 +137,4 @@ CORE_INLINE _Bool scheme_drops(u32 scheme, const void *p, u32 queue_bytes, u32 p
 	return 0;
 }
 
-CORE_INLINE void scheme_raise_floor(u32 scheme, void *p, u32 segments)
-{
-	WINDOW_SCHEMES(SCHEME_CALL, raise_floor, p, segments);
-}
-
 #endif

@@ -74,6 +74,26 @@ CORE_INLINE struct tcp_window tcp_lower_window(u16 window, u32 scale, u32 limit_
 	return out;
 }
 
+#define TCP_RELEASE_STEPS   8u
+#define TCP_RELEASE_STEP_NS 5000000ull
+
+/*
+ * The window `since_ns` after its scheme ended, which `wanted` to hold it: doubled every 5 ms from
+ * two segments on, for 40 ms, then as offered; 1460 bytes each if their size is not known. Senders
+ * held for long have large congestion windows and would all burst into the queue at once.
+ */
+CORE_INLINE struct tcp_window tcp_release_window(struct tcp_window wanted, u16 window, u32 scale,
+						 u32 mss_bytes, u64 since_ns)
+{
+	u64 step = since_ns / TCP_RELEASE_STEP_NS;
+	u32 mss = mss_bytes ? min_u32(mss_bytes, 0xffffu) : 1460u;
+	struct tcp_window out = tcp_window_as_is(window);
+
+	if (step < TCP_RELEASE_STEPS)
+		out = tcp_lower_window(window, scale, mss << (step + 1), 0);
+	return out.window > wanted.window ? out : wanted;
+}
+
 /* The right edge of the window as a sender was shown it. All zero before the first. */
 struct tcp_edge {
 	u32 seq;      /* sequence number just beyond the window */

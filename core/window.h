@@ -23,7 +23,6 @@
  *	u32  x_window_bytes(s, p)	a flow's window, before the floor, or TCP_MAX_WINDOW
  *	bool x_drops(p, queue, packet, is_control)
  *					whether to drop what arrives at such a queue
- *	void x_raise_floor(p, segments)	no window below so many from now on, to let flows go
  *
  * `scale` and `mss` are those of the ACK's flow (TCP_SCALE_UNKNOWN, and 0 if not known), `kind` is
  * an enum tcp_ack_kind. Count the flow of a SYN-ACK before x_on_ack. The two that ask read a few

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::attach::load;
-use crate::commands::{attach, check, detach, run, status};
+use crate::commands::{attach, check, detach, pause, run, status};
 use crate::{metrics, observe, watch};
 
 /// End TCP incast and buffer bloat at the ports of this host.
@@ -26,6 +26,10 @@ pub enum Command {
     Attach(attach::Args),
     /// Detach the scheme of a port and remove all its state.
     Detach(detach::Args),
+    /// Let packets pass ports untouched for a while; state and programs stay.
+    Pause(pause::PauseArgs),
+    /// End a pause.
+    Resume(pause::ResumeArgs),
     /// Report what ports do, from their counters, and the programs on their hooks.
     Status(status::Args),
     /// Run the daemon: apply the configuration and keep ports' heartbeats alive.
@@ -44,6 +48,8 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Attach(args) => attach::run(args),
         Command::Detach(args) => detach::run(args),
+        Command::Pause(args) => pause::pause(args),
+        Command::Resume(args) => pause::resume(args),
         Command::Status(args) => status::run(args),
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),

@@ -251,7 +251,7 @@ fn a_new_interface_of_an_old_name_is_served_and_a_renamed_one_followed() {
     };
     let first = index();
     lab.run(&format!("ip link set {PORT} name old1"));
-    cable((lab.near(), PORT), (lab.near(), "peer"));
+    cable((lab.near(), PORT), (lab.near(), "peer"), 1);
     assert_ne!(index(), first);
     until("the new interface is served", || {
         let status = lab.status_of(PORT);

@@ -316,6 +316,40 @@ fn a_receiver_without_scaling_keeps_its_bytes() {
     assert_eq!(got, ack.with(|s| s.window = 2920).frame());
 }
 
+/// What a port held opens in steps, or all senders would burst at once: paused, stale, detached.
+#[test]
+fn windows_open_in_steps() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.run("hscc_egress", &syn(&data).frame());
+    port.run("hscc_ingress", &syn_ack(&data).frame());
+    let ack = data.reversed().frame();
+    let window_at = |ms: u64| {
+        let now = penstockd::host::clock::monotonic_ns();
+        port.configure(|config| {
+            (config.pause_ns, config.resume_ns) = (now - ms * 1_000_000, u64::MAX);
+            config.window.first_acks = 255;
+        });
+        let got = port.run("hscc_ingress", &ack);
+        u16::from_be_bytes([got[48], got[49]])
+    };
+    // Segments of 1460 bytes at a scale of 7; the first step is the first ACKs' two segments.
+    assert_eq!(window_at(0), WINDOW);
+    assert_eq!(window_at(12), (8 * 1460 / 128_u16) + 1);
+    assert_eq!(window_at(41), 0xffff);
+    port.configure(|config| {
+        (config.pause_ns, config.resume_ns) = (1, 2);
+        config.window.first_acks = 255;
+    });
+    let got = port.run("hscc_ingress", &ack);
+    assert_eq!(
+        u16::from_be_bytes([got[48], got[49]]),
+        WINDOW,
+        "the pause is over"
+    );
+}
+
 #[test]
 fn a_silent_agent_or_another_abi_lets_all_pass() {
     let (_, data) = flows().into_iter().next().unwrap();

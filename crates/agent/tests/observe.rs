@@ -79,18 +79,26 @@ fn a_look_in_mid_life_reports_the_flow_and_leaves_nothing_behind() {
     assert!(lab.refused(&["status", PORT]).contains("not attached"));
 }
 
-/// As on most network cards: the root (mq) holds nothing and drops nothing itself.
+/// As on most network cards: the root (mq) holds nothing and drops nothing itself. Nor does the
+/// first queue here, so what is seen is in the others.
 #[test]
 fn the_queues_of_a_card_with_many_add_up() {
-    let lab = PortLab::new();
+    let lab = PortLab::with_queues(4);
     lab.run(&format!("tc qdisc add dev {PORT} root handle 1: mq"));
     let classes = lab.run(&format!("tc class show dev {PORT}"));
-    for queue in 1..=classes.lines().count() {
+    lab.run(&format!(
+        "tc qdisc add dev {PORT} parent 1:1 bfifo limit 10mb"
+    ));
+    for queue in 2..=classes.lines().count() {
         lab.run(&format!(
             "tc qdisc add dev {PORT} parent 1:{queue:x} tbf rate 20mbit burst 5k limit 12k"
         ));
     }
-    let stream = Stream::start(&lab);
+    // Which queue a connection takes is up to a hash.
+    let streams: Vec<Stream> = (7000..7012)
+        .map(|tcp_port| Stream::start_on(&lab, tcp_port))
+        .collect();
+    let all_go_on = || streams.iter().for_each(Stream::goes_on);
     let dropped = || {
         let all = lab.near().run(|| qdisc::all(link::get(PORT)?.index));
         let drops = |qdisc: &qdisc::Qdisc| qdisc.counters.drops;
@@ -98,15 +106,15 @@ fn the_queues_of_a_card_with_many_add_up() {
     };
     let report = look(&lab, &[], || {
         // From the first recorded packet on.
-        stream.goes_on();
+        all_go_on();
         let before = dropped();
         until("packets are dropped", || dropped() > before);
         let port = lab.agent().port(PORT);
         let milliseconds = || port.depth().unwrap().iter().skip(1).sum::<u64>();
         until("packets found a queue", || milliseconds() > 0);
-        stream.goes_on();
+        all_go_on();
     });
-    stream.stop();
+    streams.into_iter().for_each(Stream::stop);
     assert!(report["drops"].as_u64() > Some(0), "{report}");
     assert!(report["queue_bytes"]["max"].as_u64() > Some(0), "{report}");
 }

@@ -316,11 +316,16 @@ fn programs_that_end_the_chain_do_not_blind_ours() {
 
     // Another comes, first on the hook, where no daemon runs.
     attach("late", Side::Ingress, Place::First);
-    let status = lab.status();
-    assert_eq!(status["blind"], json!(["ingress"]), "{status}");
+    let mut status = lab.status();
+    until("enough has passed unseen", || {
+        status = lab.status();
+        status["blind"] == json!(["ingress"])
+    });
     assert_eq!(status["acting"], false, "{status}");
-    let words = lab.ok(&["status", PORT, "--for", "100 ms"]);
-    assert!(words.contains("blind at ingress"), "{words}");
+    until("it says so", || {
+        let words = lab.ok(&["status", PORT, "--for", "100 ms"]);
+        words.contains("blind at ingress")
+    });
     assert_eq!(status["hooks"]["ingress"]["programs"][0]["name"], "ending");
 
     let mut daemon = lab.daemon("");
@@ -345,7 +350,7 @@ fn a_port_whose_interface_was_renamed_goes_by_the_new_name() {
     lab.ok(&FAIRQ);
     let maps = lab.maps();
     lab.run(&format!("ip link set {PORT} name old1"));
-    cable((lab.near(), PORT), (lab.near(), "peer"));
+    cable((lab.near(), PORT), (lab.near(), "peer"), 1);
     assert_eq!(lab.status()["renamed_to"], "old1");
     lab.ok(&FAIRQ);
     assert_eq!(lab.status_of("old1")["scheme"], "fairq");
@@ -359,4 +364,48 @@ fn a_port_whose_interface_was_renamed_goes_by_the_new_name() {
     assert_eq!(lab.status_of("old1")["scheme"], "fairq");
     lab.ok(&["detach", "--all"]);
     assert!(!lab.pins().exists());
+}
+
+#[test]
+fn a_paused_port_lets_packets_pass_until_it_resumes() {
+    let lab = PortLab::new();
+    lab.congest();
+    lab.ok(&[&FAIRQ[..], &["--stale", "60 s"]].concat());
+    let stream = Stream::start(&lab);
+    let rewritten = || {
+        stream.goes_on();
+        lab.status()["rates"]["acks_rewritten"].as_f64() > Some(0.0)
+    };
+    assert!(rewritten());
+    let words = lab.ok(&["pause", PORT]);
+    assert_eq!(words, "eth1: paused until penstockd resume\n");
+    until("windows are open", || !rewritten());
+    let status = lab.status();
+    assert_eq!(
+        (&status["paused"], &status["acting"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(status["flows"], 1, "flows stay counted");
+    assert!(
+        lab.ok(&["metrics"])
+            .contains("penstock_acting{interface=\"eth1\",scheme=\"fairq\"} 0")
+    );
+    // Neither another attach nor a daemon that starts ends it.
+    lab.ok(&[&FAIRQ[..], &["--stale", "60 s"]].concat());
+    assert_eq!(lab.status()["paused"], true);
+    lab.ok(&["resume", "--all"]);
+    assert!(rewritten());
+    assert_eq!(lab.status()["acting"], true);
+    lab.ok(&["pause", "--all", "--for", "300 ms"]);
+    let status = lab.status();
+    assert!(status["resumes_in_s"].as_f64() < Some(0.3), "{status}");
+    until("it resumes by itself", rewritten);
+    stream.stop();
+    // A port that is detached is paused first, as its windows open in steps only while it lasts.
+    let held = lab.agent().port(PORT);
+    lab.ok(&["detach", PORT]);
+    let config = held.config().unwrap();
+    assert!(config.pause_ns > 0 && config.resume_ns == u64::MAX);
+    let refusal = lab.refused(&["pause", PORT]);
+    assert!(refusal.contains("eth1 is not attached"), "{refusal}");
 }

@@ -157,7 +157,7 @@ fn pins_of_an_interface_that_is_gone_are_replaced() {
     let before = lab.maps();
     lab.near().run(|| link::delete(PORT)).unwrap().unwrap();
     assert_eq!(lab.status()["ifindex"], 0);
-    cable((lab.near(), PORT), (lab.near(), "peer"));
+    cable((lab.near(), PORT), (lab.near(), "peer"), 1);
     lab.ok(&FAIRQ);
     assert_eq!(lab.status()["acting"], true);
     assert_ne!(lab.maps(), before, "the flows of another interface");

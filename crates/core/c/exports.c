@@ -57,6 +57,9 @@ EXPORT(u16, tcp_window12_window, (u16 field), (field))
 EXPORT(u16, tcp_unify_window, (u16 window, u32 own_scale, u32 network_scale),
        (window, own_scale, network_scale))
 
+EXPORT(struct tcp_window, tcp_release_window,
+       (struct tcp_window wanted, u16 window, u32 scale, u32 mss_bytes, u64 since_ns),
+       (wanted, window, scale, mss_bytes, since_ns))
 EXPORT(s32, flow_on_packet, (struct flow_entry * flow, const struct flow_packet *packet),
        (flow, packet))
 EXPORT(s32, flow_expire, (struct flow_entry * flow, u64 now_ns, u64 idle_ns),
@@ -126,7 +129,6 @@ EXPORT(u32, scheme_window_bytes, (u32 scheme, const void *s, const void *p), (sc
 EXPORT(_Bool, scheme_drops,
        (u32 scheme, const void *p, u32 queue_bytes, u32 packet_bytes, _Bool is_control),
        (scheme, p, queue_bytes, packet_bytes, is_control))
-EXPORT_VOID(scheme_raise_floor, (u32 scheme, void *p, u32 segments), (scheme, p, segments))
 
 /* What each packet needs, in one call: the queue and its data or its ACK; whether it clamps. */
 _Bool core_scheme_follow(u32 scheme, void *s, const void *p, u32 payload, u32 queue_bytes,

@@ -98,7 +98,6 @@ unsafe extern "C" {
         packet: u32,
         is_control: bool,
     ) -> bool;
-    fn core_scheme_raise_floor(scheme: u32, p: *mut c_void, segments: u32);
 }
 
 /// A window scheme at one output port: its parameters and its state.
@@ -293,19 +292,4 @@ impl WindowScheme {
         let start = size_of::<u64>() * self.state;
         start..start + self.state_bytes
     }
-}
-
-/// Raises the floor of a window scheme's parameters, so that flows are let go gently.
-///
-/// # Panics
-/// The parameters are of no window scheme.
-pub fn raise_floor(params: &mut Params, segments: u32) {
-    let number = params.definition().scheme;
-    assert!(
-        number > 0,
-        "{} is no window scheme",
-        params.definition().name
-    );
-    // SAFETY: the struct is that of the scheme, and C keeps no pointer.
-    unsafe { core_scheme_raise_floor(number, params.memory.at_mut(0), segments) }
 }

@@ -140,18 +140,24 @@ fn decode(payload: &[u8]) -> Option<Link> {
 }
 
 /// Creates a pair of virtual Ethernet interfaces that are the ends of one cable: `name` here and
-/// `peer` in `peer_netns`. Both are down.
+/// `peer` in `peer_netns`, each with so many queues in both directions. Both are down.
 ///
 /// # Errors
 /// One of the names is taken or too long, or the caller lacks CAP_NET_ADMIN.
-pub fn create_veth(name: &str, peer: &str, peer_netns: &NetNs) -> Result<()> {
+pub fn create_veth(name: &str, peer: &str, peer_netns: &NetNs, queues: u32) -> Result<()> {
+    let queues = [
+        LinkAttribute::NumTxQueues(queues),
+        LinkAttribute::NumRxQueues(queues),
+    ];
     let mut far = LinkMessage::default();
     far.attributes = vec![
         LinkAttribute::IfName(peer.to_owned()),
         LinkAttribute::NetNsFd(peer_netns.as_fd().as_raw_fd()),
     ];
+    far.attributes.extend(queues.clone());
     create(
         name,
+        &queues,
         vec![
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),
@@ -164,15 +170,16 @@ pub fn create_veth(name: &str, peer: &str, peer_netns: &NetNs) -> Result<()> {
 /// # Errors
 /// The name is taken or too long, or the caller lacks CAP_NET_ADMIN.
 pub fn create_bridge(name: &str) -> Result<()> {
-    create(name, vec![LinkInfo::Kind(InfoKind::Bridge)])
+    create(name, &[], vec![LinkInfo::Kind(InfoKind::Bridge)])
 }
 
-fn create(name: &str, info: Vec<LinkInfo>) -> Result<()> {
+fn create(name: &str, more: &[LinkAttribute], info: Vec<LinkInfo>) -> Result<()> {
     let mut message = LinkMessage::default();
     message.attributes = vec![
         LinkAttribute::IfName(name.to_owned()),
         LinkAttribute::LinkInfo(info),
     ];
+    message.attributes.extend_from_slice(more);
     Rtnetlink::open()?
         .change(
             RouteNetlinkMessage::NewLink(message),

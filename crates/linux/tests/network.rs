@@ -37,7 +37,7 @@ fn tc(netns: &NetNs, arguments: &str) -> String {
 fn an_interface_is_found_by_its_name_as_it_is() {
     let netns = testkit::namespace();
     let _entered = netns.enter().unwrap();
-    link::create_veth("near", "far", &netns).unwrap();
+    link::create_veth("near", "far", &netns, 1).unwrap();
     let made = link::get("near").unwrap();
     assert!(made.has_ethernet_header && !made.is_up);
     link::change("near", &[Change::Up, Change::TxQueueLen(77)]).unwrap();
@@ -75,7 +75,7 @@ fn changes_of_interfaces_are_reported_in_their_namespace_alone() {
 #[test]
 fn an_interface_can_move_to_another_namespace() {
     let (from, to) = (testkit::namespace(), testkit::namespace());
-    testkit::cable((&from, "a"), (&from, "b"));
+    testkit::cable((&from, "a"), (&from, "b"), 1);
     from.run(|| link::change("b", &[Change::NetNs(&to)]))
         .unwrap()
         .unwrap();
@@ -188,7 +188,7 @@ fn a_qdisc_reports_what_waits_and_what_was_dropped_as_tc_does() {
     let _entered = netns.enter().unwrap();
     // The neighbour discovery of IPv6 sends packets of its own for seconds after a link comes up.
     std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
-    testkit::cable((&netns, "port"), (&netns, "far"));
+    testkit::cable((&netns, "port"), (&netns, "far"), 1);
     testkit::address(&netns, "port", "10.99.0.1/24");
     let far = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));
     link::add_neighbour("port", far, [2, 0, 0, 0, 0, 2]).unwrap();

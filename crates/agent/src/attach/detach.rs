@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 
 use super::hook::Hook;
 use super::{hcf, location, versions};
+use crate::host::clock::monotonic_ns;
 use crate::host::{interface, requirements};
-use crate::port::config::raise_floors;
 use crate::port::pins::PinsLock;
 use crate::port::{PinsArg, Port};
 
-/// Floors of the release, segments, 5 ms apart: senders whose windows were limited for long have
-/// large congestion windows and would all burst into the queue at once.
-const RELEASE: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 255];
+/// In which windows are open again after a port is paused (`TCP_RELEASE_STEPS` of
+/// `core/tcp_rewrite.h`, and a little more).
+const RELEASE: Duration = Duration::from_millis(45);
 
 /// Opens the windows of `interface` in steps, then removes everything of ours.
 ///
@@ -64,18 +64,16 @@ pub fn detachable(pins: &PinsArg) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// Opens the windows in steps.
+/// Opens the windows in steps, as the programs do when paused.
 fn release(port: &Port) -> Result<()> {
     let mut config = port.config()?;
     if port.heartbeat_age_ns()? > config.stale_ns {
         return Ok(()); // all pass untouched already
     }
-    for floor in RELEASE {
-        raise_floors(&mut config, floor);
-        port.set_config(&config)?;
-        port.beat()?;
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    config.pause_ns = monotonic_ns();
+    config.resume_ns = u64::MAX;
+    port.set_config(&config)?;
+    std::thread::sleep(RELEASE);
     Ok(())
 }
 

@@ -4,5 +4,6 @@
 pub mod attach;
 pub mod check;
 pub mod detach;
+pub mod pause;
 pub mod run;
 pub mod status;

@@ -6,11 +6,12 @@
 
 use anyhow::{Result, anyhow};
 use penstock_core::definitions::{self, Definition};
-use penstock_core::{ParamError, Params, scheme};
+use penstock_core::{ParamError, Params};
 use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment};
 
 use super::pins::ABI;
+use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{port_config, scheme_params};
 
 /// `PORT_FLOW_EVENTS` of `bpf/abi.h`: set by `penstockd observe` while it records.
@@ -68,12 +69,12 @@ pub fn config(
     Ok(config)
 }
 
-/// Raises the floors of all schemes, so that windows open.
-pub fn raise_floors(config: &mut port_config, segments: u32) {
-    for definition in definitions::window_schemes() {
-        let mut params = read_params(&config.schemes, definition);
-        scheme::raise_floor(&mut params, segments);
-        write_params(&mut config.schemes, &params);
+/// For how much longer the port is paused, ns; 0: it is not.
+pub fn paused_ns(config: &port_config) -> u64 {
+    let now = monotonic_ns();
+    match now >= config.pause_ns {
+        true => config.resume_ns.saturating_sub(now),
+        false => 0,
     }
 }
 
@@ -113,7 +114,7 @@ fn differ(one: &port_config, other: &port_config) -> bool {
 }
 
 /// `wanted` with the generation it takes to replace `running`: one more if the schemes must be
-/// reset. Whether flow events are written stays as it is.
+/// reset. Whether flow events are written, and whether the port is paused, stays as it is.
 pub fn succeed(
     wanted: port_config,
     running: Option<&port_config>,
@@ -128,6 +129,7 @@ pub fn succeed(
     let mut next = wanted;
     next.flags |= running.flags & FLOW_EVENTS;
     next.generation = running.generation;
+    (next.pause_ns, next.resume_ns) = (running.pause_ns, running.resume_ns);
     if is_other_scheme || differ(&next, running) {
         next.generation = running.generation.wrapping_add(1).max(1);
     }
@@ -205,17 +207,5 @@ mod tests {
         assert_eq!((next.generation, next.flags), (5, FLOW_EVENTS));
         let other = succeed(deployed(&[("scheme", "observe")]), Some(&recording), true);
         assert_eq!(other.generation, 6);
-    }
-
-    #[test]
-    fn raised_floors_are_those_of_every_scheme() {
-        for definition in schemes() {
-            let mut config = deployed(&[("scheme", definition.name)]);
-            let before = read_params(&config.schemes, definition);
-            raise_floors(&mut config, 200);
-            let after = read_params(&config.schemes, definition);
-            assert_ne!(after, before);
-            assert_eq!(after.field("floor_segments"), 200, "{}", definition.name);
-        }
     }
 }

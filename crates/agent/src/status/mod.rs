@@ -16,11 +16,14 @@ use crate::attach::{hcf, location};
 use crate::host::{interface, queue_visibility};
 use crate::port::config::{OBSERVE, SHIM};
 use crate::port::counters::{self, Named};
-use crate::port::{PinsArg, Port};
+use crate::port::{self, PinsArg, Port};
 
 pub use text::lines;
 
 use self::sight::Sight;
+
+/// A pause that no more than this is left of was given an end.
+const FOR_EVER: u64 = u64::MAX / 2;
 
 /// Which sides of a port have our program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,6 +54,11 @@ pub struct Status {
     pub stale_s: f64,
     /// The sides on which packets pass unseen by our programs.
     pub blind: Vec<&'static str>,
+    /// Whether it is paused: packets pass untouched.
+    pub paused: bool,
+    /// In how many seconds a pause ends by itself, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumes_in_s: Option<f64>,
     /// Whether ACKs are rewritten if the scheme so decides.
     pub acting: bool,
     /// Configured size of the port's queue, bytes.
@@ -109,6 +117,9 @@ fn status(
 ) -> Result<Status> {
     let config = port.config()?;
     let age_ns = port.heartbeat_age_ns()?;
+    let paused_ns = port::config::paused_ns(&config);
+    let paused = paused_ns > 0;
+    let resumes_in_s = (paused && paused_ns < FOR_EVER).then_some(paused_ns as f64 / 1e9);
     let state = port.state()?;
     let counters = port.counters()?;
     let now = Sight::of(&port.interface, &counters)?;
@@ -141,7 +152,14 @@ fn status(
         attached,
         heartbeat_age_s: age_ns as f64 / 1e9,
         stale_s: config.stale_ns as f64 / 1e9,
-        acting: attached.egress && attached.ingress && is_alive && blind.is_empty() && rewrites,
+        acting: attached.egress
+            && attached.ingress
+            && is_alive
+            && !paused
+            && blind.is_empty()
+            && rewrites,
+        paused,
+        resumes_in_s,
         blind,
         scheme,
         buffer_bytes: config.buffer_bytes,

@@ -7,7 +7,7 @@ use penstock_linux::qdisc;
 use crate::attach::hook::Hooks;
 use crate::host::interface;
 use crate::port::PinsArg;
-use crate::port::config::OBSERVE;
+use crate::port::config::{OBSERVE, paused_ns};
 use crate::skel::port::types::{port_config, port_counters, port_state};
 
 /// A port, read at once.
@@ -75,10 +75,13 @@ impl Reading {
         Ok((readings, unread))
     }
 
-    /// Whether ACKs are rewritten now: a scheme is on the port, sees it, and its agent is alive.
+    /// Whether ACKs are rewritten now: a scheme is on the port, sees it, is not paused, and its
+    /// agent is alive.
     pub fn is_acting(&self) -> bool {
         let is_alive = self.heartbeat_age_s * 1e9 <= self.config.stale_ns as f64;
+        let is_paused = paused_ns(&self.config) > 0;
         is_alive
+            && !is_paused
             && !self.is_off
             && self.blind.is_empty()
             && !matches!(self.scheme.as_str(), OBSERVE | "none")

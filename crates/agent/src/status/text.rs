@@ -76,6 +76,13 @@ fn activity(status: &Status) -> String {
         );
     }
     let flows = format::plural(status.flows.into(), "flow");
+    if status.paused {
+        let until = status.resumes_in_s.map_or_else(
+            || format!("do: penstockd resume {interface}"),
+            |seconds| format!("acts again in {seconds:.0} s"),
+        );
+        return format!("{scheme}, paused: packets pass untouched; {until}");
+    }
     if !status.blind.is_empty() {
         let sides = status.blind.join(" and ");
         return format!(

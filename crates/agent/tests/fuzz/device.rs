@@ -22,7 +22,7 @@ impl Device {
     pub fn new(buffer_bytes: u32) -> Device {
         let netns = namespace();
         let entered = netns.enter().unwrap();
-        cable((&netns, "port"), (&netns, "far"));
+        cable((&netns, "port"), (&netns, "far"), 1);
         address(&netns, "port", "10.99.0.1/24");
         let far = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));
         link::add_neighbour("port", far, [2, 0, 0, 0, 0, 2]).unwrap();

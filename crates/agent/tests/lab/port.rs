@@ -27,8 +27,14 @@ pub struct PortLab {
 
 impl PortLab {
     pub fn new() -> PortLab {
+        PortLab::with_queues(1)
+    }
+
+    /// A port with so many queues.
+    pub fn with_queues(queues: u32) -> PortLab {
+        let ends = ((PORT, "10.0.0.1/24"), ("eth0", "10.0.0.2/24"));
         PortLab {
-            hosts: Pair::new((PORT, "10.0.0.1/24"), ("eth0", "10.0.0.2/24")),
+            hosts: Pair::with_queues(ends.0, ends.1, queues),
             bpffs: Bpffs::mount(),
             folder: tempfile::tempdir().unwrap(),
         }
@@ -42,6 +48,14 @@ impl PortLab {
             netns.run(off).unwrap().unwrap();
         }
         lab
+    }
+
+    /// Limits the port's rate below that of a [`Stream`](super::stream::Stream), which then fills
+    /// its queue.
+    pub fn congest(&self) {
+        self.run(&format!(
+            "tc qdisc replace dev {PORT} root tbf rate 20mbit burst 5k limit 128k"
+        ));
     }
 
     /// The host of the port.

@@ -12,7 +12,7 @@ use penstock_linux::testkit::{join, until};
 
 use super::{LIMIT, PortLab};
 
-const RECEIVER: &str = "10.0.0.2:7000";
+const RECEIVER: &str = "10.0.0.2";
 
 /// Data that leaves by the port until stopped.
 pub struct Stream {
@@ -24,9 +24,19 @@ pub struct Stream {
 
 impl Stream {
     pub fn start(lab: &PortLab) -> Stream {
+        Stream::start_on(lab, 7000)
+    }
+
+    /// To a TCP port of the receiver.
+    pub fn start_on(lab: &PortLab, tcp_port: u16) -> Stream {
+        Stream::between(lab, (RECEIVER, tcp_port))
+    }
+
+    /// To any address of the receiver.
+    pub fn between(lab: &PortLab, address: (&'static str, u16)) -> Stream {
         let received = Arc::new(AtomicU64::new(0));
         let is_over = Arc::new(AtomicBool::new(false));
-        let listener = lab.far().run(|| TcpListener::bind(RECEIVER));
+        let listener = lab.far().run(|| TcpListener::bind(address));
         let listener = listener.unwrap().unwrap();
         let count = received.clone();
         let receiver = std::thread::spawn(move || {
@@ -42,7 +52,7 @@ impl Stream {
         });
         let over = is_over.clone();
         let send = move || {
-            let mut stream = TcpStream::connect(RECEIVER)?;
+            let mut stream = TcpStream::connect(address)?;
             stream.set_write_timeout(Some(LIMIT))?;
             let mut sent = 0;
             while !over.load(Ordering::Relaxed) {

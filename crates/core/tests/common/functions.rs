@@ -10,6 +10,13 @@ const UNKNOWN: u32 = 0xff;
 
 unsafe extern "C" {
     safe fn core_tcp_lower_window(window: u16, scale: u32, limit: u32, floor: u32) -> TcpWindow;
+    safe fn core_tcp_release_window(
+        wanted: TcpWindow,
+        window: u16,
+        scale: u32,
+        mss: u32,
+        since_ns: u64,
+    ) -> TcpWindow;
     safe fn core_tcp_checksum_update(checksum: u16, old_word: u16, new_word: u16) -> u16;
     safe fn core_tcp_checksum_update_byte(sum: u16, offset: u32, old: u8, new: u8) -> u16;
     fn core_hcf_bin_of(state: *const c_void, params: *const c_void, key: u32, index: u32) -> u32;
@@ -19,6 +26,17 @@ unsafe extern "C" {
 pub fn lower_window(window: u16, scale: Option<u8>, limit: u32, floor: u32) -> TcpWindow {
     let scale = scale.map_or(UNKNOWN, |shift| u32::from(shift).min(14));
     core_tcp_lower_window(window, scale, limit, floor)
+}
+
+#[allow(dead_code)] // of the properties
+pub fn release_window(
+    wanted: TcpWindow,
+    window: u16,
+    scale: u8,
+    mss: u32,
+    since_ns: u64,
+) -> TcpWindow {
+    core_tcp_release_window(wanted, window, u32::from(scale), mss, since_ns)
 }
 
 pub fn checksum_update(checksum: u16, old_word: u16, new_word: u16) -> u16 {

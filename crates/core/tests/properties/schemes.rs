@@ -113,13 +113,4 @@ proptest! {
         }
         prop_assert_eq!(port.state(), other.state());
     }
-
-    #[test]
-    fn a_raised_floor_is_the_least_window(mut params in params(), ack in acks(), now: u64) {
-        penstock_core::scheme::raise_floor(&mut params, 255);
-        let port = WindowScheme::new(&params);
-        let out = port.on_ack(ack.window, ack.scale, ack.mss, ack.kind, now);
-        let least = u64::from(ack.mss) * 255;
-        prop_assert!(!out.changed || u64::from(out.window) << ack.shift() >= least);
-    }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-use super::common::functions::{checksum_update, lower_window};
+use super::common::functions::{checksum_update, lower_window, release_window};
 use super::{Ack, acks};
 use penstock_core::tcp_rewrite::*;
 use proptest::prelude::*;
@@ -25,6 +25,24 @@ proptest! {
             prop_assert!(written < wanted + (1 << shift.min(14)), "the limit is not obeyed");
             prop_assert!(!out.changed || written >= wanted, "lower than asked for");
         }
+    }
+
+    /// From what the scheme wants to what the receiver offers, never down, within 40 ms.
+    #[test]
+    fn a_released_window_opens_in_steps(window: u16, scale in 0u8..=14, limit: u32, mss in 88u32..9000) {
+        let wanted = lower_window(window, Some(scale), limit, mss);
+        let mut last = wanted.window;
+        for step in 0..8_u64 {
+            let out = release_window(wanted, window, scale, mss, step * 5_000_000);
+            prop_assert!(last <= out.window && out.window <= window);
+            prop_assert_eq!(out.changed, out.window < window);
+            let allowed = (u64::from(mss) << (step + 1)) + (1 << scale);
+            let bytes = u64::from(out.window) << scale;
+            prop_assert!(out.window == wanted.window || bytes < allowed, "too far at once");
+            last = out.window;
+        }
+        let out = release_window(wanted, window, scale, mss, 40_000_000);
+        prop_assert_eq!((out.window, out.changed), (window, false));
     }
 
     #[test]

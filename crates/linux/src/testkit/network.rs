@@ -21,15 +21,15 @@ pub fn namespace() -> NetNs {
     made.unwrap_or_else(|error| panic!("{error}: run this test as root"))
 }
 
-/// Joins two interfaces, which it creates, by a cable; both are up.
+/// Joins two interfaces, which it creates with so many queues, by a cable; both are up.
 ///
 /// # Panics
 /// One of the names is taken.
 #[track_caller]
-pub fn cable((near, near_name): (&NetNs, &str), (far, far_name): (&NetNs, &str)) {
+pub fn cable((near, near_name): (&NetNs, &str), (far, far_name): (&NetNs, &str), queues: u32) {
     let up = |netns: &NetNs, name: &str| netns.run(|| link::change(name, &[Change::Up]))?;
     let made = near
-        .run(|| link::create_veth(near_name, far_name, far))
+        .run(|| link::create_veth(near_name, far_name, far, queues))
         .and_then(|created| created)
         .and_then(|()| up(near, near_name))
         .and_then(|()| up(far, far_name));
@@ -83,11 +83,20 @@ impl Pair {
     /// The test does not run as root.
     #[track_caller]
     pub fn new(near: (&str, &str), far: (&str, &str)) -> Pair {
+        Pair::with_queues(near, far, 1)
+    }
+
+    /// The same, of interfaces with so many queues.
+    ///
+    /// # Panics
+    /// As [`Pair::new`].
+    #[track_caller]
+    pub fn with_queues(near: (&str, &str), far: (&str, &str), queues: u32) -> Pair {
         let pair = Pair {
             near: namespace(),
             far: namespace(),
         };
-        cable((&pair.near, near.0), (&pair.far, far.0));
+        cable((&pair.near, near.0), (&pair.far, far.0), queues);
         address(&pair.near, near.0, near.1);
         address(&pair.far, far.0, far.1);
         pair
@@ -131,7 +140,7 @@ impl Dumbbell {
             (&network.left, "left", left),
             (&network.right, "right", right),
         ] {
-            cable((switch, name), (host, "eth0"));
+            cable((switch, name), (host, "eth0"), 1);
             let joined = switch.run(|| bridged(name)).and_then(|joined| joined);
             joined.unwrap_or_else(|error| panic!("{error}"));
             for text in addresses {
