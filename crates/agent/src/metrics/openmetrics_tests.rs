@@ -160,3 +160,54 @@ fn the_text_is_strict_openmetrics() {
     assert!(types.len() > 25 && seen.len() > 100);
     assert!(types.keys().all(|name| name.starts_with("penstock_")));
 }
+
+/// Alerts and dashboard ask for metrics that exist, and every alert has a place in the runbook.
+#[test]
+fn alerts_and_dashboard_name_what_is_exported() {
+    let text = encode(vec![reading("eth1")], 0).unwrap();
+    let read = |path: &str| {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(path);
+        std::fs::read_to_string(file).unwrap()
+    };
+    let [alerts, dashboard, runbook] = [
+        "packaging/monitoring/alerts.yml",
+        "packaging/monitoring/dashboard.json",
+        "docs/runbook.md",
+    ]
+    .map(read);
+    let mut named = HashSet::new();
+    for part in format!("{alerts}{dashboard}").split("penstock_").skip(1) {
+        let end = part
+            .find(|c: char| !c.is_ascii_lowercase() && c != '_')
+            .unwrap();
+        named.insert(format!("penstock_{}", &part[..end]));
+    }
+    assert!(named.len() > 10, "{named:?}");
+    for name in &named {
+        let samples = [format!("\n{name}{{"), format!("\n{name} ")];
+        assert!(
+            samples.iter().any(|sample| text.contains(sample)),
+            "{name} is not exported"
+        );
+    }
+    let of_alerts: Vec<_> = alerts
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "))
+        .collect();
+    assert!(!of_alerts.is_empty());
+    for alert in of_alerts {
+        assert!(runbook.contains(&format!("\n## {alert}\n")), "{alert}");
+        assert!(
+            alerts.contains(&format!("runbook.md#{}\n", alert.to_lowercase())),
+            "{alert}"
+        );
+    }
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    assert!(
+        dashboard["panels"]
+            .as_array()
+            .is_some_and(|panels| panels.len() > 5)
+    );
+}

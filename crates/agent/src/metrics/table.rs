@@ -32,7 +32,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 8] = [
+pub const GAUGES: [Gauge; 9] = [
     gauge(
         "acting",
         None,
@@ -44,6 +44,12 @@ pub const GAUGES: [Gauge; 8] = [
         None,
         "1 if packets pass a side of the port unseen, as when another program ends the chain",
         |r| Some(f64::from(u8::from(!r.blind.is_empty()))),
+    ),
+    gauge(
+        "paused",
+        None,
+        "1 while penstockd pause lets packets pass untouched",
+        |r| Some(f64::from(u8::from(r.is_paused()))),
     ),
     gauge("flows", None, "Flows counted now", |r| {
         Some(r.state.flows.into())

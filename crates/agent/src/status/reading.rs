@@ -79,12 +79,16 @@ impl Reading {
     /// agent is alive.
     pub fn is_acting(&self) -> bool {
         let is_alive = self.heartbeat_age_s * 1e9 <= self.config.stale_ns as f64;
-        let is_paused = paused_ns(&self.config) > 0;
         is_alive
-            && !is_paused
+            && !self.is_paused()
             && !self.is_off
             && self.blind.is_empty()
             && !matches!(self.scheme.as_str(), OBSERVE | "none")
+    }
+
+    /// Whether `penstockd pause` lets packets pass untouched now.
+    pub fn is_paused(&self) -> bool {
+        paused_ns(&self.config) > 0
     }
 
     /// The window that the scheme grants each flow, if it limits windows now. The first packet
