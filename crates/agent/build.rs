@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Compiles the programs of `bpf/` and generates their skeletons.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use libbpf_cargo::SkeletonBuilder;
@@ -20,6 +21,7 @@ fn main() {
     );
     for object in OBJECTS {
         let stem = object.rsplit('/').next().unwrap_or(object);
+        let skeleton = Path::new(&out).join(format!("{stem}.skel.rs"));
         SkeletonBuilder::new()
             .source(format!("../../bpf/{object}.bpf.c"))
             .clang_args([
@@ -30,7 +32,15 @@ fn main() {
                 "-idirafter",
                 &headers,
             ])
-            .build_and_generate(Path::new(&out).join(format!("{stem}.skel.rs")))
+            .build_and_generate(&skeleton)
             .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c: {error:#}"));
+        if stem == "hcf" {
+            let mut hasher = DefaultHasher::new();
+            std::fs::read(&skeleton)
+                .unwrap_or_default()
+                .hash(&mut hasher);
+            let build = hasher.finish();
+            println!("cargo::rustc-env=PENSTOCK_HCF_BUILD={build:016x}");
+        }
     }
 }

@@ -321,3 +321,38 @@ fn ports_of_another_version_are_taken_off_the_hook() {
     lab.run(&format!("ip link set other1 name {PORT}"));
     assert_eq!(programs(), 0);
 }
+
+/// A pattern serves interfaces as they come, but for those with a table of their own.
+#[test]
+fn patterns_serve_interfaces_that_come_and_go() {
+    let lab = PortLab::new();
+    let patterns = "[port.\"lxc*\"]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n\
+                    [port.lxc7]\nscheme = \"hscc\"\nbuffer = \"1 MB\"\n";
+    let daemon = lab.daemon(patterns);
+    for number in [1, 7] {
+        cable(
+            (lab.near(), &format!("lxc{number}")),
+            (lab.near(), &format!("peer{number}")),
+            1,
+        );
+    }
+    for (interface, scheme) in [("lxc1", "fairq"), ("lxc7", "hscc")] {
+        until("it has its scheme", || {
+            let status = lab.status_of(interface);
+            status["scheme"] == scheme && status["acting"] == true
+        });
+    }
+    let attached = lab.agent().ok(&["status", "--for", "1 ms"]);
+    assert!(
+        !attached.contains(PORT) && !attached.contains("peer"),
+        "{attached}"
+    );
+    lab.configure("[port.\"lxc*\"]\nscheme = \"hscc\"\nbuffer = \"1 MB\"\n");
+    daemon.signal(Signal::HUP);
+    until("the pattern changes", || {
+        lab.status_of("lxc1")["scheme"] == "hscc"
+    });
+    lab.configure("");
+    daemon.signal(Signal::HUP);
+    until("all are detached", || !lab.pins().exists());
+}

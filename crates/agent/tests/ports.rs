@@ -409,3 +409,31 @@ fn a_paused_port_lets_packets_pass_until_it_resumes() {
     let refusal = lab.refused(&["pause", PORT]);
     assert!(refusal.contains("eth1 is not attached"), "{refusal}");
 }
+
+/// The last step fails: what was there is attached again, by the same programs.
+#[test]
+fn a_replacement_that_fails_leaves_what_was_there() {
+    let lab = PortLab::new();
+    for hook in ["tcx", "clsact"] {
+        lab.ok(&[&FAIRQ[..], &["--hook", hook]].concat());
+        let stream = Stream::start(&lab);
+        let (before, maps) = (lab.status(), lab.maps());
+        let config = || format!("{:?}", lab.agent().port(PORT).config().unwrap());
+        let running = config();
+        let obstacle = lab.port_folder().join("sweep_new");
+        std::fs::create_dir(&obstacle).unwrap();
+        let line = lab.refused(&[&HSCC[..], &["--hook", hook]].concat());
+        assert!(line.contains("eth1 stays as it was"), "{line}");
+        std::fs::remove_dir(&obstacle).unwrap();
+        let after = lab.status();
+        for key in ["scheme", "acting", "hooks", "attached", "buffer_bytes"] {
+            assert_eq!(after[key], before[key], "{key}");
+        }
+        assert_eq!(lab.maps(), maps);
+        assert_eq!(config(), running);
+        stream.goes_on();
+        stream.stop();
+        lab.ok(&["detach", PORT]);
+    }
+    assert!(!lab.pins().exists());
+}

@@ -128,7 +128,7 @@ fn what_is_another_tools() {
     .unwrap();
     let line = lab.refused(&[&FAIRQ[..], &["--hook", "clsact"]].concat());
     assert!(
-        line.contains("holds egress handle 0x70656e pref 49152"),
+        line.contains("holds egress handle 0x70656e pref 1;"),
         "{line}"
     );
     std::fs::rename(

@@ -140,6 +140,23 @@ def hcf_reattaches() -> str:
     return f"{done.bytes / 1e6:.1f} MB of 4 flows intact"
 
 
+def hcf_stays() -> str:
+    """Attached again with the same configuration, as when the daemon starts, the qdisc stays."""
+    words = (*HCF, "--set", "queue.bins=64")
+    first, sent = net.qdisc()["kind"], net.qdisc()["packets"]
+    attach(*words)
+    demand(net.qdisc()["kind"] == first, "the qdisc is another one")
+    demand(net.qdisc()["packets"] >= sent > 0, "its counters began again")
+    attach(*HCF)
+    demand(net.qdisc()["kind"] != first, "another configuration did not replace it")
+    penstockd("detach", "p0")
+    tc("add", "root", "pfifo")
+    line = refused("pfifo", *HCF)
+    attach(*HCF, "--replace-qdisc")
+    demand(str(net.qdisc()["kind"]).startswith("hcf_"), f"the root is {net.qdisc()['kind']}")
+    return f"kept for the same parameters only; {line}"
+
+
 def hcf_frees() -> str:
     """Packets that wait when HCF is detached are freed: their socket gets its memory back."""
     outcome: list[int] = []
@@ -246,6 +263,7 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("HCF carries TCP", hcf_carries),
         ("HCF preserves order", hcf_keeps_order),
         ("HCF replaces HCF", hcf_reattaches),
+        ("HCF stays at a restart", hcf_stays),
         ("HCF frees queued packets", hcf_frees),
         ("HCF attaches and detaches", hcf_comes_and_goes),
     ],

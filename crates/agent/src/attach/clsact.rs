@@ -66,16 +66,16 @@ pub fn is_attached(folder: &Path, index: u32, side: Side) -> Result<bool> {
 ///
 /// # Errors
 /// The kernel refuses, or another tool holds our handle.
-pub fn attach(program: &Program, folder: &Path, index: u32, side: Side) -> Result<()> {
+pub fn attach(program: BorrowedFd<'_>, folder: &Path, index: u32, side: Side) -> Result<()> {
     is_attached(folder, index, side)?;
     if create_qdisc(index)? {
         let marker = marker(folder);
         std::fs::create_dir_all(&marker).with_context(|| marker.display().to_string())?;
     }
-    filter(program.as_fd(), index, side)
+    filter(program, index, side)
         .attach()
         .map_err(|error| anyhow!("cannot attach at {}: {error}", side.name()))?;
-    pin_over(&program.as_fd(), &program_pin(folder, side))
+    pin_over(&program, &program_pin(folder, side))
 }
 
 /// Removes our filters, and the qdisc if we created it and no other filter is left.

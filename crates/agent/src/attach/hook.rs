@@ -2,10 +2,10 @@
 //! The two kinds of hook that programs can be attached to, behind one type: tcx ([`tcx`]) and
 //! filters of a clsact qdisc ([`clsact`]).
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use anyhow::Result;
-use libbpf_rs::Program;
 use serde::Serialize;
 
 use super::{clsact, tcx};
@@ -76,7 +76,13 @@ impl Hook {
     ///
     /// # Errors
     /// The kernel refuses, or another tool's object is where ours should be.
-    pub fn attach(self, program: &Program, folder: &Path, index: u32, side: Side) -> Result<()> {
+    pub fn attach(
+        self,
+        program: BorrowedFd<'_>,
+        folder: &Path,
+        index: u32,
+        side: Side,
+    ) -> Result<()> {
         match self {
             Hook::Tcx => tcx::attach(program, folder, index, side),
             Hook::Clsact => clsact::attach(program, folder, index, side),

@@ -11,6 +11,7 @@ pub mod hcf;
 pub mod hook;
 pub mod load;
 pub mod location;
+mod snapshot;
 pub mod summary;
 pub mod tcx;
 pub mod versions;
@@ -26,6 +27,7 @@ use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Queue, deployment};
 
 use self::hook::{Hook, HookChoice};
+use self::snapshot::Snapshot;
 use crate::host::{bpf, interface, requirements};
 use crate::port::heartbeat::{EVERY, Keeper};
 use crate::port::pins::{PinsLock, SWEEP, program_pin};
@@ -48,6 +50,8 @@ pub struct Options {
     pub stale: Time,
     /// Which hook to use.
     pub hook: HookChoice,
+    /// HCF: replace a root qdisc that a user configured, or one with a queue for each transmit queue.
+    pub replace_qdisc: bool,
     /// UDP ports on which VXLAN is looked for.
     pub vxlan_ports: VxlanPorts,
 }
@@ -58,6 +62,7 @@ impl Default for Options {
             flows: FLOWS,
             stale: STALE,
             hook: HookChoice::Auto,
+            replace_qdisc: false,
             vxlan_ports: VxlanPorts::default(),
         }
     }
@@ -161,37 +166,45 @@ pub fn attach_locked(
         None if port.is_shim() => Buffer::Bytes(128_000),
         None => interface::buffer(interface, index)?,
     };
-    let folder = pins.of(interface);
-    let hook = options.hook.resolve();
-    let is_replacement = is_attached(&folder, interface, index, hook)?;
-    if !is_replacement {
-        detach::remove_pins(&folder)?;
-    }
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    hcf::check(interface, index, port, options.replace_qdisc)?;
     let settings = config::config(port, buffer, options.stale, interface::is_bare(interface))
         .map(|settings| port_config {
             vxlan_ports: options.vxlan_ports.to_wire(),
             ..settings
         })
-        .and_then(|settings| replace(pins, interface, index, port, settings, options.flows, hook))
-        .and_then(|()| hcf::attach(&folder, interface, index, port, buffer));
-    match settings {
-        Err(error) if !is_replacement => {
-            detach::remove(pins, interface).ok();
-            Err(error.context(format!("cannot attach to {interface}")))
-        }
-        Err(error) => Err(error.context(format!("{interface} stays as it was"))),
-        Ok(()) => {
-            versions::remove(pins, lock, interface)?;
-            Ok(Attached {
-                port: pins.open(interface)?,
-                inode: pins.inode(interface),
-                pins: pins.clone(),
-                program: bpf::pinned(&program_pin(&folder, Side::Egress)),
-                buffer,
-            })
-        }
+        .with_context(|| format!("cannot attach to {interface}"))?;
+    let folder = pins.of(interface);
+    let hook = options.hook.resolve();
+    let before = match is_attached(&folder, interface, index, hook)? {
+        // A port that is incomplete cannot be restored; attaching completes it.
+        true => Some(Snapshot::of(pins, interface).ok()),
+        false => None,
+    };
+    if before.is_none() {
+        detach::remove_pins(&folder)?;
     }
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let replaced = replace(pins, interface, index, port, settings, options.flows, hook)
+        .and_then(|()| hcf::attach(&folder, index, port, buffer));
+    if let Err(error) = replaced {
+        let Some(before) = before else {
+            detach::remove(pins, interface).ok();
+            return Err(error.context(format!("cannot attach to {interface}")));
+        };
+        let restored = before.map(|before| before.restore(hook, index));
+        return Err(error.context(match restored {
+            Some(Ok(())) => format!("{interface} stays as it was"),
+            _ => format!("{interface} is attached in part; do: penstockd detach {interface}"),
+        }));
+    }
+    versions::remove(pins, lock, interface)?;
+    Ok(Attached {
+        port: pins.open(interface)?,
+        inode: pins.inode(interface),
+        pins: pins.clone(),
+        program: bpf::pinned(&program_pin(&folder, Side::Egress)),
+        buffer,
+    })
 }
 
 /// Whether our programs are on this very interface. Pins of an interface that is gone do not count.
@@ -241,7 +254,7 @@ fn replace(
     let object = skel.object_mut();
     for side in Side::BOTH {
         let program = program(object, &format!("{scheme}_{}", side.name()))?;
-        hook.attach(&program, &folder, index, side)?;
+        hook.attach(program.as_fd(), &folder, index, side)?;
     }
     let sweep = program(object, load::sweep_name())?;
     bpf::pin_over(&sweep.as_fd(), &folder.join(SWEEP))

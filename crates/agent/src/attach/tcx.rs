@@ -3,7 +3,7 @@
 //! tools in a row; ours return `TCX_NEXT`, so that the others run too. A pinned link keeps a
 //! program attached.
 
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -76,15 +76,23 @@ pub enum Place {
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn attach(program: &Program, folder: &Path, index: u32, side: Side) -> Result<()> {
+pub fn attach(program: BorrowedFd<'_>, folder: &Path, index: u32, side: Side) -> Result<()> {
     match open(folder, side)? {
-        Some((mut link, _)) => link
-            .update_prog(program)
+        Some((link, _)) => update(&link, program)
             .with_context(|| format!("cannot replace the program at {}", side.name()))?,
-        None => create_link(program, index, side, Place::First, &link_pin(folder, side))?,
+        None => create_link(&program, index, side, Place::First, &link_pin(folder, side))?,
     }
     // Without a pin, only the superuser could look up a program by the number in its link.
-    pin_over(&program.as_fd(), &program_pin(folder, side))
+    pin_over(&program, &program_pin(folder, side))
+}
+
+fn update(link: &Link, program: BorrowedFd<'_>) -> std::io::Result<()> {
+    let (link, program) = (link.as_fd().as_raw_fd(), program.as_raw_fd());
+    // SAFETY: both descriptors are valid, and no options are passed.
+    match unsafe { sys::bpf_link_update(link, program, std::ptr::null()) } {
+        0 => Ok(()),
+        status => Err(std::io::Error::from_raw_os_error(-status)),
+    }
 }
 
 /// The name of the program that runs first on the hook of our link, if that is not ours.

@@ -51,6 +51,9 @@ pub struct Args {
     /// Hook to attach the programs to.
     #[arg(long, value_enum, default_value_t)]
     pub hook: HookChoice,
+    /// HCF: replace a qdisc that a user configured, or the queues of a card with many (mq).
+    #[arg(long)]
+    pub replace_qdisc: bool,
     /// UDP ports on which VXLAN is looked for, at most four, or "none".
     #[arg(long, value_name = "PORTS", default_value_t)]
     pub vxlan_ports: VxlanPorts,
@@ -102,6 +105,7 @@ pub fn run(args: Args) -> Result<()> {
         flows: args.flows,
         stale: args.stale,
         hook: args.hook,
+        replace_qdisc: args.replace_qdisc,
         vxlan_ports: args.vxlan_ports,
     };
     let signals = args.stay.then(Signals::hold);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd detach`.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, anyhow};
 
 use crate::attach::detach::{detach, detachable};
+use crate::daemon::config::Agent;
 use crate::port::PinsArg;
 
 /// Options of `penstockd detach`.
@@ -22,6 +25,10 @@ pub struct Args {
     /// Detach every attached port.
     #[arg(long)]
     pub all: bool,
+    /// Take the folders of pins and locks from the daemon's configuration, whose other keys may be
+    /// invalid.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "locks"])]
+    pub config: Option<PathBuf>,
     #[allow(missing_docs)]
     #[command(flatten)]
     pub pins: PinsArg,
@@ -32,13 +39,17 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do. The other ports are detached nevertheless.
 pub fn run(args: Args) -> Result<()> {
+    let pins = match &args.config {
+        Some(path) => Agent::read_pins(path)?,
+        None => args.pins,
+    };
     let ports = match args.interface {
         Some(interface) => vec![interface],
-        None => detachable(&args.pins)?,
+        None => detachable(&pins)?,
     };
     let mut refusals = Vec::new();
     for port in ports {
-        match detach(&args.pins, &port) {
+        match detach(&pins, &port) {
             Ok(()) => println!("{port}: detached"),
             Err(error) => refusals.push(format!("{error:#}")),
         }

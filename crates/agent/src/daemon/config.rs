@@ -25,7 +25,7 @@ pub struct Config {
     pub agent: Agent,
     /// Export of metrics.
     pub metrics: Metrics,
-    /// The deployment of each port, by interface.
+    /// The deployment of each port, by interface or by a pattern of interfaces.
     pub port: IndexMap<String, Deployment>,
 }
 
@@ -46,6 +46,9 @@ pub struct Agent {
     pub flows: u32,
     /// UDP ports on which VXLAN is looked for, at most four. Default: 4789 and 8472.
     pub vxlan_ports: VxlanPorts,
+    /// Interfaces whose root qdisc HCF may replace though a user configured it, or it has a queue for
+    /// each transmit queue (mq). Default: none.
+    pub replace_qdisc: Vec<String>,
 }
 
 /// The table `[metrics]`. By default, nothing is served or written.
@@ -54,6 +57,8 @@ pub struct Agent {
 pub struct Metrics {
     /// Address at which OpenMetrics are served, as in "127.0.0.1:9468".
     pub listen: Option<SocketAddr>,
+    /// Whether that may be an address that other hosts can reach. Default: false.
+    pub allow_remote: bool,
     /// File to which they are written, for node_exporter's textfile collector.
     pub textfile: Option<PathBuf>,
 }
@@ -67,11 +72,30 @@ impl Default for Agent {
             locks: lock::DEFAULT_DIR.into(),
             flows: FLOWS,
             vxlan_ports: VxlanPorts::default(),
+            replace_qdisc: Vec::new(),
         }
     }
 }
 
 impl Agent {
+    /// The folders of pins and locks of a configuration, which need not be valid otherwise. Without a
+    /// file, those by default.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no TOML.
+    pub fn read_pins(path: &Path) -> Result<PinsArg> {
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            text => text.with_context(|| path.display().to_string())?,
+        };
+        let table: toml::Table = text.parse().with_context(|| path.display().to_string())?;
+        let folder = |key: &str| table.get("agent")?.get(key)?.as_str().map(PathBuf::from);
+        let mut pins = Agent::default().pins();
+        pins.dir = folder("pins").unwrap_or(pins.dir);
+        pins.locks = folder("locks").unwrap_or(pins.locks);
+        Ok(pins)
+    }
+
     /// The folders of pins and locks.
     pub fn pins(&self) -> PinsArg {
         PinsArg {
@@ -82,6 +106,21 @@ impl Agent {
 }
 
 impl Config {
+    /// The deployment of an interface, with its name or pattern: its own if there is one, else that of
+    /// the longest pattern that matches. The loopback matches no pattern.
+    pub fn port_of(&self, interface: &str) -> Option<(&str, &Deployment)> {
+        if let Some((name, port)) = self.port.get_key_value(interface) {
+            return Some((name, port));
+        }
+        let is_pattern = |name: &str| name.contains(['*', '?']) && interface != "lo";
+        let matching = self.port.iter().filter(|(pattern, _)| {
+            is_pattern(pattern) && matches(pattern.as_bytes(), interface.as_bytes())
+        });
+        // Of several of the same length, the first in the file.
+        let longest = matching.rev().max_by_key(|(pattern, _)| pattern.len());
+        longest.map(|(pattern, port)| (pattern.as_str(), port))
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -118,6 +157,22 @@ impl Config {
     }
 }
 
+/// Whether a name matches a pattern: `*` is any text, `?` any character.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern.split_first(), name.split_first()) {
+        (None, None) => true,
+        (Some((b'*', rest)), _) => {
+            matches(rest, name)
+                || name
+                    .split_first()
+                    .is_some_and(|(_, name)| matches(pattern, name))
+        }
+        (Some((b'?', pattern)), Some((_, name))) => matches(pattern, name),
+        (Some((one, pattern)), Some((other, name))) => one == other && matches(pattern, name),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +201,56 @@ mod tests {
         let config = Config::parse(&examples, Path::new("p.toml")).unwrap();
         assert!(config.port.len() >= 2 && config.metrics.listen.is_some());
         assert_eq!(config.agent, Agent::default());
+    }
+
+    #[test]
+    fn pins_are_found_however_they_are_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("penstockd.toml");
+        let dir = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Agent::read_pins(&path).map(|pins| pins.dir)
+        };
+        let default = PathBuf::from(pins::DEFAULT_DIR);
+        assert_eq!(
+            Agent::read_pins(&folder.path().join("none")).unwrap().dir,
+            default
+        );
+        assert_eq!(dir("[port.x]\nscheme = 7\n").unwrap(), default);
+        for text in [
+            "[agent]\npins = '/x'\nstale = 7\n",
+            "agent.pins = \"/x\"",
+            "agent = { pins = \"\"\"/x\"\"\" } # a comment",
+            "[agent]\n  \"pins\"=\"\\u002fx\"\n",
+        ] {
+            assert_eq!(dir(text).unwrap(), PathBuf::from("/x"), "{text}");
+        }
+        assert!(dir("[agent\n").is_err());
+    }
+
+    #[test]
+    fn an_own_name_goes_before_patterns_and_long_ones_before_short() {
+        let table = |name: &str| format!("[port.\"{name}\"]\nscheme = \"observe\"\n");
+        let names = ["*", "lxc*", "lxc?7*", "lxc17", "tap?", "lx*17"];
+        let text: String = names.map(table).concat();
+        let config = Config::parse(&text, Path::new("p.toml")).unwrap();
+        for (interface, name) in [
+            ("lxc17", Some("lxc17")),
+            ("lxc178", Some("lxc?7*")),
+            ("lxc18", Some("lxc*")),
+            ("lx-17", Some("lx*17")),
+            ("tap1", Some("tap?")),
+            ("tap10", Some("*")),
+            ("lo", None),
+        ] {
+            assert_eq!(
+                config.port_of(interface).map(|(name, _)| name),
+                name,
+                "{interface}"
+            );
+        }
+        let config = Config::parse(&table("lo"), Path::new("p.toml")).unwrap();
+        assert!(config.port_of("lo").is_some() && config.port_of("eth1").is_none());
     }
 
     #[test]

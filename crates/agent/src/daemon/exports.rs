@@ -32,7 +32,10 @@ impl Exports {
     pub fn begin(config: &Config) -> Result<Exports> {
         let pins = config.agent.pins();
         if let Some(address) = config.metrics.listen {
-            let (listener, pins) = (metrics::bind(address)?, pins.clone());
+            let (listener, pins) = (
+                metrics::bind(address, config.metrics.allow_remote)?,
+                pins.clone(),
+            );
             std::thread::spawn(move || metrics::serve(&listener, &pins));
         }
         Ok(Exports {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The ports of the daemon: those of its configuration and those attached by hand.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -40,7 +40,7 @@ pub struct Ports {
 }
 
 /// The indexes of interfaces by their names, all read at the same time.
-type Indexes = HashMap<String, u32>;
+type Indexes = BTreeMap<String, u32>;
 
 impl Ports {
     /// No port yet; `follow` takes over pinned ports.
@@ -64,7 +64,7 @@ impl Ports {
 
     fn try_remove_other_versions(&self, config: &Config) -> Result<()> {
         let mut others = versions::others(&self.pins)?;
-        others.retain(|other| !config.port.contains_key(&other.interface));
+        others.retain(|other| config.port_of(&other.interface).is_none());
         if others.is_empty() {
             return Ok(());
         }
@@ -94,7 +94,9 @@ impl Ports {
     /// Follows a changed configuration.
     pub fn change(&mut self, old: &Config, new: &Config) {
         self.settled.retain(|interface, _| {
-            old.agent == new.agent && old.port.get(interface) == new.port.get(interface)
+            old.agent == new.agent
+                && old.port_of(interface).map(|(_, port)| port)
+                    == new.port_of(interface).map(|(_, port)| port)
         });
         self.keeper.set_interval(interval(&new.agent));
         self.errors.clear();
@@ -119,12 +121,11 @@ impl Ports {
             .collect();
         self.forget_gone(config, &indexes);
         let to_attach = |ports: &Ports| -> Vec<(String, u32)> {
-            let all = config.port.keys().filter_map(|name| {
-                let index = *indexes.get(name)?;
-                let is_settled = ports.settled.get(name) == Some(&index);
-                (!(is_settled && ports.is_on(name, index))).then(|| (name.clone(), index))
+            let all = indexes.iter().filter(|(name, index)| {
+                config.port_of(name).is_some()
+                    && !(ports.settled.get(*name) == Some(index) && ports.is_on(name, **index))
             });
-            all.collect()
+            all.map(|(name, index)| (name.clone(), *index)).collect()
         };
         // The lock is for changes alone: most often there are none.
         if moves.is_empty() && to_attach(self).is_empty() && self.unconfigured(config).is_empty() {
@@ -137,7 +138,10 @@ impl Ports {
         self.adopt();
         for (interface, index) in to_attach(self) {
             systemd::watchdog();
-            let result = self.attach(config, &lock, &interface, &config.port[&interface]);
+            let Some((_, port)) = config.port_of(&interface) else {
+                continue;
+            };
+            let result = self.attach(config, &lock, &interface, port);
             if result.is_ok() {
                 self.settled.insert(interface.clone(), index);
             }
@@ -159,7 +163,7 @@ impl Ports {
     fn forget_gone(&mut self, config: &Config, indexes: &Indexes) {
         self.settled.retain(|interface, _| {
             let is_here = indexes.contains_key(interface);
-            if !is_here && config.port.contains_key(interface) {
+            if !is_here && config.port_of(interface).is_some() {
                 eprintln!("{interface}: the interface is gone; it is attached when it returns");
             }
             is_here
@@ -177,6 +181,11 @@ impl Ports {
             flows: config.agent.flows,
             stale: config.agent.stale,
             hook: HookChoice::Auto,
+            replace_qdisc: config
+                .agent
+                .replace_qdisc
+                .iter()
+                .any(|name| name == interface),
             vxlan_ports: config.agent.vxlan_ports,
         };
         let attached = attach_locked(&self.pins, lock, interface, port, &options)?;
@@ -199,7 +208,7 @@ impl Ports {
         let mut all = self.pins.interfaces().unwrap_or_default();
         all.retain(|interface| {
             let is_ours = self.pins.of(interface).join(MARK).exists();
-            is_ours && !config.port.contains_key(interface)
+            is_ours && config.port_of(interface).is_none()
         });
         all
     }

@@ -4,6 +4,7 @@
 
 pub mod bpf;
 pub mod clock;
+pub mod file;
 pub mod interface;
 pub mod queue_visibility;
 pub mod requirements;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! As much of HTTP as a scraper needs: `GET` and `HEAD` of `/metrics`, one request per connection, one
-//! connection at a time. Slow or long requests are cut off, so that none blocks the others.
+//! As much of HTTP as a scraper needs: `GET` and `HEAD` of `/metrics`, one request per connection. All
+//! connections are served by one thread as they become ready. Slow or long requests are cut off, and
+//! silent connections make room for new ones, so that none blocks the others.
 //!
-//! No library, as the kept ones cost more than these hundred lines: tiny_http limits neither the time
-//! of a request nor its threads, one for each slow client; hyper needs an async runtime.
+//! No library, as the kept ones cost more than these lines: tiny_http limits neither the time of a
+//! request nor its threads, one for each slow client; hyper needs an async runtime.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::openmetrics::CONTENT_TYPE;
 
@@ -17,35 +20,164 @@ const HEAD: usize = 8192;
 /// Time limit of a request, and of its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Most connections at the same time.
+const MOST: usize = 64;
+
 /// Answers scrapes with what `page` returns; never returns.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> Result<String, String>) {
+    // It fails for a closed descriptor only.
+    let _ = listener.set_nonblocking(true);
+    let mut connections: Vec<Connection> = Vec::new();
     loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                // A client that has gone away is no error of ours.
-                let _ = answer(stream, &page);
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+        wait(listener, &connections);
+        let is_accepting = accept(listener, &mut connections);
+        let now = Instant::now();
+        connections.retain_mut(|connection| now < connection.end && connection.go_on(&page));
+        if !is_accepting {
             // Out of descriptors, or an aborted connection: the next may succeed.
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            std::thread::sleep(Duration::from_millis(100));
         }
     }
+}
+
+/// Waits until something can be done, or the time of a connection is over.
+fn wait(listener: &TcpListener, connections: &[Connection]) {
+    let now = Instant::now();
+    let next = connections.iter().map(|connection| connection.end).min();
+    let timeout = next.map(|end| {
+        let left = end.saturating_duration_since(now);
+        Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        }
+    });
+    let mut polled = vec![PollFd::new(listener, PollFlags::IN)];
+    polled.extend(connections.iter().map(|connection| {
+        let wanted = match connection.work {
+            Work::Read(_) => PollFlags::IN,
+            Work::Write { .. } => PollFlags::OUT,
+        };
+        PollFd::new(&connection.stream, wanted)
+    }));
+    let _ = poll(&mut polled, timeout.as_ref());
+}
+
+/// Accepts all that wait, at most [`MOST`] at a time; the oldest silent connections make room. False
+/// if the kernel refuses.
+fn accept(listener: &TcpListener, connections: &mut Vec<Connection>) -> bool {
+    for _ in 0..MOST {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if connections.len() >= MOST {
+                    let silent = connections.iter().position(Connection::is_silent);
+                    connections.remove(silent.unwrap_or(0));
+                }
+                // A client that has gone away is no error of ours.
+                connections.extend(Connection::new(stream));
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+struct Connection {
+    stream: TcpStream,
+    work: Work,
+    /// When it is cut off.
+    end: Instant,
+}
+
+/// What a connection waits for.
+enum Work {
+    /// The rest of a request, of which this has arrived.
+    Read(Vec<u8>),
+    /// Room for a response, of which so much has left.
+    Write { response: Vec<u8>, sent: usize },
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Option<Connection> {
+        stream.set_nonblocking(true).ok()?;
+        Some(Connection {
+            stream,
+            work: Work::Read(Vec::new()),
+            end: Instant::now() + PATIENCE,
+        })
+    }
+
+    fn is_silent(&self) -> bool {
+        matches!(&self.work, Work::Read(head) if head.is_empty())
+    }
+
+    /// Does what can be done now; false once the connection is done.
+    fn go_on(&mut self, page: impl Fn() -> Result<String, String>) -> bool {
+        if let Work::Read(head) = &mut self.work {
+            match read(&mut self.stream, head) {
+                Ok(None) => return true,
+                Err(_) => return false,
+                Ok(Some(line)) => {
+                    self.work = Work::Write {
+                        response: answer(line.as_deref(), page),
+                        sent: 0,
+                    };
+                    self.end = Instant::now() + PATIENCE;
+                }
+            }
+        }
+        let Work::Write { response, sent } = &mut self.work else {
+            return false;
+        };
+        while *sent < response.len() {
+            match self.stream.write(&response[*sent..]) {
+                Ok(0) => return false,
+                Ok(length) => *sent += length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+}
+
+/// Reads what has arrived: nothing until the head is whole, then its first line; that is none if it is
+/// not HTTP or too long.
+fn read(stream: &mut TcpStream, head: &mut Vec<u8>) -> std::io::Result<Option<Option<String>>> {
+    let mut part = [0; 1024];
+    while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+        match stream.read(&mut part) {
+            Ok(length) => {
+                head.extend_from_slice(&part[..length]);
+                if length == 0 || head.len() > HEAD {
+                    return Ok(Some(None));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
+        }
+    }
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or(&[]);
+    let line = std::str::from_utf8(line)
+        .ok()
+        .filter(|line| line.contains(" HTTP/1."));
+    Ok(Some(line.map(str::to_owned)))
 }
 
 /// A response: status, type of its body, body.
 type Response = (&'static str, &'static str, String);
 
-fn answer(mut stream: TcpStream, page: impl Fn() -> Result<String, String>) -> std::io::Result<()> {
-    let line = request_line(&mut stream)?;
-    let (is_head, response) = match &line {
-        Some(line) => {
-            let mut words = line.split(' ');
-            let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-            (method == "HEAD", response(method, path, page))
-        }
-        None => (false, text("400 Bad Request", "no HTTP\n")),
+/// The response to a request with this first line, byte by byte.
+fn answer(line: Option<&str>, page: impl Fn() -> Result<String, String>) -> Vec<u8> {
+    let Some(line) = line else {
+        return bytes(&text("400 Bad Request", "no HTTP\n"), false);
     };
-    respond(&mut stream, &response, is_head)
+    let mut words = line.split(' ');
+    let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    bytes(&response(method, path, page), method == "HEAD")
 }
 
 fn text(status: &'static str, body: &str) -> Response {
@@ -63,58 +195,14 @@ fn response(method: &str, path: &str, page: impl Fn() -> Result<String, String>)
     }
 }
 
-/// What is left until `end`.
-///
-/// # Errors
-/// Nothing is.
-fn left_until(end: Instant) -> std::io::Result<Duration> {
-    match end.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(ErrorKind::TimedOut.into()),
-        left => Ok(left),
-    }
-}
-
-/// The first line of a request, once its head is whole; none if it is not HTTP or too long.
-fn request_line(stream: &mut TcpStream) -> std::io::Result<Option<String>> {
-    let end = Instant::now() + PATIENCE;
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
-    while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
-        stream.set_read_timeout(Some(left_until(end)?))?;
-        let length = stream.read(&mut part)?;
-        head.extend_from_slice(&part[..length]);
-        if length == 0 || head.len() > HEAD {
-            return Ok(None);
-        }
-    }
-    let line = head.split(|byte| *byte == b'\r').next().unwrap_or(&[]);
-    let line = std::str::from_utf8(line)
-        .ok()
-        .filter(|line| line.contains(" HTTP/1."));
-    Ok(line.map(str::to_owned))
-}
-
-fn respond(
-    stream: &mut TcpStream,
-    (status, content_type, body): &Response,
-    is_head: bool,
-) -> std::io::Result<()> {
+fn bytes((status, content_type, body): &Response, is_head: bool) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n",
         body.len()
     );
-    let end = Instant::now() + PATIENCE;
     let body = if is_head { "" } else { body };
-    for mut part in [head.as_bytes(), body.as_bytes()] {
-        // A client that takes a byte now and then must not prolong the whole.
-        while !part.is_empty() {
-            stream.set_write_timeout(Some(left_until(end)?))?;
-            let written = stream.write(part)?;
-            part = &part[written..];
-        }
-    }
-    Ok(())
+    [head.as_bytes(), body.as_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -137,17 +225,14 @@ mod tests {
     fn ask(request: &[u8], page: Result<String, String>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            let (stream, _) = listener.accept().unwrap();
-            let _ = answer(stream, || page.clone());
-        });
+        // It serves until the tests end.
+        std::thread::spawn(move || serve(&listener, || page.clone()));
         let mut client = connect(address);
         // The server may stop reading what is too long.
         let _ = client.write_all(request);
         let _ = client.shutdown(std::net::Shutdown::Write);
         let mut response = String::new();
         let _ = client.read_to_string(&mut response);
-        join(server, LIMIT);
         response
     }
 
@@ -235,5 +320,33 @@ mod tests {
         // To take the page at its pace, the slow client would need 40 s.
         assert!(start.elapsed() < 10 * PATIENCE, "{:?}", start.elapsed());
         join(sending, LIMIT);
+    }
+
+    #[test]
+    fn a_thousand_silent_connections_do_not_hold_up_a_scrape() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        let current = limit.maximum;
+        setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || serve(&listener, || Ok("# EOF\n".to_owned())));
+        let mut silent = Vec::new();
+        for number in 0..1000 {
+            silent.push(connect(address));
+            if number % 100 == 0 {
+                let mut client = connect(address);
+                client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+                let mut response = String::new();
+                client.read_to_string(&mut response).unwrap();
+                assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
+            }
+        }
+        // All but the newest were dropped to make room.
+        let mut dropped = 0;
+        for client in &mut silent[..1000 - MOST] {
+            dropped += u32::from(matches!(client.read(&mut [0]), Ok(0) | Err(_)));
+        }
+        assert_eq!(dropped as usize, 1000 - MOST);
     }
 }

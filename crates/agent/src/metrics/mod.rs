@@ -6,15 +6,15 @@ pub mod http;
 pub mod openmetrics;
 pub mod table;
 
-use std::fs::Permissions;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use penstock_scenario::units::Time;
+use rustix::fs::Mode;
 
+use crate::host::file;
 use crate::host::signals::{Signal, Signals};
 use crate::port::PinsArg;
 use crate::status::reading::Reading;
@@ -40,6 +40,9 @@ pub struct Args {
         conflicts_with = "textfile"
     )]
     pub listen: Option<SocketAddr>,
+    /// Allow an address that other hosts can reach.
+    #[arg(long, requires = "listen")]
+    pub allow_remote: bool,
     /// Write metrics to FILE, which is replaced atomically.
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
@@ -57,7 +60,7 @@ pub struct Args {
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
     if let Some(address) = args.listen {
-        let listener = bind(address)?;
+        let listener = bind(address, args.allow_remote)?;
         eprintln!("http://{}/metrics", listener.local_addr()?);
         serve(&listener, &args.pins);
         return Ok(());
@@ -82,8 +85,13 @@ pub fn run(args: Args) -> Result<()> {
 /// Binds the address at which metrics are served.
 ///
 /// # Errors
-/// It is in use, or not of this machine.
-pub fn bind(address: SocketAddr) -> Result<TcpListener> {
+/// It is in use, not of this machine, or reachable by other hosts without `allow_remote`.
+pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<TcpListener> {
+    if !allow_remote && !address.ip().is_loopback() {
+        bail!(
+            "cannot serve metrics at {address}, which other hosts can reach; choose a loopback address as in {DEFAULT_LISTEN}, or allow it: --allow-remote, or metrics.allow_remote = true"
+        );
+    }
     TcpListener::bind(address).with_context(|| format!("cannot serve metrics at {address}"))
 }
 
@@ -113,24 +121,15 @@ pub fn write(file: &Path, pins: &PinsArg, sights: &Sights) -> Result<()> {
     replace(file, &text(pins, sights)?)
 }
 
+/// The collector is another user, and the daemon's umask lets no other read.
 fn replace(file: &Path, text: &str) -> Result<()> {
-    let message = || format!("cannot write {}", file.display());
-    let mut fresh = file.as_os_str().to_owned();
-    // The collector reads only *.prom.
-    fresh.push(format!(".{}.new", std::process::id()));
-    std::fs::write(&fresh, text).with_context(message)?;
-    // The collector is another user, and the daemon's umask denies others to read.
-    std::fs::set_permissions(&fresh, Permissions::from_mode(0o644)).with_context(message)?;
-    std::fs::rename(&fresh, file).with_context(|| {
-        let _ = std::fs::remove_file(&fresh);
-        message()
-    })
+    file::replace(file, text, Some(Mode::from_raw_mode(0o644)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::Mode;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_is_replaced_and_nothing_else_left() {
@@ -156,5 +155,16 @@ mod tests {
                 .to_string()
                 .starts_with("cannot write")
         );
+    }
+
+    #[test]
+    fn an_address_that_other_hosts_reach_must_be_allowed() {
+        for address in ["0.0.0.0:0", "[::]:0"] {
+            let address = address.parse().unwrap();
+            let refusal = bind(address, false).unwrap_err().to_string();
+            assert!(refusal.contains("metrics.allow_remote = true"), "{refusal}");
+            bind(address, true).unwrap();
+        }
+        bind("127.0.0.1:0".parse().unwrap(), false).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use indexmap::IndexSet;
 use penstock_core::definitions;
 use penstock_scenario::builtin_schemes;
@@ -17,6 +17,7 @@ use penstock_scenario::builtin_schemes;
 use super::bursts::Line;
 use super::fan_in::Transfer;
 use crate::format;
+use crate::host::file;
 
 /// The schemes that the scenario compares: drop-tail and each that `core/` defines.
 fn schemes() -> String {
@@ -176,11 +177,8 @@ ports = ["bottleneck"]
             stem.with_added_extension("toml"),
         );
         let name = csv.file_name().unwrap_or_default().to_string_lossy();
-        let save = |path: &Path, text: String| {
-            std::fs::write(path, text).with_context(|| path.display().to_string())
-        };
-        save(&csv, self.csv())?;
-        save(&toml, self.scenario(setting, &name))?;
+        file::replace(&csv, &self.csv(), None)?;
+        file::replace(&toml, &self.scenario(setting, &name), None)?;
         Ok(toml)
     }
 }

@@ -7,14 +7,14 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
-use penstock_linux::qdisc;
+use penstock_linux::qdisc::{self, Qdisc};
 use penstock_scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
 
@@ -29,8 +29,8 @@ const ABI: u32 = 1;
 /// Prefix of the kinds of our qdiscs.
 const PREFIX: &str = "hcf_";
 
-/// Root qdiscs that the kernel creates by default; any other was configured by a user.
-const DEFAULTS: [&str; 6] = ["noqueue", "pfifo_fast", "mq", "fq_codel", "fq", "pfifo"];
+/// A folder among the pins whose name ends in the number of the build that attached the qdisc.
+const BUILD: &str = "hcf_build_";
 
 /// Burst by which a port with a rate catches up after a late timer: bytes, and least time.
 const BURST_BYTES: u64 = 4096;
@@ -46,29 +46,54 @@ pub fn definition() -> &'static Definition {
     definitions::of("hcf")
 }
 
-/// Attaches HCF to `interface`, replacing an HCF there, whose waiting packets are dropped. If the
-/// port has another queue, detaches HCF.
+/// Checks that HCF may become the root qdisc of `interface`, if `port` has it.
 ///
 /// # Errors
-/// One line: the kernel lacks a feature, another tool's qdisc is the root, or the kernel refuses.
-pub fn attach(
-    folder: &Path,
-    interface: &str,
-    index: u32,
-    port: &Deployment,
-    buffer: Buffer,
-) -> Result<()> {
+/// One line: the kernel lacks a feature, or HCF would replace what a user configured.
+pub fn check(interface: &str, index: u32, port: &Deployment, may_replace: bool) -> Result<()> {
+    match port.queue {
+        Queue::Hcf(_) if may_replace => requirements::bpf_qdisc().map(drop),
+        Queue::Hcf(_) => {
+            requirements::bpf_qdisc()?;
+            check_root(interface, &qdisc::root(index)?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The kernel gives handles to the qdiscs that users configure, and none to its own.
+fn check_root(interface: &str, root: &Qdisc) -> Result<()> {
+    let kind = &root.kind;
+    match kind.as_str() {
+        kind if is_ours(kind) => Ok(()),
+        "mq" | "mqprio" => bail!(
+            "{interface} has a qdisc {kind}, with a queue for each of its transmit queues, which HCF would replace by one for all; to do so: --replace-qdisc"
+        ),
+        _ if root.handle != 0 => bail!(
+            "{interface} has a qdisc {kind}, which HCF would replace; do: tc qdisc del dev {interface} root, or give --replace-qdisc"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Attaches HCF to the interface with this index, replacing an HCF there, whose waiting packets are
+/// dropped; an HCF of the same build with the same configuration stays. If the port has another
+/// queue, detaches HCF.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn attach(folder: &Path, index: u32, port: &Deployment, buffer: Buffer) -> Result<()> {
     let Queue::Hcf(queue) = &port.queue else {
         return detach(folder, index);
     };
-    requirements::bpf_qdisc()?;
-    let present = qdisc::root(index)?.kind;
-    if !present.starts_with(PREFIX) && !DEFAULTS.contains(&present.as_str()) {
-        bail!(
-            "{interface} has a qdisc {present}, which HCF would replace; do: tc qdisc del dev {interface} root"
-        );
-    }
     let config = config(queue, buffer, port.rate.map(|rate| rate.0))?;
+    // SAFETY: `hcf_config` has no padding: its `reserved` fills it up.
+    let bytes = unsafe {
+        std::slice::from_raw_parts((&raw const config).cast::<u8>(), size_of::<hcf_config>())
+    };
+    if is_same(folder, index, bytes)? {
+        return Ok(());
+    }
 
     let mut object = MaybeUninit::uninit();
     let mut open = HcfSkelBuilder::default().open(&mut object)?;
@@ -85,10 +110,6 @@ pub fn attach(
     let mut skel = open
         .load()
         .map_err(|error| anyhow!("the kernel refuses HCF's qdisc: {error}"))?;
-    // SAFETY: `hcf_config` has no padding: its `reserved` fills it up.
-    let bytes = unsafe {
-        std::slice::from_raw_parts((&raw const config).cast::<u8>(), size_of::<hcf_config>())
-    };
     skel.maps
         .hcf_config
         .update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)?;
@@ -96,7 +117,34 @@ pub fn attach(
     qdisc::replace_root(index, &kind)?;
     pin_over(&skel.maps.hcf_config.as_fd(), &folder.join(CONFIG))?;
     pin_over(&skel.maps.hcf_port.as_fd(), &folder.join(PORT))?;
-    pin_over(&link.as_fd(), &folder.join(LINK))
+    pin_over(&link.as_fd(), &folder.join(LINK))?;
+    remove_build(folder)?;
+    std::fs::create_dir(build_mark(folder)).with_context(|| folder.display().to_string())
+}
+
+/// Whether the root qdisc was attached by this build with this configuration.
+fn is_same(folder: &Path, index: u32, config: &[u8]) -> Result<bool> {
+    if !build_mark(folder).is_dir() || !is_ours(&qdisc::root(index)?.kind) {
+        return Ok(false);
+    }
+    let is_here = status(folder)?.is_some_and(|status| status.ifindex == index);
+    let running = MapHandle::from_pinned_path(folder.join(CONFIG))?;
+    let running = running.lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?;
+    Ok(is_here && running.as_deref() == Some(config))
+}
+
+/// Marks the build: the number of the compiled qdisc.
+fn build_mark(folder: &Path) -> PathBuf {
+    folder.join(format!("{BUILD}{}", env!("PENSTOCK_HCF_BUILD")))
+}
+
+fn remove_build(folder: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let marks = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(BUILD));
+    for mark in marks {
+        std::fs::remove_dir(mark.path()).with_context(|| mark.path().display().to_string())?;
+    }
+    Ok(())
 }
 
 /// Detaches HCF from the interface with this index, which gets the kernel's default qdisc; waiting
@@ -117,7 +165,7 @@ pub fn detach(folder: &Path, index: u32) -> Result<()> {
             _ => (),
         }
     }
-    Ok(())
+    remove_build(folder)
 }
 
 /// Whether `folder` has the pin of a registered qdisc.
@@ -222,4 +270,42 @@ fn struct_of(params: &Params) -> hcf_params {
     assert_eq!(bytes.len(), size_of::<hcf_params>());
     // SAFETY: integers, valid for any bytes; the length is checked.
     unsafe { bytes.as_ptr().cast::<hcf_params>().read_unaligned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_user_configured_is_not_replaced() {
+        let root = |kind: &str, handle| Qdisc {
+            kind: kind.to_owned(),
+            handle,
+            ..Qdisc::default()
+        };
+        for kind in ["noqueue", "pfifo_fast", "fq_codel", "fq", "pfifo"] {
+            check_root("eth1", &root(kind, 0)).unwrap();
+        }
+        check_root("eth1", &root("hcf_0123abcd", 0x8001_0000)).unwrap();
+        for (kind, handle) in [
+            ("fq_codel", 0x8001_0000),
+            ("fq", 0x1_0000),
+            ("tbf", 0x1_0000),
+        ] {
+            let refusal = check_root("eth1", &root(kind, handle))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                refusal.contains(&format!("qdisc {kind}, which HCF would")),
+                "{refusal}"
+            );
+            assert!(refusal.contains("tc qdisc del dev eth1 root"), "{refusal}");
+        }
+        for handle in [0, 0x1_0000] {
+            let refusal = check_root("eth1", &root("mq", handle))
+                .unwrap_err()
+                .to_string();
+            assert!(refusal.ends_with("to do so: --replace-qdisc"), "{refusal}");
+        }
+    }
 }
