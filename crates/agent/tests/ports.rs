@@ -322,7 +322,7 @@ fn programs_that_end_the_chain_do_not_blind_ours() {
         status["blind"] == json!(["ingress"])
     });
     assert_eq!(status["acting"], false, "{status}");
-    until("it says so", || {
+    until("status reports it", || {
         let words = lab.ok(&["status", PORT, "--for", "100 ms"]);
         words.contains("blind at ingress")
     });

@@ -100,7 +100,7 @@ fn inject(netns: &penstock_linux::netns::NetNs, interface: &str, frame: &[u8]) {
     let index = netns.run(|| link::get(interface)).unwrap().unwrap().index;
     let sent = netns.run(|| {
         let socket = rustix::net::socket(AddressFamily::PACKET, SocketType::RAW, None).unwrap();
-        // SAFETY: plain numbers; the address is as long as said.
+        // SAFETY: plain numbers; the address is as long as stated.
         unsafe {
             let mut to: libc::sockaddr_ll = std::mem::zeroed();
             to.sll_family = libc::AF_PACKET as u16;
