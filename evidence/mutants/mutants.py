@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes core/ and bpf/ a little, one place at a time, and counts the changes that a test notices.
 
-A mutant is one operator, constant, condition or statement that differs. It is killed if a test fails
-or hangs, not viable if it does not compile (or the kernel's verifier rejects it), and has survived
-otherwise. Mutants of core/ meet the tests of penstock-core first, which take seconds; those that
-survive, and mutants of bpf/, meet the datapath's tests, which need root.
+A mutant is one operator, constant, condition or statement that differs. It is killed if a test
+fails or hangs, not viable if it does not compile (or the kernel's verifier rejects it), and has
+survived otherwise. Mutants of core/ meet the tests of penstock-core first, which take seconds;
+those that survive, and mutants of bpf/, meet the datapath's tests, which need root.
 
 Results go to a journal, one JSON object per line, so that a run can be continued.
 """
@@ -33,8 +33,8 @@ DATAPATH += [word for name in ("vectors", "datapath", "shim", "fuzz") for word i
 TIME_LIMIT = 600
 """Seconds for the tests of one mutant; more is a hang, which kills it."""
 
-# (name, pattern, replacement): one mutant for each match. A space on both sides of a binary operator
-# is the house's format, which keeps pointers and types out.
+# (name, pattern, replacement): one mutant for each match. Binary operators have a space on both
+# sides, which keeps pointers and types out.
 RULES: list[tuple[str, str, str]] = [
     ("relation", r" < ", " <= "),
     ("relation", r" <= ", " < "),
@@ -88,7 +88,12 @@ def code_lines(text: str) -> list[tuple[int, str]]:
     for number, line in enumerate(blank.split("\n"), 1):
         is_macro = continued or line.startswith("#")
         continued = is_macro and line.endswith("\\")
-        if not is_macro and line.startswith("\t") and "_Static_assert" not in line and '"' not in line:
+        if (
+            not is_macro
+            and line.startswith("\t")
+            and "_Static_assert" not in line
+            and '"' not in line
+        ):
             lines.append((number, line.rstrip()))
     return lines
 
@@ -165,7 +170,13 @@ def judge(folder: Path, mutant: Mutant) -> dict[str, object]:
         result, why = verdict(folder, mutant)
     finally:
         path.write_text(text)
-    return {**dataclasses.asdict(mutant), "original": original, "verdict": result, "why": why, "key": mutant.key}
+    return {
+        **dataclasses.asdict(mutant),
+        "original": original,
+        "verdict": result,
+        "why": why,
+        "key": mutant.key,
+    }
 
 
 def copy_tree(folder: Path) -> None:
@@ -204,7 +215,9 @@ def main() -> int:
         description=str(__doc__).split("\n", maxsplit=1)[0],
         epilog="Example: mutants.py --sample 40 --seed 2 core/fairq.h core/hscc.h",
     )
-    parser.add_argument("files", nargs="*", help="as in core/fairq.h; default: all of core/ and bpf/")
+    parser.add_argument(
+        "files", nargs="*", help="as in core/fairq.h; default: all of core/ and bpf/"
+    )
     parser.add_argument("--sample", type=int, metavar="N", help="judge N at random; default: all")
     parser.add_argument("--seed", type=int, default=1, help="of the sample; default: 1")
     parser.add_argument("--journal", type=Path, default=JOURNAL, help=f"default: {JOURNAL.name}")
@@ -219,7 +232,9 @@ def main() -> int:
         chosen = random.Random(arguments.seed).sample(chosen, arguments.sample)
     if arguments.list:
         for mutant in chosen:
-            print(f"{mutant.file}:{mutant.line}: {mutant.before.strip()}  ->  {mutant.after.strip()}")
+            print(
+                f"{mutant.file}:{mutant.line}: {mutant.before.strip()}  ->  {mutant.after.strip()}"
+            )
         print(f"{len(chosen)} mutants")
         return 0
     arguments.journal.parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +246,9 @@ def main() -> int:
         for suite in (CORE, DATAPATH):
             code, printed = run(suite, folder)
             if code:
-                print(f"{' '.join(suite)} fails without a mutant:\n{printed[-2000:]}", file=sys.stderr)
+                print(
+                    f"{' '.join(suite)} fails without a mutant:\n{printed[-2000:]}", file=sys.stderr
+                )
                 return 1
         for number, mutant in enumerate(chosen, 1):
             if mutant.key in done:
@@ -241,7 +258,9 @@ def main() -> int:
             with arguments.journal.open("a") as out:
                 out.write(json.dumps(result) + "\n")
             place = f"{mutant.file}:{mutant.line}"
-            print(f"{number}/{len(chosen)} {place}: {result['verdict']} {result['why']}", flush=True)
+            print(
+                f"{number}/{len(chosen)} {place}: {result['verdict']} {result['why']}", flush=True
+            )
     report([done[mutant.key] for mutant in chosen])
     return 0
 
