@@ -63,12 +63,15 @@ def check_target(folder: Path, kind: Kind) -> None:
     """Refuses to write over anything but a folder of this kind or an empty one.
 
     Raises:
-        ScenarioError: it is a file, or a folder with other content.
+        ScenarioError: it is a file, a folder with other content, or in a folder that is read-only.
     """
-    if folder.is_dir() and (has_kind(folder, kind) or not any(folder.iterdir())):
-        return
-    if folder.exists():
+    is_empty = folder.is_dir() and not any(folder.iterdir())
+    if folder.exists() and not (is_empty or has_kind(folder, kind)):
         message = f"{folder}: exists and is not a {kind.name}'s folder; give another --out"
+        raise ScenarioError(message)
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+        message = f"{folder}: cannot be written ({nearest} is read-only); give another --out"
         raise ScenarioError(message)
 
 
@@ -88,28 +91,37 @@ def replaced(folder: Path, kind: Kind) -> Iterator[Path]:
     """An empty folder to fill, which takes the place of `folder` when the block ends in order.
 
     Raises:
-        ScenarioError: `folder` exists and is not of this kind.
+        ScenarioError: `folder` exists and is not of this kind, or its place is read-only.
+        RunError: a file cannot be written.
     """
     check_target(folder, kind)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        new = Path(temporary) / "new"
-        new.mkdir()
-        yield new
-        if folder.exists():
-            folder.rename(Path(temporary) / "old")
-        new.rename(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+            new = Path(temporary) / "new"
+            new.mkdir()
+            yield new
+            if folder.exists():
+                folder.rename(Path(temporary) / "old")
+            new.rename(folder)
+    except OSError as error:
+        message = f"{folder}: cannot be written ({error.strerror or error}); give another --out"
+        raise RunError(message) from None
 
 
 def write(path: Path, content: str | bytes, *, is_durable: bool = False) -> None:
     """Writes a file, whole or not at all; if `is_durable`, even if the power fails."""
     temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        if is_durable:
-            file.flush()
-            os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            if is_durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_json(path: Path, value: Any, *, is_durable: bool = False) -> None:  # noqa: ANN401 (JSON)

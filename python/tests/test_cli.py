@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -176,6 +177,7 @@ def test_the_help_describes_each_command_in_a_whole_sentence():
         (["run", "demo", "--scheme", "hcff"], 2, 'did you mean "hcf"?'),
         (["run", "demo", "--set", "trafic.mice.flows=1"], 2, "trafic"),
         (["run", "demo", "--out", "/"], 2, "give another --out"),
+        (["run", "demo", "--out", "/dev/null/run"], 2, "cannot be written (/dev/null is"),
         (["report", "/"], 2, "nothing to report on"),
         (["report", "runs/nowhere"], 2, "runs/nowhere: no such folder"),
         (["reproduce", "sic-4"], 2, "no such experiment"),
@@ -217,6 +219,22 @@ def test_ctrl_c_stops_a_long_run_and_leaves_nothing(small, tmp_path):
     assert "100%" not in shown
     assert shown.rpartition("\x1b[2K")[2] == "penstock: interrupted; nothing was written\r\n"
     assert list(tmp_path.iterdir()) == [small]
+
+
+def test_sigterm_leaves_nothing_behind(small, tmp_path):
+    sent = f"""
+        import os, signal, sys
+        from penstock.cli.program import main
+        from penstock.runs import Run
+        Run.report = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+        sys.argv = ["penstock", "run", {str(small)!r}]
+        main()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(sent)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stderr == ""
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
 def test_a_closed_pipe_is_no_traceback(small):

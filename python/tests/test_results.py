@@ -32,6 +32,13 @@ def test_an_earlier_run_is_replaced_and_nothing_else_is(made_up, tmp_path):
     assert (other / "chapter1.tex").read_text() == "precious"
 
 
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
+    (tmp_path / "page.html").mkdir()
+    with pytest.raises(IsADirectoryError):
+        folders.write(tmp_path / "page.html", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
 def test_a_failed_save_leaves_the_earlier_run_and_no_litter(made_up, tmp_path, monkeypatch):
     folder = made_up.save(tmp_path / "run")
     before = (folder / "summary.json").read_bytes()
@@ -40,7 +47,7 @@ def test_a_failed_save_leaves_the_earlier_run_and_no_litter(made_up, tmp_path, m
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Run, "report", full_disk)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(RunError, match=r"run: cannot be written \(No space left on device\); give"):
         made_up.save(folder, report=True)
     assert (folder / "summary.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["run"]

@@ -219,7 +219,7 @@ def test_one_sweep_at_a_time_works_on_a_folder(sweep, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        ((), 2, "--over: what shall be swept?"),
+        ((), 2, "--over: is missing; give KEY=VALUES"),
         ((*OVER, "--show", "mouse.fct"), 2, "--show mouse.fct: no such number"),
         ((*OVER, "--scheme", "fairy"), 2, "--scheme fairy: no such scheme"),
         ((*OVER, "--cluster", "tcp://127.0.0.1:1"), 1, "cannot be reached"),

@@ -2,6 +2,7 @@
 """The program `penstock`: its commands, and its exit codes."""
 
 import os
+import signal
 import sys
 from typing import Annotated, NoReturn
 
@@ -82,6 +83,7 @@ else:
 
 def main() -> None:
     """The program `penstock`: errors are one line on stderr, with an exit code that is not 0."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         code = app(standalone_mode=False)
     except PenstockError as error:
@@ -94,15 +96,19 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed it
         sys.exit(1)
     except OSError as error:
-        _fail(f"{error.filename or 'output'}: {error.strerror}", 1)
+        _fail(f"{error.filename or 'output'}: cannot be written or read ({error.strerror})", 1)
     if code == _INTERRUPTED:
         _fail("interrupted; nothing was written", _INTERRUPTED)
+
+
+def _terminate(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)  # through every `finally`, so that no half of a folder stays
 
 
 def _with_hint(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     hint = f" (see `{context.command_path} --help`)" if context else ""
-    return error.format_message() + hint
+    return error.format_message().removesuffix(".") + hint
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -70,7 +70,7 @@ def sweep(
     list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95` and `unfinished`.
     """
     if not over:
-        message = "--over: what shall be swept? as --over scheme.alpha=0.1,0.25,0.5"
+        message = "--over: is missing; give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
         raise ScenarioError(message)
     overrides = pairs(settings)
     from penstock.show import terminal  # start-up: rich

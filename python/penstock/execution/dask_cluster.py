@@ -38,7 +38,7 @@ def run(tasks: Sequence[Task], address: str, progress: Progress | None) -> Finis
         client = distributed.Client(address, timeout=_PATIENCE_S, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        message = f"cluster {address}: cannot be reached ({reason}); is `dask scheduler` up there?"
+        message = f"cluster {address}: cannot be reached ({reason}); start `dask scheduler` there"
         raise RunError(message) from None
     with client:
         try:
