@@ -40,6 +40,7 @@ impl Size {
             _ if text.starts_with(|c: char| c.is_ascii_digit()) => {
                 Bytes::read(text).map(Size::Fixed)
             }
+            _ if text.starts_with('-') => Bytes::read(text).map(Size::Fixed), // the error
             _ => Err(unknown(
                 "size",
                 text,
