@@ -49,7 +49,15 @@ fn a_header_and_a_line_make_a_scheme_of_the_simulator() {
         .args(sources));
     let listed = run(&mut Command::new(&program)).stdout;
     let listed = String::from_utf8_lossy(&listed);
-    assert!(listed.starts_with("fairq 1\nhscc 2\neven 3\n"), "{listed}");
+    let list = std::fs::read_to_string(tree.join("core/schemes.h")).expect("the list");
+    let names = list.lines().filter_map(|row| row.strip_prefix("\tS("));
+    let expected: String = names
+        .zip(1..)
+        .map(|(row, number)| format!("{} {number}\n", row.split(',').next().unwrap_or("")))
+        .collect();
+    assert!(expected.starts_with("fairq 1\nhscc 2\n"), "{expected}");
+    assert!(expected.contains("\neven "), "{expected}");
+    assert!(listed.starts_with(&expected), "{listed}");
 
     let fuzzer = tree.join("fuzz");
     let sanitize = ["-fsanitize=undefined,address", "-fno-sanitize-recover=all"];
@@ -69,10 +77,12 @@ fn a_default_changed_in_the_header_is_changed_everywhere() {
     let tree = tree_with_even("trial-default");
     let header = tree.join("core/fairq.h");
     let text = std::fs::read_to_string(&header).expect("core/fairq.h");
-    let row = "P(X, SHARE, alpha, ABOVE_0, 1, 0.1, 0.25,";
-    assert!(text.contains(row), "{text}");
-    let other = row.replace("0.1,", "0.375,");
-    std::fs::write(&header, text.replace(row, &other)).expect("a copy");
+    let (before, row) = text
+        .split_once("P(X, SHARE, alpha, ABOVE_0, 1, ")
+        .expect("the row of alpha");
+    let (_, after) = row.split_once(',').expect("its default");
+    let changed = format!("{before}P(X, SHARE, alpha, ABOVE_0, 1, 0.375,{after}");
+    std::fs::write(&header, changed).expect("a copy");
     std::fs::write(
         tree.join("main.c"),
         r#"#include <stdio.h>

@@ -35,12 +35,14 @@ pub fn tree_with_even(name: &str) -> PathBuf {
     std::fs::write(tree.join("core/even.h"), header).expect("a copy");
     let list = tree.join("core/schemes.h");
     let text = std::fs::read_to_string(&list).expect("core/schemes.h");
-    let last = "\tS(hscc, HSCC, __VA_ARGS__)\n";
-    let include = "#include \"hscc.h\"\n";
-    assert!(text.contains(last) && text.contains(include), "{text}");
-    let longer = "\tS(hscc, HSCC, __VA_ARGS__) \\\n\tS(even, EVEN, __VA_ARGS__)\n";
-    let text = text.replace(last, longer);
-    let text = text.replace(include, &format!("{include}#include \"even.h\"\n"));
+    let (before, rest) = text
+        .split_once("#define WINDOW_SCHEMES")
+        .expect("the list of schemes");
+    let (rows, after) = rest.split_once("\n\n").expect("the end of the list");
+    let text = format!(
+        "{before}#include \"even.h\"\n#define WINDOW_SCHEMES{rows} \\\n\
+         \tS(even, EVEN, __VA_ARGS__)\n\n{after}"
+    );
     std::fs::write(&list, text).expect("a copy");
     tree
 }
