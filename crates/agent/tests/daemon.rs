@@ -356,3 +356,58 @@ fn patterns_serve_interfaces_that_come_and_go() {
     daemon.signal(Signal::HUP);
     until("all are detached", || !lab.pins().exists());
 }
+
+#[test]
+fn a_dry_run_prints_what_a_reload_would_change_and_changes_nothing() {
+    let lab = PortLab::new();
+    cable((lab.near(), "lxc1"), (lab.near(), "tap1"), 1);
+    let _daemon = lab.daemon(&format!(
+        "{FAIRQ}[port.lxc1]\nscheme = \"observe\"\nbuffer = \"1 MB\"\n"
+    ));
+    until("both are attached", || {
+        is_acting(&lab) && lab.status_of("lxc1")["flows"] == 0
+    });
+    lab.ok(&["attach", "tap1", "--scheme", "hscc", "--buffer", "1 MB"]);
+    let path = lab.config();
+    let plan = |ports: &str| {
+        lab.configure(ports);
+        let words = ["run", "--dry-run", "--config", path.to_str().unwrap()];
+        let (is_accepted, lines) = outcome(&lab.output(&words));
+        assert!(is_accepted, "{lines}");
+        let mut lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let before = (lab.maps(), lab.status()["hooks"].clone());
+    let tap = "tap1: stays, as it was attached by hand (hscc)";
+    assert_eq!(
+        plan(FAIRQ),
+        ["eth1: unchanged (fairq)", "lxc1: detach observe", tap]
+    );
+    let changed = FAIRQ.to_owned()
+        + "window = { alpha = 0.3 }\nmark = \"30 kB\"\n[port.\"lxc?\"]\nscheme = \"fairq\"\n\
+           buffer = \"1 MB\"\n[port.eth9]\nscheme = \"fairq\"\n";
+    let lines = plan(&changed);
+    assert_eq!(lines[0], "eth1: change mark, window.alpha of fairq");
+    assert_eq!(
+        lines[1..],
+        [
+            "eth9: waits for the interface",
+            "lxc1: replace observe by fairq",
+            tap
+        ]
+    );
+    lab.ok(&["detach", "tap1"]);
+    let lines = plan("[port.\"ta*\"]\nscheme = \"fairq\"\n");
+    assert!(
+        lines.contains(&"eth1: detach fairq".to_owned()),
+        "{lines:?}"
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("tap1: refused: the qdisc of tap1")),
+        "{lines:?}"
+    );
+    assert_eq!((lab.maps(), lab.status()["hooks"].clone()), before);
+}

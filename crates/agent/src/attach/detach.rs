@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::hook::Hook;
 use super::{hcf, location, versions};
 use crate::host::clock::monotonic_ns;
-use crate::host::{interface, requirements};
+use crate::host::{audit, interface, requirements};
 use crate::port::pins::PinsLock;
 use crate::port::{PinsArg, Port};
 
@@ -40,7 +40,10 @@ pub fn detach_locked(pins: &PinsArg, lock: &PinsLock, interface: &str) -> Result
     let has_other = versions::remove(pins, lock, interface)?;
     if !pins.has(interface) {
         return match has_other {
-            true => Ok(()),
+            true => {
+                audit::log("detach", interface, &[]);
+                Ok(())
+            }
             false => Err(pins.not_attached(interface)),
         };
     }
@@ -48,7 +51,9 @@ pub fn detach_locked(pins: &PinsArg, lock: &PinsLock, interface: &str) -> Result
     if let Ok(port) = pins.open(interface) {
         release(&port).ok();
     }
-    remove(pins, interface)
+    remove(pins, interface)?;
+    audit::log("detach", interface, &[]);
+    Ok(())
 }
 
 /// The interfaces that [`detach`] can detach, by name.

@@ -28,7 +28,7 @@ use penstock_scenario::{Buffer, Deployment, Queue, deployment};
 
 use self::hook::{Hook, HookChoice};
 use self::snapshot::Snapshot;
-use crate::host::{bpf, interface, requirements};
+use crate::host::{audit, bpf, interface, requirements};
 use crate::port::heartbeat::{EVERY, Keeper};
 use crate::port::pins::{PinsLock, SWEEP, program_pin};
 use crate::port::vxlan::VxlanPorts;
@@ -160,12 +160,7 @@ pub fn attach_locked(
     if let Queue::Hcf(_) = port.queue {
         requirements::bpf_qdisc()?;
     }
-    let buffer = match port.buffer {
-        Some(buffer) => buffer,
-        // A shim does not use the queue.
-        None if port.is_shim() => Buffer::Bytes(128_000),
-        None => interface::buffer(interface, index)?,
-    };
+    let buffer = buffer_of(interface, index, port)?;
     hcf::check(interface, index, port, options.replace_qdisc)?;
     let settings = config::config(port, buffer, options.stale, interface::is_bare(interface))
         .map(|settings| port_config {
@@ -197,6 +192,7 @@ pub fn attach_locked(
             _ => format!("{interface} is attached in part; do: penstockd detach {interface}"),
         }));
     }
+    audit::log("attach", interface, &[("scheme", &port.scheme)]);
     versions::remove(pins, lock, interface)?;
     Ok(Attached {
         port: pins.open(interface)?,
@@ -205,6 +201,19 @@ pub fn attach_locked(
         program: bpf::pinned(&program_pin(&folder, Side::Egress)),
         buffer,
     })
+}
+
+/// Size of a port's queue: as configured, else as its qdisc reports.
+///
+/// # Errors
+/// Neither is known.
+pub fn buffer_of(interface: &str, index: u32, port: &Deployment) -> Result<Buffer> {
+    match port.buffer {
+        Some(buffer) => Ok(buffer),
+        // A shim does not use the queue.
+        None if port.is_shim() => Ok(Buffer::Bytes(128_000)),
+        None => interface::buffer(interface, index),
+    }
 }
 
 /// Whether our programs are on this very interface. Pins of an interface that is gone do not count.

@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use penstock_scenario::units::Time;
 
 use crate::host::clock::monotonic_ns;
-use crate::host::requirements;
+use crate::host::{audit, requirements};
 use crate::port::PinsArg;
 
 /// The ports that a command is for.
@@ -101,5 +101,12 @@ fn set(pins: &PinsArg, interface: &str, from_ns: u64, until_ns: u64) -> Result<(
     let port = pins.open(interface)?;
     let mut config = port.config()?;
     (config.pause_ns, config.resume_ns) = (from_ns, until_ns);
-    port.set_config(&config)
+    port.set_config(&config)?;
+    let seconds = until_ns.saturating_sub(from_ns) as f64 / 1e9;
+    match until_ns {
+        0 => audit::log("resume", interface, &[]),
+        u64::MAX => audit::log("pause", interface, &[]),
+        _ => audit::log("pause", interface, &[("seconds", &seconds.to_string())]),
+    }
+    Ok(())
 }

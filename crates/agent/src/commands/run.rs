@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use crate::daemon;
 use crate::daemon::config::{Config, PATH};
+use crate::daemon::plan;
 
 /// Options of `penstockd run`.
 #[derive(clap::Args, Debug)]
@@ -14,6 +15,7 @@ use crate::daemon::config::{Config, PATH};
 Examples:
   penstockd run
   penstockd run --config ./penstockd.toml --check-config
+  penstockd run --dry-run                       what a reload would change, interface by interface
 
 SIGHUP (systemctl reload penstockd) reads the configuration again without a gap; an invalid one is
 rejected with an error, and the old one stays in force. SIGTERM leaves all ports attached: the next
@@ -26,6 +28,9 @@ pub struct Args {
     /// Check the configuration and exit.
     #[arg(long)]
     pub check_config: bool,
+    /// Print what a start or a reload with this configuration would change, and exit.
+    #[arg(long, conflicts_with = "check_config")]
+    pub dry_run: bool,
 }
 
 /// Runs the command.
@@ -33,6 +38,11 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
+    if args.dry_run {
+        let lines = plan::lines(&Config::read(&args.config)?)?;
+        lines.iter().for_each(|line| println!("{line}"));
+        return Ok(());
+    }
     if !args.check_config {
         return daemon::run(args.config);
     }

@@ -8,6 +8,7 @@
 
 pub mod config;
 mod exports;
+pub mod plan;
 mod ports;
 
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use anyhow::{Result, bail};
 use penstock_linux::monitor::LinkMonitor;
 
 use crate::host::signals::{Signal, Signals};
-use crate::host::{requirements, systemd};
+use crate::host::{audit, requirements, systemd};
 
 use config::Config;
 use exports::Exports;
@@ -58,6 +59,8 @@ pub fn run(path: PathBuf) -> Result<()> {
                         ports.change(&config, &new);
                         config = new;
                         eprintln!("{}: reloaded", path.display());
+                        let config = path.to_string_lossy();
+                        audit::log("reload", "", &[("config", &config)]);
                     }
                     Err(error) => eprintln!("the old configuration stays in force: {error:#}"),
                 }

@@ -20,7 +20,7 @@ use crate::port::heartbeat::{Errors, Keeper};
 use crate::port::pins::PinsLock;
 
 /// A folder among a port's pins, which marks it as attached by the daemon.
-const MARK: &str = "by_daemon";
+pub const MARK: &str = "by_daemon";
 
 /// A tool that also wants to be first is not raced more often than this.
 const MOVE_AGAIN: Duration = Duration::from_secs(10);

@@ -2,6 +2,7 @@
 //! The host: requirements, interfaces by name, calls of bpf(2), the clock, signals, systemd. Rtnetlink
 //! and ethtool are in the crate `penstock-linux`.
 
+pub mod audit;
 pub mod bpf;
 pub mod clock;
 pub mod file;

@@ -113,6 +113,37 @@ fn differ(one: &port_config, other: &port_config) -> bool {
         })
 }
 
+/// The settings in which two configurations of `scheme` differ, by their names in the daemon's
+/// configuration.
+pub fn differences(one: &port_config, other: &port_config, scheme: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, is_other) in [
+        ("buffer", one.buffer_bytes != other.buffer_bytes),
+        ("mark", one.mark_bytes != other.mark_bytes),
+        ("agent.stale", one.stale_ns != other.stale_ns),
+        ("agent.vxlan_ports", one.vxlan_ports != other.vxlan_ports),
+    ] {
+        names.extend(is_other.then(|| name.to_owned()));
+    }
+    let window = definitions::of("window");
+    let common = [one, other].map(|config| Params::from_bytes(window, bytes_of(&config.window)));
+    let mut pairs = vec![(window, common)];
+    let definitions = definitions::window_schemes().filter(|definition| definition.name == scheme);
+    pairs.extend(definitions.map(|definition| {
+        let params = [one, other].map(|config| read_params(&config.schemes, definition));
+        (definition, params)
+    }));
+    for (definition, [one, other]) in pairs {
+        let fields = definition
+            .params
+            .iter()
+            .filter_map(|param| Some((param, param.field?)));
+        let changed = fields.filter(|(_, field)| one.field(field.name) != other.field(field.name));
+        names.extend(changed.map(|(param, _)| format!("window.{}", param.key)));
+    }
+    names
+}
+
 /// `wanted` with the generation it takes to replace `running`: one more if the schemes must be
 /// reset. Whether flow events are written, and whether the port is paused, stays as it is.
 pub fn succeed(

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The audit log: who changed what. Each change is one structured entry of the journal
+//! (systemd.journal-fields(7)), or, without a journal, one line of `key=value` on standard error.
+
+use std::io::Write;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+
+/// The socket of the journal's native protocol.
+const JOURNAL: &str = "/run/systemd/journal/socket";
+
+/// Logs a change of `interface`, with details as pairs of a lower-case key and a value.
+pub fn log(action: &str, interface: &str, details: &[(&str, &str)]) {
+    let fields = fields(action, interface, details);
+    if send(Path::new(JOURNAL), &fields).is_err() {
+        // The reader may be gone.
+        let _ = writeln!(std::io::stderr(), "{}", line(&fields));
+    }
+}
+
+type Fields = Vec<(String, String)>;
+
+/// What is logged of every change: action, interface, details, then who.
+fn fields(action: &str, interface: &str, details: &[(&str, &str)]) -> Fields {
+    let mut fields: Fields = Vec::new();
+    let mut add = |key: &str, value: String| fields.push((key.to_owned(), printable(&value)));
+    add("action", action.to_owned());
+    if !interface.is_empty() {
+        add("interface", interface.to_owned());
+    }
+    for (key, value) in details {
+        add(key, (*value).to_owned());
+    }
+    add("uid", rustix::process::getuid().as_raw().to_string());
+    add("pid", std::process::id().to_string());
+    // The user who logged in, whatever sudo or su made of him since; -1: none, as for a service.
+    let login = std::fs::read_to_string("/proc/self/loginuid").unwrap_or_default();
+    if let Some(login) = login
+        .trim()
+        .parse()
+        .ok()
+        .filter(|uid: &u32| *uid != u32::MAX)
+    {
+        add("login_uid", login.to_string());
+    }
+    if let Ok(user) = std::env::var("SUDO_USER") {
+        add("sudo_user", user);
+    }
+    fields
+}
+
+/// Control characters would begin another field.
+fn printable(value: &str) -> String {
+    value.replace(|c: char| c.is_control(), "?")
+}
+
+/// `audit: action=attach interface=eth1 ...`; values with blanks are quoted.
+fn line(fields: &Fields) -> String {
+    let pairs = fields.iter().map(|(key, value)| {
+        let is_plain = !value.is_empty() && !value.contains([' ', '"', '\\', '=']);
+        match is_plain {
+            true => format!(" {key}={value}"),
+            false => format!(" {key}={value:?}"),
+        }
+    });
+    pairs.fold("audit:".to_owned(), |line, pair| line + &pair)
+}
+
+fn send(socket: &Path, fields: &Fields) -> std::io::Result<()> {
+    let mut entry = format!(
+        "MESSAGE={}\nPRIORITY=5\nSYSLOG_IDENTIFIER=penstockd\n",
+        line(fields)
+    );
+    for (key, value) in fields {
+        entry += &format!("PENSTOCK_{}={value}\n", key.to_uppercase());
+    }
+    UnixDatagram::unbound()?
+        .send_to(entry.as_bytes(), socket)
+        .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_of_the_journal_has_a_field_for_each_fact() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let journal = UnixDatagram::bind(&path).unwrap();
+        let fields = fields("attach", "eth1", &[("scheme", "fairq\nPRIORITY=0")]);
+        send(&path, &fields).unwrap();
+        let mut buffer = [0; 4096];
+        let length = journal.recv(&mut buffer).unwrap();
+        let entry = std::str::from_utf8(&buffer[..length]).unwrap();
+        let facts: Vec<&str> = entry.lines().collect();
+        let pid = format!("PENSTOCK_PID={}", std::process::id());
+        for fact in [
+            "PRIORITY=5",
+            "SYSLOG_IDENTIFIER=penstockd",
+            "PENSTOCK_ACTION=attach",
+            "PENSTOCK_INTERFACE=eth1",
+            "PENSTOCK_SCHEME=fairq?PRIORITY=0",
+            &pid,
+        ] {
+            assert!(facts.contains(&fact), "{fact}: {entry}");
+        }
+        assert!(!facts.contains(&"PRIORITY=0"));
+        assert!(facts[0].starts_with("MESSAGE=audit: action=attach interface=eth1 scheme="));
+        assert!(send(&folder.path().join("none"), &fields).is_err());
+    }
+
+    #[test]
+    fn a_line_quotes_what_has_blanks() {
+        let fields = vec![
+            ("action".to_owned(), "reload".to_owned()),
+            ("config".to_owned(), "/a b/c\"d".to_owned()),
+        ];
+        assert_eq!(line(&fields), r#"audit: action=reload config="/a b/c\"d""#);
+    }
+}
