@@ -119,7 +119,7 @@ def sources(folder: Path) -> list[str]:
     return sorted(name for name in names if not name.startswith("bpf/hcf"))
 
 
-def run(command: list[str], folder: Path) -> tuple[int, str]:
+def run(command: list[str], folder: Path, limit: float = TIME_LIMIT) -> tuple[int, str]:
     """The exit code, -1 after the time limit, and what was printed."""
     process = subprocess.Popen(
         command,
@@ -131,7 +131,7 @@ def run(command: list[str], folder: Path) -> tuple[int, str]:
         start_new_session=True,
     )
     try:
-        printed, _ = process.communicate(timeout=TIME_LIMIT)
+        printed, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -244,7 +244,7 @@ def main() -> int:
         folder = Path(scratch)
         copy_tree(folder)
         for suite in (CORE, DATAPATH):
-            code, printed = run(suite, folder)
+            code, printed = run(suite, folder, limit=3600)  # builds all dependencies
             if code:
                 print(
                     f"{' '.join(suite)} fails without a mutant:\n{printed[-2000:]}", file=sys.stderr

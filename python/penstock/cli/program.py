@@ -83,7 +83,8 @@ else:
 
 def main() -> None:
     """The program `penstock`: errors are one line on stderr, with an exit code that is not 0."""
-    signal.signal(signal.SIGTERM, _terminate)
+    # Through every `finally`, so that no half of a folder stays.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         code = app(standalone_mode=False)
     except PenstockError as error:
@@ -99,10 +100,6 @@ def main() -> None:
         _fail(f"{error.filename or 'output'}: cannot be written or read ({error.strerror})", 1)
     if code == _INTERRUPTED:
         _fail("interrupted; nothing was written", _INTERRUPTED)
-
-
-def _terminate(number: int, _: object) -> NoReturn:
-    sys.exit(128 + number)  # through every `finally`, so that no half of a folder stays
 
 
 def _with_hint(error: click.ClickException) -> str:
