@@ -2,7 +2,7 @@
 /*
  * What the programs of a port and the agent share: the values of the maps, field by field.
  *
- * One port has one set of maps, pinned under .../v2/INTERFACE/ by the names given here. A change
+ * One port has one set of maps, pinned under .../v3/INTERFACE/ by the names given here. A change
  * of layout needs another PENSTOCK_ABI, whose number is that of the folder.
  *
  * A scheme is known by its number in core/schemes.h, SCHEME_NONE being `observe`: nothing is
@@ -13,10 +13,11 @@
 #define PENSTOCK_ABI_H
 
 #include "../core/counters.h"
-#include "../core/flow_count.h"
+#include "../core/flow_counter.h"
+#include "../core/handshake.h"
 #include "../core/schemes.h"
 
-#define PENSTOCK_ABI 2u
+#define PENSTOCK_ABI 3u
 
 enum port_flag {
 	PORT_FLOW_EVENTS = 1u << 0, /* ring buffer `events`: begin, transfers, end of flows */
@@ -73,6 +74,7 @@ struct port_state {
 	u32 sweep;		   /* number of the present or last sweep, from 1 */
 	u32 recount;		   /* flows found by it so far */
 	u32 tracked;		   /* entries in flows4 and flows6, at the last sweep */
+	u32 half_open;		   /* flows whose handshake is under way; set right by each sweep */
 	u32 corrected; /* flows that sweeps had to correct, as their entries were lost */
 	u32 has_queue; /* 0: this kernel does not let programs read the queue */
 	u64 next_tick_ns[SCHEMES];
@@ -80,7 +82,6 @@ struct port_state {
 	struct flow_counter counter; /* COUNTING_PACKETS */
 	u64 queue_ns;		     /* when queue_bytes was read */
 	u32 queue_bytes;	     /* up to a millisecond old */
-	u32 reserved;
 };
 
 /*
@@ -129,14 +130,25 @@ struct port_flow {
 	u32 burst_us;	      /* when the present transfer began, microseconds, wraps */
 	u32 last_us;	      /* when its last new payload passed */
 	u32 burst_bytes;      /* its payload, repeated segments left out; 0: no transfer */
-	u32 next_seq;	      /* just beyond the payload seen */
-	u32 begun_ms;	      /* first packet seen, milliseconds, wraps */
+	u32 begun_ms;	      /* when it was proven, milliseconds, wraps */
 	u16 swept;	      /* number of the last sweep that saw it; 0: none */
-	u8 has_seq;	      /* 1: next_seq is valid */
 	u8 unified;	      /* by the shim: 1 + the scale its SYN was given; 0: its own */
+	u8 reserved[5];
 };
 
 _Static_assert(sizeof(struct port_flow) == 64, "a cache line");
+
+/*
+ * Map `half_open` (LRU hash): flows that are not proven yet, by flow_key6, IPv4 mapped to IPv6
+ * (RFC 4291 §2.5.5.2). It is small, as it holds what anybody may forge.
+ */
+struct port_half {
+	struct handshake handshake;
+	struct tcp_edge edge; /* offered by the SYN-ACK, with never_shrink */
+	u8 unified;	      /* as in port_flow */
+	u8 is_repeated;	      /* 1: its last SYN had passed before */
+	u8 reserved[6];
+};
 
 /* Ring buffer `events`, with PORT_FLOW_EVENTS. A transfer of more than 2 GiB takes several. */
 enum flow_event_kind {

@@ -9,7 +9,6 @@
 #include "maps.h"
 
 #define TRANSFER_MAX_BYTES (1u << 31)
-#define RESYNC_BYTES	   (1u << 30) /* no window is larger: beyond, the sequence is another */
 
 /* Where an event's flow comes from: a packet's key, or a map's. */
 struct flow_name {
@@ -62,27 +61,20 @@ static __always_inline void transfer_end(struct port_flow *flow, struct flow_nam
 	flow->burst_bytes = 0;
 }
 
-/*
- * How much of a data packet is new: payload, and 1 for a SYN. Where the sequence is another than
- * expected (the first packet seen, ports used again), all of it is.
- */
-static __always_inline u32 flow_new_bytes(struct port_flow *flow, const struct flow_packet *packet,
-					  u32 payload)
+/* How much of a data packet that a flow is about to be followed by is new to it. */
+static __always_inline u32 flow_new_bytes(const struct flow_entry *flow,
+					  const struct flow_packet *packet)
 {
-	u32 length = payload + !!(packet->flags & TCP_FLAG_SYN);
-	u32 end = packet->seq + length;
-	u32 ahead = end - flow->next_seq;
+	u32 ahead = packet->seq + packet->payload - flow->next[FLOW_DATA];
 
-	if (!length)
-		return 0;
-	if (!flow->has_seq || (ahead >= RESYNC_BYTES && -ahead >= RESYNC_BYTES)) {
-		flow->has_seq = 1;
-		ahead = length;
-	}
-	if (ahead - 1 >= RESYNC_BYTES)
-		return 0;
-	flow->next_seq = end;
-	return min_u32(ahead, length);
+	return ahead >> 31 ? 0 : min_u32(ahead, packet->payload);
+}
+
+/* A transfer is under way that began before the flow was known. */
+static __always_inline void transfer_begin(struct port_flow *flow, u64 begun_ns, u32 bytes)
+{
+	flow->burst_us = flow->last_us = (u32)(begun_ns / 1000);
+	flow->burst_bytes = bytes;
 }
 
 /* Follows the transfers of a flow by one packet; `silent_ns` since the packet before. */
@@ -92,7 +84,7 @@ static __always_inline void transfer_follow(struct port_flow *flow, struct flow_
 {
 	u32 now_us = (u32)(packet->now_ns / 1000);
 
-	if (packet->flags & TCP_FLAG_SYN || !packet->payload)
+	if (!packet->payload)
 		return;
 	if (packet->direction == FLOW_ACKS || silent_ns >= FLOW_TRANSFER_GAP_NS ||
 	    flow->burst_bytes >= TRANSFER_MAX_BYTES)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The table of flows: found, made at a SYN, followed by each packet.
+ * The table of flows: followed by each packet; an entry is made when a flow is proven.
  *
  * A flow's data and its ACKs may pass on two CPUs at once. What changes its phase, and with it the
  * number of flows, happens under the port's lock. Any other packet updates a copy of the entry, of
- * which only `last_ns` and `acks` are written back, each by one store: a lost update is a
- * time some nanoseconds older or an ACK counted once less.
+ * which the fields of its own direction and the time are written back, each by one store: a lost
+ * update is a time some nanoseconds older.
  */
 #ifndef PENSTOCK_FLOWS_H
 #define PENSTOCK_FLOWS_H
@@ -14,7 +14,6 @@
 #include "packet.h"
 #include "state.h"
 
-#define FLOW_TURNS	  (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST)
 #define COUNTER_REPORT_NS 1000000 /* so exact is the papers' idle time of 1 s */
 
 /*
@@ -51,6 +50,31 @@ static __always_inline struct flow_name flow_name(const struct packet *packet)
 	return name;
 }
 
+/* The key of a flow's record in `half_open`. */
+static __always_inline struct flow_key6 half_key(const struct packet *packet)
+{
+	const struct flow_key4 *v4 = &packet->key.v4;
+	struct flow_key6 key = {
+		.source = {0, 0, bpf_htonl(0xffff), v4->source},
+		.destination = {0, 0, bpf_htonl(0xffff), v4->destination},
+		.source_port = v4->source_port,
+		.destination_port = v4->destination_port,
+		.network = v4->network,
+	};
+
+	return packet->family == 4 ? key : packet->key.v6;
+}
+
+static __always_inline struct port_half *half_make(struct port_counters *counted,
+						   const struct flow_key6 *key)
+{
+	const struct port_half blank = {0};
+
+	if (!bpf_map_update_elem(&half_open, key, &blank, BPF_NOEXIST))
+		counted->half_open_begun++;
+	return bpf_map_lookup_elem(&half_open, key);
+}
+
 /*
  * With the lock held: the number of flows follows a change of phase. A sweep counts all flows
  * while they change: what it has seen already, or came since it began, is corrected in its count.
@@ -66,30 +90,26 @@ static __always_inline void flow_count(struct port_state *port, const struct por
 		state_set_flows(port, config, port->flows + delta, acting);
 }
 
-/* Updates a flow by a packet; returns the change of the number of flows. */
-static __always_inline s32 flow_follow(struct port_state *port, const struct port_config *config,
-				       struct port_flow *flow, const struct flow_packet *packet,
-				       u32 acting)
+/* Updates a flow by an ordinary packet; returns the change of the number of flows. */
+static __always_inline s32 flow_update(struct port_state *port, const struct port_config *config,
+				       struct port_flow *flow, struct flow_entry *copy,
+				       const struct flow_packet *packet, u32 acting)
 {
-	struct flow_entry entry = flow->entry;
-	s32 delta;
+	u32 own = packet->direction, peer = own ^ 1;
+	s32 delta = flow_on_packet(copy, packet);
 
-	if (!(packet->flags & FLOW_TURNS) && !flow_on_packet(&entry, packet)) {
-		flow->entry.last_ns = entry.last_ns;
-		if (packet->direction == FLOW_ACKS && flow->entry.acks != entry.acks)
-			flow->entry.acks = entry.acks;
+	if (copy->phase == flow->entry.phase) {
+		flow->entry.last_ns = copy->last_ns;
+		flow->entry.next[own] = copy->next[own];
+		flow->entry.acked[peer] = copy->acked[peer];
+		if (own == FLOW_ACKS && flow->entry.acks != copy->acks)
+			flow->entry.acks = copy->acks;
 		return 0;
 	}
 	bpf_spin_lock(&port->lock);
-	if (flow->entry.phase == FLOW_UNSEEN)
-		flow->swept = (u16)port->sweep;
 	delta = flow_on_packet(&flow->entry, packet);
 	flow_count(port, config, flow, delta, acting);
 	bpf_spin_unlock(&port->lock);
-	if (packet->flags & TCP_FLAG_SYN && packet->direction == FLOW_ACKS)
-		flow->edge.is_known = 0;
-	if (delta > 0)
-		flow->begun_ms = (u32)(packet->now_ns / 1000000);
 	return delta;
 }
 
@@ -98,7 +118,7 @@ static __always_inline void flow_count_packet(struct port_state *port,
 					      const struct port_config *config,
 					      const struct flow_packet *packet, u32 acting)
 {
-	_Bool turns = packet->flags & FLOW_TURNS;
+	_Bool turns = packet->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
 
 	if (!turns && (!packet->payload ||
 		       elapsed_ns(port->counter.last_data_ns, packet->now_ns) < COUNTER_REPORT_NS))
@@ -111,49 +131,201 @@ static __always_inline void flow_count_packet(struct port_state *port,
 	bpf_spin_unlock(&port->lock);
 }
 
-/* Finds the packet's flow, or makes it at a SYN, and follows it; null if it is not followed. */
+/* What the functions below need, in one argument. */
+struct flow_ctx {
+	struct port_state *port;
+	const struct port_config *config;
+	struct port_counters *counted;
+	const struct packet *packet;
+	const struct flow_packet *seen;
+	struct port_flow *flow; /* null: it has no entry */
+};
+
+/* The number of handshakes under way changes, on several CPUs at once. */
+static __always_inline void half_count(struct port_state *port, s32 delta)
+{
+	if (delta > 0 || (delta < 0 && port->half_open))
+		__sync_fetch_and_add(&port->half_open, (u32)delta);
+}
+
+/* The packet proves the flow of the record, which begins, or replaces that of the entry. */
+static __always_inline struct port_flow *
+flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen, const struct port_half *half)
+{
+	const struct handshake *handshake = &half->handshake;
+	struct port_flow *flow = ctx->flow;
+	struct port_state *port = ctx->port;
+	s32 delta;
+
+	if (!flow)
+		flow = flow_make(ctx->packet, seen->now_ns);
+	if (!flow) {
+		ctx->counted->passed[PASS_TABLE_FULL]++;
+		return 0;
+	}
+	ctx->counted->half_open_proven++;
+	bpf_spin_lock(&port->lock);
+	if (flow->entry.phase == FLOW_UNSEEN)
+		flow->swept = (u16)port->sweep;
+	delta = flow_establish(&flow->entry, handshake, seen);
+	delta += flow_on_packet(&flow->entry, seen);
+	flow_count(port, ctx->config, flow, delta, port->scheme);
+	bpf_spin_unlock(&port->lock);
+	flow->edge = half->edge;
+	if (!(handshake->marks & HANDSHAKE_MID_LIFE))
+		flow->unified = half->unified;
+	if (delta > 0) {
+		flow->begun_ms = (u32)(seen->now_ns / 1000000);
+		ctx->counted->flows_begun++;
+	}
+	if (ctx->config->flags & PORT_FLOW_EVENTS) {
+		event_of_delta(flow, flow_name(ctx->packet), delta, seen->now_ns);
+		if (handshake->marks & HANDSHAKE_MID_LIFE)
+			transfer_begin(flow, handshake->last_ns,
+				       seen->ack - handshake->isn[FLOW_DATA] - 1);
+		else if (seen->direction == FLOW_DATA)
+			transfer_follow(flow, flow_name(ctx->packet), seen, seen->payload, 0);
+	}
+	return flow;
+}
+
+static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ctx,
+						       struct flow_packet packet, u32 direction)
+{
+	const struct flow_packet *seen = &packet;
+	struct flow_key6 key = half_key(ctx->packet);
+	struct port_half *half = bpf_map_lookup_elem(&half_open, &key);
+	struct port_flow *flow = ctx->flow;
+	struct port_state *port = ctx->port;
+	s32 delta;
+
+	packet.direction = (u8)direction; /* a constant, as verifiers follow no variable index */
+	if (half) {
+		struct port_half copy = *half; /* it may be evicted while it is read */
+
+		_Bool is_ended = handshake_is_ended(&copy.handshake, seen);
+
+		if (is_ended ||
+		    handshake_is_proven(&copy.handshake, flow ? &flow->entry : 0, seen)) {
+			bpf_map_delete_elem(&half_open, &key);
+			half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
+			if (!is_ended)
+				return flow_begin(ctx, seen, &copy);
+		}
+	}
+	if (flow && (seen->flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, seen))) {
+		bpf_spin_lock(&port->lock);
+		delta = flow_on_packet(&flow->entry, seen);
+		flow_count(port, ctx->config, flow, delta, port->scheme);
+		bpf_spin_unlock(&port->lock);
+		if (delta > 0)
+			ctx->counted->flows_begun++;
+		return flow;
+	}
+	if (handshake_heeds_data(seen)) {
+		if (!half)
+			half = half_make(ctx->counted, &key);
+		if (half)
+			handshake_on_data(&half->handshake, seen);
+	}
+	return flow;
+}
+
+/*
+ * A packet that is not ordinary: of a flow without an entry, of one that has ended, or that does
+ * not fit it. Returns the flow's entry, null if it has none.
+ */
+static __noinline struct port_flow *flow_on_other_data(const struct flow_ctx *ctx)
+{
+	return flow_on_other(ctx, *ctx->seen, FLOW_DATA);
+}
+
+static __noinline struct port_flow *flow_on_other_acks(const struct flow_ctx *ctx)
+{
+	return flow_on_other(ctx, *ctx->seen, FLOW_ACKS);
+}
+
+static __always_inline struct port_half *half_on_syn(struct port_state *port,
+						     struct port_counters *counted,
+						     const struct packet *packet,
+						     struct flow_packet syn, u32 direction)
+{
+	const struct flow_packet *seen = &syn;
+	struct flow_key6 key = half_key(packet);
+	struct port_half *half = bpf_map_lookup_elem(&half_open, &key);
+
+	syn.direction = (u8)direction; /* as above */
+	counted->syns++;
+	if (!half)
+		half = half_make(counted, &key);
+	if (!half) {
+		counted->passed[PASS_TABLE_FULL]++;
+		return 0;
+	}
+	half->is_repeated = handshake_is_repeated(&half->handshake, seen);
+	if (!half->is_repeated)
+		half->unified = 0;
+	else if (direction == FLOW_DATA &&
+		 elapsed_ns(half->handshake.last_ns, seen->now_ns) >= PORT_STALL_NS)
+		counted->timeouts_seen++;
+	if (seen->direction == FLOW_ACKS)
+		half->edge.is_known = 0;
+	half_count(port, !handshake_is_half_open(&half->handshake));
+	handshake_on_syn(&half->handshake, seen);
+	return half;
+}
+
+/* A SYN or SYN-ACK: the record of its flow, null if none could be made. */
+static __noinline struct port_half *half_on_syn_data(struct port_state *port,
+						     struct port_counters *counted,
+						     const struct packet *packet,
+						     const struct flow_packet *seen)
+{
+	return half_on_syn(port, counted, packet, *seen, FLOW_DATA);
+}
+
+static __noinline struct port_half *half_on_syn_acks(struct port_state *port,
+						     struct port_counters *counted,
+						     const struct packet *packet,
+						     const struct flow_packet *seen)
+{
+	return half_on_syn(port, counted, packet, *seen, FLOW_ACKS);
+}
+
+/* Finds the flow of a packet that is no SYN, and follows it; null if it is not proven. */
 static __always_inline struct port_flow *
 flow_on(struct port_state *port, const struct port_config *config, struct port_counters *counted,
-	const struct packet *packet, const struct flow_packet *seen, u32 acting)
+	const struct packet *packet, const struct flow_packet *seen, u32 direction, u32 acting)
 {
 	struct port_flow *flow = flow_find(packet);
+	struct flow_packet here = *seen;
+	struct flow_entry copy;
 	u32 new_bytes = 0;
 	u64 silent_ns;
 	s32 delta;
 
-	if (seen->flags & TCP_FLAG_SYN)
-		counted->syns++;
-	if (counts_packets(config, acting))
-		flow_count_packet(port, config, seen, acting);
-	if (!flow) {
-		/* For its events, a flow first seen in mid-life is followed too, but not counted.
-		 */
-		_Bool has_events = config->flags & PORT_FLOW_EVENTS && seen->payload &&
-				   seen->direction == FLOW_DATA;
+	here.direction = (u8)direction; /* as above */
+	if (flow)
+		copy = flow->entry;
+	if (!flow || !flow_is_ordinary(&copy, &here)) {
+		struct flow_ctx ctx = {port, config, counted, packet, seen, flow};
 
-		if (!(seen->flags & TCP_FLAG_SYN || has_events) || seen->flags & TCP_FLAG_RST)
-			return 0;
-		flow = flow_make(packet, seen->now_ns);
-		if (!flow) {
-			counted->passed[PASS_TABLE_FULL]++;
-			return 0;
-		}
+		return direction == FLOW_DATA ? flow_on_other_data(&ctx) : flow_on_other_acks(&ctx);
 	}
-	silent_ns = elapsed_ns(flow->entry.last_ns, seen->now_ns);
-	delta = flow_follow(port, config, flow, seen, acting);
+	silent_ns = elapsed_ns(copy.last_ns, here.now_ns);
+	if (direction == FLOW_DATA && here.payload) {
+		new_bytes = flow_new_bytes(&copy, &here);
+		if (silent_ns >= PORT_STALL_NS && !new_bytes)
+			counted->timeouts_seen++;
+	}
+	delta = flow_update(port, config, flow, &copy, &here, acting);
 	if (delta > 0)
 		counted->flows_begun++;
 	if (delta < 0)
 		counted->flows_ended++;
-	if (seen->direction == FLOW_DATA) {
-		new_bytes = flow_new_bytes(flow, seen, packet->payload);
-		if (silent_ns >= PORT_STALL_NS && !new_bytes &&
-		    (packet->payload || seen->flags & TCP_FLAG_SYN))
-			counted->timeouts_seen++;
-	}
 	if (config->flags & PORT_FLOW_EVENTS) {
-		transfer_follow(flow, flow_name(packet), seen, new_bytes, silent_ns);
-		event_of_delta(flow, flow_name(packet), delta, seen->now_ns);
+		transfer_follow(flow, flow_name(packet), &here, new_bytes, silent_ns);
+		event_of_delta(flow, flow_name(packet), delta, here.now_ns);
 	}
 	return flow;
 }

@@ -46,6 +46,13 @@ PORT_ARRAY(ms_samples, BPF_MAP_TYPE_PERCPU_ARRAY, struct ms_sample, 1, 0);
 PORT_FLOWS(flows4, struct flow_key4);
 PORT_FLOWS(flows6, struct flow_key6);
 
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct flow_key6);
+	__type(value, struct port_half);
+} half_open SEC(".maps");
+
 #define PORT_RING(NAME, BYTES)                                                                     \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_RINGBUF);                                                \

@@ -84,7 +84,8 @@ flow_packet_of(struct __sk_buff *skb, const struct packet *packet, u32 direction
 	struct flow_packet seen = {
 		.now_ns = now_ns,
 		.seq = packet->seq,
-		.payload = (u16)min_u32(packet->payload, 0xffff),
+		.ack = packet->ack,
+		.payload = packet->payload,
 		.scale = FLOW_SCALE_NONE,
 		.flags = (u8)packet_flags(packet),
 		.direction = (u8)direction,
@@ -97,6 +98,12 @@ flow_packet_of(struct __sk_buff *skb, const struct packet *packet, u32 direction
 		seen.scale = (u8)(options >> 16);
 	}
 	return seen;
+}
+
+/* An RST with a SYN is neither's. */
+static __always_inline _Bool is_syn(const struct flow_packet *seen)
+{
+	return (seen->flags & (TCP_FLAG_SYN | TCP_FLAG_RST)) == TCP_FLAG_SYN;
 }
 
 static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *ctx,
@@ -138,7 +145,12 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
-	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, acting);
+	if (counts_packets(ctx.config, acting))
+		flow_count_packet(ctx.port, ctx.config, &seen, acting);
+	if (is_syn(&seen))
+		half_on_syn_data(ctx.port, ctx.counted, &packet, &seen);
+	else
+		flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, acting);
 	state_on_data(skb, ctx.port, packet.payload, acting);
 	return NEXT;
 }
@@ -164,7 +176,7 @@ static __always_inline void count_would_rewrite(const struct port_ctx *ctx,
 
 /* The window that leaves, if the scheme wants `wanted`: it opens if the port no longer acts. */
 static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
-						const struct packet *packet, struct port_flow *flow,
+						const struct packet *packet, struct tcp_edge *edge,
 						const struct offer *offer, struct tcp_window wanted,
 						u64 now_ns)
 {
@@ -176,8 +188,8 @@ static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						    offer->mss, released_ns);
 		wanted.changed = wanted.window < offer->window;
 	}
-	if (ctx->config->window.never_shrink && flow && packet_flags(packet) & TCP_FLAG_ACK)
-		return tcp_keep_edge(&flow->edge, packet->ack, offer->window, offer->scale, wanted);
+	if (ctx->config->window.never_shrink && edge && packet_flags(packet) & TCP_FLAG_ACK)
+		return tcp_keep_edge(edge, packet->ack, offer->window, offer->scale, wanted);
 	return wanted;
 }
 
@@ -187,7 +199,9 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	struct packet packet;
 	struct tcp_window wanted, out;
 	struct flow_packet seen;
-	struct port_flow *flow;
+	struct port_flow *flow = 0;
+	struct port_half *half = 0;
+	struct tcp_edge *edge;
 	struct offer offer;
 	struct port_ctx ctx;
 	int found;
@@ -204,14 +218,20 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
-	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, acting);
+	if (counts_packets(ctx.config, acting))
+		flow_count_packet(ctx.port, ctx.config, &seen, acting);
+	if (is_syn(&seen))
+		half = half_on_syn_acks(ctx.port, ctx.counted, &packet, &seen);
+	else
+		flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS,
+			       acting);
 	if (!(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
 		return NEXT;
 	ctx.counted->acks++;
 	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
 
-	offer = offer_of(&packet, ctx.config, flow);
+	offer = offer_of(&packet, ctx.config, flow, half);
 	if (!offer.window)
 		ctx.counted->zero_windows++;
 	else if (offer.scale == TCP_SCALE_UNKNOWN)
@@ -223,7 +243,8 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, acting);
 	if (wanted.changed && is_authenticated(skb, &packet))
 		return pass(ctx.counted, PASS_AUTHENTICATED);
-	out = decide(&ctx, &packet, flow, &offer, wanted, now_ns);
+	edge = flow ? &flow->edge : half ? &half->edge : 0;
+	out = decide(&ctx, &packet, edge, &offer, wanted, now_ns);
 	if (out.changed &&
 	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))
 		return pass(ctx.counted, PASS_FAILED);

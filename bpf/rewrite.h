@@ -26,7 +26,8 @@ struct offer {
 
 static __always_inline struct offer offer_of(const struct packet *packet,
 					     const struct port_config *config,
-					     const struct port_flow *flow)
+					     const struct port_flow *flow,
+					     const struct port_half *half)
 {
 	u32 flags = packet_flags(packet);
 	struct offer offer = {packet->window, TCP_ACK_LATER, TCP_SCALE_UNKNOWN, 0};
@@ -38,6 +39,7 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 	if (flags & TCP_FLAG_SYN) { /* not scaled, and carries no scale */
 		offer.kind = TCP_ACK_SYN;
 		offer.scale = 0;
+		offer.mss = half ? handshake_mss(&half->handshake) : 0;
 		return offer;
 	}
 	switch (config->window.wscale_source) {
@@ -114,12 +116,31 @@ static __always_inline u16 carried_window(const struct port_config *config,
 	return tcp_window12_put(window, offer->scale);
 }
 
+/* The same as below for a flow that begins while others do; a copy of the state is on the stack. */
+static __noinline u32 scheme_first_window(const struct port_state *port,
+					  const struct port_config *config,
+					  const struct offer *offer, u64 now_ns, u32 scheme)
+{
+	struct tcp_window out = scheme_on_first_ack(
+		scheme, scheme_state_of((void *)&port->schemes, scheme),
+		scheme_params_of(&config->schemes, scheme), port->flows + port->half_open,
+		offer->window, offer->scale, offer->mss, offer->kind, now_ns);
+
+	return (u32)out.window << 16 | (u32)out.changed << 8 | out.floored;
+}
+
 /* The window that a scheme grants; as it is for SCHEME_NONE. */
 static __always_inline struct tcp_window scheme_window(const struct port_state *port,
 						       const struct port_config *config,
 						       const struct offer *offer, u64 now_ns,
 						       u32 scheme)
 {
+	if (offer->kind != TCP_ACK_LATER && port->half_open && !counts_packets(config, scheme)) {
+		u32 first = scheme_first_window(port, config, offer, now_ns, scheme);
+		struct tcp_window out = {(u16)(first >> 16), first >> 8 & 1, first & 1};
+
+		return out;
+	}
 	return scheme_on_ack(scheme, scheme_state_of((void *)&port->schemes, scheme),
 			     scheme_params_of(&config->schemes, scheme), offer->window,
 			     offer->scale, offer->mss, offer->kind, now_ns);

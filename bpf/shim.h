@@ -46,19 +46,10 @@ static __always_inline int shim_write_reserved(struct __sk_buff *skb, const stru
 					BPF_F_RECOMPUTE_CSUM);
 }
 
-/*
- * Whether the scales that both ends offered are in force (RFC 7323 §2.2). A SYN-ACK with the
- * option proves that the SYN had it.
- */
+/* Whether both ends offered to scale their windows: only then do they (RFC 7323 §2.2). */
 static __always_inline _Bool shim_is_scaled(const struct flow_entry *entry)
 {
-	_Bool has_own = entry->syns & 1, has_peer = entry->syns >> 1 & 1;
-
-	if (!has_own || entry->scale[FLOW_DATA] == FLOW_SCALE_NONE)
-		return 0;
-	if (has_peer)
-		return entry->scale[FLOW_ACKS] != FLOW_SCALE_NONE;
-	return entry->syn_acks & 1;
+	return entry->scale[FLOW_DATA] <= TCP_MAX_SCALE;
 }
 
 /* Writes the value of the SYN's scale option, which may stand at any offset. */
@@ -74,31 +65,28 @@ static __noinline int shim_write_scale(struct __sk_buff *skb, u32 tcp, u32 at, u
 
 /* The host's SYN is to offer the network's scale. A repeated one repeats the first's. */
 static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
-					  const struct packet *packet, struct port_flow *flow,
-					  u8 offered, _Bool is_repeated, u64 now_ns)
+					  const struct packet *packet,
+					  const struct flow_packet *seen, struct port_half *half)
 {
 	u32 scale = window_network_wscale(&ctx->config->window), options, at;
 
-	if (is_repeated && !flow->unified)
+	if (!half || (half->is_repeated && !half->unified))
 		return NEXT;
-	if (is_repeated) {
-		scale = flow->unified - 1u;
-	} else {
-		flow->unified = 0;
-		if (ctx->config->window.wscale_source != WSCALE_UNIFIED)
-			return NEXT;
-		if (!is_alive(now_ns))
-			return pass(ctx->counted, PASS_STALE);
-	}
-	if (offered == FLOW_SCALE_NONE)
+	if (half->is_repeated)
+		scale = half->unified - 1u;
+	else if (ctx->config->window.wscale_source != WSCALE_UNIFIED)
+		return NEXT;
+	else if (!is_alive(seen->now_ns))
+		return pass(ctx->counted, PASS_STALE);
+	if (seen->scale == FLOW_SCALE_NONE)
 		return NEXT;
 	options = options_read(skb, packet->tcp, packet_header_bytes(packet) - 20);
 	if (options & OPTIONS_AUTHENTICATED)
 		return pass(ctx->counted, PASS_AUTHENTICATED);
 	at = options_scale_at(options);
-	if (offered != scale && shim_write_scale(skb, packet->tcp, at, offered, (u8)scale))
+	if (seen->scale != scale && shim_write_scale(skb, packet->tcp, at, seen->scale, (u8)scale))
 		return pass(ctx->counted, PASS_FAILED);
-	flow->unified = (u8)(scale + 1);
+	half->unified = (u8)(scale + 1);
 	return NEXT;
 }
 
@@ -146,14 +134,6 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_c
 	return write_window(skb, packet, window);
 }
 
-/* The repeated SYN of a connection begins no other (flow_on_syn). */
-static __always_inline _Bool shim_is_repeated(const struct packet *packet)
-{
-	const struct port_flow *flow = flow_find(packet);
-
-	return flow && flow->entry.syns & 1 && flow->entry.isn[FLOW_DATA] == packet->seq;
-}
-
 SEC("tc")
 int shim_egress(struct __sk_buff *skb)
 {
@@ -161,7 +141,6 @@ int shim_egress(struct __sk_buff *skb)
 	struct packet packet = {};
 	struct flow_packet seen;
 	struct port_flow *flow;
-	_Bool is_repeated;
 	struct port_ctx ctx;
 	int found;
 
@@ -177,15 +156,13 @@ int shim_egress(struct __sk_buff *skb)
 	if (packet.is_tunnelled)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
-	is_repeated = seen.flags & TCP_FLAG_SYN && shim_is_repeated(&packet);
-	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, SCHEME_NONE);
 	ctx.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
+	if (is_syn(&seen))
+		return shim_unify_syn(skb, &ctx, &packet, &seen,
+				      half_on_syn_data(ctx.port, ctx.counted, &packet, &seen));
+	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, SCHEME_NONE);
 	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
-	if (seen.flags & TCP_FLAG_SYN)
-		return flow ? shim_unify_syn(skb, &ctx, &packet, flow, seen.scale, is_repeated,
-					     now_ns)
-			    : NEXT;
 	if (seen.flags & TCP_FLAG_ACK && shim_carry(skb, &ctx, &packet, flow, now_ns))
 		return pass(ctx.counted, PASS_FAILED);
 	return NEXT;
@@ -212,8 +189,12 @@ int shim_ingress(struct __sk_buff *skb)
 	if (packet.is_tunnelled)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
-	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, SCHEME_NONE);
-	if (seen.flags & (TCP_FLAG_SYN | TCP_FLAG_RST) || !(seen.flags & TCP_FLAG_ACK))
+	if (is_syn(&seen)) {
+		half_on_syn_acks(ctx.port, ctx.counted, &packet, &seen);
+		return NEXT;
+	}
+	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS, SCHEME_NONE);
+	if (seen.flags & TCP_FLAG_RST || !(seen.flags & TCP_FLAG_ACK))
 		return NEXT;
 	if (ctx.config->window.wscale_source == WSCALE_RESERVED_BITS &&
 	    tcp_reserved_scale(packet.offset_flags) && !shim_is_authenticated(skb, &ctx, &packet) &&

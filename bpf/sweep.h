@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sweep: expires flows silent for too long, deletes those long over, and recounts all.
+ * The sweep: expires flows silent for too long, deletes those long over and those never proven,
+ * and recounts all.
  *
  * The number of flows is kept by their changes. It drifts only if a counted entry is lost: when the
  * table is full, the least recently used makes room. So each sweep recounts, exactly although flows
@@ -18,12 +19,22 @@
 #include "flows.h"
 
 #define SWEEP_LINGER_NS 1000000000ull	/* ended flows stay, for their last segments */
+#define SWEEP_RESEND_NS 15000000000ull	/* longer if some may be sent again (RFC 6298 §5.5) */
 #define SWEEP_FORGET_NS 900000000000ull /* idle ones stay 15 min, their scales are needed */
 
 struct sweep_walk {
 	u64 now_ns;
-	u32 seen; /* entries */
+	u32 seen;      /* entries of flows */
+	u32 half_open; /* handshakes under way */
 };
+
+/* How long the entry of a flow that does not count stays after its last packet. */
+static __always_inline u64 sweep_linger_ns(const struct flow_entry *flow)
+{
+	if (flow->phase == FLOW_IDLE)
+		return SWEEP_FORGET_NS;
+	return flow_is_acknowledged(flow) ? SWEEP_LINGER_NS : SWEEP_RESEND_NS;
+}
 
 /* The same for both tables. */
 static __always_inline void sweep_flow(void *map, const void *key, struct port_flow *flow,
@@ -50,7 +61,7 @@ static __always_inline void sweep_flow(void *map, const void *key, struct port_f
 	silent_ns = elapsed_ns(flow->entry.last_ns, walk->now_ns);
 	/* A unified flow's scale is needed as long as it may send an ACK, so it never expires. */
 	is_over = !flow->unified && !flow_is_counted(&flow->entry) &&
-		  silent_ns >= (flow->entry.phase == FLOW_IDLE ? SWEEP_FORGET_NS : SWEEP_LINGER_NS);
+		  silent_ns >= sweep_linger_ns(&flow->entry);
 	bpf_spin_unlock(&state->lock);
 	if (delta < 0) /* in one step: a packet on this CPU may come between */
 		__sync_fetch_and_add(&counted->flows_ended, 1);
@@ -81,6 +92,22 @@ static int sweep_flow6(void *map, const struct flow_key6 *key, struct port_flow 
 	return 0;
 }
 
+static int sweep_half(void *map, const struct flow_key6 *key, struct port_half *half,
+		      struct sweep_walk *walk)
+{
+	u32 first = 0;
+	struct port_counters *counted = bpf_map_lookup_elem(&counters, &first);
+
+	if (!counted)
+		return 0;
+	if (!handshake_is_over(&half->handshake, walk->now_ns)) {
+		walk->half_open += handshake_is_half_open(&half->handshake);
+	} else if (!bpf_map_delete_elem(map, key)) {
+		__sync_fetch_and_add(&counted->half_open_expired, 1);
+	}
+	return 0;
+}
+
 static __always_inline int sweep_port(void)
 {
 	u32 first = 0;
@@ -99,6 +126,7 @@ static __always_inline int sweep_port(void)
 
 	bpf_for_each_map_elem(&flows4, sweep_flow4, &walk, 0);
 	bpf_for_each_map_elem(&flows6, sweep_flow6, &walk, 0);
+	bpf_for_each_map_elem(&half_open, sweep_half, &walk, 0);
 
 	bpf_spin_lock(&state->lock);
 	if (state->sweep != number) {
@@ -107,6 +135,7 @@ static __always_inline int sweep_port(void)
 		return 0;
 	}
 	state->tracked = walk.seen;
+	state->half_open = walk.half_open;
 	if (counts_packets(setup, state->scheme)) {
 		u32 flows = flow_counter_expire(&state->counter, walk.now_ns, FLOW_COUNTER_IDLE_NS);
 

@@ -23,6 +23,9 @@
 	C(syns, "SYNs and SYN-ACKs in both directions")                                            \
 	C(flows_begun, "Flows that began, or sent again after idleness")                           \
 	C(flows_ended, "Flows that ended or idled")                                                \
+	C(half_open_begun, "Flows seen for the first time, by a SYN or by data in mid-life")       \
+	C(half_open_proven, "Half-open flows whose handshake or data was acknowledged")            \
+	C(half_open_expired, "Half-open flows forgotten after 3 s")                                \
 	C(zero_windows, "ACKs whose receiver offered nothing")                                     \
 	C(clamps, "Times that the scheme began to clamp all flows")                                \
 	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")

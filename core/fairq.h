@@ -16,7 +16,7 @@
  * ACKs, unscaled), the controller's own window is not held to the floor, and what is written never
  * falls below one segment.
  *
- * It does not count flows (flow_count.h) nor read queues. Beyond (buffer + BDP) / MSS flows the
+ * It does not count flows (flow.h) nor read queues. Beyond (buffer + BDP) / MSS flows the
  * floor binds and the buffer overflows, as with any scheme that only writes windows. The window
  * counts in 1/256 byte: of gamma / flows less than that is lost per change.
  */

@@ -124,6 +124,27 @@ CORE_INLINE struct tcp_window scheme_on_ack(u32 scheme, const void *s, const voi
 	return tcp_window_as_is(window);
 }
 
+#define SCHEME_ON_FIRST_ACK(name, NAME, ...)                                                       \
+	if (scheme == SCHEME_##NAME) {                                                             \
+		struct name##_state first = *(const struct name##_state *)s;                       \
+                                                                                                   \
+		name##_on_flows(&first, flows);                                                    \
+		return name##_on_ack(&first, p, window, scale, mss_bytes, kind, now_ns);           \
+	}
+
+/*
+ * The same for a SYN-ACK or one of the first ACKs while handshakes are under way: `flows` is the
+ * number if these counted, too. Flows that begin at once then share the window from the start, and
+ * forged SYNs take nothing from the flows that are established.
+ */
+CORE_INLINE struct tcp_window scheme_on_first_ack(u32 scheme, const void *s, const void *p,
+						  u32 flows, u16 window, u32 scale, u32 mss_bytes,
+						  u32 kind, u64 now_ns)
+{
+	WINDOW_SCHEMES(SCHEME_ON_FIRST_ACK)
+	return tcp_window_as_is(window);
+}
+
 CORE_INLINE u32 scheme_window_bytes(u32 scheme, const void *s, const void *p)
 {
 	WINDOW_SCHEMES(SCHEME_RETURN, window_bytes, s, p);

@@ -22,6 +22,7 @@
 #define TCP_FLAG_FIN 0x01u
 #define TCP_FLAG_SYN 0x02u
 #define TCP_FLAG_RST 0x04u
+#define TCP_FLAG_PSH 0x08u
 #define TCP_FLAG_ACK 0x10u
 
 #define TCP_MAX_SCALE	  14u	/* RFC 7323 §2.3: larger shifts count as 14 */

@@ -10,7 +10,8 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "../../core/flow_count.h"
+#include "../../core/flow_counter.h"
+#include "../../core/handshake.h"
 #include "../../core/hcf.h"
 #include "../../core/schemes.h"
 #include "../../core/sicc.h"
@@ -25,7 +26,7 @@ struct arguments {
 
 /* Values of a state in the vectors that are not fields of it. */
 struct derived {
-	u64 is_counted, scale_data, scale_acks, mss, is_clamping, credits;
+	u64 is_counted, is_half_open, scale_data, scale_acks, mss, is_clamping, credits;
 };
 
 struct arguments args;
@@ -35,6 +36,7 @@ struct tcp_window rewritten;
 
 struct tcp_edge edge;
 struct flow_entry flow;
+struct handshake handshake;
 struct flow_counter counter;
 struct scheme_params params;
 struct scheme_states states;
@@ -81,23 +83,25 @@ static __always_inline s32 on_packet(void)
 	struct flow_packet packet = {
 		.now_ns = args.now_ns,
 		.seq = (u32)args.seq,
-		.payload = (u16)args.payload,
+		.ack = (u32)args.ack,
+		.payload = (u32)args.payload,
 		.mss = (u16)args.mss,
 		.scale = (u8)args.scale,
 		.flags = (u8)args.flags,
 		.direction = (u8)args.direction,
 	};
 
-	return flow_on_packet(&flow, &packet);
+	return flow_follow(&flow, &handshake, &packet).flows;
 }
 
-RUN(flow_count_packet, result = on_packet())
-RUN(flow_count_expire, result = flow_expire(&flow, args.now_ns, args.idle_ns))
-RUN(flow_count_counter_packet,
+RUN(flow_packet, result = on_packet())
+RUN(flow_expire, result = flow_expire(&flow, args.now_ns, args.idle_ns))
+RUN(flow_counter_packet,
     result = flow_counter_on_packet(&counter, (u32)args.flags, (u32)args.payload, (u32)args.is_out,
 				    args.now_ns))
-RUN(flow_count_counter_expire, result = flow_counter_expire(&counter, args.now_ns, args.idle_ns))
-RUN(flow_count_state, derived.is_counted = flow_is_counted(&flow);
+RUN(flow_counter_expire, result = flow_counter_expire(&counter, args.now_ns, args.idle_ns))
+RUN(flow_state, derived.is_counted = flow_is_counted(&flow);
+    derived.is_half_open = handshake_is_half_open(&handshake);
     derived.scale_data = flow_scale(&flow, FLOW_DATA);
     derived.scale_acks = flow_scale(&flow, FLOW_ACKS); derived.mss = flow_mss(&flow))
 

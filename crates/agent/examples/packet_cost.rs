@@ -115,15 +115,20 @@ fn run(object: &Object, program: &str, packet: &[u8], tcp: u32, repeat: u32) -> 
     program.test_run(input).unwrap().duration.as_nanos() as f64
 }
 
-/// Enters a flow into the table by its SYN and SYN-ACK.
+/// Shows the port the handshake of a flow.
 fn open_flow(object: &Object, data: &Segment, wrap: impl Fn(&Segment) -> Vec<u8>) {
     let options = Segment::syn_options(1460, SCALE);
-    let syn = data.with(|s| (s.flags, s.payload, s.options) = (SYN, 0, options.clone()));
-    let answer = data
-        .reversed()
-        .with(|s| (s.flags, s.payload, s.options) = (SYN | ACK, 0, options));
+    let syn = data.with(|s| {
+        (s.flags, s.payload, s.options) = (SYN, 0, options.clone());
+        s.seq -= 1;
+    });
+    let answer = data.reversed().with(|s| {
+        (s.flags, s.payload, s.options) = (SYN | ACK, 0, options);
+        (s.seq, s.ack) = (data.ack - 1, data.seq);
+    });
     run(object, "fairq_egress", &wrap(&syn), 0, 1);
     run(object, "fairq_ingress", &wrap(&answer), 0, 1);
+    run(object, "fairq_egress", &wrap(data), 0, 1);
 }
 
 /// A segment's frame inside VXLAN.

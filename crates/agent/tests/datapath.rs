@@ -199,11 +199,33 @@ fn flows() -> [(&'static str, Segment); 2] {
 }
 
 fn syn(data: &Segment) -> Segment {
-    data.with(|s| (s.flags, s.options) = (SYN, Segment::syn_options(1460, SCALE)))
+    data.with(|s| {
+        (s.flags, s.options) = (SYN, Segment::syn_options(1460, SCALE));
+        s.seq = s.seq.wrapping_sub(1);
+    })
 }
 
 fn syn_ack(data: &Segment) -> Segment {
-    syn(&data.reversed()).with(|s| s.flags = SYN | ACK)
+    syn(&data.reversed()).with(|s| {
+        s.flags = SYN | ACK;
+        (s.seq, s.ack) = (data.ack.wrapping_sub(1), data.seq);
+    })
+}
+
+/// The receiver's ACK of all that `data` carries.
+fn ack(data: &Segment) -> Segment {
+    data.reversed().with(|s| {
+        (s.seq, s.ack) = (data.ack, data.seq.wrapping_add(data.payload as u32));
+        s.payload = 0;
+    })
+}
+
+/// The three packets of a handshake.
+fn open(port: &Port<'_>, scheme: &str, data: &Segment) {
+    let [egress, ingress] = ["egress", "ingress"].map(|side| format!("{scheme}_{side}"));
+    port.run(&egress, &syn(data).frame());
+    port.run(&ingress, &syn_ack(data).frame());
+    port.run(&egress, &data.frame());
 }
 
 #[test]
@@ -223,7 +245,9 @@ fn every_stack_of_headers_is_rewritten() {
                 wrap(&answer.with(|s| s.window = 2920)),
                 "{name}, IPv{family}: SYN-ACK"
             );
-            let ack = data.reversed();
+            assert_eq!(port.state().flows, 0, "{name}, IPv{family}: half-open");
+            port.run("hscc_egress", &wrap(&data));
+            let ack = ack(&data);
             let got = port.run("hscc_ingress", &wrap(&ack));
             assert_eq!(
                 got,
@@ -241,9 +265,8 @@ fn what_must_pass_passes() {
     let (_, data) = flows().into_iter().next().unwrap();
     let mut memory = MaybeUninit::uninit();
     let port = Port::new(&mut memory);
-    port.run("hscc_egress", &syn(&data).frame());
-    port.run("hscc_ingress", &syn_ack(&data).frame());
-    let ack = data.reversed();
+    open(&port, "hscc", &data);
+    let ack = ack(&data);
     let fragment = {
         let mut frame = ack.frame();
         frame[20] = 0x20;
@@ -273,15 +296,10 @@ fn what_must_pass_passes() {
 fn authenticated_segments_pass() {
     let (_, data) = flows().into_iter().next().unwrap();
     let timestamps = [vec![1, 1, 8, 10], vec![7; 8]].concat();
-    let with = |options: &[u8]| {
-        data.reversed()
-            .with(|s| s.options = options.to_vec())
-            .frame()
-    };
+    let with = |options: &[u8]| ack(&data).with(|s| s.options = options.to_vec()).frame();
     let mut memory = MaybeUninit::uninit();
     let port = Port::new(&mut memory);
-    port.run("hscc_egress", &syn(&data).frame());
-    port.run("hscc_ingress", &syn_ack(&data).frame());
+    open(&port, "hscc", &data);
     for digest in [[1, 1, 19, 18], [1, 1, 29, 18]] {
         let digest = [digest.to_vec(), vec![9; 16]].concat();
         let signed = with(&[timestamps.clone(), digest.clone()].concat());
@@ -292,8 +310,7 @@ fn authenticated_segments_pass() {
     assert_eq!(port.counters().passed[7], 4, "authenticated");
     let mut memory = MaybeUninit::uninit();
     let port = Port::new(&mut memory);
-    port.run("hscc_egress", &syn(&data).frame());
-    port.run("hscc_ingress", &syn_ack(&data).frame());
+    open(&port, "hscc", &data);
     let plain = with(&timestamps);
     assert_ne!(port.run("hscc_ingress", &plain), plain);
 }
@@ -311,7 +328,8 @@ fn a_receiver_without_scaling_keeps_its_bytes() {
     port.run("hscc_egress", &syn(&data).frame());
     let answer = syn_ack(&data).with(|s| s.options = vec![2, 4, 5, 180]);
     port.run("hscc_ingress", &answer.frame());
-    let ack = data.reversed();
+    port.run("hscc_egress", &data.frame());
+    let ack = ack(&data);
     let got = port.run("hscc_ingress", &ack.frame());
     assert_eq!(got, ack.with(|s| s.window = 2920).frame());
 }
@@ -322,9 +340,8 @@ fn windows_open_in_steps() {
     let (_, data) = flows().into_iter().next().unwrap();
     let mut memory = MaybeUninit::uninit();
     let port = Port::new(&mut memory);
-    port.run("hscc_egress", &syn(&data).frame());
-    port.run("hscc_ingress", &syn_ack(&data).frame());
-    let ack = data.reversed().frame();
+    open(&port, "hscc", &data);
+    let ack = ack(&data).frame();
     let window_at = |ms: u64| {
         let now = penstockd::host::clock::monotonic_ns();
         port.configure(|config| {
@@ -355,9 +372,8 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     let (_, data) = flows().into_iter().next().unwrap();
     let mut memory = MaybeUninit::uninit();
     let port = Port::new(&mut memory);
-    port.run("hscc_egress", &syn(&data).frame());
-    port.run("hscc_ingress", &syn_ack(&data).frame());
-    let ack = data.reversed().frame();
+    open(&port, "hscc", &data);
+    let ack = ack(&data).frame();
     port.beat(1);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
     assert_eq!(port.counters().passed[6], 1);
@@ -382,6 +398,14 @@ fn flows_are_counted_once_and_swept() {
             port.run("fairq_ingress", &syn_ack(&flow(i)).frame());
         }
     }
+    port.sweep();
+    let state = port.state();
+    assert_eq!((state.flows, state.tracked, state.half_open), (0, 0, 100));
+    for i in 1..=100 {
+        for _ in 0..2 {
+            port.run("fairq_egress", &flow(i).frame());
+        }
+    }
     assert_eq!(port.state().flows, 100);
     port.sweep();
     let state = port.state();
@@ -389,6 +413,7 @@ fn flows_are_counted_once_and_swept() {
         (state.flows, state.recount, state.tracked, state.corrected),
         (100, 100, 100, 0)
     );
+    assert_eq!(state.half_open, 0);
     for i in 1..=40 {
         for _ in 0..2 {
             port.run(
@@ -467,7 +492,10 @@ fn fairq_shares_its_window_by_flows() {
         let data = Segment::new("10.0.0.1", "10.0.0.2").with(|s| s.source_port = i);
         port.run("fairq_egress", &syn(&data).frame());
         let answer = syn_ack(&data);
+        // Its share, though it does not take any from the others yet.
         let got = port.run("fairq_ingress", &answer.frame());
+        assert_eq!(port.state().flows, u32::from(i) - 1);
+        port.run("fairq_egress", &data.frame());
         let share = port.state().window_bytes as u16;
         // Each new flow rounds down by less than 1/256 byte.
         assert!((32_768 / i).abs_diff(share) <= 1, "{i} flows: {share}");

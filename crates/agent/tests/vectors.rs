@@ -200,20 +200,32 @@ fn tcp_rewrite() {
 }
 
 #[test]
-fn flow_count() {
-    let text = include_str!("../../../tests/vectors/flow_count.jsonl");
-    let run = |kernel: &mut Kernel<'_>, _: &Value| kernel.run("flow_count", "state");
+fn flow() {
+    let text = include_str!("../../../tests/vectors/flow.jsonl");
+    let run = |kernel: &mut Kernel<'_>, _: &Value| kernel.run("flow", "state");
     replay(
-        "flow_count",
+        "flow",
         text,
         |_, _| {},
         run,
         |kernel, _| {
             numbers!(
                 kernel.read().derived,
-                [is_counted, scale_data, scale_acks, mss]
+                [is_counted, is_half_open, scale_data, scale_acks, mss]
             )
         },
+    );
+}
+
+#[test]
+fn flow_counter() {
+    let text = include_str!("../../../tests/vectors/flow_counter.jsonl");
+    replay(
+        "flow_counter",
+        text,
+        |_, _| {},
+        |_, _| {},
+        |_, _| Value::Null,
     );
 }
 

@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-#include "flow_count.h"
+#include "flow_counter.h"
+#include "handshake.h"
 #include "hcf.h"
 #include "schemes.h"
 #include "sicc.h"
@@ -12,16 +13,18 @@
 _Static_assert(sizeof(struct tcp_window) == 4 && offsetof(struct tcp_window, changed) == 2 &&
 		       offsetof(struct tcp_window, floored) == 3,
 	       "TcpWindow in src/tcp_rewrite.rs");
-_Static_assert(sizeof(struct flow_packet) == 24 && offsetof(struct flow_packet, seq) == 8 &&
-		       offsetof(struct flow_packet, payload) == 12 &&
-		       offsetof(struct flow_packet, mss) == 14 &&
-		       offsetof(struct flow_packet, scale) == 16 &&
-		       offsetof(struct flow_packet, flags) == 17 &&
-		       offsetof(struct flow_packet, direction) == 18,
-	       "FlowPacket in src/flow_count.rs");
-_Static_assert(sizeof(struct flow_entry) == 32 && sizeof(struct flow_counter) == 16 &&
-		       sizeof(struct tcp_edge) == 8 && sizeof(struct sicc_pair) == 16,
-	       "FlowEntry, FlowCounter, Edge, SiccShim");
+_Static_assert(sizeof(struct flow_packet) == 32 && offsetof(struct flow_packet, seq) == 8 &&
+		       offsetof(struct flow_packet, ack) == 12 &&
+		       offsetof(struct flow_packet, payload) == 16 &&
+		       offsetof(struct flow_packet, mss) == 20 &&
+		       offsetof(struct flow_packet, scale) == 22 &&
+		       offsetof(struct flow_packet, flags) == 23 &&
+		       offsetof(struct flow_packet, direction) == 24,
+	       "FlowPacket in src/flow.rs");
+_Static_assert(sizeof(struct flow_entry) == 32 && sizeof(struct handshake) == 24 &&
+		       sizeof(struct flow_counter) == 16 && sizeof(struct tcp_edge) == 8 &&
+		       sizeof(struct sicc_pair) == 16,
+	       "FlowEntry, Handshake, FlowCounter, Edge, SiccShim");
 
 /* core_NAME is NAME. */
 #define EXPORT(type, name, parameters, arguments)                                                  \
@@ -60,29 +63,32 @@ EXPORT(u16, tcp_unify_window, (u16 window, u32 own_scale, u32 network_scale),
 EXPORT(struct tcp_window, tcp_release_window,
        (struct tcp_window wanted, u16 window, u32 scale, u32 mss_bytes, u64 since_ns),
        (wanted, window, scale, mss_bytes, since_ns))
-EXPORT(s32, flow_on_packet, (struct flow_entry * flow, const struct flow_packet *packet),
-       (flow, packet))
+EXPORT(struct flow_change, flow_follow,
+       (struct flow_entry * flow, struct handshake *handshake, const struct flow_packet *packet),
+       (flow, handshake, packet))
+EXPORT(u32, handshake_mss, (const struct handshake *handshake), (handshake))
+EXPORT(_Bool, handshake_is_half_open, (const struct handshake *handshake), (handshake))
 EXPORT(s32, flow_expire, (struct flow_entry * flow, u64 now_ns, u64 idle_ns),
        (flow, now_ns, idle_ns))
 
-/* What each ACK needs of its flow, in one call; FlowAck in src/flow_count.rs. */
+/* What each ACK needs of its flow, in one call; FlowAck in src/flow.rs. */
 struct flow_ack {
-	s32 delta;
+	struct flow_change change;
 	u32 kind;
 	u32 scale;
 	u32 mss_bytes;
 };
 
-struct flow_ack core_flow_on_ack(struct flow_entry *flow, const struct flow_packet *packet,
-				 u32 first_acks);
-struct flow_ack core_flow_on_ack(struct flow_entry *flow, const struct flow_packet *packet,
-				 u32 first_acks)
+struct flow_ack core_flow_follow_ack(struct flow_entry *flow, struct handshake *handshake,
+				     const struct flow_packet *packet, u32 first_acks);
+struct flow_ack core_flow_follow_ack(struct flow_entry *flow, struct handshake *handshake,
+				     const struct flow_packet *packet, u32 first_acks)
 {
-	struct flow_ack ack = {.delta = flow_on_packet(flow, packet)};
+	struct flow_ack ack = {.change = flow_follow(flow, handshake, packet)};
 
 	ack.kind = flow_ack_kind(flow, packet->flags, first_acks);
 	ack.scale = flow_scale(flow, FLOW_ACKS);
-	ack.mss_bytes = flow_mss(flow);
+	ack.mss_bytes = flow_mss(flow) ? flow_mss(flow) : handshake_mss(handshake);
 	return ack;
 }
 
@@ -141,15 +147,19 @@ _Bool core_scheme_follow(u32 scheme, void *s, const void *p, u32 payload, u32 qu
 	return scheme_is_clamping(scheme, s, p, now_ns);
 }
 
-struct tcp_window core_scheme_follow_ack(u32 scheme, void *s, const void *p, u32 queue_bytes,
-					 u16 window, u32 scale, u32 mss_bytes, u32 kind, u64 now_ns,
-					 _Bool *is_clamping);
-struct tcp_window core_scheme_follow_ack(u32 scheme, void *s, const void *p, u32 queue_bytes,
-					 u16 window, u32 scale, u32 mss_bytes, u32 kind, u64 now_ns,
-					 _Bool *is_clamping)
+/* `flows` is that of scheme_on_first_ack, 0 for any other ACK. */
+struct tcp_window core_scheme_follow_ack(u32 scheme, void *s, const void *p, u32 flows,
+					 u32 queue_bytes, u16 window, u32 scale, u32 mss_bytes,
+					 u32 kind, u64 now_ns, _Bool *is_clamping);
+struct tcp_window core_scheme_follow_ack(u32 scheme, void *s, const void *p, u32 flows,
+					 u32 queue_bytes, u16 window, u32 scale, u32 mss_bytes,
+					 u32 kind, u64 now_ns, _Bool *is_clamping)
 {
 	scheme_on_queue(scheme, s, p, queue_bytes, now_ns);
 	*is_clamping = scheme_is_clamping(scheme, s, p, now_ns);
+	if (flows)
+		return scheme_on_first_ack(scheme, s, p, flows, window, scale, mss_bytes, kind,
+					   now_ns);
 	return scheme_on_ack(scheme, s, p, window, scale, mss_bytes, kind, now_ns);
 }
 

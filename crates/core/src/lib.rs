@@ -10,13 +10,14 @@
 //! - [`params`]: a scheme's parameters at one port, the struct of C.
 //! - [`scheme`]: a window scheme at one port. There is one type for all of them, and none is named.
 //! - [`hcf`], [`sicc`]: the queue policy, and the controller with its shims.
-//! - [`flow_count`], [`tcp_rewrite`]: what they share.
+//! - [`flow`], [`flow_counter`], [`tcp_rewrite`]: what they share.
 //!
 //! Structs of C are memory that only C reads and writes (`memory`). `c/` makes the inline functions
 //! callable and the tables data.
 
 pub mod definitions;
-pub mod flow_count;
+pub mod flow;
+pub mod flow_counter;
 pub mod hcf;
 mod memory;
 pub mod params;
@@ -24,7 +25,8 @@ pub mod scheme;
 pub mod sicc;
 pub mod tcp_rewrite;
 
-pub use flow_count::{FlowCounter, FlowEntry};
+pub use flow::{FlowEntry, Handshake};
+pub use flow_counter::FlowCounter;
 pub use hcf::Hcf;
 pub use params::{ParamError, Params};
 pub use scheme::WindowScheme;

@@ -70,6 +70,7 @@ unsafe extern "C" {
         scheme: u32,
         s: *mut c_void,
         p: *const c_void,
+        flows: u32,
         queue: u32,
         window: u16,
         scale: u32,
@@ -98,6 +99,19 @@ unsafe extern "C" {
         packet: u32,
         is_control: bool,
     ) -> bool;
+}
+
+/// A passing ACK: its window field, and what is known of its flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// The field, as on the wire.
+    pub window: u16,
+    /// Its shift, `None` if not known.
+    pub scale: Option<u8>,
+    /// Largest segment of the flow, bytes; 0 if not known.
+    pub mss_bytes: u32,
+    /// Where in the life of the flow it stands.
+    pub kind: AckKind,
 }
 
 /// A window scheme at one output port: its parameters and its state.
@@ -234,17 +248,16 @@ impl WindowScheme {
     }
 
     /// [`WindowScheme::on_queue`], [`WindowScheme::on_ack`] and [`WindowScheme::is_clamping`] in
-    /// one call.
+    /// one call. For a SYN-ACK or first ACK while handshakes are under way, `flows` is how many
+    /// flows there would be with them, which share the window among each other too; else 0.
     pub fn follow_ack(
         &mut self,
+        flows: u32,
         queue_bytes: u32,
-        window: u16,
-        scale: Option<u8>,
-        mss_bytes: u32,
-        kind: AckKind,
+        ack: &Ack,
         now_ns: u64,
     ) -> (TcpWindow, bool) {
-        let (s, p, scale) = (self.s_mut(), self.p(), raw_scale(scale));
+        let (s, p, scale) = (self.s_mut(), self.p(), raw_scale(ack.scale));
         let mut is_clamping = false;
         // SAFETY: see the head of this block.
         let window = unsafe {
@@ -252,11 +265,12 @@ impl WindowScheme {
                 self.number,
                 s,
                 p,
+                flows,
                 queue_bytes,
-                window,
+                ack.window,
                 scale,
-                mss_bytes,
-                kind,
+                ack.mss_bytes,
+                ack.kind,
                 now_ns,
                 &mut is_clamping,
             )

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An eBPF program that calls the whole of core/; only compiled, by fuzz.rs. */
 
-#include "flow_count.h"
+#include "handshake.h"
 #include "hcf.h"
 #include "schemes.h"
 #include "sicc.h"
@@ -16,6 +16,7 @@ struct ports {
 	struct hcf_params hcf_params;
 	struct hcf_state hcf;
 	struct flow_entry flow;
+	struct handshake handshake;
 	struct flow_packet packet;
 	struct tcp_edge edge;
 	u64 now_ns;
@@ -35,7 +36,7 @@ struct ports {
 
 __attribute__((section("tc"), used)) static int on_ack(struct ports *p)
 {
-	s32 delta = flow_on_packet(&p->flow, &p->packet);
+	s32 delta = flow_follow(&p->flow, &p->handshake, &p->packet).flows;
 	u32 scale = flow_scale(&p->flow, FLOW_ACKS), mss = flow_mss(&p->flow);
 	u32 kind = flow_ack_kind(&p->flow, p->packet.flags, window_first_acks(&p->window));
 	struct tcp_window out = tcp_window_as_is(p->field);

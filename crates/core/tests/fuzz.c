@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow_count.h"
+#include "flow_counter.h"
+#include "handshake.h"
 #include "hcf.h"
 #include "schemes.h"
 #include "sicc.h"
@@ -102,6 +103,8 @@ static void fuzz_scheme(u32 scheme, void *state, size_t state_bytes, void *param
 			scheme_on_flows(scheme, state, (u32)any());
 		scheme_on_data(scheme, state, (u32)any());
 		scheme_on_queue(scheme, state, params, (u32)any(), any());
+		scheme_on_first_ack(scheme, state, params, (u32)any(), (u16)any(), (u32)any(),
+				    (u32)any(), (u32)any(), any());
 		scheme_on_tick(scheme, state, params, (u32)any());
 		scheme_heeds_data(scheme, state, (u32)any());
 		scheme_heeds_queue(scheme, state, params, (u32)any(), any());
@@ -186,22 +189,25 @@ static void fuzz_hcf(void)
 static void fuzz_flows(void)
 {
 	struct flow_entry flow;
+	struct handshake handshake;
 	struct flow_counter counter;
 	struct flow_packet packet;
 	int i;
 
 	fill(&flow, sizeof(flow));
+	fill(&handshake, sizeof(handshake));
 	fill(&counter, sizeof(counter));
 	for (i = 0; i < 100; i++) {
 		u32 was = flow_is_counted(&flow);
 		s32 delta;
 
 		fill(&packet, sizeof(packet));
-		delta = flow_on_packet(&flow, &packet);
+		delta = flow_follow(&flow, &handshake, &packet).flows;
 		expect((s32)flow_is_counted(&flow) - (s32)was == delta, "counted once");
 		flow_expire(&flow, any(), any());
 		flow_scale(&flow, (u32)any());
 		flow_mss(&flow);
+		handshake_mss(&handshake);
 		flow_ack_kind(&flow, (u32)any(), (u32)any());
 		flow_counter_on_packet(&counter, (u32)any(), (u32)any(), any() & 1, any());
 		flow_counter_expire(&counter, any(), any());

@@ -32,7 +32,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 9] = [
+pub const GAUGES: [Gauge; 10] = [
     gauge(
         "acting",
         None,
@@ -54,6 +54,12 @@ pub const GAUGES: [Gauge; 9] = [
     gauge("flows", None, "Flows counted now", |r| {
         Some(r.state.flows.into())
     }),
+    gauge(
+        "half_open_flows",
+        None,
+        "Flows whose handshake is under way; they do not count",
+        |r| Some(r.state.half_open.into()),
+    ),
     gauge(
         "flows_tracked",
         None,

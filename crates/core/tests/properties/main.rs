@@ -7,7 +7,7 @@
 mod common;
 mod definitions;
 mod fairq;
-mod flow_count;
+mod flow;
 mod hcf;
 mod hscc;
 mod schemes;

@@ -2,7 +2,7 @@
 use super::common::Fields;
 use super::{acks, printed, with};
 use penstock_core::Params;
-use penstock_core::flow_count::flag;
+use penstock_core::flow::flag;
 use penstock_core::sicc::{SiccOrder, SiccPort, SiccShim};
 use penstock_core::tcp_rewrite::AckKind;
 use proptest::prelude::*;

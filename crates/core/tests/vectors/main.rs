@@ -5,7 +5,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-mod flow_count;
+mod flow;
+mod flow_counter;
 mod hcf;
 mod schemes;
 mod sicc;

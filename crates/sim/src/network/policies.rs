@@ -9,7 +9,7 @@ use super::wires::Wires;
 use crate::packet::{FlowId, Packet, flag};
 use crate::queue::{Admission, Arrival, DropReason, Scheduler, Verdict};
 use crate::rng::Rng;
-use crate::window::{FlowEntry, Shims, Window};
+use crate::window::{Flows, Shims, Window};
 use penstock_scenario::units::Time;
 
 /// A copy of a SYN or FIN for the controller.
@@ -37,37 +37,12 @@ struct Port {
 pub(super) struct Policies {
     ports: Vec<Port>,
     scheduled: Vec<ScheduledPort>,
-    flows: FlowTable,
+    flows: Flows,
     shims: Option<Shims>,
     /// What admission policies draw from.
     rng: Rng,
     /// SYN and FIN copied for the controller.
     reports: Vec<Report>,
-}
-
-/// What window policies know of each flow at each hop; empty where no port has one.
-#[derive(Default)]
-struct FlowTable(Vec<FlowEntry>);
-
-impl FlowTable {
-    /// The table, with an entry at `slot`.
-    fn with_slot(&mut self, slot: usize) -> &mut [FlowEntry] {
-        if slot >= self.0.len() {
-            self.0.resize(slot + 1, FlowEntry::default());
-        }
-        &mut self.0
-    }
-
-    /// Forgets the entries of a connection by `paths`.
-    fn forget(&mut self, paths: &Paths, connection: FlowId) {
-        let first = paths.slot(FlowId(connection.0 & !1), 0);
-        let last = paths.slot(FlowId(connection.0 | 1), 0) + paths.stride();
-        // The table ends with the last entry ever used, which may be one of these.
-        let last = last.min(self.0.len());
-        if let Some(entries) = self.0.get_mut(first..last) {
-            entries.fill(FlowEntry::default());
-        }
-    }
 }
 
 /// Putting policies on ports.
@@ -77,7 +52,7 @@ impl Policies {
         let mut policies = Policies {
             ports: Vec::new(),
             scheduled: Vec::new(),
-            flows: FlowTable::default(),
+            flows: Flows::default(),
             shims: None,
             rng,
             reports: Vec::new(),
@@ -198,8 +173,8 @@ impl Policies {
         let slot = paths.slot(packet.flow, packet.hop.into());
         match &mut self.ports[link as usize].window {
             Some(policy) => {
-                let flows = self.flows.with_slot(slot);
-                policy.on_departure(now, packet, flows, slot, backlog);
+                self.flows.reserve(slot);
+                policy.on_departure(now, packet, &mut self.flows, slot, backlog);
                 policy.drops(packet, backlog)
             }
             None => false,
@@ -221,8 +196,8 @@ impl Policies {
         let hop = paths.step(packet.flow, packet.hop.into()).remaining();
         let slot = paths.slot(packet.flow.reverse(), hop);
         if let Some(policy) = &mut self.ports[port as usize].window {
-            let flows = self.flows.with_slot(slot);
-            policy.on_ack(now, packet, flows, slot, backlog);
+            self.flows.reserve(slot);
+            policy.on_ack(now, packet, &mut self.flows, slot, backlog);
         }
     }
 
@@ -241,7 +216,9 @@ impl Policies {
 
     /// A connection has got a number that another may have had.
     pub fn forget(&mut self, paths: &Paths, connection: FlowId) {
-        self.flows.forget(paths, connection);
+        let first = paths.slot(FlowId(connection.0 & !1), 0);
+        let end = paths.slot(FlowId(connection.0 | 1), 0) + paths.stride();
+        self.flows.forget(first..end);
     }
 
     /// Whether SYN or FIN were copied since [`Policies::take_reports`].
@@ -282,7 +259,7 @@ impl Policies {
     pub fn tick_window(&mut self, now: Time, link: u32, wires: &Wires) -> Option<Time> {
         let backlog = self.backlog_bytes(now, link, wires);
         let policy = self.ports[link as usize].window.as_mut()?;
-        policy.tick(now, &mut self.flows.0, backlog);
+        policy.tick(now, &mut self.flows, backlog);
         policy.period().map(|period| now + period)
     }
 
@@ -320,25 +297,5 @@ impl Policies {
     fn scheduler(&self, link: u32) -> Option<&dyn Scheduler> {
         let number = self.ports[link as usize].scheduled?;
         Some(self.scheduled[number as usize].queue())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_entry_of_the_table_is_forgotten_too() {
-        let paths = Paths::new(4);
-        let mut flows = FlowTable::default();
-        let slot = paths.slot(FlowId(2), 1);
-        let syn = penstock_core::flow_count::FlowPacket {
-            flags: flag::SYN as u8,
-            ..Default::default()
-        };
-        flows.with_slot(slot)[slot].on_packet(&syn);
-        assert!(flows.0[slot].is_counted());
-        flows.forget(&paths, FlowId(2));
-        assert!(!flows.0[slot].is_counted());
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many flows has a port? (`core/flow_count.h`)
+//! How many flows has a port? (`core/flow.h`, `core/flow_counter.h`)
 
-use super::{FlowEntry, FlowPacket};
-use penstock_core::flow_count::Direction;
+use super::{FlowPacket, Flows};
+use penstock_core::flow::{Direction, FlowChange};
 use penstock_core::scheme::Counting;
 use penstock_core::{FlowCounter, WindowScheme};
 use penstock_scenario::units::Time;
@@ -10,10 +10,16 @@ use penstock_scenario::units::Time;
 /// Flows looked at for idleness in each interval.
 const SWEEP: usize = 16;
 
+/// A handshake that takes longer has failed (`HANDSHAKE_LIFE_NS` of `core/handshake.h`).
+const HANDSHAKE_LIFE_NS: u64 = 3_000_000_000;
+
 /// The count of one port; the scheme is given each new number.
 #[derive(Debug)]
 pub(super) struct Count {
     flows: u32,
+    /// Handshakes under way, and when the last of them began.
+    half_open: u32,
+    begun_ns: u64,
     idle_ns: u64,
     way: Way,
 }
@@ -33,6 +39,8 @@ impl Count {
     pub fn new(counting: Counting, idle: Time) -> Count {
         Count {
             flows: 0,
+            half_open: 0,
+            begun_ns: 0,
             idle_ns: idle.as_nanos(),
             way: match counting {
                 Counting::None => Way::None,
@@ -42,22 +50,34 @@ impl Count {
         }
     }
 
-    /// A packet of the flow in `slot` passes, by which the exact number changes by `delta`.
+    /// Flows as if all handshakes under way counted; 0 if there are none, or all count.
+    pub fn with_half_open(&self) -> u32 {
+        match self.way {
+            Way::Exact(..) if self.half_open > 0 => self.flows + self.half_open,
+            _ => 0,
+        }
+    }
+
+    /// A packet of the flow in `slot` passes, by which the exact numbers change.
     pub fn on_packet(
         &mut self,
         core: &mut WindowScheme,
         seen: &FlowPacket,
         slot: usize,
-        delta: i32,
+        change: FlowChange,
     ) {
+        self.half_open = self.half_open.saturating_add_signed(change.half_open);
+        if change.half_open > 0 {
+            self.begun_ns = seen.now_ns;
+        }
         let flows = match &mut self.way {
             Way::None => return,
-            Way::Exact(..) if delta == 0 => return,
+            Way::Exact(..) if change.flows == 0 => return,
             Way::Exact(counted, _) => {
-                if delta > 0 {
+                if change.flows > 0 {
                     counted.push(slot);
                 }
-                self.flows.saturating_add_signed(delta)
+                self.flows.saturating_add_signed(change.flows)
             }
             Way::Packets(counter) => {
                 let is_out = seen.direction == Direction::Data;
@@ -68,14 +88,17 @@ impl Count {
     }
 
     /// Uncounts what is silent for too long.
-    pub fn expire(&mut self, core: &mut WindowScheme, flows: &mut [FlowEntry], now_ns: u64) {
+    pub fn expire(&mut self, core: &mut WindowScheme, flows: &mut Flows, now_ns: u64) {
+        if now_ns.saturating_sub(self.begun_ns) >= HANDSHAKE_LIFE_NS {
+            self.half_open = 0;
+        }
         match &mut self.way {
             Way::None => {}
             Way::Exact(counted, next) => {
                 for _ in 0..SWEEP.min(counted.len()) {
                     *next = if *next < counted.len() { *next } else { 0 };
-                    let flow = &mut flows[counted[*next]];
-                    let outcome = flow.sweep(now_ns, self.idle_ns);
+                    let slot = counted[*next];
+                    let outcome = flows.sweep(slot, now_ns, self.idle_ns);
                     if outcome > 0 {
                         *next += 1;
                         continue;
@@ -111,15 +134,17 @@ mod tests {
     struct Port {
         core: WindowScheme,
         count: Count,
-        flows: Vec<FlowEntry>,
+        flows: Flows,
     }
 
     impl Port {
         fn new(counting: Counting) -> Port {
+            let mut flows = Flows::default();
+            flows.reserve(99);
             Port {
                 core: WindowScheme::new(&Params::new(definitions::of("fairq"), 100_000)),
                 count: Count::new(counting, Time::from_secs(1)),
-                flows: vec![FlowEntry::default(); 100],
+                flows,
             }
         }
 
@@ -128,14 +153,18 @@ mod tests {
         }
 
         fn see(&mut self, slot: usize, flags: u16, direction: Direction) {
+            // Both sides count from 0, and no one sends data.
+            let has_begun = u32::from(flags & flag::SYN == 0);
             let packet = Packet {
                 flow: FlowId(2 * slot as u32),
                 flags,
+                seq: has_begun,
+                ack: u32::from(flags & flag::ACK != 0),
                 ..Packet::default()
             };
             let seen = flow_packet(Time::from_millis(1), &packet, direction);
-            let delta = self.flows[slot].on_packet(&seen);
-            self.count.on_packet(&mut self.core, &seen, slot, delta);
+            let change = self.flows.follow(slot, &seen);
+            self.count.on_packet(&mut self.core, &seen, slot, change);
         }
     }
 
@@ -152,6 +181,7 @@ mod tests {
             };
             until_through(flag::SYN, Direction::Data);
             until_through(flag::SYN | flag::ACK, Direction::Acks);
+            until_through(flag::ACK, Direction::Data);
             if slot % 2 == 0 {
                 until_through(flag::FIN | flag::ACK, Direction::Data);
             }

@@ -8,15 +8,16 @@
 //! calls: [`Window::on_ack`] is given the whole packet, and the network can inject at any port.
 
 mod count;
+mod flows;
 mod policy;
 mod wscale;
 
-pub use penstock_core::FlowEntry;
+pub use flows::Flows;
 pub use policy::{Policy, PortParams};
 pub use wscale::{Shims, Wscale};
 
 use crate::packet::{Packet, SynOptions, flag};
-use penstock_core::flow_count::{Direction, FlowPacket, SCALE_NONE};
+use penstock_core::flow::{Direction, FlowPacket, SCALE_NONE};
 use penstock_scenario::units::Time;
 
 /// What a window policy did, by the names of `core/counters.h`.
@@ -44,7 +45,7 @@ pub trait Window: Send {
         &mut self,
         now: Time,
         packet: &Packet,
-        flows: &mut [FlowEntry],
+        flows: &mut Flows,
         slot: usize,
         backlog_bytes: u64,
     );
@@ -60,7 +61,7 @@ pub trait Window: Send {
         &mut self,
         now: Time,
         packet: &mut Packet,
-        flows: &mut [FlowEntry],
+        flows: &mut Flows,
         slot: usize,
         backlog_bytes: u64,
     );
@@ -71,18 +72,19 @@ pub trait Window: Send {
     }
 
     /// Periodic work.
-    fn tick(&mut self, _now: Time, _flows: &mut [FlowEntry], _backlog_bytes: u64) {}
+    fn tick(&mut self, _now: Time, _flows: &mut Flows, _backlog_bytes: u64) {}
 
     /// What it did so far.
     fn counters(&self) -> WindowCounters;
 }
 
-/// The packet as the flow count of `core/` takes it.
+/// The packet as `core/` follows flows by it.
 fn flow_packet(now: Time, packet: &Packet, direction: Direction) -> FlowPacket {
     let mut seen = FlowPacket {
         now_ns: now.as_nanos(),
         seq: packet.seq,
-        payload: packet.payload,
+        ack: packet.ack,
+        payload: packet.payload.into(),
         flags: packet.flags as u8,
         direction,
         ..FlowPacket::default()

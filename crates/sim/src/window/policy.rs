@@ -2,10 +2,11 @@
 //! A window scheme of `core/` at a port of the simulator, whichever it is.
 
 use super::count::Count;
-use super::{FlowEntry, Window, WindowCounters, Wscale, flow_packet};
+use super::{Flows, Window, WindowCounters, Wscale, flow_packet};
 use crate::packet::{Packet, flag};
 use penstock_core::WindowScheme;
-use penstock_core::flow_count::Direction;
+use penstock_core::flow::Direction;
+use penstock_core::scheme::Ack;
 use penstock_core::tcp_rewrite::{AckKind, Edge};
 use penstock_scenario::units::Time;
 
@@ -71,13 +72,13 @@ impl Window for Policy {
         &mut self,
         now: Time,
         packet: &Packet,
-        flows: &mut [FlowEntry],
+        flows: &mut Flows,
         slot: usize,
         backlog_bytes: u64,
     ) {
         let seen = flow_packet(now, packet, Direction::Data);
-        let delta = flows[slot].on_packet(&seen);
-        self.count.on_packet(&mut self.core, &seen, slot, delta);
+        let change = flows.follow(slot, &seen);
+        self.count.on_packet(&mut self.core, &seen, slot, change);
         // Datagrams do not show the size of segments.
         let is_segment = !packet.has(flag::UDP);
         let payload = if is_segment { packet.payload } else { 0 };
@@ -98,14 +99,14 @@ impl Window for Policy {
         &mut self,
         now: Time,
         packet: &mut Packet,
-        flows: &mut [FlowEntry],
+        flows: &mut Flows,
         slot: usize,
         backlog_bytes: u64,
     ) {
-        let flow = &mut flows[slot];
         let seen = flow_packet(now, packet, Direction::Acks);
-        let ack = flow.on_ack(&seen, self.port.first_acks);
-        self.count.on_packet(&mut self.core, &seen, slot, ack.delta);
+        let ack = flows.follow_ack(slot, &seen, self.port.first_acks);
+        self.count
+            .on_packet(&mut self.core, &seen, slot, ack.change);
         let (queue, now_ns) = (bytes(backlog_bytes), now.as_nanos());
         if self.port.never_shrink && packet.has(flag::SYN) {
             *self.edge(slot) = Edge::default();
@@ -115,9 +116,17 @@ impl Window for Policy {
             return self.note_clamp(is_clamping);
         }
         let (window, scale) = self.port.wscale.read(packet, ack.scale());
-        let (wanted, is_clamping) =
-            self.core
-                .follow_ack(queue, window, scale, ack.mss_bytes, ack.kind, now_ns);
+        let newcomers = match ack.kind {
+            AckKind::Later => 0,
+            AckKind::Syn | AckKind::First => self.count.with_half_open(),
+        };
+        let passing = Ack {
+            window,
+            scale,
+            mss_bytes: ack.mss_bytes,
+            kind: ack.kind,
+        };
+        let (wanted, is_clamping) = self.core.follow_ack(newcomers, queue, &passing, now_ns);
         let mut lowered = wanted;
         if self.port.never_shrink {
             lowered = self.edge(slot).keep(packet.ack, window, scale, wanted);
@@ -137,7 +146,7 @@ impl Window for Policy {
         self.core.interval_ns().map(Time::from_nanos)
     }
 
-    fn tick(&mut self, now: Time, flows: &mut [FlowEntry], backlog_bytes: u64) {
+    fn tick(&mut self, now: Time, flows: &mut Flows, backlog_bytes: u64) {
         self.count.expire(&mut self.core, flows, now.as_nanos());
         self.core.on_tick(bytes(backlog_bytes));
     }

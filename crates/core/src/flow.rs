@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! How many flows can still send through a port (`core/flow_count.h`).
+//! Which flows exist and can still send through a port (`core/flow.h`, `core/handshake.h`).
 
 use crate::tcp_rewrite::{AckKind, known_scale};
 
@@ -29,7 +29,7 @@ pub mod flag {
     pub const ACK: u8 = 0x10;
 }
 
-/// What a [`FlowEntry`] has to know of a packet.
+/// What has to be known of a packet.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowPacket {
@@ -37,8 +37,10 @@ pub struct FlowPacket {
     pub now_ns: u64,
     /// Sequence number.
     pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
     /// TCP payload, bytes.
-    pub payload: u16,
+    pub payload: u32,
     /// On a SYN the MSS option, 0 if absent.
     pub mss: u16,
     /// On a SYN the scale option, [`SCALE_NONE`] if absent.
@@ -47,19 +49,36 @@ pub struct FlowPacket {
     pub flags: u8,
     /// Which way it goes.
     pub direction: Direction,
+    /// Nothing.
+    pub reserved: [u8; 7],
 }
 
-/// One connection at one output port: counted once, whatever is retransmitted.
+/// One connection at one output port, once the other side has acknowledged it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowEntry([u64; 4]);
+
+/// What a port has seen of a connection that no one has acknowledged yet: it counts nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Handshake([u64; 3]);
+
+/// By how much a packet changes numbers of flows: -1, 0 or 1 each.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowChange {
+    /// Of those that count.
+    pub flows: i32,
+    /// Of handshakes under way.
+    pub half_open: i32,
+}
 
 /// What a port has to know of a flow when one of its ACKs passes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowAck {
-    /// By how much the number of flows changes: -1, 0, 1.
-    pub delta: i32,
+    /// By how much the numbers of flows change.
+    pub change: FlowChange,
     /// Which kind of ACK it is.
     pub kind: AckKind,
     scale: u32,
@@ -75,29 +94,31 @@ impl FlowAck {
 }
 
 unsafe extern "C" {
-    safe fn core_flow_on_packet(flow: &mut FlowEntry, packet: &FlowPacket) -> i32;
+    safe fn core_flow_follow(
+        flow: &mut FlowEntry,
+        handshake: &mut Handshake,
+        packet: &FlowPacket,
+    ) -> FlowChange;
     safe fn core_flow_expire(flow: &mut FlowEntry, now_ns: u64, idle_ns: u64) -> i32;
-    safe fn core_flow_on_ack(flow: &mut FlowEntry, packet: &FlowPacket, first_acks: u32)
-    -> FlowAck;
+    safe fn core_flow_follow_ack(
+        flow: &mut FlowEntry,
+        handshake: &mut Handshake,
+        packet: &FlowPacket,
+        first_acks: u32,
+    ) -> FlowAck;
     safe fn core_flow_sweep(flow: &mut FlowEntry, now_ns: u64, idle_ns: u64) -> i32;
     safe fn core_flow_is_counted(flow: &FlowEntry) -> u32;
     safe fn core_flow_scale(flow: &FlowEntry, direction: u32) -> u32;
     safe fn core_flow_mss(flow: &FlowEntry) -> u32;
     safe fn core_flow_ack_kind(flow: &FlowEntry, flags: u32, first_acks: u32) -> AckKind;
-    safe fn core_flow_counter_on_packet(
-        counter: &mut FlowCounter,
-        flags: u32,
-        payload: u32,
-        is_out: u32,
-        now_ns: u64,
-    ) -> u32;
-    safe fn core_flow_counter_expire(counter: &mut FlowCounter, now_ns: u64, idle_ns: u64) -> u32;
+    safe fn core_handshake_mss(handshake: &Handshake) -> u32;
+    safe fn core_handshake_is_half_open(handshake: &Handshake) -> bool;
 }
 
 impl FlowEntry {
-    /// Follows the flow by one packet; returns by how much the number of flows changes: -1, 0, 1.
-    pub fn on_packet(&mut self, packet: &FlowPacket) -> i32 {
-        core_flow_on_packet(self, packet)
+    /// Follows the flow by one packet.
+    pub fn follow(&mut self, handshake: &mut Handshake, packet: &FlowPacket) -> FlowChange {
+        core_flow_follow(self, handshake, packet)
     }
 
     /// Uncounts a flow silent for `idle_ns`; returns -1 if it was counted, else 0.
@@ -105,10 +126,15 @@ impl FlowEntry {
         core_flow_expire(self, now_ns, idle_ns)
     }
 
-    /// [`FlowEntry::on_packet`], [`FlowEntry::ack_kind`], [`FlowEntry::scale`] and
+    /// [`FlowEntry::follow`], [`FlowEntry::ack_kind`], [`FlowEntry::scale`] and
     /// [`FlowEntry::mss`] in one call, for a packet of the ACKs' direction.
-    pub fn on_ack(&mut self, packet: &FlowPacket, first_acks: u32) -> FlowAck {
-        core_flow_on_ack(self, packet, first_acks)
+    pub fn follow_ack(
+        &mut self,
+        handshake: &mut Handshake,
+        packet: &FlowPacket,
+        first_acks: u32,
+    ) -> FlowAck {
+        core_flow_follow_ack(self, handshake, packet, first_acks)
     }
 
     /// [`FlowEntry::expire`] and [`FlowEntry::is_counted`] in one call: -1 if it was counted until
@@ -133,26 +159,21 @@ impl FlowEntry {
         core_flow_mss(self)
     }
 
-    /// Which kind of ACK the packet just given to [`FlowEntry::on_packet`] is, where the first
+    /// Which kind of ACK the packet just given to [`FlowEntry::follow`] is, where the first
     /// `first_acks` after the handshake count as first.
     pub fn ack_kind(&self, flags: u8, first_acks: u32) -> AckKind {
         core_flow_ack_kind(self, flags.into(), first_acks)
     }
 }
 
-/// The papers' counter of a port: SYN-ACKs minus FINs and RSTs. It drifts under loss.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlowCounter([u64; 2]);
-
-impl FlowCounter {
-    /// Counts one packet; `is_out`: it leaves by the port. Returns the number of flows.
-    pub fn on_packet(&mut self, flags: u8, payload: u16, is_out: bool, now_ns: u64) -> u32 {
-        core_flow_counter_on_packet(self, flags.into(), payload.into(), is_out.into(), now_ns)
+impl Handshake {
+    /// The lesser of both MSS options as far as they are known, bytes; 0 if neither is.
+    pub fn mss(&self) -> u32 {
+        core_handshake_mss(self)
     }
 
-    /// Restarts the count after `idle_ns` without data. Returns the number of flows.
-    pub fn expire(&mut self, now_ns: u64, idle_ns: u64) -> u32 {
-        core_flow_counter_expire(self, now_ns, idle_ns)
+    /// Whether a handshake is under way.
+    pub fn is_half_open(&self) -> bool {
+        core_handshake_is_half_open(self)
     }
 }
