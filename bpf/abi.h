@@ -80,6 +80,7 @@ struct port_state {
 	u64 next_tick_ns[SCHEMES];
 	struct scheme_states schemes;
 	struct flow_counter counter; /* COUNTING_PACKETS */
+	u64 sent_bytes;		     /* that left, up to a millisecond old */
 	u64 queue_ns;		     /* when queue_bytes was read */
 	u32 queue_bytes;	     /* up to a millisecond old */
 };

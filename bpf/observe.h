@@ -74,6 +74,8 @@ static __noinline int ms_sample_close(struct __sk_buff *skb, struct port_state *
 			bpf_ringbuf_submit(sample, 0);
 		}
 	}
+	__sync_fetch_and_add(&port->sent_bytes,
+			     counted->egress_bytes - current->before.egress_bytes);
 	__builtin_memcpy(&current->before, counted, sizeof(*counted));
 	current->end_ns = now_ns - now_ns % MS_SAMPLE_NS + MS_SAMPLE_NS;
 	current->queue_max = 0;

@@ -91,7 +91,7 @@ static __always_inline void scheme_tick(struct port_state *port, const struct po
 		return;
 	bpf_spin_lock(&port->lock);
 	for (u32 i = 0; i < TICKS_AT_ONCE && now_ns >= *next_ns; i++) {
-		scheme_on_tick(scheme, state, params, queue_bytes);
+		scheme_on_tick(scheme, state, params, queue_bytes, port->sent_bytes, now_ns);
 		*next_ns += interval_ns;
 	}
 	if (now_ns >= *next_ns)

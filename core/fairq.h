@@ -9,6 +9,12 @@
  * M of these the window grows by gamma / flows. Slow start lasts until Q first reaches the target.
  * The window moves with the number of flows, so that flows * window stays.
  *
+ * While the queue is short, gamma grows also where the flows have too little to send to use their
+ * windows: as printed, the window of old connections winds up without end. By default
+ * flows * window <= B + what left in the last `longest_rtt`, thus <= B + rate * longest_rtt, but
+ * for the floor. Flows that use their windows send as much within a round trip, so that this holds
+ * back none that are all active and whose round trip is no longer.
+ *
  * As printed, slow start adds 2 MSS to every flow's window. By default it adds 2 MSS / flows, as
  * otherwise each new burst overshoots; the first ACKs keep two segments, as Linux never sends more
  * than half of the largest window it was shown, as long as the buffer holds as much of every flow;
@@ -28,6 +34,7 @@
 #define FAIRQ_SAMPLES	    32u	       /* FairQ §IV-E: avg_32 */
 #define FAIRQ_MAX_FLOWS	    (1u << 24) /* the count saturates here */
 #define FAIRQ_MAX_WINDOW_Q8 ((u64)TCP_MAX_WINDOW << 8)
+#define FAIRQ_MAX_SENT	    (1ull << 38) /* bytes in a round; saturates */
 
 #define FAIRQ_TITLE                                                                                \
 	"One fair window per port, written into passing ACKs (FairQ Alg. 1). Variant `paper`: "    \
@@ -46,6 +53,9 @@
 	P(X, SEGMENTS, first_floor, 1, 255, 2, 1,                                                  \
 	  "Smallest window written into SYN-ACKs and first ACKs, as long as the buffer "           \
 	  "holds that much of every flow")                                                         \
+	P(X, TIME, longest_rtt, NS(0), MAX_TIME, RTTS(100, MS(10)), NS(0),                         \
+	  "Flows x window is at most the buffer plus what left in the last such time: 0 for no "   \
+	  "bound, as printed")                                                                     \
 	P(X, FLAG, averaged, 0, 1, 0, 0,                                                           \
 	  "The queue is the mean of the last 32 samples, one per update (FairQ §IV-E)")            \
 	P(X, COUNT, paths, 1, 65535, 1, 1,                                                         \
@@ -62,6 +72,10 @@ struct fairq_state {
 	u64 window_q8;		    /* window of one flow, 1/256 byte */
 	s64 gamma_q8;		    /* increment gathered for all flows, 1/256 byte */
 	u64 sample_sum;		    /* of `samples` */
+	u64 round_ns;		    /* when the present round of `longest_rtt` began */
+	u64 round_total;	    /* bytes that had left then */
+	u64 sent_bytes;		    /* that left in it so far */
+	u64 sent_before_bytes;	    /* in the round before */
 	u32 target_bytes;	    /* alpha * B */
 	u32 flows;		    /* beta */
 	u32 mss_bytes;		    /* largest payload seen */
@@ -145,6 +159,34 @@ CORE_INLINE void fairq_move_window(struct fairq_state *s, u64 step, _Bool is_up)
 		s->window_q8 -= min_u64(s->window_q8, step);
 }
 
+/* So many bytes have left by now (wraps); rounds of `longest_rtt` follow one another. */
+CORE_INLINE void fairq_on_sent(struct fairq_state *s, const struct fairq_params *p, u64 total_bytes,
+			       u64 now_ns)
+{
+	u64 length_ns = max_u64(p->longest_rtt_ns, fairq_interval_ns(p));
+	u64 elapsed = elapsed_ns(s->round_ns, now_ns);
+
+	s->sent_bytes = min_u64(total_bytes - s->round_total, FAIRQ_MAX_SENT);
+	if (elapsed < length_ns)
+		return;
+	/* If the call is a round late, nothing left meanwhile. */
+	s->sent_before_bytes = elapsed / 2 < length_ns ? s->sent_bytes : 0;
+	s->sent_bytes = 0;
+	s->round_total = total_bytes;
+	s->round_ns = now_ns;
+}
+
+/* Holds flows * window to the buffer and what left within a round. */
+CORE_INLINE void fairq_bound_window(struct fairq_state *s, const struct fairq_params *p)
+{
+	u64 sent = min_u64(max_u64(s->sent_bytes, s->sent_before_bytes), FAIRQ_MAX_SENT);
+
+	/* At most 2^39 * 2^16 * 2^8. */
+	if (p->longest_rtt_ns && s->flows)
+		s->window_q8 = min_u64(s->window_q8,
+				       ((p->buffer_bytes + sent) * fairq_paths(p) << 8) / s->flows);
+}
+
 CORE_INLINE void fairq_change_window(struct fairq_state *s, const struct fairq_params *p)
 {
 	u64 flows = max_u32(s->flows, 1);
@@ -177,6 +219,7 @@ CORE_INLINE void fairq_on_interval(struct fairq_state *s, const struct fairq_par
 	s->gamma_q8 += queue < target ? step_q8 : -step_q8;
 	if (++s->ticks >= intervals) {
 		fairq_change_window(s, p);
+		fairq_bound_window(s, p);
 		s->gamma_q8 = 0;
 		s->ticks = 0;
 	}
@@ -184,9 +227,11 @@ CORE_INLINE void fairq_on_interval(struct fairq_state *s, const struct fairq_par
 		s->in_slow_start = 0;
 }
 
-/* Every T, with the length of the output queue. */
-CORE_INLINE void fairq_on_tick(struct fairq_state *s, const struct fairq_params *p, u32 queue_bytes)
+/* Every T, with the length of the output queue and the bytes that have left so far. */
+CORE_INLINE void fairq_on_tick(struct fairq_state *s, const struct fairq_params *p, u32 queue_bytes,
+			       u64 total_bytes, u64 now_ns)
 {
+	fairq_on_sent(s, p, total_bytes, now_ns);
 	if (p->averaged)
 		fairq_on_sample(s, queue_bytes);
 	fairq_on_interval(s, p, queue_bytes);

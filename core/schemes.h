@@ -112,9 +112,10 @@ CORE_INLINE u64 scheme_interval_ns(u32 scheme, const void *p)
 	return 0;
 }
 
-CORE_INLINE void scheme_on_tick(u32 scheme, void *s, const void *p, u32 queue_bytes)
+CORE_INLINE void scheme_on_tick(u32 scheme, void *s, const void *p, u32 queue_bytes,
+				u64 total_bytes, u64 now_ns)
 {
-	WINDOW_SCHEMES(SCHEME_CALL, on_tick, s, p, queue_bytes);
+	WINDOW_SCHEMES(SCHEME_CALL, on_tick, s, p, queue_bytes, total_bytes, now_ns);
 }
 
 CORE_INLINE struct tcp_window scheme_on_ack(u32 scheme, const void *s, const void *p, u16 window,

@@ -17,7 +17,8 @@
  *					whether x_on_queue would change anything of note
  *	bool x_is_clamping(s, p, now)	whether it holds all flows at their least now
  *	u64  x_interval_ns(p)		how often x_on_tick is due; 0: never
- *	void x_on_tick(s, p, queue)
+ *	void x_on_tick(s, p, queue, total, now)
+ *					`total` bytes have left by the port; wraps
  *	struct tcp_window x_on_ack(s, p, window, scale, mss, kind, now)
  *					the window field for an ACK that enters by the port
  *	u32  x_window_bytes(s, p)	a flow's window, before the floor, or TCP_MAX_WINDOW
@@ -146,9 +147,9 @@ CORE_INLINE struct window_params window_default_params(void)
 		return 0;                                                                          \
 	}                                                                                          \
 	CORE_INLINE void x##_on_tick(struct x##_state *s, const struct x##_params *p,              \
-				     u32 queue_bytes)                                              \
+				     u32 queue_bytes, u64 total_bytes, u64 now_ns)                 \
 	{                                                                                          \
-		(void)s, (void)p, (void)queue_bytes;                                               \
+		(void)s, (void)p, (void)queue_bytes, (void)total_bytes, (void)now_ns;              \
 	}
 
 /* For schemes without one window for all flows. */

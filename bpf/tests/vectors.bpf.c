@@ -21,7 +21,8 @@ struct arguments {
 	u64 ack, bytes, checksum, delta, destination, destination_port, direction, field, flags;
 	u64 floor_bytes, idle_ns, is_control, is_out, key, kind, limit_bytes, mss, mss_bytes;
 	u64 network, new, now_ns, offset, old, own, packet_bytes, payload, payload_bytes;
-	u64 queue, queue_bytes, scale, seed, seq, size_bytes, source, source_port, window, word;
+	u64 queue, queue_bytes, scale, seed, seq, size_bytes, source, source_port, total_bytes,
+		window, word;
 };
 
 /* Values of a state in the vectors that are not fields of it. */
@@ -120,7 +121,8 @@ static __always_inline u32 changed_flows(void)
 	RUN(name##_data, name##_on_data(&states.name, (u32)args.payload_bytes))                    \
 	RUN(name##_queue,                                                                          \
 	    name##_on_queue(&states.name, &params.name, (u32)args.queue_bytes, args.now_ns))       \
-	RUN(name##_tick, name##_on_tick(&states.name, &params.name, (u32)args.queue_bytes))        \
+	RUN(name##_tick, name##_on_tick(&states.name, &params.name, (u32)args.queue_bytes,         \
+					args.total_bytes, args.now_ns))                            \
 	RUN(name##_ack, rewritten = name##_on_ack(&states.name, &params.name, (u16)args.window,    \
 						  (u32)args.scale, (u32)args.mss_bytes,            \
 						  (u32)args.kind, args.now_ns))                    \
@@ -132,7 +134,8 @@ static __always_inline u32 changed_flows(void)
 
 WINDOW_SCHEMES(RUN_SCHEME)
 
-/* FairQ's two halves of a tick. */
+/* FairQ's three parts of a tick. */
+RUN(fairq_sent, fairq_on_sent(&states.fairq, &params.fairq, args.total_bytes, args.now_ns))
 RUN(fairq_sample, fairq_on_sample(&states.fairq, (u32)args.queue_bytes))
 RUN(fairq_interval, fairq_on_interval(&states.fairq, &params.fairq, (u32)args.queue_bytes))
 

@@ -112,6 +112,7 @@ fn fill_arguments(args: &mut types::arguments, row: &Value) {
             size_bytes,
             source,
             source_port,
+            total_bytes,
             window,
             word,
         ]

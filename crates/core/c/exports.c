@@ -125,8 +125,9 @@ EXPORT(_Bool, scheme_heeds_queue,
 EXPORT(_Bool, scheme_is_clamping, (u32 scheme, const void *s, const void *p, u64 now_ns),
        (scheme, s, p, now_ns))
 EXPORT(u64, scheme_interval_ns, (u32 scheme, const void *p), (scheme, p))
-EXPORT_VOID(scheme_on_tick, (u32 scheme, void *s, const void *p, u32 queue_bytes),
-	    (scheme, s, p, queue_bytes))
+EXPORT_VOID(scheme_on_tick,
+	    (u32 scheme, void *s, const void *p, u32 queue_bytes, u64 total_bytes, u64 now_ns),
+	    (scheme, s, p, queue_bytes, total_bytes, now_ns))
 EXPORT(struct tcp_window, scheme_on_ack,
        (u32 scheme, const void *s, const void *p, u16 window, u32 scale, u32 mss_bytes, u32 kind,
 	u64 now_ns),
@@ -163,7 +164,10 @@ struct tcp_window core_scheme_follow_ack(u32 scheme, void *s, const void *p, u32
 	return scheme_on_ack(scheme, s, p, window, scale, mss_bytes, kind, now_ns);
 }
 
-/* FairQ's two halves of a tick, which the golden vectors call apart. */
+/* FairQ's three parts of a tick, which the golden vectors call apart. */
+EXPORT_VOID(fairq_on_sent,
+	    (struct fairq_state * s, const struct fairq_params *p, u64 total_bytes, u64 now_ns),
+	    (s, p, total_bytes, now_ns))
 EXPORT_VOID(fairq_on_sample, (struct fairq_state * s, u32 queue_bytes), (s, queue_bytes))
 EXPORT_VOID(fairq_on_interval,
 	    (struct fairq_state * s, const struct fairq_params *p, u32 queue_bytes),

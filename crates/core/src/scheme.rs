@@ -80,7 +80,14 @@ unsafe extern "C" {
         is_clamping: &mut bool,
     ) -> TcpWindow;
     fn core_scheme_interval_ns(scheme: u32, p: *const c_void) -> u64;
-    fn core_scheme_on_tick(scheme: u32, s: *mut c_void, p: *const c_void, queue: u32);
+    fn core_scheme_on_tick(
+        scheme: u32,
+        s: *mut c_void,
+        p: *const c_void,
+        queue: u32,
+        total: u64,
+        now: u64,
+    );
     fn core_scheme_on_ack(
         scheme: u32,
         s: *const c_void,
@@ -225,11 +232,11 @@ impl WindowScheme {
         (interval > 0).then_some(interval)
     }
 
-    /// An interval is over.
-    pub fn on_tick(&mut self, queue_bytes: u32) {
+    /// An interval is over, and `total_bytes` have left by the port so far; wraps.
+    pub fn on_tick(&mut self, queue_bytes: u32, total_bytes: u64, now_ns: u64) {
         let (s, p) = (self.s_mut(), self.p());
         // SAFETY: see the head of this block.
-        unsafe { core_scheme_on_tick(self.number, s, p, queue_bytes) }
+        unsafe { core_scheme_on_tick(self.number, s, p, queue_bytes, total_bytes, now_ns) }
     }
 
     /// The window field for an ACK that enters by the port. `scale` and `mss_bytes` (0 if not

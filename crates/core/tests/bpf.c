@@ -50,7 +50,7 @@ __attribute__((section("tc"), used)) static int on_ack(struct ports *p)
 
 #define ON_TICK(name, NAME, ...)                                                                   \
 	name##_on_queue(STATE_OF(name), PARAMS_OF(name), p->queue_bytes, p->now_ns);               \
-	name##_on_tick(STATE_OF(name), PARAMS_OF(name), p->queue_bytes);
+	name##_on_tick(STATE_OF(name), PARAMS_OF(name), p->queue_bytes, p->now_ns, p->now_ns);
 
 __attribute__((section("tc"), used)) static int on_tick(struct ports *p)
 {

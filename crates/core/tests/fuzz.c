@@ -105,7 +105,7 @@ static void fuzz_scheme(u32 scheme, void *state, size_t state_bytes, void *param
 		scheme_on_queue(scheme, state, params, (u32)any(), any());
 		scheme_on_first_ack(scheme, state, params, (u32)any(), (u16)any(), (u32)any(),
 				    (u32)any(), (u32)any(), any());
-		scheme_on_tick(scheme, state, params, (u32)any());
+		scheme_on_tick(scheme, state, params, (u32)any(), any(), any());
 		scheme_heeds_data(scheme, state, (u32)any());
 		scheme_heeds_queue(scheme, state, params, (u32)any(), any());
 		scheme_is_clamping(scheme, state, params, any());

@@ -13,7 +13,7 @@ from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 DEFAULT = {
     "interval_ns": 100000, "buffer_bytes": 125000, "alpha_q16": 16384, "intervals": 10,
     "mss_bytes": 1460, "paths": 1, "shares_slow_start": 1, "floor_segments": 1,
-    "first_floor_segments": 2, "averaged": 0,
+    "first_floor_segments": 2, "longest_rtt_ns": 10**7, "averaged": 0,
 }  # fmt: skip
 
 
@@ -29,6 +29,10 @@ class Port:
     ticks: int = 0
     mss: int = 0
     is_measured: bool = False
+    sent: int = 0
+    sent_before: int = 0
+    round_start: int = 0
+    round_total: int = 0
     samples: list[int] = field(default_factory=lambda: [0] * 32)
 
     def __post_init__(self) -> None:
@@ -59,6 +63,15 @@ class Port:
         if payload_bytes and (payload_bytes > self.mss or not self.is_measured):
             self.mss, self.is_measured = payload_bytes, True
 
+    def sent_by(self, total_bytes: int, now_ns: int) -> None:
+        """Not in the paper: what left in a round bounds the window, so that it does not wind up."""
+        self.sent = total_bytes - self.round_total
+        length = max(self.p["longest_rtt_ns"], self.p["interval_ns"])
+        age = now_ns - self.round_start
+        if age >= length:
+            self.sent_before = self.sent if age < 2 * length else 0
+            self.sent, self.round_start, self.round_total = 0, now_ns, total_bytes
+
     def sample(self, queue_bytes: int) -> None:
         self.samples = [*self.samples[1:], queue_bytes]
 
@@ -78,6 +91,9 @@ class Port:
                 part = q8(abs(self.gamma) / self.beta)
                 self.wnd += part if self.gamma >= 0 else -part
             self.wnd = min(max(self.wnd, Fraction(0)), Fraction(LARGEST))
+            if self.p["longest_rtt_ns"] and self.beta > 0:
+                total = self.p["buffer_bytes"] + max(self.sent, self.sent_before)
+                self.wnd = min(self.wnd, q8(Fraction(total * self.p["paths"], self.beta)))
             self.gamma, self.ticks = Fraction(0), 0
         if queue >= self.target:
             self.slow_start = False
@@ -99,12 +115,15 @@ class Port:
         return {
             "window_q8": int(self.wnd * 256), "gamma_q8": int(self.gamma * 256), "flows": self.beta,
             "mss_bytes": self.mss, "ticks": self.ticks, "in_slow_start": int(self.slow_start),
+            "sent_bytes": self.sent, "sent_before_bytes": self.sent_before,
+            "round_ns": self.round_start, "round_total": self.round_total,
         }  # fmt: skip
 
 
 CASES = {
     "quarter": {},
-    "paper": {"shares_slow_start": 0, "first_floor_segments": 1},
+    "paper": {"shares_slow_start": 0, "first_floor_segments": 1, "longest_rtt_ns": 0},
+    "wound up": {"buffer_bytes": 20000, "intervals": 2},
     "averaged": {"averaged": 1, "intervals": 3},
     "ecmp": {"paths": 3, "alpha_q16": 65536, "intervals": 1},
     "large": {"buffer_bytes": 2**32 - 1, "alpha_q16": 65536, "mss_bytes": 65535, "intervals": 1},
@@ -117,14 +136,19 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         params = DEFAULT | changes
         port = Port(params)
         yield {"case": name, "params": params}
+        now = total = 0
         kinds = ["flow", "flow", "data", "sample", "interval", "interval", "interval", "ack"]
+        kinds += ["sent", "sent"]
         kinds += ["sample"] * 8 * params["averaged"]
         for _ in range(120):
             event = random.choice(kinds)
             queue = random.choice(
                 [0, random.randrange(2 * port.target) % 2**32, params["buffer_bytes"]]
             )
+            now += random.choice([0, 100_000, 5_000_000, 10_000_000, 20_000_000])
+            total += random.choice([0, random.randrange(10**4), random.randrange(10**7)])
             args = {
+                "sent": {"total_bytes": total, "now_ns": now},
                 "flow": {"delta": random.choice([1, 1, 1, -1, 0])},
                 "data": {"payload_bytes": random.choice([0, 100, 1448, 1460])},
                 "sample": {"queue_bytes": queue},
@@ -136,5 +160,5 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                     "kind": random.choice([LATER, FIRST, SYN]),
                 },
             }[event]
-            result = getattr(port, event)(**args)
+            result = getattr(port, "sent_by" if event == "sent" else event)(**args)
             yield {"event": event, "args": args, "result": result, "state": port.state()}

@@ -41,8 +41,8 @@ proptest! {
 fn settled(flows: u32) -> WindowScheme {
     let mut port = WindowScheme::new(&quarter(125_000));
     port.on_flows(flows);
-    port.on_tick(31_250);
-    (1..10).for_each(|_| port.on_tick(31_250));
+    port.on_tick(31_250, 0, 0);
+    (1..10).for_each(|_| port.on_tick(31_250, 0, 0));
     assert!(state(&port, "in_slow_start") == 0);
     port
 }
@@ -52,7 +52,7 @@ fn the_window_nears_the_target_from_both_sides() {
     for (queue, change) in [(0, 1460 / 4), (31_250, 0), (62_500, -1460 / 4)] {
         let mut port = settled(4);
         let before = i64::from(port.window_bytes());
-        (0..10).for_each(|_| port.on_tick(queue));
+        (0..10).for_each(|_| port.on_tick(queue, 0, 0));
         assert!(
             (i64::from(port.window_bytes()) - before - change).abs() <= 1,
             "queue {queue}"
@@ -69,7 +69,7 @@ fn slow_start_adds_two_segments_as_printed_or_shared() {
         let mut port = WindowScheme::new(&params);
         port.on_flows(10);
         let before = port.window_bytes();
-        (0..10).for_each(|_| port.on_tick(0));
+        (0..10).for_each(|_| port.on_tick(0, 0, 0));
         assert_eq!(port.window_bytes() - before, gain);
     }
 }
@@ -80,9 +80,9 @@ fn the_state_is_not_held_to_the_floor_but_what_is_written_is() {
     assert!(port.window_bytes() < 1460);
     let out = port.on_ack(65535, Some(10), 1448, AckKind::Later, 0);
     assert_eq!((out.window, out.floored), (2, true));
-    (0..100_000).for_each(|_| port.on_tick(125_000));
+    (0..100_000).for_each(|_| port.on_tick(125_000, 0, 0));
     assert_eq!(port.window_bytes(), 0);
-    (0..10).for_each(|_| port.on_tick(0));
+    (0..10).for_each(|_| port.on_tick(0, 0, 0));
     assert!(state(&port, "window_q8") > 0, "it recovers");
 }
 
@@ -95,7 +95,7 @@ fn first_acks_keep_two_segments_where_the_buffer_holds_them_of_all() {
         (41, Some(10), AckKind::First, 2), // two segments are written as 3072 bytes
     ] {
         let mut port = settled(flows);
-        (0..1000).for_each(|_| port.on_tick(125_000));
+        (0..1000).for_each(|_| port.on_tick(125_000, 0, 0));
         let out = port.on_ack(65535, scale, 1448, kind, 0);
         assert_eq!(out.window, window, "{flows} flows");
     }
@@ -118,4 +118,78 @@ fn refuses_parameters_out_of_range() {
 fn a_target_of_less_than_a_byte_is_one_byte() {
     let port = WindowScheme::new(&with("fairq", 32_767, &[("alpha_q16", 2)]));
     assert_eq!(state(&port, "target_bytes"), 1);
+}
+
+proptest! {
+    /// However long the queue is short: flows x window <= buffer + rate x longest_rtt.
+    #[test]
+    fn the_window_does_not_wind_up(
+        flows in 1u32..1000,
+        buffer in 10_000u32..10_000_000,
+        loads in proptest::collection::vec(0u64..100_000, 1..5),
+    ) {
+        let params = with("fairq", buffer, &[("longest_rtt_ns", 1_000_000), ("interval_ns", 100_000)]);
+        let mut port = WindowScheme::new(&params);
+        let (mut now, mut total, mut most) = (0, 0, 0);
+        port.on_flows(flows);
+        for bytes_per_tick in loads {
+            most = most.max(bytes_per_tick * 10);
+            for _ in 0..2000 {
+                now += 100_000;
+                total += bytes_per_tick;
+                port.on_tick(0, total, now);
+                let windows = u64::from(port.window_bytes()) * u64::from(flows);
+                prop_assert!(windows <= u64::from(buffer) + most, "{windows} bytes");
+            }
+            let windows = u64::from(port.window_bytes()) * u64::from(flows);
+            let lately = u64::from(buffer) + bytes_per_tick * 10;
+            prop_assert!(windows <= lately, "{windows} bytes after a light load");
+        }
+    }
+}
+
+#[test]
+fn flows_that_use_their_windows_fill_a_long_path() {
+    // 125 bytes per microsecond; 4 flows send their windows once in each round trip of 900 us.
+    let params = with(
+        "fairq",
+        20_000,
+        &[("longest_rtt_ns", 1_000_000), ("interval_ns", 100_000)],
+    );
+    let mut port = WindowScheme::new(&params);
+    let (mut now, mut total) = (0, 0);
+    port.on_flows(4);
+    for _ in 0..5000 {
+        now += 100_000;
+        total += (u64::from(port.window_bytes()) * 4 / 9).min(12_500);
+        port.on_tick(0, total, now);
+    }
+    assert!(
+        port.window_bytes() * 4 >= 112_500,
+        "{}",
+        port.window_bytes()
+    );
+}
+
+#[test]
+fn after_silence_the_buffer_alone_bounds_the_window() {
+    let mut port = WindowScheme::new(&with(
+        "fairq",
+        20_000,
+        &[("longest_rtt_ns", 1_000_000), ("interval_ns", 100_000)],
+    ));
+    port.on_flows(4);
+    let tick = |port: &mut WindowScheme, n: u64| port.on_tick(0, n * 12_500, n * 100_000);
+    (1..5000).for_each(|n| tick(&mut port, n));
+    assert!(port.window_bytes() * 4 > 20_000);
+    (0..10).for_each(|n| port.on_tick(0, 4999 * 12_500, 900_000_000 + n * 100_000));
+    assert!(port.window_bytes() * 4 <= 20_000);
+}
+
+#[test]
+fn as_printed_the_window_grows_without_a_bound() {
+    let mut port = WindowScheme::new(&printed("fairq", 20_000, &[]));
+    port.on_flows(4);
+    (0..5000).for_each(|n| port.on_tick(0, 0, n * 100_000));
+    assert!(port.window_bytes() > 1_000_000);
 }

@@ -51,7 +51,7 @@ proptest! {
                 0 => port.on_flows(number),
                 1 => port.on_data(number),
                 2 => port.on_queue(number, now),
-                3 => port.on_tick(number),
+                3 => port.on_tick(number, now, now),
                 4 => {
                     port.follow(number, number, now);
                 }
@@ -109,7 +109,7 @@ proptest! {
             other.on_flows(number);
         }
         if port.interval_ns().is_none() {
-            other.on_tick(number);
+            other.on_tick(number, 0, 0);
         }
         prop_assert_eq!(port.state(), other.state());
     }

@@ -8,8 +8,9 @@ use penstock_core::{Params, WindowScheme};
 use serde_json::{Value, json};
 use std::ffi::c_void;
 
-// FairQ's two halves of a tick.
+// FairQ's three parts of a tick.
 unsafe extern "C" {
+    fn core_fairq_on_sent(s: *mut c_void, p: *const c_void, total_bytes: u64, now_ns: u64);
     fn core_fairq_on_sample(s: *mut c_void, queue_bytes: u32);
     fn core_fairq_on_interval(s: *mut c_void, p: *const c_void, queue_bytes: u32);
 }
@@ -32,7 +33,7 @@ fn step(port: &mut Port, event: &str, a: &Args<'_>) -> Value {
         }
         "data" => scheme.on_data(a.get("payload_bytes")),
         "queue" => scheme.on_queue(a.get("queue_bytes"), a.get("now_ns")),
-        "tick" => scheme.on_tick(a.get("queue_bytes")),
+        "tick" => scheme.on_tick(a.get("queue_bytes"), a.get("total_bytes"), a.get("now_ns")),
         "ack" => {
             let now = a.0["now_ns"].as_u64().unwrap_or(0);
             let (scale, mss) = (a.scale("scale"), a.get("mss_bytes"));
@@ -45,6 +46,15 @@ fn step(port: &mut Port, event: &str, a: &Args<'_>) -> Value {
         // SAFETY: the scheme is FairQ, whose file alone has these, and C keeps no pointer.
         "sample" => unsafe {
             core_fairq_on_sample(scheme.state_mut().as_mut_ptr().cast(), a.get("queue_bytes"));
+        },
+        // SAFETY: as above.
+        "sent" => unsafe {
+            core_fairq_on_sent(
+                scheme.state_mut().as_mut_ptr().cast(),
+                params.bytes().as_ptr().cast(),
+                a.get("total_bytes"),
+                a.get("now_ns"),
+            );
         },
         // SAFETY: as above.
         "interval" => unsafe {

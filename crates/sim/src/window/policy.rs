@@ -30,6 +30,8 @@ pub struct Policy {
     port: PortParams,
     /// What was offered to each flow's sender, if that matters; by slot.
     edges: Vec<Edge>,
+    /// All that left by the port.
+    sent_bytes: u64,
     /// Whether the scheme drops anything at all.
     can_drop: bool,
     was_clamping: bool,
@@ -45,6 +47,7 @@ impl Policy {
             core,
             port,
             edges: Vec::new(),
+            sent_bytes: 0,
             was_clamping: false,
             counters: WindowCounters::default(),
         }
@@ -82,6 +85,7 @@ impl Window for Policy {
         // Datagrams do not show the size of segments.
         let is_segment = !packet.has(flag::UDP);
         let payload = if is_segment { packet.payload } else { 0 };
+        self.sent_bytes += u64::from(packet.size());
         let queue = bytes(backlog_bytes + u64::from(packet.size()));
         let is_clamping = self.core.follow(payload.into(), queue, now.as_nanos());
         self.note_clamp(is_clamping);
@@ -148,7 +152,8 @@ impl Window for Policy {
 
     fn tick(&mut self, now: Time, flows: &mut Flows, backlog_bytes: u64) {
         self.count.expire(&mut self.core, flows, now.as_nanos());
-        self.core.on_tick(bytes(backlog_bytes));
+        self.core
+            .on_tick(bytes(backlog_bytes), self.sent_bytes, now.as_nanos());
     }
 
     fn counters(&self) -> WindowCounters {
