@@ -54,10 +54,11 @@ def table_of(name, part):
 
 def stated(param, column):
     """A preset as a scenario writes it; None if it is left to the network or to nothing."""
-    if "RTT" in param["default_text"] or param["default_text"] == "none":
+    text = param[f"{column}_text"]
+    if "RTT" in text or text == "none":
         return None
     if param["unit"] in ("time", "one of", "packets or bytes"):
-        return param[f"{column}_text"]
+        return text
     return bool(param[column]) if param["unit"] == "true or false" else param[column]
 
 

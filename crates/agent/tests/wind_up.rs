@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many old connections with little to send, on real TCP, under FairQ: their windows stay within what
 //! the port can hold, so that an incast on them finds windows that bind. Needs root.
+//!
+//! PENSTOCK_LONGEST_RTT="0 s" shows what happens without the bound, and fails.
 
 #![allow(clippy::unwrap_used)]
 
