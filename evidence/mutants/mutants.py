@@ -187,7 +187,8 @@ def copy_tree(folder: Path) -> None:
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+            # With new times, or a shared target folder would hold older builds for current.
+            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
 
 
 def report(results: list[dict[str, object]]) -> None:
