@@ -22,7 +22,13 @@ NAVIGATION = {
     "Getting started": ["getting-started", "README </README>"],
     "Observe": ["observing"],
     "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
-    "Deploy": ["deploying", "laboratory", "/evidence/kernels/README", "/evidence/datapath/README"],
+    "Deploy": [
+        "deploying",
+        "runbook",
+        "laboratory",
+        "/evidence/kernels/README",
+        "/evidence/datapath/README",
+    ],
     "Papers": ["/papers/results", "analysis", "/papers/README"],
     "Reference": [
         "glossary",
