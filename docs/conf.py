@@ -38,6 +38,7 @@ NAVIGATION = {
         "/CONTRIBUTING",
         "tcp",
         "/evidence/README",
+        "/evidence/mutants/README",
         "/evidence/ns2/README",
         "/evidence/linux/README",
         "/evidence/speed/README",
