@@ -31,7 +31,7 @@ use crate::fabric::{Fabric, LinkSpec};
 use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock, flag};
 use crate::queue::{Admission, Scheduler};
 use crate::rng::Rng;
-use crate::window::{Shims, Window};
+use crate::window::{Policy, Shims};
 use link::{End, feature};
 use penstock_scenario::units::Time;
 use policies::Policies;
@@ -66,7 +66,7 @@ impl Network {
     }
 
     /// Gives `link` a window policy: it sees what leaves by the link and what enters next to it.
-    pub fn set_window(&mut self, link: u32, policy: Box<dyn Window>) {
+    pub fn set_window(&mut self, link: u32, policy: Box<Policy>) {
         self.policies.set_window(link, policy, &mut self.wires);
     }
 

@@ -9,7 +9,7 @@ use super::wires::Wires;
 use crate::packet::{FlowId, Packet, flag};
 use crate::queue::{Admission, Arrival, DropReason, Scheduler, Verdict};
 use crate::rng::Rng;
-use crate::window::{Flows, Shims, Window};
+use crate::window::{Flows, Policy, Shims};
 use penstock_scenario::units::Time;
 
 /// A copy of a SYN or FIN for the controller.
@@ -29,7 +29,7 @@ struct Port {
     admission: Option<Box<dyn Admission>>,
     /// Number of the scheduled port that it is.
     scheduled: Option<u32>,
-    window: Option<Box<dyn Window>>,
+    window: Option<Box<Policy>>,
     marks: u64,
 }
 
@@ -74,7 +74,7 @@ impl Policies {
         self.scheduled.push(port);
     }
 
-    pub fn set_window(&mut self, link: u32, policy: Box<dyn Window>, wires: &mut Wires) {
+    pub fn set_window(&mut self, link: u32, policy: Box<Policy>, wires: &mut Wires) {
         wires.link_mut(link).features |= feature::WINDOW;
         self.ports[link as usize].window = Some(policy);
         let back = wires.link_mut(link ^ 1);

@@ -268,7 +268,7 @@ impl Port {
         }
         let params = window.core(self.buffer.as_bytes(), Some(self.rtt))?;
         let policy = Policy::new(WindowScheme::new(&params), port_params(window));
-        if let Some(period) = crate::window::Window::period(&policy) {
+        if let Some(period) = policy.period() {
             simulation.at(period, Action::WindowTick(link));
         }
         simulation.network.set_window(link, Box::new(policy));

@@ -3,9 +3,9 @@
 //!
 //! A port's window policy watches what leaves by the port and lowers the receive window of the ACKs
 //! that enter next to it. The schemes themselves are in `core/`; [`Policy`] brings any of them to the
-//! packets. A
-//! scheme that holds ACKs back or sends window updates of its own would answer from the same two
-//! calls: [`Window::on_ack`] is given the whole packet, and the network can inject at any port.
+//! packets. A scheme that holds ACKs back or sends window updates of its own would answer from the
+//! same two calls: [`Policy::on_ack`] is given the whole packet, and the network can inject at any
+//! port.
 
 mod count;
 mod flows;
@@ -35,47 +35,6 @@ pub struct WindowCounters {
     pub acks_edge_kept: u64,
     /// Times that the scheme began to clamp all flows.
     pub clamps: u64,
-}
-
-/// A window policy of one output port.
-pub trait Window: Send {
-    /// `packet` is about to join the port's queue of `backlog_bytes`. `slot` is where the table of
-    /// flows holds what this port knows of the flow.
-    fn on_departure(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        flows: &mut Flows,
-        slot: usize,
-        backlog_bytes: u64,
-    );
-
-    /// Whether to drop `packet`, which finds `backlog_bytes` queued, to keep room for others.
-    fn drops(&self, _packet: &Packet, _backlog_bytes: u64) -> bool {
-        false
-    }
-
-    /// `packet` has entered by the port's link. If it is an ACK its window may be lowered; else it is
-    /// a SYN or RST, from which the port only learns.
-    fn on_ack(
-        &mut self,
-        now: Time,
-        packet: &mut Packet,
-        flows: &mut Flows,
-        slot: usize,
-        backlog_bytes: u64,
-    );
-
-    /// How often [`Window::tick`] wants to be called; `None` for never.
-    fn period(&self) -> Option<Time> {
-        None
-    }
-
-    /// Periodic work.
-    fn tick(&mut self, _now: Time, _flows: &mut Flows, _backlog_bytes: u64) {}
-
-    /// What it did so far.
-    fn counters(&self) -> WindowCounters;
 }
 
 /// The packet as `core/` follows flows by it.

@@ -2,7 +2,7 @@
 //! A window scheme of `core/` at a port of the simulator, whichever it is.
 
 use super::count::Count;
-use super::{Flows, Window, WindowCounters, Wscale, flow_packet};
+use super::{Flows, WindowCounters, Wscale, flow_packet};
 use crate::packet::{Packet, flag};
 use penstock_core::WindowScheme;
 use penstock_core::flow::Direction;
@@ -53,25 +53,9 @@ impl Policy {
         }
     }
 
-    fn note_clamp(&mut self, is_clamping: bool) {
-        self.counters.clamps += u64::from(is_clamping && !self.was_clamping);
-        self.was_clamping = is_clamping;
-    }
-
-    fn edge(&mut self, slot: usize) -> &mut Edge {
-        if slot >= self.edges.len() {
-            self.edges.resize(slot + 1, Edge::default());
-        }
-        &mut self.edges[slot]
-    }
-}
-
-fn bytes(backlog: u64) -> u32 {
-    u32::try_from(backlog).unwrap_or(u32::MAX)
-}
-
-impl Window for Policy {
-    fn on_departure(
+    /// `packet` is about to join the port's queue of `backlog_bytes`. `slot` is where the table of
+    /// flows holds what this port knows of the flow.
+    pub fn on_departure(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -91,7 +75,8 @@ impl Window for Policy {
         self.note_clamp(is_clamping);
     }
 
-    fn drops(&self, packet: &Packet, backlog_bytes: u64) -> bool {
+    /// Whether to drop `packet`, which finds `backlog_bytes` queued, to keep room for others.
+    pub fn drops(&self, packet: &Packet, backlog_bytes: u64) -> bool {
         let is_control = packet.payload == 0 || packet.has_any(flag::SYN | flag::FIN | flag::RST);
         self.can_drop
             && self
@@ -99,7 +84,9 @@ impl Window for Policy {
                 .drops(bytes(backlog_bytes), packet.size(), is_control)
     }
 
-    fn on_ack(
+    /// `packet` has entered by the port's link. If it is an ACK its window may be lowered; else it is
+    /// a SYN or RST, from which the port only learns.
+    pub fn on_ack(
         &mut self,
         now: Time,
         packet: &mut Packet,
@@ -146,17 +133,36 @@ impl Window for Policy {
         }
     }
 
-    fn period(&self) -> Option<Time> {
+    /// How often [`Policy::tick`] wants to be called; `None` for never.
+    pub fn period(&self) -> Option<Time> {
         self.core.interval_ns().map(Time::from_nanos)
     }
 
-    fn tick(&mut self, now: Time, flows: &mut Flows, backlog_bytes: u64) {
+    /// Periodic work.
+    pub fn tick(&mut self, now: Time, flows: &mut Flows, backlog_bytes: u64) {
         self.count.expire(&mut self.core, flows, now.as_nanos());
         self.core
             .on_tick(bytes(backlog_bytes), self.sent_bytes, now.as_nanos());
     }
 
-    fn counters(&self) -> WindowCounters {
+    /// What it did so far.
+    pub fn counters(&self) -> WindowCounters {
         self.counters
     }
+
+    fn note_clamp(&mut self, is_clamping: bool) {
+        self.counters.clamps += u64::from(is_clamping && !self.was_clamping);
+        self.was_clamping = is_clamping;
+    }
+
+    fn edge(&mut self, slot: usize) -> &mut Edge {
+        if slot >= self.edges.len() {
+            self.edges.resize(slot + 1, Edge::default());
+        }
+        &mut self.edges[slot]
+    }
+}
+
+fn bytes(backlog: u64) -> u32 {
+    u32::try_from(backlog).unwrap_or(u32::MAX)
 }
