@@ -16,7 +16,7 @@ use crate::units::Time;
 mod de;
 mod schema;
 
-pub(super) use de::Table;
+pub(super) use de::{Table, Word};
 pub use schema::{preset_text, range_text};
 
 /// A packet where buffers in packets and in bytes are converted, bytes.

@@ -8,13 +8,13 @@ use std::ops::{Deref, DerefMut};
 use penstock_core::definitions::Definition;
 use penstock_core::scheme::WscaleSource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, VariantAccess, Visitor};
+use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 use super::de::TAGGED;
 use super::kinds::kinds;
-use super::params::{Kind, Params, Table, sicc, window_kinds};
+use super::params::{Params, Table, Word, sicc, window_kinds};
 
 /// The receive window that an ACK may grant its sender: one of the window schemes of `core/`, or none, with its
 /// parameters and those common to all.
@@ -81,31 +81,9 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Window, A::Error> {
-        let (kind, body) = access.variant_seed(Name)?;
-        body.newtype_variant_seed(Table(kind)).map(Window)
-    }
-}
-
-struct Name;
-
-impl<'de> DeserializeSeed<'de> for Name {
-    type Value = &'static Kind;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static Kind, D::Error> {
-        deserializer.deserialize_identifier(self)
-    }
-}
-
-impl Visitor<'_> for Name {
-    type Value = &'static Kind;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&window_names().join(", "))
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<&'static Kind, E> {
-        let kind = window_kinds().iter().find(|kind| kind.name == name);
-        kind.ok_or_else(|| E::unknown_variant(name, window_names()))
+        let (place, body) = access.variant_seed(Word(window_names()))?;
+        body.newtype_variant_seed(Table(&window_kinds()[place]))
+            .map(Window)
     }
 }
 

@@ -104,7 +104,7 @@ impl<'de> DeserializeSeed<'de> for Field {
 }
 
 /// One of a list of words, by its place.
-struct Word(&'static [&'static str]);
+pub(crate) struct Word(pub &'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Word {
     type Value = usize;
