@@ -16,7 +16,7 @@
 #ifndef PENSTOCK_TCP_REWRITE_H
 #define PENSTOCK_TCP_REWRITE_H
 
-#include "types.h"
+#include "params.h"
 
 /* Flags of the 14th header byte (RFC 9293 §3.1). */
 #define TCP_FLAG_FIN 0x01u
@@ -80,14 +80,14 @@ CORE_INLINE struct tcp_window tcp_lower_window(u16 window, u32 scale, u32 limit_
 
 /*
  * The window `since_ns` after its scheme ended, which `wanted` to hold it: doubled every 5 ms from
- * two segments on, for 40 ms, then as offered; 1460 bytes each if their size is not known. Senders
- * held for long have large congestion windows and would all burst into the queue at once.
+ * two segments on, for 40 ms, then as offered; of DEFAULT_MSS_BYTES if their size is not known.
+ * Senders held for long have large congestion windows and would all burst into the queue at once.
  */
 CORE_INLINE struct tcp_window tcp_release_window(struct tcp_window wanted, u16 window, u32 scale,
 						 u32 mss_bytes, u64 since_ns)
 {
 	u64 step = since_ns / TCP_RELEASE_STEP_NS;
-	u32 mss = mss_bytes ? min_u32(mss_bytes, 0xffffu) : 1460u;
+	u32 mss = mss_in_range(mss_bytes ? mss_bytes : DEFAULT_MSS_BYTES);
 	struct tcp_window out = tcp_window_as_is(window);
 
 	if (step < TCP_RELEASE_STEPS)
