@@ -6,6 +6,8 @@ use std::path::Path;
 
 use libbpf_cargo::SkeletonBuilder;
 
+include!("bpf_flags.rs");
+
 /// The programs of the agent, then those of its benchmark and its tests.
 const OBJECTS: [&str; 4] = ["port", "hcf", "bench/packet_cost", "tests/vectors"];
 
@@ -14,24 +16,13 @@ fn main() {
     println!("cargo::rerun-if-changed=../../core");
     let variable = |name| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = variable("OUT_DIR");
-    // Debian keeps asm/ there; clang looks there for its own target only.
-    let headers = format!(
-        "/usr/include/{}-linux-gnu",
-        variable("CARGO_CFG_TARGET_ARCH")
-    );
+    let flags = clang_args(&variable("CARGO_CFG_TARGET_ARCH"));
     for object in OBJECTS {
         let stem = object.rsplit('/').next().unwrap_or(object);
         let skeleton = Path::new(&out).join(format!("{stem}.skel.rs"));
         SkeletonBuilder::new()
             .source(format!("../../bpf/{object}.bpf.c"))
-            .clang_args([
-                "-mcpu=v3",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                "-idirafter",
-                &headers,
-            ])
+            .clang_args(&flags)
             .build_and_generate(&skeleton)
             .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c: {error:#}"));
         if stem == "hcf" {

@@ -10,22 +10,16 @@ mod even;
 use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::ObjectBuilder;
 
+include!("../bpf_flags.rs");
+
 #[test]
 fn a_header_and_a_line_make_a_scheme_of_the_datapath() {
     let tree = even::tree_with_even("trial-datapath");
     let object = tree.join("port.bpf.o");
-    let headers = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
     SkeletonBuilder::new()
         .source(tree.join("bpf/port.bpf.c"))
         .obj(&object)
-        .clang_args([
-            "-mcpu=v3",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-idirafter",
-            &headers,
-        ])
+        .clang_args(clang_args(std::env::consts::ARCH))
         .build()
         .unwrap();
     let loaded = ObjectBuilder::default()
