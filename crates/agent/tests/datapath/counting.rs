@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How many flows a port counts, and what each gets.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libbpf_rs::{MapCore, MapFlags};
+use penstockd::skel::port::types;
+
+use super::common::packet::{ACK, FIN, Segment};
+use super::port::{Port, bytes_of};
+use super::segments::{syn, syn_ack};
+
+#[test]
+fn flows_are_counted_once_and_swept() {
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    let flow = |i: u16| Segment::new("10.0.0.1", "10.0.0.2").with(|s| s.source_port = i);
+    for i in 1..=100 {
+        for _ in 0..2 {
+            port.run("fairq_egress", &syn(&flow(i)).frame());
+            port.run("fairq_ingress", &syn_ack(&flow(i)).frame());
+        }
+    }
+    port.sweep();
+    let state = port.state();
+    assert_eq!((state.flows, state.tracked, state.half_open), (0, 0, 100));
+    for i in 1..=100 {
+        for _ in 0..2 {
+            port.run("fairq_egress", &flow(i).frame());
+        }
+    }
+    assert_eq!(port.state().flows, 100);
+    port.sweep();
+    let state = port.state();
+    assert_eq!(
+        (state.flows, state.recount, state.tracked, state.corrected),
+        (100, 100, 100, 0)
+    );
+    assert_eq!(state.half_open, 0);
+    for i in 1..=40 {
+        for _ in 0..2 {
+            port.run(
+                "fairq_egress",
+                &flow(i).with(|s| s.flags = FIN | ACK).frame(),
+            );
+        }
+    }
+    port.sweep();
+    assert_eq!((port.state().flows, port.state().corrected), (60, 0));
+    // Idle at once: uncounted; data counts one again.
+    port.configure(|config| config.window.idle_ns = 1);
+    port.sweep();
+    assert_eq!(port.state().flows, 0);
+    port.run("fairq_egress", &flow(50).with(|s| s.payload = 100).frame());
+    assert_eq!(port.state().flows, 1);
+    // An evicted entry: the next sweep sets the number right.
+    port.configure(|_| {});
+    let keys: Vec<_> = port.0.maps.flows4.keys().collect();
+    keys.iter()
+        .for_each(|key| port.0.maps.flows4.delete(key).unwrap());
+    port.sweep();
+    assert_eq!((port.state().flows, port.state().corrected), (0, 1));
+}
+
+/// The daemon and a `--stay` or `observe` of the same port.
+#[test]
+fn sweeps_at_once_count_as_one_does() {
+    const FLOWS: u32 = 30_000;
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    let mut flow = types::port_flow::default();
+    flow.entry.phase = 1;
+    flow.entry.last_ns = penstockd::host::clock::monotonic_ns();
+    for source in 0..FLOWS {
+        let key = [source, 0, 0, 0];
+        let map = &port.0.maps.flows4;
+        map.update(bytes_of(&key), bytes_of(&flow), MapFlags::ANY)
+            .unwrap();
+    }
+    port.sweep();
+    let before = port.state();
+    assert_eq!(before.flows, before.tracked);
+    let sweep = port.0.progs.sweep.as_fd().as_raw_fd();
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(move || {
+                for _ in 0..20 {
+                    let mut options = libbpf_rs::libbpf_sys::bpf_test_run_opts {
+                        sz: size_of::<libbpf_rs::libbpf_sys::bpf_test_run_opts>() as _,
+                        ..Default::default()
+                    };
+                    // SAFETY: a valid descriptor and options.
+                    let status = unsafe {
+                        libbpf_rs::libbpf_sys::bpf_prog_test_run_opts(sweep, &raw mut options)
+                    };
+                    assert_eq!(status, 0);
+                }
+            });
+        }
+    });
+    let after = port.state();
+    assert_eq!(
+        (after.flows, after.corrected),
+        (before.flows, before.corrected)
+    );
+}
+
+#[test]
+fn fairq_shares_its_window_by_flows() {
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    // No tick in the life of this test: the window is alpha * B / flows.
+    port.configure(|config| config.schemes.fairq.interval_ns = 3_600_000_000_000);
+    for i in 1..=8_u16 {
+        let data = Segment::new("10.0.0.1", "10.0.0.2").with(|s| s.source_port = i);
+        port.run("fairq_egress", &syn(&data).frame());
+        let answer = syn_ack(&data);
+        // Its share, though it does not take any from the others yet.
+        let got = port.run("fairq_ingress", &answer.frame());
+        assert_eq!(port.state().flows, u32::from(i) - 1);
+        port.run("fairq_egress", &data.frame());
+        let share = port.state().window_bytes as u16;
+        // Each new flow rounds down by less than 1/256 byte.
+        assert!((32_768 / i).abs_diff(share) <= 1, "{i} flows: {share}");
+        assert_eq!(got, answer.with(|s| s.window = share).frame(), "{i} flows");
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A port whose programs are run by BPF_PROG_TEST_RUN.
+
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, OpenObject, ProgramInput};
+use penstockd::port::vxlan::VxlanPorts;
+use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
+use std::mem::MaybeUninit;
+
+const KEY: [u8; 4] = [0; 4];
+
+pub struct Port<'o>(pub PortSkel<'o>);
+
+pub fn bytes_of<T>(value: &T) -> &[u8] {
+    // SAFETY: plain integers.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+impl<'o> Port<'o> {
+    pub fn new(memory: &'o mut MaybeUninit<OpenObject>) -> Port<'o> {
+        let skel = PortSkelBuilder::default().open(memory).unwrap();
+        let port = Port(
+            skel.load()
+                .expect("needs root and a kernel of 6.1 or later"),
+        );
+        port.configure(|_| {});
+        port.beat(penstockd::host::clock::monotonic_ns());
+        port
+    }
+
+    /// HSCC as by default, whose first ACKs are held at any queue; then what the test wants.
+    pub fn configure(&self, change: impl FnOnce(&mut types::port_config)) {
+        let mut config = types::port_config {
+            abi: penstockd::port::pins::ABI,
+            generation: 1,
+            stale_ns: 60_000_000_000,
+            buffer_bytes: 131_072,
+            vxlan_ports: VxlanPorts::default().to_wire(),
+            ..Default::default()
+        };
+        config.window.idle_ns = 60_000_000_000;
+        config.window.first_acks = 4;
+        config.schemes.fairq.interval_ns = 100_000;
+        config.schemes.fairq.buffer_bytes = 131_072;
+        config.schemes.fairq.alpha_q16 = 16_384;
+        config.schemes.fairq.intervals = 10;
+        config.schemes.fairq.mss_bytes = 1460;
+        config.schemes.fairq.paths = 1;
+        config.schemes.fairq.floor_segments = 1;
+        config.schemes.fairq.first_floor_segments = 2;
+        config.schemes.hscc.release_interval_ns = 100_000;
+        config.schemes.hscc.alpha2_bytes = 32_768;
+        config.schemes.hscc.mss_bytes = 1460;
+        config.schemes.hscc.floor_segments = 1;
+        config.schemes.hscc.first_flight_segments = 2;
+        change(&mut config);
+        let map = &self.0.maps.config;
+        map.update(&KEY, bytes_of(&config), MapFlags::ANY).unwrap();
+    }
+
+    pub fn beat(&self, at_ns: u64) {
+        let map = &self.0.maps.heartbeat;
+        map.update(&KEY, &at_ns.to_ne_bytes(), MapFlags::ANY)
+            .unwrap();
+    }
+
+    pub fn run(&self, program: &str, packet: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; packet.len() + 64];
+        let object = self.0.object();
+        let program = object.progs_mut().find(|p| p.name() == program).unwrap();
+        let input = ProgramInput {
+            data_in: Some(packet),
+            data_out: Some(&mut out),
+            ..Default::default()
+        };
+        let output = program.test_run(input).unwrap();
+        assert_eq!(output.return_value as i32, -1, "NEXT is the only verdict");
+        output.data.unwrap()[..packet.len()].to_vec()
+    }
+
+    pub fn sweep(&self) {
+        let output = self.0.progs.sweep.test_run(ProgramInput::default());
+        assert_eq!(output.unwrap().return_value, 0);
+    }
+
+    pub fn state(&self) -> types::port_state {
+        let bytes = self
+            .0
+            .maps
+            .port
+            .lookup(&KEY, MapFlags::ANY)
+            .unwrap()
+            .unwrap();
+        // SAFETY: plain integers, as long as the map's value.
+        unsafe { bytes.as_ptr().cast::<types::port_state>().read_unaligned() }
+    }
+
+    pub fn counters(&self) -> types::port_counters {
+        let map = &self.0.maps.counters;
+        let cpus = map.lookup_percpu(&KEY, MapFlags::ANY).unwrap().unwrap();
+        let mut sum = vec![0_u64; size_of::<types::port_counters>() / 8];
+        for cpu in &cpus {
+            for (total, word) in sum.iter_mut().zip(cpu.chunks(8)) {
+                *total += u64::from_ne_bytes(word.try_into().unwrap());
+            }
+        }
+        // SAFETY: nothing but counters of 64 bits.
+        unsafe { sum.as_ptr().cast::<types::port_counters>().read() }
+    }
+}

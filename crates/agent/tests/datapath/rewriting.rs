@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What becomes of an ACK, by its headers and the state of its port.
+
+use std::mem::MaybeUninit;
+
+use super::common::packet::{ACK, RST, Segment, ethernet, geneve, vxlan};
+use super::port::Port;
+use super::segments::{ack, flows, open, syn, syn_ack};
+
+/// HSCC's first ACKs get two segments of 1460 bytes, rounded up to the scale.
+const WINDOW: u16 = 23;
+
+type Wrap = Box<dyn Fn(&Segment) -> Vec<u8>>;
+
+fn tagged(tags: &'static [(u16, u16)]) -> Wrap {
+    Box::new(move |s| ethernet(s.source, tags, &s.ip()))
+}
+
+fn stacks() -> Vec<(&'static str, &'static str, Wrap)> {
+    let outer4 = Segment::new("192.0.2.1", "192.0.2.2");
+    let outer6 = Segment::new("fd01::1", "fd01::2");
+    let (a, b, c, d) = (outer4.clone(), outer4.clone(), outer4, outer6);
+    vec![
+        ("plain", "", Box::new(Segment::frame)),
+        (
+            "IPv4 options",
+            "4",
+            Box::new(|s| s.with(|s| s.ip_options = vec![1; 12]).frame()),
+        ),
+        (
+            "IPv4 options, all",
+            "4",
+            Box::new(|s| s.with(|s| s.ip_options = vec![1; 40]).frame()),
+        ),
+        (
+            "hop-by-hop, destination",
+            "6",
+            Box::new(|s| s.with(|s| s.extensions = vec![(0, 8), (60, 24)]).frame()),
+        ),
+        (
+            "TCP options",
+            "",
+            Box::new(|s| {
+                let options = [s.options.clone(), vec![1; 12]].concat();
+                s.with(|s| s.options = options).frame()
+            }),
+        ),
+        (
+            "data in the ACK",
+            "",
+            Box::new(|s| s.with(|s| s.payload = 301).frame()),
+        ),
+        ("VLAN", "", tagged(&[(0x8100, 5)])),
+        ("QinQ", "", tagged(&[(0x88a8, 5), (0x8100, 6)])),
+        (
+            "VXLAN",
+            "",
+            Box::new(move |s| ethernet(a.source, &[], &vxlan(&a, 4789, 9, false, &s.frame()))),
+        ),
+        (
+            "VXLAN on 8472, summed",
+            "",
+            Box::new(move |s| ethernet(b.source, &[], &vxlan(&b, 8472, 9, true, &s.frame()))),
+        ),
+        (
+            "Geneve, options, summed",
+            "",
+            Box::new(move |s| {
+                ethernet(
+                    c.source,
+                    &[(0x8100, 3)],
+                    &geneve(&c, 9, 24, true, &s.frame()),
+                )
+            }),
+        ),
+        (
+            "VXLAN over IPv6, summed",
+            "",
+            Box::new(move |s| ethernet(d.source, &[], &vxlan(&d, 4789, 9, true, &s.frame()))),
+        ),
+    ]
+}
+
+#[test]
+fn every_stack_of_headers_is_rewritten() {
+    for (name, version, wrap) in stacks() {
+        for (family, data) in flows()
+            .into_iter()
+            .filter(|(family, _)| version.is_empty() || version == *family)
+        {
+            let mut memory = MaybeUninit::uninit();
+            let port = Port::new(&mut memory);
+            let answer = syn_ack(&data);
+            port.run("hscc_egress", &wrap(&syn(&data)));
+            let got = port.run("hscc_ingress", &wrap(&answer));
+            assert_eq!(
+                got,
+                wrap(&answer.with(|s| s.window = 2920)),
+                "{name}, IPv{family}: SYN-ACK"
+            );
+            assert_eq!(port.state().flows, 0, "{name}, IPv{family}: half-open");
+            port.run("hscc_egress", &wrap(&data));
+            let ack = ack(&data);
+            let got = port.run("hscc_ingress", &wrap(&ack));
+            assert_eq!(
+                got,
+                wrap(&ack.with(|s| s.window = WINDOW)),
+                "{name}, IPv{family}: ACK"
+            );
+            assert_eq!(port.state().flows, 1, "{name}, IPv{family}");
+            assert_eq!(port.counters().acks_rewritten, 2, "{name}, IPv{family}");
+        }
+    }
+}
+
+#[test]
+fn what_must_pass_passes() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    open(&port, "hscc", &data);
+    let ack = ack(&data);
+    let fragment = {
+        let mut frame = ack.frame();
+        frame[20] = 0x20;
+        frame
+    };
+    let mut kept = vec![
+        ack.with(|s| s.flags = RST).frame(),
+        ack.with(|s| s.flags = RST | ACK).frame(),
+        ack.with(|s| s.window = 0).frame(),
+        ack.with(|s| s.window = WINDOW).frame(),
+        ack.with(|s| s.source_port = 81).frame(),
+        ethernet(ack.source, &[], &vxlan(&ack, 4790, 9, false, &ack.frame())),
+        fragment,
+    ];
+    // Cut short; the kernel itself refuses test packets without a whole IP header.
+    kept.extend((34..54).map(|length| ack.frame()[..length].to_vec()));
+    for packet in kept {
+        assert_eq!(port.run("hscc_ingress", &packet), packet);
+        assert_eq!(port.run("hscc_egress", &packet), packet);
+    }
+    let data = data.with(|s| s.payload = 1448).frame();
+    assert_eq!(port.run("hscc_egress", &data), data);
+}
+
+/// A digest covers the window (RFC 2385 §2, RFC 5925 §5.1).
+#[test]
+fn authenticated_segments_pass() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let timestamps = [vec![1, 1, 8, 10], vec![7; 8]].concat();
+    let with = |options: &[u8]| ack(&data).with(|s| s.options = options.to_vec()).frame();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    open(&port, "hscc", &data);
+    for digest in [[1, 1, 19, 18], [1, 1, 29, 18]] {
+        let digest = [digest.to_vec(), vec![9; 16]].concat();
+        let signed = with(&[timestamps.clone(), digest.clone()].concat());
+        assert_eq!(port.run("hscc_ingress", &signed), signed);
+        let signed = with(&digest);
+        assert_eq!(port.run("hscc_ingress", &signed), signed);
+    }
+    assert_eq!(port.counters().passed[7], 4, "authenticated");
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    open(&port, "hscc", &data);
+    let plain = with(&timestamps);
+    assert_ne!(port.run("hscc_ingress", &plain), plain);
+}
+
+/// Shims offer one scale for all, but a receiver may have none (RFC 7323 §2.2).
+#[test]
+fn a_receiver_without_scaling_keeps_its_bytes() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.configure(|config| {
+        config.window.wscale_source = 3;
+        config.window.network_wscale = 7;
+    });
+    port.run("hscc_egress", &syn(&data).frame());
+    let answer = syn_ack(&data).with(|s| s.options = vec![2, 4, 5, 180]);
+    port.run("hscc_ingress", &answer.frame());
+    port.run("hscc_egress", &data.frame());
+    let ack = ack(&data);
+    let got = port.run("hscc_ingress", &ack.frame());
+    assert_eq!(got, ack.with(|s| s.window = 2920).frame());
+}
+
+/// What a port held opens in steps, or all senders would burst at once: paused, stale, detached.
+#[test]
+fn windows_open_in_steps() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    open(&port, "hscc", &data);
+    let ack = ack(&data).frame();
+    let window_at = |ms: u64| {
+        let now = penstockd::host::clock::monotonic_ns();
+        port.configure(|config| {
+            (config.pause_ns, config.resume_ns) = (now - ms * 1_000_000, u64::MAX);
+            config.window.first_acks = 255;
+        });
+        let got = port.run("hscc_ingress", &ack);
+        u16::from_be_bytes([got[48], got[49]])
+    };
+    // Segments of 1460 bytes at a scale of 7; the first step is the first ACKs' two segments.
+    assert_eq!(window_at(0), WINDOW);
+    assert_eq!(window_at(12), (8 * 1460 / 128_u16) + 1);
+    assert_eq!(window_at(41), 0xffff);
+    port.configure(|config| {
+        (config.pause_ns, config.resume_ns) = (1, 2);
+        config.window.first_acks = 255;
+    });
+    let got = port.run("hscc_ingress", &ack);
+    assert_eq!(
+        u16::from_be_bytes([got[48], got[49]]),
+        WINDOW,
+        "the pause is over"
+    );
+}
+
+#[test]
+fn a_silent_agent_or_another_abi_lets_all_pass() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    open(&port, "hscc", &data);
+    let ack = ack(&data).frame();
+    port.beat(1);
+    assert_eq!(port.run("hscc_ingress", &ack), ack);
+    assert_eq!(port.counters().passed[6], 1);
+    // By a clock that is ahead (a time namespace): it would be trusted for that long.
+    port.beat(penstockd::host::clock::monotonic_ns() + 3_600_000_000_000);
+    assert_eq!(port.run("hscc_ingress", &ack), ack);
+    assert_eq!(port.counters().passed[6], 2);
+    port.beat(penstockd::host::clock::monotonic_ns());
+    assert_ne!(port.run("hscc_ingress", &ack), ack);
+    port.configure(|config| config.abi += 1);
+    assert_eq!(port.run("hscc_ingress", &ack), ack);
+}
