@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
+use super::each::each_port;
 use crate::attach::detach::{detach, detachable};
 use crate::daemon::config::Agent;
 use crate::port::PinsArg;
@@ -47,15 +48,5 @@ pub fn run(args: Args) -> Result<()> {
         Some(interface) => vec![interface],
         None => detachable(&pins)?,
     };
-    let mut refusals = Vec::new();
-    for port in ports {
-        match detach(&pins, &port) {
-            Ok(()) => println!("{port}: detached"),
-            Err(error) => refusals.push(format!("{error:#}")),
-        }
-    }
-    match refusals.is_empty() {
-        true => Ok(()),
-        false => Err(anyhow!(refusals.join("; "))),
-    }
+    each_port(ports, "detached", |port| detach(&pins, port))
 }

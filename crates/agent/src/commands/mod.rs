@@ -4,6 +4,7 @@
 pub mod attach;
 pub mod check;
 pub mod detach;
+mod each;
 pub mod pause;
 pub mod run;
 pub mod status;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd pause` and `penstockd resume`.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use penstock_scenario::units::Time;
 
+use super::each::each_port;
 use crate::host::clock::monotonic_ns;
 use crate::host::{audit, requirements};
 use crate::port::PinsArg;
@@ -80,17 +81,9 @@ fn each(ports: &Ports, from_ns: u64, until_ns: u64, words: &str) -> Result<()> {
         true => ports.pins.interfaces()?,
         false => ports.interfaces.clone(),
     };
-    let mut refusals = Vec::new();
-    for interface in interfaces {
-        match set(&ports.pins, &interface, from_ns, until_ns) {
-            Ok(()) => println!("{interface}: {words}"),
-            Err(error) => refusals.push(format!("{error:#}")),
-        }
-    }
-    match refusals.is_empty() {
-        true => Ok(()),
-        false => Err(anyhow!(refusals.join("; "))),
-    }
+    each_port(interfaces, words, |interface| {
+        set(&ports.pins, interface, from_ns, until_ns)
+    })
 }
 
 fn set(pins: &PinsArg, interface: &str, from_ns: u64, until_ns: u64) -> Result<()> {

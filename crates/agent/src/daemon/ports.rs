@@ -14,7 +14,7 @@ use crate::attach::hook::{HookChoice, Hooks, keep_first};
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::versions::Other;
 use crate::attach::{Options, attach_locked, location, versions};
-use crate::host::{interface, systemd};
+use crate::host::systemd;
 use crate::port::PinsArg;
 use crate::port::heartbeat::{Errors, Keeper};
 use crate::port::pins::PinsLock;
@@ -216,13 +216,15 @@ impl Ports {
     /// Puts our programs before those that other tools attached before them, as these may end the
     /// chain.
     fn keep_first(&mut self) {
+        let links = link::all().unwrap_or_default();
         for interface in self.kept.keys() {
             let last = self.moved.get(interface);
             let is_recent = last.is_some_and(|(when, _)| when.elapsed() < MOVE_AGAIN);
-            let Some(index) = interface::find(interface).filter(|_| !is_recent) else {
+            let here = links.iter().find(|link| link.name == *interface);
+            let Some(link) = here.filter(|_| !is_recent) else {
                 continue;
             };
-            match keep_first(&self.pins, interface, index) {
+            match keep_first(&self.pins, interface, link.index) {
                 Err(error) => self.errors.log_once(interface, Err(error)),
                 Ok(others) if others.is_empty() => (),
                 Ok(others) => {

@@ -6,7 +6,7 @@ use std::fmt::Error;
 
 use penstock_core::definitions;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
@@ -47,6 +47,12 @@ fn labels(reading: &Reading) -> Labels {
         ("interface", reading.interface.clone()),
         ("scheme", reading.scheme.clone()),
     ]
+}
+
+/// One sample of a counter.
+fn count(family: &mut MetricEncoder<'_>, labels: &Labels, value: u64) -> Result<(), Error> {
+    let none: NoExemplar = None;
+    family.encode_family(labels)?.encode_counter(&value, none)
 }
 
 impl Collector for Ports {
@@ -96,10 +102,8 @@ impl Ports {
                 encoder.encode_descriptor(name, counter.meaning, unit, MetricType::Counter)?;
             for reading in &self.readings {
                 let value = counters::alone(&reading.counters).nth(index);
-                let none: NoExemplar = None;
-                family
-                    .encode_family(&labels(reading))?
-                    .encode_counter(&value.map_or(0, |(_, value)| value), none)?;
+                let value = value.map_or(0, |(_, value)| value);
+                count(&mut family, &labels(reading), value)?;
             }
         }
         Ok(())
@@ -110,13 +114,10 @@ impl Ports {
         let mut family =
             encoder.encode_descriptor("acks_would_rewrite", help, None, MetricType::Counter)?;
         for reading in &self.readings {
-            for (candidate, count) in counters::would_rewrite(&reading.counters) {
+            for (candidate, acks) in counters::would_rewrite(&reading.counters) {
                 let mut labels = labels(reading);
                 labels.push(("candidate", candidate.to_owned()));
-                let none: NoExemplar = None;
-                family
-                    .encode_family(&labels)?
-                    .encode_counter(&count, none)?;
+                count(&mut family, &labels, acks)?;
             }
         }
         Ok(())
@@ -130,10 +131,7 @@ impl Ports {
             for (reason, passed) in counters::passed(&reading.counters) {
                 let mut labels = labels(reading);
                 labels.push(("reason", reason.word.to_owned()));
-                let none: NoExemplar = None;
-                family
-                    .encode_family(&labels)?
-                    .encode_counter(&passed, none)?;
+                count(&mut family, &labels, passed)?;
             }
         }
         Ok(())
@@ -145,10 +143,7 @@ impl Ports {
             encoder.encode_descriptor("qdisc_drops", help, None, MetricType::Counter)?;
         for reading in &self.readings {
             if let Some(drops) = reading.drops {
-                let none: NoExemplar = None;
-                family
-                    .encode_family(&labels(reading))?
-                    .encode_counter(&u64::from(drops), none)?;
+                count(&mut family, &labels(reading), drops.into())?;
             }
         }
         Ok(())

@@ -14,12 +14,13 @@ use serde::Serialize;
 use crate::attach::hook::{HookPrograms, Hooks};
 use crate::attach::{hcf, location};
 use crate::host::{interface, queue_visibility};
-use crate::port::config::{OBSERVE, SHIM};
+use crate::port::config::SHIM;
 use crate::port::counters::{self, Named};
 use crate::port::{self, PinsArg, Port};
 
 pub use text::lines;
 
+use self::reading::Reading;
 use self::sight::Sight;
 
 /// A pause that no more than this is left of was given an end.
@@ -102,10 +103,16 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
         ports.iter().map(count).collect::<Result<_>>()?;
     std::thread::sleep(time);
     let seconds = began.elapsed().as_secs_f64().max(1e-6);
+    let renamed = location::renamed(pins, &link::all()?)?;
     ports
         .iter()
         .zip(before)
-        .map(|(port, before)| status(pins, port, &before, seconds))
+        .map(|(port, before)| {
+            let mut status = status(pins, port, &before, seconds)?;
+            let new_name = renamed.iter().find(|(old, _)| *old == status.interface);
+            status.renamed_to = new_name.map(|(_, new)| new.clone());
+            Ok(status)
+        })
         .collect()
 }
 
@@ -115,52 +122,39 @@ fn status(
     (before, sight): &(Named<u64>, Option<Sight>),
     seconds: f64,
 ) -> Result<Status> {
-    let config = port.config()?;
-    let age_ns = port.heartbeat_age_ns()?;
-    let paused_ns = port::config::paused_ns(&config);
-    let paused = paused_ns > 0;
-    let resumes_in_s = (paused && paused_ns < FOR_EVER).then_some(paused_ns as f64 / 1e9);
-    let state = port.state()?;
-    let counters = port.counters()?;
-    let now = Sight::of(&port.interface, &counters)?;
-    let blind = match (now, sight) {
-        (Some(now), Some(before)) => sight::names(now.blind_since(before)),
-        _ => Vec::new(),
-    };
-    let counters = counters::named(&counters);
     let hooks = Hooks::of(pins, &port.interface);
+    let mut reading = Reading::of_port(pins, port, &hooks)?;
+    let now = Sight::of(&port.interface, &reading.counters)?;
+    if let (Some(now), Some(before)) = (now, sight) {
+        reading.blind = sight::names(now.blind_since(before));
+    }
+    let (config, state) = (&reading.config, &reading.state);
+    let paused_ns = port::config::paused_ns(config);
+    let counters = counters::named(&reading.counters);
     let is_on = |side: &HookPrograms| side.ours.is_some();
     let attached = Sides {
         egress: is_on(&hooks.egress),
         ingress: is_on(&hooks.ingress),
     };
     let scheme = pins.scheme(&port.interface);
-    let is_alive = age_ns <= config.stale_ns;
     let is_here = interface::find(&port.interface) == Some(hooks.ifindex);
     let queue_unseen = match scheme.as_deref() {
         Some(SHIM) | None => None,
         Some(_) if !is_here => None,
         Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
     };
-    let rewrites = scheme.as_deref().is_some_and(|scheme| scheme != OBSERVE);
-    let renamed = location::renamed(pins, &link::all()?)?;
-    let renamed = renamed.into_iter().find(|(old, _)| *old == port.interface);
     Ok(Status {
         interface: port.interface.clone(),
         ifindex: hooks.ifindex,
-        renamed_to: renamed.map(|(_, new)| new),
+        renamed_to: None, // set by `look`
         attached,
-        heartbeat_age_s: age_ns as f64 / 1e9,
+        heartbeat_age_s: reading.heartbeat_age_s,
         stale_s: config.stale_ns as f64 / 1e9,
-        acting: attached.egress
-            && attached.ingress
-            && is_alive
-            && !paused
-            && blind.is_empty()
-            && rewrites,
-        paused,
-        resumes_in_s,
-        blind,
+        acting: reading.is_acting(),
+        paused: paused_ns > 0,
+        resumes_in_s: (1..FOR_EVER)
+            .contains(&paused_ns)
+            .then_some(paused_ns as f64 / 1e9),
         scheme,
         buffer_bytes: config.buffer_bytes,
         queue_bytes: state.queue_bytes,
@@ -171,5 +165,6 @@ fn status(
         counters,
         hooks,
         hcf: hcf::status(&port.folder)?,
+        blind: reading.blind,
     })
 }

@@ -2,12 +2,13 @@
 //! All that can be read of a port at one instant.
 
 use anyhow::Result;
+use penstock_core::tcp_rewrite::MAX_WINDOW_BYTES;
 use penstock_linux::qdisc;
 
 use crate::attach::hook::Hooks;
 use crate::host::interface;
-use crate::port::PinsArg;
 use crate::port::config::{OBSERVE, paused_ns};
+use crate::port::{PinsArg, Port};
 use crate::skel::port::types::{port_config, port_counters, port_state};
 
 /// A port, read at once.
@@ -41,13 +42,21 @@ impl Reading {
     /// # Errors
     /// The port is not attached (any more), or cannot be read.
     pub fn of(pins: &PinsArg, interface: &str) -> Result<Reading> {
-        let port = pins.open(interface)?;
+        Reading::of_port(pins, &pins.open(interface)?, &Hooks::of(pins, interface))
+    }
+
+    /// The same of a port that is open, and whose hooks are known.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_port(pins: &PinsArg, port: &Port, hooks: &Hooks) -> Result<Reading> {
+        let interface = &port.interface;
         let index = interface::find(interface);
         let age_ns = port.heartbeat_age_ns()?;
         Ok(Reading {
-            interface: interface.to_owned(),
+            interface: interface.clone(),
             scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
-            is_off: !Hooks::of(pins, interface).are_ours(),
+            is_off: !hooks.are_ours(),
             blind: Vec::new(), // one reading cannot show it
             config: port.config()?,
             state: port.state()?,
@@ -94,10 +103,7 @@ impl Reading {
     /// The window that the scheme grants each flow, if it limits windows now. The first packet
     /// initialises the scheme.
     pub fn window_bytes(&self) -> Option<u32> {
-        let is_limited = self.state.generation != 0 && self.state.window_bytes < MAX_WINDOW;
+        let is_limited = self.state.generation != 0 && self.state.window_bytes < MAX_WINDOW_BYTES;
         (self.is_acting() && is_limited).then_some(self.state.window_bytes)
     }
 }
-
-/// `TCP_MAX_WINDOW` of `core/tcp_rewrite.h`: no limit.
-const MAX_WINDOW: u32 = 65_535 << 14;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A port's status in lines for people.
 
+use penstock_core::tcp_rewrite::MAX_WINDOW_BYTES;
+
 use super::Status;
 use crate::attach::hcf;
 use crate::attach::hook::HookPrograms;
 use crate::format;
-
-/// `TCP_MAX_WINDOW` of `core/`: no limit.
-const OPEN: u32 = 65_535 << 14;
 
 /// First what the port does, then the programs on its hooks.
 pub fn lines(status: &Status) -> Vec<String> {
@@ -95,7 +94,7 @@ fn activity(status: &Status) -> String {
     }
     let window = match status.window_bytes {
         None => "no packet yet".to_owned(),
-        Some(OPEN..) => "window open".to_owned(),
+        Some(MAX_WINDOW_BYTES..) => "window open".to_owned(),
         Some(bytes) => format!("window {}", format::bytes(bytes.into())),
     };
     // In tenths, so that few ACKs a second still have a share.
