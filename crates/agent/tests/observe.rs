@@ -6,6 +6,7 @@
 mod lab;
 
 use std::io::Read;
+use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 
 use lab::stream::Stream;
@@ -94,11 +95,22 @@ fn the_queues_of_a_card_with_many_add_up() {
             "tc qdisc add dev {PORT} parent 1:{queue:x} tbf rate 20mbit burst 5k limit 12k"
         ));
     }
-    // Which queue a connection takes is up to a hash.
-    let streams: Vec<Stream> = (7000..7012)
-        .map(|tcp_port| Stream::start_on(&lab, tcp_port))
-        .collect();
-    let all_go_on = || streams.iter().for_each(Stream::goes_on);
+    let stream = Stream::start(&lab);
+    // Which queue a flow takes is up to a hash.
+    let sockets: Vec<UdpSocket> = std::iter::repeat_with(|| {
+        let socket = lab.near().run(|| UdpSocket::bind("10.0.0.1:0"));
+        socket.unwrap().unwrap()
+    })
+    .take(12)
+    .collect();
+    // More at once than a queue holds, however busy the machine is.
+    let burst = || {
+        for socket in &sockets {
+            for _ in 0..20 {
+                socket.send_to(&[7; 1400], "10.0.0.2:9").unwrap();
+            }
+        }
+    };
     let dropped = || {
         let all = lab.near().run(|| qdisc::all(link::get(PORT)?.index));
         let drops = |qdisc: &qdisc::Qdisc| qdisc.counters.drops;
@@ -106,15 +118,21 @@ fn the_queues_of_a_card_with_many_add_up() {
     };
     let report = look(&lab, &[], || {
         // From the first recorded packet on.
-        all_go_on();
+        stream.goes_on();
         let before = dropped();
-        until("packets are dropped", || dropped() > before);
+        until("packets are dropped", || {
+            burst();
+            dropped() > before
+        });
         let port = lab.agent().port(PORT);
         let milliseconds = || port.depth().unwrap().iter().skip(1).sum::<u64>();
-        until("packets found a queue", || milliseconds() > 0);
-        all_go_on();
+        until("packets found a queue", || {
+            burst();
+            milliseconds() > 0
+        });
+        stream.goes_on();
     });
-    streams.into_iter().for_each(Stream::stop);
+    stream.stop();
     assert!(report["drops"].as_u64() > Some(0), "{report}");
     assert!(report["queue_bytes"]["max"].as_u64() > Some(0), "{report}");
 }

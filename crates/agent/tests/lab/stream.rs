@@ -24,12 +24,7 @@ pub struct Stream {
 
 impl Stream {
     pub fn start(lab: &PortLab) -> Stream {
-        Stream::start_on(lab, 7000)
-    }
-
-    /// To a TCP port of the receiver.
-    pub fn start_on(lab: &PortLab, tcp_port: u16) -> Stream {
-        Stream::between(lab, (RECEIVER, tcp_port))
+        Stream::between(lab, (RECEIVER, 7000))
     }
 
     /// To any address of the receiver.
