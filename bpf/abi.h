@@ -2,7 +2,7 @@
 /*
  * What the programs of a port and the agent share: the values of the maps, field by field.
  *
- * One port has one set of maps, pinned under .../v3/INTERFACE/ by the names given here. A change
+ * One port has one set of maps, pinned under .../v4/INTERFACE/ by the names given here. A change
  * of layout needs another PENSTOCK_ABI, whose number is that of the folder.
  *
  * A scheme is known by its number in core/schemes.h, SCHEME_NONE being `observe`: nothing is
@@ -17,11 +17,12 @@
 #include "../core/handshake.h"
 #include "../core/schemes.h"
 
-#define PENSTOCK_ABI 3u
+#define PENSTOCK_ABI 4u
 
 enum port_flag {
 	PORT_FLOW_EVENTS = 1u << 0, /* ring buffer `events`: begin, transfers, end of flows */
 	PORT_BARE_IP = 1u << 1,	    /* the interface has no Ethernet header (tun, wireguard) */
+	PORT_DROPS = 1u << 2,	    /* the scheme may drop data (HSCC's sigma) */
 };
 
 #define PORT_VXLANS 4u
@@ -37,7 +38,7 @@ struct port_config {
 	u32 buffer_bytes; /* of the port's queue */
 	u32 mark_bytes;	  /* ECN: mark CE from this queue on; 0: never */
 	u16 vxlan_ports[PORT_VXLANS]; /* UDP, as on the wire; 0: none */
-	u32 reserved;
+	u32 control_priority;	      /* of SYNs and pure ACKs, skb->priority; 0: theirs */
 	struct window_params window;
 	struct scheme_params schemes;
 };

@@ -3,9 +3,9 @@
  * A port: data that leaves by it is watched at egress, ACKs that enter by it are rewritten at
  * ingress. One pair of programs for each scheme, all over the same maps.
  *
- * They drop nothing and always return NEXT: what a scheme would drop (HSCC's sigma) is not dropped
- * here. Packets not understood, and all packets when the agent is dead (heartbeat) or of another
- * version (abi), pass unchanged; flows are followed all the same.
+ * They return NEXT and drop nothing, unless the port allows its scheme to drop data (PORT_DROPS,
+ * HSCC's sigma). Packets not understood, and all packets when the agent is dead (heartbeat) or of
+ * another version (abi), pass unchanged; flows are followed all the same.
  */
 #include "port.h"
 #include "sweep.h"

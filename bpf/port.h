@@ -120,6 +120,42 @@ static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *c
 		ctx->counted->ecn_marks++;
 }
 
+/*
+ * Packets for which a full queue costs most: a lost SYN waits a second, a lost ACK is a lost
+ * window. They may overtake the data of their flow, since none is before a SYN and receivers take
+ * ACKs in any order; a FIN or RST that overtakes it looks like loss, or cuts it off.
+ */
+static __always_inline _Bool may_overtake(const struct packet *packet)
+{
+	u32 flags = packet_flags(packet) & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+
+	return flags == TCP_FLAG_SYN || (!flags && !packet->payload);
+}
+
+static __always_inline void prioritize(struct __sk_buff *skb, const struct port_ctx *ctx,
+				       const struct packet *packet, u64 now_ns)
+{
+	if (!ctx->config->control_priority || !may_overtake(packet) || !is_alive(now_ns))
+		return;
+	skb->priority = ctx->config->control_priority;
+	ctx->counted->control_prioritized++;
+}
+
+/* Whether the scheme drops the packet, a super-packet as its segments. Other than TCP passes. */
+static __always_inline _Bool drops(struct __sk_buff *skb, const struct port_ctx *ctx,
+				   const struct packet *packet, u32 queue_bytes, u64 now_ns,
+				   u32 acting)
+{
+	_Bool is_control = !packet->payload ||
+			   packet_flags(packet) & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+	u32 packet_bytes = skb->len / max_u32(skb->gso_segs, 1);
+
+	return ctx->config->flags & PORT_DROPS &&
+	       scheme_drops(acting, scheme_params_of(&ctx->config->schemes, acting), queue_bytes,
+			    packet_bytes, is_control) &&
+	       is_alive(now_ns);
+}
+
 static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 {
 	u64 now_ns = bpf_ktime_get_ns();
@@ -135,11 +171,18 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		return pass(ctx.counted, PASS_STALE);
 	queue_bytes = queue_read(skb, ctx.port, now_ns);
 	ms_sample_follow(skb, ctx.port, ctx.counted, queue_bytes, now_ns);
-	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
-	ctx.counted->egress_bytes += skb->len;
 	state_follow(ctx.port, ctx.config, ctx.counted, queue_bytes, now_ns, acting);
 
 	found = parse(skb, &packet, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
+	if (acting != SCHEME_NONE && found == PARSE_TCP) {
+		if (drops(skb, &ctx, &packet, queue_bytes, now_ns, acting)) {
+			ctx.counted->data_dropped += max_u32(skb->gso_segs, 1);
+			return TC_ACT_SHOT;
+		}
+		prioritize(skb, &ctx, &packet, now_ns);
+	}
+	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
+	ctx.counted->egress_bytes += skb->len;
 	if (acting != SCHEME_NONE)
 		mark(skb, &ctx, &packet, queue_bytes, now_ns);
 	if (found != PARSE_TCP)

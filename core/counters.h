@@ -28,7 +28,9 @@
 	C(half_open_expired, "Half-open flows forgotten after 3 s")                                \
 	C(zero_windows, "ACKs whose receiver offered nothing")                                     \
 	C(clamps, "Times that the scheme began to clamp all flows")                                \
-	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")
+	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")      \
+	C(data_dropped, "Data packets that the scheme dropped, where the port allows it")          \
+	C(control_prioritized, "SYNs and pure ACKs that left with the port's control priority")
 
 /* R(NAME, name, "when"): why a packet passed without being looked at further. */
 #define PASS_REASON_LIST(R)                                                                        \

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::check::check_deployment;
 use super::document::{self, Node, Value};
 use super::error::{Origin, Problem, ScenarioError, unknown};
+use super::priority::Priority;
 use super::resolve::apply;
 use super::{Buffer, Controller, Queue, Window, builtin_schemes};
 use crate::units::Rate;
@@ -37,6 +38,13 @@ pub struct Deployment {
     /// ECN: packets are marked from this queue on. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Buffer>,
+    /// Whether the scheme may drop data early, as HSCC's `sigma` does. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drops: bool,
+    /// The priority with which SYNs and pure ACKs leave, so that a queue discipline can give them a
+    /// band of their own. Default: theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_priority: Option<Priority>,
     /// The scheme's window policy, with these parameters over its own.
     #[serde(default)]
     pub window: Window,
@@ -216,6 +224,24 @@ mod tests {
             ("window.alpha1", "0.2"),
         ];
         assert_eq!(file(text).unwrap().port["eth1"], sets(&pairs).unwrap());
+    }
+
+    #[test]
+    fn a_priority_is_an_index_or_a_class() {
+        let number = |text: &str| {
+            let port = sets(&[("scheme", "hscc"), ("control_priority", text)])?;
+            Ok(port.control_priority.unwrap().as_number())
+        };
+        assert_eq!(number("7"), Ok(7));
+        assert_eq!(number("1:10"), Ok(0x0001_0010));
+        for refused in ["0", "16", "-1", "0:1", "1:", "1:fffff", "high"] {
+            let error: String = number(refused).unwrap_err();
+            let allowed = "allowed: 1 to 15, or a class of the queue discipline, as in \"1:10\"";
+            assert!(error.ends_with(allowed), "{error}");
+        }
+        let text = "[port.eth1]\nscheme = \"hscc\"\ncontrol_priority = \"a:1f\"\n";
+        let port = &file(text).unwrap().port["eth1"];
+        assert_eq!(port.control_priority.unwrap().to_string(), "a:1f");
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub struct Args {
     /// HCF: rate to which the port is limited, as in "200 Mb/s" [default: not limited].
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Set a parameter by its name in a scenario, such as window.alpha or queue.bins, or mark.
+    /// Set a parameter by its name in a scenario, such as window.alpha or queue.bins; or mark, drops,
+    /// control_priority.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     pub sets: Vec<(String, String)>,
     /// Entries of each table of flows; an attached port keeps its tables.

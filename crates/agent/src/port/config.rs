@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use penstock_core::definitions::{self, Definition};
 use penstock_core::{ParamError, Params};
 use penstock_scenario::units::Time;
-use penstock_scenario::{Buffer, Deployment};
+use penstock_scenario::{Buffer, Deployment, Priority};
 
 use super::pins::ABI;
 use crate::host::clock::monotonic_ns;
@@ -19,6 +19,9 @@ pub const FLOW_EVENTS: u32 = 1 << 0;
 
 /// `PORT_BARE_IP` of `bpf/abi.h`.
 const BARE_IP: u32 = 1 << 1;
+
+/// `PORT_DROPS` of `bpf/abi.h`.
+const DROPS: u32 = 1 << 2;
 
 /// The scheme whose programs change nothing (`SCHEME_NONE`).
 pub const OBSERVE: &str = "observe";
@@ -51,9 +54,10 @@ pub fn config(
     let mut config = port_config {
         abi: ABI,
         stale_ns: stale.as_nanos().max(1),
-        flags: if is_bare { BARE_IP } else { 0 },
+        flags: (BARE_IP * u32::from(is_bare)) | (DROPS * u32::from(port.drops)),
         buffer_bytes: buffer.as_bytes(),
         mark_bytes: port.mark.map_or(0, Buffer::as_bytes),
+        control_priority: port.control_priority.map_or(0, Priority::as_number),
         ..Default::default()
     };
     let window = port.window.common().map_err(message)?;
@@ -106,7 +110,7 @@ fn differ(one: &port_config, other: &port_config) -> bool {
     let window = |config: &port_config| {
         Params::from_bytes(definitions::of("window"), bytes_of(&config.window))
     };
-    (one.flags, one.buffer_bytes) != (other.flags, other.buffer_bytes)
+    (one.flags & !DROPS, one.buffer_bytes) != (other.flags & !DROPS, other.buffer_bytes)
         || window(one) != window(other)
         || definitions::window_schemes().any(|definition| {
             read_params(&one.schemes, definition) != read_params(&other.schemes, definition)
@@ -120,6 +124,11 @@ pub fn differences(one: &port_config, other: &port_config, scheme: &str) -> Vec<
     for (name, is_other) in [
         ("buffer", one.buffer_bytes != other.buffer_bytes),
         ("mark", one.mark_bytes != other.mark_bytes),
+        ("drops", one.flags & DROPS != other.flags & DROPS),
+        (
+            "control_priority",
+            one.control_priority != other.control_priority,
+        ),
         ("agent.stale", one.stale_ns != other.stale_ns),
         ("agent.vxlan_ports", one.vxlan_ports != other.vxlan_ports),
     ] {
@@ -213,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_resets_the_schemes_and_a_mark_does_not() {
+    fn a_parameter_resets_the_schemes_and_a_setting_of_the_port_does_not() {
         for definition in schemes() {
             let running = succeed(deployed(&[("scheme", definition.name)]), None, false);
             assert_eq!(running.generation, 1);
@@ -223,7 +232,12 @@ mod tests {
                 succeed(deployed(&all), Some(&running), false).generation
             };
             assert_eq!(generation(&[]), 1);
-            assert_eq!(generation(&[("mark", "30 kB")]), 1);
+            let others = [
+                ("mark", "30 kB"),
+                ("drops", "true"),
+                ("control_priority", "7"),
+            ];
+            assert_eq!(generation(&others), 1);
             let is_other = Params::paper(definition, 128_000) != Params::new(definition, 128_000);
             let paper = generation(&[("window.variant", "paper")]);
             assert_eq!(paper, 1 + u32::from(is_other));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a port's programs and maps live: `DIR/v3/INTERFACE/` of a bpffs. `v3` is the number of
+//! Where a port's programs and maps live: `DIR/v4/INTERFACE/` of a bpffs. `v4` is the number of
 //! the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
 
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ use super::side::Side;
 use crate::host::bpf;
 
 /// Number of the layout of the maps (`PENSTOCK_ABI`).
-pub const ABI: u32 = 3;
+pub const ABI: u32 = 4;
 
 /// Where pins are by default.
 pub const DEFAULT_DIR: &str = "/sys/fs/bpf/penstock";

@@ -7,6 +7,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod control;
 mod counting;
 mod port;
 mod rewriting;

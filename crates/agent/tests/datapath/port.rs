@@ -9,6 +9,14 @@ use std::mem::MaybeUninit;
 
 const KEY: [u8; 4] = [0; 4];
 
+/// Verdicts: `TCX_NEXT`, `TCX_DROP`.
+pub const NEXT: i32 = -1;
+pub const DROP: i32 = 2;
+
+/// `struct __sk_buff`, and where its `priority` is.
+const CONTEXT_BYTES: usize = 192;
+const PRIORITY: usize = 32;
+
 pub struct Port<'o>(pub PortSkel<'o>);
 
 pub fn bytes_of<T>(value: &T) -> &[u8] {
@@ -64,18 +72,30 @@ impl<'o> Port<'o> {
             .unwrap();
     }
 
+    /// The packet as it leaves the program, which must let it pass.
     pub fn run(&self, program: &str, packet: &[u8]) -> Vec<u8> {
+        let (verdict, _, packet) = self.outcome(program, packet);
+        assert_eq!(verdict, NEXT);
+        packet
+    }
+
+    /// The program's verdict, the packet's priority and the packet.
+    pub fn outcome(&self, program: &str, packet: &[u8]) -> (i32, u32, Vec<u8>) {
         let mut out = vec![0; packet.len() + 64];
+        let mut context = [0; CONTEXT_BYTES];
         let object = self.0.object();
         let program = object.progs_mut().find(|p| p.name() == program).unwrap();
         let input = ProgramInput {
             data_in: Some(packet),
             data_out: Some(&mut out),
+            context_out: Some(&mut context),
             ..Default::default()
         };
         let output = program.test_run(input).unwrap();
-        assert_eq!(output.return_value as i32, -1, "NEXT is the only verdict");
-        output.data.unwrap()[..packet.len()].to_vec()
+        let verdict = output.return_value as i32;
+        let packet = output.data.unwrap()[..packet.len()].to_vec();
+        let priority = context[PRIORITY..][..4].try_into().unwrap();
+        (verdict, u32::from_ne_bytes(priority), packet)
     }
 
     pub fn sweep(&self) {
