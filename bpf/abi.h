@@ -79,6 +79,7 @@ struct port_state {
 	u32 corrected; /* flows that sweeps had to correct, as their entries were lost */
 	u32 has_queue; /* 0: this kernel does not let programs read the queue */
 	u64 next_tick_ns[SCHEMES];
+	struct port_segments segments; /* of the data that leaves */
 	struct scheme_states schemes;
 	struct flow_counter counter; /* COUNTING_PACKETS */
 	u64 sent_bytes;		     /* that left, up to a millisecond old */

@@ -31,15 +31,17 @@ static __always_inline struct port_flow *flow_find(const struct packet *packet)
 	return flow;
 }
 
-/* Another CPU may have made it first. Its last packet is now, or a sweep could expire it. */
-static __always_inline struct port_flow *flow_make(const struct packet *packet, u64 now_ns)
-{
-	struct port_flow blank = {.entry.last_ns = now_ns};
+/* Not on the stack, which has no room for them. */
+static const struct port_flow unseen_flow = {0};
+static const struct port_half unseen_half = {0};
 
+/* Another CPU may have made it first. */
+static __always_inline struct port_flow *flow_make(const struct packet *packet)
+{
 	if (packet->family == 4)
-		bpf_map_update_elem(&flows4, &packet->key.v4, &blank, BPF_NOEXIST);
+		bpf_map_update_elem(&flows4, &packet->key.v4, &unseen_flow, BPF_NOEXIST);
 	else
-		bpf_map_update_elem(&flows6, &packet->key.v6, &blank, BPF_NOEXIST);
+		bpf_map_update_elem(&flows6, &packet->key.v6, &unseen_flow, BPF_NOEXIST);
 	return flow_find(packet);
 }
 
@@ -68,9 +70,7 @@ static __always_inline struct flow_key6 half_key(const struct packet *packet)
 static __always_inline struct port_half *half_make(struct port_counters *counted,
 						   const struct flow_key6 *key)
 {
-	const struct port_half blank = {0};
-
-	if (!bpf_map_update_elem(&half_open, key, &blank, BPF_NOEXIST))
+	if (!bpf_map_update_elem(&half_open, key, &unseen_half, BPF_NOEXIST))
 		counted->half_open_begun++;
 	return bpf_map_lookup_elem(&half_open, key);
 }
@@ -104,6 +104,8 @@ static __always_inline s32 flow_update(struct port_state *port, const struct por
 		flow->entry.acked[peer] = copy->acked[peer];
 		if (own == FLOW_ACKS && flow->entry.acks != copy->acks)
 			flow->entry.acks = copy->acks;
+		if (own == FLOW_DATA && flow->entry.segment != copy->segment)
+			flow->entry.segment = copy->segment;
 		return 0;
 	}
 	bpf_spin_lock(&port->lock);
@@ -158,7 +160,7 @@ flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen, const str
 	s32 delta;
 
 	if (!flow)
-		flow = flow_make(ctx->packet, seen->now_ns);
+		flow = flow_make(ctx->packet);
 	if (!flow) {
 		ctx->counted->passed[PASS_TABLE_FULL]++;
 		return 0;

@@ -91,6 +91,7 @@ flow_packet_of(struct __sk_buff *skb, const struct packet *packet, u32 direction
 		.direction = (u8)direction,
 	};
 
+	seen.mss = direction == FLOW_DATA ? (u16)skb->gso_size : 0;
 	if (seen.flags & TCP_FLAG_SYN) {
 		u32 options = options_read(skb, packet->tcp, packet_header_bytes(packet) - 20);
 
@@ -194,7 +195,7 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		half_on_syn_data(ctx.port, ctx.counted, &packet, &seen);
 	else
 		flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, acting);
-	state_on_data(skb, ctx.port, packet.payload, acting);
+	state_on_segment(ctx.port, &seen, acting);
 	return NEXT;
 }
 
@@ -274,7 +275,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
 
-	offer = offer_of(&packet, ctx.config, flow, half);
+	offer = offer_of(&packet, ctx.config, flow, half, ctx.port->segments.bytes);
 	if (!offer.window)
 		ctx.counted->zero_windows++;
 	else if (offer.scale == TCP_SCALE_UNKNOWN)

@@ -27,19 +27,19 @@ struct offer {
 static __always_inline struct offer offer_of(const struct packet *packet,
 					     const struct port_config *config,
 					     const struct port_flow *flow,
-					     const struct port_half *half)
+					     const struct port_half *half, u32 segment_bytes)
 {
 	u32 flags = packet_flags(packet);
 	struct offer offer = {packet->window, TCP_ACK_LATER, TCP_SCALE_UNKNOWN, 0};
 
 	if (flow) {
 		offer.kind = (u16)flow_ack_kind(&flow->entry, flags, config->window.first_acks);
-		offer.mss = flow_mss(&flow->entry);
+		offer.mss = flow_mss(&flow->entry, segment_bytes);
 	}
 	if (flags & TCP_FLAG_SYN) { /* not scaled, and carries no scale */
 		offer.kind = TCP_ACK_SYN;
 		offer.scale = 0;
-		offer.mss = half ? handshake_mss(&half->handshake) : 0;
+		offer.mss = half ? handshake_mss(&half->handshake, segment_bytes) : 0;
 		return offer;
 	}
 	switch (config->window.wscale_source) {

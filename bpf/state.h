@@ -59,6 +59,9 @@ static __always_inline void scheme_reset(struct port_state *port, const struct p
 	const void *params = scheme_params_of(&config->schemes, scheme);
 
 	scheme_init(scheme, scheme_state_of(&port->schemes, scheme), params);
+	if (port->segments.bytes)
+		scheme_on_mss(scheme, scheme_state_of(&port->schemes, scheme),
+			      port->segments.bytes);
 	port->next_tick_ns[scheme] = now_ns + scheme_interval_ns(scheme, params);
 }
 
@@ -120,21 +123,10 @@ static __always_inline void scheme_see_queue(struct port_state *port,
 	counted->clamps += is_clamping && !was_clamping;
 }
 
-/* The scheme gets the size of a segment if it heeds it; rarely anything new. */
-static __always_inline void scheme_see_data(struct __sk_buff *skb, struct port_state *port,
-					    u32 payload_bytes, u32 scheme)
+/* With the lock held: the size of the port's segments changed. */
+static __always_inline void scheme_set_mss(struct port_state *port, u32 scheme)
 {
-	void *state = scheme_state_of(&port->schemes, scheme);
-	u32 segment_bytes;
-
-	if (!scheme_heeds_data(scheme, state, payload_bytes))
-		return;
-	segment_bytes = skb->gso_size ? skb->gso_size : payload_bytes;
-	if (!scheme_heeds_data(scheme, state, segment_bytes))
-		return;
-	bpf_spin_lock(&port->lock);
-	scheme_on_data(scheme, state, segment_bytes);
-	bpf_spin_unlock(&port->lock);
+	scheme_on_mss(scheme, scheme_state_of(&port->schemes, scheme), port->segments.bytes);
 }
 
 /* The schemes get the queue and the time. */
@@ -148,11 +140,25 @@ static __always_inline void state_follow(struct port_state *port, const struct p
 		       now_ns)
 }
 
-/* Data leaves by the port; the schemes get the size of its segments. */
-static __always_inline void state_on_data(struct __sk_buff *skb, struct port_state *port,
-					  u32 payload_bytes, u32 acting)
+/* A packet whose segments are larger than others, or the first of a period; apart for its stack. */
+static __noinline void state_heed_segment(struct port_state *port, const struct flow_packet *seen,
+					  u32 acting)
 {
-	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_data, acting, skb, port, payload_bytes)
+	bpf_spin_lock(&port->lock);
+	segment_on_data(&port->segments, flow_segment_bytes(seen), flow_has_full_segment(seen),
+			seen->now_ns);
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_set_mss, acting, port)
+	bpf_spin_unlock(&port->lock);
+}
+
+/* Data leaves by the port; its segments rarely show anything new. */
+static __always_inline void state_on_segment(struct port_state *port,
+					     const struct flow_packet *seen, u32 acting)
+{
+	if (seen->payload && !(seen->flags & TCP_FLAG_SYN) &&
+	    segment_heeds(&port->segments, flow_segment_bytes(seen), flow_has_full_segment(seen),
+			  seen->now_ns))
+		state_heed_segment(port, seen, acting);
 }
 
 #endif

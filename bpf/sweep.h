@@ -59,9 +59,12 @@ static __always_inline void sweep_flow(void *map, const void *key, struct port_f
 		state->recount += flow_is_counted(&flow->entry);
 	}
 	silent_ns = elapsed_ns(flow->entry.last_ns, walk->now_ns);
-	/* A unified flow's scale is needed as long as it may send an ACK, so it never expires. */
-	is_over = !flow->unified && !flow_is_counted(&flow->entry) &&
-		  silent_ns >= sweep_linger_ns(&flow->entry);
+	/*
+	 * A unified flow's scale is needed as long as it may send an ACK, so it never expires. One
+	 * that is unseen begins on another CPU just now.
+	 */
+	is_over = !flow->unified && flow->entry.phase != FLOW_UNSEEN &&
+		  !flow_is_counted(&flow->entry) && silent_ns >= sweep_linger_ns(&flow->entry);
 	bpf_spin_unlock(&state->lock);
 	if (delta < 0) /* in one step: a packet on this CPU may come between */
 		__sync_fetch_and_add(&counted->flows_ended, 1);

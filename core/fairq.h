@@ -78,13 +78,12 @@ struct fairq_state {
 	u64 sent_before_bytes;	    /* in the round before */
 	u32 target_bytes;	    /* alpha * B */
 	u32 flows;		    /* beta */
-	u32 mss_bytes;		    /* largest payload seen */
+	u32 mss_bytes;		    /* size of the port's segments */
 	u32 ticks;		    /* Gamma: intervals since the last window change */
 	u32 samples[FAIRQ_SAMPLES]; /* the last queue lengths, a ring */
 	u8 next_sample;
 	u8 in_slow_start;
-	u8 has_data; /* 1: mss_bytes was seen, not assumed */
-	u8 reserved[5];
+	u8 reserved[6];
 };
 
 CORE_INLINE void fairq_restart(struct fairq_state *s)
@@ -123,20 +122,9 @@ CORE_INLINE void fairq_on_flows(struct fairq_state *s, u32 flows)
 	s->flows = now;
 }
 
-CORE_INLINE _Bool fairq_heeds_data(const struct fairq_state *s, u32 payload_bytes)
+CORE_INLINE void fairq_on_mss(struct fairq_state *s, u32 mss_bytes)
 {
-	u32 payload = min_u32(payload_bytes, MAX_MSS_BYTES);
-
-	return payload && (!s->has_data || payload > s->mss_bytes);
-}
-
-/* A data packet leaves by the port: the largest payload is taken for the MSS. */
-CORE_INLINE void fairq_on_data(struct fairq_state *s, u32 payload_bytes)
-{
-	if (fairq_heeds_data(s, payload_bytes)) {
-		s->mss_bytes = min_u32(payload_bytes, MAX_MSS_BYTES);
-		s->has_data = 1;
-	}
+	s->mss_bytes = mss_in_range(mss_bytes);
 }
 
 /* One sample of the queue for the mean; the FPGA takes one every 48 us. */

@@ -26,6 +26,7 @@
 #ifndef PENSTOCK_FLOW_H
 #define PENSTOCK_FLOW_H
 
+#include "segment.h"
 #include "tcp_rewrite.h"
 
 #define FLOW_DATA 0u /* direction of the data: out by the port */
@@ -51,7 +52,7 @@ struct flow_entry {
 	u8 scale[2];  /* shift of each direction's windows, or FLOW_SCALE_NONE, TCP_SCALE_UNKNOWN */
 	u8 phase;     /* enum flow_phase */
 	u8 acks;      /* packets of the ACK direction after its SYN, saturating */
-	u8 reserved[2];
+	u16 segment;  /* size of the data's segments as those passed show it: segment.h */
 };
 
 _Static_assert(sizeof(struct flow_entry) == 32, "a million flows fit in 32 MB");
@@ -59,15 +60,27 @@ _Static_assert(sizeof(struct flow_entry) == 32, "a million flows fit in 32 MB");
 /* What has to be known of a packet. */
 struct flow_packet {
 	u64 now_ns;
-	u32 seq;      /* sequence number, host order */
-	u32 ack;      /* acknowledgement number, host order */
-	u32 payload;  /* TCP payload, bytes */
-	u16 mss;      /* on a SYN: MSS option, 0 if absent */
-	u8 scale;     /* on a SYN: scale option, FLOW_SCALE_NONE if absent */
-	u8 flags;     /* TCP_FLAG_* */
+	u32 seq;     /* sequence number, host order */
+	u32 ack;     /* acknowledgement number, host order */
+	u32 payload; /* TCP payload, bytes */
+	u16 mss;  /* on a SYN: MSS option, 0 if absent; else segments of a super-packet, 0 if one */
+	u8 scale; /* on a SYN: scale option, FLOW_SCALE_NONE if absent */
+	u8 flags; /* TCP_FLAG_* */
 	u8 direction; /* FLOW_DATA or FLOW_ACKS */
 	u8 reserved[7];
 };
+
+/* Size of the segments of a packet that is no SYN. */
+CORE_INLINE u32 flow_segment_bytes(const struct flow_packet *packet)
+{
+	return packet->mss ? packet->mss : packet->payload;
+}
+
+/* Whether these are as large as their sender makes them. */
+CORE_INLINE _Bool flow_has_full_segment(const struct flow_packet *packet)
+{
+	return packet->mss || !(packet->flags & (TCP_FLAG_PSH | TCP_FLAG_FIN));
+}
 
 CORE_INLINE u32 flow_is_counted(const struct flow_entry *flow)
 {
@@ -133,6 +146,9 @@ CORE_INLINE s32 flow_on_plausible(struct flow_entry *flow, const struct flow_pac
 		flow->acked[peer] = packet->ack;
 	if (!is_data && flow->acks < 0xff)
 		flow->acks++;
+	if (is_data && packet->payload)
+		flow->segment = segment_follow(flow->segment, flow_segment_bytes(packet),
+					       flow_has_full_segment(packet));
 	if (is_data && is_fin && end == flow->next[own])
 		flow->phase = FLOW_ENDED;
 	else if (is_data && packet->payload && flow->phase == FLOW_IDLE)
@@ -183,10 +199,10 @@ CORE_INLINE u32 flow_scale(const struct flow_entry *flow, u32 direction)
 	return scale == FLOW_SCALE_NONE ? 0 : scale;
 }
 
-/* Largest segment of the data direction as the SYNs have it, bytes; 0 unknown. */
-CORE_INLINE u32 flow_mss(const struct flow_entry *flow)
+/* Largest segment to expect of the data direction, bytes; 0 unknown. See segment_expected. */
+CORE_INLINE u32 flow_mss(const struct flow_entry *flow, u32 port_bytes)
 {
-	return flow->mss;
+	return segment_expected(flow->mss, flow->segment, port_bytes);
 }
 
 /* Which kind of ACK the packet just followed is; of flows first seen in mid-life, none is first. */

@@ -192,12 +192,18 @@ CORE_INLINE u8 handshake_scale(const struct handshake *h, u32 direction)
 }
 
 /* The lesser of both MSS options, as far as they are known; 0: neither is. */
-CORE_INLINE u32 handshake_mss(const struct handshake *h)
+CORE_INLINE u32 handshake_mss_option(const struct handshake *h)
 {
 	u32 data = handshake_has_syn(h, FLOW_DATA) ? h->mss[FLOW_DATA] : 0;
 	u32 acks = handshake_has_syn(h, FLOW_ACKS) ? h->mss[FLOW_ACKS] : 0;
 
 	return data && acks ? min_u32(data, acks) : data | acks;
+}
+
+/* As flow_mss, before there is an entry. */
+CORE_INLINE u32 handshake_mss(const struct handshake *h, u32 port_bytes)
+{
+	return segment_expected(handshake_mss_option(h), 0, port_bytes);
 }
 
 /* The flow of a record, proven by a packet, takes over an entry. Follow it by the packet then. */
@@ -210,7 +216,8 @@ CORE_INLINE s32 flow_establish(struct flow_entry *flow, const struct handshake *
 	if (!(h->marks & HANDSHAKE_MID_LIFE)) {
 		flow->scale[FLOW_DATA] = handshake_scale(h, FLOW_DATA);
 		flow->scale[FLOW_ACKS] = handshake_scale(h, FLOW_ACKS);
-		flow->mss = (u16)handshake_mss(h);
+		flow->mss = (u16)handshake_mss_option(h);
+		flow->segment = 0;
 		flow->acks = 0;
 	} else if (flow->phase == FLOW_UNSEEN) {
 		flow->scale[FLOW_DATA] = TCP_SCALE_UNKNOWN;

@@ -152,7 +152,7 @@ CORE_INLINE _Bool hscc_drops(const struct hscc_params *p, u32 queue_bytes, u32 p
 }
 
 WITHOUT_FLOWS(hscc)
-WITHOUT_DATA(hscc)
+WITHOUT_MSS(hscc)
 WITHOUT_TICK(hscc)
 WITHOUT_WINDOW(hscc)
 

@@ -77,15 +77,9 @@ CORE_INLINE u32 scheme_counting(u32 scheme, const void *p)
 	return COUNTING_NONE;
 }
 
-CORE_INLINE void scheme_on_data(u32 scheme, void *s, u32 payload_bytes)
+CORE_INLINE void scheme_on_mss(u32 scheme, void *s, u32 mss_bytes)
 {
-	WINDOW_SCHEMES(SCHEME_CALL, on_data, s, payload_bytes);
-}
-
-CORE_INLINE _Bool scheme_heeds_data(u32 scheme, const void *s, u32 payload_bytes)
-{
-	WINDOW_SCHEMES(SCHEME_RETURN, heeds_data, s, payload_bytes);
-	return 0;
+	WINDOW_SCHEMES(SCHEME_CALL, on_mss, s, mss_bytes);
 }
 
 CORE_INLINE void scheme_on_queue(u32 scheme, void *s, const void *p, u32 queue_bytes, u64 now_ns)

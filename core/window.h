@@ -9,12 +9,9 @@
  *	void x_init(s, p)		prepares a port without flows
  *	void x_on_flows(s, flows)	the number of flows, when it has changed
  *	u32  x_counting(p)		how these are to be counted: enum counting, COUNTING_NONE
- *	void x_on_data(s, payload)	a segment of so many bytes leaves by the port
- *	bool x_heeds_data(s, payload)	whether x_on_data would change anything
- *	void x_on_queue(s, p, queue, now)
- *					the queue has so many bytes
- *	bool x_heeds_queue(s, p, queue, now)
- *					whether x_on_queue would change anything of note
+ *	void x_on_mss(s, mss)		the size of the port's segments (segment.h), when it has
+ *changed void x_on_queue(s, p, queue, now) the queue has so many bytes bool x_heeds_queue(s, p,
+ *queue, now) whether x_on_queue would change anything of note
  *	bool x_is_clamping(s, p, now)	whether it holds all flows at their least now
  *	u64  x_interval_ns(p)		how often x_on_tick is due; 0: never
  *	void x_on_tick(s, p, queue, total, now)
@@ -26,8 +23,8 @@
  *					whether to drop what arrives at such a queue
  *
  * `scale` and `mss` are those of the ACK's flow (TCP_SCALE_UNKNOWN, and 0 if not known), `kind` is
- * an enum tcp_ack_kind. Count the flow of a SYN-ACK before x_on_ack. The two that ask read a few
- * words without a lock, so that the others need one rarely.
+ * an enum tcp_ack_kind. Count the flow of a SYN-ACK before x_on_ack. x_heeds_queue reads a few
+ *words without a lock, so that x_on_queue needs one rarely.
  *
  * A scheme that has no use for some of them writes WITHOUT_...(x) in their place. One line in
  * schemes.h puts it into the simulator and the kernel.
@@ -107,16 +104,11 @@ CORE_INLINE struct window_params window_default_params(void)
 		return COUNTING_NONE;                                                              \
 	}
 
-/* For schemes that learn nothing from the data. */
-#define WITHOUT_DATA(x)                                                                            \
-	CORE_INLINE void x##_on_data(struct x##_state *s, u32 payload_bytes)                       \
+/* For schemes that need no size of segments but that of an ACK's flow. */
+#define WITHOUT_MSS(x)                                                                             \
+	CORE_INLINE void x##_on_mss(struct x##_state *s, u32 mss_bytes)                            \
 	{                                                                                          \
-		(void)s, (void)payload_bytes;                                                      \
-	}                                                                                          \
-	CORE_INLINE _Bool x##_heeds_data(const struct x##_state *s, u32 payload_bytes)             \
-	{                                                                                          \
-		(void)s, (void)payload_bytes;                                                      \
-		return 0;                                                                          \
+		(void)s, (void)mss_bytes;                                                          \
 	}
 
 /* For schemes that look at the queue at their ticks, or never. */

@@ -19,15 +19,17 @@
 /* The arguments of all events, by their names in the vectors. */
 struct arguments {
 	u64 ack, bytes, checksum, delta, destination, destination_port, direction, field, flags;
-	u64 floor_bytes, idle_ns, is_control, is_out, key, kind, limit_bytes, mss, mss_bytes;
-	u64 network, new, now_ns, offset, old, own, packet_bytes, payload, payload_bytes;
+	u64 floor_bytes, idle_ns, is_control, is_full, is_out, key, kind, limit_bytes, mss,
+		mss_bytes;
+	u64 network, new, now_ns, offset, old, own, packet_bytes, payload;
 	u64 queue, queue_bytes, scale, seed, seq, size_bytes, source, source_port, total_bytes,
 		window, word;
 };
 
 /* Values of a state in the vectors that are not fields of it. */
 struct derived {
-	u64 is_counted, is_half_open, scale_data, scale_acks, mss, is_clamping, credits;
+	u64 is_counted, is_half_open, scale_data, scale_acks, mss, mss_at_port, is_clamping,
+		credits;
 };
 
 struct arguments args;
@@ -38,6 +40,7 @@ struct tcp_window rewritten;
 struct tcp_edge edge;
 struct flow_entry flow;
 struct handshake handshake;
+struct port_segments segments;
 struct flow_counter counter;
 struct scheme_params params;
 struct scheme_states states;
@@ -104,7 +107,10 @@ RUN(flow_counter_expire, result = flow_counter_expire(&counter, args.now_ns, arg
 RUN(flow_state, derived.is_counted = flow_is_counted(&flow);
     derived.is_half_open = handshake_is_half_open(&handshake);
     derived.scale_data = flow_scale(&flow, FLOW_DATA);
-    derived.scale_acks = flow_scale(&flow, FLOW_ACKS); derived.mss = flow_mss(&flow))
+    derived.scale_acks = flow_scale(&flow, FLOW_ACKS); derived.mss = flow_mss(&flow, 0);
+    derived.mss_at_port = flow_mss(&flow, 8960))
+RUN(segment_data,
+    segment_on_data(&segments, (u32)args.size_bytes, (_Bool)args.is_full, args.now_ns))
 
 /* The events of every window scheme; `flow` counts as the caller of a scheme does. */
 static __always_inline u32 changed_flows(void)
@@ -118,7 +124,7 @@ static __always_inline u32 changed_flows(void)
 #define RUN_SCHEME(name, NAME, ...)                                                                \
 	RUN(name##_init, name##_init(&states.name, &params.name))                                  \
 	RUN(name##_flow, name##_on_flows(&states.name, changed_flows()))                           \
-	RUN(name##_data, name##_on_data(&states.name, (u32)args.payload_bytes))                    \
+	RUN(name##_mss, name##_on_mss(&states.name, (u32)args.mss_bytes))                          \
 	RUN(name##_queue,                                                                          \
 	    name##_on_queue(&states.name, &params.name, (u32)args.queue_bytes, args.now_ns))       \
 	RUN(name##_tick, name##_on_tick(&states.name, &params.name, (u32)args.queue_bytes,         \

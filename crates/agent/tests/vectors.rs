@@ -89,6 +89,7 @@ fn fill_arguments(args: &mut types::arguments, row: &Value) {
             floor_bytes,
             idle_ns,
             is_control,
+            is_full,
             is_out,
             key,
             kind,
@@ -103,7 +104,6 @@ fn fill_arguments(args: &mut types::arguments, row: &Value) {
             own,
             packet_bytes,
             payload,
-            payload_bytes,
             queue,
             queue_bytes,
             scale,
@@ -212,9 +212,28 @@ fn flow() {
         |kernel, _| {
             numbers!(
                 kernel.read().derived,
-                [is_counted, is_half_open, scale_data, scale_acks, mss]
+                [
+                    is_counted,
+                    is_half_open,
+                    scale_data,
+                    scale_acks,
+                    mss,
+                    mss_at_port
+                ]
             )
         },
+    );
+}
+
+#[test]
+fn segment() {
+    let text = include_str!("../../../tests/vectors/segment.jsonl");
+    replay(
+        "segment",
+        text,
+        |_, _| {},
+        |_, _| {},
+        |kernel, _| numbers!(kernel.read().segments, [bytes]),
     );
 }
 

@@ -66,7 +66,8 @@ EXPORT(struct tcp_window, tcp_release_window,
 EXPORT(struct flow_change, flow_follow,
        (struct flow_entry * flow, struct handshake *handshake, const struct flow_packet *packet),
        (flow, handshake, packet))
-EXPORT(u32, handshake_mss, (const struct handshake *handshake), (handshake))
+EXPORT(u32, handshake_mss, (const struct handshake *handshake, u32 port_bytes),
+       (handshake, port_bytes))
 EXPORT(_Bool, handshake_is_half_open, (const struct handshake *handshake), (handshake))
 EXPORT(s32, flow_expire, (struct flow_entry * flow, u64 now_ns, u64 idle_ns),
        (flow, now_ns, idle_ns))
@@ -80,15 +81,19 @@ struct flow_ack {
 };
 
 struct flow_ack core_flow_follow_ack(struct flow_entry *flow, struct handshake *handshake,
-				     const struct flow_packet *packet, u32 first_acks);
+				     const struct flow_packet *packet, u32 first_acks,
+				     u32 port_bytes);
 struct flow_ack core_flow_follow_ack(struct flow_entry *flow, struct handshake *handshake,
-				     const struct flow_packet *packet, u32 first_acks)
+				     const struct flow_packet *packet, u32 first_acks,
+				     u32 port_bytes)
 {
 	struct flow_ack ack = {.change = flow_follow(flow, handshake, packet)};
 
 	ack.kind = flow_ack_kind(flow, packet->flags, first_acks);
 	ack.scale = flow_scale(flow, FLOW_ACKS);
-	ack.mss_bytes = flow_mss(flow) ? flow_mss(flow) : handshake_mss(handshake);
+	ack.mss_bytes = flow_mss(flow, port_bytes);
+	if (!ack.mss_bytes)
+		ack.mss_bytes = handshake_mss(handshake, port_bytes);
 	return ack;
 }
 
@@ -103,7 +108,7 @@ s32 core_flow_sweep(struct flow_entry *flow, u64 now_ns, u64 idle_ns)
 
 EXPORT(u32, flow_is_counted, (const struct flow_entry *flow), (flow))
 EXPORT(u32, flow_scale, (const struct flow_entry *flow, u32 direction), (flow, direction))
-EXPORT(u32, flow_mss, (const struct flow_entry *flow), (flow))
+EXPORT(u32, flow_mss, (const struct flow_entry *flow, u32 port_bytes), (flow, port_bytes))
 EXPORT(u32, flow_ack_kind, (const struct flow_entry *flow, u32 flags, u32 first_acks),
        (flow, flags, first_acks))
 EXPORT(u32, flow_counter_on_packet,
@@ -115,8 +120,12 @@ EXPORT(u32, flow_counter_expire, (struct flow_counter * counter, u64 now_ns, u64
 EXPORT_VOID(scheme_init, (u32 scheme, void *s, const void *p), (scheme, s, p))
 EXPORT_VOID(scheme_on_flows, (u32 scheme, void *s, u32 flows), (scheme, s, flows))
 EXPORT(u32, scheme_counting, (u32 scheme, const void *p), (scheme, p))
-EXPORT_VOID(scheme_on_data, (u32 scheme, void *s, u32 payload), (scheme, s, payload))
-EXPORT(_Bool, scheme_heeds_data, (u32 scheme, const void *s, u32 payload), (scheme, s, payload))
+EXPORT_VOID(scheme_on_mss, (u32 scheme, void *s, u32 mss), (scheme, s, mss))
+EXPORT(_Bool, segment_heeds,
+       (const struct port_segments *port, u32 bytes, _Bool is_full, u64 now_ns),
+       (port, bytes, is_full, now_ns))
+EXPORT_VOID(segment_on_data, (struct port_segments * port, u32 bytes, _Bool is_full, u64 now_ns),
+	    (port, bytes, is_full, now_ns))
 EXPORT_VOID(scheme_on_queue, (u32 scheme, void *s, const void *p, u32 queue_bytes, u64 now_ns),
 	    (scheme, s, p, queue_bytes, now_ns))
 EXPORT(_Bool, scheme_heeds_queue,
@@ -138,12 +147,16 @@ EXPORT(_Bool, scheme_drops,
        (scheme, p, queue_bytes, packet_bytes, is_control))
 
 /* What each packet needs, in one call: the queue and its data or its ACK; whether it clamps. */
-_Bool core_scheme_follow(u32 scheme, void *s, const void *p, u32 payload, u32 queue_bytes,
-			 u64 now_ns);
-_Bool core_scheme_follow(u32 scheme, void *s, const void *p, u32 payload, u32 queue_bytes,
-			 u64 now_ns)
+_Bool core_scheme_follow(u32 scheme, void *s, const void *p, struct port_segments *segments,
+			 u32 payload, _Bool is_full, u32 queue_bytes, u64 now_ns);
+_Bool core_scheme_follow(u32 scheme, void *s, const void *p, struct port_segments *segments,
+			 u32 payload, _Bool is_full, u32 queue_bytes, u64 now_ns)
 {
-	scheme_on_data(scheme, s, payload);
+	u32 mss = segments->bytes;
+
+	segment_on_data(segments, payload, is_full, now_ns);
+	if (segments->bytes != mss)
+		scheme_on_mss(scheme, s, segments->bytes);
 	scheme_on_queue(scheme, s, p, queue_bytes, now_ns);
 	return scheme_is_clamping(scheme, s, p, now_ns);
 }

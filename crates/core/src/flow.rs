@@ -25,6 +25,8 @@ pub mod flag {
     pub const SYN: u8 = 0x02;
     /// Reset the connection.
     pub const RST: u8 = 0x04;
+    /// The end of an application's write.
+    pub const PSH: u8 = 0x08;
     /// The acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
 }
@@ -41,7 +43,8 @@ pub struct FlowPacket {
     pub ack: u32,
     /// TCP payload, bytes.
     pub payload: u32,
-    /// On a SYN the MSS option, 0 if absent.
+    /// On a SYN the MSS option, 0 if absent; else the size of a super-packet's segments, 0 if it is
+    /// one segment.
     pub mss: u16,
     /// On a SYN the scale option, [`SCALE_NONE`] if absent.
     pub scale: u8,
@@ -82,7 +85,7 @@ pub struct FlowAck {
     /// Which kind of ACK it is.
     pub kind: AckKind,
     scale: u32,
-    /// Largest segment of the data direction, bytes; 0 if the SYNs were not seen.
+    /// Largest segment to expect of the data direction, bytes; 0 unknown.
     pub mss_bytes: u32,
 }
 
@@ -105,13 +108,14 @@ unsafe extern "C" {
         handshake: &mut Handshake,
         packet: &FlowPacket,
         first_acks: u32,
+        port_bytes: u32,
     ) -> FlowAck;
     safe fn core_flow_sweep(flow: &mut FlowEntry, now_ns: u64, idle_ns: u64) -> i32;
     safe fn core_flow_is_counted(flow: &FlowEntry) -> u32;
     safe fn core_flow_scale(flow: &FlowEntry, direction: u32) -> u32;
-    safe fn core_flow_mss(flow: &FlowEntry) -> u32;
+    safe fn core_flow_mss(flow: &FlowEntry, port_bytes: u32) -> u32;
     safe fn core_flow_ack_kind(flow: &FlowEntry, flags: u32, first_acks: u32) -> AckKind;
-    safe fn core_handshake_mss(handshake: &Handshake) -> u32;
+    safe fn core_handshake_mss(handshake: &Handshake, port_bytes: u32) -> u32;
     safe fn core_handshake_is_half_open(handshake: &Handshake) -> bool;
 }
 
@@ -133,8 +137,9 @@ impl FlowEntry {
         handshake: &mut Handshake,
         packet: &FlowPacket,
         first_acks: u32,
+        port_bytes: u32,
     ) -> FlowAck {
-        core_flow_follow_ack(self, handshake, packet, first_acks)
+        core_flow_follow_ack(self, handshake, packet, first_acks, port_bytes)
     }
 
     /// [`FlowEntry::expire`] and [`FlowEntry::is_counted`] in one call: -1 if it was counted until
@@ -154,9 +159,11 @@ impl FlowEntry {
         known_scale(core_flow_scale(self, direction as u32))
     }
 
-    /// Largest segment of the data direction, bytes; 0 if the SYNs were not seen.
-    pub fn mss(&self) -> u32 {
-        core_flow_mss(self)
+    /// Largest segment to expect of the data direction, bytes; 0 unknown. `port_bytes` is
+    /// [`PortSegments::bytes`](crate::PortSegments::bytes), which stands for flows that have shown
+    /// no full segment yet.
+    pub fn mss(&self, port_bytes: u32) -> u32 {
+        core_flow_mss(self, port_bytes)
     }
 
     /// Which kind of ACK the packet just given to [`FlowEntry::follow`] is, where the first
@@ -167,9 +174,9 @@ impl FlowEntry {
 }
 
 impl Handshake {
-    /// The lesser of both MSS options as far as they are known, bytes; 0 if neither is.
-    pub fn mss(&self) -> u32 {
-        core_handshake_mss(self)
+    /// As [`FlowEntry::mss`], before there is an entry.
+    pub fn mss(&self, port_bytes: u32) -> u32 {
+        core_handshake_mss(self, port_bytes)
     }
 
     /// Whether a handshake is under way.

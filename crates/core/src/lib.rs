@@ -10,7 +10,7 @@
 //! - [`params`]: a scheme's parameters at one port, the struct of C.
 //! - [`scheme`]: a window scheme at one port. There is one type for all of them, and none is named.
 //! - [`hcf`], [`sicc`]: the queue policy, and the controller with its shims.
-//! - [`flow`], [`flow_counter`], [`tcp_rewrite`]: what they share.
+//! - [`flow`], [`flow_counter`], [`segment`], [`tcp_rewrite`]: what they share.
 //!
 //! Structs of C are memory that only C reads and writes (`memory`). `c/` makes the inline functions
 //! callable and the tables data.
@@ -22,6 +22,7 @@ pub mod hcf;
 mod memory;
 pub mod params;
 pub mod scheme;
+pub mod segment;
 pub mod sicc;
 pub mod tcp_rewrite;
 
@@ -30,4 +31,5 @@ pub use flow_counter::FlowCounter;
 pub use hcf::Hcf;
 pub use params::{ParamError, Params};
 pub use scheme::WindowScheme;
+pub use segment::PortSegments;
 pub use sicc::{SiccPort, SiccShim};

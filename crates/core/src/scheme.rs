@@ -5,6 +5,7 @@ use std::ffi::c_void;
 
 use crate::memory::Memory;
 use crate::params::Params;
+use crate::segment::PortSegments;
 use crate::tcp_rewrite::{AckKind, TcpWindow, raw_scale};
 
 /// How a scheme has its flows counted (`enum counting` of `core/window.h`).
@@ -47,8 +48,7 @@ unsafe extern "C" {
     fn core_scheme_init(scheme: u32, s: *mut c_void, p: *const c_void);
     fn core_scheme_on_flows(scheme: u32, s: *mut c_void, flows: u32);
     fn core_scheme_counting(scheme: u32, p: *const c_void) -> u32;
-    fn core_scheme_on_data(scheme: u32, s: *mut c_void, payload: u32);
-    fn core_scheme_heeds_data(scheme: u32, s: *const c_void, payload: u32) -> bool;
+    fn core_scheme_on_mss(scheme: u32, s: *mut c_void, mss: u32);
     fn core_scheme_on_queue(scheme: u32, s: *mut c_void, p: *const c_void, queue: u32, now: u64);
     fn core_scheme_heeds_queue(
         scheme: u32,
@@ -62,7 +62,9 @@ unsafe extern "C" {
         scheme: u32,
         s: *mut c_void,
         p: *const c_void,
+        segments: &mut PortSegments,
         payload: u32,
+        is_full: bool,
         queue: u32,
         now: u64,
     ) -> bool;
@@ -186,16 +188,10 @@ impl WindowScheme {
         unsafe { core_scheme_on_flows(self.number, self.s_mut(), flows) }
     }
 
-    /// A segment leaves by the port.
-    pub fn on_data(&mut self, payload_bytes: u32) {
+    /// The size of the port's segments, when it has changed.
+    pub fn on_mss(&mut self, mss_bytes: u32) {
         // SAFETY: see the head of this block.
-        unsafe { core_scheme_on_data(self.number, self.s_mut(), payload_bytes) }
-    }
-
-    /// Whether [`WindowScheme::on_data`] would change anything.
-    pub fn heeds_data(&self, payload_bytes: u32) -> bool {
-        // SAFETY: see the head of this block.
-        unsafe { core_scheme_heeds_data(self.number, self.s(), payload_bytes) }
+        unsafe { core_scheme_on_mss(self.number, self.s_mut(), mss_bytes) }
     }
 
     /// The port's queue has so many bytes.
@@ -217,12 +213,30 @@ impl WindowScheme {
         unsafe { core_scheme_is_clamping(self.number, self.s(), self.p(), now_ns) }
     }
 
-    /// [`WindowScheme::on_data`], with 0 for no data, [`WindowScheme::on_queue`] and
-    /// [`WindowScheme::is_clamping`] in one call.
-    pub fn follow(&mut self, payload_bytes: u32, queue_bytes: u32, now_ns: u64) -> bool {
+    /// [`PortSegments::on_data`], with 0 for no data, [`WindowScheme::on_mss`],
+    /// [`WindowScheme::on_queue`] and [`WindowScheme::is_clamping`] in one call.
+    pub fn follow(
+        &mut self,
+        segments: &mut PortSegments,
+        payload_bytes: u32,
+        is_full: bool,
+        queue_bytes: u32,
+        now_ns: u64,
+    ) -> bool {
         let (s, p) = (self.s_mut(), self.p());
         // SAFETY: see the head of this block.
-        unsafe { core_scheme_follow(self.number, s, p, payload_bytes, queue_bytes, now_ns) }
+        unsafe {
+            core_scheme_follow(
+                self.number,
+                s,
+                p,
+                segments,
+                payload_bytes,
+                is_full,
+                queue_bytes,
+                now_ns,
+            )
+        }
     }
 
     /// How often [`WindowScheme::on_tick`] is due, nanoseconds; `None` for never.

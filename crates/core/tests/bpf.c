@@ -18,6 +18,7 @@ struct ports {
 	struct flow_entry flow;
 	struct handshake handshake;
 	struct flow_packet packet;
+	struct port_segments segments;
 	struct tcp_edge edge;
 	u64 now_ns;
 	u32 queue_bytes;
@@ -37,7 +38,7 @@ struct ports {
 __attribute__((section("tc"), used)) static int on_ack(struct ports *p)
 {
 	s32 delta = flow_follow(&p->flow, &p->handshake, &p->packet).flows;
-	u32 scale = flow_scale(&p->flow, FLOW_ACKS), mss = flow_mss(&p->flow);
+	u32 scale = flow_scale(&p->flow, FLOW_ACKS), mss = flow_mss(&p->flow, p->segments.bytes);
 	u32 kind = flow_ack_kind(&p->flow, p->packet.flags, window_first_acks(&p->window));
 	struct tcp_window out = tcp_window_as_is(p->field);
 
@@ -70,7 +71,7 @@ __attribute__((section("tc"), used)) static int on_start(struct ports *p)
 }
 
 #define ON_DATA(name, NAME, ...)                                                                   \
-	name##_on_data(STATE_OF(name), p->packet.payload);                                         \
+	name##_on_mss(STATE_OF(name), p->segments.bytes);                                          \
 	drops |= name##_drops(PARAMS_OF(name), p->queue_bytes, 1500, 0);
 
 __attribute__((section("tc"), used)) static int on_packet(struct ports *p)
@@ -79,6 +80,7 @@ __attribute__((section("tc"), used)) static int on_packet(struct ports *p)
 	_Bool drops = 0;
 
 	hcf_departed(&p->hcf, &p->hcf_params, hcf_on_dequeue(&p->hcf), p->queue_bytes);
+	segment_on_data(&p->segments, p->packet.payload, p->key & 1, p->now_ns);
 	WINDOW_SCHEMES(ON_DATA)
 	return (int)queue + drops;
 }

@@ -101,12 +101,11 @@ static void fuzz_scheme(u32 scheme, void *state, size_t state_bytes, void *param
 			fill(state, state_bytes);
 		if (any() % 8 == 0)
 			scheme_on_flows(scheme, state, (u32)any());
-		scheme_on_data(scheme, state, (u32)any());
+		scheme_on_mss(scheme, state, (u32)any());
 		scheme_on_queue(scheme, state, params, (u32)any(), any());
 		scheme_on_first_ack(scheme, state, params, (u32)any(), (u16)any(), (u32)any(),
 				    (u32)any(), (u32)any(), any());
 		scheme_on_tick(scheme, state, params, (u32)any(), any(), any());
-		scheme_heeds_data(scheme, state, (u32)any());
 		scheme_heeds_queue(scheme, state, params, (u32)any(), any());
 		scheme_is_clamping(scheme, state, params, any());
 		scheme_interval_ns(scheme, params);
@@ -192,6 +191,7 @@ static void fuzz_flows(void)
 	struct handshake handshake;
 	struct flow_counter counter;
 	struct flow_packet packet;
+	struct port_segments segments = {0};
 	int i;
 
 	fill(&flow, sizeof(flow));
@@ -206,8 +206,10 @@ static void fuzz_flows(void)
 		expect((s32)flow_is_counted(&flow) - (s32)was == delta, "counted once");
 		flow_expire(&flow, any(), any());
 		flow_scale(&flow, (u32)any());
-		flow_mss(&flow);
-		handshake_mss(&handshake);
+		flow_mss(&flow, (u32)any());
+		handshake_mss(&handshake, (u32)any());
+		segment_on_data(&segments, (u32)any(), any() & 1, any());
+		expect(segments.bytes >= segments.latest, "the largest of two periods");
 		flow_ack_kind(&flow, (u32)any(), (u32)any());
 		flow_counter_on_packet(&counter, (u32)any(), (u32)any(), any() & 1, any());
 		flow_counter_expire(&counter, any(), any());

@@ -28,7 +28,6 @@ class Port:
     gamma: Fraction = Fraction(0)
     ticks: int = 0
     mss: int = 0
-    is_measured: bool = False
     sent: int = 0
     sent_before: int = 0
     round_start: int = 0
@@ -59,9 +58,8 @@ class Port:
             else:
                 self.restart()
 
-    def data(self, payload_bytes: int) -> None:
-        if payload_bytes and (payload_bytes > self.mss or not self.is_measured):
-            self.mss, self.is_measured = payload_bytes, True
+    def on_mss(self, mss_bytes: int) -> None:
+        self.mss = min(max(mss_bytes, 1), 65535)
 
     def sent_by(self, total_bytes: int, now_ns: int) -> None:
         """Not in the paper: what left in a round bounds the window, so that it does not wind up."""
@@ -137,7 +135,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         port = Port(params)
         yield {"case": name, "params": params}
         now = total = 0
-        kinds = ["flow", "flow", "data", "sample", "interval", "interval", "interval", "ack"]
+        kinds = ["flow", "flow", "mss", "sample", "interval", "interval", "interval", "ack"]
         kinds += ["sent", "sent"]
         kinds += ["sample"] * 8 * params["averaged"]
         for _ in range(120):
@@ -150,7 +148,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
             args = {
                 "sent": {"total_bytes": total, "now_ns": now},
                 "flow": {"delta": random.choice([1, 1, 1, -1, 0])},
-                "data": {"payload_bytes": random.choice([0, 100, 1448, 1460])},
+                "mss": {"mss_bytes": random.choice([0, 100, 1448, 1460])},
                 "sample": {"queue_bytes": queue},
                 "interval": {"queue_bytes": queue},
                 "ack": {
@@ -160,5 +158,5 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                     "kind": random.choice([LATER, FIRST, SYN]),
                 },
             }[event]
-            result = getattr(port, "sent_by" if event == "sent" else event)(**args)
+            result = getattr(port, {"sent": "sent_by", "mss": "on_mss"}.get(event, event))(**args)
             yield {"event": event, "args": args, "result": result, "state": port.state()}

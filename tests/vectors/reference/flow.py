@@ -15,6 +15,7 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 DATA, ACKS = 0, 1
 NO_SCALE = 0xFE
 LEAST_MSS = 536
+ORDINARY_MSS = 1460
 SECOND = 1_000_000_000
 
 
@@ -71,6 +72,8 @@ class Connection:
     acked: list[int]
     sent: list[int]
     last: int
+    full: int = 0
+    shorter: int = 0
     state: str = "counted"
 
     def window(self, side: int) -> int:
@@ -98,6 +101,8 @@ class Connection:
         is_new = distance(self.sent[own], end) > 0
         is_progress = distance(self.acked[peer], p.ack) > 0
         self.last = p.now_ns
+        if own == DATA and p.payload:
+            self.measure(p.mss or p.payload, p.mss > 0 or not p.flags & (PSH | FIN))
         if is_new:
             self.sent[own] = end
         if is_progress:
@@ -111,6 +116,23 @@ class Connection:
                 self.state = "doubted"
         elif is_progress and self.state == "doubted":
             self.state = "counted"
+
+    def measure(self, size: int, is_full: bool) -> None:
+        """The largest full segment, until eight shorter ones in a row; in steps of eight bytes."""
+        size = min(-(-size // 8) * 8, 65528)
+        is_larger = size > self.full
+        if not is_full and not (self.full and is_larger):
+            return
+        self.shorter = self.shorter + 1 if size < self.full else 0
+        if is_larger or self.shorter == 8:
+            self.full, self.shorter = size, 0
+
+    def expected(self, port: int) -> int:
+        """What a segment may measure: never more than offered, never less than an ordinary one."""
+        shown = max(self.full or port, ORDINARY_MSS)
+        if not self.mss:
+            return shown if self.full else 0
+        return min(self.mss, shown)
 
 
 @dataclass
@@ -206,14 +228,16 @@ class Flow:
         claim = self.claim
         assert claim
         sequence = [p.seq, p.ack] if p.direction == DATA else [p.ack, p.seq]
+        full = shorter = 0
         if claim.data_from is None:
             scales, mss = (claim.scale(DATA), claim.scale(ACKS)), 0
             mss = min(offer.mss for offer in claim.offers.values())
         elif self.connection:
             scales, mss = self.connection.scales, self.connection.mss
+            full, shorter = self.connection.full, self.connection.shorter
         else:
             scales, mss = (UNKNOWN, UNKNOWN), 0
-        self.connection = Connection(scales, mss, sequence[:], sequence[:], p.now_ns)
+        self.connection = Connection(scales, mss, sequence[:], sequence[:], p.now_ns, full, shorter)
         self.claim = None
 
     def expire(self, now_ns: int, idle_ns: int) -> int:
@@ -228,7 +252,8 @@ class Flow:
         scale_data, scale_acks = (0 if scale == NO_SCALE else scale for scale in scales)
         return {
             "is_counted": int(self.is_counted), "scale_data": scale_data,
-            "scale_acks": scale_acks, "mss": known.mss if known else 0,
+            "scale_acks": scale_acks, "mss": known.expected(0) if known else 0,
+            "mss_at_port": known.expected(8960) if known else 0,
             "is_half_open": int(bool(self.claim and self.claim.offers)),
         }  # fmt: skip
 
@@ -282,7 +307,11 @@ def story(random: Random, now: int) -> Iterator[dict[str, int]]:
             peer.heard = own.next
         if number < begin:
             continue
-        for _ in range(random.choice([0, 1, 1, 1, 1, 1, 2])):
+        if payload and random.random() < 0.3:
+            p["flags"] |= PSH
+        elif payload and random.random() < 0.3:
+            p["mss"] = random.choice([9, 724, 1448])
+        for _ in range(random.choice([0, 1, 1, 1, 1, 1, 2, 9 if payload else 1])):
             now += random.choice([1000, 1000, 1_000_000, 1_000_000, 300_000_000, 3 * SECOND])
             yield p | {"now_ns": now}
         if random.random() < 0.3:

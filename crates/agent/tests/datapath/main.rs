@@ -12,3 +12,4 @@ mod counting;
 mod port;
 mod rewriting;
 mod segments;
+mod sizes;

@@ -13,9 +13,10 @@ const KEY: [u8; 4] = [0; 4];
 pub const NEXT: i32 = -1;
 pub const DROP: i32 = 2;
 
-/// `struct __sk_buff`, and where its `priority` is.
+/// `struct __sk_buff`, and where its `priority` and `gso_size` are.
 const CONTEXT_BYTES: usize = 192;
 const PRIORITY: usize = 32;
+const GSO_SIZE: usize = 176;
 
 pub struct Port<'o>(pub PortSkel<'o>);
 
@@ -79,8 +80,25 @@ impl<'o> Port<'o> {
         packet
     }
 
+    /// A super-packet leaves, of segments of so many bytes.
+    pub fn send_super_packet(&self, program: &str, packet: &[u8], segment_bytes: u32) {
+        let mut context = [0; CONTEXT_BYTES];
+        context[GSO_SIZE..][..4].copy_from_slice(&segment_bytes.to_ne_bytes());
+        let (verdict, ..) = self.outcome_in(&mut context, program, packet);
+        assert_eq!(verdict, NEXT);
+    }
+
     /// The program's verdict, the packet's priority and the packet.
     pub fn outcome(&self, program: &str, packet: &[u8]) -> (i32, u32, Vec<u8>) {
+        self.outcome_in(&mut [0; CONTEXT_BYTES], program, packet)
+    }
+
+    fn outcome_in(
+        &self,
+        context_in: &mut [u8; CONTEXT_BYTES],
+        program: &str,
+        packet: &[u8],
+    ) -> (i32, u32, Vec<u8>) {
         let mut out = vec![0; packet.len() + 64];
         let mut context = [0; CONTEXT_BYTES];
         let object = self.0.object();
@@ -88,6 +106,7 @@ impl<'o> Port<'o> {
         let input = ProgramInput {
             data_in: Some(packet),
             data_out: Some(&mut out),
+            context_in: Some(context_in),
             context_out: Some(&mut context),
             ..Default::default()
         };

@@ -16,7 +16,7 @@ fn packet(direction: Direction, flags: u8, seq: u32) -> FlowPacket {
         flags,
         seq,
         scale: 7,
-        mss: 1460,
+        mss: if flags & flag::SYN == 0 { 0 } else { 1460 },
         ..FlowPacket::default()
     }
 }
@@ -31,7 +31,7 @@ fn after(direction: Direction, flags: u8, seq: u32, ack: u32, payload: u32) -> F
     }
 }
 
-fn data(seq: u32, ack: u32) -> FlowPacket {
+pub fn data(seq: u32, ack: u32) -> FlowPacket {
     after(Direction::Data, 0, seq, ack, 100)
 }
 
@@ -39,23 +39,23 @@ fn ack(ack: u32) -> FlowPacket {
     after(Direction::Acks, 0, 1, ack, 0)
 }
 
-fn syn() -> FlowPacket {
+pub fn syn() -> FlowPacket {
     packet(Direction::Data, flag::SYN, ISN[0])
 }
 
-fn syn_ack() -> FlowPacket {
+pub fn syn_ack() -> FlowPacket {
     after(Direction::Acks, flag::SYN, 0, 1, 0)
 }
 
 /// What a port knows of one connection.
 #[derive(Clone, Default)]
-struct Flow {
-    entry: FlowEntry,
+pub struct Flow {
+    pub entry: FlowEntry,
     handshake: Handshake,
 }
 
 impl Flow {
-    fn see(&mut self, packet: FlowPacket) -> i32 {
+    pub fn see(&mut self, packet: FlowPacket) -> i32 {
         let was_half_open = i32::from(self.handshake.is_half_open());
         let change = self.entry.follow(&mut self.handshake, &packet);
         let is_half_open = i32::from(self.handshake.is_half_open());
@@ -160,7 +160,7 @@ proptest! {
             };
             prop_assert_eq!(flow.see(forged), 0);
             prop_assert_eq!(flow.scales(), [Some(7), Some(7)]);
-            prop_assert_eq!(flow.entry.mss(), 1460);
+            prop_assert_eq!(flow.entry.mss(0), 1460);
         }
         // As if nothing had been.
         let mut next = data(101, 1);
@@ -261,7 +261,7 @@ fn another_connection_needs_the_whole_handshake() {
         }
         assert_eq!(flow.see(third), i32::from(is_over));
         assert_eq!(flow.scales(), [Some(3), Some(3)]);
-        assert_eq!(flow.entry.mss(), 1000);
+        assert_eq!(flow.entry.mss(0), 1000);
     }
     // A SYN-ACK alone replaces only one that has ended.
     let mut flow = Flow::established();
@@ -372,9 +372,9 @@ fn the_segment_size_is_the_lesser_of_both_and_not_absurd() {
             packet.mss = mss;
             flow.see(packet);
         }
-        assert_eq!(flow.handshake.mss(), expected);
+        assert_eq!(flow.handshake.mss(0), expected);
         flow.see(data(1, 1));
-        assert_eq!(flow.entry.mss(), expected);
+        assert_eq!(flow.entry.mss(0), expected);
     }
 }
 

@@ -11,6 +11,7 @@ mod flow;
 mod hcf;
 mod hscc;
 mod schemes;
+mod segment;
 mod sicc;
 mod tcp_rewrite;
 

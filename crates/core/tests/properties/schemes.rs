@@ -5,7 +5,7 @@ use super::acks;
 use penstock_core::definitions::{self, Definition, Param, Unit};
 use penstock_core::scheme::Counting;
 use penstock_core::tcp_rewrite::MAX_WINDOW_BYTES;
-use penstock_core::{Params, WindowScheme};
+use penstock_core::{Params, PortSegments, WindowScheme};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -45,33 +45,19 @@ proptest! {
         params in params(),
         events in proptest::collection::vec((0u32..6, any::<u32>(), any::<u64>(), acks()), 0..200),
     ) {
-        let mut port = WindowScheme::new(&params);
+        let (mut port, mut segments) = (WindowScheme::new(&params), PortSegments::default());
         for (event, number, now, ack) in events {
             match event {
                 0 => port.on_flows(number),
-                1 => port.on_data(number),
+                1 => port.on_mss(number),
                 2 => port.on_queue(number, now),
                 3 => port.on_tick(number, now, now),
                 4 => {
-                    port.follow(number, number, now);
+                    port.follow(&mut segments, number, number % 2 == 0, number, now);
                 }
                 _ => ack.assert_kept(port.on_ack(ack.window, ack.scale, ack.mss, ack.kind, now)),
             }
             prop_assert!(port.window_bytes() <= MAX_WINDOW_BYTES);
-        }
-    }
-
-    /// What saves the datapath its lock.
-    #[test]
-    fn what_is_not_heeded_changes_nothing(params in params(), data: Vec<(u32, u32)>) {
-        let mut port = WindowScheme::new(&params);
-        for (flows, payload) in data {
-            port.on_flows(flows);
-            let before = port.clone();
-            let is_heeded = port.heeds_data(payload);
-            port.on_data(payload);
-            prop_assert!(is_heeded || port.state() == before.state());
-            prop_assert!(!port.heeds_data(payload), "heeded twice");
         }
     }
 
@@ -91,13 +77,24 @@ proptest! {
     }
 
     #[test]
-    fn following_is_data_queue_and_clamp(params in params(), payload: u32, queue: u32, now: u64) {
-        let mut apart = WindowScheme::new(&params);
-        let mut at_once = apart.clone();
-        apart.on_data(payload);
+    fn following_is_segment_queue_and_clamp(
+        params in params(),
+        payload: u32,
+        is_full: bool,
+        queue: u32,
+        now: u64,
+    ) {
+        let (mut apart, mut segments) = (WindowScheme::new(&params), PortSegments::default());
+        let (mut at_once, mut of_both) = (apart.clone(), segments);
+        segments.on_data(payload, is_full, now);
+        if segments.bytes > 0 {
+            apart.on_mss(segments.bytes);
+        }
         apart.on_queue(queue, now);
-        prop_assert_eq!(at_once.follow(payload, queue, now), apart.is_clamping(now));
+        let is_clamping = at_once.follow(&mut of_both, payload, is_full, queue, now);
+        prop_assert_eq!(is_clamping, apart.is_clamping(now));
         prop_assert_eq!(at_once.state(), apart.state());
+        prop_assert_eq!(of_both, segments);
     }
 
     /// A scheme that does not need the number of flows, or a timer, has no use for them.

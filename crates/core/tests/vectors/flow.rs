@@ -33,7 +33,8 @@ fn follows_vectors() {
                 "is_half_open": u8::from(handshake.is_half_open()),
                 "scale_data": flow.scale(Direction::Data).unwrap_or(255),
                 "scale_acks": flow.scale(Direction::Acks).unwrap_or(255),
-                "mss": flow.mss(),
+                "mss": flow.mss(0),
+                "mss_at_port": flow.mss(8960),
             });
             (json!(result), state)
         },

@@ -9,6 +9,7 @@ mod flow;
 mod flow_counter;
 mod hcf;
 mod schemes;
+mod segment;
 mod sicc;
 mod tcp_rewrite;
 

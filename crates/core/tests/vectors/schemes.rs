@@ -31,7 +31,7 @@ fn step(port: &mut Port, event: &str, a: &Args<'_>) -> Value {
             *flows = flows.saturating_add_signed(a.get("delta"));
             scheme.on_flows(*flows);
         }
-        "data" => scheme.on_data(a.get("payload_bytes")),
+        "mss" => scheme.on_mss(a.get("mss_bytes")),
         "queue" => scheme.on_queue(a.get("queue_bytes"), a.get("now_ns")),
         "tick" => scheme.on_tick(a.get("queue_bytes"), a.get("total_bytes"), a.get("now_ns")),
         "ack" => {

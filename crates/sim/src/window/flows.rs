@@ -31,8 +31,14 @@ impl Flows {
 
     /// The same for an ACK, of which more has to be known.
     #[inline(always)]
-    pub fn follow_ack(&mut self, slot: usize, packet: &FlowPacket, first_acks: u32) -> FlowAck {
-        self.entries[slot].follow_ack(&mut self.handshakes[slot], packet, first_acks)
+    pub fn follow_ack(
+        &mut self,
+        slot: usize,
+        packet: &FlowPacket,
+        first_acks: u32,
+        port_bytes: u32,
+    ) -> FlowAck {
+        self.entries[slot].follow_ack(&mut self.handshakes[slot], packet, first_acks, port_bytes)
     }
 
     /// As [`FlowEntry::sweep`].

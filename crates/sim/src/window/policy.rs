@@ -4,10 +4,10 @@
 use super::count::Count;
 use super::{Flows, WindowCounters, Wscale, flow_packet};
 use crate::packet::{Packet, flag};
-use penstock_core::WindowScheme;
 use penstock_core::flow::Direction;
 use penstock_core::scheme::Ack;
 use penstock_core::tcp_rewrite::{AckKind, Edge};
+use penstock_core::{PortSegments, WindowScheme};
 use penstock_scenario::units::Time;
 
 /// What the port does for any scheme (`WINDOW_PARAMS` of `core/window.h`).
@@ -30,6 +30,7 @@ pub struct Policy {
     port: PortParams,
     /// What was offered to each flow's sender, if that matters; by slot.
     edges: Vec<Edge>,
+    segments: PortSegments,
     /// All that left by the port.
     sent_bytes: u64,
     /// Whether the scheme drops anything at all.
@@ -47,6 +48,7 @@ impl Policy {
             core,
             port,
             edges: Vec::new(),
+            segments: PortSegments::default(),
             sent_bytes: 0,
             was_clamping: false,
             counters: WindowCounters::default(),
@@ -71,7 +73,14 @@ impl Policy {
         let payload = if is_segment { packet.payload } else { 0 };
         self.sent_bytes += u64::from(packet.size());
         let queue = bytes(backlog_bytes + u64::from(packet.size()));
-        let is_clamping = self.core.follow(payload.into(), queue, now.as_nanos());
+        let is_full = !packet.has_any(flag::PSH | flag::FIN);
+        let is_clamping = self.core.follow(
+            &mut self.segments,
+            payload.into(),
+            is_full,
+            queue,
+            now.as_nanos(),
+        );
         self.note_clamp(is_clamping);
     }
 
@@ -95,7 +104,7 @@ impl Policy {
         backlog_bytes: u64,
     ) {
         let seen = flow_packet(now, packet, Direction::Acks);
-        let ack = flows.follow_ack(slot, &seen, self.port.first_acks);
+        let ack = flows.follow_ack(slot, &seen, self.port.first_acks, self.segments.bytes);
         self.count
             .on_packet(&mut self.core, &seen, slot, ack.change);
         let (queue, now_ns) = (bytes(backlog_bytes), now.as_nanos());
@@ -103,7 +112,9 @@ impl Policy {
             *self.edge(slot) = Edge::default();
         }
         if !packet.has(flag::ACK) {
-            let is_clamping = self.core.follow(0, queue, now_ns);
+            let is_clamping = self
+                .core
+                .follow(&mut self.segments, 0, false, queue, now_ns);
             return self.note_clamp(is_clamping);
         }
         let (window, scale) = self.port.wscale.read(packet, ack.scale());
