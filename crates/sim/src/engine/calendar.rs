@@ -28,7 +28,7 @@ pub struct Calendar {
     /// `tree[1]` is the root, `tree[leaves + leaf]` the next event of the source with that leaf.
     tree: Vec<u64>,
     leaves: usize,
-    /// The leaf of each source that has one.
+    /// The leaf of each source that was [`Calendar::set`].
     leaf_of: Vec<u32>,
     /// The first `spare` of these are leaves without a source.
     spares: Vec<u32>,
@@ -132,20 +132,19 @@ impl Calendar {
         (self.climb)(&mut self.tree, leaf, key);
     }
 
-    /// `source`, which has no leaf, gets one: its next event is at `time`.
+    /// `source`, which has no leaf, gets one, which is returned: its next event is at `time`.
     #[inline(always)]
-    pub fn begin(&mut self, source: usize, time: Time) {
+    pub fn begin(&mut self, source: usize, time: Time) -> u32 {
         let key = self.key(source, time);
         let leaf = self.take_spare();
-        self.leaf_of[source] = leaf as u32;
         (self.climb)(&mut self.tree, leaf, key);
+        leaf as u32
     }
 
-    /// Sets the next event of `source`; with [`Time::NEVER`] for none it loses its leaf.
+    /// Sets the next event of `source`, which has `leaf`; with [`Time::NEVER`] for none it loses it.
     #[inline(always)]
-    pub fn advance(&mut self, source: usize, time: Time) {
+    pub fn advance(&mut self, source: usize, leaf: u32, time: Time) {
         let key = self.key(source, time);
-        let leaf = self.leaf_of[source];
         // Without a branch: it would be mispredicted every third time.
         self.spares[self.spare] = leaf;
         self.spare += usize::from(key == EMPTY);
@@ -197,12 +196,12 @@ impl Calendar {
         (Time(key >> self.source_bits), self.source(key))
     }
 
-    /// The source that loses to `source`, the first one, `depth` steps below the root: of depth 1
-    /// every second one is the next, of depth 2 every fourth, and so on.
+    /// The source that loses to the first one, which has `leaf`, `depth` steps below the root: of
+    /// depth 1 every second one is the next, of depth 2 every fourth, and so on.
     #[inline(always)]
-    pub fn runner_up(&self, source: usize, depth: u32) -> usize {
+    pub fn runner_up(&self, leaf: u32, depth: u32) -> usize {
         // Of an empty calendar the first one is any source.
-        let leaf = self.leaf_of[source] as usize & (self.leaves - 1);
+        let leaf = leaf as usize & (self.leaves - 1);
         let node = (self.leaves + leaf) >> (self.leaves.trailing_zeros() - depth);
         self.source(self.tree[node ^ 1])
     }

@@ -58,6 +58,12 @@ impl Events {
         self.calendar.first()
     }
 
+    /// The link of a source, if it is one.
+    #[inline(always)]
+    pub fn link(&self, source: usize) -> usize {
+        source.wrapping_sub(self.first_link)
+    }
+
     /// The event of a source.
     #[inline(always)]
     pub fn event(&self, source: usize) -> Event {
@@ -69,11 +75,11 @@ impl Events {
         }
     }
 
-    /// The link of an event that is likely to follow that of `source`, which is first. No such link
-    /// exists where the event is of another kind.
+    /// The link of an event that is likely to follow that of the link with `leaf`, which is first. No
+    /// such link exists where the event is of another kind.
     #[inline(always)]
-    pub fn likely_link(&self, source: usize, depth: u32) -> usize {
-        let likely = self.calendar.runner_up(source, depth);
+    pub fn likely_link(&self, leaf: u32, depth: u32) -> usize {
+        let likely = self.calendar.runner_up(leaf, depth);
         likely.wrapping_sub(self.first_link)
     }
 
@@ -98,15 +104,16 @@ impl Events {
         self.calendar.set(port as usize, time);
     }
 
-    /// A packet was put on `link`, which was empty; it will arrive at `time`.
+    /// A packet was put on `link`, which was empty; it will arrive at `time`. Returns the link's leaf.
     #[inline(always)]
-    pub fn set_first_arrival(&mut self, link: u32, time: Time) {
-        self.calendar.begin(self.first_link + link as usize, time);
+    pub fn set_first_arrival(&mut self, link: u32, time: Time) -> u32 {
+        self.calendar.begin(self.first_link + link as usize, time)
     }
 
     /// A packet comes out of `link`, the next one at `time`; [`Time::NEVER`] for none.
     #[inline(always)]
-    pub fn set_next_arrival(&mut self, link: u32, time: Time) {
-        self.calendar.advance(self.first_link + link as usize, time);
+    pub fn set_next_arrival(&mut self, link: u32, leaf: u32, time: Time) {
+        self.calendar
+            .advance(self.first_link + link as usize, leaf, time);
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct Link {
     pub buffer_time: Time,
     pub features: u8,
     pub end: End,
+    /// The calendar's leaf for it while packets are on it.
+    pub leaf: u32,
     pub buffer_packets: u32,
     /// Longest wait met by a packet, its own transmission included.
     pub peak: Time,
@@ -96,6 +98,7 @@ impl Link {
             buffer_packets,
             features: 0,
             end,
+            leaf: 0,
         }
     }
 

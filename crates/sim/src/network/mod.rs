@@ -143,8 +143,8 @@ impl Network {
     pub fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
         let from = self.wires.link_mut(link);
         let (mut packet, next) = from.arrival();
-        let end = from.end;
-        self.wires.events().set_next_arrival(link, next);
+        let (end, leaf) = (from.end, from.leaf);
+        self.wires.events().set_next_arrival(link, leaf, next);
         if matches!(end, End::Host | End::Shim) {
             if end == End::Shim {
                 self.policies.on_delivery(&mut packet);

@@ -87,8 +87,11 @@ impl Wires {
     /// Prefetches the packets of the events that are likely to follow that of `source`.
     #[inline(always)]
     fn prefetch(&self, source: usize) {
+        let Some(first) = self.links.get(self.events.link(source)) else {
+            return;
+        };
         for depth in 1..=3 {
-            if let Some(link) = self.links.get(self.events.likely_link(source, depth)) {
+            if let Some(link) = self.links.get(self.events.likely_link(first.leaf, depth)) {
                 link.ring.prefetch();
             }
         }
@@ -115,7 +118,7 @@ impl Wires {
         match port.offer(now, &packet, hop) {
             Some((arrives, true)) => {
                 if port.end != End::Away {
-                    self.events.set_first_arrival(link, arrives);
+                    port.leaf = self.events.set_first_arrival(link, arrives);
                 }
             }
             Some((_, false)) => {}
@@ -223,10 +226,10 @@ impl Wires {
         {
             entry.packet.options = self.sacks.put(list.blocks());
         }
-        let ring = &mut self.links[link as usize].ring;
-        if ring.is_empty() {
-            self.events.set_first_arrival(link, entry.arrives);
+        let entrance = &mut self.links[link as usize];
+        if entrance.ring.is_empty() {
+            entrance.leaf = self.events.set_first_arrival(link, entry.arrives);
         }
-        ring.push(entry);
+        entrance.ring.push(entry);
     }
 }
