@@ -196,14 +196,16 @@ impl Calendar {
         (Time(key >> self.source_bits), self.source(key))
     }
 
-    /// The source that loses to the first one, which has `leaf`, `depth` steps below the root: of
-    /// depth 1 every second one is the next, of depth 2 every fourth, and so on.
+    /// The sources that lose to the first one 1, 2 and 3 steps below the root: of the first every
+    /// second one is the next, of the second every fourth, and so on.
     #[inline(always)]
-    pub fn runner_up(&self, leaf: u32, depth: u32) -> usize {
-        // Of an empty calendar the first one is any source.
-        let leaf = leaf as usize & (self.leaves - 1);
-        let node = (self.leaves + leaf) >> (self.leaves.trailing_zeros() - depth);
-        self.source(self.tree[node ^ 1])
+    pub fn runners_up(&self) -> [usize; 3] {
+        let first = self.tree[1];
+        let mut node = 1;
+        std::array::from_fn(|_| {
+            node = 2 * node + usize::from(self.tree[2 * node] != first);
+            self.source(self.tree[node ^ 1])
+        })
     }
 
     #[inline(always)]
@@ -251,6 +253,7 @@ mod tests {
     fn leaves_change_hands_and_every_event_stays() {
         let mut calendar = Calendar::new(100, 5);
         let mut times = [Time::NEVER; 100];
+        let mut leaves = [NONE; 100];
         let mut rng = Rng::new(1, 0);
         let mut now = Time::ZERO;
         for _ in 0..10_000 {
@@ -258,7 +261,7 @@ mod tests {
                 let source = rng.below(100) as usize;
                 if times[source] == Time::NEVER {
                     times[source] = now + Time(rng.below(50));
-                    calendar.begin(source, times[source]);
+                    leaves[source] = calendar.begin(source, times[source]);
                 }
             }
             let (time, source) = calendar.first();
@@ -270,13 +273,26 @@ mod tests {
                         0 => Time::NEVER,
                         _ => now + Time(rng.below(50)),
                     };
-                    calendar.advance(source, times[source]);
+                    calendar.advance(source, leaves[source], times[source]);
                 }
-                _ => {
-                    assert!(time > calendar.horizon());
-                    calendar.runner_up(source, 3);
-                }
+                _ => assert!(time > calendar.horizon()),
             }
+        }
+    }
+
+    #[test]
+    fn of_eight_events_the_second_is_a_runner_up() {
+        let mut calendar = Calendar::new(8, 5);
+        let mut rng = Rng::new(1, 0);
+        for _ in 0..100 {
+            let times: [Time; 8] = std::array::from_fn(|i| Time(rng.below(1000) << 3 | i as u64));
+            for (source, time) in times.iter().enumerate() {
+                calendar.set(source, *time);
+            }
+            let (first, _) = calendar.first();
+            let later = (0..8).filter(|&source| times[source] > first);
+            let second = later.min_by_key(|&source| times[source]);
+            assert!(second.is_some_and(|it| calendar.runners_up().contains(&it)));
         }
     }
 

@@ -58,12 +58,6 @@ impl Events {
         self.calendar.first()
     }
 
-    /// The link of a source, if it is one.
-    #[inline(always)]
-    pub fn link(&self, source: usize) -> usize {
-        source.wrapping_sub(self.first_link)
-    }
-
     /// The event of a source.
     #[inline(always)]
     pub fn event(&self, source: usize) -> Event {
@@ -75,12 +69,12 @@ impl Events {
         }
     }
 
-    /// The link of an event that is likely to follow that of the link with `leaf`, which is first. No
-    /// such link exists where the event is of another kind.
+    /// The links of the events that are likely to follow the first. No such link exists where the
+    /// event is of another kind.
     #[inline(always)]
-    pub fn likely_link(&self, leaf: u32, depth: u32) -> usize {
-        let likely = self.calendar.runner_up(leaf, depth);
-        likely.wrapping_sub(self.first_link)
+    pub fn likely_links(&self) -> [usize; 3] {
+        let likely = self.calendar.runners_up();
+        likely.map(|source| source.wrapping_sub(self.first_link))
     }
 
     fn other_event(&self, source: usize) -> Event {

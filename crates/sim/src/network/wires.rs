@@ -79,19 +79,16 @@ impl Wires {
     pub fn next(&self) -> (Time, Event) {
         let (time, source) = self.events.first();
         if self.links.len() > MANY_LINKS {
-            self.prefetch(source);
+            self.prefetch();
         }
         (time, self.events.event(source))
     }
 
-    /// Prefetches the packets of the events that are likely to follow that of `source`.
+    /// Prefetches the packets of the events that are likely to follow.
     #[inline(always)]
-    fn prefetch(&self, source: usize) {
-        let Some(first) = self.links.get(self.events.link(source)) else {
-            return;
-        };
-        for depth in 1..=3 {
-            if let Some(link) = self.links.get(self.events.likely_link(first.leaf, depth)) {
+    fn prefetch(&self) {
+        for likely in self.events.likely_links() {
+            if let Some(link) = self.links.get(likely) {
                 link.ring.prefetch();
             }
         }
