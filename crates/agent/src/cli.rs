@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::attach::load;
@@ -59,17 +60,70 @@ fn dispatch(command: Command) -> Result<()> {
     }
 }
 
+/// What clap shows for `penstockd` alone.
+const HELP: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+
+/// An error of clap without its label, usage and blank lines.
+fn one_line(error: &str) -> String {
+    let is_error = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more");
+    let lines = error.lines().map(str::trim).take_while(is_error);
+    let mut text = String::new();
+    for line in lines.filter(|line| !line.is_empty()) {
+        text += match text.chars().last() {
+            None => "",
+            Some(':' | ',') => " ",
+            _ if line.starts_with(['-', '<']) => ", ",
+            _ => "; ",
+        };
+        text += line;
+    }
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    format!("{text}; see --help")
+}
+
 /// Parses the command line and runs the command; an error is one line.
 pub fn main() -> ExitCode {
     // End quietly when the reader of a pipe (`| head`) does. Sockets report EPIPE all the same.
     // SAFETY: no handler is involved.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     load::capture_log();
-    match dispatch(Cli::parse().command) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && error.kind() != HELP => {
+            eprintln!("penstockd: {}", one_line(&error.to_string()));
+            return ExitCode::from(2);
+        }
+        Err(help) => help.exit(),
+    };
+    match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("penstockd: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_command_line_take_one_line() {
+        let refused = |line: &str| {
+            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            one_line(&error.to_string())
+        };
+        assert_eq!(
+            refused("penstockd attach"),
+            "the following required arguments were not provided: --scheme <NAME>, <INTERFACE>; see --help"
+        );
+        assert_eq!(
+            refused("penstockd statuss"),
+            "unrecognized subcommand 'statuss'; tip: a similar subcommand exists: 'status'; see --help"
+        );
+        let refused = refused("penstockd attach eth1 --scheme hscc --hook xdp");
+        assert!(refused.starts_with("invalid value 'xdp' for '--hook <HOOK>'; [possible values: "));
+        assert_eq!(refused.lines().count(), 1);
     }
 }

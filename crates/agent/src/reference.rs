@@ -9,6 +9,7 @@ use penstock_scenario::deployable;
 use penstock_scenario::params::{preset_text, range_text};
 
 use crate::attach::hcf;
+use crate::daemon::config::Agent;
 
 /// Columns of the packaged configuration.
 const WIDTH: usize = 100;
@@ -93,8 +94,13 @@ pub fn configuration() -> String {
         })
         .collect();
     let template = include_str!("../../../packaging/penstockd.toml.in");
+    let agent = Agent::default();
     let schemes = wrapped(&format!("Then a scheme: {}.", schemes()), "# ");
     template
+        .replace("@HEARTBEAT@", &agent.heartbeat.to_string())
+        .replace("@STALE@", &agent.stale.to_string())
+        .replace("@FLOWS@", &agent.flows.to_string())
+        .replace("@VXLAN_PORTS@", &agent.vxlan_ports.to_string())
         .replace("# Then a scheme: @SCHEMES@.\n", &schemes)
         .replace("@WINDOW@", &format!("{{ {} }}", pairs.join(", ")))
         .replace("@PARAMETERS@\n", &comments())

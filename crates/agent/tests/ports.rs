@@ -326,6 +326,10 @@ fn programs_that_end_the_chain_do_not_blind_ours() {
         let words = lab.ok(&["status", PORT, "--for", "100 ms"]);
         words.contains("blind at ingress")
     });
+    until("watch shows it", || {
+        let frame = lab.ok(&["watch", PORT, "--once"]);
+        frame.contains("BLIND at ingress")
+    });
     assert_eq!(status["hooks"]["ingress"]["programs"][0]["name"], "ending");
 
     let mut daemon = lab.daemon("");

@@ -48,8 +48,8 @@ fn clear_log() {
     }
 }
 
-/// Loads `scheme` (`observe`, `fairq`, `hscc`) over the maps in `folder`; new tables of flows get
-/// `flows` entries.
+/// Loads the programs of a window scheme, or those that observe, over the maps in `folder`; new
+/// tables of flows get `flows` entries.
 ///
 /// # Errors
 /// The kernel refuses the programs, or pinned maps are of another layout.

@@ -35,16 +35,16 @@ pub struct Config {
 pub struct Agent {
     /// Interval between heartbeats. Default: 100 ms.
     pub heartbeat: Time,
-    /// Age of a heartbeat from which packets pass untouched. Default: 2 s.
+    /// Age of a heartbeat from which packets pass untouched. Default: [`STALE`].
     pub stale: Time,
     /// Folder of the pins, on a bpffs. Default: /sys/fs/bpf/penstock.
     pub pins: PathBuf,
     /// Folder of the locks that keep commands from changing ports at the same time. Default:
     /// /run/penstock.
     pub locks: PathBuf,
-    /// Entries of a port's tables of flows. Default: 65536.
+    /// Entries of a port's tables of flows. Default: [`FLOWS`].
     pub flows: u32,
-    /// UDP ports on which VXLAN is looked for, at most four. Default: 4789 and 8472.
+    /// UDP ports on which VXLAN is looked for, at most four. Default: those of [`VxlanPorts`].
     pub vxlan_ports: VxlanPorts,
     /// Interfaces whose root qdisc HCF may replace though a user configured it, or it has a queue for
     /// each transmit queue (mq). Default: none.

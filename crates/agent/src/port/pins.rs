@@ -162,7 +162,7 @@ impl PinsArg {
         Ok(())
     }
 
-    /// `observe`, `fairq` or `hscc`: whose programs are on the port.
+    /// The scheme whose programs are on the port, by its name or as [`OBSERVE`](super::config::OBSERVE).
     pub fn scheme(&self, interface: &str) -> Option<String> {
         let pin = program_pin(&self.of(interface), Side::Egress);
         let program = Program::fd_from_pinned_path(pin).ok()?;
@@ -190,7 +190,7 @@ impl PinsArg {
         Ok(names)
     }
 
-    /// The error of a command for a port that is not attached.
+    /// The error of a command for a port that is not attached, without a remedy.
     pub fn not_attached(&self, interface: &str) -> anyhow::Error {
         let all = self.interfaces().unwrap_or_default();
         let attached = match all.as_slice() {
@@ -198,7 +198,7 @@ impl PinsArg {
             all => format!("attached: {}", all.join(", ")),
         };
         anyhow!(
-            "{interface} is not attached in {} ({attached}); do: penstockd attach {interface} --scheme observe",
+            "{interface} is not attached in {} ({attached})",
             self.dir.display()
         )
     }
@@ -209,7 +209,8 @@ impl PinsArg {
     /// The port is not attached, with the list of those that are; or a map cannot be opened.
     pub fn open(&self, interface: &str) -> Result<Port> {
         if !self.has(interface) {
-            return Err(self.not_attached(interface));
+            let error = self.not_attached(interface);
+            bail!("{error}; do: penstockd attach {interface} --scheme observe");
         }
         Port::open(&self.of(interface), interface)
     }

@@ -45,7 +45,7 @@ pub struct Status {
     /// The interface's name now, if it was renamed since the programs were attached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
-    /// `observe`, `fairq` or `hscc`: whose programs are on it.
+    /// The scheme whose programs are on it; `observe` is none.
     pub scheme: Option<String>,
     /// Which sides they are on.
     pub attached: Sides,

@@ -16,7 +16,7 @@ use crate::skel::port::types::{port_config, port_counters, port_state};
 pub struct Reading {
     /// Its name.
     pub interface: String,
-    /// Whose programs are on it: `observe`, `fairq` or `hscc`.
+    /// The scheme whose programs are on it; `observe` is none.
     pub scheme: String,
     /// Whether a side lacks its program, as when the interface is gone.
     pub is_off: bool,

@@ -41,6 +41,17 @@ impl Sight {
         }))
     }
 
+    /// From where to count on: a side without a verdict goes on from `last`.
+    fn after(mut self, last: &Sight, verdicts: Blind) -> Sight {
+        for side in [0, 1] {
+            if verdicts[side].is_none() && self.index == last.index {
+                self.passed[side] = last.passed[side];
+                self.seen[side] = last.seen[side];
+            }
+        }
+        self
+    }
+
     /// The sides on which packets passed unseen since `earlier`. None if too few passed for a verdict.
     pub fn blind_since(&self, earlier: &Sight) -> Blind {
         [0, 1].map(|side| {
@@ -68,7 +79,7 @@ pub fn names(blind: Blind) -> Vec<&'static str> {
 pub struct Sights(Mutex<BTreeMap<String, (Sight, Blind)>>);
 
 impl Sights {
-    /// Sets `blind` in readings, by what passed since the last call.
+    /// Sets `blind` in readings, by what passed on each side since the last verdict on it.
     pub fn judge(&self, readings: &mut [Reading]) {
         let mut known = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
         known.retain(|interface, _| readings.iter().any(|r| r.interface == *interface));
@@ -80,11 +91,13 @@ impl Sights {
                 .get(&reading.interface)
                 .copied()
                 .unwrap_or((now, [None; 2]));
-            for (old, new) in blind.iter_mut().zip(now.blind_since(&last)) {
+            let verdicts = now.blind_since(&last);
+            for (old, new) in blind.iter_mut().zip(verdicts) {
                 *old = new.or(*old);
             }
             reading.blind = names(blind);
-            known.insert(reading.interface.clone(), (now, blind));
+            let next = now.after(&last, verdicts);
+            known.insert(reading.interface.clone(), (next, blind));
         }
     }
 }
@@ -111,6 +124,9 @@ mod tests {
             ..sight(9999, 900)
         };
         assert_eq!(since(other), None, "another interface of this name");
+        let few = sight(1010, 900);
+        let next = few.after(&first, few.blind_since(&first));
+        assert_eq!(next, first, "few packets at a time add up");
         assert_eq!(names([Some(true), None]), ["egress"]);
         assert_eq!(names([Some(false), Some(true)]), ["ingress"]);
     }

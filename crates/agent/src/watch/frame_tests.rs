@@ -7,6 +7,8 @@ fn view(interface: &str) -> View {
         scheme: "fairq".to_owned(),
         attached: true,
         acting: true,
+        paused: false,
+        blind: Vec::new(),
         heartbeat_age_s: 0.1,
         buffer_bytes: 131_072,
         peaks_bytes: (0..60).map(|column| column * 2_000).collect(),
@@ -47,6 +49,23 @@ fn a_port_takes_four_lines_of_80_columns() {
     assert!(text.contains(queue), "{text}");
     let flows = "  flows 32 (+1.2k/s), ACKs 12.4k/s, rewritten 12k/s (97 %), floored 3 %\n";
     assert!(text.contains(flows), "{text}");
+}
+
+#[test]
+fn why_packets_pass_is_shown() {
+    let mut port = view("eth1");
+    port.acting = false;
+    port.paused = true;
+    assert_eq!(port.standing(), "PASSING: paused");
+    port.blind = vec!["egress", "ingress"];
+    let blind = "BLIND at egress and ingress: packets pass unseen";
+    assert_eq!(port.standing(), blind);
+    let text = plain(&[port]);
+    let title = text.lines().next().unwrap();
+    assert!(
+        title.ends_with(blind) && title.chars().count() <= 80,
+        "{title}"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::host::clock::monotonic_ns;
 use crate::port::PinsArg;
 use crate::port::rings::Rings;
 use crate::status::reading::Reading;
+use crate::status::sight::Sights;
 
 struct Watched {
     history: History,
@@ -23,6 +24,7 @@ pub struct Ports {
     pins: PinsArg,
     only: Vec<String>,
     watched: BTreeMap<String, Watched>,
+    sights: Sights,
 }
 
 impl Ports {
@@ -38,6 +40,7 @@ impl Ports {
             pins,
             only,
             watched: BTreeMap::new(),
+            sights: Sights::default(),
         };
         ports.read()?;
         Ok(ports)
@@ -51,13 +54,19 @@ impl Ports {
         let mut names = self.pins.interfaces()?;
         names.retain(|name| self.only.is_empty() || self.only.contains(name));
         self.watched.retain(|name, _| names.contains(name));
-        for name in names {
-            let Ok(reading) = Reading::of(&self.pins, &name) else {
+        let read = names.iter().filter_map(|name| {
+            let reading = Reading::of(&self.pins, name).ok();
+            if reading.is_none() {
                 // It was detached in between.
-                self.watched.remove(&name);
-                continue;
-            };
+                self.watched.remove(name);
+            }
+            reading
+        });
+        let mut readings: Vec<Reading> = read.collect();
+        self.sights.judge(&mut readings);
+        for reading in readings {
             let now_ns = monotonic_ns();
+            let name = reading.interface.clone();
             match self.watched.get_mut(&name) {
                 Some(watched) => {
                     let peak = watched.rings.as_ref().and_then(peak);

@@ -19,6 +19,10 @@ pub struct View {
     pub attached: bool,
     /// Whether ACKs are rewritten now.
     pub acting: bool,
+    /// Whether packets pass untouched because of `penstockd pause`.
+    pub paused: bool,
+    /// The sides on which packets pass unseen by its programs.
+    pub blind: Vec<&'static str>,
     /// Age of the heartbeat, seconds.
     pub heartbeat_age_s: f64,
     /// Size of its queue.
@@ -42,6 +46,8 @@ impl View {
             scheme: now.scheme.clone(),
             attached: !now.is_off,
             acting: now.is_acting(),
+            paused: now.is_paused(),
+            blind: now.blind.clone(),
             heartbeat_age_s: now.heartbeat_age_s,
             buffer_bytes: now.config.buffer_bytes,
             peaks_bytes: history.peaks(),
@@ -75,6 +81,12 @@ impl View {
     pub fn standing(&self) -> String {
         if !self.attached {
             return "PASSING: its programs are detached".to_owned();
+        }
+        if !self.blind.is_empty() {
+            return format!("BLIND at {}: packets pass unseen", self.blind.join(" and "));
+        }
+        if self.paused {
+            return "PASSING: paused".to_owned();
         }
         match (self.scheme.as_str(), self.acting, self.window_bytes) {
             (OBSERVE, _, _) => "watching".to_owned(),
