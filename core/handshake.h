@@ -224,7 +224,6 @@ CORE_INLINE s32 flow_establish(struct flow_entry *flow, const struct handshake *
 		flow->scale[FLOW_ACKS] = TCP_SCALE_UNKNOWN;
 		flow->acks = 0xff;
 	}
-	flow->last_ns = packet->now_ns;
 	flow->acked[own] = flow->next[own] = packet->seq;
 	flow->acked[peer] = flow->next[peer] = packet->ack;
 	flow->phase = FLOW_COUNTED;

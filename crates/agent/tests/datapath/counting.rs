@@ -126,3 +126,47 @@ fn fairq_shares_its_window_by_flows() {
         assert_eq!(got, answer.with(|s| s.window = share).frame(), "{i} flows");
     }
 }
+
+/// How long an entry stays after its last packet: a connection may be idle for a quarter of an hour
+/// and need its scale again; one that has ended may send its last segments again.
+#[test]
+fn entries_stay_as_long_as_they_may_be_needed() {
+    const IDLE: u8 = 2;
+    const ENDED: u8 = 3;
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    let now = penstockd::host::clock::monotonic_ns();
+    let mut expected = Vec::new();
+    for (number, (phase, unacknowledged, seconds, stays)) in (1_u32..).zip([
+        (IDLE, 0, 2, true),
+        (IDLE, 0, 20, true),
+        (IDLE, 0, 14 * 60, true),
+        (IDLE, 0, 16 * 60, false),
+        (ENDED, 0, 0, true),
+        (ENDED, 0, 2, false),
+        (ENDED, 1, 2, true),
+        (ENDED, 1, 12, true),
+        (ENDED, 1, 18, false),
+    ]) {
+        // A machine that has not run for so long has no such entries.
+        let Some(last_ns) = now.checked_sub(seconds * 1_000_000_000) else {
+            continue;
+        };
+        let mut flow = types::port_flow::default();
+        (flow.entry.phase, flow.entry.last_ns) = (phase, last_ns);
+        flow.entry.next[0] = unacknowledged;
+        let key = types::flow_key4 {
+            source: number,
+            ..Default::default()
+        };
+        let map = &port.0.maps.flows4;
+        map.update(bytes_of(&key), bytes_of(&flow), MapFlags::ANY)
+            .unwrap();
+        expected.push((key, stays, format!("phase {phase}, {seconds} s")));
+    }
+    port.sweep();
+    for (key, stays, what) in expected {
+        let found = port.0.maps.flows4.lookup(bytes_of(&key), MapFlags::ANY);
+        assert_eq!(found.unwrap().is_some(), stays, "{what}");
+    }
+}

@@ -239,3 +239,22 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     port.configure(|config| config.abi += 1);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
 }
+
+/// What a receiver offered to another connection binds nobody, where its answer was never acknowledged.
+#[test]
+fn another_handshake_forgets_what_was_offered() {
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.configure(|config| config.window.never_shrink = 1);
+    let window = |data: &Segment| {
+        port.run("hscc_egress", &syn(data).frame());
+        let frame = port.run("hscc_ingress", &syn_ack(data).frame());
+        u16::from_be_bytes([frame[48], frame[49]])
+    };
+    let first = Segment::new("10.0.0.1", "10.0.0.2");
+    let offered = window(&first);
+    assert_eq!(offered, 2 * 1460);
+    // Its edge is below that of the first.
+    let second = first.with(|s| s.seq = s.seq.wrapping_sub(1000));
+    assert_eq!(window(&second), offered);
+}

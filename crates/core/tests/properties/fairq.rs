@@ -193,3 +193,20 @@ fn as_printed_the_window_grows_without_a_bound() {
     (0..5000).for_each(|n| port.on_tick(0, 0, n * 100_000));
     assert!(port.window_bytes() > 1_000_000);
 }
+
+/// The floor of first ACKs is two segments where the buffer holds as many of every flow, as written:
+/// rounded up to the scale.
+#[test]
+fn first_acks_keep_two_segments_where_all_fit() {
+    const FLOWS: u32 = 10;
+    // 2896 is a whole number of the scale's units, 2898 is not.
+    for (mss, written) in [(1448, 2896), (1449, 2912)] {
+        for (spare, expected) in [(0, written), (-1, 1456)] {
+            let buffer = (written * FLOWS).strict_add_signed(spare);
+            let mut port = WindowScheme::new(&with("fairq", buffer, &[("alpha_q16", 1)]));
+            port.on_flows(FLOWS);
+            let out = port.on_ack(u16::MAX, Some(4), mss, AckKind::First, 0);
+            assert_eq!(u32::from(out.window) << 4, expected, "{mss} {spare}");
+        }
+    }
+}

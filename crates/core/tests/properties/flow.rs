@@ -392,6 +392,32 @@ fn a_handshake_is_forgotten_after_three_seconds() {
     }
 }
 
+/// SYNs are repeated after a second or two; the last one counts.
+#[test]
+fn a_handshake_lives_from_its_last_syn() {
+    let mut flow = Flow::default();
+    for (now_ns, packet) in [
+        (0, syn()),
+        (2 * IDLE_NS, syn()),
+        (4 * IDLE_NS, syn_ack()),
+        (6 * IDLE_NS, after(Direction::Data, 0, 1, 1, 0)),
+    ] {
+        let delta = flow.see(FlowPacket { now_ns, ..packet });
+        assert_eq!(delta, i32::from(now_ns == 6 * IDLE_NS));
+    }
+    // In mid-life from the data.
+    let mut flow = Flow::default();
+    for (now_ns, packet, delta) in [
+        (9 * IDLE_NS, data(1000, 50), 0),
+        (10 * IDLE_NS, ack(1100), 1),
+    ] {
+        assert_eq!(flow.see(FlowPacket { now_ns, ..packet }), delta);
+    }
+    // It has been silent since the packet that proved it.
+    assert_eq!(flow.entry.expire(11 * IDLE_NS - 1, IDLE_NS), 0);
+    assert_eq!(flow.entry.expire(11 * IDLE_NS, IDLE_NS), -1);
+}
+
 #[test]
 fn only_the_first_acks_are_first() {
     let mut flow = Flow::default();
