@@ -148,7 +148,7 @@ fn entries_stay_as_long_as_they_may_be_needed() {
         (ENDED, 1, 12, true),
         (ENDED, 1, 18, false),
     ]) {
-        // A machine that has not run for so long has no such entries.
+        // A machine that booted later has no such entries.
         let Some(last_ns) = now.checked_sub(seconds * 1_000_000_000) else {
             continue;
         };

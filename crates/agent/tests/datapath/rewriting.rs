@@ -240,7 +240,7 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     assert_eq!(port.run("hscc_ingress", &ack), ack);
 }
 
-/// What a receiver offered to another connection binds nobody, where its answer was never acknowledged.
+/// What a receiver offered to another connection does not bind, where its answer was never acknowledged.
 #[test]
 fn another_handshake_forgets_what_was_offered() {
     let mut memory = MaybeUninit::uninit();

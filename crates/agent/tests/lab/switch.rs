@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use penstock_linux::link::{self, Change};
 use penstock_linux::netns::NetNs;
@@ -11,6 +12,7 @@ use penstock_linux::qdisc::{self, Tbf};
 use penstock_linux::testkit::{self, Bpffs, Dumbbell};
 
 use super::Agent;
+use super::delay::Delay;
 
 /// Address of the sender.
 pub const LEFT: &str = "10.98.0.1";
@@ -46,6 +48,18 @@ impl SwitchLab {
             lab.set_sysctl(host, "net/ipv4/ip_local_port_range", "1024 65535");
         }
         lab
+    }
+
+    /// Frames between the switch and `left` take this time, in each direction.
+    pub fn delay(&self, time: Duration) -> Delay {
+        let switch = self.netns("switch");
+        super::run(switch, "ip link set left nomaster");
+        super::run(switch, "ip link add wire type veth peer name left2");
+        super::run(switch, "ip link set left2 master bridge");
+        for end in ["wire", "left2"] {
+            super::run(switch, &format!("ip link set {end} up gso_max_segs 1"));
+        }
+        Delay::new(switch, ["left", "wire"], time)
     }
 
     /// The namespace `left`, `switch` or `right`.
