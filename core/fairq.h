@@ -16,11 +16,11 @@
  * back none that are all active and whose round trip is no longer.
  *
  * As printed, slow start adds 2 MSS to every flow's window. By default it adds 2 MSS / flows, as
- * otherwise each new burst overshoots; the first ACKs keep two segments, as Linux never sends more
- * than half of the largest window it was shown, as long as the buffer holds as much of every flow;
- * and the target is a tenth of the buffer. In both, SYN-ACKs are rewritten too (they are
- * ACKs, unscaled), the controller's own window is not held to the floor, and what is written never
- * falls below one segment.
+ * otherwise each new burst overshoots; no window is below two segments, as long as the buffer holds
+ * two of every flow; and the target is a tenth of the buffer. Linux never sends more than half of
+ * the largest window it was shown, and a receiver delays the ACK of a single segment by 40 ms. In
+ * both, SYN-ACKs are rewritten too (they are ACKs, unscaled), the controller's own window is not
+ * held to the floor, and what is written never falls below one segment.
  *
  * It does not count flows (flow.h) nor read queues. Beyond (buffer + BDP) / MSS flows the
  * floor binds and the buffer overflows, as with any scheme that only writes windows. The window
@@ -38,7 +38,7 @@
 
 #define FAIRQ_TITLE                                                                                \
 	"One fair window per port, written into passing ACKs (FairQ Alg. 1). Variant `paper`: "    \
-	"slow start adds 2 MSS to each flow's window, first ACKs may be written down to one "      \
+	"slow start adds 2 MSS to each flow's window, windows may be written down to one "         \
 	"segment, flows are counted by packets"
 
 #define FAIRQ_PARAMS(P, X)                                                                         \
@@ -49,10 +49,10 @@
 	P(X, COUNT, intervals, 1, 65535, 10, 10, "M: updates per change of the window")            \
 	P(X, FLAG, shares_slow_start, 0, 1, 1, 0,                                                  \
 	  "Slow start adds 2 MSS / flows to the window; if false, 2 MSS, as printed")              \
-	P(X, SEGMENTS, floor, 1, 255, 1, 1, "Smallest window written")                             \
-	P(X, SEGMENTS, first_floor, 1, 255, 2, 1,                                                  \
-	  "Smallest window written into SYN-ACKs and first ACKs, as long as the buffer "           \
-	  "holds that much of every flow")                                                         \
+	P(X, SEGMENTS, floor, 1, 255, 2, 1,                                                        \
+	  "Smallest window written, as long as the buffer holds that much of every flow; "         \
+	  "otherwise one segment")                                                                 \
+	P(X, SEGMENTS, first_floor, 1, 255, 2, 1, "The same for SYN-ACKs and first ACKs")          \
 	P(X, TIME, longest_rtt, NS(0), MAX_TIME, RTTS(100, MS(10)), NS(0),                         \
 	  "Flows x window is at most the buffer plus what left in the last such time: 0 for no "   \
 	  "bound, as printed")                                                                     \
@@ -242,19 +242,18 @@ CORE_INLINE _Bool fairq_all_fit(const struct fairq_state *s, const struct fairq_
 	return written * s->flows <= p->buffer_bytes;
 }
 
-/* Where the first ACKs' floor would fill the buffer, theirs is that of the others. */
 CORE_INLINE struct tcp_window fairq_on_ack(const struct fairq_state *s,
 					   const struct fairq_params *p, u16 window, u32 scale,
 					   u32 mss_bytes, u32 kind, u64 now_ns)
 {
 	u32 mss = mss_bytes ? min_u32(mss_bytes, MAX_MSS_BYTES) : s->mss_bytes;
 	u32 shift = kind == TCP_ACK_SYN ? 0 : scale;
-	u32 floor = mss * fairq_floor_segments(p);
-	u32 first = mss * fairq_first_floor_segments(p);
+	u32 floor = mss * (kind == TCP_ACK_LATER ? fairq_floor_segments(p)
+						 : fairq_first_floor_segments(p));
 
 	(void)now_ns;
-	if (kind != TCP_ACK_LATER && fairq_all_fit(s, p, first, shift))
-		floor = first;
+	if (!fairq_all_fit(s, p, floor, shift))
+		floor = mss;
 	return tcp_lower_window(window, shift, fairq_window_bytes(s, p), floor);
 }
 

@@ -12,7 +12,7 @@ from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 
 DEFAULT = {
     "interval_ns": 100000, "buffer_bytes": 125000, "alpha_q16": 16384, "intervals": 10,
-    "mss_bytes": 1460, "paths": 1, "shares_slow_start": 1, "floor_segments": 1,
+    "mss_bytes": 1460, "paths": 1, "shares_slow_start": 1, "floor_segments": 2,
     "first_floor_segments": 2, "longest_rtt_ns": 10**7, "averaged": 0,
 }  # fmt: skip
 
@@ -100,12 +100,10 @@ class Port:
         """Lines 13 to 15, never below the floor; a SYN-ACK is not scaled."""
         mss = mss_bytes or self.mss
         shift = 0 if kind == SYN else scale
-        least = mss * self.p["floor_segments"]
-        if kind != LATER:
-            first = mss * self.p["first_floor_segments"]
-            unit = 2 ** min(shift, 14)
-            if ceil(Fraction(first, unit)) * unit * self.beta <= self.p["buffer_bytes"]:
-                least = first
+        floor_of = "floor_segments" if kind == LATER else "first_floor_segments"
+        least, unit = mss * self.p[floor_of], 2 ** min(shift, 14)
+        if ceil(Fraction(least, unit)) * unit * self.beta > self.p["buffer_bytes"]:
+            least = mss
         limit = min(floor(self.wnd / self.p["paths"]), LARGEST)
         return lowered(window, shift, limit, least)
 
@@ -120,7 +118,12 @@ class Port:
 
 CASES = {
     "quarter": {},
-    "paper": {"shares_slow_start": 0, "first_floor_segments": 1, "longest_rtt_ns": 0},
+    "paper": {
+        "shares_slow_start": 0,
+        "floor_segments": 1,
+        "first_floor_segments": 1,
+        "longest_rtt_ns": 0,
+    },
     "wound up": {"buffer_bytes": 20000, "intervals": 2},
     "averaged": {"averaged": 1, "intervals": 3},
     "ecmp": {"paths": 3, "alpha_q16": 65536, "intervals": 1},
