@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transfers of known bytes through a port whose agent is killed, restarted, upgraded, stopped
-//! until its heartbeat is stale, reconfigured, and taken off: no flow is reset, no byte lost.
+//! until its heartbeat is stale, reconfigured, and taken off: no flow is reset, no byte lost, and
+//! throughput, drops and timeouts are those of undisturbed phases, with the scheme and without.
 //!
 //! PENSTOCK_CHAOS_SECONDS (`make chaos`: 180) is the duration.
 
@@ -10,7 +11,7 @@ mod lab;
 
 use lab::transfers::{serve, transfer};
 use lab::{PENSTOCKD, SwitchLab};
-use penstock_linux::testkit::{Process, Signal, join};
+use penstock_linux::testkit::{Process, Signal, join, until};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -107,6 +108,34 @@ impl Operator<'_> {
     }
 }
 
+/// What has passed so far.
+struct Snapshot {
+    at: Instant,
+    moved: u64,
+    drops: u64,
+    timeouts: u64,
+}
+
+/// What passes in a second.
+#[derive(Debug)]
+struct Pace {
+    bytes: f64,
+    drops: f64,
+    timeouts: f64,
+}
+
+impl Snapshot {
+    fn pace(&self, later: &Snapshot) -> Pace {
+        let seconds = later.at.duration_since(self.at).as_secs_f64();
+        let rate = |before: u64, after: u64| (after - before) as f64 / seconds;
+        Pace {
+            bytes: rate(self.moved, later.moved),
+            drops: rate(self.drops, later.drops),
+            timeouts: rate(self.timeouts, later.timeouts),
+        }
+    }
+}
+
 #[test]
 fn nothing_that_happens_to_the_agent_hurts_a_flow() {
     let seconds = std::env::var("PENSTOCK_CHAOS_SECONDS").map_or(10, |text| text.parse().unwrap());
@@ -148,7 +177,31 @@ fn nothing_that_happens_to_the_agent_hurts_a_flow() {
             })
         })
         .collect();
+    let snapshot = || Snapshot {
+        at: Instant::now(),
+        moved: moved.load(Ordering::Relaxed),
+        drops: lab.drops(),
+        timeouts: lab.tcp_counter("TCPTimeouts"),
+    };
+    let undisturbed = |what: &str| {
+        // The first transfers of all begin at once.
+        std::thread::sleep(PAUSE);
+        let before = snapshot();
+        std::thread::sleep(Duration::from_secs((seconds / 5).max(2)));
+        let pace = before.pace(&snapshot());
+        println!("undisturbed, {what}: {pace:.1?}");
+        pace
+    };
+    until("the port is attached", || {
+        lab.agent().attempt(&["status", "right", "--for", "1 ms"]).0
+    });
+    let served = undisturbed("fairq");
+    drop(operator.daemon.take());
+    lab.agent().ok(&["detach", "right"]);
+    let without = undisturbed("no scheme");
+    operator.start(Path::new(PENSTOCKD));
     let begun = Instant::now();
+    let before = snapshot();
     let mut faults = 0;
     while begun.elapsed() < Duration::from_secs(seconds) || faults < 7 {
         std::thread::sleep(PAUSE);
@@ -161,6 +214,8 @@ fn nothing_that_happens_to_the_agent_hurts_a_flow() {
         );
         faults += 1;
     }
+    let pace = before.pace(&snapshot());
+    println!("with {faults} faults: {pace:.1?}");
     stop.store(true, Ordering::Relaxed);
     for sender in senders {
         join(sender, limit).expect("every transfer ends with all its bytes");
@@ -175,6 +230,18 @@ fn nothing_that_happens_to_the_agent_hurts_a_flow() {
     );
     drop(operator);
     assert_eq!(resets, 0, "flows were reset");
+    assert!(
+        pace.bytes > served.bytes.min(without.bytes) / 2.0,
+        "less than half of what an undisturbed port carries"
+    );
+    assert!(
+        pace.drops < 3.0 * served.drops.max(without.drops) + 100.0,
+        "more drops than on an undisturbed port"
+    );
+    assert!(
+        pace.timeouts < 3.0 * served.timeouts.max(without.timeouts) + 10.0,
+        "more timeouts than on an undisturbed port"
+    );
     assert!(
         done > 10 * SENDERS,
         "too little traffic to prove anything: {done} transfers"

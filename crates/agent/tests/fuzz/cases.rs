@@ -10,7 +10,7 @@ use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::types;
 
 /// `enum wscale_source` of core/window.h.
-const TRACKED: u32 = 0;
+pub const TRACKED: u32 = 0;
 const RESERVED: u32 = 1;
 const WINDOW12: u32 = 2;
 const UNIFIED: u32 = 3;

@@ -120,7 +120,7 @@ fn options(segment: &[u8]) -> Vec<(u8, usize, usize)> {
 }
 
 /// Where in a SYN the value of the window scale stands; of several the last holds, as for Linux.
-fn scale_option(segment: &[u8]) -> Option<usize> {
+pub fn scale_option(segment: &[u8]) -> Option<usize> {
     let found = options(segment)
         .into_iter()
         .rfind(|(kind, _, len)| (*kind, *len) == (3, 1));

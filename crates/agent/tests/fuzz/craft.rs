@@ -101,6 +101,26 @@ impl Flow {
         (self.frame(side, segment, random), side == 0)
     }
 
+    /// What someone else sends who knows the addresses and ports alone: far from the flow's numbers.
+    pub fn forged(&mut self, side: usize, random: &mut Random) -> Vec<u8> {
+        let own = self.seq;
+        // Further than the largest window (RFC 7323 §2.3) in both directions.
+        let far = (1 << 30) + (1 << 18);
+        for seq in &mut self.seq {
+            let distance = far + random.below((1 << 31) - (1 << 20)) as u32;
+            *seq = seq.wrapping_add(distance);
+        }
+        let flags = random.pick(&[SYN, SYN | ACK, RST, RST | ACK, FIN | ACK, ACK]);
+        let mut options = Vec::new();
+        if flags & SYN != 0 {
+            syn_options(&mut options, Some(random.below(15) as u8), random);
+        }
+        let payload = if flags == ACK { random.below(1400) } else { 0 };
+        let segment = self.segment(side, flags, &options, payload, random);
+        self.seq = own;
+        self.frame(side, segment, random)
+    }
+
     /// Who speaks, with which flags and how many bytes: mostly handshake, then data and ACKs.
     fn turn(&mut self, random: &mut Random) -> (usize, u8, usize) {
         self.begun += 1;

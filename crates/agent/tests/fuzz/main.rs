@@ -12,6 +12,8 @@ mod cases;
 mod check;
 mod craft;
 mod device;
+mod floors;
+mod forge;
 mod kernel;
 mod mutate;
 mod random;
@@ -41,6 +43,8 @@ struct Tally {
     changed: u64,
     changed_right: u64,
     broken: Vec<String>,
+    /// Entries that forged packets met.
+    met: u64,
     by_case: BTreeMap<&'static str, u64>,
     by_stack: BTreeMap<Stack, u64>,
 }
@@ -53,6 +57,7 @@ impl Tally {
         self.tcp += other.tcp;
         self.changed += other.changed;
         self.changed_right += other.changed_right;
+        self.met += other.met;
         for (case, count) in other.by_case {
             *self.by_case.entry(case).or_default() += count;
         }
@@ -110,6 +115,7 @@ fn no_packet_is_harmed() {
         all.broken.join("\n")
     );
     // A fuzzer whose packets are never acted on proves nothing.
+    assert!(all.met > 100, "forged packets met {} flows", all.met);
     for case in CASES.iter().filter(|case| case.acts()) {
         assert!(
             all.by_case.contains_key(case.name),
@@ -137,6 +143,7 @@ fn work(seed: u64, worker: u64, workers: u64, packets: u64, done: &AtomicU64) ->
         .expect("the kernel takes the programs; loading them needs root");
     let mut runner = Runner::new(device.ifindex);
     let mut tally = Tally::default();
+    let mut floors = floors::Floors::default();
     let mut round = worker;
     while round * ROUND < packets && tally.broken.len() < 10 {
         let case = &CASES[round as usize % CASES.len()];
@@ -148,6 +155,7 @@ fn work(seed: u64, worker: u64, workers: u64, packets: u64, done: &AtomicU64) ->
             case,
             round,
             random,
+            &mut floors,
             &mut tally,
         );
         let before = done.fetch_add(ROUND, Ordering::Relaxed);
@@ -166,6 +174,7 @@ fn play(
     case: &'static Case,
     round: u64,
     mut random: Random,
+    floors: &mut floors::Floors,
     tally: &mut Tally,
 ) {
     put(object, "config", &case.config(round as u32 + 1));
@@ -173,6 +182,14 @@ fn play(
     let programs = [false, true].map(|is_egress| program(object, &case.program(is_egress)));
     let mut flows: Vec<Flow> = (0..48).map(|_| Flow::any(&mut random)).collect();
     for index in 0..ROUND {
+        if index % (ROUND / 2) == ROUND / 4 {
+            match forge::forge(object, runner, &programs, &mut flows, &mut random) {
+                Ok(met) => tally.met += met,
+                Err(broken) => tally
+                    .broken
+                    .push(format!("{}, round {round}: {broken}", case.name)),
+            }
+        }
         let which = random.below(flows.len());
         if random.percent(2) {
             flows[which] = Flow::any(&mut random);
@@ -191,6 +208,7 @@ fn play(
             0
         };
         tally.packets += 1;
+        floors.see(&packet);
         let other = random.percent(30).then_some(!is_out);
         for is_egress in [Some(is_out), other].into_iter().flatten() {
             let passed = runner.run(&programs[usize::from(is_egress)], &packet, segment);
@@ -200,6 +218,13 @@ fn play(
                 passed.verdict,
                 case.right(is_egress),
             );
+            let outcome = outcome.and_then(|outcome| {
+                let is_tracked = case.wscale_source == cases::TRACKED;
+                if is_tracked && case.right(is_egress) == check::Right::Window {
+                    floors.check(&packet, passed.packet)?;
+                }
+                Ok(outcome)
+            });
             let outcome = match outcome {
                 Ok(outcome) => outcome,
                 Err(broken) => {
