@@ -218,6 +218,15 @@ static __always_inline void count_would_rewrite(const struct port_ctx *ctx,
 		scheme_window(ctx->port, ctx->config, offer, now_ns, scheme).changed;
 }
 
+/* What was offered to the sender before; an ACK that it would ignore has offered nothing. */
+static __always_inline struct tcp_edge *edge_of(struct port_flow *flow, struct port_half *half,
+						const struct flow_packet *seen)
+{
+	if (flow)
+		return flow_is_plausible(&flow->entry, seen) ? &flow->edge : 0;
+	return half ? &half->edge : 0;
+}
+
 /* The window that leaves, if the scheme wants `wanted`: it opens if the port no longer acts. */
 static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						const struct packet *packet, struct tcp_edge *edge,
@@ -232,7 +241,7 @@ static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						    offer->mss, released_ns);
 		wanted.changed = wanted.window < offer->window;
 	}
-	if (ctx->config->window.never_shrink && edge && packet_flags(packet) & TCP_FLAG_ACK)
+	if (edge && packet_flags(packet) & TCP_FLAG_ACK)
 		return tcp_keep_edge(edge, packet->ack, offer->window, offer->scale, wanted);
 	return wanted;
 }
@@ -287,7 +296,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, acting);
 	if (wanted.changed && is_authenticated(skb, &packet))
 		return pass(ctx.counted, PASS_AUTHENTICATED);
-	edge = flow ? &flow->edge : half ? &half->edge : 0;
+	edge = ctx.config->window.never_shrink ? edge_of(flow, half, &seen) : 0;
 	out = decide(&ctx, &packet, edge, &offer, wanted, now_ns);
 	if (out.changed &&
 	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))

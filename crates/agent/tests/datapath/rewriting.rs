@@ -258,3 +258,19 @@ fn another_handshake_forgets_what_was_offered() {
     let second = first.with(|s| s.seq = s.seq.wrapping_sub(1000));
     assert_eq!(window(&second), offered);
 }
+
+/// With never_shrink, an ACK that acknowledges what was never sent would open the window for all that
+/// follow, up to its edge.
+#[test]
+fn a_forged_ack_offers_nothing() {
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.configure(|config| config.window.never_shrink = 1);
+    let data = Segment::new("10.0.0.1", "10.0.0.2");
+    open(&port, "hscc", &data);
+    let expected = ack(&data).with(|s| s.window = WINDOW).frame();
+    assert_eq!(port.run("hscc_ingress", &ack(&data).frame()), expected);
+    let forged = ack(&data).with(|s| s.ack = s.ack.wrapping_add(1 << 30));
+    port.run("hscc_ingress", &forged.frame());
+    assert_eq!(port.run("hscc_ingress", &ack(&data).frame()), expected);
+}
