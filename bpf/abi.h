@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs of a port and the agent share: the values of the maps, field by field.
+ * What the programs of ports and the agent share: the values of the maps, field by field.
  *
- * One port has one set of maps, pinned under .../v4/INTERFACE/ by the names given here. A change
- * of layout needs another PENSTOCK_ABI, whose number is that of the folder.
+ * All ports share the programs and the maps, which are pinned below .../v5/ by the names given
+ * here. A port has a slot: its number in the maps that have an element for each port. A change of
+ * layout needs another PENSTOCK_ABI, whose number is that of the folder.
  *
  * A scheme is known by its number in core/schemes.h, SCHEME_NONE being `observe`: nothing is
  * rewritten. Times are CLOCK_MONOTONIC in nanoseconds, sizes bytes, counters since the port was
@@ -17,7 +18,18 @@
 #include "../core/handshake.h"
 #include "../core/schemes.h"
 
-#define PENSTOCK_ABI 4u
+#define PENSTOCK_ABI 5u
+
+/*
+ * Map `slots`: the slot of the interface with index I is at I modulo PORT_INDEXES, or at one of the
+ * next PORT_PROBES - 1 elements. An element is valid if the configuration of that slot has the
+ * index.
+ */
+#define PORT_INDEXES 65536u
+#define PORT_PROBES  4u
+
+/* A port's number: its slot, above which its users are counted, as entries may outlive a port. */
+#define PORT_SLOT_MASK 0xffffu
 
 enum port_flag {
 	PORT_FLOW_EVENTS = 1u << 0, /* ring buffer `events`: begin, transfers, end of flows */
@@ -27,7 +39,7 @@ enum port_flag {
 
 #define PORT_VXLANS 4u
 
-/* Map `config`, one element; the agent writes it whole. */
+/* Map `config`, by slot; the agent writes an element whole. */
 struct port_config {
 	u32 abi;	  /* PENSTOCK_ABI; anything else: pass untouched */
 	u32 generation;	  /* from 1; if it changes, schemes are reset, but flows stay counted */
@@ -39,16 +51,18 @@ struct port_config {
 	u32 mark_bytes;	  /* ECN: mark CE from this queue on; 0: never */
 	u16 vxlan_ports[PORT_VXLANS]; /* UDP, as on the wire; 0: none */
 	u32 control_priority;	      /* of SYNs and pure ACKs, skb->priority; 0: theirs */
+	u32 ifindex;		      /* of the port's interface; 0: none */
+	u32 flows_max;		      /* entries of the port in flows4 and flows6 */
 	struct window_params window;
 	struct scheme_params schemes;
 };
 
-/* Map `heartbeat`, one u64 element, mmapable: when the agent was last alive. */
+/* Map `heartbeat`, a u64 by slot: when the agent was last alive. */
 
 #define PORT_STALL_NS 190000000ull /* just below Linux's least retransmission timeout */
 
 /*
- * Map `counters`, per CPU, one element: core/counters.h has their meanings. A super-packet (GSO,
+ * The counters of one CPU: core/counters.h has their meanings. A super-packet (GSO,
  * GRO) counts as the segments it stands for in egress_packets, as one elsewhere.
  */
 #define PORT_COUNTER(name, ...) u64 name;
@@ -59,23 +73,44 @@ struct port_counters {
 	u64 passed[PASS_REASONS];   /* packets that passed without being looked at further */
 };
 
-/*
- * Map `depth`, per CPU: milliseconds by their longest queue; bucket b holds [2^(b-1), 2^b). Only
- * milliseconds in which something left, and once for each CPU that sent.
- */
 #define DEPTH_BUCKETS 33u
 
-/* Map `port`, one element. The agent only reads it. */
+/* The present millisecond as one CPU sees it. */
+struct ms_sample {
+	u64 end_ns;
+	u32 queue_max, queue_last;
+	struct port_counters before; /* at its begin */
+};
+
+/*
+ * Map `stats`: maps per CPU, each of STATS_PORTS slots; the agent makes one when a slot of it is
+ * used first, as for all slots they would be large on machines of many CPUs.
+ */
+#define STATS_PORTS 16u
+
+struct port_stats {
+	struct port_counters counters;
+	/*
+	 * Milliseconds by their longest queue; bucket b holds [2^(b-1), 2^b). Only milliseconds in
+	 * which something left, and once for each CPU that sent.
+	 */
+	u64 depth[DEPTH_BUCKETS];
+	struct ms_sample sample;
+};
+
+/* Map `port`, by slot. The agent writes it once, when a port gets the slot. */
 struct port_state {
 	struct bpf_spin_lock lock; /* around flows .. schemes, and the phase of each flow */
+	u32 id;			   /* slot, and above it how often it was given away */
 	u32 generation;		   /* of the config that the schemes were reset for */
 	u32 scheme;		   /* enum window_scheme of the attached programs */
 	u32 flows;		   /* counted now */
 	u32 window_bytes;	   /* a flow's window; TCP_MAX_WINDOW if the scheme has none */
 	u32 sweep;		   /* number of the present or last sweep, from 1 */
 	u32 recount;		   /* flows found by it so far */
-	u32 tracked;		   /* entries in flows4 and flows6, at the last sweep */
+	u32 tracked;		   /* entries in flows4 and flows6 */
 	u32 half_open;		   /* flows whose handshake is under way; set right by each sweep */
+	u32 half_open_seen;	   /* of them, by the present sweep */
 	u32 corrected; /* flows that sweeps had to correct, as their entries were lost */
 	u32 has_queue; /* 0: this kernel does not let programs read the queue */
 	u64 next_tick_ns[SCHEMES];
@@ -88,9 +123,9 @@ struct port_state {
 };
 
 /*
- * Ring buffer `samples`: one record for each CPU and millisecond in which something left by the
- * port, written when the next packet leaves: add up those of equal time_ns. Unread, the ring keeps
- * the oldest.
+ * Map `samples`, by slot: a ring buffer while the port is observed. One record for each CPU and
+ * millisecond in which something left by the port, written when the next packet leaves: add up
+ * those of equal time_ns. Unread, the ring keeps the oldest.
  */
 struct port_sample {
 	u64 time_ns; /* when the millisecond began */
@@ -108,17 +143,19 @@ struct port_sample {
 	u32 would_rewrite[SCHEMES]; /* as in port_counters */
 };
 
-/* Keys of the maps `flows4` and `flows6` (LRU hashes): source and destination of the data. */
+/* Keys of the maps `flows4` and `flows6`: source and destination of the data. */
 struct flow_key4 {
 	u32 source, destination;	   /* as on the wire */
 	u16 source_port, destination_port; /* as on the wire */
 	u32 network;			   /* VLAN tags or VNI: overlapping addresses of tenants */
+	u32 port;			   /* its number, port_state.id */
 };
 
 struct flow_key6 {
 	u32 source[4], destination[4];
 	u16 source_port, destination_port;
 	u32 network;
+	u32 port;
 };
 
 /*
@@ -153,7 +190,8 @@ struct port_half {
 	u8 reserved[6];
 };
 
-/* Ring buffer `events`, with PORT_FLOW_EVENTS. A transfer of more than 2 GiB takes several. */
+/* Map `events`, by slot: a ring buffer while the port is observed with PORT_FLOW_EVENTS. A transfer
+ * of more than 2 GiB takes several. */
 enum flow_event_kind {
 	FLOW_EVENT_BEGIN = 0,
 	FLOW_EVENT_TRANSFER = 1, /* a transfer is over */

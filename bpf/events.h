@@ -19,8 +19,13 @@ struct flow_name {
 static __always_inline void event_write(struct flow_name name, u32 kind, u64 now_ns, u64 begun_ns,
 					u64 bytes)
 {
-	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	u32 slot = (name.v4 ? name.v4->port : name.v6->port) & PORT_SLOT_MASK;
+	void *ring = bpf_map_lookup_elem(&events, &slot);
+	struct flow_event *event;
 
+	if (!ring)
+		return;
+	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	if (!event)
 		return;
 	__builtin_memset(event, 0, sizeof(*event));

@@ -35,14 +35,60 @@ static __always_inline struct port_flow *flow_find(const struct packet *packet)
 static const struct port_flow unseen_flow = {0};
 static const struct port_half unseen_half = {0};
 
-/* Another CPU may have made it first. */
-static __always_inline struct port_flow *flow_make(const struct packet *packet)
+/* The record of a new entry; 0: there is no room. */
+static __always_inline _Bool record_make(const struct packet *packet)
+{
+	u32 first = 0, index;
+	struct sweep_state *sweep = bpf_map_lookup_elem(&sweeps, &first);
+	struct flow_record *record;
+
+	if (!sweep)
+		return 0;
+	index = __sync_fetch_and_add(&sweep->records, 1);
+	record = bpf_map_lookup_elem(&records, &index);
+	if (!record) {
+		__sync_fetch_and_add(&sweep->records, -1);
+		return 0;
+	}
+	if (packet->family == 4)
+		record->key.v4 = packet->key.v4;
+	else
+		record->key.v6 = packet->key.v6;
+	record->family = packet->family;
+	__sync_lock_test_and_set(&record->state, RECORD_USED);
+	return 1;
+}
+
+static __always_inline void flow_delete(const struct packet *packet)
 {
 	if (packet->family == 4)
-		bpf_map_update_elem(&flows4, &packet->key.v4, &unseen_flow, BPF_NOEXIST);
+		bpf_map_delete_elem(&flows4, &packet->key.v4);
 	else
-		bpf_map_update_elem(&flows6, &packet->key.v6, &unseen_flow, BPF_NOEXIST);
-	return flow_find(packet);
+		bpf_map_delete_elem(&flows6, &packet->key.v6);
+}
+
+/* Another CPU may have made it first. A sweep finds it only by its record. */
+static __always_inline struct port_flow *
+flow_make(struct port_state *port, const struct port_config *config, const struct packet *packet)
+{
+	struct port_flow *flow;
+	long status;
+
+	if (port->tracked >= config->flows_max)
+		return 0;
+	if (packet->family == 4)
+		status = bpf_map_update_elem(&flows4, &packet->key.v4, &unseen_flow, BPF_NOEXIST);
+	else
+		status = bpf_map_update_elem(&flows6, &packet->key.v6, &unseen_flow, BPF_NOEXIST);
+	flow = flow_find(packet);
+	if (!flow || status)
+		return flow;
+	if (!record_make(packet)) {
+		flow_delete(packet);
+		return 0;
+	}
+	__sync_fetch_and_add(&port->tracked, 1);
+	return flow;
 }
 
 static __always_inline struct flow_name flow_name(const struct packet *packet)
@@ -62,6 +108,7 @@ static __always_inline struct flow_key6 half_key(const struct packet *packet)
 		.source_port = v4->source_port,
 		.destination_port = v4->destination_port,
 		.network = v4->network,
+		.port = v4->port,
 	};
 
 	return packet->family == 4 ? key : packet->key.v6;
@@ -70,8 +117,13 @@ static __always_inline struct flow_key6 half_key(const struct packet *packet)
 static __always_inline struct port_half *half_make(struct port_counters *counted,
 						   const struct flow_key6 *key)
 {
+	u32 first = 0;
+	struct sweep_state *sweep = bpf_map_lookup_elem(&sweeps, &first);
+
 	if (!bpf_map_update_elem(&half_open, key, &unseen_half, BPF_NOEXIST))
 		counted->half_open_begun++;
+	if (sweep && !sweep->has_half)
+		sweep->has_half = 1;
 	return bpf_map_lookup_elem(&half_open, key);
 }
 
@@ -136,12 +188,18 @@ static __always_inline void flow_count_packet(struct port_state *port,
 /* What the functions below need, in one argument. */
 struct flow_ctx {
 	struct port_state *port;
-	const struct port_config *config;
 	struct port_counters *counted;
 	const struct packet *packet;
 	const struct flow_packet *seen;
 	struct port_flow *flow; /* null: it has no entry */
 };
+
+static __always_inline const struct port_config *config_of(const struct port_state *port)
+{
+	u32 slot = port->id & PORT_SLOT_MASK;
+
+	return bpf_map_lookup_elem(&config, &slot);
+}
 
 /* The number of handshakes under way changes, on several CPUs at once. */
 static __always_inline void half_count(struct port_state *port, s32 delta)
@@ -151,8 +209,10 @@ static __always_inline void half_count(struct port_state *port, s32 delta)
 }
 
 /* The packet proves the flow of the record, which begins, or replaces that of the entry. */
-static __always_inline struct port_flow *
-flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen, const struct port_half *half)
+static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
+						    const struct port_config *config,
+						    const struct flow_packet *seen,
+						    const struct port_half *half)
 {
 	const struct handshake *handshake = &half->handshake;
 	struct port_flow *flow = ctx->flow;
@@ -160,7 +220,7 @@ flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen, const str
 	s32 delta;
 
 	if (!flow)
-		flow = flow_make(ctx->packet);
+		flow = flow_make(port, config, ctx->packet);
 	if (!flow) {
 		ctx->counted->passed[PASS_TABLE_FULL]++;
 		return 0;
@@ -171,7 +231,7 @@ flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen, const str
 		flow->swept = (u16)port->sweep;
 	delta = flow_establish(&flow->entry, handshake, seen);
 	delta += flow_on_packet(&flow->entry, seen);
-	flow_count(port, ctx->config, flow, delta, port->scheme);
+	flow_count(port, config, flow, delta, port->scheme);
 	bpf_spin_unlock(&port->lock);
 	flow->edge = half->edge;
 	if (!(handshake->marks & HANDSHAKE_MID_LIFE))
@@ -180,7 +240,7 @@ flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen, const str
 		flow->begun_ms = (u32)(seen->now_ns / 1000000);
 		ctx->counted->flows_begun++;
 	}
-	if (ctx->config->flags & PORT_FLOW_EVENTS) {
+	if (config->flags & PORT_FLOW_EVENTS) {
 		event_of_delta(flow, flow_name(ctx->packet), delta, seen->now_ns);
 		if (handshake->marks & HANDSHAKE_MID_LIFE)
 			transfer_begin(flow, handshake->last_ns,
@@ -192,6 +252,7 @@ flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen, const str
 }
 
 static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ctx,
+						       const struct port_config *setup,
 						       struct flow_packet packet, u32 direction)
 {
 	const struct flow_packet *seen = &packet;
@@ -212,13 +273,13 @@ static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ct
 			bpf_map_delete_elem(&half_open, &key);
 			half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
 			if (!is_ended)
-				return flow_begin(ctx, seen, &copy);
+				return flow_begin(ctx, setup, seen, &copy);
 		}
 	}
 	if (flow && (seen->flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, seen))) {
 		bpf_spin_lock(&port->lock);
 		delta = flow_on_packet(&flow->entry, seen);
-		flow_count(port, ctx->config, flow, delta, port->scheme);
+		flow_count(port, setup, flow, delta, port->scheme);
 		bpf_spin_unlock(&port->lock);
 		if (delta > 0)
 			ctx->counted->flows_begun++;
@@ -239,12 +300,16 @@ static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ct
  */
 static __noinline struct port_flow *flow_on_other_data(const struct flow_ctx *ctx)
 {
-	return flow_on_other(ctx, *ctx->seen, FLOW_DATA);
+	const struct port_config *setup = config_of(ctx->port);
+
+	return setup ? flow_on_other(ctx, setup, *ctx->seen, FLOW_DATA) : ctx->flow;
 }
 
 static __noinline struct port_flow *flow_on_other_acks(const struct flow_ctx *ctx)
 {
-	return flow_on_other(ctx, *ctx->seen, FLOW_ACKS);
+	const struct port_config *setup = config_of(ctx->port);
+
+	return setup ? flow_on_other(ctx, setup, *ctx->seen, FLOW_ACKS) : ctx->flow;
 }
 
 static __always_inline struct port_half *half_on_syn(struct port_state *port,
@@ -310,7 +375,7 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	if (flow)
 		copy = flow->entry;
 	if (!flow || !flow_is_ordinary(&copy, &here)) {
-		struct flow_ctx ctx = {port, config, counted, packet, seen, flow};
+		struct flow_ctx ctx = {port, counted, packet, seen, flow};
 
 		return direction == FLOW_DATA ? flow_on_other_data(&ctx) : flow_on_other_acks(&ctx);
 	}

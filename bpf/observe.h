@@ -46,25 +46,33 @@ static __always_inline void ms_sample_copy(struct port_sample *sample,
 			(u32)(counted->would_rewrite[scheme] - before->would_rewrite[scheme]);
 }
 
+static __always_inline void depth_count(struct port_stats *stats, u32 bytes)
+{
+	u32 bucket = depth_bucket(bytes);
+
+	asm volatile("" : "+r"(bucket)); /* or clang drops the bound, which the verifier requires */
+	if (bucket < DEPTH_BUCKETS)
+		stats->depth[bucket]++;
+}
+
 /* Writes the sample of a millisecond that is over, and begins the next. */
 static __noinline int ms_sample_close(struct __sk_buff *skb, struct port_state *port,
-				      struct ms_sample *current, struct port_counters *counted,
-				      u64 now_ns)
+				      struct port_stats *stats, u64 now_ns)
 {
-	struct port_sample *sample;
-	u64 *milliseconds;
-	u32 bucket;
+	struct port_counters *counted = &stats->counters;
+	struct ms_sample *current = &stats->sample;
+	struct port_sample *sample = 0;
+	void *ring;
+	u32 slot;
 
-	if (!port || !current || !counted)
-		return 0;
 	port->queue_bytes = current->queue_last;
 	port->has_queue = has_kernel_view();
 	if (current->end_ns) {
-		bucket = depth_bucket(current->queue_max);
-		milliseconds = bpf_map_lookup_elem(&depth, &bucket);
-		if (milliseconds)
-			++*milliseconds;
-		sample = bpf_ringbuf_reserve(&samples, sizeof(*sample), 0);
+		depth_count(stats, current->queue_max);
+		slot = port->id & PORT_SLOT_MASK;
+		ring = bpf_map_lookup_elem(&samples, &slot);
+		if (ring)
+			sample = bpf_ringbuf_reserve(ring, sizeof(*sample), 0);
 		if (sample) {
 			ms_sample_copy(sample, current, counted);
 			sample->cpu = bpf_get_smp_processor_id();
@@ -84,16 +92,12 @@ static __noinline int ms_sample_close(struct __sk_buff *skb, struct port_state *
 
 /* A packet leaves; call it before the packet is counted. */
 static __always_inline void ms_sample_follow(struct __sk_buff *skb, struct port_state *port,
-					     struct port_counters *counted, u32 queue_bytes,
-					     u64 now_ns)
+					     struct port_stats *stats, u32 queue_bytes, u64 now_ns)
 {
-	u32 first = 0;
-	struct ms_sample *current = bpf_map_lookup_elem(&ms_samples, &first);
+	struct ms_sample *current = &stats->sample;
 
-	if (!current)
-		return;
 	if (now_ns >= current->end_ns)
-		ms_sample_close(skb, port, current, counted, now_ns);
+		ms_sample_close(skb, port, stats, now_ns);
 	if (queue_bytes > current->queue_max)
 		current->queue_max = queue_bytes;
 	current->queue_last = queue_bytes;

@@ -14,8 +14,9 @@ struct packet {
 	union {
 		struct flow_key4 v4;
 		struct flow_key6 v6;
-	} key;	 /* of its flow: source and destination of the data */
-	u32 tcp; /* offset of the TCP header */
+	} key;	  /* of its flow: source and destination of the data */
+	u32 port; /* its number, port_state.id */
+	u32 tcp;  /* offset of the TCP header */
 	u32 seq, ack;
 	u32 payload;	  /* bytes of TCP payload */
 	u16 window;	  /* the field, host order */

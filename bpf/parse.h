@@ -105,10 +105,10 @@ static __always_inline int parse_tcp(struct cursor *c, struct packet *packet, u3
 	return PARSE_TCP;
 }
 
-static __always_inline _Bool is_vxlan(u16 port)
+static __always_inline _Bool is_vxlan(const struct packet *packet, u16 port)
 {
-	u32 first = 0;
-	struct port_config *setup = bpf_map_lookup_elem(&config, &first);
+	u32 slot = packet->port & PORT_SLOT_MASK;
+	struct port_config *setup = bpf_map_lookup_elem(&config, &slot);
 	_Bool is_listed = 0;
 
 	for (u32 i = 0; setup && i < PORT_VXLANS; i++)
@@ -117,7 +117,7 @@ static __always_inline _Bool is_vxlan(u16 port)
 }
 
 /* From a UDP header to the frame inside, if its port is that of a tunnel. */
-static __always_inline int parse_udp(struct cursor *c, u32 *network)
+static __always_inline int parse_udp(struct cursor *c, const struct packet *packet, u32 *network)
 {
 	struct udphdr *udp = header_at(c, sizeof(*udp));
 	struct tunnel_header *tunnel;
@@ -127,7 +127,7 @@ static __always_inline int parse_udp(struct cursor *c, u32 *network)
 	if (!udp)
 		return PASS_TRUNCATED;
 	is_geneve = udp->dest == bpf_htons(PORT_GENEVE);
-	if (!is_geneve && !is_vxlan(udp->dest))
+	if (!is_geneve && !is_vxlan(packet, udp->dest))
 		return PASS_NOT_TCP;
 	end = c->at + bpf_ntohs(udp->len);
 	if (udp->len) { /* else a super-packet of more than 64 kB */
@@ -184,7 +184,7 @@ static __always_inline int parse_ipv4(struct cursor *c, struct packet *packet, u
 	c->length = c->at + total;
 	c->at += header_bytes;
 	if (protocol == IPPROTO_UDP)
-		return parse_udp(c, network);
+		return parse_udp(c, packet, network);
 	if (protocol != IPPROTO_TCP)
 		return PASS_NOT_TCP;
 	packet->family = 4;
@@ -195,6 +195,7 @@ static __always_inline int parse_ipv4(struct cursor *c, struct packet *packet, u
 		found = parse_tcp(c, packet, total - header_bytes, &key->destination_port,
 				  &key->source_port);
 	key->network = *network;
+	key->port = packet->port;
 	return found;
 }
 
@@ -252,7 +253,7 @@ static __always_inline int parse_ipv6(struct cursor *c, struct packet *packet, u
 	if (protocol != IPPROTO_TCP)
 		protocol = parse_extensions(c, (u8)protocol);
 	if (protocol == IPPROTO_UDP)
-		return parse_udp(c, network);
+		return parse_udp(c, packet, network);
 	if (protocol != IPPROTO_TCP)
 		return protocol < 0 ? -protocol : PASS_NOT_TCP;
 	if (c->at - start > payload)
@@ -264,6 +265,7 @@ static __always_inline int parse_ipv6(struct cursor *c, struct packet *packet, u
 	else
 		found = parse_tcp(c, packet, payload, &key->destination_port, &key->source_port);
 	key->network = *network;
+	key->port = packet->port;
 	return found;
 }
 

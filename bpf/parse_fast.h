@@ -23,7 +23,8 @@ static __always_inline _Bool fast_tcp(const struct tcp_header *tcp, struct packe
 	return header_bytes >= sizeof(*tcp) && header_bytes <= ip_payload;
 }
 
-static __always_inline _Bool fast_ipv4(struct __sk_buff *skb, struct packet *packet, _Bool is_data)
+static __always_inline _Bool fast_ipv4(struct __sk_buff *skb, struct packet *packet, u32 port,
+				       _Bool is_data)
 {
 	struct iphdr *ip = (void *)(long)skb->data + ETH_HLEN;
 	struct tcp_header *tcp = (void *)(ip + 1);
@@ -41,13 +42,15 @@ static __always_inline _Bool fast_ipv4(struct __sk_buff *skb, struct packet *pac
 	key->source_port = is_data ? tcp->source : tcp->destination;
 	key->destination_port = is_data ? tcp->destination : tcp->source;
 	key->network = 0;
+	key->port = port;
 	packet->family = 4;
 	packet->ecn = ip->tos & ECN_MASK;
 	packet->tcp = ETH_HLEN + sizeof(*ip);
 	return fast_tcp(tcp, packet, total - sizeof(*ip));
 }
 
-static __always_inline _Bool fast_ipv6(struct __sk_buff *skb, struct packet *packet, _Bool is_data)
+static __always_inline _Bool fast_ipv6(struct __sk_buff *skb, struct packet *packet, u32 port,
+				       _Bool is_data)
 {
 	struct ipv6hdr *ip = (void *)(long)skb->data + ETH_HLEN;
 	struct tcp_header *tcp = (void *)(ip + 1);
@@ -65,6 +68,7 @@ static __always_inline _Bool fast_ipv6(struct __sk_buff *skb, struct packet *pac
 	key->source_port = is_data ? tcp->source : tcp->destination;
 	key->destination_port = is_data ? tcp->destination : tcp->source;
 	key->network = 0;
+	key->port = port;
 	packet->family = 6;
 	packet->ecn = ip->flow_lbl[0] >> 4 & ECN_MASK;
 	packet->tcp = ETH_HLEN + sizeof(*ip);
@@ -72,7 +76,8 @@ static __always_inline _Bool fast_ipv6(struct __sk_buff *skb, struct packet *pac
 }
 
 /* 0: the headers are others, and what is in `packet` means nothing. */
-static __always_inline _Bool parse_fast(struct __sk_buff *skb, struct packet *packet, u32 direction)
+static __always_inline _Bool parse_fast(struct __sk_buff *skb, struct packet *packet, u32 port,
+					u32 direction)
 {
 	u16 *end = (void *)(long)skb->data + ETH_HLEN;
 	u16 protocol;
@@ -81,18 +86,19 @@ static __always_inline _Bool parse_fast(struct __sk_buff *skb, struct packet *pa
 		return 0;
 	protocol = end[-1]; /* struct ethhdr is packed: read by bytes */
 	if (protocol == bpf_htons(ETH_P_IP))
-		return fast_ipv4(skb, packet, direction == FLOW_DATA);
+		return fast_ipv4(skb, packet, port, direction == FLOW_DATA);
 	if (protocol == bpf_htons(ETH_P_IPV6))
-		return fast_ipv6(skb, packet, direction == FLOW_DATA);
+		return fast_ipv6(skb, packet, port, direction == FLOW_DATA);
 	return 0;
 }
 
-static __always_inline int parse(struct __sk_buff *skb, struct packet *packet, u32 direction,
-				 u32 is_bare)
+static __always_inline int parse(struct __sk_buff *skb, struct packet *packet, u32 port,
+				 u32 direction, u32 is_bare)
 {
-	if (!is_bare && parse_fast(skb, packet, direction))
+	if (!is_bare && parse_fast(skb, packet, port, direction))
 		return PARSE_TCP;
 	__builtin_memset(packet, 0, sizeof(*packet));
+	packet->port = port;
 	return parse_any(skb, packet, direction, is_bare);
 }
 

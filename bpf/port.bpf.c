@@ -27,12 +27,12 @@ WINDOW_SCHEMES(PORT_PROGRAMS)
 
 #include "shim.h"
 
-/* Run by the agent a few times a second. */
+/* Run by the agent a few times a second, again while it returns 1. */
 SEC("syscall")
 int sweep(void *context)
 {
 	(void)context;
-	return sweep_port();
+	return sweep_ports();
 }
 
 /* The same where sleepable programs may not lock (Linux before 6.6); any packet will do. */
@@ -40,7 +40,7 @@ SEC("tc")
 int sweep_tc(struct __sk_buff *skb)
 {
 	(void)skb;
-	return sweep_port();
+	return sweep_ports();
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

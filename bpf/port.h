@@ -24,17 +24,45 @@
 struct port_ctx {
 	struct port_config *config;
 	struct port_state *port;
-	struct port_counters *counted;
+	struct port_counters *counted; /* of its struct port_stats */
 };
 
-static __always_inline _Bool port_ctx_open(struct port_ctx *ctx)
+/* The slot of an interface, not in the first element for it; ~0: it has none. */
+static __noinline u32 slot_probe(u32 ifindex)
 {
-	u32 first = 0;
+	for (u32 i = 1; i < PORT_PROBES; i++) {
+		u32 at = (ifindex + i) & (PORT_INDEXES - 1);
+		u32 *slot = bpf_map_lookup_elem(&slots, &at);
+		struct port_config *setup = slot ? bpf_map_lookup_elem(&config, slot) : 0;
 
-	ctx->config = bpf_map_lookup_elem(&config, &first);
-	ctx->port = bpf_map_lookup_elem(&port, &first);
-	ctx->counted = bpf_map_lookup_elem(&counters, &first);
-	return ctx->config && ctx->port && ctx->counted;
+		if (setup && setup->ifindex == ifindex)
+			return *slot;
+	}
+	return ~0u;
+}
+
+static __always_inline _Bool port_ctx_open(struct __sk_buff *skb, struct port_ctx *ctx)
+{
+	u32 ifindex = skb->ifindex, slot = ifindex & (PORT_INDEXES - 1), *found;
+	struct port_stats *stats;
+
+	found = bpf_map_lookup_elem(&slots, &slot);
+	if (!found)
+		return 0;
+	slot = *found;
+	ctx->config = bpf_map_lookup_elem(&config, &slot);
+	if (ctx->config && ctx->config->ifindex != ifindex) {
+		slot = slot_probe(ifindex);
+		ctx->config = bpf_map_lookup_elem(&config, &slot);
+	}
+	if (!ctx->config)
+		return 0;
+	ctx->port = bpf_map_lookup_elem(&port, &slot);
+	stats = stats_find(slot);
+	if (!ctx->port || !stats)
+		return 0;
+	ctx->counted = &stats->counters;
+	return 1;
 }
 
 static __always_inline int pass(struct port_counters *counted, u32 reason)
@@ -48,11 +76,11 @@ static __always_inline int pass(struct port_counters *counted, u32 reason)
  * For how long the port has not acted: since it was paused, or since its heartbeat became stale.
  * 0: it acts. Global, as release_window below: the verifier checks them once, by themselves.
  */
-__noinline u64 port_released_ns(u64 now_ns)
+__noinline u64 port_released_ns(u32 port, u64 now_ns)
 {
-	u32 first = 0;
-	struct port_config *setup = bpf_map_lookup_elem(&config, &first);
-	u64 *beat = bpf_map_lookup_elem(&heartbeat, &first);
+	u32 slot = port & PORT_SLOT_MASK;
+	struct port_config *setup = bpf_map_lookup_elem(&config, &slot);
+	u64 *beat = bpf_map_lookup_elem(&heartbeat, &slot);
 	u64 age_ns, released_ns = 0;
 
 	if (!setup || !beat || !*beat || elapsed_ns(now_ns, *beat) > setup->stale_ns)
@@ -73,9 +101,9 @@ __noinline u32 release_window(u32 wanted, u32 window, u32 scale, u32 mss, u64 si
 	return tcp_release_window(from, (u16)window, scale, mss, since_ns).window;
 }
 
-static __always_inline _Bool is_alive(u64 now_ns)
+static __always_inline _Bool is_alive(const struct port_ctx *ctx, u64 now_ns)
 {
-	return !port_released_ns(now_ns);
+	return !port_released_ns(ctx->port->id, now_ns);
 }
 
 static __always_inline struct flow_packet
@@ -112,7 +140,7 @@ static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *c
 {
 	if (!ctx->config->mark_bytes || queue_bytes < ctx->config->mark_bytes)
 		return;
-	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(now_ns))
+	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(ctx, now_ns))
 		return;
 	/* The helper looks beneath tags in the packet, but would write into the tag. */
 	if (skb->protocol == bpf_htons(ETH_P_8021Q) || skb->protocol == bpf_htons(ETH_P_8021AD))
@@ -136,7 +164,7 @@ static __always_inline _Bool may_overtake(const struct packet *packet)
 static __always_inline void prioritize(struct __sk_buff *skb, const struct port_ctx *ctx,
 				       const struct packet *packet, u64 now_ns)
 {
-	if (!ctx->config->control_priority || !may_overtake(packet) || !is_alive(now_ns))
+	if (!ctx->config->control_priority || !may_overtake(packet) || !is_alive(ctx, now_ns))
 		return;
 	skb->priority = ctx->config->control_priority;
 	ctx->counted->control_prioritized++;
@@ -154,7 +182,7 @@ static __always_inline _Bool drops(struct __sk_buff *skb, const struct port_ctx 
 	return ctx->config->flags & PORT_DROPS &&
 	       scheme_drops(acting, scheme_params_of(&ctx->config->schemes, acting), queue_bytes,
 			    packet_bytes, is_control) &&
-	       is_alive(now_ns);
+	       is_alive(ctx, now_ns);
 }
 
 static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
@@ -166,15 +194,15 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 	u32 queue_bytes;
 	int found;
 
-	if (!port_ctx_open(&ctx))
+	if (!port_ctx_open(skb, &ctx))
 		return NEXT;
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	queue_bytes = queue_read(skb, ctx.port, now_ns);
-	ms_sample_follow(skb, ctx.port, ctx.counted, queue_bytes, now_ns);
+	ms_sample_follow(skb, ctx.port, stats_of(ctx.counted), queue_bytes, now_ns);
 	state_follow(ctx.port, ctx.config, ctx.counted, queue_bytes, now_ns, acting);
 
-	found = parse(skb, &packet, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
+	found = parse(skb, &packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
 	if (acting != SCHEME_NONE && found == PARSE_TCP) {
 		if (drops(skb, &ctx, &packet, queue_bytes, now_ns, acting)) {
 			ctx.counted->data_dropped += max_u32(skb->gso_segs, 1);
@@ -233,7 +261,7 @@ static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						const struct offer *offer, struct tcp_window wanted,
 						u64 now_ns)
 {
-	u64 released_ns = wanted.changed ? port_released_ns(now_ns) : 0;
+	u64 released_ns = wanted.changed ? port_released_ns(ctx->port->id, now_ns) : 0;
 
 	if (released_ns) {
 		ctx->counted->passed[PASS_STALE]++;
@@ -259,7 +287,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	struct port_ctx ctx;
 	int found;
 
-	if (!port_ctx_open(&ctx))
+	if (!port_ctx_open(skb, &ctx))
 		return NEXT;
 	ctx.counted->ingress_packets++;
 	if (ctx.config->abi != PENSTOCK_ABI)
@@ -267,7 +295,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	state_follow(ctx.port, ctx.config, ctx.counted, queue_read(skb, ctx.port, now_ns), now_ns,
 		     acting);
 
-	found = parse(skb, &packet, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
+	found = parse(skb, &packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);

@@ -18,8 +18,8 @@
  *   they have ended: `acks_rewritten` stands still then.
  *
  * Limits. A flow first seen in mid-life is left alone (its window field is cut to twelve bits
- * with the scale 0, though). Packets already in a tunnel pass. The table of flows is bounded: if a
- * unified flow were the least recently used of 65,536 its windows would be misread from then on.
+ * with the scale 0, though). Packets already in a tunnel pass. The table of flows is bounded: its
+ * entries of unified flows stay until they end.
  * Network cards that sum up TCP by themselves, not from the kernel's partial sum, spoil the
  * checksum under reserved bits.
  */
@@ -76,7 +76,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 		scale = half->unified - 1u;
 	else if (ctx->config->window.wscale_source != WSCALE_UNIFIED)
 		return NEXT;
-	else if (!is_alive(seen->now_ns))
+	else if (!is_alive(ctx, seen->now_ns))
 		return pass(ctx->counted, PASS_STALE);
 	if (seen->scale == FLOW_SCALE_NONE)
 		return NEXT;
@@ -118,7 +118,7 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_c
 		window = tcp_window12_put(window, scale == TCP_SCALE_UNKNOWN ? 0 : scale);
 	} else if (ctx->config->window.wscale_source == WSCALE_RESERVED_BITS &&
 		   scale != TCP_SCALE_UNKNOWN) {
-		if (!is_alive(now_ns)) {
+		if (!is_alive(ctx, now_ns)) {
 			ctx->counted->passed[PASS_STALE]++;
 			return 0;
 		}
@@ -144,13 +144,13 @@ int shim_egress(struct __sk_buff *skb)
 	struct port_ctx ctx;
 	int found;
 
-	if (!port_ctx_open(&ctx))
+	if (!port_ctx_open(skb, &ctx))
 		return NEXT;
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
 	ctx.counted->egress_bytes += skb->len;
-	found = parse(skb, &packet, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
+	found = parse(skb, &packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
 	if (packet.is_tunnelled)
@@ -178,12 +178,12 @@ int shim_ingress(struct __sk_buff *skb)
 	u16 window;
 	int found;
 
-	if (!port_ctx_open(&ctx))
+	if (!port_ctx_open(skb, &ctx))
 		return NEXT;
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	ctx.counted->ingress_packets++;
-	found = parse(skb, &packet, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
+	found = parse(skb, &packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
 	if (packet.is_tunnelled)

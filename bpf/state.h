@@ -18,6 +18,21 @@
 
 #define TICKS_AT_ONCE 16u /* caught up with after silence; the rest is skipped */
 
+/* The counters of a port on this CPU. */
+static __always_inline struct port_stats *stats_find(u32 slot)
+{
+	u32 part = slot / STATS_PORTS, at = slot % STATS_PORTS;
+	void *of_part = bpf_map_lookup_elem(&stats, &part);
+
+	return of_part ? bpf_map_lookup_elem(of_part, &at) : 0;
+}
+
+/* Its counters are the first of a port's statistics. */
+static __always_inline struct port_stats *stats_of(struct port_counters *counted)
+{
+	return (struct port_stats *)counted;
+}
+
 /* Calls FUNCTION(port, config, ..., scheme) for each scheme that `acting` updates. */
 #define FOR_UPDATED(name, NAME, FUNCTION, acting, ...)                                             \
 	if ((acting) == SCHEME_NONE || (acting) == SCHEME_##NAME)                                  \

@@ -25,13 +25,14 @@ fn main() {
             .clang_args(&flags)
             .build_and_generate(&skeleton)
             .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c: {error:#}"));
-        if stem == "hcf" {
+        if stem == "hcf" || stem == "port" {
             let mut hasher = DefaultHasher::new();
             std::fs::read(&skeleton)
                 .unwrap_or_default()
                 .hash(&mut hasher);
             let build = hasher.finish();
-            println!("cargo::rustc-env=PENSTOCK_HCF_BUILD={build:016x}");
+            let name = stem.to_uppercase();
+            println!("cargo::rustc-env=PENSTOCK_{name}_BUILD={build:016x}");
         }
     }
 }

@@ -68,6 +68,8 @@ fn configure(object: &skel::PacketCostSkel) {
         vxlan_ports: penstockd::port::vxlan::VxlanPorts::default().to_wire(),
         abi: penstockd::port::pins::ABI,
         generation: 1,
+        ifindex: 1, // of test runs: the loopback
+        flows_max: u32::MAX,
         stale_ns: u64::MAX / 2,
         buffer_bytes: BUFFER_BYTES,
         ..Default::default()

@@ -71,7 +71,7 @@ fn attach(lab: &SwitchLab, room: Room) -> Process {
         Room::Band => words.extend(["--set", "control_priority=1:10"]),
     }
     let agent = lab.agent().start(&words, LIMIT);
-    let pin = lab.pins().join(format!("v{ABI}/right/sweep"));
+    let pin = lab.pins().join(format!("v{ABI}/right/program_ingress"));
     until("the port is attached", || pin.exists());
     agent
 }

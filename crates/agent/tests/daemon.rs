@@ -21,7 +21,7 @@ const FAIRQ: &str = "[port.eth1]\nscheme = \"fairq\"\nbuffer = \"128 kB\"\n";
 const HSCC: &str = "[port.eth1]\nscheme = \"hscc\"\nbuffer = \"128 kB\"\n";
 
 fn is_acting(lab: &PortLab) -> bool {
-    lab.port_folder().join("sweep").exists() && lab.status()["acting"] == true
+    lab.port_folder().join("program_ingress").exists() && lab.status()["acting"] == true
 }
 
 fn scheme(lab: &PortLab) -> String {
@@ -36,7 +36,7 @@ fn killed_it_loses_nothing_and_the_next_takes_over() {
     let lab = PortLab::new();
     let mut first = lab.daemon(FAIRQ);
     until("the daemon attaches", || is_acting(&lab));
-    let maps = lab.maps();
+    let maps = lab.identity();
     let stream = Stream::start(&lab);
 
     first.signal(Signal::KILL);
@@ -52,7 +52,7 @@ fn killed_it_loses_nothing_and_the_next_takes_over() {
     let mut second = lab.daemon(HSCC);
     until("the next one acts", || is_acting(&lab));
     until("by its own configuration", || scheme(&lab) == "hscc");
-    assert_eq!(lab.maps(), maps, "the flows stay counted");
+    assert_eq!(lab.identity(), maps, "the flows stay counted");
     stream.goes_on();
 
     second.signal(Signal::TERM);
@@ -68,7 +68,7 @@ fn reloads_without_a_gap_and_keeps_the_old_when_the_new_is_wrong() {
     let lab = PortLab::new();
     let daemon = lab.daemon(FAIRQ);
     until("the daemon attaches", || is_acting(&lab));
-    let (maps, stream) = (lab.maps(), Stream::start(&lab));
+    let (maps, stream) = (lab.identity(), Stream::start(&lab));
 
     lab.configure("[port.eth1]\nscheme = \"fairq\"\nbuffer = \"0 B\"\n");
     daemon.signal(Signal::HUP);
@@ -78,7 +78,7 @@ fn reloads_without_a_gap_and_keeps_the_old_when_the_new_is_wrong() {
     lab.configure(HSCC);
     daemon.signal(Signal::HUP);
     until("the scheme changes", || scheme(&lab) == "hscc");
-    assert_eq!(lab.maps(), maps);
+    assert_eq!(lab.identity(), maps);
     stream.goes_on();
 
     lab.configure("");
@@ -116,7 +116,7 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
     };
     let page = join(lab.near().spawn(scrape).unwrap(), PATIENCE);
     assert!(page.contains("interface=\"eth1\""), "{page}");
-    let later = lab.pins().join(format!("v{ABI}/agent-v0/sweep"));
+    let later = lab.pins().join(format!("v{ABI}/agent-v0/program_ingress"));
     for _ in 0..2 {
         lab.run("ip link add agent-v0 type veth peer name agent-v1");
         until("it is attached", || later.exists());
@@ -378,7 +378,7 @@ fn a_dry_run_prints_what_a_reload_would_change_and_changes_nothing() {
         lines.sort();
         lines
     };
-    let before = (lab.maps(), lab.status()["hooks"].clone());
+    let before = (lab.identity(), lab.status()["hooks"].clone());
     let tap = "tap1: stays, as it was attached by hand (hscc)";
     assert_eq!(
         plan(FAIRQ),
@@ -409,5 +409,5 @@ fn a_dry_run_prints_what_a_reload_would_change_and_changes_nothing() {
             .any(|line| line.starts_with("tap1: refused: the qdisc of tap1")),
         "{lines:?}"
     );
-    assert_eq!((lab.maps(), lab.status()["hooks"].clone()), before);
+    assert_eq!((lab.identity(), lab.status()["hooks"].clone()), before);
 }

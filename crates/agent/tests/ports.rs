@@ -18,6 +18,7 @@ use penstockd::attach::tcx::{self, Place};
 use penstockd::port::Side;
 use penstockd::port::pins::ABI;
 use penstockd::skel::port::PortSkelBuilder;
+use penstockd::skel::port::types::port_config;
 use serde_json::json;
 
 const FAIRQ: [&str; 6] = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
@@ -95,7 +96,7 @@ fn a_scheme_changes_under_load_without_a_reset() {
     let lab = PortLab::new();
     lab.ok(&FAIRQ);
     let stream = Stream::start(&lab);
-    let (maps, mut before) = (lab.maps(), lab.status());
+    let (maps, mut before) = (lab.identity(), lab.status());
     let port = penstockd::port::PinsArg::at(lab.pins()).open(PORT).unwrap();
     let generation = port.config().unwrap().generation;
     // Nothing of the scheme changes: its state goes on, under newly loaded programs.
@@ -121,7 +122,7 @@ fn a_scheme_changes_under_load_without_a_reset() {
         );
         before = now;
     }
-    assert_eq!(lab.maps(), maps, "the flows stay counted");
+    assert_eq!(lab.identity(), maps, "the flows stay counted");
     lab.ok(&["detach", PORT]);
     stream.goes_on();
     stream.stop();
@@ -167,7 +168,9 @@ fn staying_detaches_only_what_it_attached() {
             "attach", PORT, "--buffer", "1 MB", "--stay", "--scheme", scheme,
         ];
         let staying = lab.start(&arguments);
-        until("it attaches", || lab.port_folder().join("sweep").exists());
+        until("it attaches", || {
+            lab.port_folder().join("program_ingress").exists()
+        });
         staying
     };
     let mut observing = stay("observe");
@@ -214,7 +217,9 @@ fn programs_of_other_tools_keep_their_place_and_run() {
         // Programs without a configuration count nothing.
         let config = &skel.maps.config;
         let mut words = vec![0; config.value_size() as usize];
+        let at = std::mem::offset_of!(port_config, ifindex);
         words[..8].copy_from_slice(&[ABI.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
+        words[at..at + 4].copy_from_slice(&index.to_ne_bytes());
         config
             .update(&0u32.to_ne_bytes(), &words, MapFlags::ANY)
             .unwrap();
@@ -256,10 +261,10 @@ fn programs_of_other_tools_keep_their_place_and_run() {
             .map(|cpu| u64::from_ne_bytes(cpu[..8].try_into().unwrap()))
             .sum::<u64>()
     };
-    let before = [&first, &last].map(|skel| packets(&skel.maps.counters));
+    let before = [&first, &last].map(|skel| packets(&skel.maps.stats_first));
     let stream = Stream::start(&lab);
     stream.stop();
-    let after = [&first, &last].map(|skel| packets(&skel.maps.counters));
+    let after = [&first, &last].map(|skel| packets(&skel.maps.stats_first));
     assert!(
         before[0] < after[0] && before[1] < after[1],
         "{before:?} {after:?}"
@@ -352,19 +357,19 @@ fn programs_that_end_the_chain_do_not_blind_ours() {
 fn a_port_whose_interface_was_renamed_goes_by_the_new_name() {
     let lab = PortLab::new();
     lab.ok(&FAIRQ);
-    let maps = lab.maps();
+    let maps = lab.identity();
     lab.run(&format!("ip link set {PORT} name old1"));
     cable((lab.near(), PORT), (lab.near(), "peer"), 1);
     assert_eq!(lab.status()["renamed_to"], "old1");
     lab.ok(&FAIRQ);
     assert_eq!(lab.status_of("old1")["scheme"], "fairq");
-    assert_ne!(lab.maps(), maps, "a port of its own");
+    assert_ne!(lab.identity(), maps, "a port of its own");
     // Both exchange their names.
     for (old, new) in [(PORT, "passing"), ("old1", PORT), ("passing", "old1")] {
         lab.run(&format!("ip link set {old} name {new}"));
     }
     lab.ok(&["attach", PORT, "--scheme", "hscc", "--buffer", "128 kB"]);
-    assert_eq!(lab.maps(), maps, "the flows stay counted");
+    assert_eq!(lab.identity(), maps, "the flows stay counted");
     assert_eq!(lab.status_of("old1")["scheme"], "fairq");
     lab.ok(&["detach", "--all"]);
     assert!(!lab.pins().exists());
@@ -428,10 +433,10 @@ fn a_replacement_that_fails_leaves_what_was_there() {
     for hook in ["tcx", "clsact"] {
         lab.ok(&[&FAIRQ[..], &["--hook", hook]].concat());
         let stream = Stream::start(&lab);
-        let (before, maps) = (lab.status(), lab.maps());
+        let (before, maps) = (lab.status(), lab.identity());
         let config = || format!("{:?}", lab.agent().port(PORT).config().unwrap());
         let running = config();
-        let obstacle = lab.port_folder().join("sweep_new");
+        let obstacle = lab.port_folder().join("program_ingress_new");
         std::fs::create_dir(&obstacle).unwrap();
         let line = lab.refused(&[&HSCC[..], &["--hook", hook]].concat());
         assert!(line.contains("eth1 stays as it was"), "{line}");
@@ -440,7 +445,7 @@ fn a_replacement_that_fails_leaves_what_was_there() {
         for key in ["scheme", "acting", "hooks", "attached", "buffer_bytes"] {
             assert_eq!(after[key], before[key], "{key}");
         }
-        assert_eq!(lab.maps(), maps);
+        assert_eq!(lab.identity(), maps);
         assert_eq!(config(), running);
         stream.goes_on();
         stream.stop();

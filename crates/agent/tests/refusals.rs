@@ -91,16 +91,16 @@ fn what_the_machine_lacks() {
 #[test]
 fn what_is_another_tools() {
     let lab = PortLab::new();
-    lab.ok(&FAIRQ);
+    lab.ok(&[&FAIRQ[..], &["--stale", "60 s"]].concat());
     let folder = lab.port_folder();
-    // A map where our link should be.
+    // A program where our link should be.
     std::fs::rename(folder.join("link_egress"), folder.join("kept")).unwrap();
-    std::fs::rename(folder.join("depth"), folder.join("link_egress")).unwrap();
+    std::fs::rename(folder.join("program_egress"), folder.join("link_egress")).unwrap();
     let line = lab.refused(&FAIRQ);
     assert!(line.contains("is not penstockd's egress link"), "{line}");
     let line = lab.refused(&["detach", PORT]);
     assert!(line.contains("is not penstockd's egress link"), "{line}");
-    std::fs::rename(folder.join("link_egress"), folder.join("depth")).unwrap();
+    std::fs::rename(folder.join("link_egress"), folder.join("program_egress")).unwrap();
     std::fs::rename(folder.join("kept"), folder.join("link_egress")).unwrap();
 
     // An interface of the same name in another namespace, alive.
@@ -154,13 +154,13 @@ fn what_is_another_tools() {
 fn pins_of_an_interface_that_is_gone_are_replaced() {
     let lab = PortLab::new();
     lab.ok(&FAIRQ);
-    let before = lab.maps();
+    let before = lab.identity();
     lab.near().run(|| link::delete(PORT)).unwrap().unwrap();
     assert_eq!(lab.status()["ifindex"], 0);
     cable((lab.near(), PORT), (lab.near(), "peer"), 1);
     lab.ok(&FAIRQ);
     assert_eq!(lab.status()["acting"], true);
-    assert_ne!(lab.maps(), before, "the flows of another interface");
+    assert_ne!(lab.identity(), before, "the flows of another interface");
     lab.ok(&["detach", PORT]);
 }
 

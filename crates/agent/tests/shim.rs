@@ -8,17 +8,16 @@ mod lab;
 
 use lab::SwitchLab;
 use lab::transfers::{connect, send, serve, transfer};
-use libbpf_rs::skel::Skel;
 use penstock_linux::socket::tcp_info;
 use penstock_linux::testkit::join;
 use penstock_linux::{ethtool, link};
-use penstockd::attach::load;
+use penstockd::attach::load::{self, Room};
 use penstockd::attach::tcx::{self, Place};
 use penstockd::port::PinsArg;
 use penstockd::port::Side;
 use penstockd::port::pins;
+use penstockd::port::slots::Slots;
 use penstockd::skel::port::types::port_config;
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// For the transfers of one test.
@@ -36,6 +35,7 @@ fn config(wscale_source: u32) -> port_config {
         abi: pins::ABI,
         generation: 1,
         stale_ns: u64::MAX,
+        flows_max: u32::MAX,
         ..port_config::default()
     };
     config.window.wscale_source = wscale_source;
@@ -46,24 +46,29 @@ fn config(wscale_source: u32) -> port_config {
 
 /// Puts a shim below a host; its pins are those of an interface named `shim`.
 fn put_shim(lab: &SwitchLab, host: &'static str, wscale_source: u32) -> penstockd::port::Port {
-    let dir = lab.pins().join(host);
-    let folder = dir.join(format!("v{}", pins::ABI)).join("shim");
-    std::fs::create_dir_all(&folder).unwrap();
+    let pins = PinsArg::at(lab.pins().join(host));
+    let folder = pins.of("shim");
     let attach = || {
         let interface = link::get("eth0").unwrap().index;
-        let mut memory = MaybeUninit::uninit();
-        let loaded = load::load(&mut memory, &folder, "shim", 1024).unwrap();
-        for (name, side) in [
-            ("shim_egress", Side::Egress),
-            ("shim_ingress", Side::Ingress),
-        ] {
-            let program = loaded.object().progs().find(|p| p.name() == name).unwrap();
-            tcx::create_link(&program, interface, side, Place::Last, &folder.join(name)).unwrap();
+        std::fs::create_dir_all(pins.dir.parent().unwrap()).unwrap();
+        let lock = pins.lock().unwrap();
+        let programs = load::programs(&pins, &lock, "shim", Room::default()).unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
+        let slots = Slots::open(&pins).unwrap();
+        slots.allocate(&folder, interface).unwrap();
+        for (program, side) in programs.iter().zip(Side::BOTH) {
+            let pin = folder.join(side.name());
+            tcx::create_link(program, interface, side, Place::Last, &pin).unwrap();
         }
+        interface
     };
-    lab.netns(host).run(attach).unwrap();
-    let port = PinsArg::at(dir).open("shim").unwrap();
-    port.set_config(&config(wscale_source)).unwrap();
+    let ifindex = lab.netns(host).run(attach).unwrap();
+    let port = pins.open("shim").unwrap();
+    let config = port_config {
+        ifindex,
+        ..config(wscale_source)
+    };
+    port.set_config(&config).unwrap();
     port.beat().unwrap();
     port
 }
@@ -138,7 +143,7 @@ fn a_dead_agents_shim_keeps_its_word_and_gives_no_other() {
     for shim in &shims {
         shim.set_config(&port_config {
             stale_ns: 1,
-            ..config(UNIFIED)
+            ..shim.config().unwrap()
         })
         .unwrap();
     }

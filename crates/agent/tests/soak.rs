@@ -78,7 +78,11 @@ fn the_count_of_flows_is_exact() {
         limit,
     );
     settle("the port is attached", 1, || {
-        u64::from(lab.pins().join(format!("v{ABI}/right/sweep")).exists())
+        u64::from(
+            lab.pins()
+                .join(format!("v{ABI}/right/program_ingress"))
+                .exists(),
+        )
     });
     let port = lab.agent().port("right");
 

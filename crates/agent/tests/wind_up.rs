@@ -73,7 +73,11 @@ fn light_load_does_not_wind_the_window_up() {
     ];
     let _agent = lab.agent().start(&attach, LIMIT);
     let begun = Instant::now();
-    while !lab.pins().join(format!("v{ABI}/right/sweep")).exists() {
+    while !lab
+        .pins()
+        .join(format!("v{ABI}/right/program_ingress"))
+        .exists()
+    {
         assert!(begun.elapsed() < LIMIT, "the port is not attached");
         std::thread::sleep(Duration::from_millis(20));
     }

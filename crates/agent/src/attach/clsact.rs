@@ -13,7 +13,7 @@ use penstock_linux::filter;
 
 use super::hook::{HookProgram, HookPrograms};
 use super::tcx;
-use crate::host::bpf::{pin_over, pinned, program_name};
+use crate::host::bpf::{pin_next_to, pinned, program_info, program_name, successor};
 use crate::port::Side;
 use crate::port::pins::program_pin;
 
@@ -53,7 +53,7 @@ pub fn query(index: u32, side: Side) -> Option<u32> {
 pub fn is_attached(folder: &Path, index: u32, side: Side) -> Result<bool> {
     match query(index, side) {
         None => Ok(false),
-        Some(id) if pinned(&program_pin(folder, side)) == Some(id) => Ok(true),
+        Some(id) if is_ours(folder, side, id) => Ok(true),
         Some(id) => bail!(
             "another program ({}) holds {} handle {HANDLE:#x} pref {PRIORITY}; remove it with: tc filter del",
             program_name(id).unwrap_or_else(|| id.to_string()),
@@ -62,12 +62,23 @@ pub fn is_attached(folder: &Path, index: u32, side: Side) -> Result<bool> {
     }
 }
 
+/// Whether a program is pinned as ours, or as its successor by a process that was killed then.
+fn is_ours(folder: &Path, side: Side, id: u32) -> bool {
+    let pin = program_pin(folder, side);
+    [pinned(&pin), pinned(&successor(&pin))].contains(&Some(id))
+}
+
 /// Attaches `program` in place of ours, if there is one, and pins it.
 ///
 /// # Errors
 /// The kernel refuses, or another tool holds our handle.
 pub fn attach(program: BorrowedFd<'_>, folder: &Path, index: u32, side: Side) -> Result<()> {
-    is_attached(folder, index, side)?;
+    let pin = program_pin(folder, side);
+    let id = program_info(&program).map(|info| info.id);
+    if is_attached(folder, index, side)? && query(index, side) == id && pinned(&pin) == id {
+        return Ok(());
+    }
+    let new = pin_next_to(&program, &pin)?;
     if create_qdisc(index)? {
         let marker = marker(folder);
         std::fs::create_dir_all(&marker).with_context(|| marker.display().to_string())?;
@@ -75,7 +86,7 @@ pub fn attach(program: BorrowedFd<'_>, folder: &Path, index: u32, side: Side) ->
     filter(program, index, side)
         .attach()
         .map_err(|error| anyhow!("cannot attach at {}: {error}", side.name()))?;
-    pin_over(&program, &program_pin(folder, side))
+    std::fs::rename(&new, &pin).with_context(|| pin.display().to_string())
 }
 
 /// Removes our filters, and the qdisc if we created it and no other filter is left.

@@ -10,8 +10,11 @@ use super::hook::Hook;
 use super::{hcf, location, versions};
 use crate::host::clock::monotonic_ns;
 use crate::host::{audit, interface, requirements};
+use crate::port::heartbeat::Sweep;
 use crate::port::pins::PinsLock;
+use crate::port::slots::Slots;
 use crate::port::{PinsArg, Port};
+use crate::skel::port::types::port_config;
 
 /// In which windows are open again after a port is paused (`TCP_RELEASE_STEPS` of
 /// `core/tcp_rewrite.h`, and a little more).
@@ -48,10 +51,14 @@ pub fn detach_locked(pins: &PinsArg, lock: &PinsLock, interface: &str) -> Result
         };
     }
     // Maps that cannot be read are removed all the same.
-    if let Ok(port) = pins.open(interface) {
-        release(&port).ok();
-    }
-    remove(pins, interface)?;
+    let port = pins.open(interface).ok();
+    let before = port.as_ref().and_then(|port| release(port).ok());
+    remove(pins, interface).inspect_err(|_| {
+        // It stays attached, so it acts again.
+        if let (Some(port), Some(config)) = (&port, before) {
+            port.set_config(&config).ok();
+        }
+    })?;
     audit::log("detach", interface, &[]);
     Ok(())
 }
@@ -69,17 +76,18 @@ pub fn detachable(pins: &PinsArg) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// Opens the windows in steps, as the programs do when paused.
-fn release(port: &Port) -> Result<()> {
-    let mut config = port.config()?;
+/// Opens the windows in steps, as the programs do when paused; returns the configuration before.
+fn release(port: &Port) -> Result<port_config> {
+    let before = port.config()?;
+    let mut config = before;
     if port.heartbeat_age_ns()? > config.stale_ns {
-        return Ok(()); // all pass untouched already
+        return Ok(before); // all pass untouched already
     }
     config.pause_ns = monotonic_ns();
     config.resume_ns = u64::MAX;
     port.set_config(&config)?;
     std::thread::sleep(RELEASE);
-    Ok(())
+    Ok(before)
 }
 
 /// Removes programs, pins and folders; the caller holds the lock.
@@ -95,7 +103,22 @@ pub(super) fn remove(pins: &PinsArg, interface: &str) -> Result<()> {
     if let Some(index) = index {
         hcf::detach(&folder, index)?;
     }
-    remove_pins(&folder)
+    remove_port(pins, &folder)
+}
+
+/// Removes the folder of a port of this version; its slot is free then, and its flows are gone.
+///
+/// # Errors
+/// The file system refuses.
+pub fn remove_port(pins: &PinsArg, folder: &Path) -> Result<()> {
+    if folder.is_dir()
+        && let Ok(slots) = Slots::open(pins)
+    {
+        slots.free(folder)?;
+        // It may run on another thread, or be that of a later version: the next one deletes them.
+        let _ = Sweep::open(&pins.shared()).and_then(|sweep| sweep.run());
+    }
+    remove_pins(folder)
 }
 
 /// Removes the folder of a port with all pins, and so what only these keep in the kernel.

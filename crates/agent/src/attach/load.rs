@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loads the programs of one scheme over the maps of a port. Pinned maps are reused, so that flows
-//! stay counted; missing ones are created and pinned.
+//! The programs of a scheme, which all ports share, and their maps. They are loaded when a port is the
+//! first to need them, and pinned; what is pinned is reused, so that flows stay counted.
 
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Mutex;
 
-use anyhow::{Result, anyhow};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapHandle, OpenObject, PrintLevel};
+use anyhow::{Context, Result, anyhow};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{MapCore, MapHandle, Object, OpenObject, PrintLevel, Program, ProgramMut};
 
+use crate::host::bpf::pin_over;
 use crate::host::requirements;
-use crate::port::pins::SWEEP;
+use crate::port::pins::{PinsLock, SWEEP};
+use crate::port::slots::{STATS_PORTS, stats_pin};
+use crate::port::{PinsArg, Side};
 use crate::skel::port::{PortSkel, PortSkelBuilder};
 
 /// The program pinned as [`SWEEP`]: before Linux 6.6 no program of type syscall may lock a port.
@@ -48,16 +52,100 @@ fn clear_log() {
     }
 }
 
-/// Loads the programs of a window scheme, or those that observe, over the maps in `folder`; new
-/// tables of flows get `flows` entries.
+/// Marks the build of the pinned programs, in the folder that all ports share.
+const BUILD: &str = "build_";
+
+/// For how much there is room in the maps that all ports share.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Ports.
+    pub ports: u32,
+    /// Flows of all ports.
+    pub flows: u32,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            ports: 1024,
+            flows: 262_144,
+        }
+    }
+}
+
+/// Records of half-open flows for each CPU: the kernel keeps lists of 128 free ones for each.
+const HALF_PER_CPU: usize = 256;
+const HALF: usize = 8192;
+
+/// The programs of a window scheme, or those that observe, egress and ingress: pinned ones of this build,
+/// or newly loaded over the maps that all ports share, which get `room` if they are new.
 ///
 /// # Errors
 /// The kernel refuses the programs, or pinned maps are of another layout.
-pub fn load<'o>(
+pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Result<[OwnedFd; 2]> {
+    let folder = pins.shared();
+    let build = folder.join(format!("{BUILD}{}", env!("PENSTOCK_PORT_BUILD")));
+    let names = Side::BOTH.map(|side| format!("{scheme}_{}", side.name()));
+    if build.is_dir() {
+        let [egress, ingress] = names
+            .each_ref()
+            .map(|name| Program::fd_from_pinned_path(folder.join(name)));
+        if let (Ok(egress), Ok(ingress)) = (egress, ingress) {
+            return Ok([egress, ingress]);
+        }
+    }
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let mut object = MaybeUninit::uninit();
+    let skel = load(&mut object, &folder, scheme, room)?;
+    let object = skel.object();
+    if !build.is_dir() {
+        remove_builds(&folder)?;
+        pin_over(&program(object, sweep_name())?.as_fd(), &folder.join(SWEEP))?;
+    }
+    let mut loaded = Vec::new();
+    for name in &names {
+        let program = program(object, name)?.as_fd().try_clone_to_owned()?;
+        pin_over(&program, &folder.join(name))?;
+        loaded.push(program);
+    }
+    if !build.is_dir() {
+        std::fs::create_dir(&build).with_context(|| build.display().to_string())?;
+    }
+    loaded
+        .try_into()
+        .map_err(|_| anyhow!("a scheme has two programs"))
+}
+
+/// Removes the programs of other builds, but for the sweep, which is replaced. Those on hooks stay there.
+fn remove_builds(folder: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    for entry in entries.flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        let removed = match &*name {
+            name if name.starts_with(BUILD) => std::fs::remove_dir(&path),
+            name if Side::BOTH.iter().any(|side| name.ends_with(side.name())) => {
+                std::fs::remove_file(&path)
+            }
+            _ => Ok(()),
+        };
+        removed.with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn program<'o>(object: &'o Object, name: &str) -> Result<ProgramMut<'o>> {
+    let mut programs = object.progs_mut();
+    programs
+        .find(|program| program.name() == name)
+        .ok_or_else(|| anyhow!("this build has no program {name}"))
+}
+
+fn load<'o>(
     object: &'o mut MaybeUninit<OpenObject>,
     folder: &Path,
     scheme: &str,
-    flows: u32,
+    room: Room,
 ) -> Result<PortSkel<'o>> {
     clear_log();
     let mut open = PortSkelBuilder::default().open(object)?;
@@ -70,17 +158,25 @@ pub fn load<'o>(
         let name = program.name().to_string_lossy().into_owned();
         program.set_autoload(names.contains(&name));
     }
+    let half = HALF.max(HALF_PER_CPU * libbpf_rs::num_possible_cpus()?);
     for mut map in open.open_object_mut().maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if name.contains('.') {
             continue; // constants of the object, which belong to its programs
         }
-        let pin = folder.join(&name);
-        if name == "flows4" || name == "flows6" {
-            let existing = MapHandle::from_pinned_path(&pin);
-            let entries = existing.map_or(flows, |map| map.max_entries());
-            map.set_max_entries(entries)?;
-        }
+        let entries = match name.as_str() {
+            "config" | "heartbeat" | "port" | "samples" | "events" => room.ports,
+            "stats" => room.ports.div_ceil(STATS_PORTS),
+            "flows4" | "flows6" | "records" => room.flows,
+            "half_open" => half as u32,
+            _ => map.max_entries(),
+        };
+        let pin = folder.join(match name.as_str() {
+            "stats_first" => stats_pin(0),
+            name => name.to_owned(),
+        });
+        let existing = MapHandle::from_pinned_path(&pin);
+        map.set_max_entries(existing.map_or(entries, |map| map.max_entries()))?;
         map.set_pin_path(&pin)?;
     }
     open.load().map_err(|error| refused(&error, folder))
@@ -90,7 +186,7 @@ fn refused(error: &libbpf_rs::Error, folder: &Path) -> anyhow::Error {
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
     if log.contains("parameter mismatch") {
         return anyhow!(
-            "the maps in {} are of another version of penstockd; detach, then attach again",
+            "the maps in {} are of another version of penstockd; do: penstockd detach --all, then attach again",
             folder.display()
         );
     }
@@ -110,7 +206,9 @@ mod tests {
         );
         let folder = Path::new("/no-such-bpffs/v1/eth1");
         let mut object = MaybeUninit::uninit();
-        let error = load(&mut object, folder, "observe", 64).err().unwrap();
+        let error = load(&mut object, folder, "observe", Room::default())
+            .err()
+            .unwrap();
         assert!(!error.to_string().contains("another version"), "{error}");
         for _ in 0..5_000 {
             append_log(PrintLevel::Warn, "x".repeat(1_000));

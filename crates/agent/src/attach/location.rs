@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use penstock_linux::link::{self, Link};
 
-use super::detach::remove_pins;
+use super::detach::remove_port;
 use super::{clsact, tcx};
 use crate::host::bpf::pinned;
 use crate::port::pins::{PinsLock, program_pin};
@@ -91,7 +91,7 @@ pub fn follow(pins: &PinsArg, _: &PinsLock) -> Result<Vec<(String, String)>> {
         let folder = pins.of(new);
         if folder.exists() {
             // The port of an interface that had this name, and is gone.
-            remove_pins(&folder)?;
+            remove_port(pins, &folder)?;
         }
         rename(&passing(number), &folder)?;
     }

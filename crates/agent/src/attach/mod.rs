@@ -2,7 +2,7 @@
 //! Attaches a scheme to a port, or replaces the scheme that is attached: no packet passes without
 //! one of the two, and flows stay counted.
 //!
-//! [`load`] compiles nothing and attaches nothing: it loads programs over the port's maps. [`hook`]
+//! [`load`] compiles nothing and attaches nothing: it loads programs that all ports share. [`hook`]
 //! is where they go, by [`tcx`] or [`clsact`]; [`hcf`] is the qdisc of a port that has HCF.
 
 pub mod clsact;
@@ -16,26 +16,27 @@ pub mod summary;
 pub mod tcx;
 pub mod versions;
 
-use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::skel::Skel;
-use libbpf_rs::{Object, ProgramMut};
+use anyhow::{Context, Result, bail};
+use penstock_linux::link;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Queue, deployment};
 
 use self::hook::{Hook, HookChoice};
+use self::load::Room;
+use self::location::Location;
 use self::snapshot::Snapshot;
 use crate::host::{audit, bpf, interface, requirements};
 use crate::port::heartbeat::{EVERY, Keeper};
-use crate::port::pins::{PinsLock, SWEEP, program_pin};
+use crate::port::pins::{PinsLock, program_pin};
+use crate::port::slots::{self, Slots};
 use crate::port::vxlan::VxlanPorts;
 use crate::port::{PinsArg, Port, Side, config};
 use crate::skel::port::types::port_config;
 
-/// Default number of entries of each table of flows: 64 bytes and a key each.
+/// Default of the most flows of a port.
 pub const FLOWS: u32 = 65_536;
 
 /// Default age of a heartbeat from which packets pass untouched.
@@ -44,8 +45,10 @@ pub const STALE: Time = Time::from_secs(2);
 /// How to attach, apart from the scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Entries of new tables of flows.
+    /// The most flows of the port that are followed.
     pub flows: u32,
+    /// For how much there is room in the maps that all ports share, if these are new.
+    pub room: Room,
     /// Age of a heartbeat from which packets pass untouched.
     pub stale: Time,
     /// Which hook to use.
@@ -60,6 +63,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             flows: FLOWS,
+            room: Room::default(),
             stale: STALE,
             hook: HookChoice::Auto,
             replace_qdisc: false,
@@ -165,6 +169,8 @@ pub fn attach_locked(
     let settings = config::config(port, buffer, options.stale, interface::is_bare(interface))
         .map(|settings| port_config {
             vxlan_ports: options.vxlan_ports.to_wire(),
+            ifindex: index,
+            flows_max: options.flows,
             ..settings
         })
         .with_context(|| format!("cannot attach to {interface}"))?;
@@ -175,11 +181,14 @@ pub fn attach_locked(
         true => Some(Snapshot::of(pins, interface).ok()),
         false => None,
     };
+    let scheme = config::programs(port);
+    let programs = load::programs(pins, lock, scheme, options.room)
+        .with_context(|| format!("cannot attach to {interface}"))?;
     if before.is_none() {
-        detach::remove_pins(&folder)?;
+        detach::remove_port(pins, &folder)?;
+        allocate(pins, &folder, interface, index)?;
     }
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let replaced = replace(pins, interface, index, port, settings, options.flows, hook)
+    let replaced = replace(pins, interface, port, settings, &programs, hook)
         .and_then(|()| hcf::attach(&folder, index, port, buffer));
     if let Err(error) = replaced {
         let Some(before) = before else {
@@ -200,6 +209,29 @@ pub fn attach_locked(
         pins: pins.clone(),
         program: bpf::pinned(&program_pin(&folder, Side::Egress)),
         buffer,
+    })
+}
+
+/// Creates the folder of a port, with a slot.
+fn allocate(pins: &PinsArg, folder: &Path, interface: &str, index: u32) -> Result<()> {
+    let slots = Slots::open(pins)?;
+    if let Some(other) = slots.port_at(index)? {
+        let links = link::all()?;
+        let all = pins.interfaces()?;
+        let mut folders = all.iter().map(|interface| pins.of(interface));
+        match folders.find(|folder| slots::mark_of(folder) == Some(other)) {
+            Some(folder) if location::of(&folder, &links) != Location::Nowhere => bail!(
+                "{} has a port on another interface with the index {index}, in another network namespace; choose another folder with --pins",
+                pins.dir.display()
+            ),
+            Some(folder) => detach::remove_port(pins, &folder)?,
+            None => slots.free_slot(other)?,
+        }
+    }
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    slots.allocate(folder, index).map_err(|error| {
+        detach::remove_port(pins, folder).ok();
+        error.context(format!("cannot attach to {interface}"))
     })
 }
 
@@ -234,20 +266,17 @@ fn is_attached(folder: &Path, interface: &str, index: u32, hook: Hook) -> Result
     Ok(is_attached)
 }
 
-/// Loads the scheme's programs, writes their configuration, and exchanges the programs.
+/// Writes the configuration of the scheme's programs, and exchanges the programs.
 fn replace(
     pins: &PinsArg,
     interface: &str,
-    index: u32,
     port: &Deployment,
     settings: port_config,
-    flows: u32,
+    programs: &[OwnedFd; 2],
     hook: Hook,
 ) -> Result<()> {
-    let folder = pins.of(interface);
+    let (folder, index) = (pins.of(interface), settings.ifindex);
     let scheme = config::programs(port);
-    let mut object = MaybeUninit::uninit();
-    let mut skel = load::load(&mut object, &folder, scheme, flows)?;
 
     // Configuration and heartbeat are in place before the first packet.
     let maps = pins.open(interface)?;
@@ -260,18 +289,8 @@ fn replace(
     maps.set_config(&next)?;
     maps.beat()?;
 
-    let object = skel.object_mut();
-    for side in Side::BOTH {
-        let program = program(object, &format!("{scheme}_{}", side.name()))?;
+    for (side, program) in Side::BOTH.into_iter().zip(programs) {
         hook.attach(program.as_fd(), &folder, index, side)?;
     }
-    let sweep = program(object, load::sweep_name())?;
-    bpf::pin_over(&sweep.as_fd(), &folder.join(SWEEP))
-}
-
-fn program<'o>(object: &'o mut Object, name: &str) -> Result<ProgramMut<'o>> {
-    let mut programs = object.progs_mut();
-    programs
-        .find(|program| program.name() == name)
-        .ok_or_else(|| anyhow!("this build has no program {name}"))
+    Ok(())
 }

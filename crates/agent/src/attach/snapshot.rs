@@ -7,8 +7,7 @@ use anyhow::{Context, Result};
 use libbpf_rs::Program;
 
 use super::hook::Hook;
-use crate::host::bpf::{pin_over, pinned, program_info};
-use crate::port::pins::{SWEEP, program_pin};
+use crate::port::pins::program_pin;
 use crate::port::{PinsArg, Port, Side};
 use crate::skel::port::types::port_config;
 
@@ -17,7 +16,6 @@ pub struct Snapshot {
     port: Port,
     config: port_config,
     programs: [OwnedFd; 2],
-    sweep: OwnedFd,
 }
 
 impl Snapshot {
@@ -34,7 +32,6 @@ impl Snapshot {
         Ok(Snapshot {
             config: port.config()?,
             programs: [egress?, ingress?],
-            sweep: open(port.folder.join(SWEEP))?,
             port,
         })
     }
@@ -48,11 +45,6 @@ impl Snapshot {
         for (side, program) in Side::BOTH.into_iter().zip(&self.programs) {
             hook.attach(program.as_fd(), folder, index, side)?;
         }
-        self.port.set_config(&self.config)?;
-        let pin = folder.join(SWEEP);
-        match program_info(&self.sweep).map(|info| info.id) {
-            same if same.is_some() && pinned(&pin) == same => Ok(()),
-            _ => pin_over(&self.sweep, &pin),
-        }
+        self.port.set_config(&self.config)
     }
 }

@@ -11,7 +11,7 @@ use libbpf_rs::query::LinkTypeInfo;
 use libbpf_rs::{Link, Program, libbpf_sys as sys};
 
 use super::hook::{HookProgram, HookPrograms};
-use crate::host::bpf::{c_path, pin_over, program_name};
+use crate::host::bpf::{c_path, pin_program, program_name};
 use crate::host::requirements;
 use crate::port::Side;
 use crate::port::pins::{link_pin, program_pin};
@@ -83,7 +83,7 @@ pub fn attach(program: BorrowedFd<'_>, folder: &Path, index: u32, side: Side) ->
         None => create_link(&program, index, side, Place::First, &link_pin(folder, side))?,
     }
     // Without a pin, only the superuser could look up a program by the number in its link.
-    pin_over(&program, &program_pin(folder, side))
+    pin_program(&program, &program_pin(folder, side))
 }
 
 fn update(link: &Link, program: BorrowedFd<'_>) -> std::io::Result<()> {

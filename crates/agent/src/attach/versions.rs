@@ -12,7 +12,7 @@ use super::hcf;
 use super::hook::Hook;
 use super::location::{self, Location};
 use crate::port::PinsArg;
-use crate::port::pins::{ABI, PinsLock, interface_of};
+use crate::port::pins::{ABI, PinsLock, SHARED, interface_of};
 
 /// A port that another version attached.
 pub struct Other {
@@ -43,7 +43,8 @@ pub fn others(pins: &PinsArg) -> Result<Vec<Other>> {
         number.is_some_and(|number: u32| number != ABI)
     };
     let versions = folders(&pins.dir).into_iter().filter(is_version);
-    let ports: Vec<PathBuf> = versions.flat_map(|version| folders(&version)).collect();
+    let mut ports: Vec<PathBuf> = versions.flat_map(|version| folders(&version)).collect();
+    ports.retain(|path| name(path) != SHARED);
     if ports.is_empty() {
         return Ok(Vec::new());
     }
@@ -84,6 +85,11 @@ pub fn remove(pins: &PinsArg, _: &PinsLock, interface: &str) -> Result<bool> {
         }
         remove_pins(&other.folder)?;
         if let Some(version) = other.folder.parent() {
+            let is_last = std::fs::read_dir(version)
+                .is_ok_and(|mut all| all.all(|entry| entry.is_ok_and(|e| e.file_name() == SHARED)));
+            if is_last {
+                let _ = std::fs::remove_dir_all(version.join(SHARED));
+            }
             let _ = std::fs::remove_dir(version);
         }
     }

@@ -43,7 +43,7 @@ pub struct Args {
     /// control_priority.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     pub sets: Vec<(String, String)>,
-    /// Entries of each table of flows; an attached port keeps its tables.
+    /// The most flows of the port that are followed; further ones pass untouched, counted.
     #[arg(long, value_name = "N", default_value_t = FLOWS, value_parser = clap::value_parser!(u32).range(64..=1 << 24))]
     pub flows: u32,
     /// Age of the heartbeat from which packets pass untouched.
@@ -108,6 +108,7 @@ pub fn run(args: Args) -> Result<()> {
         hook: args.hook,
         replace_qdisc: args.replace_qdisc,
         vxlan_ports: args.vxlan_ports,
+        ..Options::default()
     };
     let signals = args.stay.then(Signals::hold);
     let attached = attach(&args.pins, &args.interface, &port, &options)?;

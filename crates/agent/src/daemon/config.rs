@@ -10,6 +10,7 @@ use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployments};
 use serde::Deserialize;
 
+use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
 use crate::port::vxlan::VxlanPorts;
 use crate::port::{PinsArg, lock, pins};
@@ -42,8 +43,12 @@ pub struct Agent {
     /// Folder of the locks that keep commands from changing ports at the same time. Default:
     /// /run/penstock.
     pub locks: PathBuf,
-    /// Entries of a port's tables of flows. Default: [`FLOWS`].
+    /// The most flows of a port that are followed. Default: [`FLOWS`].
     pub flows: u32,
+    /// The same of all ports together. Default: that of [`Room`].
+    pub all_flows: u32,
+    /// The most ports that can be attached. Default: that of [`Room`].
+    pub ports: u32,
     /// UDP ports on which VXLAN is looked for, at most four. Default: those of [`VxlanPorts`].
     pub vxlan_ports: VxlanPorts,
     /// Interfaces whose root qdisc HCF may replace though a user configured it, or it has a queue for
@@ -71,6 +76,8 @@ impl Default for Agent {
             pins: pins::DEFAULT_DIR.into(),
             locks: lock::DEFAULT_DIR.into(),
             flows: FLOWS,
+            all_flows: Room::default().flows,
+            ports: Room::default().ports,
             vxlan_ports: VxlanPorts::default(),
             replace_qdisc: Vec::new(),
         }
@@ -146,12 +153,17 @@ impl Config {
                 agent.heartbeat
             );
         }
-        if !(64..=1 << 24).contains(&agent.flows) {
-            bail!(
-                "{}: agent.flows: is {}; allowed: 64 to 16777216",
-                path.display(),
-                agent.flows
-            );
+        for (key, value, least, most) in [
+            ("flows", agent.flows, 64, 1 << 24),
+            ("all_flows", agent.all_flows, 64, 1 << 24),
+            ("ports", agent.ports, 1, 1 << 15),
+        ] {
+            if !(least..=most).contains(&value) {
+                bail!(
+                    "{}: agent.{key}: is {value}; allowed: {least} to {most}",
+                    path.display()
+                );
+            }
         }
         Ok(config)
     }

@@ -60,6 +60,7 @@ fn change(
     hcf::check(name, link.index, port, may_replace)?;
     let mut wanted = config::config(port, buffer, config.agent.stale, interface::is_bare(name))?;
     wanted.vxlan_ports = config.agent.vxlan_ports.to_wire();
+    wanted.flows_max = config.agent.flows;
     if location::of(&pins.of(name), links) != Location::Here(link.index) {
         return Ok(format!("attach {}, for a buffer of {buffer}", port.scheme));
     }

@@ -11,6 +11,7 @@ use penstock_scenario::Deployment;
 use super::config::{Agent, Config};
 use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
+use crate::attach::load::Room;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::versions::Other;
 use crate::attach::{Options, attach_locked, location, versions};
@@ -179,6 +180,10 @@ impl Ports {
     ) -> Result<()> {
         let options = Options {
             flows: config.agent.flows,
+            room: Room {
+                ports: config.agent.ports,
+                flows: config.agent.all_flows,
+            },
             stale: config.agent.stale,
             hook: HookChoice::Auto,
             replace_qdisc: config

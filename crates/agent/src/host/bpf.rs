@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{Program, libbpf_sys as sys};
@@ -59,15 +59,38 @@ pub fn c_path(path: &Path) -> Result<std::ffi::CString> {
     Ok(std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?)
 }
 
+/// Pins a program at `pin` in place of another; one that is pinned there already stays.
+///
+/// # Errors
+/// The file system refuses.
+pub fn pin_program(program: &impl AsFd, pin: &Path) -> Result<()> {
+    match program_info(program) {
+        Some(info) if pinned(pin) == Some(info.id) => Ok(()),
+        _ => pin_over(program, pin),
+    }
+}
+
 /// Pins an object at `pin`, atomically replacing what is pinned there.
 ///
 /// # Errors
 /// The file system refuses.
 pub fn pin_over(object: &impl AsFd, pin: &Path) -> Result<()> {
-    let new = pin.with_extension("").with_file_name(format!(
-        "{}_new",
-        pin.file_name().unwrap_or_default().to_string_lossy()
-    ));
+    let new = pin_next_to(object, pin)?;
+    std::fs::rename(&new, pin).with_context(|| pin.display().to_string())
+}
+
+/// The path next to `pin` at which its successor is pinned first.
+pub fn successor(pin: &Path) -> PathBuf {
+    let name = pin.file_name().unwrap_or_default().to_string_lossy();
+    pin.with_file_name(format!("{name}_new"))
+}
+
+/// Pins an object as the successor of what is pinned at `pin`; returns where.
+///
+/// # Errors
+/// The file system refuses.
+pub fn pin_next_to(object: &impl AsFd, pin: &Path) -> Result<PathBuf> {
+    let new = successor(pin);
     // May be left by a process that was killed at this point.
     std::fs::remove_file(&new).ok();
     let path = c_path(&new)?;
@@ -80,5 +103,5 @@ pub fn pin_over(object: &impl AsFd, pin: &Path) -> Result<()> {
             std::io::Error::from_raw_os_error(-status)
         );
     }
-    std::fs::rename(&new, pin).with_context(|| pin.display().to_string())
+    Ok(new)
 }

@@ -31,7 +31,9 @@ pub fn transfers(port: &Port, began_ns: u64) -> Result<Vec<Transfer>> {
             let Some(flow) = read(&value) else {
                 continue;
             };
-            if let Some(key) = flow_key(&key, is_v6) {
+            if let Some((key, id)) = flow_key(&key, is_v6)
+                && id == port.id
+            {
                 open.extend(transfer(&flow, key, began_ns, now_ns));
             }
         }
@@ -60,8 +62,8 @@ fn read(value: &[u8]) -> Option<port_flow> {
         .then(|| unsafe { value.as_ptr().cast::<port_flow>().read_unaligned() })
 }
 
-/// `struct flow_key4` or `flow_key6`: both addresses, both ports, the network.
-fn flow_key(key: &[u8], is_v6: bool) -> Option<FlowKey> {
+/// `struct flow_key4` or `flow_key6`: both addresses, both ports, the network; and the port's number.
+fn flow_key(key: &[u8], is_v6: bool) -> Option<(FlowKey, u32)> {
     let width = if is_v6 { 16 } else { 4 };
     let host = |at: usize| {
         let mut bytes = [0; 16];
@@ -70,11 +72,13 @@ fn flow_key(key: &[u8], is_v6: bool) -> Option<FlowKey> {
     };
     let number = |at: usize| Some(u16::from_be_bytes(key.get(at..at + 2)?.try_into().ok()?));
     let ports = 2 * width;
-    Some(FlowKey {
+    let word = |at: usize| Some(u32::from_ne_bytes(key.get(at..at + 4)?.try_into().ok()?));
+    let flow = FlowKey {
         source: (host(0)?, number(ports)?),
         destination: (host(width)?, number(ports + 2)?),
-        network: u32::from_ne_bytes(key.get(ports + 4..ports + 8)?.try_into().ok()?),
-    })
+        network: word(ports + 4)?,
+    };
+    Some((flow, word(ports + 8)?))
 }
 
 #[cfg(test)]

@@ -131,6 +131,7 @@ pub fn differences(one: &port_config, other: &port_config, scheme: &str) -> Vec<
         ),
         ("agent.stale", one.stale_ns != other.stale_ns),
         ("agent.vxlan_ports", one.vxlan_ports != other.vxlan_ports),
+        ("agent.flows", one.flows_max != other.flows_max),
     ] {
         names.extend(is_other.then(|| name.to_owned()));
     }

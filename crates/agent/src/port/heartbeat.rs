@@ -6,38 +6,60 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use libbpf_rs::{MapHandle, Program, libbpf_sys as sys};
+use libbpf_rs::{MapCore, MapHandle, Program, libbpf_sys as sys};
 
+use super::PinsArg;
 use super::maps::beat;
 use super::pins::SWEEP;
-use super::{PinsArg, Port};
 use crate::host::bpf::program_info;
 use crate::host::rounds::Rounds;
 
 /// Default interval between heartbeats, which is also that of expiring idle flows.
 pub const EVERY: Duration = Duration::from_millis(100);
 
-/// Keeps ports alive, and their tables of flows swept, on two threads that end when it is dropped.
+/// Keeps ports alive, and the tables of flows swept, on two threads that end when it is dropped.
 pub struct Keeper {
-    beats: Rounds<MapHandle>,
+    beats: Rounds<Beat>,
     sweeps: Rounds<Sweep>,
+    kept: Mutex<Kept>,
+}
+
+/// The ports, and what they share.
+#[derive(Default)]
+struct Kept {
+    /// By interface: the kernel's number of the map of heartbeats.
+    ports: BTreeMap<String, u32>,
+    /// By that number. One is enough, unless all ports were detached and attached again meanwhile.
+    heartbeats: BTreeMap<u32, Arc<MapHandle>>,
+}
+
+/// The heartbeat of one port.
+struct Beat {
+    map: Arc<MapHandle>,
+    slot: u32,
 }
 
 impl Keeper {
     /// Starts the threads, which do both once in each `interval`.
     pub fn start(interval: Duration) -> Keeper {
         let mut errors = Errors::default();
-        let beats = Rounds::start(interval, move |interface, heartbeat: &MapHandle| {
-            errors.log_once(interface, beat(heartbeat));
+        let beats = Rounds::start(interval, move |interface, heartbeat: &Beat| {
+            errors.log_once(interface, beat(&heartbeat.map, heartbeat.slot));
         });
         let mut errors = Errors::default();
-        let sweeps = Rounds::start(interval, move |interface, sweep: &Sweep| {
-            errors.log_once(interface, sweep.run());
+        let sweeps = Rounds::start(interval, move |name, sweep: &Sweep| {
+            errors.log_once(name, sweep.run());
         });
-        Keeper { beats, sweeps }
+        Keeper {
+            beats,
+            sweeps,
+            kept: Mutex::default(),
+        }
     }
 
     /// Keeps `interface` alive from now on. Its pins may go: their objects are held.
@@ -46,23 +68,55 @@ impl Keeper {
     /// The port is not attached, or its pins cannot be opened.
     pub fn keep(&self, pins: &PinsArg, interface: &str) -> Result<()> {
         let port = pins.open(interface)?;
-        let sweep = Sweep::open(&port)?;
         port.beat()?;
-        self.beats.insert(interface, port.map("heartbeat")?);
-        self.sweeps.insert(interface, sweep);
+        let map = port.map("heartbeat")?;
+        let number = map.info()?.info.id;
+        let sweep = Sweep::open(&pins.shared())?;
+        let mut kept = self.kept();
+        let map = kept.heartbeats.entry(number).or_insert_with(|| map.into());
+        let beat = Beat {
+            map: Arc::clone(map),
+            slot: port.slot(),
+        };
+        self.beats.insert(interface, beat);
+        // Again for each port, as another build has another program.
+        self.sweeps.insert(&number.to_string(), sweep);
+        kept.ports.insert(interface.to_owned(), number);
+        self.drop_unused(&mut kept);
         Ok(())
     }
 
     /// Lets a port become stale.
     pub fn release(&self, interface: &str) {
         self.beats.remove(interface);
-        self.sweeps.remove(interface);
+        let mut kept = self.kept();
+        kept.ports.remove(interface);
+        self.drop_unused(&mut kept);
     }
 
     /// Changes the interval.
     pub fn set_interval(&self, interval: Duration) {
         self.beats.set_interval(interval);
         self.sweeps.set_interval(interval);
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        // No thread that holds it can panic half-way.
+        self.kept
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Closes the maps that no port uses.
+    fn drop_unused(&self, kept: &mut Kept) {
+        let Kept { ports, heartbeats } = kept;
+        heartbeats.retain(|number, _| {
+            let is_used = ports.values().any(|used| used == number);
+            if !is_used {
+                self.sweeps.remove(&number.to_string());
+            }
+            is_used
+        });
     }
 }
 
@@ -92,29 +146,47 @@ impl Errors {
     }
 }
 
-/// The program that expires idle flows of one port.
-struct Sweep {
+/// More runs than a sweep can take: each visits thousands of flows.
+const RUNS: u32 = 1 << 16;
+
+/// The program that expires idle flows of all ports.
+pub struct Sweep {
     program: OwnedFd,
     /// Whether it is a program for packets, as before Linux 6.6.
     takes_packet: bool,
-    interface: String,
 }
 
 impl Sweep {
-    fn open(port: &Port) -> Result<Sweep> {
-        let pin = port.folder.join(SWEEP);
+    /// Opens the program among the pins that all ports share.
+    ///
+    /// # Errors
+    /// It is not pinned.
+    pub fn open(shared: &Path) -> Result<Sweep> {
+        let pin = shared.join(SWEEP);
         let program = Program::fd_from_pinned_path(&pin)
             .map_err(|error| anyhow!("{}: {error}", pin.display()))?;
         let info = program_info(&program);
         Ok(Sweep {
             program,
             takes_packet: info.is_some_and(|info| info.type_ == sys::BPF_PROG_TYPE_SCHED_CLS),
-            interface: port.interface.clone(),
         })
     }
 
     /// Expires idle flows.
-    fn run(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn run(&self) -> Result<()> {
+        for _ in 0..RUNS {
+            if !self.run_slice()? {
+                return Ok(());
+            }
+        }
+        bail!("the sweep does not end")
+    }
+
+    /// A part of a sweep; whether it goes on.
+    fn run_slice(&self) -> Result<bool> {
         let packet = [0u8; 64];
         let mut options = sys::bpf_test_run_opts {
             sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
@@ -130,8 +202,8 @@ impl Sweep {
             unsafe { sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
         if status < 0 {
             let error = std::io::Error::from_raw_os_error(-status);
-            bail!("{}: sweep: {error}", self.interface);
+            bail!("sweep: {error}");
         }
-        Ok(())
+        Ok(options.retval == 1)
     }
 }

@@ -1,49 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The maps of an attached port, read and written as the types of `bpf/abi.h`.
+//! An attached port's elements of the maps, read and written as the types of `bpf/abi.h`.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys as sys};
 
+use super::slots::{self, STATS_PORTS, slot_of};
 use crate::host::clock::monotonic_ns;
-use crate::skel::port::types::{port_config, port_counters, port_state};
+use crate::skel::port::types::{port_config, port_counters, port_state, port_stats};
 
-/// The maps of an attached port.
+/// An attached port, and the maps of all ports.
 pub struct Port {
     /// The interface's name, that of the folder.
     pub interface: String,
     /// Where its pins are.
     pub folder: PathBuf,
+    /// Its number, which no port had before or will have: the slot, and above it how often that was given
+    /// away.
+    pub id: u32,
+    shared: PathBuf,
     config: MapHandle,
     heartbeat: MapHandle,
     state: MapHandle,
-    counters: MapHandle,
-    depth: MapHandle,
+    stats: MapHandle,
 }
 
+/// Words of `struct port_stats`, and of the counters at its begin.
+const STATS_WORDS: usize = size_of::<port_stats>() / 8;
+const COUNTER_WORDS: usize = size_of::<port_counters>() / 8;
+/// Where the histogram of queues begins in them.
+const DEPTH_WORD: usize = std::mem::offset_of!(port_stats, depth) / 8;
+
 impl Port {
-    pub(super) fn open(folder: &Path, interface: &str) -> Result<Port> {
-        let map = |name: &str| open_map(&folder.join(name));
-        Ok(Port {
+    pub(super) fn open(folder: &Path, shared: &Path, interface: &str) -> Result<Port> {
+        let map = |name: &str| open_map(&shared.join(name));
+        let incomplete = || {
+            anyhow!(
+                "{} is incomplete; do: penstockd detach {interface} and attach again",
+                folder.display()
+            )
+        };
+        let id = slots::mark_of(folder).ok_or_else(incomplete)?;
+        let port = Port {
             config: map("config")?,
             heartbeat: map("heartbeat")?,
             state: map("port")?,
-            counters: map("counters")?,
-            depth: map("depth")?,
+            stats: map(&slots::stats_pin(slot_of(id)))?,
             interface: interface.to_owned(),
             folder: folder.to_owned(),
-        })
+            shared: shared.to_owned(),
+            id,
+        };
+        match port.state()?.id {
+            owner if owner == id => Ok(port),
+            _ => Err(incomplete()),
+        }
     }
 
-    /// Another map of the port by its name in `bpf/maps.h`: `samples`, `events`, `flows4` ...
+    /// The port's element of the maps.
+    pub fn slot(&self) -> u32 {
+        slot_of(self.id)
+    }
+
+    /// A map of all ports by its name in `bpf/maps.h`: `samples`, `events`, `flows4` ...
     ///
     /// # Errors
     /// It is not pinned, or may not be opened.
     pub fn map(&self, name: &str) -> Result<MapHandle> {
-        open_map(&self.folder.join(name))
+        open_map(&self.shared.join(name))
     }
 
     /// The configuration of the programs.
@@ -51,7 +78,7 @@ impl Port {
     /// # Errors
     /// The map's layout is another than this program's.
     pub fn config(&self) -> Result<port_config> {
-        element(&self.config, 0)
+        element(&self.config, self.slot())
     }
 
     /// Replaces the configuration of the programs.
@@ -59,21 +86,8 @@ impl Port {
     /// # Errors
     /// The kernel refuses.
     pub fn set_config(&self, config: &port_config) -> Result<()> {
-        let key = 0u32;
-        // SAFETY: key and value are as long as those of the map.
-        let status = unsafe {
-            sys::bpf_map_update_elem(
-                self.config.as_fd().as_raw_fd(),
-                (&raw const key).cast(),
-                (&raw const *config).cast(),
-                0,
-            )
-        };
-        if status < 0 {
-            let error = std::io::Error::from_raw_os_error(-status);
-            bail!("{}: config: {error}", self.folder.display());
-        }
-        Ok(())
+        write(&self.config, self.slot(), config)
+            .with_context(|| format!("{}: config", self.folder.display()))
     }
 
     /// Nanoseconds between now and the last heartbeat. One in the future counts as much as one in
@@ -82,7 +96,7 @@ impl Port {
     /// # Errors
     /// As [`Port::config`].
     pub fn heartbeat_age_ns(&self) -> Result<u64> {
-        Ok(element::<u64>(&self.heartbeat, 0)?.abs_diff(monotonic_ns()))
+        Ok(element::<u64>(&self.heartbeat, self.slot())?.abs_diff(monotonic_ns()))
     }
 
     /// Renews the heartbeat.
@@ -90,7 +104,7 @@ impl Port {
     /// # Errors
     /// The kernel refuses.
     pub fn beat(&self) -> Result<()> {
-        beat(&self.heartbeat)
+        beat(&self.heartbeat, self.slot())
     }
 
     /// The state of the port.
@@ -98,7 +112,7 @@ impl Port {
     /// # Errors
     /// As [`Port::config`].
     pub fn state(&self) -> Result<port_state> {
-        element(&self.state, 0)
+        element(&self.state, self.slot())
     }
 
     /// The counters, summed over the CPUs.
@@ -107,14 +121,10 @@ impl Port {
     /// As [`Port::config`].
     pub fn counters(&self) -> Result<port_counters> {
         let mut sum = port_counters::default();
-        for words in per_cpu::<{ size_of::<port_counters>() / 8 }>(&self.counters, 0)? {
-            // SAFETY: both are plain u64 fields, as many as there are words.
-            let own: &mut [u64; size_of::<port_counters>() / 8] =
-                unsafe { &mut *(&raw mut sum).cast() };
-            for (total, word) in own.iter_mut().zip(words) {
-                *total += word;
-            }
-        }
+        let stats = self.stats()?;
+        // SAFETY: both are plain u64 fields, as many as there are words.
+        let words: &mut [u64; COUNTER_WORDS] = unsafe { &mut *(&raw mut sum).cast() };
+        words.copy_from_slice(&stats[..COUNTER_WORDS]);
         Ok(sum)
     }
 
@@ -124,23 +134,46 @@ impl Port {
     /// # Errors
     /// As [`Port::config`].
     pub fn depth(&self) -> Result<Vec<u64>> {
-        (0..self.depth.max_entries())
-            .map(|bucket| {
-                let values = per_cpu::<1>(&self.depth, bucket)?;
-                Ok(values.iter().map(|[value]| value).sum())
-            })
-            .collect()
+        let buckets = port_stats::default().depth.len();
+        Ok(self.stats()?[DEPTH_WORD..][..buckets].to_vec())
+    }
+
+    /// The words of `struct port_stats`, each summed over the CPUs.
+    fn stats(&self) -> Result<[u64; STATS_WORDS]> {
+        let mut sum = [0u64; STATS_WORDS];
+        for words in per_cpu::<STATS_WORDS>(&self.stats, self.slot() % STATS_PORTS)? {
+            for (total, word) in sum.iter_mut().zip(words) {
+                *total = total.wrapping_add(word);
+            }
+        }
+        Ok(sum)
     }
 }
 
 /// Renews the heartbeat in its map.
-pub(super) fn beat(heartbeat: &MapHandle) -> Result<()> {
-    let now = monotonic_ns().to_ne_bytes();
-    heartbeat.update(&0u32.to_ne_bytes(), &now, MapFlags::ANY)?;
-    Ok(())
+pub(super) fn beat(heartbeat: &MapHandle, slot: u32) -> Result<()> {
+    write(heartbeat, slot, &monotonic_ns())
 }
 
-fn open_map(path: &Path) -> Result<MapHandle> {
+/// Writes element `index` of an array map.
+pub(super) fn write<T: Copy>(map: &MapHandle, index: u32, value: &T) -> Result<()> {
+    layout(map, map.value_size() as usize, size_of::<T>())?;
+    // SAFETY: key and value are as long as those of the map.
+    let status = unsafe {
+        sys::bpf_map_update_elem(
+            map.as_fd().as_raw_fd(),
+            (&raw const index).cast(),
+            std::ptr::from_ref(value).cast(),
+            0,
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(std::io::Error::from_raw_os_error(-status).into()),
+    }
+}
+
+pub(super) fn open_map(path: &Path) -> Result<MapHandle> {
     MapHandle::from_pinned_path(path).map_err(|error| match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => anyhow!(
             "cannot open {}: permission denied; run as root, or with CAP_BPF and read access",
@@ -154,7 +187,7 @@ fn open_map(path: &Path) -> Result<MapHandle> {
 }
 
 /// Element `index` of an array map as a plain struct of `bpf/abi.h`.
-fn element<T: Copy>(map: &MapHandle, index: u32) -> Result<T> {
+pub(super) fn element<T: Copy>(map: &MapHandle, index: u32) -> Result<T> {
     let value = map
         .lookup(&index.to_ne_bytes(), MapFlags::ANY)?
         .ok_or_else(|| anyhow!("{:?} has no element {index}", map.name()))?;

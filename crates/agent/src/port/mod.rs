@@ -10,6 +10,7 @@ pub mod pins;
 pub mod records;
 pub mod rings;
 pub mod side;
+pub mod slots;
 pub mod vxlan;
 
 pub use maps::Port;

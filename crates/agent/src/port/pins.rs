@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a port's programs and maps live: `DIR/v4/INTERFACE/` of a bpffs. `v4` is the number of
-//! the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
+//! Where the programs and maps live: `DIR/v5/` of a bpffs, with a folder for each port and one for
+//! what all ports share. `v5` is the number of the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::side::Side;
 use crate::host::bpf;
 
 /// Number of the layout of the maps (`PENSTOCK_ABI`).
-pub const ABI: u32 = 4;
+pub const ABI: u32 = 5;
 
 /// Where pins are by default.
 pub const DEFAULT_DIR: &str = "/sys/fs/bpf/penstock";
@@ -30,10 +30,13 @@ pub fn link_pin(folder: &Path, side: Side) -> PathBuf {
     folder.join(format!("link_{}", side.name()))
 }
 
-/// Pin of the program that expires idle flows.
+/// Folder of what all ports share: longer than any name of an interface.
+pub const SHARED: &str = "shared_by_all_ports";
+
+/// Pin of the program that expires idle flows, in the folder [`SHARED`].
 pub const SWEEP: &str = "sweep";
 
-/// Longest wait for a process that changes ports; an attach takes half a second.
+/// Longest wait for a process that changes ports; the first attach takes half a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Stands for the dot of a VLAN's name, as a bpffs allows no dots; no interface has a colon.
@@ -51,15 +54,19 @@ pub struct PinsArg {
     pub locks: PathBuf,
 }
 
-/// The right to change ports. When it is dropped, folders without pins are removed.
+/// The right to change ports. When it is dropped, what all ports share is removed if there is no port,
+/// and so are folders without pins.
 pub struct PinsLock {
-    folders: [PathBuf; 2],
+    pins: PinsArg,
     _lock: Lock,
 }
 
 impl Drop for PinsLock {
     fn drop(&mut self) {
-        for folder in &self.folders {
+        if self.pins.interfaces().is_ok_and(|all| all.is_empty()) {
+            let _ = std::fs::remove_dir_all(self.pins.shared());
+        }
+        for folder in [&self.pins.ports(), &self.pins.dir] {
             // Only an empty folder can be removed so.
             let _ = std::fs::remove_dir(folder);
         }
@@ -78,6 +85,11 @@ impl PinsArg {
     /// The folder of all ports.
     pub fn ports(&self) -> PathBuf {
         self.dir.join(format!("v{ABI}"))
+    }
+
+    /// The folder of what all ports share.
+    pub fn shared(&self) -> PathBuf {
+        self.ports().join(SHARED)
     }
 
     /// The folder of one port.
@@ -109,7 +121,7 @@ impl PinsArg {
             Ok(lock) => {
                 self.make_private()?;
                 Ok(PinsLock {
-                    folders: [self.ports(), self.dir.clone()],
+                    pins: self.clone(),
                     _lock: lock,
                 })
             }
@@ -184,7 +196,9 @@ impl PinsArg {
         let mut names = Vec::new();
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            names.push(interface_of(&name));
+            if name != SHARED {
+                names.push(interface_of(&name));
+            }
         }
         names.sort();
         Ok(names)
@@ -212,7 +226,7 @@ impl PinsArg {
             let error = self.not_attached(interface);
             bail!("{error}; do: penstockd attach {interface} --scheme observe");
         }
-        Port::open(&self.of(interface), interface)
+        Port::open(&self.of(interface), &self.shared(), interface)
     }
 }
 

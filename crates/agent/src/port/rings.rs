@@ -3,10 +3,13 @@
 
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
+use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use libbpf_rs::{RingBuffer, RingBufferBuilder};
+use libbpf_rs::{
+    MapCore, MapFlags, MapHandle, MapType, RingBuffer, RingBufferBuilder, libbpf_sys as sys,
+};
 
 use super::Port;
 use super::records::{FlowEvent, Sample, read_sample};
@@ -22,12 +25,54 @@ pub struct Records {
     pub unreadable: u64,
 }
 
-/// The ring buffers of one port. Each record goes to one reader only, so there is only one: it
+/// Sizes of the ring buffers: some seconds of a busy port.
+const SAMPLES_BYTES: u32 = 1 << 20;
+const EVENTS_BYTES: u32 = 1 << 22;
+
+/// The ring buffers of one port, which exist while they are read. Each record goes to one reader only, so there is only one: it
 /// holds a lock on the folder of the port's pins, which ends with the process.
 pub struct Rings {
     ring: RingBuffer<'static>,
     records: Rc<RefCell<Records>>,
+    _removed: RemovedRings,
     _lock: File,
+}
+
+/// Takes the ring buffers away from the programs when it is dropped.
+struct RemovedRings {
+    maps: [MapHandle; 2],
+    slot: u32,
+}
+
+impl RemovedRings {
+    fn of(port: &Port) -> Result<RemovedRings> {
+        Ok(RemovedRings {
+            maps: [port.map("samples")?, port.map("events")?],
+            slot: port.slot(),
+        })
+    }
+}
+
+impl Drop for RemovedRings {
+    fn drop(&mut self) {
+        for map in &self.maps {
+            // They may be gone with the port.
+            let _ = map.delete(&self.slot.to_ne_bytes());
+        }
+    }
+}
+
+/// Gives the programs of `port` a new ring buffer in the map `name`.
+fn ring(port: &Port, name: &str, bytes: u32) -> Result<MapHandle> {
+    let options = sys::bpf_map_create_opts {
+        sz: size_of::<sys::bpf_map_create_opts>() as sys::size_t,
+        ..Default::default()
+    };
+    let ring = MapHandle::create(MapType::RingBuf, Some(name), 0, 0, bytes, &options)?;
+    let descriptor = ring.as_fd().as_raw_fd().to_ne_bytes();
+    port.map(name)?
+        .update(&port.slot().to_ne_bytes(), &descriptor, MapFlags::ANY)?;
+    Ok(ring)
 }
 
 impl Rings {
@@ -47,7 +92,9 @@ impl Rings {
             Err(TryLockError::Error(error)) => return Err(error).with_context(path),
         }
         let records = Rc::new(RefCell::new(Records::default()));
-        let (samples, events) = (port.map("samples")?, port.map("events")?);
+        let samples = ring(port, "samples", SAMPLES_BYTES)?;
+        let events = ring(port, "events", EVENTS_BYTES)?;
+        let removed = RemovedRings::of(port)?;
         let mut builder = RingBufferBuilder::new();
         let into = Rc::clone(&records);
         builder.add(&samples, move |record| {
@@ -70,6 +117,7 @@ impl Rings {
         let rings = Rings {
             ring: builder.build()?,
             records,
+            _removed: removed,
             _lock: lock,
         };
         rings.take()?;

@@ -73,19 +73,20 @@ fn sweeps_at_once_count_as_one_does() {
     flow.entry.phase = 1;
     flow.entry.last_ns = penstockd::host::clock::monotonic_ns();
     for source in 0..FLOWS {
-        let key = [source, 0, 0, 0];
-        let map = &port.0.maps.flows4;
-        map.update(bytes_of(&key), bytes_of(&flow), MapFlags::ANY)
-            .unwrap();
+        let key = types::flow_key4 {
+            source,
+            ..Default::default()
+        };
+        port.add_flow(&key, &flow);
     }
     port.sweep();
     let before = port.state();
-    assert_eq!(before.flows, before.tracked);
+    assert_eq!(before.flows, FLOWS);
     let sweep = port.0.progs.sweep.as_fd().as_raw_fd();
     std::thread::scope(|threads| {
         for _ in 0..2 {
             threads.spawn(move || {
-                for _ in 0..20 {
+                for _ in 0..100 {
                     let mut options = libbpf_rs::libbpf_sys::bpf_test_run_opts {
                         sz: size_of::<libbpf_rs::libbpf_sys::bpf_test_run_opts>() as _,
                         ..Default::default()
@@ -159,9 +160,7 @@ fn entries_stay_as_long_as_they_may_be_needed() {
             source: number,
             ..Default::default()
         };
-        let map = &port.0.maps.flows4;
-        map.update(bytes_of(&key), bytes_of(&flow), MapFlags::ANY)
-            .unwrap();
+        port.add_flow(&key, &flow);
         expected.push((key, stays, format!("phase {phase}, {seconds} s")));
     }
     port.sweep();

@@ -7,6 +7,7 @@ use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
 use std::mem::MaybeUninit;
 
+/// The port's slot: the first, which interfaces have that have no other.
 const KEY: [u8; 4] = [0; 4];
 
 /// Verdicts: `TCX_NEXT`, `TCX_DROP`.
@@ -17,6 +18,9 @@ pub const DROP: i32 = 2;
 const CONTEXT_BYTES: usize = 192;
 const PRIORITY: usize = 32;
 const GSO_SIZE: usize = 176;
+
+/// The interface of test runs that name none: the loopback.
+const LOOPBACK: u32 = 1;
 
 pub struct Port<'o>(pub PortSkel<'o>);
 
@@ -32,6 +36,9 @@ impl<'o> Port<'o> {
             skel.load()
                 .expect("needs root and a kernel of 6.1 or later"),
         );
+        let used = &port.0.maps.slots_used;
+        used.update(&KEY, &1u32.to_ne_bytes(), MapFlags::ANY)
+            .unwrap();
         port.configure(|_| {});
         port.beat(penstockd::host::clock::monotonic_ns());
         port
@@ -42,6 +49,8 @@ impl<'o> Port<'o> {
         let mut config = types::port_config {
             abi: penstockd::port::pins::ABI,
             generation: 1,
+            ifindex: LOOPBACK,
+            flows_max: 65_536,
             stale_ns: 60_000_000_000,
             buffer_bytes: 131_072,
             vxlan_ports: VxlanPorts::default().to_wire(),
@@ -118,8 +127,36 @@ impl<'o> Port<'o> {
     }
 
     pub fn sweep(&self) {
-        let output = self.0.progs.sweep.test_run(ProgramInput::default());
-        assert_eq!(output.unwrap().return_value, 0);
+        let slice = || {
+            let output = self.0.progs.sweep.test_run(ProgramInput::default());
+            output.unwrap().return_value
+        };
+        while slice() != 0 {}
+    }
+
+    /// An entry as a flow that begins gets it: with a record for sweeps.
+    pub fn add_flow(&self, key: &types::flow_key4, flow: &types::port_flow) {
+        let maps = &self.0.maps;
+        let write = |map: &dyn MapCore, key: &[u8], value: &[u8]| {
+            map.update(key, value, MapFlags::ANY).unwrap();
+        };
+        write(&maps.flows4, bytes_of(key), bytes_of(flow));
+        let sweeps = maps.sweeps.lookup(&KEY, MapFlags::ANY).unwrap().unwrap();
+        // SAFETY: plain integers, as long as the map's value.
+        let mut sweeps = unsafe {
+            sweeps
+                .as_ptr()
+                .cast::<types::sweep_state>()
+                .read_unaligned()
+        };
+        // The key, padded to that of IPv6, then family and state.
+        let mut record = vec![0; maps.records.value_size() as usize];
+        record[..size_of_val(key)].copy_from_slice(bytes_of(key));
+        let end = record.len() - 8;
+        record[end..].copy_from_slice(&[4u32.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
+        write(&maps.records, &sweeps.records.to_ne_bytes(), &record);
+        sweeps.records += 1;
+        write(&maps.sweeps, &KEY, bytes_of(&sweeps));
     }
 
     pub fn state(&self) -> types::port_state {
@@ -135,7 +172,7 @@ impl<'o> Port<'o> {
     }
 
     pub fn counters(&self) -> types::port_counters {
-        let map = &self.0.maps.counters;
+        let map = &self.0.maps.stats_first;
         let cpus = map.lookup_percpu(&KEY, MapFlags::ANY).unwrap().unwrap();
         let mut sum = vec![0_u64; size_of::<types::port_counters>() / 8];
         for cpu in &cpus {

@@ -166,10 +166,13 @@ impl Case {
         }
     }
 
-    pub fn config(&self, generation: u32) -> types::port_config {
+    /// On the interface with this index.
+    pub fn config(&self, generation: u32, ifindex: u32) -> types::port_config {
         let mut config = types::port_config {
             abi: ABI,
             generation,
+            ifindex,
+            flows_max: u32::MAX,
             flags: if self.flow_events { FLOW_EVENTS } else { 0 },
             stale_ns: if self.is_stale { 1 } else { u64::MAX },
             buffer_bytes: BUFFER_BYTES,

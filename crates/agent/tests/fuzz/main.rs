@@ -177,7 +177,8 @@ fn play(
     floors: &mut floors::Floors,
     tally: &mut Tally,
 ) {
-    put(object, "config", &case.config(round as u32 + 1));
+    let config = case.config(round as u32 + 1, runner.ifindex);
+    put(object, "config", &config);
     put(object, "heartbeat", &1u64);
     let programs = [false, true].map(|is_egress| program(object, &case.program(is_egress)));
     let mut flows: Vec<Flow> = (0..48).map(|_| Flow::any(&mut random)).collect();

@@ -135,11 +135,18 @@ impl PortLab {
         }
     }
 
-    /// The kernel's numbers of the port's maps.
+    /// What a port has as long as it is attached: its number, and those of its maps.
+    pub fn identity(&self) -> (u32, Vec<u32>) {
+        (self.agent().port(PORT).id, self.maps())
+    }
+
+    /// The kernel's numbers of the maps of all ports.
     pub fn maps(&self) -> Vec<u32> {
-        let names = ["config", "port", "counters", "flows4", "flows6"];
+        let names = ["config", "port", "stats_0", "flows4", "flows6"];
         let id = |name: &str| {
-            let pin = self.port_folder().join(name);
+            let pin = penstockd::port::PinsArg::at(self.pins())
+                .shared()
+                .join(name);
             let map = libbpf_rs::MapHandle::from_pinned_path(pin).unwrap();
             libbpf_rs::MapCore::info(&map).unwrap().info.id
         };
