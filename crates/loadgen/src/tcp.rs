@@ -108,6 +108,8 @@ impl Options {
 fn ignored(spec: &Tcp) -> Vec<&'static str> {
     let given = [
         ("recovery", spec.recovery.is_some()),
+        ("tlp", spec.tlp.is_some()),
+        ("early_retransmit", spec.early_retransmit.is_some()),
         ("prr", spec.prr.is_some()),
         ("limited_transmit", spec.limited_transmit.is_some()),
         ("initial_window", spec.initial_window.is_some()),

@@ -215,7 +215,7 @@ fn congestion(scenario: &Scenario, scheme: &str) -> Congestion {
         .unwrap_or_default();
     chosen.unwrap_or(match profile {
         Profile::NewrenoNs2 => Congestion::Newreno,
-        Profile::Linux => Congestion::Cubic,
+        Profile::Linux | Profile::Linux318 => Congestion::Cubic,
     })
 }
 

@@ -16,6 +16,16 @@ pub enum Profile {
     NewrenoNs2,
     /// What a modern guest runs: CUBIC, SACK, timestamps, RACK-TLP, PRR.
     Linux,
+    /// The papers' testbeds: Ubuntu 14.04 with Linux 3.18, before RACK; window scale 7.
+    #[serde(rename = "linux-3.18")]
+    Linux318,
+}
+
+impl Profile {
+    /// Whether it offers SACK.
+    pub(super) fn has_sack(self) -> bool {
+        self != Profile::NewrenoNs2
+    }
 }
 
 /// What the congestion window obeys.
@@ -38,7 +48,7 @@ pub enum Recovery {
     Newreno,
     /// SACK's scoreboard (RFC 6675); needs `sack`.
     Sack,
-    /// Time-based detection with tail loss probes (RFC 8985); needs `sack`.
+    /// Time-based detection, and tail loss probes unless `tlp` is false (RFC 8985); needs `sack`.
     RackTlp,
 }
 
@@ -57,6 +67,14 @@ pub struct Tcp {
     /// Loss recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// Tail loss probes (RFC 8985 §7); needs `sack`. Default where `recovery` is given: with
+    /// `rack-tlp` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tlp: Option<bool>,
+    /// Early retransmit: with fewer than four segments in flight and nothing new to send, fewer
+    /// duplicates mean a loss (RFC 5827, with Linux's delay); needs `sack`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_retransmit: Option<bool>,
     /// Proportional rate reduction (RFC 6937).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prr: Option<bool>,
@@ -120,8 +138,8 @@ impl Tcp {
             ($($field:ident)*) => { Tcp { $($field: over.$field.or(self.$field)),* } };
         }
         overlay! {
-            profile congestion recovery prr limited_transmit mss initial_window max_window
-            validation receive_buffer window_scale sack timestamps ecn delayed_ack ack_delay
+            profile congestion recovery tlp early_retransmit prr limited_transmit mss
+            initial_window max_window validation receive_buffer window_scale sack timestamps ecn delayed_ack ack_delay
             quick_acks nagle initial_rto min_rto max_rto
         }
     }

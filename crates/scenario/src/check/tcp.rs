@@ -2,7 +2,7 @@
 //! TCP parameters that contradict each other or the RFCs.
 
 use super::Checker;
-use crate::{Congestion, Profile, Recovery, Tcp};
+use crate::{Congestion, Recovery, Tcp};
 
 impl Checker<'_> {
     /// Checks the parameters `own` at `key`, laid over those of `below`.
@@ -40,10 +40,18 @@ impl Checker<'_> {
                 format!("{min} is above max_rto, {max}")
             });
         }
-        let is_linux = tcp.profile == Some(Profile::Linux);
-        let needs_sack = matches!(tcp.recovery, Some(Recovery::Sack | Recovery::RackTlp));
-        if needs_sack && !tcp.sack.unwrap_or(is_linux) {
-            self.refuse(&at("recovery"), "needs sack = true");
+        let has_sack = tcp
+            .sack
+            .unwrap_or(tcp.profile.unwrap_or_default().has_sack());
+        let by_sack = matches!(tcp.recovery, Some(Recovery::Sack | Recovery::RackTlp));
+        for (name, needs_sack) in [
+            ("recovery", by_sack),
+            ("tlp", tcp.tlp == Some(true)),
+            ("early_retransmit", tcp.early_retransmit == Some(true)),
+        ] {
+            if needs_sack && !has_sack {
+                self.refuse(&at(name), "needs sack = true");
+            }
         }
         if tcp.congestion == Some(Congestion::Dctcp) && tcp.ecn != Some(true) {
             self.refuse(&at("congestion"), "\"dctcp\" needs ecn = true");

@@ -9,6 +9,7 @@ pub fn config(spec: &penstock_scenario::Tcp) -> Config {
     let mut config = match spec.profile.unwrap_or_default() {
         Profile::NewrenoNs2 => Config::newreno_ns2(),
         Profile::Linux => Config::linux(),
+        Profile::Linux318 => Config::linux_3_18(),
     };
     fn set<T>(field: &mut T, value: Option<T>) {
         if let Some(value) = value {
@@ -17,6 +18,11 @@ pub fn config(spec: &penstock_scenario::Tcp) -> Config {
     }
     set(&mut config.congestion, spec.congestion.map(congestion));
     set(&mut config.recovery, spec.recovery.map(recovery));
+    let tlp = spec
+        .recovery
+        .map(|it| it == penstock_scenario::Recovery::RackTlp);
+    set(&mut config.tlp, spec.tlp.or(tlp));
+    set(&mut config.early_retransmit, spec.early_retransmit);
     set(&mut config.prr, spec.prr);
     set(&mut config.limited_transmit, spec.limited_transmit);
     set(&mut config.mss, spec.mss);
@@ -44,7 +50,6 @@ pub fn config(spec: &penstock_scenario::Tcp) -> Config {
     set(&mut config.initial_rto, spec.initial_rto);
     set(&mut config.min_rto, spec.min_rto);
     set(&mut config.max_rto, spec.max_rto);
-    config.tlp = config.recovery == Recovery::Rack;
     if let Some(segments) = spec.max_window {
         config.max_send_window = segments.saturating_mul(config.mss.into());
     }
@@ -68,5 +73,31 @@ fn recovery(spec: penstock_scenario::Recovery) -> Recovery {
         penstock_scenario::Recovery::Newreno => Recovery::NewReno,
         penstock_scenario::Recovery::Sack => Recovery::Sack,
         penstock_scenario::Recovery::RackTlp => Recovery::Rack,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_scenario::Tcp;
+
+    #[test]
+    fn probes_follow_a_given_recovery_unless_given_themselves() {
+        let of = |profile, recovery, tlp| {
+            config(&Tcp {
+                profile: Some(profile),
+                recovery,
+                tlp,
+                ..Tcp::default()
+            })
+        };
+        let sack = Some(penstock_scenario::Recovery::Sack);
+        assert!(of(Profile::Linux, None, None).tlp);
+        assert!(of(Profile::Linux318, None, None).tlp);
+        assert!(!of(Profile::Linux, sack, None).tlp);
+        assert!(of(Profile::Linux, sack, Some(true)).tlp);
+        assert!(!of(Profile::Linux318, None, Some(false)).tlp);
+        let old = of(Profile::Linux318, None, None);
+        assert_eq!((old.recovery, old.window_scale), (Recovery::Sack, Some(7)));
     }
 }

@@ -164,6 +164,11 @@ pub struct Config {
     pub tlp_single_delay: Time,
     /// Added to the probe timeout otherwise.
     pub tlp_delay: Time,
+    /// The least probe timeout.
+    pub tlp_min: Time,
+    /// Early retransmit (RFC 5827), after a quarter of the round trip, as Linux had it before RACK;
+    /// SACK only, and not with RACK.
+    pub early_retransmit: bool,
     /// Added to the wait for reordering to settle, where RACK has to wait.
     pub reorder_delay: Time,
 
@@ -270,6 +275,8 @@ impl Config {
             tlp: false,
             tlp_single_delay: Time::ZERO,
             tlp_delay: Time::ZERO,
+            tlp_min: Time::ZERO,
+            early_retransmit: false,
             reorder_delay: Time::ZERO,
             initial_rto: Time::from_secs(3),
             min_rto: Time::from_millis(200),
@@ -337,6 +344,25 @@ impl Config {
             half_window_mss: true,
             repeats_only_open: true,
             ..Config::newreno_ns2()
+        }
+    }
+
+    /// A guest of the papers' testbeds: Ubuntu 14.04 with Linux 3.18. Losses are found by counting
+    /// SACKed segments, with early retransmit and tail loss probes of at least 10 ms; a receive
+    /// buffer of 6 MB, of which half is offered, makes the window scale 7.
+    ///
+    /// Where it differs from Linux 3.18, in addition to what [`Config::linux`] lists: RFC 6675's count in
+    /// place of FACK's; early retransmit is not switched off by reordering.
+    pub const fn linux_3_18() -> Config {
+        Config {
+            window_scale: Some(7),
+            receive_buffer: 3 << 20,
+            initial_receive_window: 29200,
+            recovery: Recovery::Sack,
+            early_retransmit: true,
+            tlp_delay: Time::ZERO,
+            tlp_min: Time::from_millis(10),
+            ..Config::linux()
         }
     }
 }

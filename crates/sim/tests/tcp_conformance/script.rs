@@ -279,6 +279,7 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         "repeats_only_open" => cfg.repeats_only_open = flag()?,
         "prr" => cfg.prr = flag()?,
         "tlp" => cfg.tlp = flag()?,
+        "early_retransmit" => cfg.early_retransmit = flag()?,
         "nagle" => {
             cfg.nagle = match value {
                 "off" => Nagle::Off,
@@ -295,6 +296,7 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         "delayed_ack" => cfg.delayed_ack = time(value)?,
         "time_wait" => cfg.time_wait = time(value)?,
         "tlp_delay" => cfg.tlp_delay = time(value)?,
+        "tlp_min" => cfg.tlp_min = time(value)?,
         "tlp_single_delay" => cfg.tlp_single_delay = time(value)?,
         "ack_every" => cfg.ack_every = number(value)?,
         "quick_acks" => cfg.quick_acks = number(value)?,

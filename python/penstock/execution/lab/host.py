@@ -9,7 +9,7 @@ from penstock import units
 from penstock.errors import RunError
 
 _KERNEL = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
-_BY_PROFILE = {"linux": "cubic", "newreno-ns2": "newreno"}
+_BY_PROFILE = {"linux": "cubic", "linux-3.18": "cubic", "newreno-ns2": "newreno"}
 _ROUTE = {"initial_window": "initcwnd {}", "max_window": "cwnd lock {}"}
 _SYSCTL = {"ecn": "tcp_ecn", "sack": "tcp_sack", "timestamps": "tcp_timestamps"}
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

@@ -40,7 +40,7 @@ impl Recovery {
         if was_recovering && una >= self.recover {
             self.leave_selective_recovery(parts);
         }
-        let (newly_lost, wait) = self.find_losses(parts);
+        let (newly_lost, wait) = self.find_losses(parts, false);
         match self.phase {
             Phase::Open | Phase::Disorder => {
                 if self.has_lost() {
@@ -119,9 +119,10 @@ impl Recovery {
             .is_some_and(|s| s.board.has_sacked())
     }
 
-    fn find_losses(&mut self, parts: &Parts) -> (u32, Time) {
+    /// Bytes newly found lost, and how long until more may be. `has_waited`: that time has passed.
+    fn find_losses(&mut self, parts: &Parts, has_waited: bool) -> (u32, Time) {
         let is_recovering = !self.is_growing();
-        let head = self.dupacks >= parts.cfg.dupack_threshold;
+        let head = has_waited || self.dupacks >= parts.cfg.dupack_threshold;
         match &mut self.selective {
             None => (0, Time::ZERO),
             Some(selective) => selective.find_losses(parts, is_recovering, head),
@@ -170,7 +171,7 @@ impl Recovery {
         }
     }
 
-    /// The sender's timer after an ACK; `wait`: how long until RACK may find losses, zero for never.
+    /// The sender's timer after an ACK; `wait`: how long until losses may be found, zero for never.
     fn rearm(&mut self, parts: &mut Parts, is_advanced: bool, wait: Time) {
         if parts.snd.is_idle() {
             if !parts.timers.is(Timer::Persist) {
@@ -200,7 +201,7 @@ impl Recovery {
     /// The reordering window has passed: what is lost, and what is left of the window. The caller
     /// sends, then calls [`Recovery::after_reorder_timeout`] with what this returns.
     pub fn on_reorder_timeout(&mut self, parts: &mut Parts) -> Time {
-        let (_, wait) = self.find_losses(parts);
+        let (_, wait) = self.find_losses(parts, true);
         if self.is_growing() && self.has_lost() {
             self.enter_selective_recovery(parts);
         }
@@ -300,7 +301,7 @@ fn probe_delay(selective: &Selective, parts: &Parts) -> Option<Time> {
         } else {
             cfg.tlp_delay
         };
-        cfg.in_jiffies(smoothed + smoothed + delay)
+        cfg.in_jiffies((smoothed + smoothed + delay).max(cfg.tlp_min))
     })
 }
 

@@ -13,6 +13,10 @@ use crate::tcp::segment::timestamp;
 use crate::tcp::sender::Sender;
 use penstock_scenario::units::Time;
 
+/// Early retransmit waits at least this long for reordering to settle (2 jiffies at 1000 Hz, Linux's
+/// `tcp_pause_early_retransmit`).
+const EARLY_DELAY: Time = Time::from_millis(2);
+
 /// A segment to be sent again.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Resend {
@@ -162,8 +166,8 @@ impl Selective {
         }
     }
 
-    /// Bytes newly found lost, and how long until RACK may find more. `head`: enough duplicate ACKs
-    /// show that the first segment is lost.
+    /// Bytes newly found lost, and how long until RACK or early retransmit may find more. `head`:
+    /// enough duplicate ACKs, or such a wait, show that the first segment is lost.
     pub fn find_losses(&mut self, parts: &Parts, is_recovering: bool, head: bool) -> (u32, Time) {
         let (cfg, rtt) = (parts.cfg, &*parts.rtt);
         let threshold = cfg.dupack_threshold;
@@ -173,11 +177,23 @@ impl Selective {
             return rack.detect(&mut self.board, parts.now, is_certain, rtt.min(), smoothed);
         }
         let mss = parts.snd.mss() as u32;
-        (
-            self.board
-                .detect_by_count(threshold, mss, head && !is_recovering),
-            Time::ZERO,
-        )
+        let head = head && !is_recovering;
+        let newly = self.board.detect_by_count(threshold, mss, head);
+        let is_early = newly == 0 && !is_recovering && self.may_retransmit_early(parts);
+        let wait = Time(rtt.smoothed(cfg).0 / 4).max(EARLY_DELAY);
+        (newly, if is_early { wait } else { Time::ZERO })
+    }
+
+    /// Whether fewer duplicates than usual mean a loss, as no more can come (RFC 5827 §3.2).
+    fn may_retransmit_early(&self, parts: &Parts) -> bool {
+        let (snd, board) = (&*parts.snd, &self.board);
+        let room = parts.congestion.cwnd().min(snd.window());
+        let may_send = snd.unsent() > 0 && room >= self.pipe(snd) + snd.mss() as u32;
+        parts.cfg.early_retransmit
+            && board.has_sacked()
+            && board.len() < 4
+            && board.sacked_segments() < board.len() as u32
+            && !may_send
     }
 
     /// A timeout: the head is lost, and all that RACK would have waited for (RFC 8985 §6.3);
