@@ -31,15 +31,15 @@ pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
         return Err(pins.not_attached(interface));
     }
     let lock = pins.lock()?;
+    location::follow(pins, &lock)?;
     detach_locked(pins, &lock, interface)
 }
 
-/// The same for the holder of the lock.
+/// The same for the holder of the lock, after [`location::follow`].
 ///
 /// # Errors
 /// As [`detach`].
 pub fn detach_locked(pins: &PinsArg, lock: &PinsLock, interface: &str) -> Result<()> {
-    location::follow(pins, lock)?;
     let has_other = versions::remove(pins, lock, interface)?;
     if !pins.has(interface) {
         return match has_other {

@@ -144,10 +144,11 @@ pub fn attach(
     requirements::require(&pins.dir)?;
     interface::index(interface)?;
     let lock = pins.lock()?;
+    location::follow(pins, &lock)?;
     attach_locked(pins, &lock, interface, port, options)
 }
 
-/// The same for the holder of the lock.
+/// The same for the holder of the lock, after [`location::follow`].
 ///
 /// # Errors
 /// As [`attach`].
@@ -159,7 +160,6 @@ pub fn attach_locked(
     options: &Options,
 ) -> Result<Attached> {
     requirements::require(&pins.dir)?;
-    location::follow(pins, lock)?;
     let index = interface::index(interface)?;
     if let Queue::Hcf(_) = port.queue {
         requirements::bpf_qdisc()?;

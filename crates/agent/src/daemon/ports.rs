@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use penstock_linux::link;
+use penstock_linux::link::{self, Link};
 use penstock_scenario::Deployment;
 
 use super::config::{Agent, Config};
 use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
 use crate::attach::load::Room;
+use crate::attach::location::Location;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::versions::Other;
 use crate::attach::{Options, attach_locked, location, versions};
@@ -116,6 +117,7 @@ impl Ports {
     fn try_follow(&mut self, config: &Config) -> Result<()> {
         let links = link::all()?;
         let moves = location::renamed(&self.pins, &links)?;
+        let gone = self.gone(config, &links);
         let indexes: Indexes = links
             .into_iter()
             .map(|link| (link.name, link.index))
@@ -129,7 +131,11 @@ impl Ports {
             all.map(|(name, index)| (name.clone(), *index)).collect()
         };
         // The lock is for changes alone: most often there are none.
-        if moves.is_empty() && to_attach(self).is_empty() && self.unconfigured(config).is_empty() {
+        if moves.is_empty()
+            && gone.is_empty()
+            && to_attach(self).is_empty()
+            && self.unconfigured(config).is_empty()
+        {
             return Ok(());
         }
         let lock = self.pins.lock()?;
@@ -147,7 +153,12 @@ impl Ports {
                 self.settled.insert(interface.clone(), index);
             }
             self.errors.log_once(&interface, result);
-            self.adopt();
+            self.adopt_port(&interface);
+        }
+        for interface in gone {
+            // Its name may never come back, and its slot is needed.
+            let result = detach_locked(&self.pins, &lock, &interface);
+            self.errors.log_once(&interface, result);
         }
         for interface in self.unconfigured(config) {
             systemd::watchdog();
@@ -208,6 +219,20 @@ impl Ports {
         hooks.ifindex == index && hooks.are_ours()
     }
 
+    /// Ports that the daemon attached by a pattern, to interfaces that no longer exist.
+    fn gone(&self, config: &Config, links: &[Link]) -> Vec<String> {
+        let mut all = self.pins.interfaces().unwrap_or_default();
+        all.retain(|interface| {
+            let folder = self.pins.of(interface);
+            let has_table = config.port.contains_key(interface);
+            !has_table
+                && !links.iter().any(|link| link.name == *interface)
+                && folder.join(MARK).exists()
+                && location::of(&folder, links) == Location::Nowhere
+        });
+        all
+    }
+
     /// Ports that a configuration once had.
     fn unconfigured(&self, config: &Config) -> Vec<String> {
         let mut all = self.pins.interfaces().unwrap_or_default();
@@ -260,17 +285,21 @@ impl Ports {
             }
             is_same
         });
-        for interface in pins.interfaces().unwrap_or_default() {
-            if kept.contains_key(&interface) {
-                continue;
+        for interface in self.pins.interfaces().unwrap_or_default() {
+            if !self.kept.contains_key(&interface) {
+                self.adopt_port(&interface);
             }
-            let Some(inode) = pins.inode(&interface) else {
-                continue;
-            };
-            // It may be incomplete for now; the next call finds it complete.
-            if keeper.keep(pins, &interface).is_ok() {
-                kept.insert(interface, inode);
-            }
+        }
+    }
+
+    /// Keeps a port alive that was attached just now.
+    fn adopt_port(&mut self, interface: &str) {
+        let Some(inode) = self.pins.inode(interface) else {
+            return;
+        };
+        // It may be incomplete for now; the next call finds it complete.
+        if self.keeper.keep(&self.pins, interface).is_ok() {
+            self.kept.insert(interface.to_owned(), inode);
         }
     }
 }
