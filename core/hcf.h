@@ -87,7 +87,7 @@ struct hcf_state {
 	u32 packets[2]; /* queued, by physical queue */
 	u32 epoch;	/* number of the priority period */
 	u32 random;	/* state of the seed generator, never 0 */
-	u32 multiplier; /* of this period's hash, odd */
+	u32 multiplier; /* of this period's hash, which makes it odd */
 	u32 offset;	/* of this period's hash */
 	u8 high;	/* physical index of the high queue */
 	u8 is_due;	/* HCF_PERIOD_ORDERED: the period ends once the high queue is empty */
@@ -168,7 +168,7 @@ CORE_INLINE void hcf_set_credits(struct hcf_state *s, u32 bin, u32 credits)
 CORE_INLINE void hcf_start_period(struct hcf_state *s, const struct hcf_params *p)
 {
 	s->epoch++;
-	s->multiplier = hcf_random(s) | 1;
+	s->multiplier = hcf_random(s);
 	s->offset = hcf_random(s);
 	s->is_due = 0;
 	/* Only an empty high queue may become the low one, or its packets would be overtaken. */

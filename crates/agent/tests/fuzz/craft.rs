@@ -95,9 +95,9 @@ impl Flow {
             options.extend(digest);
         }
         let segment = self.segment(side, flags, &options, payload, random);
-        if payload > 0 {
-            self.seq[side] = self.seq[side].wrapping_add(payload as u32);
-        }
+        // A SYN takes one number, or no handshake would be proven.
+        let syn = u32::from(flags & SYN != 0 && self.begun <= 2);
+        self.seq[side] = self.seq[side].wrapping_add(payload as u32 + syn);
         (self.frame(side, segment, random), side == 0)
     }
 

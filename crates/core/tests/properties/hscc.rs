@@ -104,3 +104,17 @@ fn all_of_the_buffer_keeps_no_reserve() {
     params.set("sigma", 1.0).unwrap();
     assert_eq!(params.field("sigma_bytes"), 0);
 }
+
+/// A report of a millisecond ago is repeated only where it turns the clamp.
+#[test]
+fn the_queue_is_heeded_at_the_thresholds() {
+    let mut port = as_printed(100_000);
+    port.on_queue(0, 1);
+    assert!(!port.heeds_queue(49_999, 2));
+    assert!(port.heeds_queue(50_000, 2));
+    port.on_queue(50_000, 2);
+    assert!(!port.heeds_queue(25_001, 3));
+    assert!(port.heeds_queue(25_000, 3));
+    assert!(!port.heeds_queue(50_000, 2 + 999_999));
+    assert!(port.heeds_queue(50_000, 2 + 1_000_000));
+}
