@@ -51,7 +51,8 @@ pub fn detach_locked(pins: &PinsArg, lock: &PinsLock, interface: &str) -> Result
         };
     }
     // Maps that cannot be read are removed all the same.
-    let port = pins.open(interface).ok();
+    // No packet passes by an interface that is gone.
+    let port = interface::find(interface).and_then(|_| pins.open(interface).ok());
     let before = port.as_ref().and_then(|port| release(port).ok());
     remove(pins, interface).inspect_err(|_| {
         // It stays attached, so it acts again.
