@@ -53,8 +53,63 @@ struct port_config {
 	u32 control_priority;	      /* of SYNs and pure ACKs, skb->priority; 0: theirs */
 	u32 ifindex;		      /* of the port's interface; 0: none */
 	u32 flows_max;		      /* entries of the port in flows4 and flows6 */
+	u32 policy;		      /* 0: none; else 1 to 255, of map `policy` */
+	u32 reserved;
 	struct window_params window;
 	struct scheme_params schemes;
+};
+
+/*
+ * Map `policy`, two elements for each slot: which flows are controlled. The agent writes the one
+ * that is not in use, 2 * slot + (number & 1), then its number, with which entries of flows are
+ * stamped, into `config`.
+ */
+#define POLICY_RULES 32u
+
+enum policy_kind {
+	POLICY_IPV4 = 0, /* either end's address & mask == value; in the first word */
+	POLICY_TCP = 1,	 /* a TCP port: value[0] to mask[0], of either end */
+	POLICY_DSCP = 2, /* of the outer IP header of what leaves: value[0] */
+	POLICY_MARK = 3, /* of the packet that leaves: & mask[0] == value[0] */
+	POLICY_IPV6 = 4, /* as IPv4, all words */
+};
+
+struct policy_rule {
+	u32 value[4], mask[4]; /* addresses as on the wire, the rest in host order */
+	u32 kind;	       /* enum policy_kind */
+	u32 includes;	       /* 0: excludes */
+};
+
+struct port_policy {
+	u32 rules;    /* how many: first those that exclude */
+	u32 includes; /* how many of these include; 0: all is included */
+	u32 canary;   /* flows whose hash is above are held out; 0: none is */
+	u32 number;   /* of this policy */
+	u64 seed;     /* of the hash */
+	struct policy_rule rule[POLICY_RULES];
+};
+
+enum policy_side {
+	SIDE_CONTROLLED = 0,
+	SIDE_HELD_OUT = 1, /* by the canary */
+	SIDE_EXCLUDED = 2, /* by a rule */
+};
+
+/* Of the flows controlled and of those held out, while there is a policy. */
+#define SIDES			  2u
+#define CANARY_COUNTER(name, ...) u64 name;
+
+struct side_counters {
+	CANARY_COUNTERS(CANARY_COUNTER)
+};
+
+/* How the present packet is judged, as the stack of the programs has no room for it. */
+struct judgement {
+	struct side_counters before; /* the port's counters on this CPU */
+	u32 policy;		     /* its number */
+	u32 element;		     /* of map `policy` */
+	u32 side;		     /* enum policy_side */
+	u32 reserved;
 };
 
 /* Map `heartbeat`, a u64 by slot: when the agent was last alive. */
@@ -96,6 +151,8 @@ struct port_stats {
 	 */
 	u64 depth[DEPTH_BUCKETS];
 	struct ms_sample sample;
+	struct side_counters sides[SIDES];
+	struct judgement judged;
 };
 
 /* Map `port`, by slot. The agent writes it once, when a port gets the slot. */
@@ -119,6 +176,8 @@ struct port_state {
 	struct flow_counter counter; /* COUNTING_PACKETS */
 	u64 sent_bytes;		     /* that left, up to a millisecond old */
 	u64 queue_ns;		     /* when queue_bytes was read */
+	u64 sweep_ns;		     /* when the last sweep began ... */
+	u64 sweep_ms;		     /* ... and how long after the one before it */
 	u32 queue_bytes;	     /* up to a millisecond old */
 };
 
@@ -173,7 +232,9 @@ struct port_flow {
 	u32 begun_ms;	      /* when it was proven, milliseconds, wraps */
 	u16 swept;	      /* number of the last sweep that saw it; 0: none */
 	u8 unified;	      /* by the shim: 1 + the scale its SYN was given; 0: its own */
-	u8 reserved[5];
+	u8 side;	      /* enum policy_side, by what left last ... */
+	u8 policy;	      /* ... under this policy of the configuration */
+	u8 reserved[3];
 };
 
 _Static_assert(sizeof(struct port_flow) == 64, "a cache line");
@@ -187,7 +248,8 @@ struct port_half {
 	struct tcp_edge edge; /* offered by the SYN-ACK, with never_shrink */
 	u8 unified;	      /* as in port_flow */
 	u8 is_repeated;	      /* 1: its last SYN had passed before */
-	u8 reserved[6];
+	u8 side, policy;      /* as in port_flow */
+	u8 reserved[4];
 };
 
 /* Map `events`, by slot: a ring buffer while the port is observed with PORT_FLOW_EVENTS. A transfer

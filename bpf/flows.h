@@ -382,6 +382,7 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	silent_ns = elapsed_ns(copy.last_ns, here.now_ns);
 	if (direction == FLOW_DATA && here.payload) {
 		new_bytes = flow_new_bytes(&copy, &here);
+		counted->repeated_bytes += here.payload - new_bytes;
 		if (silent_ns >= PORT_STALL_NS && !new_bytes)
 			counted->timeouts_seen++;
 	}

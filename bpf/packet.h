@@ -21,10 +21,20 @@ struct packet {
 	u32 payload;	  /* bytes of TCP payload */
 	u16 window;	  /* the field, host order */
 	u16 offset_flags; /* the word of data offset, reserved bits and flags, host order */
-	u8 family;	  /* 4 or 6 */
+	u8 family;	  /* 4 or 6; 0: not even the addresses could be read */
 	u8 is_tunnelled;
-	u8 ecn; /* of the outer IP header */
+	u8 traffic_class; /* of the outer IP header: DSCP and ECN */
 };
+
+static __always_inline u32 packet_ecn(const struct packet *packet)
+{
+	return packet->traffic_class & ECN_MASK;
+}
+
+static __always_inline u32 packet_dscp(const struct packet *packet)
+{
+	return packet->traffic_class >> 2;
+}
 
 static __always_inline u32 packet_flags(const struct packet *packet)
 {

@@ -174,20 +174,20 @@ static __always_inline int parse_ipv4(struct cursor *c, struct packet *packet, u
 		return PASS_MALFORMED;
 	if (c->at + total > c->length)
 		return PASS_TRUNCATED;
-	if (ip->frag_off & bpf_htons(0x3fff)) /* more fragments, or not the first */
-		return PASS_FRAGMENT;
 	if (!packet->is_tunnelled)
-		packet->ecn = ip->tos & ECN_MASK;
+		packet->traffic_class = ip->tos;
 	protocol = ip->protocol;
+	packet->family = 4;
 	key->source = direction == FLOW_DATA ? ip->saddr : ip->daddr;
 	key->destination = direction == FLOW_DATA ? ip->daddr : ip->saddr;
+	if (ip->frag_off & bpf_htons(0x3fff)) /* more fragments, or not the first */
+		return PASS_FRAGMENT;
 	c->length = c->at + total;
 	c->at += header_bytes;
 	if (protocol == IPPROTO_UDP)
 		return parse_udp(c, packet, network);
 	if (protocol != IPPROTO_TCP)
 		return PASS_NOT_TCP;
-	packet->family = 4;
 	if (direction == FLOW_DATA)
 		found = parse_tcp(c, packet, total - header_bytes, &key->source_port,
 				  &key->destination_port);
@@ -239,7 +239,8 @@ static __always_inline int parse_ipv6(struct cursor *c, struct packet *packet, u
 	if (start + payload > c->length)
 		return PASS_TRUNCATED;
 	if (!packet->is_tunnelled)
-		packet->ecn = ip->flow_lbl[0] >> 4 & ECN_MASK;
+		packet->traffic_class = (u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);
+	packet->family = 6;
 	if (direction == FLOW_DATA) {
 		__builtin_memcpy(key->source, &ip->saddr, 16);
 		__builtin_memcpy(key->destination, &ip->daddr, 16);
@@ -258,7 +259,6 @@ static __always_inline int parse_ipv6(struct cursor *c, struct packet *packet, u
 		return protocol < 0 ? -protocol : PASS_NOT_TCP;
 	if (c->at - start > payload)
 		return PASS_MALFORMED;
-	packet->family = 6;
 	payload -= c->at - start;
 	if (direction == FLOW_DATA)
 		found = parse_tcp(c, packet, payload, &key->source_port, &key->destination_port);

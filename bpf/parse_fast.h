@@ -44,7 +44,7 @@ static __always_inline _Bool fast_ipv4(struct __sk_buff *skb, struct packet *pac
 	key->network = 0;
 	key->port = port;
 	packet->family = 4;
-	packet->ecn = ip->tos & ECN_MASK;
+	packet->traffic_class = ip->tos;
 	packet->tcp = ETH_HLEN + sizeof(*ip);
 	return fast_tcp(tcp, packet, total - sizeof(*ip));
 }
@@ -70,7 +70,7 @@ static __always_inline _Bool fast_ipv6(struct __sk_buff *skb, struct packet *pac
 	key->network = 0;
 	key->port = port;
 	packet->family = 6;
-	packet->ecn = ip->flow_lbl[0] >> 4 & ECN_MASK;
+	packet->traffic_class = (u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);
 	packet->tcp = ETH_HLEN + sizeof(*ip);
 	return fast_tcp(tcp, packet, payload);
 }

@@ -2,7 +2,8 @@
 /*
  * A packet's way through a port: watched at egress, rewritten at ingress. `acting` is the scheme, a
  * constant where these are inlined; with SCHEME_NONE nothing is rewritten, but the ACKs that each
- * scheme would have rewritten are counted.
+ * scheme would have rewritten are counted. Flows that the policy leaves alone (policy.h) are
+ * followed, but not rewritten.
  */
 #ifndef PENSTOCK_PORT_H
 #define PENSTOCK_PORT_H
@@ -16,6 +17,7 @@
 #include "observe.h"
 #include "options.h"
 #include "parse_fast.h"
+#include "policy.h"
 #include "rewrite.h"
 
 #define NEXT (-1) /* TCX_NEXT, TC_ACT_UNSPEC: the next program decides */
@@ -138,9 +140,13 @@ static __always_inline _Bool is_syn(const struct flow_packet *seen)
 static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *ctx,
 				 const struct packet *packet, u32 queue_bytes, u64 now_ns)
 {
+	u32 ecn = packet_ecn(packet);
+
 	if (!ctx->config->mark_bytes || queue_bytes < ctx->config->mark_bytes)
 		return;
-	if (!packet->ecn || packet->ecn == ECN_CE || !is_alive(ctx, now_ns))
+	if (!ecn || ecn == ECN_CE || !is_alive(ctx, now_ns))
+		return;
+	if (policy_spares(ctx->config, ctx->counted))
 		return;
 	/* The helper looks beneath tags in the packet, but would write into the tag. */
 	if (skb->protocol == bpf_htons(ETH_P_8021Q) || skb->protocol == bpf_htons(ETH_P_8021AD))
@@ -164,7 +170,8 @@ static __always_inline _Bool may_overtake(const struct packet *packet)
 static __always_inline void prioritize(struct __sk_buff *skb, const struct port_ctx *ctx,
 				       const struct packet *packet, u64 now_ns)
 {
-	if (!ctx->config->control_priority || !may_overtake(packet) || !is_alive(ctx, now_ns))
+	if (!ctx->config->control_priority || !may_overtake(packet) || !is_alive(ctx, now_ns) ||
+	    policy_spares(ctx->config, ctx->counted))
 		return;
 	skb->priority = ctx->config->control_priority;
 	ctx->counted->control_prioritized++;
@@ -182,12 +189,14 @@ static __always_inline _Bool drops(struct __sk_buff *skb, const struct port_ctx 
 	return ctx->config->flags & PORT_DROPS &&
 	       scheme_drops(acting, scheme_params_of(&ctx->config->schemes, acting), queue_bytes,
 			    packet_bytes, is_control) &&
-	       is_alive(ctx, now_ns);
+	       is_alive(ctx, now_ns) && !policy_spares(ctx->config, ctx->counted);
 }
 
 static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 {
 	u64 now_ns = bpf_ktime_get_ns();
+	struct port_flow *flow = 0;
+	struct port_half *half = 0;
 	struct packet packet;
 	struct flow_packet seen;
 	struct port_ctx ctx;
@@ -198,11 +207,13 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		return NEXT;
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
+	policy_begin(ctx.config, ctx.port, ctx.counted);
 	queue_bytes = queue_read(skb, ctx.port, now_ns);
 	ms_sample_follow(skb, ctx.port, stats_of(ctx.counted), queue_bytes, now_ns);
 	state_follow(ctx.port, ctx.config, ctx.counted, queue_bytes, now_ns, acting);
 
 	found = parse(skb, &packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
+	policy_on_data(ctx.config, ctx.counted, skb, &packet, found == PARSE_TCP);
 	if (acting != SCHEME_NONE && found == PARSE_TCP) {
 		if (drops(skb, &ctx, &packet, queue_bytes, now_ns, acting)) {
 			ctx.counted->data_dropped += max_u32(skb->gso_segs, 1);
@@ -219,22 +230,32 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	if (counts_packets(ctx.config, acting))
 		flow_count_packet(ctx.port, ctx.config, &seen, acting);
-	if (is_syn(&seen))
-		half_on_syn_data(ctx.port, ctx.counted, &packet, &seen);
-	else
-		flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, acting);
+	if (is_syn(&seen)) {
+		half = half_on_syn_data(ctx.port, ctx.counted, &packet, &seen);
+		if (half)
+			policy_stamp(ctx.config, ctx.counted, &half->side, &half->policy);
+	} else {
+		flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA,
+			       acting);
+		if (flow)
+			policy_stamp(ctx.config, ctx.counted, &flow->side, &flow->policy);
+	}
 	state_on_segment(ctx.port, &seen, acting);
+	policy_end(ctx.config, ctx.counted);
 	return NEXT;
 }
 
 /* Counts the effect on an ACK whose window the scheme wanted to be `wanted`. */
-static __always_inline void count_rewritten(struct port_counters *counted, struct tcp_window out,
+static __always_inline void count_rewritten(const struct port_ctx *ctx, struct tcp_window out,
 					    struct tcp_window wanted, u32 kind)
 {
+	struct port_counters *counted = ctx->counted;
+
 	counted->acks_edge_kept += out.window > wanted.window;
 	if (!out.changed)
 		return;
 	counted->acks_rewritten++;
+	policy_on_rewritten(ctx->config, ctx->counted);
 	counted->acks_floored += out.floored;
 	counted->acks_first_rewritten += kind != TCP_ACK_LATER;
 }
@@ -292,6 +313,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	ctx.counted->ingress_packets++;
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
+	policy_begin(ctx.config, ctx.port, ctx.counted);
 	state_follow(ctx.port, ctx.config, ctx.counted, queue_read(skb, ctx.port, now_ns), now_ns,
 		     acting);
 
@@ -309,7 +331,9 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	if (!(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
 		return NEXT;
 	ctx.counted->acks++;
-	if (seen.flags & TCP_FLAG_RST)
+	policy_on_acks(ctx.config, ctx.counted, skb, &packet, flow, half);
+	policy_end(ctx.config, ctx.counted);
+	if (seen.flags & TCP_FLAG_RST || policy_spares(ctx.config, ctx.counted))
 		return NEXT;
 
 	offer = offer_of(&packet, ctx.config, flow, half, ctx.port->segments.bytes);
@@ -329,7 +353,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	if (out.changed &&
 	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))
 		return pass(ctx.counted, PASS_FAILED);
-	count_rewritten(ctx.counted, out, wanted, offer.kind);
+	count_rewritten(&ctx, out, wanted, offer.kind);
 	return NEXT;
 }
 

@@ -66,13 +66,14 @@ static __always_inline _Bool sweep_flow(const struct sweep_port *at, struct port
 {
 	struct port_state *state = at->state;
 	u64 silent_ns, linger_ns = sweep_linger_ns(at, &flow->entry);
-	_Bool is_over;
+	_Bool is_over, is_first;
 	s32 delta;
 
 	bpf_spin_lock(&state->lock);
 	delta = flow_expire(&flow->entry, now_ns, window_idle_ns(&at->config->window));
 	flow_count(state, at->config, flow, delta, state->scheme);
-	if (flow->swept != (u16)state->sweep) {
+	is_first = flow->swept != (u16)state->sweep;
+	if (is_first) {
 		flow->swept = (u16)state->sweep;
 		state->recount += flow_is_counted(&flow->entry);
 	}
@@ -84,6 +85,13 @@ static __always_inline _Bool sweep_flow(const struct sweep_port *at, struct port
 	is_over = !flow->unified && flow->entry.phase != FLOW_UNSEEN &&
 		  !flow_is_counted(&flow->entry) && silent_ns >= linger_ns;
 	bpf_spin_unlock(&state->lock);
+	if (is_first && flow->policy && flow->policy == (u8)at->config->policy &&
+	    flow->side < SIDES && flow_is_counted(&flow->entry)) {
+		struct port_stats *stats = stats_of(at->counted);
+		u64 *ms = &stats->sides[flow->side == SIDE_HELD_OUT].flow_ms;
+
+		__sync_fetch_and_add(ms, state->sweep_ms);
+	}
 	if (delta < 0) /* in one step: a packet on this CPU may come between */
 		__sync_fetch_and_add(&at->counted->flows_ended, 1);
 	if (at->config->flags & PORT_FLOW_EVENTS) {
@@ -195,6 +203,8 @@ static long sweep_begin(u32 slot, struct sweep_walk *walk)
 	state->sweep = walk->sweep->number;
 	state->recount = 0;
 	state->half_open_seen = 0;
+	state->sweep_ms = state->sweep_ns ? elapsed_ns(state->sweep_ns, walk->now_ns) / 1000000 : 0;
+	state->sweep_ns = walk->now_ns;
 	bpf_spin_unlock(&state->lock);
 	return 0;
 }

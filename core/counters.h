@@ -30,7 +30,25 @@
 	C(clamps, "Times that the scheme began to clamp all flows")                                \
 	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")      \
 	C(data_dropped, "Data packets that the scheme dropped, where the port allows it")          \
-	C(control_prioritized, "SYNs and pure ACKs that left with the port's control priority")
+	C(control_prioritized, "SYNs and pure ACKs that left with the port's control priority")    \
+	C(repeated_bytes, "Payload that left again")
+
+/*
+ * Of each side of a canary (bpf/policy.h): what of the above its flows caused, and how long they
+ * were counted, which makes averages for each flow.
+ */
+#define CANARY_PORT_COUNTERS(C)                                                                    \
+	C(egress_packets, "Packets that left by the port")                                         \
+	C(egress_bytes, "Bytes that left by the port")                                             \
+	C(repeated_bytes, "Payload that left again")                                               \
+	C(acks, "ACKs that came in by the port")                                                   \
+	C(flows_begun, "Flows that began, or sent again after idleness")                           \
+	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")
+
+#define CANARY_COUNTERS(C)                                                                         \
+	CANARY_PORT_COUNTERS(C)                                                                    \
+	C(acks_rewritten, "ACKs whose window was lowered")                                         \
+	C(flow_ms, "Milliseconds for which flows were counted, added up over the flows")
 
 /* R(NAME, name, "when"): why a packet passed without being looked at further. */
 #define PASS_REASON_LIST(R)                                                                        \
@@ -42,6 +60,8 @@
 	R(TOO_DEEP, too_deep, "More VLAN tags, extension headers or tunnels than are followed")    \
 	R(STALE, stale, "The port is paused or its agent's heartbeat stale, or the ABI differs")   \
 	R(AUTHENTICATED, authenticated, "Its TCP-MD5 or TCP-AO digest covers what would change")   \
+	R(EXCLUDED, excluded, "Policy: its flow or its mark is excluded, or not included")         \
+	R(HELD_OUT, held_out, "Canary: its flow is not among those controlled")                    \
 	R(UNKNOWN_SCALE, unknown_scale, "An ACK of a flow whose SYNs were not seen")               \
 	R(TABLE_FULL, table_full, "No entry could be made for its flow")                           \
 	R(FAILED, failed, "The kernel refused to change the packet")

@@ -13,7 +13,7 @@ def schemes() -> str:
     """The built-in schemes as a JSON object, by name."""
 
 def definitions() -> str:
-    """All definitions of `core/` as a JSON object: `schemes`, `counters`, `pass_reasons`."""
+    """All definitions of `core/` as JSON: schemes, counters, canary counters, reasons to pass."""
 
 def validate(
     text: str, origin: str, overrides: list[tuple[str, str]], to_csv: Callable[[Path], str]

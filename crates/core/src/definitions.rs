@@ -157,6 +157,12 @@ pub fn counters() -> &'static [Word] {
     &COUNTERS
 }
 
+/// What each side of a canary counts, in the order of `core/counters.h`.
+pub fn canary_counters() -> &'static [Word] {
+    static COUNTERS: LazyLock<Vec<Word>> = LazyLock::new(tables::canary_counters);
+    &COUNTERS
+}
+
 /// Why a packet passes without being looked at further, in the order of `core/counters.h`.
 pub fn pass_reasons() -> &'static [Word] {
     static REASONS: LazyLock<Vec<Word>> = LazyLock::new(tables::pass_reasons);

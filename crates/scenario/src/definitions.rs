@@ -12,6 +12,8 @@ struct Definitions {
     /// By the stem of their header; `window` is what is common to all window schemes.
     schemes: Vec<Scheme>,
     counters: Vec<Named>,
+    /// Of each side of a canary.
+    canary_counters: Vec<Named>,
     pass_reasons: Vec<Named>,
 }
 
@@ -108,6 +110,7 @@ pub fn definitions() -> String {
     let all = Definitions {
         schemes: definitions::all().iter().map(scheme).collect(),
         counters: Named::list(definitions::counters()),
+        canary_counters: Named::list(definitions::canary_counters()),
         pass_reasons: Named::list(definitions::pass_reasons()),
     };
     serde_json::to_string(&all).unwrap_or_else(|error| unreachable!("{error}"))

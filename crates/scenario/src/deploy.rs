@@ -13,7 +13,7 @@ use super::document::{self, Node, Value};
 use super::error::{Origin, Problem, ScenarioError, unknown};
 use super::priority::Priority;
 use super::resolve::apply;
-use super::{Buffer, Controller, Queue, Window, builtin_schemes};
+use super::{Buffer, Controller, Queue, Rule, Share, Window, builtin_schemes};
 use crate::units::Rate;
 
 /// The scheme that only watches.
@@ -45,6 +45,15 @@ pub struct Deployment {
     /// band of their own. Default: theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_priority: Option<Priority>,
+    /// Flows that match one of these rules are left alone. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<Rule>,
+    /// If there are such rules, flows that match none of them are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<Rule>,
+    /// The share of flows, chosen at random, that is controlled. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<Share>,
     /// The scheme's window policy, with these parameters over its own.
     #[serde(default)]
     pub window: Window,
@@ -242,6 +251,56 @@ mod tests {
         let text = "[port.eth1]\nscheme = \"hscc\"\ncontrol_priority = \"a:1f\"\n";
         let port = &file(text).unwrap().port["eth1"];
         assert_eq!(port.control_priority.unwrap().to_string(), "a:1f");
+    }
+
+    #[test]
+    fn a_policy_is_for_schemes_that_rewrite_windows() {
+        let rules = ("exclude", "[\"10.0.0.0/8\", \"tcp:179\"]");
+        let port = sets(&[("scheme", "fairq"), rules, ("canary", "10%")]).unwrap();
+        assert_eq!(port.exclude.len(), 2);
+        assert_eq!((port.include.len(), port.canary), (0, Some(Share(0.1))));
+        let text = "[port.eth1]\nscheme = \"fairq\"\nexclude = [\"tcp:0\"]\n";
+        let refused = file(text).unwrap_err();
+        assert!(
+            refused.starts_with("p.toml:3: port.eth1.exclude") && refused.contains("\"tcp:0\""),
+            "{refused}"
+        );
+        for (scheme, set, what) in [
+            ("hcf", ("canary", "0.1"), "--set canary=0.1: is for schemes"),
+            (
+                "hcf",
+                ("include", "[\"tcp:80\"]"),
+                "is for schemes that rewrite",
+            ),
+            (
+                "fairq",
+                ("canary", "0"),
+                "allowed: above 0 %, at most 100 %",
+            ),
+            (
+                "fairq",
+                ("canary", "10"),
+                "allowed: above 0 %, at most 100 %",
+            ),
+        ] {
+            let refused = sets(&[("scheme", scheme), set]).unwrap_err();
+            assert!(refused.contains(what), "{refused}");
+        }
+        let rules = |count| format!("[{}]", "\"tcp:1\",".repeat(count));
+        let many = |count| {
+            let (exclude, include) = (rules(30), rules(count));
+            sets(&[
+                ("scheme", "hscc"),
+                ("exclude", &exclude),
+                ("include", &include),
+            ])
+        };
+        assert!(many(2).is_ok());
+        let refused = many(3).unwrap_err();
+        assert!(
+            refused.contains("33 rules; allowed: at most 32"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! | [`tcp`], [`traffic`], [`size`], [`measure`], [`seeds`] | the other tables of a scenario |
 //! | [`scheme`], [`queue`], [`window`], [`params`], [`definitions`] | schemes, built-in (`builtin.toml`) or one's own; their parameters, from `core/` |
 //! | [`check`], [`error`] | what cannot be run; errors in one line |
-//! | [`deploy`] | a scheme for a port of `penstockd` |
+//! | [`deploy`], [`policy`] | a scheme for a port of `penstockd`; which flows it controls |
 //! | [`units`], [`quantities`], [`kinds`], [`schema`] | integers with units; quantities as text; enums by `kind`; the JSON Schema |
 
 mod check;
@@ -30,6 +30,7 @@ mod link;
 mod measure;
 mod naming;
 pub mod params;
+mod policy;
 mod priority;
 mod quantities;
 mod queue;
@@ -60,6 +61,7 @@ pub use link::Link;
 pub use measure::{BOTTLENECK, Measure};
 pub use naming::{Groups, port};
 pub use params::Variant;
+pub use policy::{MOST_RULES, Rule};
 pub use priority::Priority;
 pub use quantities::{Bytes, Share};
 pub use queue::{Codel, DropTail, Drr, Hcf, Period, Pie, Queue, Red, Sfq, Threshold};

@@ -166,6 +166,7 @@ fn load<'o>(
         }
         let entries = match name.as_str() {
             "config" | "heartbeat" | "port" | "samples" | "events" => room.ports,
+            "policy" => 2 * room.ports,
             "stats" => room.ports.div_ceil(STATS_PORTS),
             "flows4" | "flows6" | "records" => room.flows,
             "half_open" => half as u32,

@@ -31,6 +31,7 @@ use self::snapshot::Snapshot;
 use crate::host::{audit, bpf, interface, requirements};
 use crate::port::heartbeat::{EVERY, Keeper};
 use crate::port::pins::{PinsLock, program_pin};
+use crate::port::policy::{self, Policy};
 use crate::port::slots::{self, Slots};
 use crate::port::vxlan::VxlanPorts;
 use crate::port::{PinsArg, Port, Side, config};
@@ -282,6 +283,15 @@ fn replace(
     let maps = pins.open(interface)?;
     let running = maps.config()?;
     let is_other = running.abi != 0 && pins.scheme(interface).as_deref() != Some(scheme);
+    let elements = maps.policies()?;
+    let (number, rules) = policy::succeed(&Policy::of(port), &elements, running.policy);
+    if let Some(rules) = rules {
+        maps.set_policy(&rules)?;
+    }
+    let settings = port_config {
+        policy: number,
+        ..settings
+    };
     let next = config::succeed(settings, Some(&running), is_other);
     // Twice: a program may read it half written, and resets its state only once it is whole.
     let generation = running.generation;

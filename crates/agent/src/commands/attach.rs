@@ -18,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   penstockd attach eth1 --scheme fairq
   penstockd attach eth1 --scheme hscc --buffer \"128 kB\" --set window.alpha2=0.3
+  penstockd attach eth1 --scheme fairq --exclude tcp:179,10.0.0.0/8 --canary 10%
   penstockd attach eth1 --scheme observe --stay
   penstockd attach tap0 --scheme shim --set window.wscale_source=reserved-bits
 
@@ -43,6 +44,15 @@ pub struct Args {
     /// control_priority.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     pub sets: Vec<(String, String)>,
+    /// Leave flows alone that match a rule: a prefix of either end, tcp:PORT, dscp:N, mark:N/MASK.
+    #[arg(long, value_name = "RULE,...", value_delimiter = ',')]
+    pub exclude: Vec<String>,
+    /// Leave flows alone that match none of these rules.
+    #[arg(long, value_name = "RULE,...", value_delimiter = ',')]
+    pub include: Vec<String>,
+    /// Control this share of flows, chosen at random, and compare both sides in status.
+    #[arg(long, value_name = "SHARE")]
+    pub canary: Option<String>,
     /// The most flows of the port that are followed; further ones pass untouched, counted.
     #[arg(long, value_name = "N", default_value_t = FLOWS, value_parser = clap::value_parser!(u32).range(64..=1 << 24))]
     pub flows: u32,
@@ -83,14 +93,18 @@ fn pair(text: &str) -> Result<(String, String), String> {
 impl Args {
     /// The port's deployment as pairs of key and value.
     fn pairs(&self) -> Vec<(String, String)> {
+        let rules = |rules: &Vec<String>| (!rules.is_empty()).then(|| format!("{rules:?}"));
         let options = [
-            ("scheme", Some(&self.scheme)),
-            ("buffer", self.buffer.as_ref()),
-            ("rate", self.rate.as_ref()),
+            ("scheme", Some(self.scheme.clone())),
+            ("buffer", self.buffer.clone()),
+            ("rate", self.rate.clone()),
+            ("exclude", rules(&self.exclude)),
+            ("include", rules(&self.include)),
+            ("canary", self.canary.clone()),
         ];
         let options = options
             .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?.clone())));
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
         options.chain(self.sets.iter().cloned()).collect()
     }
 }
@@ -135,7 +149,7 @@ pub fn run(args: Args) -> Result<()> {
 /// Replaces `--set buffer=` in an error by `--buffer`, as it was given.
 fn name_options(error: &str) -> String {
     let mut text = error.to_owned();
-    for option in ["scheme", "buffer", "rate"] {
+    for option in ["scheme", "buffer", "rate", "exclude", "include", "canary"] {
         text = text.replace(&format!("--set {option}="), &format!("--{option} "));
     }
     text

@@ -10,6 +10,7 @@ use super::ports::MARK;
 use crate::attach::location::{self, Location};
 use crate::attach::{buffer_of, hcf};
 use crate::host::interface;
+use crate::port::policy::Policy;
 use crate::port::{PinsArg, config};
 
 /// One line for each interface that is configured or attached: `eth1: attach fairq`.
@@ -69,7 +70,9 @@ fn change(
     if running != programs {
         return Ok(format!("replace {running} by {programs}"));
     }
-    let differences = config::differences(&pins.open(name)?.config()?, &wanted, programs);
+    let attached = pins.open(name)?;
+    let mut differences = config::differences(&attached.config()?, &wanted, programs);
+    differences.extend(attached.policy()?.differences(&Policy::of(port)));
     Ok(match differences.is_empty() {
         true => format!("unchanged ({running})"),
         false => format!("change {} of {running}", differences.join(", ")),

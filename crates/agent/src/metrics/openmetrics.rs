@@ -59,6 +59,7 @@ impl Collector for Ports {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         self.about(&mut encoder)?;
         self.counters(&mut encoder)?;
+        self.canary(&mut encoder)?;
         self.would_rewrite(&mut encoder)?;
         for gauge in &GAUGES {
             let unit = gauge.unit.as_ref();
@@ -104,6 +105,28 @@ impl Ports {
                 let value = counters::alone(&reading.counters).nth(index);
                 let value = value.map_or(0, |(_, value)| value);
                 count(&mut family, &labels(reading), value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn canary(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        for (index, counter) in definitions::canary_counters().iter().enumerate() {
+            let (stem, unit) = match counter.word.strip_suffix("_bytes") {
+                Some(stem) => (stem, Some(&Unit::Bytes)),
+                None => (counter.word, None),
+            };
+            let name = format!("canary_{stem}");
+            let help = format!("Of each side of a canary: {}", counter.meaning);
+            let mut family = encoder.encode_descriptor(&name, &help, unit, MetricType::Counter)?;
+            let canaries = self.readings.iter().filter(|r| r.policy.canary.is_some());
+            for reading in canaries {
+                for (side, name) in reading.sides.iter().zip(["controlled", "held_out"]) {
+                    let mut labels = labels(reading);
+                    labels.push(("side", name.to_owned()));
+                    let value = counters::of_side(side).nth(index);
+                    count(&mut family, &labels, value.map_or(0, |(_, value)| value))?;
+                }
             }
         }
         Ok(())

@@ -65,6 +65,30 @@ fn a_stale_port_does_not_act_and_has_no_window() {
 }
 
 #[test]
+fn a_canary_has_both_sides() {
+    let text = encode(vec![reading("eth1")], 0).unwrap();
+    assert!(!text.contains("side="), "none without a canary");
+    let mut canary = reading("eth1");
+    canary.policy.canary = Some(0.1);
+    canary.sides[0].acks_rewritten = 7;
+    canary.sides[1].egress_bytes = 9;
+    let text = encode(vec![canary], 0).unwrap();
+    let of = |name: &str, side: &str| {
+        let labels = format!("interface=\"eth1\",scheme=\"fairq\",side=\"{side}\"");
+        value(&text, &format!("penstock_canary_{name}{{{labels}}}"))
+    };
+    assert_eq!(
+        of("acks_rewritten_total", "controlled"),
+        Some(7.0),
+        "{text}"
+    );
+    assert_eq!(of("acks_rewritten_total", "held_out"), Some(0.0));
+    assert_eq!(of("egress_bytes_total", "held_out"), Some(9.0));
+    let share = "penstock_canary_share{interface=\"eth1\",scheme=\"fairq\"}";
+    assert_eq!(value(&text, share), Some(0.1));
+}
+
+#[test]
 fn the_histogram_is_cumulative_and_whole() {
     let text = encode(vec![reading("eth1")], 0).unwrap();
     let bucket = |le: &str| {
@@ -164,7 +188,9 @@ fn the_text_is_strict_openmetrics() {
 /// Alerts and dashboard ask for metrics that exist, and every alert has a place in the runbook.
 #[test]
 fn alerts_and_dashboard_name_what_is_exported() {
-    let text = encode(vec![reading("eth1")], 0).unwrap();
+    let mut canary = reading("eth1");
+    canary.policy.canary = Some(0.1);
+    let text = encode(vec![canary], 0).unwrap();
     let read = |path: &str| {
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../..")

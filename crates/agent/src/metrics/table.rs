@@ -32,7 +32,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 10] = [
+pub const GAUGES: [Gauge; 11] = [
     gauge(
         "acting",
         None,
@@ -50,6 +50,12 @@ pub const GAUGES: [Gauge; 10] = [
         None,
         "1 while penstockd pause lets packets pass untouched",
         |r| Some(f64::from(u8::from(r.is_paused()))),
+    ),
+    gauge(
+        "canary_share",
+        None,
+        "Share of flows that is controlled; absent if all are",
+        |r| r.policy.canary,
     ),
     gauge("flows", None, "Flows counted now", |r| {
         Some(r.state.flows.into())

@@ -94,8 +94,8 @@ pub fn write_params(schemes: &mut scheme_params, params: &Params) {
     bytes_of_mut(schemes)[offset..offset + bytes.len()].copy_from_slice(bytes);
 }
 
-/// The bytes of a struct of `core/` in the map.
-fn bytes_of<T: Copy>(plain: &T) -> &[u8] {
+/// The bytes of a struct in a map.
+pub fn bytes_of<T: Copy>(plain: &T) -> &[u8] {
     // SAFETY: the types of the skeleton are integers with their padding as explicit fields.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(plain).cast(), size_of::<T>()) }
 }

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use penstock_core::definitions::{self, Word};
 
 use super::config::OBSERVE;
-use crate::skel::port::types::port_counters;
+use crate::skel::port::types::{port_counters, side_counters};
 
 /// Counters, or their rates, by name.
 pub type Named<T> = IndexMap<String, T>;
@@ -31,6 +31,13 @@ pub fn would_rewrite(all: &port_counters) -> impl Iterator<Item = (&'static str,
 /// The reasons of `core/counters.h` with the packets that passed for them.
 pub fn passed(all: &port_counters) -> impl Iterator<Item = (&'static Word, u64)> + use<> {
     definitions::pass_reasons().iter().zip(all.passed)
+}
+
+/// The counters of one side of a canary, of `core/counters.h`, with their values.
+pub fn of_side(side: &side_counters) -> impl Iterator<Item = (&'static Word, u64)> + use<> {
+    // SAFETY: the struct is u64 fields alone, as many as there are words.
+    let words: [u64; size_of::<side_counters>() / 8] = unsafe { std::mem::transmute(*side) };
+    definitions::canary_counters().iter().zip(words)
 }
 
 fn words(counters: &port_counters) -> [u64; WORDS] {

@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys as sys};
 
+use super::policy::Policy;
 use super::slots::{self, STATS_PORTS, slot_of};
 use crate::host::clock::monotonic_ns;
-use crate::skel::port::types::{port_config, port_counters, port_state, port_stats};
+use crate::skel::port::types::{
+    port_config, port_counters, port_policy, port_state, port_stats, side_counters,
+};
 
 /// An attached port, and the maps of all ports.
 pub struct Port {
@@ -26,6 +29,7 @@ pub struct Port {
     heartbeat: MapHandle,
     state: MapHandle,
     stats: MapHandle,
+    policy: MapHandle,
 }
 
 /// Words of `struct port_stats`, and of the counters at its begin.
@@ -33,6 +37,10 @@ const STATS_WORDS: usize = size_of::<port_stats>() / 8;
 const COUNTER_WORDS: usize = size_of::<port_counters>() / 8;
 /// Where the histogram of queues begins in them.
 const DEPTH_WORD: usize = std::mem::offset_of!(port_stats, depth) / 8;
+
+/// Where the sides of a canary begin in them, and how many words they have.
+const SIDES_WORD: usize = std::mem::offset_of!(port_stats, sides) / 8;
+const SIDES_WORDS: usize = size_of::<[side_counters; 2]>() / 8;
 
 impl Port {
     pub(super) fn open(folder: &Path, shared: &Path, interface: &str) -> Result<Port> {
@@ -49,6 +57,7 @@ impl Port {
             heartbeat: map("heartbeat")?,
             state: map("port")?,
             stats: map(&slots::stats_pin(slot_of(id)))?,
+            policy: map("policy")?,
             interface: interface.to_owned(),
             folder: folder.to_owned(),
             shared: shared.to_owned(),
@@ -88,6 +97,50 @@ impl Port {
     pub fn set_config(&self, config: &port_config) -> Result<()> {
         write(&self.config, self.slot(), config)
             .with_context(|| format!("{}: config", self.folder.display()))
+    }
+
+    /// The two elements of the map `policy`.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn policies(&self) -> Result<[port_policy; 2]> {
+        let first = 2 * self.slot();
+        Ok([
+            element(&self.policy, first)?,
+            element(&self.policy, first + 1)?,
+        ])
+    }
+
+    /// The policy in use.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn policy(&self) -> Result<Policy> {
+        Ok(match self.config()?.policy {
+            0 => Policy::default(),
+            number => Policy::from_map(&element(&self.policy, 2 * self.slot() + (number & 1))?),
+        })
+    }
+
+    /// Writes a policy into its element, which must not be in use.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_policy(&self, policy: &port_policy) -> Result<()> {
+        write(&self.policy, 2 * self.slot() + (policy.number & 1), policy)
+            .with_context(|| format!("{}: policy", self.folder.display()))
+    }
+
+    /// What the flows controlled and those held out did, summed over the CPUs.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn sides(&self) -> Result<[side_counters; 2]> {
+        let mut sides = [side_counters::default(); 2];
+        // SAFETY: both are plain u64 fields, as many as there are words.
+        let words: &mut [u64; SIDES_WORDS] = unsafe { &mut *(&raw mut sides).cast() };
+        words.copy_from_slice(&self.stats()?[SIDES_WORD..][..SIDES_WORDS]);
+        Ok(sides)
     }
 
     /// Nanoseconds between now and the last heartbeat. One in the future counts as much as one in

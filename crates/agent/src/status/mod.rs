@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a port does now, from its counters over a short time.
 
+mod canary;
 pub mod reading;
 pub mod sight;
 mod text;
@@ -16,10 +17,13 @@ use crate::attach::{hcf, location};
 use crate::host::{interface, queue_visibility};
 use crate::port::config::SHIM;
 use crate::port::counters::{self, Named};
+use crate::port::policy::Policy;
 use crate::port::{self, PinsArg, Port};
+use crate::skel::port::types::side_counters;
 
 pub use text::lines;
 
+use self::canary::Canary;
 use self::reading::Reading;
 use self::sight::Sight;
 
@@ -77,6 +81,15 @@ pub struct Status {
     pub counters: Named<u64>,
     /// The same per second, over the time of the reading.
     pub rates: Named<f64>,
+    /// The share of ACKs, over the time of the reading, whose window could not be lowered as its scale
+    /// is not known; none if no ACK came in.
+    pub unknown_scale_share: Option<f64>,
+    /// Which flows are left alone; none if no flow is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// What the flows of a canary do, compared with those held out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<Canary>,
     /// The programs on the hooks, other tools' included.
     pub hooks: Hooks,
     /// State of HCF's queue, if the port has it.
@@ -97,10 +110,9 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
     let count = |port: &Port| {
         let counters = port.counters()?;
         let sight = Sight::of(&port.interface, &counters)?;
-        Ok((counters::named(&counters), sight))
+        Ok((counters::named(&counters), sight, port.sides()?))
     };
-    let before: Vec<(Named<u64>, Option<Sight>)> =
-        ports.iter().map(count).collect::<Result<_>>()?;
+    let before: Vec<Before> = ports.iter().map(count).collect::<Result<_>>()?;
     std::thread::sleep(time);
     let seconds = began.elapsed().as_secs_f64().max(1e-6);
     let renamed = location::renamed(pins, &link::all()?)?;
@@ -116,10 +128,13 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
         .collect()
 }
 
+/// What a port had counted when a reading began.
+type Before = (Named<u64>, Option<Sight>, [side_counters; 2]);
+
 fn status(
     pins: &PinsArg,
     port: &Port,
-    (before, sight): &(Named<u64>, Option<Sight>),
+    (before, sight, sides): &Before,
     seconds: f64,
 ) -> Result<Status> {
     let hooks = Hooks::of(pins, &port.interface);
@@ -143,7 +158,13 @@ fn status(
         Some(_) if !is_here => None,
         Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
     };
+    let rates = counters::rates(before, &counters, seconds);
+    let (unknown, acks) = (rates["passed_unknown_scale"], rates["acks"]);
+    let canary = reading.policy.canary;
     Ok(Status {
+        unknown_scale_share: (acks > 0.0).then(|| (unknown / acks).min(1.0)),
+        canary: canary.map(|share| Canary::of(share, sides, &reading.sides, seconds)),
+        policy: (!reading.policy.is_open()).then(|| reading.policy.clone()),
         interface: port.interface.clone(),
         ifindex: hooks.ifindex,
         renamed_to: None, // set by `look`
@@ -161,7 +182,7 @@ fn status(
         queue_unseen,
         flows: state.flows,
         window_bytes: (state.generation != 0).then_some(state.window_bytes),
-        rates: counters::rates(before, &counters, seconds),
+        rates,
         counters,
         hooks,
         hcf: hcf::status(&port.folder)?,

@@ -8,8 +8,9 @@ use penstock_linux::qdisc;
 use crate::attach::hook::Hooks;
 use crate::host::interface;
 use crate::port::config::{OBSERVE, paused_ns};
+use crate::port::policy::Policy;
 use crate::port::{PinsArg, Port};
-use crate::skel::port::types::{port_config, port_counters, port_state};
+use crate::skel::port::types::{port_config, port_counters, port_state, side_counters};
 
 /// A port, read at once.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,10 @@ pub struct Reading {
     pub state: port_state,
     /// Their counters.
     pub counters: port_counters,
+    /// Which flows they leave alone.
+    pub policy: Policy,
+    /// What the flows controlled and those held out did, while there is a policy.
+    pub sides: [side_counters; 2],
     /// Milliseconds by their longest queue: bucket b holds `[2^(b-1), 2^b)` bytes.
     pub depth: Vec<u64>,
     /// Age of the heartbeat, seconds.
@@ -61,6 +66,8 @@ impl Reading {
             config: port.config()?,
             state: port.state()?,
             counters: port.counters()?,
+            policy: port.policy()?,
+            sides: port.sides()?,
             depth: port.depth()?,
             heartbeat_age_s: age_ns as f64 / 1e9,
             drops: index

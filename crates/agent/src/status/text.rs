@@ -26,6 +26,18 @@ pub fn lines(status: &Status) -> Vec<String> {
             "  the interface is now called {name}; a daemon follows, without one do: penstockd attach {name} again"
         ));
     }
+    if let Some(policy) = &status.policy {
+        lines.push(format!("  policy: {}", policy.sentence()));
+    }
+    if let Some(canary) = &status.canary {
+        lines.extend(canary.lines().map(|line| format!("  {line}")));
+    }
+    if let Some(share) = status.unknown_scale_share.filter(|share| *share > 0.001) {
+        lines.push(format!(
+            "  {:.1} % of ACKs cannot be rewritten: older than the attach, of connections that pass through",
+            share * 100.0
+        ));
+    }
     lines.extend(status.queue_unseen.iter().map(|why| format!("  {why}")));
     if let Some(hcf) = &status.hcf {
         lines.push(format!("  qdisc: {}", queue(hcf)));

@@ -34,6 +34,7 @@ pub struct Segment {
     /// IPv6 extension headers: type and total bytes, a multiple of eight.
     pub extensions: Vec<(u8, usize)>,
     pub ecn: u8,
+    pub dscp: u8,
 }
 
 impl Segment {
@@ -53,6 +54,7 @@ impl Segment {
             ip_options: Vec::new(),
             extensions: Vec::new(),
             ecn: 0,
+            dscp: 0,
         }
     }
 
@@ -93,6 +95,10 @@ impl Segment {
         let sum = pseudo_checksum(self.source, self.destination, TCP, &tcp);
         tcp[16..18].copy_from_slice(&sum.to_be_bytes());
         tcp
+    }
+
+    fn traffic_class(&self) -> u8 {
+        self.dscp << 2 | self.ecn
     }
 
     /// The IP packet.
@@ -182,7 +188,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
 fn ipv4(packet: &Segment, protocol: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
     let words = (20 + options.len()) / 4;
     let total = (20 + options.len() + payload.len()) as u16;
-    let mut ip = vec![0x40 | words as u8, packet.ecn];
+    let mut ip = vec![0x40 | words as u8, packet.traffic_class()];
     ip.extend(total.to_be_bytes());
     ip.extend([0, 1, 0x40, 0, 64, protocol, 0, 0]);
     ip.extend(octets(packet.source));
@@ -206,7 +212,8 @@ fn ipv6(packet: &Segment, protocol: u8, extensions: &[(u8, usize)], payload: &[u
     }
     body.extend(payload);
     let first = extensions.first().map_or(protocol, |(kind, _)| *kind);
-    let mut ip = vec![0x60, packet.ecn << 4, 0, 0];
+    let class = packet.traffic_class();
+    let mut ip = vec![0x60 | class >> 4, class << 4, 0, 0];
     ip.extend((body.len() as u16).to_be_bytes());
     ip.extend([first, 64]);
     ip.extend(octets(packet.source));

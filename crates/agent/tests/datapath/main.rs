@@ -9,6 +9,7 @@
 mod common;
 mod control;
 mod counting;
+mod policy;
 mod port;
 mod rewriting;
 mod segments;

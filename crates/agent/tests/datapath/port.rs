@@ -3,6 +3,7 @@
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, OpenObject, ProgramInput};
+use penstockd::port::policy::Policy;
 use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
 use std::mem::MaybeUninit;
@@ -16,6 +17,7 @@ pub const DROP: i32 = 2;
 
 /// `struct __sk_buff`, and where its `priority` and `gso_size` are.
 const CONTEXT_BYTES: usize = 192;
+const MARK: usize = 8;
 const PRIORITY: usize = 32;
 const GSO_SIZE: usize = 176;
 
@@ -76,6 +78,32 @@ impl<'o> Port<'o> {
         map.update(&KEY, bytes_of(&config), MapFlags::ANY).unwrap();
     }
 
+    /// Controls the flows of a policy, under a number of its own.
+    pub fn control(&self, policy: &Policy, number: u32) {
+        let map = &self.0.maps.policy;
+        let element = (number & 1).to_ne_bytes();
+        map.update(&element, bytes_of(&policy.to_map(number, 7)), MapFlags::ANY)
+            .unwrap();
+        self.configure(|config| {
+            config.policy = number;
+            config.window.first_acks = 255;
+        });
+    }
+
+    /// Empties the tables of flows.
+    pub fn forget(&self) {
+        for map in [&self.0.maps.flows4, &self.0.maps.flows6] {
+            let keys: Vec<_> = map.keys().collect();
+            keys.iter().for_each(|key| map.delete(key).unwrap());
+        }
+        self.sweep();
+    }
+
+    /// What flows controlled and flows held out did.
+    pub fn sides(&self) -> [types::side_counters; 2] {
+        self.stats().sides
+    }
+
     pub fn beat(&self, at_ns: u64) {
         let map = &self.0.maps.heartbeat;
         map.update(&KEY, &at_ns.to_ne_bytes(), MapFlags::ANY)
@@ -84,7 +112,14 @@ impl<'o> Port<'o> {
 
     /// The packet as it leaves the program, which must let it pass.
     pub fn run(&self, program: &str, packet: &[u8]) -> Vec<u8> {
-        let (verdict, _, packet) = self.outcome(program, packet);
+        self.run_marked(program, packet, 0)
+    }
+
+    /// The same for a packet that the host marked.
+    pub fn run_marked(&self, program: &str, packet: &[u8], mark: u32) -> Vec<u8> {
+        let mut context = [0; CONTEXT_BYTES];
+        context[MARK..][..4].copy_from_slice(&mark.to_ne_bytes());
+        let (verdict, _, packet) = self.outcome_in(&mut context, program, packet);
         assert_eq!(verdict, NEXT);
         packet
     }
@@ -172,15 +207,20 @@ impl<'o> Port<'o> {
     }
 
     pub fn counters(&self) -> types::port_counters {
+        self.stats().counters
+    }
+
+    /// Summed over the CPUs.
+    fn stats(&self) -> types::port_stats {
         let map = &self.0.maps.stats_first;
         let cpus = map.lookup_percpu(&KEY, MapFlags::ANY).unwrap().unwrap();
-        let mut sum = vec![0_u64; size_of::<types::port_counters>() / 8];
+        let mut sum = vec![0_u64; size_of::<types::port_stats>() / 8];
         for cpu in &cpus {
             for (total, word) in sum.iter_mut().zip(cpu.chunks(8)) {
-                *total += u64::from_ne_bytes(word.try_into().unwrap());
+                *total = total.wrapping_add(u64::from_ne_bytes(word.try_into().unwrap()));
             }
         }
-        // SAFETY: nothing but counters of 64 bits.
-        unsafe { sum.as_ptr().cast::<types::port_counters>().read() }
+        // SAFETY: nothing but integers.
+        unsafe { sum.as_ptr().cast::<types::port_stats>().read() }
     }
 }

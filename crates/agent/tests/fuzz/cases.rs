@@ -6,6 +6,7 @@ use penstock_core::Params;
 use penstock_core::definitions;
 use penstockd::port::config::{FLOW_EVENTS, write_params};
 use penstockd::port::pins::ABI;
+use penstockd::port::policy::Policy;
 use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::types;
 
@@ -27,6 +28,8 @@ pub struct Case {
     /// Parameters as the papers print them.
     pub is_paper: bool,
     pub is_stale: bool,
+    /// Some flows are left alone.
+    pub has_policy: bool,
 }
 
 const PLAIN: Case = Case {
@@ -38,12 +41,13 @@ const PLAIN: Case = Case {
     mark_bytes: 0,
     is_paper: false,
     is_stale: false,
+    has_policy: false,
 };
 
 /// Room of the port's queue, and what stands in it while packets run.
 pub const BUFFER_BYTES: u32 = 60_000;
 
-pub const CASES: [Case; 16] = [
+pub const CASES: [Case; 17] = [
     Case {
         name: "observe",
         scheme: "observe",
@@ -82,6 +86,12 @@ pub const CASES: [Case; 16] = [
     },
     Case {
         name: "fairq, marking",
+        mark_bytes: 1,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, some flows",
+        has_policy: true,
         mark_bytes: 1,
         ..PLAIN
     },
@@ -135,6 +145,16 @@ pub const CASES: [Case; 16] = [
     },
 ];
 
+/// A policy with rules of each kind and a canary, which leaves many flows alone and many not.
+pub fn policy() -> Policy {
+    let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+    Policy {
+        exclude: rules(&["tcp:80", "10.0.0.0/24", "dscp:46", "mark:0x10/0xff"]),
+        include: rules(&["10.0.0.0/8", "fd00::/8"]),
+        canary: Some(0.9),
+    }
+}
+
 impl Case {
     pub fn program(&self, is_egress: bool) -> String {
         format!(
@@ -177,6 +197,7 @@ impl Case {
             stale_ns: if self.is_stale { 1 } else { u64::MAX },
             buffer_bytes: BUFFER_BYTES,
             mark_bytes: self.mark_bytes,
+            policy: u32::from(self.has_policy),
             vxlan_ports: VxlanPorts::default().to_wire(),
             ..types::port_config::default()
         };

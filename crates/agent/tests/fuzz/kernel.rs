@@ -72,6 +72,11 @@ pub fn program<'obj>(object: &'obj Object, name: &str) -> ProgramMut<'obj> {
 
 /// Writes the one element of an array.
 pub fn put<T: Copy>(object: &Object, map: &str, value: &T) {
+    put_at(object, map, 0, value);
+}
+
+/// Writes one element of an array.
+pub fn put_at<T: Copy>(object: &Object, map: &str, index: u32, value: &T) {
     let target = object
         .maps()
         .find(|m| m.name() == map)
@@ -80,6 +85,6 @@ pub fn put<T: Copy>(object: &Object, map: &str, value: &T) {
     let bytes =
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) };
     target
-        .update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)
+        .update(&index.to_ne_bytes(), bytes, MapFlags::ANY)
         .expect("the map takes it");
 }

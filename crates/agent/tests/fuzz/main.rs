@@ -22,7 +22,7 @@ mod reference;
 use cases::{CASES, Case};
 use check::check;
 use craft::{Flow, Stack};
-use kernel::{Runner, make_runnable, program, put};
+use kernel::{Runner, make_runnable, program, put, put_at};
 use libbpf_rs::Object;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use penstockd::skel::port::PortSkelBuilder;
@@ -177,6 +177,7 @@ fn play(
     floors: &mut floors::Floors,
     tally: &mut Tally,
 ) {
+    put_at(object, "policy", 1, &cases::policy().to_map(1, round + 1));
     let config = case.config(round as u32 + 1, runner.ifindex);
     put(object, "config", &config);
     put(object, "heartbeat", &1u64);

@@ -18,6 +18,11 @@ pub(super) fn counters() -> Vec<Word> {
     words(&raw const core_counters)
 }
 
+/// What each side of a canary counts.
+pub(super) fn canary_counters() -> Vec<Word> {
+    words(&raw const core_canary_counters)
+}
+
 /// Why a packet passes.
 pub(super) fn pass_reasons() -> Vec<Word> {
     words(&raw const core_pass_reasons)
@@ -89,6 +94,7 @@ struct RawDefinition {
 unsafe extern "C" {
     static core_definitions: RawDefinition;
     static core_counters: RawWord;
+    static core_canary_counters: RawWord;
     static core_pass_reasons: RawWord;
 }
 

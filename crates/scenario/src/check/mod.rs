@@ -13,7 +13,7 @@ use penstock_core::scheme::WscaleSource;
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Deployment, Fabric, Scenario, Tcp};
+use super::{Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp};
 use crate::units::Time;
 
 /// Gathers what is wrong, with where it was written.
@@ -117,6 +117,7 @@ pub(super) fn check_deployment(
     if port.is_shim() {
         checker.shim(port, &within("window.wscale_source"));
     }
+    checker.policy(port, &within);
     checker.not_empty(port.buffer, &within("buffer"));
     checker.params(&port.window, &within("window"));
     checker.queue(&port.queue, &within("queue"));
@@ -146,6 +147,37 @@ impl Checker<'_> {
                 format!("{what}; allowed: {}", words[1..].join(", "))
             },
         );
+    }
+
+    /// Which flows are controlled matters where a scheme rewrites windows, or `observe` counts what it
+    /// would.
+    fn policy(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
+        let rewrites = !port.is_shim() && !matches!(port.queue, Queue::Hcf(_));
+        for (key, is_given) in [
+            ("exclude", !port.exclude.is_empty()),
+            ("include", !port.include.is_empty()),
+            ("canary", port.canary.is_some()),
+        ] {
+            self.require(rewrites || !is_given, &within(key), || {
+                format!(
+                    "is for schemes that rewrite windows; {} does not",
+                    port.scheme
+                )
+            });
+        }
+        let rules = port.exclude.len() + port.include.len();
+        let key = if port.exclude.is_empty() {
+            "include"
+        } else {
+            "exclude"
+        };
+        self.require(rules <= MOST_RULES, &within(key), || {
+            format!("with include, {rules} rules; allowed: at most {MOST_RULES}")
+        });
+        let share = port.canary.map_or(1.0, |share| share.0);
+        self.require(share > 1e-9 && share <= 1.0, &within("canary"), || {
+            format!("is {} %; allowed: above 0 %, at most 100 %", share * 100.0)
+        });
     }
 
     fn seeds(&mut self, seeds: &[u64]) {
