@@ -83,7 +83,10 @@ pub fn abort() -> Result<()> {
 
 /// Receives transfers forever, a thread for each connection. Runs in the receiver's namespace.
 pub fn serve() {
-    serve_on(TcpListener::bind(receiver()).unwrap());
+    let listener = TcpListener::bind(receiver()).unwrap();
+    // More than std's 128 may ask at once, and a full backlog refuses their SYNs.
+    rustix::net::listen(&listener, 1024).unwrap();
+    serve_on(listener);
 }
 
 /// The same on a listener of the caller's.
