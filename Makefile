@@ -40,7 +40,7 @@ lab-demo: build lab ## Compare the schemes on real TCP, in network namespaces (r
 test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
-	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --quiet
+	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
 	@echo "== Python tests, the command line end to end, the laboratory"
 	@$(ROOT) $(BIN)/pytest --quiet
 
