@@ -114,6 +114,13 @@ static __always_inline struct flow_key6 half_key(const struct packet *packet)
 	return packet->family == 4 ? key : packet->key.v6;
 }
 
+static __always_inline struct port_half *half_find(const struct packet *packet)
+{
+	struct flow_key6 key = half_key(packet);
+
+	return bpf_map_lookup_elem(&half_open, &key);
+}
+
 static __always_inline struct port_half *half_make(struct port_counters *counted,
 						   const struct flow_key6 *key)
 {

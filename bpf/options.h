@@ -62,7 +62,7 @@ static long option_read(u32 index, struct option_walk *walk)
  * header its value stands in 7, and OPTIONS_AUTHENTICATED. A bad list is read up to where it
  * contradicts itself.
  */
-static __noinline u32 options_read(struct __sk_buff *skb, u32 at_tcp, u32 length)
+__noinline u32 options_read(struct __sk_buff *skb, u32 at_tcp, u32 length)
 {
 	struct option_walk walk = {.length = length, .scale = FLOW_SCALE_NONE};
 	_Bool is_sound = length >= 1 && length <= OPTIONS_MAX_BYTES;

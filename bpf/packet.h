@@ -36,6 +36,16 @@ static __always_inline u32 packet_dscp(const struct packet *packet)
 	return packet->traffic_class >> 2;
 }
 
+/* The same number, of which verifiers know nothing from then on: so they follow fewer ways. */
+static __always_inline u32 forgotten(u32 value, u64 any)
+{
+	u32 mask = (u32)any;
+
+	value ^= mask;
+	asm volatile("" : "+r"(value));
+	return value ^ mask;
+}
+
 static __always_inline u32 packet_flags(const struct packet *packet)
 {
 	return packet->offset_flags & 0xff;

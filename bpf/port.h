@@ -30,7 +30,7 @@ struct port_ctx {
 };
 
 /* The slot of an interface, not in the first element for it; ~0: it has none. */
-static __noinline u32 slot_probe(u32 ifindex)
+__noinline u32 slot_probe(u32 ifindex)
 {
 	for (u32 i = 1; i < PORT_PROBES; i++) {
 		u32 at = (ifindex + i) & (PORT_INDEXES - 1);
@@ -210,7 +210,7 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 	policy_begin(ctx.config, ctx.port, ctx.counted);
 	queue_bytes = queue_read(skb, ctx.port, now_ns);
 	ms_sample_follow(skb, ctx.port, stats_of(ctx.counted), queue_bytes, now_ns);
-	state_follow(ctx.port, ctx.config, ctx.counted, queue_bytes, now_ns, acting);
+	state_follow(ctx.port, ctx.config, queue_bytes, now_ns, acting);
 
 	found = parse(skb, &packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
 	policy_on_data(ctx.config, ctx.counted, skb, &packet, found == PARSE_TCP);
@@ -227,6 +227,8 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		mark(skb, &ctx, &packet, queue_bytes, now_ns);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
+	packet.family = (u8)forgotten(packet.family, now_ns);
+	packet.is_tunnelled = (u8)forgotten(packet.is_tunnelled, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	if (counts_packets(ctx.config, acting))
 		flow_count_packet(ctx.port, ctx.config, &seen, acting);
@@ -267,12 +269,21 @@ static __always_inline void count_would_rewrite(const struct port_ctx *ctx,
 		scheme_window(ctx->port, ctx->config, offer, now_ns, scheme).changed;
 }
 
-/* What was offered to the sender before; an ACK that it would ignore has offered nothing. */
-static __always_inline struct tcp_edge *edge_of(struct port_flow *flow, struct port_half *half,
-						const struct flow_packet *seen)
+/*
+ * What was offered to the sender before; an ACK that it would ignore has offered nothing. It is
+ * found again, as the three maps that it may be in would multiply what verifiers follow between.
+ */
+static __noinline struct tcp_edge *edge_find(const struct packet *packet,
+					     const struct flow_packet *seen)
 {
-	if (flow)
-		return flow_is_plausible(&flow->entry, seen) ? &flow->edge : 0;
+	struct port_flow *flow;
+	struct port_half *half;
+
+	if (!is_syn(seen)) {
+		flow = flow_find(packet);
+		return flow && flow_is_plausible(&flow->entry, seen) ? &flow->edge : 0;
+	}
+	half = half_find(packet);
 	return half ? &half->edge : 0;
 }
 
@@ -314,12 +325,13 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	policy_begin(ctx.config, ctx.port, ctx.counted);
-	state_follow(ctx.port, ctx.config, ctx.counted, queue_read(skb, ctx.port, now_ns), now_ns,
-		     acting);
+	state_follow(ctx.port, ctx.config, queue_read(skb, ctx.port, now_ns), now_ns, acting);
 
 	found = parse(skb, &packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
+	packet.family = (u8)forgotten(packet.family, now_ns);
+	packet.is_tunnelled = (u8)forgotten(packet.is_tunnelled, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
 	if (counts_packets(ctx.config, acting))
 		flow_count_packet(ctx.port, ctx.config, &seen, acting);
@@ -337,6 +349,9 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 		return NEXT;
 
 	offer = offer_of(&packet, ctx.config, flow, half, ctx.port->segments.bytes);
+	offer.kind = (u16)forgotten(offer.kind, now_ns);
+	offer.scale = forgotten(offer.scale, now_ns);
+	offer.mss = forgotten(offer.mss, now_ns);
 	if (!offer.window)
 		ctx.counted->zero_windows++;
 	else if (offer.scale == TCP_SCALE_UNKNOWN)
@@ -348,7 +363,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, acting);
 	if (wanted.changed && is_authenticated(skb, &packet))
 		return pass(ctx.counted, PASS_AUTHENTICATED);
-	edge = ctx.config->window.never_shrink ? edge_of(flow, half, &seen) : 0;
+	edge = ctx.config->window.never_shrink ? edge_find(&packet, &seen) : 0;
 	out = decide(&ctx, &packet, edge, &offer, wanted, now_ns);
 	if (out.changed &&
 	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))

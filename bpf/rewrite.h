@@ -76,7 +76,7 @@ static __always_inline _Bool has_partial_sum(struct __sk_buff *skb, u32 tcp)
 	return packet->head + packet->csum_start == packet->data + tcp;
 }
 
-static __noinline int write_inner(struct __sk_buff *skb, u32 tcp, u16 from, u16 to)
+__noinline int write_inner(struct __sk_buff *skb, u32 tcp, u16 from, u16 to)
 {
 	u16 words[2]; /* window, checksum */
 

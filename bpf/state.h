@@ -144,15 +144,45 @@ static __always_inline void scheme_set_mss(struct port_state *port, u32 scheme)
 	scheme_on_mss(scheme, scheme_state_of(&port->schemes, scheme), port->segments.bytes);
 }
 
-/* The schemes get the queue and the time. */
-static __always_inline void state_follow(struct port_state *port, const struct port_config *config,
-					 struct port_counters *counted, u32 queue_bytes, u64 now_ns,
-					 u32 acting)
+/*
+ * Global, so that the verifier checks it once: the ways through it would multiply those through the
+ * programs, beyond the limit of Linux 6.1.
+ */
+__noinline int state_update(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 {
-	state_renew(port, config, now_ns, acting);
-	WINDOW_SCHEMES(FOR_UPDATED, scheme_tick, acting, port, config, queue_bytes, now_ns, acting)
-	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_queue, acting, port, config, counted, queue_bytes,
-		       now_ns)
+	struct port_state *state = bpf_map_lookup_elem(&port, &slot);
+	struct port_config *setup = bpf_map_lookup_elem(&config, &slot);
+	struct port_stats *of_port = stats_find(slot);
+
+	if (!state || !setup || !of_port)
+		return 0;
+	state_renew(state, setup, now_ns, acting);
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_tick, acting, state, setup, queue_bytes, now_ns, acting)
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_queue, acting, state, setup, &of_port->counters,
+		       queue_bytes, now_ns)
+	return 0;
+}
+
+static __always_inline void scheme_is_due(struct port_state *port, const struct port_config *config,
+					  u32 queue_bytes, u64 now_ns, u32 *is_due, u32 scheme)
+{
+	void *state = scheme_state_of(&port->schemes, scheme);
+	const void *params = scheme_params_of(&config->schemes, scheme);
+
+	*is_due |= scheme_interval_ns(scheme, params) && now_ns >= port->next_tick_ns[scheme];
+	*is_due |= scheme_heeds_queue(scheme, state, params, queue_bytes, now_ns);
+}
+
+/* The schemes get the queue and the time, if they heed them. */
+static __always_inline void state_follow(struct port_state *port, const struct port_config *config,
+					 u32 queue_bytes, u64 now_ns, u32 acting)
+{
+	u32 is_due = port->generation != config->generation || port->scheme != acting;
+
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_is_due, acting, port, config, queue_bytes, now_ns,
+		       &is_due)
+	if (is_due)
+		state_update(port->id & PORT_SLOT_MASK, acting, queue_bytes, now_ns);
 }
 
 /* A packet whose segments are larger than others, or the first of a period; apart for its stack. */
