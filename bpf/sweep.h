@@ -83,8 +83,7 @@ static __always_inline _Bool sweep_flow(const struct sweep_port *at, struct port
 	 * that is unseen begins on another CPU just now.
 	 */
 	is_over = !flow->unified && flow->entry.phase != FLOW_UNSEEN &&
-		  !flow_is_counted(&flow->entry) &&
-		  silent_ns >= sweep_linger_ns(at, &flow->entry);
+		  !flow_is_counted(&flow->entry) && silent_ns >= sweep_linger_ns(at, &flow->entry);
 	bpf_spin_unlock(&state->lock);
 	if (is_first && flow->policy && flow->policy == (u8)at->config->policy &&
 	    flow->side < SIDES && flow_is_counted(&flow->entry)) {

@@ -132,6 +132,7 @@ fn fairq_shares_its_window_by_flows() {
 /// and need its scale again; one that has ended may send its last segments again.
 #[test]
 fn entries_stay_as_long_as_they_may_be_needed() {
+    const COUNTED: u8 = 1;
     const IDLE: u8 = 2;
     const ENDED: u8 = 3;
     let mut memory = MaybeUninit::uninit();
@@ -139,6 +140,8 @@ fn entries_stay_as_long_as_they_may_be_needed() {
     let now = penstockd::host::clock::monotonic_ns();
     let mut expected = Vec::new();
     for (number, (phase, unacknowledged, seconds, stays)) in (1_u32..).zip([
+        (COUNTED, 0, 2, true),
+        (COUNTED, 0, 2 * 60, true), // idle from this sweep on
         (IDLE, 0, 2, true),
         (IDLE, 0, 20, true),
         (IDLE, 0, 14 * 60, true),
