@@ -27,6 +27,7 @@ use lab::{LEFT, RIGHT, SwitchLab};
 use libbpf_rs::{MapCore, MapFlags};
 use penstock_linux::netns::NetNs;
 use penstock_linux::testkit::{Process, join, until};
+use penstockd::port::plain::of_bytes;
 use penstockd::port::{Port, counters};
 use penstockd::skel::port::types;
 
@@ -298,13 +299,8 @@ fn entries(port: &Port, destination_port: u16) -> BTreeMap<u16, types::flow_entr
     let map = port.map("flows4").unwrap();
     let entries = map.keys().filter_map(|key| {
         let flow = map.lookup(&key, MapFlags::ANY).unwrap()?;
-        // SAFETY: plain integers, as long as key and value of the map.
-        let (key, flow) = unsafe {
-            (
-                key.as_ptr().cast::<types::flow_key4>().read_unaligned(),
-                flow.as_ptr().cast::<types::port_flow>().read_unaligned(),
-            )
-        };
+        let key: types::flow_key4 = of_bytes(&key).unwrap();
+        let flow: types::port_flow = of_bytes(&flow).unwrap();
         let is_sought = u16::from_be(key.destination_port) == destination_port;
         is_sought.then_some((u16::from_be(key.source_port), flow.entry))
     });

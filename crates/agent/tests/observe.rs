@@ -125,7 +125,7 @@ fn the_queues_of_a_card_with_many_add_up() {
             dropped() > before
         });
         let port = lab.agent().port(PORT);
-        let milliseconds = || port.depth().unwrap().iter().skip(1).sum::<u64>();
+        let milliseconds = || port.stats().unwrap().depth.iter().skip(1).sum::<u64>();
         until("packets found a queue", || {
             burst();
             milliseconds() > 0

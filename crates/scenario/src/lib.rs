@@ -30,7 +30,7 @@ mod link;
 mod measure;
 mod naming;
 pub mod params;
-mod policy;
+pub mod policy;
 mod priority;
 mod quantities;
 mod queue;

@@ -2,7 +2,7 @@
 //! Which flows of a port a scheme controls: rules that exclude or include some of them.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error};
@@ -89,15 +89,19 @@ fn prefix(text: &str) -> Result<Rule, String> {
 /// The lowest address of a prefix.
 fn first_of(address: IpAddr, bits: u8) -> IpAddr {
     match address {
-        IpAddr::V4(address) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-            IpAddr::from((address.to_bits() & mask).to_be_bytes())
-        }
-        IpAddr::V6(address) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-            IpAddr::from((address.to_bits() & mask).to_be_bytes())
-        }
+        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & mask_v4(bits)).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & mask_v6(bits)).into(),
     }
+}
+
+/// The mask of an IPv4 prefix of so many bits, at most 32.
+pub fn mask_v4(bits: u8) -> u32 {
+    u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
+}
+
+/// The mask of an IPv6 prefix of so many bits, at most 128.
+pub fn mask_v6(bits: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)
 }
 
 impl fmt::Display for Rule {

@@ -85,7 +85,7 @@ const HALF: usize = 8192;
 pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Result<[OwnedFd; 2]> {
     let folder = pins.shared();
     let build = folder.join(format!("{BUILD}{}", env!("PENSTOCK_PORT_BUILD")));
-    let names = Side::BOTH.map(|side| format!("{scheme}_{}", side.name()));
+    let names = names(scheme);
     if build.is_dir() {
         let [egress, ingress] = names
             .each_ref()
@@ -96,7 +96,7 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
     }
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let mut object = MaybeUninit::uninit();
-    let skel = load(&mut object, &folder, scheme, room)?;
+    let skel = load(&mut object, &folder, &names, room)?;
     let object = skel.object();
     if !build.is_dir() {
         remove_builds(&folder)?;
@@ -114,6 +114,11 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
     loaded
         .try_into()
         .map_err(|_| anyhow!("a scheme has two programs"))
+}
+
+/// The names of a scheme's programs.
+fn names(scheme: &str) -> [String; 2] {
+    Side::BOTH.map(|side| format!("{scheme}_{}", side.name()))
 }
 
 /// Removes the programs of other builds, but for the sweep, which is replaced. Those on hooks stay there.
@@ -144,19 +149,14 @@ fn program<'o>(object: &'o Object, name: &str) -> Result<ProgramMut<'o>> {
 fn load<'o>(
     object: &'o mut MaybeUninit<OpenObject>,
     folder: &Path,
-    scheme: &str,
+    names: &[String; 2],
     room: Room,
 ) -> Result<PortSkel<'o>> {
     clear_log();
     let mut open = PortSkelBuilder::default().open(object)?;
-    let names = [
-        format!("{scheme}_egress"),
-        format!("{scheme}_ingress"),
-        sweep_name().to_owned(),
-    ];
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        program.set_autoload(names.contains(&name));
+        program.set_autoload(name == sweep_name() || names.contains(&name));
     }
     let half = HALF.max(HALF_PER_CPU * libbpf_rs::num_possible_cpus()?);
     for mut map in open.open_object_mut().maps_mut() {
@@ -207,7 +207,7 @@ mod tests {
         );
         let folder = Path::new("/no-such-bpffs/v1/eth1");
         let mut object = MaybeUninit::uninit();
-        let error = load(&mut object, folder, "observe", Room::default())
+        let error = load(&mut object, folder, &names("observe"), Room::default())
             .err()
             .unwrap();
         assert!(!error.to_string().contains("another version"), "{error}");

@@ -7,6 +7,7 @@ use libbpf_rs::{MapCore, MapFlags};
 use super::fan_in::Transfer;
 use crate::host::clock::monotonic_ns;
 use crate::port::Port;
+use crate::port::plain::of_bytes;
 use crate::port::records::{FlowKey, address};
 use crate::skel::port::types::port_flow;
 
@@ -28,7 +29,7 @@ pub fn transfers(port: &Port, began_ns: u64) -> Result<Vec<Transfer>> {
         // Later than all that the entries hold, as their times are relative to it.
         let now_ns = monotonic_ns();
         for (key, value) in entries {
-            let Some(flow) = read(&value) else {
+            let Some(flow) = of_bytes::<port_flow>(&value) else {
                 continue;
             };
             if let Some((key, id)) = flow_key(&key, is_v6)
@@ -54,12 +55,6 @@ fn transfer(flow: &port_flow, key: FlowKey, began_ns: u64, now_ns: u64) -> Optio
         flow: key,
         is_finished: false,
     })
-}
-
-fn read(value: &[u8]) -> Option<port_flow> {
-    // SAFETY: plain integers, valid for any bytes; the length is checked.
-    (value.len() == size_of::<port_flow>())
-        .then(|| unsafe { value.as_ptr().cast::<port_flow>().read_unaligned() })
 }
 
 /// `struct flow_key4` or `flow_key6`: both addresses, both ports, the network; and the port's number.

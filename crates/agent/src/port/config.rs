@@ -11,6 +11,7 @@ use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Priority};
 
 use super::pins::ABI;
+use super::plain::{bytes_of, bytes_of_mut};
 use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{port_config, scheme_params};
 
@@ -92,17 +93,6 @@ pub fn write_params(schemes: &mut scheme_params, params: &Params) {
     let bytes = params.bytes();
     let offset = params.definition().offset;
     bytes_of_mut(schemes)[offset..offset + bytes.len()].copy_from_slice(bytes);
-}
-
-/// The bytes of a struct in a map.
-pub fn bytes_of<T: Copy>(plain: &T) -> &[u8] {
-    // SAFETY: the types of the skeleton are integers with their padding as explicit fields.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(plain).cast(), size_of::<T>()) }
-}
-
-fn bytes_of_mut<T: Copy>(plain: &mut T) -> &mut [u8] {
-    // SAFETY: as above; any bytes are valid.
-    unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(plain).cast(), size_of::<T>()) }
 }
 
 /// Whether two configurations differ in anything that the state of schemes depends on.

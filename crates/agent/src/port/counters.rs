@@ -5,13 +5,11 @@ use indexmap::IndexMap;
 use penstock_core::definitions::{self, Word};
 
 use super::config::OBSERVE;
+use super::plain::words_of;
 use crate::skel::port::types::{port_counters, side_counters};
 
 /// Counters, or their rates, by name.
 pub type Named<T> = IndexMap<String, T>;
-
-/// Words of `struct port_counters`.
-const WORDS: usize = size_of::<port_counters>() / 8;
 
 /// The names of schemes by number (`enum window_scheme`).
 pub fn scheme_names() -> impl Iterator<Item = &'static str> {
@@ -20,7 +18,7 @@ pub fn scheme_names() -> impl Iterator<Item = &'static str> {
 
 /// The counters of `core/counters.h` with their values.
 pub fn alone(all: &port_counters) -> impl Iterator<Item = (&'static Word, u64)> + use<> {
-    definitions::counters().iter().zip(words(all))
+    definitions::counters().iter().zip(words_of(all))
 }
 
 /// Pairs of a scheme's name and the ACKs that it would have rewritten, while observed.
@@ -35,14 +33,7 @@ pub fn passed(all: &port_counters) -> impl Iterator<Item = (&'static Word, u64)>
 
 /// The counters of one side of a canary, of `core/counters.h`, with their values.
 pub fn of_side(side: &side_counters) -> impl Iterator<Item = (&'static Word, u64)> + use<> {
-    // SAFETY: the struct is u64 fields alone, as many as there are words.
-    let words: [u64; size_of::<side_counters>() / 8] = unsafe { std::mem::transmute(*side) };
-    definitions::canary_counters().iter().zip(words)
-}
-
-fn words(counters: &port_counters) -> [u64; WORDS] {
-    // SAFETY: the struct is u64 fields and arrays of u64 alone, as many as there are words.
-    unsafe { std::mem::transmute(*counters) }
+    definitions::canary_counters().iter().zip(words_of(side))
 }
 
 /// All counters by name: `acks` ..., then `would_rewrite_SCHEME` ..., then `passed_REASON` ...
@@ -76,7 +67,10 @@ mod tests {
         let mut counters = port_counters::default();
         let before = named(&counters);
         // SCHEME_NONE, which would rewrite nothing, is not listed.
-        assert_eq!(before.len() + 1, WORDS);
+        assert_eq!(
+            before.len() + 1,
+            words_of(&port_counters::default()).count()
+        );
         counters.acks_rewritten = 300;
         counters.timeouts_seen = 2;
         counters.passed[6] = 5;

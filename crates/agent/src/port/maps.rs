@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An attached port's elements of the maps, read and written as the types of `bpf/abi.h`.
 
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys as sys};
+use anyhow::{Context, Result, anyhow};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys as sys};
 
+use super::plain::{bytes_of, of_bytes};
 use super::policy::Policy;
 use super::slots::{self, STATS_PORTS, slot_of};
 use crate::host::clock::monotonic_ns;
-use crate::skel::port::types::{
-    port_config, port_counters, port_policy, port_state, port_stats, side_counters,
-};
+use crate::skel::port::types::{port_config, port_counters, port_policy, port_state, port_stats};
 
 /// An attached port, and the maps of all ports.
 pub struct Port {
@@ -31,16 +29,6 @@ pub struct Port {
     stats: MapHandle,
     policy: MapHandle,
 }
-
-/// Words of `struct port_stats`, and of the counters at its begin.
-const STATS_WORDS: usize = size_of::<port_stats>() / 8;
-const COUNTER_WORDS: usize = size_of::<port_counters>() / 8;
-/// Where the histogram of queues begins in them.
-const DEPTH_WORD: usize = std::mem::offset_of!(port_stats, depth) / 8;
-
-/// Where the sides of a canary begin in them, and how many words they have.
-const SIDES_WORD: usize = std::mem::offset_of!(port_stats, sides) / 8;
-const SIDES_WORDS: usize = size_of::<[side_counters; 2]>() / 8;
 
 impl Port {
     pub(super) fn open(folder: &Path, shared: &Path, interface: &str) -> Result<Port> {
@@ -131,18 +119,6 @@ impl Port {
             .with_context(|| format!("{}: policy", self.folder.display()))
     }
 
-    /// What the flows controlled and those held out did, summed over the CPUs.
-    ///
-    /// # Errors
-    /// As [`Port::config`].
-    pub fn sides(&self) -> Result<[side_counters; 2]> {
-        let mut sides = [side_counters::default(); 2];
-        // SAFETY: both are plain u64 fields, as many as there are words.
-        let words: &mut [u64; SIDES_WORDS] = unsafe { &mut *(&raw mut sides).cast() };
-        words.copy_from_slice(&self.stats()?[SIDES_WORD..][..SIDES_WORDS]);
-        Ok(sides)
-    }
-
     /// Nanoseconds between now and the last heartbeat. One in the future counts as much as one in
     /// the past, as for the programs.
     ///
@@ -168,39 +144,42 @@ impl Port {
         element(&self.state, self.slot())
     }
 
+    /// What the port did, summed over the CPUs.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn stats(&self) -> Result<port_stats> {
+        let index = self.slot() % STATS_PORTS;
+        let cpus = self
+            .stats
+            .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)?
+            .ok_or_else(|| anyhow!("{:?} has no element {index}", self.stats.name()))?;
+        sum_of_cpus(&cpus).ok_or_else(|| other_layout::<port_stats>(&self.stats))
+    }
+
     /// The counters, summed over the CPUs.
     ///
     /// # Errors
     /// As [`Port::config`].
     pub fn counters(&self) -> Result<port_counters> {
-        let mut sum = port_counters::default();
-        let stats = self.stats()?;
-        // SAFETY: both are plain u64 fields, as many as there are words.
-        let words: &mut [u64; COUNTER_WORDS] = unsafe { &mut *(&raw mut sum).cast() };
-        words.copy_from_slice(&stats[..COUNTER_WORDS]);
-        Ok(sum)
+        Ok(self.stats()?.counters)
     }
+}
 
-    /// Milliseconds by their longest queue, summed over the CPUs: bucket b holds
-    /// `[2^(b-1), 2^b)` bytes.
-    ///
-    /// # Errors
-    /// As [`Port::config`].
-    pub fn depth(&self) -> Result<Vec<u64>> {
-        let buckets = port_stats::default().depth.len();
-        Ok(self.stats()?[DEPTH_WORD..][..buckets].to_vec())
-    }
-
-    /// The words of `struct port_stats`, each summed over the CPUs.
-    fn stats(&self) -> Result<[u64; STATS_WORDS]> {
-        let mut sum = [0u64; STATS_WORDS];
-        for words in per_cpu::<STATS_WORDS>(&self.stats, self.slot() % STATS_PORTS)? {
-            for (total, word) in sum.iter_mut().zip(words) {
-                *total = total.wrapping_add(word);
-            }
+/// Adds up the statistics of the CPUs, word by word, so that those of the present millisecond mean nothing;
+/// none if they are of another layout.
+pub fn sum_of_cpus(cpus: &[Vec<u8>]) -> Option<port_stats> {
+    let mut sum = [0u64; size_of::<port_stats>() / 8];
+    for cpu in cpus {
+        let (words, rest) = cpu.as_chunks();
+        if words.len() != sum.len() || !rest.is_empty() {
+            return None;
         }
-        Ok(sum)
+        for (total, word) in sum.iter_mut().zip(words) {
+            *total = total.wrapping_add(u64::from_ne_bytes(*word));
+        }
     }
+    of_bytes(bytes_of(&sum))
 }
 
 /// Renews the heartbeat in its map.
@@ -210,20 +189,33 @@ pub(super) fn beat(heartbeat: &MapHandle, slot: u32) -> Result<()> {
 
 /// Writes element `index` of an array map.
 pub(super) fn write<T: Copy>(map: &MapHandle, index: u32, value: &T) -> Result<()> {
-    layout(map, map.value_size() as usize, size_of::<T>())?;
-    // SAFETY: key and value are as long as those of the map.
-    let status = unsafe {
-        sys::bpf_map_update_elem(
-            map.as_fd().as_raw_fd(),
-            (&raw const index).cast(),
-            std::ptr::from_ref(value).cast(),
-            0,
-        )
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(std::io::Error::from_raw_os_error(-status).into()),
+    if map.value_size() as usize != size_of::<T>() {
+        return Err(other_layout::<T>(map));
     }
+    map.update(&index.to_ne_bytes(), bytes_of(value), MapFlags::ANY)?;
+    Ok(())
+}
+
+/// Creates a map that is an element of another.
+pub(super) fn create(
+    kind: MapType,
+    name: &str,
+    (key_bytes, value_bytes): (u32, u32),
+    entries: u32,
+) -> Result<MapHandle> {
+    let options = sys::bpf_map_create_opts {
+        sz: size_of::<sys::bpf_map_create_opts>() as sys::size_t,
+        ..Default::default()
+    };
+    let map = MapHandle::create(kind, Some(name), key_bytes, value_bytes, entries, &options)?;
+    Ok(map)
+}
+
+/// Makes `inner` element `index` of a map of maps.
+pub(super) fn put(outer: &MapHandle, index: u32, inner: &MapHandle) -> Result<()> {
+    let descriptor = inner.as_fd().as_raw_fd().to_ne_bytes();
+    outer.update(&index.to_ne_bytes(), &descriptor, MapFlags::ANY)?;
+    Ok(())
 }
 
 pub(super) fn open_map(path: &Path) -> Result<MapHandle> {
@@ -244,44 +236,14 @@ pub(super) fn element<T: Copy>(map: &MapHandle, index: u32) -> Result<T> {
     let value = map
         .lookup(&index.to_ne_bytes(), MapFlags::ANY)?
         .ok_or_else(|| anyhow!("{:?} has no element {index}", map.name()))?;
-    layout(map, value.len(), size_of::<T>())?;
-    let mut target = MaybeUninit::<T>::uninit();
-    // SAFETY: the types of `bpf/abi.h` are plain integers, valid for any bytes; the length is
-    // checked above.
-    unsafe {
-        std::ptr::copy_nonoverlapping(
-            value.as_ptr(),
-            target.as_mut_ptr().cast::<u8>(),
-            value.len(),
-        );
-        Ok(target.assume_init())
-    }
+    of_bytes(&value).ok_or_else(|| other_layout::<T>(map))
 }
 
-/// Element `index` of a per-CPU array map as words, for each CPU.
-fn per_cpu<const WORDS: usize>(map: &MapHandle, index: u32) -> Result<Vec<[u64; WORDS]>> {
-    let values = map
-        .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)?
-        .ok_or_else(|| anyhow!("{:?} has no element {index}", map.name()))?;
-    values
-        .iter()
-        .map(|value| {
-            layout(map, value.len(), 8 * WORDS)?;
-            let mut words = [0; WORDS];
-            for (word, bytes) in words.iter_mut().zip(value.chunks_exact(8)) {
-                *word = u64::from_ne_bytes(bytes.try_into()?);
-            }
-            Ok(words)
-        })
-        .collect()
-}
-
-fn layout(map: &MapHandle, found: usize, expected: usize) -> Result<()> {
-    if found != expected {
-        bail!(
-            "map {:?} has {found} bytes where this penstockd expects {expected}: another version attached it; detach with that version, or attach again",
-            map.name()
-        );
-    }
-    Ok(())
+fn other_layout<T>(map: &MapHandle) -> anyhow::Error {
+    anyhow!(
+        "map {:?} has {} bytes where this penstockd expects {}: another version attached it; detach with that version, or attach again",
+        map.name(),
+        map.value_size(),
+        size_of::<T>()
+    )
 }

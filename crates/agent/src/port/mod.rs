@@ -7,6 +7,7 @@ pub mod heartbeat;
 pub mod lock;
 pub mod maps;
 pub mod pins;
+pub mod plain;
 pub mod policy;
 pub mod records;
 pub mod rings;

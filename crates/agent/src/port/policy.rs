@@ -5,6 +5,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use penstock_scenario::policy::{mask_v4, mask_v6};
 use penstock_scenario::{Deployment, Rule, Share};
 use serde::Serialize;
 
@@ -164,12 +165,12 @@ fn to_map(rule: Rule, includes: u32) -> policy_rule {
     let first = |value, mask| ([value, 0, 0, 0], [mask, 0, 0, 0]);
     let (kind, (value, mask)) = match rule {
         Rule::Prefix(IpAddr::V4(address), bits) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-            (IPV4, first(address.to_bits().to_be(), mask.to_be()))
+            let mask = mask_v4(bits).to_be();
+            (IPV4, first(address.to_bits().to_be(), mask))
         }
         Rule::Prefix(IpAddr::V6(address), bits) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-            (IPV6, (on_wire(address.to_bits()), on_wire(mask)))
+            let mask = on_wire(mask_v6(bits));
+            (IPV6, (on_wire(address.to_bits()), mask))
         }
         Rule::Tcp(from, to) => (TCP, first(from.into(), to.into())),
         Rule::Dscp(dscp) => (DSCP, first(dscp.into(), 0)),

@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::plain::of_bytes;
 use crate::skel::port::types::{flow_event, port_sample};
 
 /// One millisecond in which something left by the port, as one CPU saw it.
@@ -103,22 +104,20 @@ pub fn address(bytes: [u8; 16], is_v6: bool) -> IpAddr {
     }
 }
 
-/// Reads a record as a struct of `bpf/abi.h`; None if it is too short.
-fn read<T: Copy>(record: &[u8]) -> Option<T> {
-    // SAFETY: the types of `bpf/abi.h` are plain integers, valid for any bytes; the length is checked.
-    (record.len() >= size_of::<T>())
-        .then(|| unsafe { record.as_ptr().cast::<T>().read_unaligned() })
+/// The struct that a record begins with; None if it is too short.
+fn first<T: Copy>(record: &[u8]) -> Option<T> {
+    of_bytes(record.get(..size_of::<T>())?)
 }
 
 /// Reads a record of `samples`; None if it is too short.
 pub fn read_sample(record: &[u8]) -> Option<Sample> {
-    read(record)
+    first(record)
 }
 
 impl FlowEvent {
     /// Reads a record of `events`; None if it is too short, or of an unknown kind or family.
     pub fn read(record: &[u8]) -> Option<FlowEvent> {
-        let event: flow_event = read(record)?;
+        let event: flow_event = first(record)?;
         let is_v6 = match event.family {
             4 => false,
             6 => true,

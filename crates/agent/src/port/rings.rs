@@ -3,15 +3,13 @@
 
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
-use std::os::fd::{AsFd, AsRawFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use libbpf_rs::{
-    MapCore, MapFlags, MapHandle, MapType, RingBuffer, RingBufferBuilder, libbpf_sys as sys,
-};
+use libbpf_rs::{MapCore, MapHandle, MapType, RingBuffer, RingBufferBuilder};
 
 use super::Port;
+use super::maps::{create, put};
 use super::records::{FlowEvent, Sample, read_sample};
 
 /// What the ring buffers held.
@@ -64,14 +62,8 @@ impl Drop for RemovedRings {
 
 /// Gives the programs of `port` a new ring buffer in the map `name`.
 fn ring(port: &Port, name: &str, bytes: u32) -> Result<MapHandle> {
-    let options = sys::bpf_map_create_opts {
-        sz: size_of::<sys::bpf_map_create_opts>() as sys::size_t,
-        ..Default::default()
-    };
-    let ring = MapHandle::create(MapType::RingBuf, Some(name), 0, 0, bytes, &options)?;
-    let descriptor = ring.as_fd().as_raw_fd().to_ne_bytes();
-    port.map(name)?
-        .update(&port.slot().to_ne_bytes(), &descriptor, MapFlags::ANY)?;
+    let ring = create(MapType::RingBuf, name, (0, 0), bytes)?;
+    put(&port.map(name)?, port.slot(), &ring)?;
     Ok(ring)
 }
 

@@ -9,18 +9,16 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys as sys};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
 use super::PinsArg;
-use super::maps::{element, open_map, write};
+use super::maps::{create, element, open_map, put, write};
 use crate::skel::port::types::{port_config, port_state};
 
 /// Slots of one map of counters (`STATS_PORTS` of `bpf/abi.h`).
 pub const STATS_PORTS: u32 = 16;
 
-/// Elements of the map `slots`, and how many of them an interface may have (`PORT_INDEXES`,
-/// `PORT_PROBES`).
-const INDEXES: u32 = 65_536;
+/// How many elements of the map `slots` an interface may have (`PORT_PROBES`).
 const PROBES: u32 = 4;
 
 const MARK: &str = "slot_";
@@ -74,7 +72,7 @@ impl Slots {
     /// # Errors
     /// All are in use.
     pub fn allocate(&self, folder: &Path, index: u32) -> Result<()> {
-        let slot = match self.find(0)? {
+        let slot = match self.first_free()? {
             Some(free) => free,
             None => self.reclaim()?,
         };
@@ -141,16 +139,23 @@ impl Slots {
     /// # Errors
     /// The maps cannot be read.
     pub fn port_at(&self, index: u32) -> Result<Option<u32>> {
-        match self.find(index)? {
-            Some(slot) => Ok(Some(element::<port_state>(&self.state, slot)?.id)),
-            None => Ok(None),
+        for at in self.places(index) {
+            let slot: u32 = element(&self.slots, at)?;
+            if self.owner(slot)? == index {
+                return Ok(Some(element::<port_state>(&self.state, slot)?.id));
+            }
         }
+        Ok(None)
     }
 
-    /// The first slot with this index of an interface; 0 is that of free slots.
-    fn find(&self, index: u32) -> Result<Option<u32>> {
+    /// The index of the interface that has a slot; 0 if it is free.
+    fn owner(&self, slot: u32) -> Result<u32> {
+        Ok(element::<port_config>(&self.config, slot)?.ifindex)
+    }
+
+    fn first_free(&self) -> Result<Option<u32>> {
         for slot in 0..self.config.max_entries() {
-            if element::<port_config>(&self.config, slot)?.ifindex == index {
+            if self.owner(slot)? == 0 {
                 return Ok(Some(slot));
             }
         }
@@ -177,21 +182,22 @@ impl Slots {
 
     /// Lets the programs find the slot by the index of its interface.
     fn bind(&self, slot: u32, index: u32) -> Result<()> {
-        for at in places(index) {
+        for at in self.places(index) {
             let other: u32 = element(&self.slots, at)?;
-            let owner = element::<port_config>(&self.config, other)?.ifindex;
+            let owner = self.owner(other)?;
             if owner == 0 || owner == index || self.place_of(owner, other)? != Some(at) {
                 return write(&self.slots, at, &slot);
             }
         }
         bail!(
-            "interface {index} has no place in the map of slots, as it is equal to {PROBES} others modulo {INDEXES}"
+            "interface {index} has no place in the map of slots, as it is equal to {PROBES} others modulo {}",
+            self.slots.max_entries()
         )
     }
 
     /// Where the slot of an interface is in the map `slots`.
     fn place_of(&self, index: u32, slot: u32) -> Result<Option<u32>> {
-        for at in places(index) {
+        for at in self.places(index) {
             if element::<u32>(&self.slots, at)? == slot {
                 return Ok(Some(at));
             }
@@ -202,28 +208,13 @@ impl Slots {
     /// Zeroes the counters of a slot, whose map is created if it is the first of that.
     fn reset_stats(&self, slot: u32) -> Result<()> {
         let pin = self.pins.shared().join(stats_pin(slot));
-        let first = open_map(&self.pins.shared().join(stats_pin(0)))?;
         let (part, at) = (slot / STATS_PORTS, slot % STATS_PORTS);
         if !pin.exists() {
-            let options = sys::bpf_map_create_opts {
-                sz: size_of::<sys::bpf_map_create_opts>() as sys::size_t,
-                ..Default::default()
-            };
-            let mut map = MapHandle::create(
-                MapType::PercpuArray,
-                Some("stats_more"),
-                4,
-                first.value_size(),
-                STATS_PORTS,
-                &options,
-            )?;
+            let first = open_map(&self.pins.shared().join(stats_pin(0)))?;
+            let layout = (first.key_size(), first.value_size());
+            let mut map = create(MapType::PercpuArray, "stats_more", layout, STATS_PORTS)?;
             let stats = open_map(&self.pins.shared().join("stats"))?;
-            let descriptor = std::os::fd::AsRawFd::as_raw_fd(&std::os::fd::AsFd::as_fd(&map));
-            stats.update(
-                &part.to_ne_bytes(),
-                &descriptor.to_ne_bytes(),
-                MapFlags::ANY,
-            )?;
+            put(&stats, part, &map)?;
             map.pin(&pin)?;
             return Ok(());
         }
@@ -240,9 +231,10 @@ impl Slots {
         let before: u32 = element(&map, 0)?;
         write(&map, 0, &used.max(before))
     }
-}
 
-/// Where the slot of an interface may be in the map `slots`.
-fn places(index: u32) -> impl Iterator<Item = u32> {
-    (0..PROBES).map(move |probe| index.wrapping_add(probe) % INDEXES)
+    /// Where the slot of an interface may be in the map `slots`.
+    fn places(&self, index: u32) -> impl Iterator<Item = u32> + use<> {
+        let elements = self.slots.max_entries();
+        (0..PROBES).map(move |probe| index.wrapping_add(probe) % elements)
+    }
 }

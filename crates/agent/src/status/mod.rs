@@ -108,9 +108,9 @@ pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec
         .collect::<Result<_>>()?;
     let began = Instant::now();
     let count = |port: &Port| {
-        let counters = port.counters()?;
-        let sight = Sight::of(&port.interface, &counters)?;
-        Ok((counters::named(&counters), sight, port.sides()?))
+        let stats = port.stats()?;
+        let sight = Sight::of(&port.interface, &stats.counters)?;
+        Ok((counters::named(&stats.counters), sight, stats.sides))
     };
     let before: Vec<Before> = ports.iter().map(count).collect::<Result<_>>()?;
     std::thread::sleep(time);

@@ -58,6 +58,7 @@ impl Reading {
         let interface = &port.interface;
         let index = interface::find(interface);
         let age_ns = port.heartbeat_age_ns()?;
+        let stats = port.stats()?;
         Ok(Reading {
             interface: interface.clone(),
             scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
@@ -65,10 +66,10 @@ impl Reading {
             blind: Vec::new(), // one reading cannot show it
             config: port.config()?,
             state: port.state()?,
-            counters: port.counters()?,
+            counters: stats.counters,
             policy: port.policy()?,
-            sides: port.sides()?,
-            depth: port.depth()?,
+            sides: stats.sides,
+            depth: stats.depth.to_vec(),
             heartbeat_age_s: age_ns as f64 / 1e9,
             drops: index
                 .and_then(|index| qdisc::root(index).ok())

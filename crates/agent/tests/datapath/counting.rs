@@ -5,10 +5,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::{MapCore, MapFlags};
+use penstockd::port::plain::bytes_of;
 use penstockd::skel::port::types;
 
 use super::common::packet::{ACK, FIN, Segment};
-use super::port::{Port, bytes_of};
+use super::port::Port;
 use super::segments::{syn, syn_ack};
 
 #[test]

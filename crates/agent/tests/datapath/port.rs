@@ -3,6 +3,8 @@
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, OpenObject, ProgramInput};
+use penstockd::port::maps::sum_of_cpus;
+use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::port::policy::Policy;
 use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
@@ -25,11 +27,6 @@ const GSO_SIZE: usize = 176;
 const LOOPBACK: u32 = 1;
 
 pub struct Port<'o>(pub PortSkel<'o>);
-
-pub fn bytes_of<T>(value: &T) -> &[u8] {
-    // SAFETY: plain integers.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
-}
 
 impl<'o> Port<'o> {
     pub fn new(memory: &'o mut MaybeUninit<OpenObject>) -> Port<'o> {
@@ -177,13 +174,7 @@ impl<'o> Port<'o> {
         };
         write(&maps.flows4, bytes_of(key), bytes_of(flow));
         let sweeps = maps.sweeps.lookup(&KEY, MapFlags::ANY).unwrap().unwrap();
-        // SAFETY: plain integers, as long as the map's value.
-        let mut sweeps = unsafe {
-            sweeps
-                .as_ptr()
-                .cast::<types::sweep_state>()
-                .read_unaligned()
-        };
+        let mut sweeps: types::sweep_state = of_bytes(&sweeps).unwrap();
         // The key, padded to that of IPv6, then family and state.
         let mut record = vec![0; maps.records.value_size() as usize];
         record[..size_of_val(key)].copy_from_slice(bytes_of(key));
@@ -202,8 +193,7 @@ impl<'o> Port<'o> {
             .lookup(&KEY, MapFlags::ANY)
             .unwrap()
             .unwrap();
-        // SAFETY: plain integers, as long as the map's value.
-        unsafe { bytes.as_ptr().cast::<types::port_state>().read_unaligned() }
+        of_bytes(&bytes).unwrap()
     }
 
     pub fn counters(&self) -> types::port_counters {
@@ -214,13 +204,6 @@ impl<'o> Port<'o> {
     fn stats(&self) -> types::port_stats {
         let map = &self.0.maps.stats_first;
         let cpus = map.lookup_percpu(&KEY, MapFlags::ANY).unwrap().unwrap();
-        let mut sum = vec![0_u64; size_of::<types::port_stats>() / 8];
-        for cpu in &cpus {
-            for (total, word) in sum.iter_mut().zip(cpu.chunks(8)) {
-                *total = total.wrapping_add(u64::from_ne_bytes(word.try_into().unwrap()));
-            }
-        }
-        // SAFETY: nothing but integers.
-        unsafe { sum.as_ptr().cast::<types::port_stats>().read() }
+        sum_of_cpus(&cpus).unwrap()
     }
 }

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::host::bpf::pin_over;
 use crate::host::{clock, requirements};
+use crate::port::plain::{bytes_of_mut, of_bytes};
 use crate::skel::hcf::HcfSkelBuilder;
 use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
 
@@ -216,14 +217,12 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
     let value = map
         .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)?
         .unwrap_or_default();
-    if value.len() != size_of::<hcf_port>() {
+    let Some(port) = of_bytes::<hcf_port>(&value) else {
         bail!(
             "{} was written by another version of penstockd; attach again",
             pin.display()
         );
-    }
-    // SAFETY: plain integers, valid for any bytes; the length is right.
-    let port: hcf_port = unsafe { value.as_ptr().cast::<hcf_port>().read_unaligned() };
+    };
     if port.attached == 0 {
         return Ok(None);
     }
@@ -266,10 +265,9 @@ fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_conf
 
 /// The struct of `core/hcf.h` in the map.
 fn struct_of(params: &Params) -> hcf_params {
-    let bytes = params.bytes();
-    assert_eq!(bytes.len(), size_of::<hcf_params>());
-    // SAFETY: integers, valid for any bytes; the length is checked.
-    unsafe { bytes.as_ptr().cast::<hcf_params>().read_unaligned() }
+    let mut plain = hcf_params::default();
+    bytes_of_mut(&mut plain).copy_from_slice(params.bytes());
+    plain
 }
 
 #[cfg(test)]
