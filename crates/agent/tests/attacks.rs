@@ -26,7 +26,7 @@ use lab::transfers::{self, connect, send, serve, transfer};
 use lab::{LEFT, RIGHT, SwitchLab};
 use libbpf_rs::{MapCore, MapFlags};
 use penstock_linux::netns::NetNs;
-use penstock_linux::testkit::{Process, join, until};
+use penstock_linux::testkit::{join, until};
 use penstockd::port::plain::of_bytes;
 use penstockd::port::{Port, counters};
 use penstockd::skel::port::types;
@@ -45,18 +45,6 @@ fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// The agent at the port `right`, which it serves.
-fn attach(lab: &SwitchLab, scheme: &str) -> (Process, Port) {
-    let attach = ["attach", "right", "--scheme", scheme, "--stay"];
-    let process = lab.agent().start(&attach, LIMIT);
-    let status = ["status", "right", "--for", "1 ms"];
-    until("the port is attached", || {
-        let (succeeded, text) = lab.agent().attempt(&status);
-        succeeded && text.contains(scheme)
-    });
-    (process, lab.agent().port("right"))
 }
 
 fn unknown_scales(port: &Port) -> u64 {
@@ -260,7 +248,7 @@ fn forged_syns_take_nothing_from_flows() {
     let _turn = alone();
     let lab = SwitchLab::new(50_000_000, BUFFER_BYTES);
     let _cable = lab.delay(Duration::from_millis(5));
-    let (_agent, _) = attach(&lab, "observe");
+    let (_agent, _) = lab.attach("observe", &[], LIMIT);
     let bulk = Bulk::start(&lab);
     println!("observed only:");
     let unavoidable = round(&lab, &bulk, 0.0, &mut || {});
@@ -346,7 +334,7 @@ fn forgeries(source_port: u16) -> Vec<Segment> {
 fn forged_segments_change_nothing_of_a_flow() {
     let _turn = alone();
     let lab = SwitchLab::new(50_000_000, BUFFER_BYTES);
-    let (_agent, port) = attach(&lab, "fairq");
+    let (_agent, port) = lab.attach("fairq", &[], LIMIT);
     let bulk = Bulk::start(&lab);
     let known = |flow: &types::flow_entry| (flow.phase, flow.scale, flow.mss);
     let before: BTreeMap<_, _> = entries(&port, BULK_PORT)
@@ -415,7 +403,7 @@ fn idle_connections_are_controlled_after_a_flood() {
     let _turn = alone();
     let lab = SwitchLab::new(50_000_000, BUFFER_BYTES);
     lab.netns("right").run(serve).unwrap();
-    let (_agent, port) = attach(&lab, "fairq");
+    let (_agent, port) = lab.attach("fairq", &[], LIMIT);
     let streams = (0..IDLE).map(|id| {
         lab.spawn("left", move || {
             let mut stream = connect().unwrap();
@@ -470,7 +458,7 @@ fn an_option_of_large_segments_gives_no_larger_floor() {
     let _turn = alone();
     let lab = SwitchLab::new(200_000_000, BUFFER_BYTES);
     lab.netns("right").run(serve).unwrap();
-    let (_agent, port) = attach(&lab, "fairq");
+    let (_agent, port) = lab.attach("fairq", &[], LIMIT);
     let usual = drops_of_incast(&lab, None);
     let claimed = drops_of_incast(&lab, Some(8960));
     println!("{usual} drops, {claimed} with an MSS option of 8960");

@@ -10,8 +10,7 @@ mod lab;
 
 use lab::SwitchLab;
 use lab::transfers::{serve, transfer};
-use penstock_linux::testkit::{Process, join, until};
-use penstockd::port::pins::ABI;
+use penstock_linux::testkit::{Process, join};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -63,17 +62,13 @@ fn add_bands(lab: &SwitchLab) {
 fn attach(lab: &SwitchLab, room: Room) -> Process {
     let scheme = std::env::var("PENSTOCK_SCHEME").unwrap_or("hscc".into());
     let buffer = format!("{BUFFER_BYTES} B");
-    let mut words = vec!["attach", "right", "--scheme", &scheme, "--stay"];
-    words.extend(["--buffer", &buffer]);
+    let mut options = vec!["--buffer", &buffer];
     match room {
         Room::None => {}
-        Room::Drops => words.extend(["--set", "drops=true"]),
-        Room::Band => words.extend(["--set", "control_priority=1:10"]),
+        Room::Drops => options.extend(["--set", "drops=true"]),
+        Room::Band => options.extend(["--set", "control_priority=1:10"]),
     }
-    let agent = lab.agent().start(&words, LIMIT);
-    let pin = lab.pins().join(format!("v{ABI}/right/program_ingress"));
-    until("the port is attached", || pin.exists());
-    agent
+    lab.attach(&scheme, &options, LIMIT).0
 }
 
 /// New connections in a closed loop next to long transfers.

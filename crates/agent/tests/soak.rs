@@ -13,7 +13,6 @@ use lab::transfers::{abort, connect, send, serve, transfer};
 use libbpf_rs::MapCore;
 use penstock_linux::testkit::{Process, join};
 use penstockd::port::Port;
-use penstockd::port::pins::ABI;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -65,27 +64,7 @@ fn the_count_of_flows_is_exact() {
     let lab = SwitchLab::new(100_000_000, 24_576);
     let limit = Duration::from_secs(seconds + 300);
     lab.netns("right").run(serve).unwrap();
-    let agent = lab.agent().start(
-        &[
-            "attach",
-            "right",
-            "--scheme",
-            "fairq",
-            "--stay",
-            "--set",
-            "window.idle=10s",
-        ],
-        limit,
-    );
-    settle("the port is attached", 1, || {
-        u64::from(
-            lab.pins()
-                .join(format!("v{ABI}/right/program_ingress"))
-                .exists(),
-        )
-    });
-    let port = lab.agent().port("right");
-
+    let (agent, port) = lab.attach("fairq", &["--set", "window.idle=10s"], limit);
     let (held, done) = hold(&lab);
     settle("flows held open", HELD, || {
         u64::from(port.state().unwrap().flows)

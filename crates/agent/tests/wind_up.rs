@@ -12,7 +12,6 @@ use lab::SwitchLab;
 use lab::transfers::{connect, send, serve};
 use penstock_linux::testkit::join;
 use penstockd::port::Port;
-use penstockd::port::pins::ABI;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -68,20 +67,7 @@ fn light_load_does_not_wind_the_window_up() {
     lab.netns("right").run(serve).unwrap();
     let longest_rtt = std::env::var("PENSTOCK_LONGEST_RTT").unwrap_or("10 ms".into());
     let set = format!("window.longest_rtt={longest_rtt}");
-    let attach = [
-        "attach", "right", "--scheme", "fairq", "--stay", "--set", &set,
-    ];
-    let _agent = lab.agent().start(&attach, LIMIT);
-    let begun = Instant::now();
-    while !lab
-        .pins()
-        .join(format!("v{ABI}/right/program_ingress"))
-        .exists()
-    {
-        assert!(begun.elapsed() < LIMIT, "the port is not attached");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let port = lab.agent().port("right");
+    let (_agent, port) = lab.attach("fairq", &["--set", &set], LIMIT);
     let streams = (0..CONNECTIONS).map(|_| lab.spawn("left", || connect().unwrap()));
     let streams: Vec<_> = streams.collect();
     let streams = streams.into_iter().map(|thread| join(thread, LIMIT));

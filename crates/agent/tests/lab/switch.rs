@@ -9,7 +9,9 @@ use std::time::Duration;
 use penstock_linux::link::{self, Change};
 use penstock_linux::netns::NetNs;
 use penstock_linux::qdisc::{self, Tbf};
-use penstock_linux::testkit::{self, Bpffs, Dumbbell};
+use penstock_linux::testkit::{self, Bpffs, Dumbbell, Process, until};
+use penstockd::port::Port;
+use penstockd::port::pins::ABI;
 
 use super::Agent;
 use super::delay::Delay;
@@ -84,6 +86,15 @@ impl SwitchLab {
             netns: self.netns("switch"),
             pins: self.pins(),
         }
+    }
+
+    /// penstockd with this scheme and these options at the port `right`, which it serves until it is ended.
+    pub fn attach(&self, scheme: &str, options: &[&str], limit: Duration) -> (Process, Port) {
+        let words = [&["attach", "right", "--stay", "--scheme", scheme], options].concat();
+        let process = self.agent().start(&words, limit);
+        let program = self.pins().join(format!("v{ABI}/right/program_ingress"));
+        until("the port is attached", || program.exists());
+        (process, self.agent().port("right"))
     }
 
     /// A thread that lives in the namespace of a host.
