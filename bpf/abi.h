@@ -170,6 +170,7 @@ struct port_state {
 	u32 half_open_seen;	   /* of them, by the present sweep */
 	u32 corrected; /* flows that sweeps had to correct, as their entries were lost */
 	u32 has_queue; /* 0: this kernel does not let programs read the queue */
+	u32 half_own;  /* entries in the map of that name */
 	u64 next_tick_ns[SCHEMES];
 	struct port_segments segments; /* of the data that leaves */
 	struct scheme_states schemes;
@@ -240,8 +241,9 @@ struct port_flow {
 _Static_assert(sizeof(struct port_flow) == 64, "a cache line");
 
 /*
- * Map `half_open` (LRU hash): flows that are not proven yet, by flow_key6, IPv4 mapped to IPv6
- * (RFC 4291 §2.5.5.2). It is small, as it holds what anybody may forge.
+ * Maps `half_own` and, for what is beyond a port's share of that, `half_open` (LRU hash): flows
+ * that are not proven yet, by flow_key6, IPv4 mapped to IPv6 (RFC 4291 §2.5.5.2). They are small,
+ * as they hold what anybody may forge.
  */
 struct port_half {
 	struct handshake handshake;

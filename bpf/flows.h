@@ -114,24 +114,52 @@ static __always_inline struct flow_key6 half_key(const struct packet *packet)
 	return packet->family == 4 ? key : packet->key.v6;
 }
 
+static __always_inline struct port_half *half_lookup(const struct flow_key6 *key)
+{
+	struct port_half *half = bpf_map_lookup_elem(&half_own, key);
+
+	return half ? half : bpf_map_lookup_elem(&half_open, key);
+}
+
 static __always_inline struct port_half *half_find(const struct packet *packet)
 {
 	struct flow_key6 key = half_key(packet);
 
-	return bpf_map_lookup_elem(&half_open, &key);
+	return half_lookup(&key);
 }
 
-static __always_inline struct port_half *half_make(struct port_counters *counted,
-						   const struct flow_key6 *key)
+/* How many records a port may have in `half_own`: what it takes there is no other's. */
+static __always_inline u32 half_share(void)
+{
+	u32 first = 0, *ports = bpf_map_lookup_elem(&slots_used, &first);
+
+	return min_u32(HALF_OWN / max_u32(ports ? *ports : 0, 1), HALF_PORT);
+}
+
+static __always_inline struct port_half *
+half_make(struct port_state *port, struct port_counters *counted, const struct flow_key6 *key)
 {
 	u32 first = 0;
 	struct sweep_state *sweep = bpf_map_lookup_elem(&sweeps, &first);
+	_Bool has_room = port->half_own < half_share();
 
-	if (!bpf_map_update_elem(&half_open, key, &unseen_half, BPF_NOEXIST))
+	if (has_room && !bpf_map_update_elem(&half_own, key, &unseen_half, BPF_NOEXIST)) {
+		__sync_fetch_and_add(&port->half_own, 1);
 		counted->half_open_begun++;
+	} else if (!bpf_map_update_elem(&half_open, key, &unseen_half, BPF_NOEXIST)) {
+		counted->half_open_begun++;
+	}
 	if (sweep && !sweep->has_half)
 		sweep->has_half = 1;
-	return bpf_map_lookup_elem(&half_open, key);
+	return half_lookup(key);
+}
+
+static __always_inline void half_delete(struct port_state *port, const struct flow_key6 *key)
+{
+	if (!bpf_map_delete_elem(&half_own, key))
+		__sync_fetch_and_add(&port->half_own, -1);
+	else
+		bpf_map_delete_elem(&half_open, key);
 }
 
 /*
@@ -264,7 +292,7 @@ static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ct
 {
 	const struct flow_packet *seen = &packet;
 	struct flow_key6 key = half_key(ctx->packet);
-	struct port_half *half = bpf_map_lookup_elem(&half_open, &key);
+	struct port_half *half = half_lookup(&key);
 	struct port_flow *flow = ctx->flow;
 	struct port_state *port = ctx->port;
 	s32 delta;
@@ -277,7 +305,7 @@ static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ct
 
 		if (is_ended ||
 		    handshake_is_proven(&copy.handshake, flow ? &flow->entry : 0, seen)) {
-			bpf_map_delete_elem(&half_open, &key);
+			half_delete(port, &key);
 			half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
 			if (!is_ended)
 				return flow_begin(ctx, setup, seen, &copy);
@@ -294,7 +322,7 @@ static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ct
 	}
 	if (handshake_heeds_data(seen)) {
 		if (!half)
-			half = half_make(ctx->counted, &key);
+			half = half_make(port, ctx->counted, &key);
 		if (half)
 			handshake_on_data(&half->handshake, seen);
 	}
@@ -326,12 +354,12 @@ static __always_inline struct port_half *half_on_syn(struct port_state *port,
 {
 	const struct flow_packet *seen = &syn;
 	struct flow_key6 key = half_key(packet);
-	struct port_half *half = bpf_map_lookup_elem(&half_open, &key);
+	struct port_half *half = half_lookup(&key);
 
 	syn.direction = (u8)direction; /* as above */
 	counted->syns++;
 	if (!half)
-		half = half_make(counted, &key);
+		half = half_make(port, counted, &key);
 	if (!half) {
 		counted->passed[PASS_TABLE_FULL]++;
 		return 0;

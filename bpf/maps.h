@@ -16,11 +16,18 @@
 		__type(value, VALUE);                                                              \
 	} NAME SEC(".maps")
 
-/* So many ports, flows and records of half-open flows if the agent sets nothing else before
+/* So many ports, flows and shared records of half-open flows if the agent sets nothing else before
  * loading. */
 #define PORTS	   64
 #define FLOWS	   65536
 #define FLOWS_HALF 8192
+
+/*
+ * Records that ports have for themselves, each the same share of them and at most HALF_PORT. With
+ * 1024 ports, which is a default of the agent, 16 remain to each.
+ */
+#define HALF_OWN  16384u
+#define HALF_PORT 4096u
 
 PORT_ARRAY(slots, BPF_MAP_TYPE_ARRAY, u32, PORT_INDEXES, 0);
 PORT_ARRAY(config, BPF_MAP_TYPE_ARRAY, struct port_config, PORTS, 0);
@@ -58,13 +65,19 @@ struct {
 PORT_FLOWS(flows4, struct flow_key4);
 PORT_FLOWS(flows6, struct flow_key6);
 
-/* The least recently used is evicted first. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, FLOWS_HALF);
-	__type(key, struct flow_key6);
-	__type(value, struct port_half);
-} half_open SEC(".maps");
+#define HALF_OPEN(NAME, TYPE, ENTRIES, FLAGS)                                                      \
+	struct {                                                                                   \
+		__uint(type, TYPE);                                                                \
+		__uint(map_flags, FLAGS);                                                          \
+		__uint(max_entries, ENTRIES);                                                      \
+		__type(key, struct flow_key6);                                                     \
+		__type(value, struct port_half);                                                   \
+	} NAME SEC(".maps")
+
+/* What fits into the shares of ports, and is never evicted. */
+HALF_OPEN(half_own, BPF_MAP_TYPE_HASH, HALF_OWN, BPF_F_NO_PREALLOC);
+/* The rest, of all ports: the least recently used is evicted first. */
+HALF_OPEN(half_open, BPF_MAP_TYPE_LRU_HASH, FLOWS_HALF, 0);
 
 /* Of any size: the agent makes one for each port that is observed. */
 struct ring_map {

@@ -175,21 +175,42 @@ static long sweep_visit(u32 step, struct sweep_walk *walk)
 	return 0;
 }
 
-static int sweep_half(void *map, const struct flow_key6 *key, struct port_half *half,
-		      struct sweep_walk *walk)
+/* A half-open flow of either map; whether it was deleted while its port exists. */
+static __always_inline _Bool sweep_half(struct sweep_port *at, void *map,
+					const struct flow_key6 *key, struct port_half *half,
+					struct sweep_walk *walk)
 {
-	struct sweep_port at;
-
-	if (!sweep_find_port(&at, key->port)) {
+	if (!sweep_find_port(at, key->port)) {
 		bpf_map_delete_elem(map, key);
 		return 0;
 	}
 	if (!handshake_is_over(&half->handshake, walk->now_ns)) {
-		at.state->half_open_seen += handshake_is_half_open(&half->handshake);
+		at->state->half_open_seen += handshake_is_half_open(&half->handshake);
 		walk->sweep->has_half = 1;
-	} else if (!bpf_map_delete_elem(map, key)) {
-		__sync_fetch_and_add(&at.counted->half_open_expired, 1);
+		return 0;
 	}
+	if (bpf_map_delete_elem(map, key))
+		return 0;
+	__sync_fetch_and_add(&at->counted->half_open_expired, 1);
+	return 1;
+}
+
+static int sweep_half_own(void *map, const struct flow_key6 *key, struct port_half *half,
+			  struct sweep_walk *walk)
+{
+	struct sweep_port at;
+
+	if (sweep_half(&at, map, key, half, walk))
+		__sync_fetch_and_add(&at.state->half_own, -1);
+	return 0;
+}
+
+static int sweep_half_open(void *map, const struct flow_key6 *key, struct port_half *half,
+			   struct sweep_walk *walk)
+{
+	struct sweep_port at;
+
+	sweep_half(&at, map, key, half, walk);
 	return 0;
 }
 
@@ -258,7 +279,8 @@ static __always_inline int sweep_run(struct sweep_state *sweep)
 	}
 	if (sweep->has_half) {
 		sweep->has_half = 0;
-		bpf_for_each_map_elem(&half_open, sweep_half, &walk, 0);
+		bpf_for_each_map_elem(&half_own, sweep_half_own, &walk, 0);
+		bpf_for_each_map_elem(&half_open, sweep_half_open, &walk, 0);
 	}
 	bpf_loop(*used, sweep_finish, &walk, 0);
 	sweep->is_half_way = 0;

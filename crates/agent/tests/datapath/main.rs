@@ -9,6 +9,7 @@
 mod common;
 mod control;
 mod counting;
+mod floods;
 mod policy;
 mod port;
 mod rewriting;

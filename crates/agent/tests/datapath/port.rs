@@ -17,9 +17,10 @@ const KEY: [u8; 4] = [0; 4];
 pub const NEXT: i32 = -1;
 pub const DROP: i32 = 2;
 
-/// `struct __sk_buff`, and where its `priority` and `gso_size` are.
+/// `struct __sk_buff`, and where some of its fields are.
 const CONTEXT_BYTES: usize = 192;
 const MARK: usize = 8;
+const IFINDEX: usize = 40;
 const PRIORITY: usize = 32;
 const GSO_SIZE: usize = 176;
 
@@ -35,12 +36,39 @@ impl<'o> Port<'o> {
             skel.load()
                 .expect("needs root and a kernel of 6.1 or later"),
         );
-        let used = &port.0.maps.slots_used;
-        used.update(&KEY, &1u32.to_ne_bytes(), MapFlags::ANY)
-            .unwrap();
+        port.use_slots(1);
         port.configure(|_| {});
         port.beat(penstockd::host::clock::monotonic_ns());
         port
+    }
+
+    /// As if so many ports had been attached.
+    pub fn use_slots(&self, count: u32) {
+        let used = &self.0.maps.slots_used;
+        used.update(&KEY, &count.to_ne_bytes(), MapFlags::ANY)
+            .unwrap();
+    }
+
+    /// Another port, on the interface with this index, configured as the first.
+    pub fn add_port(&self, slot: u32, ifindex: u32) {
+        let maps = &self.0.maps;
+        let config = maps.config.lookup(&KEY, MapFlags::ANY).unwrap().unwrap();
+        let mut config: types::port_config = of_bytes(&config).unwrap();
+        config.ifindex = ifindex;
+        let state = types::port_state {
+            id: slot,
+            ..Default::default()
+        };
+        let beat = maps.heartbeat.lookup(&KEY, MapFlags::ANY).unwrap().unwrap();
+        let write = |map: &dyn MapCore, index: u32, value: &[u8]| {
+            let index = index.to_ne_bytes();
+            map.update(&index, value, MapFlags::ANY).unwrap();
+        };
+        write(&maps.config, slot, bytes_of(&config));
+        write(&maps.port, slot, bytes_of(&state));
+        write(&maps.heartbeat, slot, &beat);
+        write(&maps.slots, ifindex, &slot.to_ne_bytes());
+        self.use_slots(slot + 1);
     }
 
     /// HSCC as by default, whose first ACKs are held at any queue; then what the test wants.
@@ -98,7 +126,7 @@ impl<'o> Port<'o> {
 
     /// What flows controlled and flows held out did.
     pub fn sides(&self) -> [types::side_counters; 2] {
-        self.stats().sides
+        self.stats_of(0).sides
     }
 
     pub fn beat(&self, at_ns: u64) {
@@ -116,6 +144,15 @@ impl<'o> Port<'o> {
     pub fn run_marked(&self, program: &str, packet: &[u8], mark: u32) -> Vec<u8> {
         let mut context = [0; CONTEXT_BYTES];
         context[MARK..][..4].copy_from_slice(&mark.to_ne_bytes());
+        let (verdict, _, packet) = self.outcome_in(&mut context, program, packet);
+        assert_eq!(verdict, NEXT);
+        packet
+    }
+
+    /// As [`Port::run`], at the port on an interface.
+    pub fn run_on(&self, ifindex: u32, program: &str, packet: &[u8]) -> Vec<u8> {
+        let mut context = [0; CONTEXT_BYTES];
+        context[IFINDEX..][..4].copy_from_slice(&ifindex.to_ne_bytes());
         let (verdict, _, packet) = self.outcome_in(&mut context, program, packet);
         assert_eq!(verdict, NEXT);
         packet
@@ -186,24 +223,27 @@ impl<'o> Port<'o> {
     }
 
     pub fn state(&self) -> types::port_state {
-        let bytes = self
-            .0
-            .maps
-            .port
-            .lookup(&KEY, MapFlags::ANY)
-            .unwrap()
-            .unwrap();
-        of_bytes(&bytes).unwrap()
+        self.state_of(0)
+    }
+
+    pub fn state_of(&self, slot: u32) -> types::port_state {
+        let map = &self.0.maps.port;
+        let bytes = map.lookup(&slot.to_ne_bytes(), MapFlags::ANY);
+        of_bytes(&bytes.unwrap().unwrap()).unwrap()
     }
 
     pub fn counters(&self) -> types::port_counters {
-        self.stats().counters
+        self.counters_of(0)
+    }
+
+    pub fn counters_of(&self, slot: u32) -> types::port_counters {
+        self.stats_of(slot).counters
     }
 
     /// Summed over the CPUs.
-    fn stats(&self) -> types::port_stats {
+    fn stats_of(&self, slot: u32) -> types::port_stats {
         let map = &self.0.maps.stats_first;
-        let cpus = map.lookup_percpu(&KEY, MapFlags::ANY).unwrap().unwrap();
-        sum_of_cpus(&cpus).unwrap()
+        let cpus = map.lookup_percpu(&slot.to_ne_bytes(), MapFlags::ANY);
+        sum_of_cpus(&cpus.unwrap().unwrap()).unwrap()
     }
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Forged SYNs at one port, and handshakes there and at another.
+
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use libbpf_rs::{MapCore, MapFlags};
+use penstock_linux::link;
+use penstock_linux::netns::{Entered, NetNs};
+use penstock_linux::testkit::{cable, namespace};
+use penstockd::port::plain::{bytes_of, of_bytes};
+use penstockd::skel::port::types;
+
+use super::common::packet::Segment;
+use super::port::Port;
+use super::segments::{ack, syn, syn_ack};
+
+/// More than the records of half-open flows of all ports.
+const FLOOD: u32 = 40_000;
+
+/// `HALF_OWN` of `bpf/maps.h`.
+const HALF_OWN: u32 = 16_384;
+
+/// The slot of the second port.
+const OTHER: u32 = 1;
+
+/// An interface for the second port, in a namespace that this thread is in.
+struct Interface {
+    index: u32,
+    _entered: Entered,
+    _netns: NetNs,
+}
+
+impl Interface {
+    fn new() -> Interface {
+        let netns = namespace();
+        let entered = netns.enter().unwrap();
+        cable((&netns, "port"), (&netns, "far"), 1);
+        Interface {
+            index: link::get("port").unwrap().index,
+            _entered: entered,
+            _netns: netns,
+        }
+    }
+}
+
+fn flood(port: &Port<'_>, syns: u32) {
+    for number in 0..syns {
+        let [one, other] = match number % 2 {
+            0 => [0, 1].map(|host| Ipv4Addr::from(0x0b00_0000 + 2 * number + host).to_string()),
+            _ => [0, 1].map(|host| {
+                Ipv6Addr::from((0xfd_u128 << 120) + 2 * u128::from(number) + host).to_string()
+            }),
+        };
+        port.run("fairq_egress", &syn(&Segment::new(&one, &other)).frame());
+    }
+}
+
+fn connections(count: u16) -> impl Iterator<Item = Segment> {
+    let ends = [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")];
+    (1..=count).flat_map(move |number| {
+        ends.map(|(one, other)| Segment::new(one, other).with(|s| s.source_port = number))
+    })
+}
+
+#[test]
+fn a_flood_at_one_port_takes_no_handshake_of_another() {
+    const EACH: u16 = 50;
+    let mut memory = MaybeUninit::uninit();
+    let (port, interface) = (Port::new(&mut memory), Interface::new());
+    port.add_port(OTHER, interface.index);
+    let run = |side: &str, segment: &Segment| {
+        port.run_on(interface.index, &format!("fairq_{side}"), &segment.frame());
+    };
+    connections(EACH).for_each(|data| run("egress", &syn(&data)));
+    flood(&port, FLOOD / 2);
+    connections(EACH).for_each(|data| run("ingress", &syn_ack(&data)));
+    flood(&port, FLOOD);
+    port.sweep();
+    assert!(
+        port.state().half_open > HALF_OWN / 2,
+        "{}",
+        port.state().half_open
+    );
+    for data in connections(EACH) {
+        run("egress", &data.with(|s| s.payload = 100));
+        run("ingress", &ack(&data.with(|s| s.payload = 100)));
+    }
+    let all = 2 * u32::from(EACH);
+    let state = port.state_of(OTHER);
+    assert_eq!((state.flows, state.half_open, state.half_own), (all, 0, 0));
+    let counters = port.counters_of(OTHER);
+    assert_eq!(counters.half_open_proven, u64::from(all));
+    assert_eq!(
+        counters.acks_rewritten,
+        2 * u64::from(all),
+        "scales are known"
+    );
+}
+
+#[test]
+fn a_port_beyond_its_share_proves_handshakes_and_gets_its_share_back() {
+    const EACH: u16 = 500;
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.use_slots(1024);
+    connections(EACH).for_each(|data| drop(port.run("fairq_egress", &syn(&data).frame())));
+    assert_eq!(port.state().half_own, HALF_OWN / 1024);
+    for data in connections(EACH) {
+        port.run("fairq_ingress", &syn_ack(&data).frame());
+        port.run("fairq_egress", &data.frame());
+    }
+    let state = port.state();
+    assert_eq!((state.flows, state.half_own), (2 * u32::from(EACH), 0));
+
+    // Those never proven give their places back when they are over.
+    flood(&port, 100);
+    assert_eq!(port.state().half_own, HALF_OWN / 1024);
+    let own = &port.0.maps.half_own;
+    for key in own.keys().collect::<Vec<_>>() {
+        let record = own.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+        let mut record: types::port_half = of_bytes(&record).unwrap();
+        record.handshake.last_ns = 1;
+        own.update(&key, bytes_of(&record), MapFlags::EXIST)
+            .unwrap();
+    }
+    port.sweep();
+    assert_eq!(port.state().half_own, 0);
+    let counters = port.counters();
+    assert_eq!(counters.half_open_expired, u64::from(HALF_OWN / 1024));
+}
