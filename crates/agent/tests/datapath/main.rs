@@ -9,9 +9,9 @@
 mod common;
 mod control;
 mod counting;
-mod floods;
 mod policy;
 mod port;
 mod rewriting;
 mod segments;
+mod shares;
 mod sizes;

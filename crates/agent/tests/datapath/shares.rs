@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Forged SYNs at one port, and handshakes there and at another.
+//! What each port has for itself in the tables of all ports, whatever passes by another.
 
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,12 +8,13 @@ use libbpf_rs::{MapCore, MapFlags};
 use penstock_linux::link;
 use penstock_linux::netns::{Entered, NetNs};
 use penstock_linux::testkit::{cable, namespace};
+use penstockd::port::counters;
 use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::skel::port::types;
 
 use super::common::packet::Segment;
 use super::port::Port;
-use super::segments::{ack, syn, syn_ack};
+use super::segments::{ack, open, syn, syn_ack};
 
 /// More than the records of half-open flows of all ports.
 const FLOOD: u32 = 40_000;
@@ -128,4 +129,33 @@ fn a_port_beyond_its_share_proves_handshakes_and_gets_its_share_back() {
     assert_eq!(port.state().half_own, 0);
     let counters = port.counters();
     assert_eq!(counters.half_open_expired, u64::from(HALF_OWN / 1024));
+}
+
+#[test]
+fn a_port_has_no_more_flows_than_its_share_and_leaves_the_rest_to_others() {
+    const MOST: u32 = 64;
+    const EACH: u16 = 100;
+    let mut memory = MaybeUninit::uninit();
+    let (port, interface) = (Port::new(&mut memory), Interface::new());
+    port.configure(|config| config.flows_max = MOST);
+    port.add_port(OTHER, interface.index);
+    connections(EACH).for_each(|data| open(&port, "fairq", &data));
+    let tracked = |slot| (port.state_of(slot).tracked, port.state_of(slot).flows);
+    assert_eq!(tracked(0), (MOST, MOST));
+    let all = port.counters();
+    let mut passed = counters::passed(&all);
+    let full = passed.find(|(word, _)| word.word == "table_full").unwrap();
+    assert_eq!(full.1, u64::from(2 * u32::from(EACH) - MOST));
+
+    for data in connections(EACH / 4) {
+        for (side, segment) in [
+            ("egress", syn(&data)),
+            ("ingress", syn_ack(&data)),
+            ("egress", data),
+        ] {
+            port.run_on(interface.index, &format!("fairq_{side}"), &segment.frame());
+        }
+    }
+    assert_eq!(tracked(OTHER), (50, 50));
+    assert_eq!(tracked(0), (MOST, MOST));
 }
