@@ -2,6 +2,8 @@
 //! Whether the programs of a port can read its queue (`bpf/queue.h`). One that they cannot read
 //! counts as empty: windows are never lowered for it, and reports show no queue.
 
+use std::sync::LazyLock;
+
 use anyhow::{Result, bail};
 use libbpf_rs::{Btf, btf};
 use penstock_linux::qdisc::{self, Qdisc};
@@ -11,13 +13,15 @@ use penstock_linux::qdisc::{self, Qdisc};
 /// # Errors
 /// It does not, in one line.
 pub fn require() -> Result<&'static str> {
-    let types = Btf::from_vmlinux();
-    let has = types.is_ok_and(|types| {
-        types
-            .type_by_name::<btf::types::Func<'_>>("bpf_cast_to_kern_ctx")
-            .is_some()
+    // Reading the kernel's types takes milliseconds, which each attach would need.
+    static HAS: LazyLock<bool> = LazyLock::new(|| {
+        Btf::from_vmlinux().is_ok_and(|types| {
+            types
+                .type_by_name::<btf::types::Func<'_>>("bpf_cast_to_kern_ctx")
+                .is_some()
+        })
     });
-    match has {
+    match *HAS {
         true => Ok("programs can read the backlog of qdiscs"),
         false => bail!(
             "this kernel does not let eBPF programs read a qdisc's backlog; that needs Linux 6.2 or newer"
