@@ -7,11 +7,8 @@ in the end. A kill at any moment loses no finished run.
 """
 
 import contextlib
-import fcntl
 import io
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +17,13 @@ import polars as pl
 from penstock import _native, folders, provenance
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Task, build
+from penstock.sweep.journal import JOURNAL, Journal, locked
 from penstock.sweep.points import Plan
 
 Numbers = dict[str, float | None]
 """The summary of one run, by full names (see `penstock.metrics`)."""
 
-TABLE, JOURNAL = "sweep.parquet", "journal.jsonl"
+TABLE = "sweep.parquet"
 KEY = "key"  # the column of the tasks' keys
 _SAME = (
     "substrate",
@@ -107,28 +105,21 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         with contextlib.ExitStack() as opened:
-            lock = opened.enter_context((folder / ".lock").open("w"))
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                message = f"{folder}: another sweep is at work there; wait for it, or give --out"
-                raise RunError(message) from None
+            opened.enter_context(locked(folder, "sweep"))
             is_begun = folders.has_kind(folder, folders.SWEEP)
             before = read_request(folder) if is_begun else request
             self.request = {**request, "scheme": before["scheme"] | request["scheme"]}
             folders.write_json(folder / folders.SWEEP.file, self.request, is_durable=True)
             self._table = _read_table(folder)
             self.done = {} if self._table is None else _by_key(self._table, self.request)
-            self.done |= dict(_read_journal(folder / JOURNAL))
-            self._journal = opened.enter_context((folder / JOURNAL).open("ab"))
+            self._journal = opened.enter_context(Journal(folder / JOURNAL))
+            self.done |= self._journal.entries
             self.close = opened.pop_all().close
 
     def add(self, task: Task, numbers: Numbers) -> None:
         """Writes a run's numbers to the journal, at once."""
         self.done[task.key] = numbers
-        line = json.dumps({"key": task.key, "numbers": numbers}, separators=(",", ":"))
-        self._journal.write(line.encode() + b"\n")
-        self._journal.flush()
+        self._journal.add(task.key, numbers)
 
     def merge(self, plan: Plan) -> pl.DataFrame:
         """Writes the Parquet file with all finished runs, returns it, and removes the journal."""
@@ -200,17 +191,3 @@ def _by_key(table: pl.DataFrame, request: dict[str, Any]) -> dict[str, Numbers]:
     swept = [column for column, _ in request["columns"].values()]
     numbers = table.drop([*swept, "scheme", "seed"], strict=False)
     return {str(row.pop(KEY)): row for row in numbers.iter_rows(named=True)}
-
-
-def _read_journal(path: Path) -> Iterator[tuple[str, Numbers]]:
-    """The lines of an interrupted sweep; an incomplete last line is cut off."""
-    if not path.exists():
-        return
-    text = path.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    if whole != text:
-        os.truncate(path, len(whole))
-    for line in whole.splitlines():
-        with contextlib.suppress(ValueError, KeyError, TypeError):  # after a power cut
-            entry = json.loads(line)
-            yield entry["key"], entry["numbers"]
