@@ -169,3 +169,19 @@ def test_ctrl_c_ends_all_threads(small):
     with pytest.raises(KeyboardInterrupt):
         list(execution.execute(tasks, jobs=4, progress=press))
     assert threading.active_count() == before
+
+
+def test_a_slow_caller_holds_the_simulations_back(small, monkeypatch):
+    started, simulate = [], threads.simulate
+
+    def counting(task, *args):
+        started.append(task)
+        return simulate(task, *args)
+
+    monkeypatch.setattr(threads, "simulate", counting)
+    tasks = tasks_of(small, schemes=["drop-tail"], seeds=30)
+    for taken, (task, _) in enumerate(execution.execute(tasks, jobs=1), 1):
+        for _ in range(3):  # the caller takes longer than a simulation
+            simulate(task)
+        assert len(started) <= taken + 6
+    assert len(started) == len(tasks)

@@ -35,7 +35,14 @@ def run(tasks: Sequence[Task], jobs: int | None, progress: Progress | None) -> F
     jobs = jobs or cores()
     stop = threading.Event()
     fractions = [0.0] * len(tasks)
-    finished: queue.SimpleQueue[tuple[int, Row | BaseException]] = queue.SimpleQueue()
+    # A few only: a caller that is slower than the simulations would else fill the memory.
+    finished: queue.Queue[tuple[int, Row | BaseException]] = queue.Queue(4 * jobs)
+
+    def hand_over(number: int, result: Row | BaseException) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(queue.Full):
+                finished.put((number, result), timeout=TICK_S)
+                return
 
     def work(number: int) -> None:
         def listen(fraction: float, _: str) -> None:
@@ -44,9 +51,9 @@ def run(tasks: Sequence[Task], jobs: int | None, progress: Progress | None) -> F
                 raise _StoppedError
 
         try:
-            finished.put((number, simulate(tasks[number], listen, max(1, jobs // len(tasks)))))
+            hand_over(number, simulate(tasks[number], listen, max(1, jobs // len(tasks))))
         except BaseException as error:  # raised on the caller's thread
-            finished.put((number, error))
+            hand_over(number, error)
 
     with ThreadPoolExecutor(min(jobs, len(tasks)) or 1) as pool:
         try:
