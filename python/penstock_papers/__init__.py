@@ -18,6 +18,7 @@ its figures. Each module imports only those of lines above its own:
     terminal_table, html_report  an outcome in the terminal, as a page
     reproduction_folder          the folder that keeps outcomes, their page and runs
     markdown_page                the same in Markdown, for the documentation
+    experiment_runs              the runs of several experiments as one list of tasks
     reproduce                    runs experiments and judges each; the place to start
     rejudge, recorded            outcomes of an earlier folder; those recorded in `papers/`
     analysis/                    the papers' models as numbers, which claims and figures name

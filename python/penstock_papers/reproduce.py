@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs experiments, all at once; each is judged as soon as its own runs have ended."""
 
-import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from penstock import api, execution, folders
-from penstock.api import Prepared
-from penstock.errors import PenstockError, RunError, ScenarioError
-from penstock.execution import Progress, Row, Task
+from penstock import execution, folders
+from penstock.errors import RunError, ScenarioError
+from penstock.execution import Progress
 from penstock.runs import Run
-from penstock_papers import claims, drawing, experiment_files, reproduction_folder
+from penstock_papers import (
+    claims,
+    drawing,
+    experiment_files,
+    experiment_runs,
+    reproduction_folder,
+)
 from penstock_papers.experiment import Experiment
+from penstock_papers.experiment_runs import Work
 from penstock_papers.reproduction import Reproduction
 
 REPORTS = 4
@@ -22,17 +27,6 @@ REPORTS = 4
 
 Ended = Callable[[Reproduction], object]
 """Called with each experiment as soon as it is judged."""
-
-
-@dataclass
-class _Work:
-    """An experiment whose runs have not all ended."""
-
-    experiment: Experiment
-    prepared: dict[str, Prepared]
-    missing: set[Task]
-    rows: dict[Task, Row] = field(default_factory=dict)
-    failures: dict[str, None] = field(default_factory=dict)
 
 
 def reproduce(
@@ -79,13 +73,13 @@ def reproduce(
     wanted = [one.quickly() if quick else one for one in wanted]
     if seeds is not None:
         wanted = [replace(one, seeds=seeds) for one in wanted]
-    works = [_prepare(one, on) for one in wanted]
+    works = [experiment_runs.prepare(one, on) for one in wanted]
     folder = out or folders.free("reproduction")
     begun = time.monotonic()
     with folders.replaced(folder, folders.REPRODUCTION) as new:
         done = {}
-        for one in _run(works, new, jobs, cluster, progress):
-            done[one.experiment.id] = one
+        for work in experiment_runs.ended(works, jobs=jobs, cluster=cluster, progress=progress):
+            one = done[work.experiment.id] = _finished(work, new)
             if ended is not None:
                 ended(one)
         in_order = [done[one.id] for one in wanted]
@@ -107,65 +101,10 @@ def chosen(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _prepare(made: Experiment, on: str) -> _Work:
-    prepared = {}
-    if made.scenario is not None:
-        for name, overrides in made.runs.items():
-            prepared[name] = api.prepare(
-                made.scenario,
-                schemes=made.schemes or None,
-                overrides=overrides,
-                seeds=made.seeds,
-                on=on,
-            )
-    return _Work(made, prepared, {task for one in prepared.values() for task in one.tasks})
-
-
-def _run(
-    works: list[_Work],
-    folder: Path,
-    jobs: int | None,
-    cluster: str | None,
-    progress: Progress | None,
-) -> Iterator[Reproduction]:
-    """Each experiment, judged, in the order in which their last runs end."""
-    users: dict[Task, list[_Work]] = {}
-    for work in works:
-        for prepared in work.prepared.values():
-            for task in prepared.tasks:
-                users.setdefault(task, []).append(work)
-
-    def failed(task: Task, error: PenstockError) -> None:
-        for work in users[task]:
-            work.failures[f"{task.scheme}, seed {task.seed}: {error}"] = None
-            work.missing.discard(task)
-
-    yield from _judged_now(works, folder)  # theory alone
-    for task, row in execution.execute(
-        users, jobs=jobs, cluster=cluster, progress=progress, failed=failed
-    ):
-        for work in users[task]:
-            work.rows[task] = row
-            work.missing.discard(task)
-        yield from _judged_now(works, folder)
-    yield from _judged_now(works, folder)  # those whose last run failed
-
-
-def _judged_now(works: list[_Work], folder: Path) -> Iterator[Reproduction]:
-    """Those whose runs have all ended; they leave the list."""
-    for work in [work for work in works if not work.missing]:
-        works.remove(work)
-        yield _finished(work, folder)
-
-
-def _finished(work: _Work, folder: Path) -> Reproduction:
+def _finished(work: Work, folder: Path) -> Reproduction:
     """Judges, draws and saves; the rows are let go."""
     if not work.failures:
-        computed = sum(
-            json.loads(row.summary)["performance"]["wall_s"] for row in work.rows.values()
-        )
-        runs = {name: one.collect(work.rows) for name, one in work.prepared.items()}
-        work.rows.clear()
+        computed, runs = work.computed_s, work.runs()
         try:
             return judged(work.experiment, runs, folder, computed)
         except RunError as error:  # the others' results are not lost for it
