@@ -8,6 +8,7 @@ its figures. Each module imports only those of lines above its own:
     measures                     numbers of runs, by name, for claims and figures
     claims                       judges a claim: published and measured
     experiment                   an experiment with its runs, claims and figures
+    open_space                   what a paper leaves open, and samples of it
     typed_tables, templates      TOML tables as dataclasses; claims written once for many schemes
     rules                        checks an experiment beyond the types
     experiment_files             reads the folders of `papers/`

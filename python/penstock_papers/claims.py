@@ -47,6 +47,11 @@ class Claim:
     factor: float = 1.0
     percent: float = 0.0
 
+    @property
+    def sides(self) -> list[Measure]:
+        """What is measured: the number, and that which it is compared with if that is one."""
+        return [side for side in (self.measure, self.against) if isinstance(side, Measure)]
+
     def is_borne_out(self, measured: float | None, against: float | None) -> bool:
         """Whether the relation holds; what is missing bears nothing out."""
         slack = self.slack(measured, against)
@@ -131,11 +136,10 @@ def judge(claim: Claim, names: tuple[str, ...], runs: Runs, schemes: set[str]) -
         RunError: it is about something that its run does not have.
     """
     made = {name: runs[name] for name in names if name in runs}
-    sides = [side for side in (claim.measure, claim.against) if isinstance(side, Measure)]
     if (
         (names and not made)
-        or any(side.scheme and side.scheme not in schemes for side in sides)
-        or any(side.run and side.run not in runs for side in sides)
+        or any(side.scheme and side.scheme not in schemes for side in claim.sides)
+        or any(side.run and side.run not in runs for side in claim.sides)
     ):
         return unjudged(claim)
     try:

@@ -63,6 +63,21 @@ class Laboratory:
 
 
 @dataclass(frozen=True)
+class Open:
+    """One table of `[open]`: what the paper leaves open."""
+
+    reason: str
+    """What the paper states of it, or leaves out."""
+    range: tuple[Any, ...] = ()
+    """Smallest and largest value, as the scenario has it."""
+    scale: Literal["linear", "log"] = "linear"
+    values: tuple[Any, ...] = ()
+    """Instead of a range; each a value of the key, or a table of values by their paths."""
+    also: tuple[str, ...] = ()
+    """Further keys that have the same value."""
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One folder of `papers`."""
 
@@ -84,10 +99,12 @@ class Experiment:
     lab: Laboratory = field(default_factory=Laboratory)
     schemes: tuple[str, ...] = ()
     """Instead of the scenario's, where any."""
-    seeds: int | None = None
+    seeds: int | tuple[int, ...] | None = None
     """Instead of the scenario's, where given."""
     shortened: str = ""
     """What was shortened; empty: nothing."""
+    open: dict[str, Open] = field(default_factory=dict)
+    """What the paper leaves open, by the key of the scenario."""
 
     @property
     def paper(self) -> str:
@@ -109,13 +126,16 @@ class Experiment:
             return tuple(self.runs)
         return (claim.run,) if isinstance(claim.run, str) else claim.run
 
-    def quickly(self) -> "Experiment":
-        """The same, shortened as `[quick]` specifies; without it, with two seeds."""
+    def quickly(self, seeds: int | None = None) -> "Experiment":
+        """The same, shortened as `[quick]` specifies; without it, with two seeds.
+
+        `seeds` are their number instead of that of `[quick]`.
+        """
         if self.scenario is None:
             return self
         own = self.document.get("seeds", 1)
         number = own if isinstance(own, int) else len(own)
-        seeds = self.quick.seeds or min(number, QUICK_SEEDS)
+        seeds = seeds or self.quick.seeds or min(number, QUICK_SEEDS)
         runs, places = self.runs, self.places
         changes = [f"{seeds} of {number} seeds"] if seeds < number else []
         changes += [f"{key} = {value}" for key, value in self.quick.set.items()]

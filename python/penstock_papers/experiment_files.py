@@ -17,6 +17,7 @@ from penstock_papers.experiment import (
     Experiment,
     Figure,
     Laboratory,
+    Open,
     Overrides,
     Shorter,
     crossed,
@@ -93,7 +94,7 @@ def _title(folder: Path) -> str:
 
 _KEYS = (
     *("scenario", "title", "about", "why", "names"),
-    *("runs", "over", "quick", "lab", "default", "claim", "figure"),
+    *("runs", "over", "quick", "lab", "open", "default", "claim", "figure"),
 )
 
 
@@ -101,6 +102,7 @@ def _read(experiment: str, path: Path) -> Experiment:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     for key in document:
         typed_tables.one_of("key", key, _KEYS)
+    given_open = _open_tables(document, path.parent)
     scenario = _scenario(path.parent, document)
     if scenario is not None and scenario.parent != path.parent:
         document = _inherited(document, scenario.parent / "claims.toml")
@@ -122,6 +124,7 @@ def _read(experiment: str, path: Path) -> Experiment:
         places,
         _part("quick", Shorter, document),
         _part("lab", Laboratory, document),
+        open={key: _open(key, table) for key, table in given_open.items()},
     )
     rules.check(made)
     return made
@@ -145,6 +148,37 @@ def _inherited(document: dict[str, Any], path: Path) -> dict[str, Any]:
         return document
     other = tomllib.loads(path.read_text(encoding="utf-8"))
     return {k: other[k] for k in ("runs", "over", "quick", "lab") if k in other} | document
+
+
+def _open_tables(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The tables of `[open]`: own ones, over those of the experiment that `like` names.
+
+    Without `[open]` they are those of the experiment whose scenario is taken. What the runs set
+    themselves is not open.
+    """
+    tables = dict(document.get("open", {}))
+    name = tables.pop("like", "" if "open" in document else document.get("scenario", ""))
+    if not name:
+        return tables
+    path = folder.parent / str(name) / "claims.toml"
+    if not path.is_file():
+        message = f"open: like: no experiment '{name}'"
+        raise ValueError(message)
+    other = _open_tables(tomllib.loads(path.read_text(encoding="utf-8")), path.parent)
+    runs = _runs(document)[0].values()
+    is_set = {key for run in runs for key in run}
+    return {key: table for key, table in other.items() if key not in is_set} | tables
+
+
+def _open(key: str, table: Any) -> Open:  # noqa: ANN401 (of a TOML file)
+    try:
+        if not isinstance(table, dict):
+            message = "give a table with `range` or `values`, and `reason`"
+            raise ValueError(message)
+        return typed_tables.typed(Open, table)
+    except ValueError as error:
+        message = f'open."{key}": {error}'
+        raise ValueError(message) from None
 
 
 def _runs(document: Mapping[str, Any]) -> tuple[dict[str, Overrides], dict[str, Overrides]]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from penstock_papers import measures
+from penstock_papers import measures, open_space
 from penstock_papers.claims import Claim
 from penstock_papers.experiment import Experiment, Figure
 from penstock_papers.measures import Measure
@@ -38,6 +38,7 @@ def check(made: Experiment) -> None:
     if made.quick.over and list(made.quick.over) != list(next(iter(made.places.values()), ())):
         message = "quick: over needs the same paths as [over], in the same order"
         raise ValueError(message)
+    open_space.check(made)
     _unique("claim", [claim.id for claim in made.claims])
     _unique("figure", [figure.name for figure in made.figures])
     for claim in made.claims:
@@ -68,7 +69,7 @@ def _claim(claim: Claim, made: Experiment) -> None:
         if getattr(claim, key) != getattr(Claim, key) and _TAKES.get(claim.relation) != key:
             message = f"{key}: '{claim.relation}' takes none"
             raise ValueError(message)
-    sides = [side for side in (claim.measure, claim.against) if isinstance(side, Measure)]
+    sides = claim.sides
     for key, side in zip(("measure", "against"), sides, strict=False):
         _labelled(key, _measure, side, made)
         if not (side.scheme or side.analysis):
