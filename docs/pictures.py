@@ -14,7 +14,8 @@ from pathlib import Path
 import refresh
 
 from penstock import scenario
-from penstock_papers import experiments_dir, markdown_page, recorded
+from penstock_papers import experiment_files, experiments_dir, markdown_page, recorded
+from penstock_papers.setups import claims_map, kept, tables
 
 ROOT = refresh.ROOT
 MADE = ROOT / "target/docs"
@@ -61,12 +62,16 @@ def _drawn(picture: refresh.Picture) -> str:
 
 @cache
 def results() -> tuple[str, dict[str, str]]:
-    """The papers' recorded results as Markdown, and where each of their figures is."""
+    """The map of claims and the papers' recorded results as Markdown, and where each figure is."""
     folder = MADE / "reproduction"
     inputs = [path for path in experiments_dir().glob("*/*") if path.is_file()]
     if not _is_newer(folder / "reproduction.json", inputs):
         recorded.reproduce(["all"], out=folder)
-    return markdown_page.results(folder, MADE / "papers", ROOT)
+    outcomes = kept.read([name for name, _ in experiment_files.listed()])
+    text, figures = markdown_page.results(folder, MADE / "papers", ROOT, tables.cells(outcomes))
+    picture = MADE / "papers/map.svg"
+    picture.write_text(claims_map.svg(outcomes), encoding="utf-8")
+    return f"{tables.markdown(outcomes, str(picture.relative_to(ROOT)))}\n{text}", figures
 
 
 def _is_newer(file: Path, inputs: list[Path]) -> bool:

@@ -22,6 +22,7 @@ its figures. Each module imports only those of lines above its own:
     experiment_runs              the runs of several experiments as one list of tasks
     reproduce                    runs experiments and judges each; the place to start
     rejudge, recorded            outcomes of an earlier folder; those recorded in `papers/`
+    setups/                      in how many of the set-ups that a paper leaves open a claim holds
     analysis/                    the papers' models as numbers, which claims and figures name
     command                      `penstock reproduce`
 

@@ -45,6 +45,20 @@ def reproduce(
     record: Annotated[
         bool, typer.Option("--record", help="Record the results in papers/, for --recorded.")
     ] = False,
+    is_open: Annotated[
+        bool,
+        typer.Option(
+            "--open",
+            help="Judge the claims in many set-ups, sampled from what the papers leave open.",
+        ),
+    ] = False,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", min=2, help="With --open: set-ups of each experiment (64)."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="With --open: the seed of the samples (1).")
+    ] = None,
 ) -> None:
     """Run experiments of the papers; compare each published claim with what is measured.
 
@@ -56,6 +70,13 @@ def reproduce(
     A claim that does not hold is a finding, not a failure: the exit code is 0, and the last line
     counts the claims that hold. --json prints `experiments`, `held`, `judged`, and `claims`: a
     list of `id`, `text`, `published`, `measured`, `ci95`, `holds`, `within_noise`.
+
+    --open answers another question: does a claim depend on what the paper leaves open? The values
+    in `[open]` of an experiment's claims.toml are sampled, and every claim is judged in each
+    set-up, with one seed unless --seeds is given. A claim is robust if it holds in 90 % of the
+    set-ups or more, refuted if in 10 % or fewer, and fragile between. The folder, runs/open, has
+    open.json and open.html; finished set-ups are not run again. --json prints `counts` and
+    `experiments`.
     """
     from penstock.show.terminal import Progress  # start-up: rich
     from penstock_papers import (  # start-up: polars and matplotlib
@@ -71,6 +92,30 @@ def reproduce(
 
     if listed or not (experiments or again):
         _list(experiment_files.listed(), as_json=as_json)
+        return
+    if is_open or samples is not None or seed is not None:
+        from penstock_papers.setups import open_command  # start-up: matplotlib
+
+        open_command.check(
+            is_open=is_open,
+            others={"--on lab": on == "lab", "--again": again, "--page": page},
+            needless={"--samples": samples, "--seed": seed} if recorded or not is_open else {},
+        )
+        open_command.run(
+            experiments or [],
+            options={
+                "samples": samples,
+                "seed": seed,
+                "seeds": seeds,
+                "quick": quick or None,
+                "jobs": jobs,
+                "cluster": cluster,
+                "out": out,
+            },
+            recorded=recorded,
+            record=record,
+            as_json=as_json,
+        )
         return
     if record and not again:
         records.check(quick=quick, seeds=seeds, on=on)

@@ -29,13 +29,16 @@ def write(folder: Path, page: Path) -> Path:
     return page
 
 
-def results(folder: Path, figures: Path, base: Path) -> tuple[str, dict[str, str]]:
+def results(
+    folder: Path, figures: Path, base: Path, shares: Mapping[str, str] | None = None
+) -> tuple[str, dict[str, str]]:
     """The results of a reproduction's folder as text, and the path of each figure.
 
     Args:
         folder: of the reproduction.
         figures: the folder to copy its figures to.
         base: the paths of the figures begin here; it contains `figures`.
+        shares: of claims, by their ids: in how many of the open set-ups they hold.
 
     Raises:
         ScenarioError: the folder is no reproduction.
@@ -44,22 +47,25 @@ def results(folder: Path, figures: Path, base: Path) -> tuple[str, dict[str, str
     files = [figure["file"] for one in document["experiments"] for figure in one["figures"]]
     figures.mkdir(parents=True, exist_ok=True)
     kept = {file: str(_keep(folder / file, figures).relative_to(base)) for file in files}
-    return render(document, kept), kept
+    return render(document, kept, shares), kept
 
 
-def render(document: Table, figures: Mapping[str, str]) -> str:
+def render(
+    document: Table, figures: Mapping[str, str], shares: Mapping[str, str] | None = None
+) -> str:
     """The results as text.
 
     Args:
         document: of `reproduction.json`.
         figures: of each figure's file, the path in the page.
+        shares: as `results` has them.
     """
     claims = claims_by_experiment(document)
     parts = [*_summary(document), *_overview(document["experiments"], claims)]
     for paper, members in groupby(document["experiments"], lambda one: one["paper"]):
         parts.append(f"## {paper}")
         for one in members:
-            parts += _experiment(one, claims.get(one["id"], []), figures)
+            parts += _experiment(one, claims.get(one["id"], []), figures, shares or {})
     return "\n\n".join(parts) + "\n"
 
 
@@ -99,7 +105,9 @@ def _overview(experiments: list[Table], claims: Mapping[str, list[Table]]) -> It
     yield "\n".join(rows)
 
 
-def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> Iterator[str]:
+def _experiment(
+    one: Table, claims: list[Table], figures: Mapping[str, str], shares: Mapping[str, str]
+) -> Iterator[str]:
     yield f"### {one['id']}"  # plain: a link in a heading breaks the site's contents
     place = f"[{one['title']}](../papers/{one['id']}/claims.toml)"
     yield f"**{place}.** {one['about']}".strip()
@@ -108,7 +116,11 @@ def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> 
     for note in one["notes"]:
         yield f"*{note}*"
     if claims:
-        rows = ["| claim | where | published | measured | |", "|---|---|---|---|---|"]
+        is_open = any(claim["id"] in shares for claim in claims)
+        rows = [
+            "| claim | where | published | measured | |" + " set-ups |" * is_open,
+            "|---|---|---|---|---|" + "---|" * is_open,
+        ]
         for claim in claims:
             run = f" (shown: {claim['run']})" if claim["run"] else ""
             outcome = verdict(claim["holds"], is_open=claim["within_noise"])
@@ -119,6 +131,7 @@ def _experiment(one: Table, claims: list[Table], figures: Mapping[str, str]) -> 
                 published(claim["published"]),
                 claim["shown"],
                 outcome,
+                *([shares.get(claim["id"], "")] if is_open else []),
             )
             rows.append(f"| {' | '.join(map(_cell, cells))} |")
         yield "\n".join(rows)

@@ -138,6 +138,16 @@ def test_a_quick_page_is_marked_so(folder):
     assert "Quick: 2 of 5 seeds." in text
 
 
+def test_shares_of_set_ups_are_a_column_where_there_are_any(folder):
+    document = reproduction_folder.read(folder)
+    drawn = {"figures/hcf-4.svg": "x", "figures/hcf-5.svg": "y"}
+    (known, *_) = [one["id"] for one in document["claims"] if one["experiment"] == "hcf-4"]
+    text = markdown_page.render(document, drawn, {known: "robust: 95 % of 40"})
+    assert text.count("| set-ups |") == 1
+    assert "holds, within the noise | robust: 95 % of 40 |" in text
+    assert "| **does not hold** |  |" in text
+
+
 def test_the_report_is_drawn_again(folder, tmp_path):
     path = redraw(folder)
     assert path == folder / reproduction_folder.PAGE
