@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 
 use lab::stream::Stream;
 use lab::{LIMIT, PENSTOCKD, PORT, PortLab};
-use penstock_linux::testkit::{Signal, until};
+use libbpf_rs::{MapCore, MapFlags};
+use penstock_linux::testkit::{Process, Signal, cable, until};
 use penstock_linux::{link, qdisc};
 use penstock_scenario::{Scenario, Traffic};
 use penstock_sim::run::Inputs;
@@ -80,6 +81,69 @@ fn a_look_in_mid_life_reports_the_flow_and_leaves_nothing_behind() {
     assert!(lab.refused(&["status", PORT]).contains("not attached"));
 }
 
+/// Whether the programs have ring buffers to write to.
+fn has_rings(lab: &PortLab) -> bool {
+    let port = lab.agent().port(PORT);
+    ["samples", "events"].iter().any(|name| {
+        let ring = port.map(name).unwrap();
+        let slot = port.slot().to_ne_bytes();
+        ring.lookup(&slot, MapFlags::ANY).unwrap().is_some()
+    })
+}
+
+/// The daemon removes what it left.
+#[test]
+fn an_observer_that_is_killed_leaves_nothing_behind() {
+    let lab = PortLab::new();
+    let observe = || {
+        let observing = lab.start(&["observe", PORT, "--for", "1 min", "--buffer", "128 kB"]);
+        until("the recording begins", || is_recording(&lab));
+        assert!(has_rings(&lab));
+        observing
+    };
+    let kill = |mut observing: Process| {
+        observing.signal(Signal::KILL);
+        observing.wait();
+    };
+    kill(observe());
+    assert!(is_recording(&lab) && has_rings(&lab), "no one removes it");
+    let pattern = "[port.\"lxc*\"]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n";
+    let daemon = lab.daemon(pattern);
+    until("its port is detached", || !lab.port_folder().exists());
+
+    lab.ok(&[
+        "attach", PORT, "--scheme", "fairq", "--buffer", "128 kB", "--stale", "1 min",
+    ]);
+    let observing = observe();
+    cable((lab.near(), "lxc1"), (lab.near(), "peer1"), 1);
+    until("the daemon has looked after its ports", || {
+        lab.status_of("lxc1")["acting"] == true
+    });
+    lab.run("ip link del lxc1");
+    until("and again", || lab.status_of("lxc1").is_null());
+    assert!(is_recording(&lab) && has_rings(&lab), "one that is alive");
+    kill(observing);
+    until("its rings are removed", || {
+        !is_recording(&lab) && !has_rings(&lab)
+    });
+    assert_eq!(lab.status()["scheme"], "fairq");
+
+    // A scheme that is attached where an observer was the first stays.
+    lab.ok(&["detach", PORT]);
+    let observing = observe();
+    lab.ok(&[
+        "attach", PORT, "--scheme", "fairq", "--buffer", "128 kB", "--stale", "1 min",
+    ]);
+    kill(observing);
+    until("its rings are removed", || {
+        !is_recording(&lab) && !has_rings(&lab)
+    });
+    assert_eq!(lab.status()["scheme"], "fairq");
+    drop(daemon);
+    lab.ok(&["detach", PORT]);
+    assert!(!lab.pins().exists());
+}
+
 /// As on most network cards: the root (mq) holds nothing and drops nothing itself. Nor does the
 /// first queue here, so what is seen is in the others.
 #[test]
@@ -146,6 +210,7 @@ fn where_a_scheme_runs_a_look_reads_along_and_is_the_only_one() {
     let stream = Stream::start(&lab);
     let report = look(&lab, &[], || stream.goes_on());
     assert_eq!(report["scheme"], "fairq");
+    assert!(!has_rings(&lab));
     assert_eq!(report["flows"]["counted"], 1, "{report}");
     assert!(report["acks"].as_u64() > Some(0), "{report}");
 

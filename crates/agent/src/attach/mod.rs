@@ -120,15 +120,21 @@ impl Attached {
     }
 }
 
-/// Attaches the scheme `observe`, which changes nothing. Without `buffer`, the port's qdisc is
-/// queried for its size.
+/// A folder among a port's pins, which marks it as attached by an observer alone, until another
+/// attaches it.
+pub const BY_OBSERVER: &str = "by_observer";
+
+/// Attaches the scheme `observe`, which changes nothing, for as long as an observer runs. Without
+/// `buffer`, the port's qdisc is queried for its size.
 ///
 /// # Errors
 /// As [`attach`].
 pub fn observe(pins: &PinsArg, interface: &str, buffer: Option<Buffer>) -> Result<Attached> {
     let mut port = deployment(&[("scheme".to_owned(), config::OBSERVE.to_owned())])?;
     port.buffer = buffer;
-    attach(pins, interface, &port, &Options::default())
+    let attached = attach(pins, interface, &port, &Options::default())?;
+    std::fs::create_dir_all(attached.port.folder.join(BY_OBSERVER))?;
+    Ok(attached)
 }
 
 /// Attaches the scheme of `port` to `interface`.
@@ -202,6 +208,7 @@ pub fn attach_locked(
             _ => format!("{interface} is attached in part; do: penstockd detach {interface}"),
         }));
     }
+    let _ = std::fs::remove_dir(folder.join(BY_OBSERVER));
     audit::log("attach", interface, &[("scheme", &port.scheme)]);
     versions::remove(pins, lock, interface)?;
     Ok(Attached {

@@ -15,11 +15,12 @@ use crate::attach::load::Room;
 use crate::attach::location::Location;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::versions::Other;
-use crate::attach::{Options, attach_locked, location, versions};
+use crate::attach::{BY_OBSERVER, Options, attach_locked, location, versions};
 use crate::host::systemd;
 use crate::port::PinsArg;
 use crate::port::heartbeat::{Errors, Keeper};
 use crate::port::pins::PinsLock;
+use crate::port::rings::Abandoned;
 
 /// A folder among a port's pins, which marks it as attached by the daemon.
 pub const MARK: &str = "by_daemon";
@@ -90,6 +91,7 @@ impl Ports {
         let followed = self.try_follow(config);
         self.errors.log_once("", followed);
         self.adopt();
+        self.remove_abandoned();
         self.keep_first();
     }
 
@@ -241,6 +243,22 @@ impl Ports {
             is_ours && config.port_of(interface).is_none()
         });
         all
+    }
+
+    /// Removes what observers left that were killed.
+    fn remove_abandoned(&mut self) {
+        for interface in self.kept.keys() {
+            let folder = self.pins.of(interface);
+            let Some(abandoned) = Abandoned::find(&folder) else {
+                continue;
+            };
+            let remove = |lock: PinsLock| match folder.join(BY_OBSERVER).exists() {
+                true => detach_locked(&self.pins, &lock, interface),
+                false => abandoned.remove(&lock, &self.pins.open(interface)?),
+            };
+            let removed = self.pins.lock().and_then(remove);
+            self.errors.log_once(interface, removed);
+        }
     }
 
     /// Puts our programs before those that other tools attached before them, as these may end the

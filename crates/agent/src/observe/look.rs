@@ -9,9 +9,9 @@ use super::bursts::Line;
 use super::fan_in::Transfer;
 use super::report::Look;
 use crate::host::clock::monotonic_ns;
-use crate::port::config::FLOW_EVENTS;
+use crate::port::pins::PinsLock;
 use crate::port::records::{EventKind, Sample, add_up};
-use crate::port::rings::{Records, Rings};
+use crate::port::rings::{Records, Rings, set_flow_events};
 use crate::port::{PinsArg, Port};
 
 /// Turns on the programs' flow events, until dropped.
@@ -19,7 +19,7 @@ struct FlowEvents<'a>(&'a PinsArg, &'a Port);
 
 impl<'a> FlowEvents<'a> {
     fn of(pins: &'a PinsArg, port: &'a Port) -> Result<FlowEvents<'a>> {
-        write_flow_events(pins, port, true)?;
+        set_flow_events(&pins.lock()?, port, true)?;
         Ok(FlowEvents(pins, port))
     }
 }
@@ -27,19 +27,9 @@ impl<'a> FlowEvents<'a> {
 impl Drop for FlowEvents<'_> {
     fn drop(&mut self) {
         // A failure is harmless: events that are not read cost a little time, no memory.
-        let _ = write_flow_events(self.0, self.1, false);
+        let off = |lock: PinsLock| set_flow_events(&lock, self.1, false);
+        let _ = self.0.lock().and_then(off);
     }
-}
-
-/// Under the lock, as an attach in between would be undone.
-fn write_flow_events(pins: &PinsArg, port: &Port, enabled: bool) -> Result<()> {
-    let _lock = pins.lock()?;
-    let mut config = port.config()?;
-    config.flags = match enabled {
-        true => config.flags | FLOW_EVENTS,
-        false => config.flags & !FLOW_EVENTS,
-    };
-    port.set_config(&config)
 }
 
 /// Records `port` for `length`, or until `tick` returns false, which is called several times a second

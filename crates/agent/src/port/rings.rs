@@ -3,13 +3,16 @@
 
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{MapCore, MapHandle, MapType, RingBuffer, RingBufferBuilder};
 
 use super::Port;
+use super::config::FLOW_EVENTS;
 use super::maps::{create, put};
+use super::pins::PinsLock;
 use super::records::{FlowEvent, Sample, read_sample};
 
 /// What the ring buffers held.
@@ -27,8 +30,12 @@ pub struct Records {
 const SAMPLES_BYTES: u32 = 1 << 20;
 const EVENTS_BYTES: u32 = 1 << 22;
 
+/// A folder among a port's pins while its ring buffers exist.
+const MARK: &str = "has_reader";
+
 /// The ring buffers of one port, which exist while they are read. Each record goes to one reader only, so there is only one: it
-/// holds a lock on the folder of the port's pins, which ends with the process.
+/// holds a lock on the folder of the port's pins, which ends with the process. What one that was killed
+/// leaves is [`Abandoned`].
 pub struct Rings {
     ring: RingBuffer<'static>,
     records: Rc<RefCell<Records>>,
@@ -40,6 +47,7 @@ pub struct Rings {
 struct RemovedRings {
     maps: [MapHandle; 2],
     slot: u32,
+    mark: PathBuf,
 }
 
 impl RemovedRings {
@@ -47,6 +55,7 @@ impl RemovedRings {
         Ok(RemovedRings {
             maps: [port.map("samples")?, port.map("events")?],
             slot: port.slot(),
+            mark: port.folder.join(MARK),
         })
     }
 }
@@ -57,6 +66,47 @@ impl Drop for RemovedRings {
             // They may be gone with the port.
             let _ = map.delete(&self.slot.to_ne_bytes());
         }
+        let _ = std::fs::remove_dir(&self.mark);
+    }
+}
+
+/// Turns the programs' flow events on or off, under the lock, as an attach in between would be undone.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn set_flow_events(_: &PinsLock, port: &Port, enabled: bool) -> Result<()> {
+    let mut config = port.config()?;
+    config.flags = match enabled {
+        true => config.flags | FLOW_EVENTS,
+        false => config.flags & !FLOW_EVENTS,
+    };
+    port.set_config(&config)
+}
+
+/// What a reader left that was killed. No other reader comes while this exists.
+pub struct Abandoned(File);
+
+impl Abandoned {
+    /// Finds it at the port whose pins are in `folder`.
+    pub fn find(folder: &Path) -> Option<Abandoned> {
+        let mark = folder.join(MARK);
+        if !mark.exists() {
+            return None;
+        }
+        let lock = File::open(folder).ok()?;
+        // The reader may have ended since.
+        (lock.try_lock().is_ok() && mark.exists()).then_some(Abandoned(lock))
+    }
+
+    /// Removes it from its port.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn remove(self, lock: &PinsLock, port: &Port) -> Result<()> {
+        set_flow_events(lock, port, false)?;
+        drop(RemovedRings::of(port)?);
+        drop(self.0);
+        Ok(())
     }
 }
 
@@ -83,10 +133,11 @@ impl Rings {
             ),
             Err(TryLockError::Error(error)) => return Err(error).with_context(path),
         }
+        let removed = RemovedRings::of(port)?;
+        std::fs::create_dir_all(&removed.mark).with_context(path)?;
         let records = Rc::new(RefCell::new(Records::default()));
         let samples = ring(port, "samples", SAMPLES_BYTES)?;
         let events = ring(port, "events", EVENTS_BYTES)?;
-        let removed = RemovedRings::of(port)?;
         let mut builder = RingBufferBuilder::new();
         let into = Rc::clone(&records);
         builder.add(&samples, move |record| {
