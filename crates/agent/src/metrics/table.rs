@@ -32,7 +32,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 11] = [
+pub const GAUGES: [Gauge; 12] = [
     gauge(
         "acting",
         None,
@@ -65,6 +65,12 @@ pub const GAUGES: [Gauge; 11] = [
         None,
         "Flows whose handshake is under way; they do not count",
         |r| Some(r.state.half_open.into()),
+    ),
+    gauge(
+        "unknown_scale_share",
+        None,
+        "Share of the latest ACKs whose flow's window scale is unknown; absent without ACKs",
+        |r| r.unknown_scale_share,
     ),
     gauge(
         "flows_tracked",

@@ -58,6 +58,15 @@ pub fn rates(before: &Named<u64>, after: &Named<u64>, seconds: f64) -> Named<f64
         .collect()
 }
 
+/// The share of the ACKs since `before`, or since the attach, whose flow's window scale is unknown; none
+/// without ACKs.
+pub fn unknown_scale_share(before: Option<&Named<u64>>, after: &Named<u64>) -> Option<f64> {
+    let more =
+        |name: &str| after[name].saturating_sub(before.map_or(0, |before| before[name])) as f64;
+    let (unknown, acks) = (more("passed_unknown_scale"), more("acks"));
+    (acks > 0.0).then(|| (unknown / acks).min(1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -159,10 +159,9 @@ fn status(
         Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
     };
     let rates = counters::rates(before, &counters, seconds);
-    let (unknown, acks) = (rates["passed_unknown_scale"], rates["acks"]);
     let canary = reading.policy.canary;
     Ok(Status {
-        unknown_scale_share: (acks > 0.0).then(|| (unknown / acks).min(1.0)),
+        unknown_scale_share: counters::unknown_scale_share(Some(before), &counters),
         canary: canary.map(|share| Canary::of(share, sides, &reading.sides, seconds)),
         policy: (!reading.policy.is_open()).then(|| reading.policy.clone()),
         interface: port.interface.clone(),

@@ -9,7 +9,7 @@ use crate::attach::hook::Hooks;
 use crate::host::interface;
 use crate::port::config::{OBSERVE, paused_ns};
 use crate::port::policy::Policy;
-use crate::port::{PinsArg, Port};
+use crate::port::{PinsArg, Port, counters};
 use crate::skel::port::types::{port_config, port_counters, port_state, side_counters};
 
 /// A port, read at once.
@@ -23,6 +23,9 @@ pub struct Reading {
     pub is_off: bool,
     /// The sides on which packets pass unseen by our programs.
     pub blind: Vec<&'static str>,
+    /// The share of ACKs whose flow's window scale is unknown: of the latest, or, of one reading alone,
+    /// since the attach. None without ACKs.
+    pub unknown_scale_share: Option<f64>,
     /// The configuration of the programs.
     pub config: port_config,
     /// Their state.
@@ -64,6 +67,10 @@ impl Reading {
             scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
             is_off: !hooks.are_ours(),
             blind: Vec::new(), // one reading cannot show it
+            unknown_scale_share: counters::unknown_scale_share(
+                None,
+                &counters::named(&stats.counters),
+            ),
             config: port.config()?,
             state: port.state()?,
             counters: stats.counters,

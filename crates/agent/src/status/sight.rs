@@ -11,10 +11,11 @@ use penstock_linux::link;
 
 use super::reading::Reading;
 use crate::port::Side;
+use crate::port::counters::{Named, named, unknown_scale_share};
 use crate::skel::port::types::port_counters;
 
 /// So few packets of the interface that ours did not count prove nothing: the two are not read at
-/// once, and a packet may be on its way.
+/// once, and a packet may be on its way. Nor do the scales of so few ACKs.
 const ENOUGH: u64 = 16;
 
 /// Whether each side is blind, egress and ingress; none: unknown.
@@ -76,10 +77,38 @@ pub fn names(blind: Blind) -> Vec<&'static str> {
 
 /// What was last known of each port; a scraper asks again and again.
 #[derive(Debug, Default)]
-pub struct Sights(Mutex<BTreeMap<String, (Sight, Blind)>>);
+pub struct Sights(Mutex<BTreeMap<String, Known>>);
+
+#[derive(Debug)]
+struct Known {
+    sight: Sight,
+    blind: Blind,
+    scales: Scales,
+}
+
+/// The share of ACKs with an unknown scale, and the counters when it was judged.
+#[derive(Debug)]
+struct Scales {
+    counters: Named<u64>,
+    unknown_share: Option<f64>,
+}
+
+impl Scales {
+    /// Goes on from `last` until enough ACKs have passed, and begins again with a port that does.
+    fn after(now: Named<u64>, last: Option<Scales>) -> Scales {
+        let last = last.filter(|last| last.counters["acks"] <= now["acks"]);
+        match last {
+            Some(last) if now["acks"] - last.counters["acks"] < ENOUGH => last,
+            last => Scales {
+                unknown_share: unknown_scale_share(last.as_ref().map(|last| &last.counters), &now),
+                counters: now,
+            },
+        }
+    }
+}
 
 impl Sights {
-    /// Sets `blind` in readings, by what passed on each side since the last verdict on it.
+    /// Sets `blind` and `unknown_scale_share` in readings, by what passed since the last verdict.
     pub fn judge(&self, readings: &mut [Reading]) {
         let mut known = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
         known.retain(|interface, _| readings.iter().any(|r| r.interface == *interface));
@@ -87,17 +116,24 @@ impl Sights {
             let Ok(Some(now)) = Sight::of(&reading.interface, &reading.counters) else {
                 continue;
             };
-            let (last, mut blind) = known
-                .get(&reading.interface)
-                .copied()
-                .unwrap_or((now, [None; 2]));
+            let (last, mut blind, scales) = match known.remove(&reading.interface) {
+                Some(known) => (known.sight, known.blind, Some(known.scales)),
+                None => (now, [None; 2], None),
+            };
+            let scales = Scales::after(named(&reading.counters), scales);
+            reading.unknown_scale_share = scales.unknown_share;
             let verdicts = now.blind_since(&last);
             for (old, new) in blind.iter_mut().zip(verdicts) {
                 *old = new.or(*old);
             }
             reading.blind = names(blind);
-            let next = now.after(&last, verdicts);
-            known.insert(reading.interface.clone(), (next, blind));
+            let sight = now.after(&last, verdicts);
+            let now = Known {
+                sight,
+                blind,
+                scales,
+            };
+            known.insert(reading.interface.clone(), now);
         }
     }
 }
@@ -129,5 +165,25 @@ mod tests {
         assert_eq!(next, first, "few packets at a time add up");
         assert_eq!(names([Some(true), None]), ["egress"]);
         assert_eq!(names([Some(false), Some(true)]), ["ingress"]);
+    }
+
+    #[test]
+    fn the_share_of_unknown_scales_is_that_of_the_latest_acks() {
+        let counted = |acks, unknown| {
+            let mut counters = named(&port_counters::default());
+            counters["acks"] = acks;
+            counters["passed_unknown_scale"] = unknown;
+            counters
+        };
+        let first = Scales::after(counted(0, 0), None);
+        assert_eq!(first.unknown_share, None);
+        let next = Scales::after(counted(100, 25), Some(first));
+        assert_eq!(next.unknown_share, Some(0.25));
+        let few = Scales::after(counted(115, 40), Some(next));
+        assert_eq!(few.unknown_share, Some(0.25), "too few");
+        let enough = Scales::after(counted(120, 35), Some(few));
+        assert_eq!(enough.unknown_share, Some(0.5), "of 20");
+        let again = Scales::after(counted(10, 1), Some(enough));
+        assert_eq!(again.unknown_share, Some(0.1), "attached again");
     }
 }
