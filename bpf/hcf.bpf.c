@@ -113,7 +113,7 @@ static __always_inline u32 ports_at(struct bpf_dynptr *packet, u32 offset, u32 p
 	return ports ? *ports : 0;
 }
 
-static __always_inline u32 key4(struct bpf_dynptr *packet, u32 offset)
+static __always_inline u32 key4(struct bpf_dynptr *packet, u32 offset, u32 seed)
 {
 	struct ipv4_header buffer, *ip;
 	u32 ports;
@@ -124,10 +124,10 @@ static __always_inline u32 key4(struct bpf_dynptr *packet, u32 offset)
 	ports = ip->fragment & bpf_htons(IPV4_IS_FRAGMENT)
 			? 0
 			: ports_at(packet, offset + (ip->version_length & 0xf) * 4, ip->protocol);
-	return hcf_flow_key(ip->source, ip->destination, ports & 0xffff, ports >> 16);
+	return hcf_flow_key(seed, ip->source, ip->destination, ports & 0xffff, ports >> 16);
 }
 
-static __always_inline u32 key6(struct bpf_dynptr *packet, u32 offset)
+static __always_inline u32 key6(struct bpf_dynptr *packet, u32 offset, u32 seed)
 {
 	struct ipv6_header buffer, *ip;
 	u32 ports, source, destination;
@@ -139,10 +139,10 @@ static __always_inline u32 key6(struct bpf_dynptr *packet, u32 offset)
 	source = ip->source[0] ^ ip->source[1] ^ ip->source[2] ^ ip->source[3];
 	destination =
 		ip->destination[0] ^ ip->destination[1] ^ ip->destination[2] ^ ip->destination[3];
-	return hcf_flow_key(source, destination, ports & 0xffff, ports >> 16);
+	return hcf_flow_key(seed, source, destination, ports & 0xffff, ports >> 16);
 }
 
-static __always_inline u32 key_of(struct sk_buff *skb)
+static __always_inline u32 key_of(struct sk_buff *skb, u32 seed)
 {
 	u32 offset = skb->network_header - (u32)(skb->data - skb->head);
 	u32 protocol = bpf_ntohs(skb->protocol);
@@ -160,9 +160,9 @@ static __always_inline u32 key_of(struct sk_buff *skb)
 		return protocol;
 	switch (*version >> 4) {
 	case 4:
-		return key4(&packet, offset);
+		return key4(&packet, offset, seed);
 	case 6:
-		return key6(&packet, offset);
+		return key6(&packet, offset, seed);
 	default:
 		return protocol;
 	}
@@ -190,7 +190,7 @@ static __always_inline int drop(struct sk_buff *skb, struct Qdisc *sch,
 SEC("struct_ops/hcf_enqueue")
 int BPF_PROG(hcf_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
-	u32 size = packet_bytes(skb), key = key_of(skb), queue, high;
+	u32 size = packet_bytes(skb), key, queue, high;
 	struct hcf_counters *counters;
 	struct port port;
 	struct node *node;
@@ -205,6 +205,7 @@ int BPF_PROG(hcf_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_
 		return drop(skb, sch, to_free);
 	}
 	tick(&port, bpf_ktime_get_ns());
+	key = key_of(skb, hcf_key_seed(&port.shared->state));
 	high = port.shared->state.high & 1;
 	queue = hcf_on_enqueue(&port.shared->state, &port.config->params, key, size);
 	if (queue == HCF_NONE) {

@@ -11,7 +11,7 @@
  * (Theorem 1): credits return only when the high queue is empty, and then the low queue, where a
  * flow's older packets may wait, becomes the high one. Without the swap, or with
  * HCF_PERIOD_FIXED as in §IV-C (credits return while both queues hold packets), flows are
- * reordered. All packets of a flow must carry the same key.
+ * reordered. All packets of a flow must carry the same key within a period.
  *
  * A packet is dropped when the queue it is meant for is full. Only the caller stores packets;
  * here are counts, and the queues are physical indices 0 and 1. Returning all credits costs O(1):
@@ -122,10 +122,16 @@ CORE_INLINE struct hcf_params hcf_paper_params(u32 buffer_packets)
 	return params;
 }
 
-/* One number from a 4-tuple, the same for each packet of a flow. Any byte order, if always it. */
-CORE_INLINE u32 hcf_flow_key(u32 source, u32 destination, u16 source_port, u16 destination_port)
+/*
+ * One number from a 4-tuple, the same for each packet of a flow. Any byte order, if always it.
+ * Flows of equal keys share their bins: with hcf_key_seed they part in the next period. With a seed
+ * of 0 keys are the same in all periods, which is enough for flows that are numbered, as in
+ * simulators.
+ */
+CORE_INLINE u32 hcf_flow_key(u32 seed, u32 source, u32 destination, u16 source_port,
+			     u16 destination_port)
 {
-	u64 addresses = (u64)source << 32 | destination;
+	u64 addresses = ((u64)source << 32 | destination) * ((u64)seed << 1 | 1);
 	u64 mixed =
 		(addresses ^ ((u64)source_port << 16 | destination_port)) * 0x9e3779b97f4a7c15ull;
 
@@ -139,6 +145,12 @@ CORE_INLINE u32 hcf_random(struct hcf_state *s)
 	s->random ^= s->random >> 17;
 	s->random ^= s->random << 5;
 	return s->random;
+}
+
+/* The seed of this period's keys. */
+CORE_INLINE u32 hcf_key_seed(const struct hcf_state *s)
+{
+	return s->offset;
 }
 
 /* Bin number `index` of a flow: multiply-shift of the key, with this period's multiplier. */

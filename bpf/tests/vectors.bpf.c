@@ -169,7 +169,7 @@ RUN(hcf_enqueue, result = hcf_on_enqueue(&hcf, &hcf_params, (u32)args.key, (u32)
 RUN(hcf_dequeue, result = hcf_on_dequeue(&hcf))
 RUN(hcf_departed, hcf_departed(&hcf, &hcf_params, (u32)args.queue, (u32)args.size_bytes))
 RUN(hcf_tick, hcf_on_tick(&hcf, &hcf_params))
-RUN(hcf_flow_key, result = hcf_flow_key((u32)args.source, (u32)args.destination,
+RUN(hcf_flow_key, result = hcf_flow_key((u32)args.seed, (u32)args.source, (u32)args.destination,
 					(u16)args.source_port, (u16)args.destination_port))
 RUN(hcf_state, derived.credits = all_credits())
 

@@ -200,8 +200,10 @@ EXPORT(struct tcp_window, sicc_pair_on_ack,
 	u64 now_ns),
        (pair, p, window, scale, kind, now_ns))
 
-EXPORT(u32, hcf_flow_key, (u32 source, u32 destination, u16 source_port, u16 destination_port),
-       (source, destination, source_port, destination_port))
+EXPORT(u32, hcf_flow_key,
+       (u32 seed, u32 source, u32 destination, u16 source_port, u16 destination_port),
+       (seed, source, destination, source_port, destination_port))
+EXPORT(u32, hcf_key_seed, (const struct hcf_state *s), (s))
 EXPORT_VOID(hcf_init, (struct hcf_state * s, const struct hcf_params *p, u32 seed), (s, p, seed))
 EXPORT(u32, hcf_bin_of, (const struct hcf_state *s, const struct hcf_params *p, u32 key, u32 index),
        (s, p, key, index))

@@ -9,7 +9,8 @@ use crate::params::Params;
 
 // The pointers are to `struct hcf_state` and `struct hcf_params`.
 unsafe extern "C" {
-    safe fn core_hcf_flow_key(src: u32, dst: u32, src_port: u16, dst_port: u16) -> u32;
+    safe fn core_hcf_flow_key(seed: u32, src: u32, dst: u32, src_port: u16, dst_port: u16) -> u32;
+    fn core_hcf_key_seed(state: *const c_void) -> u32;
     fn core_hcf_init(state: *mut c_void, params: *const c_void, seed: u32);
     fn core_hcf_on_enqueue(s: *mut c_void, p: *const c_void, key: u32, size_bytes: u32) -> u32;
     fn core_hcf_on_dequeue(state: *const c_void) -> u32;
@@ -17,9 +18,16 @@ unsafe extern "C" {
     fn core_hcf_on_tick(state: *mut c_void, params: *const c_void);
 }
 
-/// One number from a 4-tuple, the same for each packet of a flow.
-pub fn flow_key(source: u32, destination: u32, source_port: u16, destination_port: u16) -> u32 {
-    core_hcf_flow_key(source, destination, source_port, destination_port)
+/// One number from a 4-tuple, the same for each packet of a flow in periods with the same `seed`; 0 if
+/// keys need not change.
+pub fn flow_key(
+    seed: u32,
+    source: u32,
+    destination: u32,
+    source_port: u16,
+    destination_port: u16,
+) -> u32 {
+    core_hcf_flow_key(seed, source, destination, source_port, destination_port)
 }
 
 /// HCF at one output port. The caller stores the packets, in two FIFO queues numbered 0 and 1.
@@ -52,6 +60,12 @@ impl Hcf {
         // SAFETY: see the head of this block.
         let queue = unsafe { core_hcf_on_enqueue(s, p, key, size_bytes) };
         (queue < 2).then_some(queue as usize)
+    }
+
+    /// The seed of this period's keys.
+    pub fn key_seed(&self) -> u32 {
+        // SAFETY: see the head of this block.
+        unsafe { core_hcf_key_seed(self.state.at(0)) }
     }
 
     /// The queue to send from, `None` if both are empty. Then call [`Hcf::departed`].

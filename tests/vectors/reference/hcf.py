@@ -112,10 +112,13 @@ class Port:
         }  # fmt: skip
 
 
-def flow_key(source: int, destination: int, source_port: int, destination_port: int) -> int:
+def flow_key(
+    seed: int, source: int, destination: int, source_port: int, destination_port: int
+) -> int:
     """Two rounds of multiplication by 2^64 / golden ratio, the upper half each time."""
     golden, word = 0x9E3779B97F4A7C15, 2**64
-    x = (source << 32 | destination) ^ (source_port << 16 | destination_port)
+    x = (source << 32 | destination) * (2 * seed + 1) % word
+    x ^= source_port << 16 | destination_port
     x = x * golden % word
     return (x ^ x >> 29) * golden % word >> 32
 
@@ -149,7 +152,8 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
             result = getattr(port, event)(**args)
             yield {"event": event, "args": args, "result": result, "state": port.state()}
         for _ in range(8):
-            args = {"source": random.randrange(WORD), "destination": random.randrange(WORD)}
+            args = {"seed": random.choice([0, random.randrange(WORD)])}
+            args |= {"source": random.randrange(WORD), "destination": random.randrange(WORD)}
             args |= {"source_port": random.randrange(65536), "destination_port": 65535}
             yield {
                 "event": "flow_key",

@@ -46,7 +46,8 @@ fn follows_vectors() {
             }
             "flow_key" => {
                 let ports = [a.get("source_port"), a.get("destination_port")];
-                let key = flow_key(a.get("source"), a.get("destination"), ports[0], ports[1]);
+                let ends = [a.get("source"), a.get("destination")];
+                let key = flow_key(a.get("seed"), ends[0], ends[1], ports[0], ports[1]);
                 result = json!(key);
             }
             "tick" => port.hcf.on_tick(),

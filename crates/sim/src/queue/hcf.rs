@@ -30,7 +30,7 @@ impl Hcf {
 
 impl Scheduler for Hcf {
     fn enqueue(&mut self, _now: Time, packet: Packet, lost: &mut dyn FnMut(Packet, DropReason)) {
-        let key = flow_key(packet.flow.0, 0, 0, 0);
+        let key = flow_key(0, packet.flow.0, 0, 0, 0);
         match self.core.on_enqueue(key, packet.size()) {
             Some(queue) => {
                 self.backlog_bytes += u64::from(packet.size());
