@@ -118,12 +118,12 @@ PORT_ARRAY(records, BPF_MAP_TYPE_ARRAY, struct flow_record, FLOWS, 0);
 
 /* Map `sweeps`, one element: the sweep of all ports. */
 struct sweep_state {
-	u32 records;	 /* in use, or to be written; for moments beyond the last */
-	u32 cursor;	 /* the next record of the sweep */
-	u32 number;	 /* of the present or last sweep, from 1 */
-	u32 is_half_way; /* 1: it has seen all records */
-	u32 is_running;	 /* 1: on some CPU */
-	u32 has_half;	 /* 1: there may be half-open flows */
+	u32 records;	/* in use, or to be written; for moments beyond the last */
+	u32 cursor;	/* the next record of the sweep */
+	u32 number;	/* of the present or last sweep, from 1 */
+	u32 phase;	/* enum sweep_phase */
+	u32 is_running; /* 1: on some CPU */
+	u32 has_half;	/* 1: there may be half-open flows */
 	/* No bytes: puts the types of the rings' records into BTF, for the agent's skeleton. */
 	struct port_sample sample_type[0];
 	struct flow_event event_type[0];

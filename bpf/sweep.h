@@ -25,6 +25,13 @@
 #define SWEEP_FORGET_NS 900000000000ull /* idle ones stay 15 min, their scales are needed */
 #define SWEEP_CROWD_NS	30000000000ull	/* less if their port has three quarters of its entries */
 
+/* What a run looks at. */
+enum sweep_phase {
+	SWEEP_FLOWS = 0, /* a slice of the records */
+	SWEEP_HALF_OWN = 1,
+	SWEEP_HALF_OPEN = 2,
+};
+
 struct sweep_walk {
 	struct sweep_state *sweep;
 	u64 now_ns;
@@ -266,24 +273,29 @@ static __always_inline int sweep_run(struct sweep_state *sweep)
 	if (!used)
 		return 0;
 
-	if (!sweep->is_half_way && !sweep->cursor) {
-		sweep->number =
-			sweep->number >= 0xffff ? 1 : sweep->number + 1; /* 0 is no sweep's */
-		bpf_loop(*used, sweep_begin, &walk, 0);
-	}
-	if (!sweep->is_half_way) {
+	switch (sweep->phase) {
+	case SWEEP_FLOWS:
+		if (!sweep->cursor) {
+			sweep->number = sweep->number >= 0xffff ? 1 : sweep->number + 1; /* not 0 */
+			bpf_loop(*used, sweep_begin, &walk, 0);
+		}
 		bpf_loop(SWEEP_SLICE, sweep_visit, &walk, 0);
-		sweep->is_half_way = sweep->cursor >= sweep->records;
-		if (!sweep->is_half_way || sweep->has_half)
+		if (sweep->cursor < sweep->records)
 			return 1;
-	}
-	if (sweep->has_half) {
+		if (!sweep->has_half)
+			break;
+		sweep->phase = SWEEP_HALF_OWN;
+		return 1;
+	case SWEEP_HALF_OWN:
 		sweep->has_half = 0;
 		bpf_for_each_map_elem(&half_own, sweep_half_own, &walk, 0);
+		sweep->phase = SWEEP_HALF_OPEN;
+		return 1;
+	default:
 		bpf_for_each_map_elem(&half_open, sweep_half_open, &walk, 0);
 	}
 	bpf_loop(*used, sweep_finish, &walk, 0);
-	sweep->is_half_way = 0;
+	sweep->phase = SWEEP_FLOWS;
 	sweep->cursor = 0;
 	return 0;
 }
