@@ -55,8 +55,17 @@ pub fn of(folder: &Path, links: &[Link]) -> Location {
 /// # Errors
 /// The folder of the pins cannot be read.
 pub fn renamed(pins: &PinsArg, links: &[Link]) -> Result<Vec<(String, String)>> {
+    Ok(renamed_of(pins, pins.interfaces()?, links))
+}
+
+/// The same of these ports alone.
+pub fn renamed_of(
+    pins: &PinsArg,
+    interfaces: Vec<String>,
+    links: &[Link],
+) -> Vec<(String, String)> {
     let mut all = Vec::new();
-    for old in pins.interfaces()? {
+    for old in interfaces {
         let Location::Here(index) = of(&pins.of(&old), links) else {
             continue;
         };
@@ -68,7 +77,7 @@ pub fn renamed(pins: &PinsArg, links: &[Link]) -> Result<Vec<(String, String)>> 
             all.push((old, link.name.clone()));
         }
     }
-    Ok(all)
+    all
 }
 
 /// Renames the folders of ports as their interfaces were renamed; returns the pairs of the old and

@@ -25,6 +25,10 @@ use crate::port::rings::Abandoned;
 /// A folder among a port's pins, which marks it as attached by the daemon.
 pub const MARK: &str = "by_daemon";
 
+/// Pause between looks at the hooks of all ports, which take a call of the kernel for each, and more
+/// where it deletes interfaces at the same time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// A tool that also wants to be first is not raced more often than this.
 const MOVE_AGAIN: Duration = Duration::from_secs(10);
 
@@ -38,6 +42,8 @@ pub struct Ports {
     /// Configured ports that this daemon has attached since it started or reloaded. It attaches
     /// each once even if it is attached already, as an upgrade has other programs.
     settled: BTreeMap<String, u32>,
+    /// When all hooks were last looked at, and how long that took.
+    looked: Option<(Instant, Duration)>,
     /// When a port's programs were last put before another's, and before whose.
     moved: BTreeMap<String, (Instant, String)>,
 }
@@ -54,6 +60,7 @@ impl Ports {
             kept: BTreeMap::new(),
             errors: Errors::default(),
             settled: BTreeMap::new(),
+            looked: None,
             moved: BTreeMap::new(),
         }
     }
@@ -85,14 +92,21 @@ impl Ports {
         Ok(())
     }
 
-    /// Attaches ports as configured, where their interfaces exist, and detaches others.
+    /// Attaches ports as configured, where their interfaces exist, and detaches others. Ports whose
+    /// interfaces are the same are looked at about once a second, however often others come and go.
     pub fn follow(&mut self, config: &Config) {
+        let begun = Instant::now();
+        let is_due = |(ended, took): (Instant, Duration)| ended.elapsed() >= took.max(LOOK_AGAIN);
+        let all = self.looked.is_none_or(is_due);
         self.adopt();
-        let followed = self.try_follow(config);
+        let followed = self.try_follow(config, all);
         self.errors.log_once("", followed);
         self.adopt();
         self.remove_abandoned();
-        self.keep_first();
+        if all {
+            self.keep_first();
+            self.looked = Some((Instant::now(), begun.elapsed()));
+        }
     }
 
     /// Follows a changed configuration.
@@ -104,6 +118,7 @@ impl Ports {
         });
         self.keeper.set_interval(interval(&new.agent));
         self.errors.clear();
+        self.looked = None;
         self.follow(new);
     }
 
@@ -116,9 +131,14 @@ impl Ports {
         }
     }
 
-    fn try_follow(&mut self, config: &Config) -> Result<()> {
+    fn try_follow(&mut self, config: &Config, all: bool) -> Result<()> {
         let links = link::all()?;
-        let moves = location::renamed(&self.pins, &links)?;
+        let mut interfaces = self.pins.interfaces()?;
+        interfaces.retain(|interface| {
+            let here = links.iter().find(|link| link.name == *interface);
+            all || here.is_none_or(|link| self.settled.get(interface) != Some(&link.index))
+        });
+        let moves = location::renamed_of(&self.pins, interfaces, &links);
         let gone = self.gone(config, &links);
         let indexes: Indexes = links
             .into_iter()
@@ -126,11 +146,14 @@ impl Ports {
             .collect();
         self.forget_gone(config, &indexes);
         let to_attach = |ports: &Ports| -> Vec<(String, u32)> {
-            let all = indexes.iter().filter(|(name, index)| {
+            let missing = indexes.iter().filter(|(name, index)| {
                 config.port_of(name).is_some()
-                    && !(ports.settled.get(*name) == Some(index) && ports.is_on(name, **index))
+                    && !(ports.settled.get(*name) == Some(index)
+                        && (!all || ports.is_on(name, **index)))
             });
-            all.map(|(name, index)| (name.clone(), *index)).collect()
+            missing
+                .map(|(name, index)| (name.clone(), *index))
+                .collect()
         };
         // The lock is for changes alone: most often there are none.
         if moves.is_empty()
@@ -141,8 +164,10 @@ impl Ports {
             return Ok(());
         }
         let lock = self.pins.lock()?;
-        for (old, new) in location::follow(&self.pins, &lock)? {
-            eprintln!("{old}: the interface is now called {new}; its scheme stays");
+        if !moves.is_empty() {
+            for (old, new) in location::follow(&self.pins, &lock)? {
+                eprintln!("{old}: the interface is now called {new}; its scheme stays");
+            }
         }
         self.adopt();
         for (interface, index) in to_attach(self) {
