@@ -50,6 +50,12 @@ impl<T: Copy + Default> Ring<T> {
         unsafe { self.slots.get_unchecked(self.slot(index)) }
     }
 
+    /// What [`Ring::head`] returns, if anything was ever pushed.
+    #[inline(always)]
+    pub fn peek(&self) -> Option<&T> {
+        self.slots.get(self.slot(0))
+    }
+
     /// The slot of the oldest entry, which holds something old where there is no entry; the caller
     /// knows that something was pushed before.
     #[inline(always)]

@@ -4,6 +4,7 @@
 //! The port is a FIFO, so a packet's departure is known on its arrival: a hop is one event, and the
 //! queue is the difference between now and the time at which the transmitter will be free.
 
+use super::paths::Step;
 use crate::engine::Ring;
 use crate::fabric::LinkSpec;
 use crate::packet::Packet;
@@ -15,6 +16,8 @@ pub(crate) struct InFlight {
     /// When it reaches the far end.
     pub arrives: Time,
     pub packet: Packet,
+    /// The step of its path that follows; without meaning where a host takes it.
+    pub onward: Step,
 }
 
 /// What is done to packets at this link beyond forwarding; all clear on most links.
@@ -54,21 +57,24 @@ pub(super) struct Link {
     pub free_at: Time,
     pub byte_time_q16: u64,
     pub delay: Time,
-    /// A buffer in bytes, as the time they take; [`Time::NEVER`] where packets are counted.
-    pub buffer_time: Time,
+    /// The longest wait that leaves room for the longest packet so far, which may be the one in
+    /// transmission.
+    pub surely_held: Time,
     pub features: u8,
     pub end: End,
+    /// Length of the longest packet so far, in units of 4 bytes, rounded up.
+    pub longest: u16,
     /// The calendar's leaf for it while packets are on it.
     pub leaf: u32,
     pub buffer_packets: u32,
+    /// A buffer in bytes, as the time they take; [`Time::NEVER`] where packets are counted.
+    pub buffer_time: Time,
     /// Longest wait met by a packet, its own transmission included.
     pub peak: Time,
     pub sent_bytes: u64,
     pub sent_packets: u64,
     /// The packet whose transmission was not over when last counted, by the ring's numbering.
     pub gone: u32,
-    /// Longest transmission of a packet so far.
-    pub longest: Time,
 }
 
 impl Link {
@@ -94,7 +100,8 @@ impl Link {
             sent_bytes: 0,
             sent_packets: 0,
             gone: 0,
-            longest: Time::ZERO,
+            longest: 0,
+            surely_held: buffer_time,
             buffer_packets,
             features: 0,
             end,
@@ -151,9 +158,8 @@ impl Link {
     /// matters only where less than a packet is free.
     #[inline(always)]
     fn is_held(&mut self, now: Time, wait: Time) -> bool {
-        wait <= self.buffer_time
-            && (wait + self.longest <= self.buffer_time
-                || wait + self.sent_of_head(now) <= self.buffer_time)
+        wait <= self.surely_held
+            || wait <= self.buffer_time && wait + self.sent_of_head(now) <= self.buffer_time
     }
 
     /// How long the packet in transmission has been so.
@@ -180,7 +186,13 @@ impl Link {
     /// Queues `packet` if the buffer takes it. Its departure is known at once: returns its arrival
     /// at the far end, and whether it is alone on the link. `hop`: links behind it then.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: &Packet, hop: u8) -> Option<(Time, bool)> {
+    pub fn offer(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        hop: u8,
+        onward: Step,
+    ) -> Option<(Time, bool)> {
         let taken = self.transmission(packet);
         let done = self.free_at.max(now) + taken;
         let wait = done - now;
@@ -189,7 +201,12 @@ impl Link {
         }
         self.free_at = done;
         self.peak = self.peak.max(wait);
-        self.longest = self.longest.max(taken);
+        let size = (packet.size() >> 2) as u16 + 1;
+        if size > self.longest {
+            self.longest = size;
+            let longest = Time((4 * u64::from(size) * self.byte_time_q16) >> 16);
+            self.surely_held = self.buffer_time.saturating_sub(longest);
+        }
         self.sent_bytes += packet.size() as u64;
         self.sent_packets += 1;
         let arrives = done + self.delay;
@@ -197,6 +214,7 @@ impl Link {
         let entry = InFlight {
             arrives,
             packet: *packet,
+            onward,
         };
         // A byte written to the copy would stall the copy's next read.
         self.ring.push(entry).packet.hop = hop;
@@ -212,9 +230,9 @@ impl Link {
 
     /// Takes the packet that arrives now; returns it and the next arrival.
     #[inline(always)]
-    pub fn arrival(&mut self) -> (Packet, Time) {
-        let packet = self.ring.pop().packet;
-        (packet, self.next_arrival())
+    pub fn arrival(&mut self) -> (InFlight, Time) {
+        let entry = self.ring.pop();
+        (entry, self.next_arrival())
     }
 
     /// When the next packet comes out; [`Time::NEVER`] for none.

@@ -103,7 +103,7 @@ impl Network {
 impl Network {
     /// When the next event is due.
     pub fn next_time(&self) -> Time {
-        self.wires.next().0
+        self.wires.next_time()
     }
 
     /// The earliest event.
@@ -130,7 +130,8 @@ impl Network {
     #[inline(always)]
     fn send(&mut self, now: Time, link: u32, mut packet: Packet, hop: u8) {
         if self.wires.link(link).features == 0 {
-            self.wires.transmit(now, link, packet, hop);
+            let onward = self.paths.onward(packet.flow, hop);
+            self.wires.transmit(now, link, packet, hop, onward);
         } else {
             packet.hop = hop;
             self.policies
@@ -142,7 +143,8 @@ impl Network {
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
         let from = self.wires.link_mut(link);
-        let (mut packet, next) = from.arrival();
+        let (entry, next) = from.arrival();
+        let mut packet = entry.packet;
         let (end, leaf) = (from.end, from.leaf);
         self.wires.events().set_next_arrival(link, leaf, next);
         if matches!(end, End::Host | End::Shim) {
@@ -156,8 +158,7 @@ impl Network {
                 .on_ack(now, link, &mut packet, &self.wires, &self.paths);
         }
         let hop = packet.hop + 1;
-        let onward = self.paths.step(packet.flow, hop.into()).link();
-        self.send(now, onward, packet, hop);
+        self.send(now, entry.onward.link(), packet, hop);
         None
     }
 
@@ -169,7 +170,8 @@ impl Network {
 
     /// The transmitter of a scheduler's port is free: it sends the next packet.
     pub fn depart(&mut self, now: Time, port: u32) {
-        self.policies.depart(now, port, &mut self.wires);
+        self.policies
+            .depart(now, port, &mut self.wires, &self.paths);
     }
 
     /// Whether [`Network::take_losses`] or [`Network::take_reports`] would return something.

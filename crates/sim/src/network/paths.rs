@@ -46,7 +46,7 @@ impl Paths {
     /// cable are numbered `2n` and `2n + 1`.
     pub fn set(&mut self, forward: FlowId, links: &[u32]) {
         debug_assert!(links.len() <= self.stride && links.len() < 64);
-        let needed = (forward.0 | 1) as usize * self.stride + self.stride;
+        let needed = (forward.0 | 1) as usize * self.stride + self.stride + 1;
         if self.steps.len() < needed {
             self.steps.resize(needed, Step::default());
         }
@@ -68,6 +68,12 @@ impl Paths {
     #[inline(always)]
     pub fn step(&self, flow: FlowId, hop: u32) -> Step {
         self.steps[self.slot(flow, hop)]
+    }
+
+    /// The step after step number `hop` of a flow; without meaning after the last.
+    #[inline(always)]
+    pub fn onward(&self, flow: FlowId, hop: u8) -> Step {
+        self.steps[self.slot(flow, hop.into()) + 1]
     }
 
     /// Places of one flow in tables kept per flow and hop.

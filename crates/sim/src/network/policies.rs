@@ -134,7 +134,7 @@ impl Policies {
         }
         let port = &mut self.ports[link as usize];
         if let Some(number) = port.scheduled {
-            return self.scheduled[number as usize].arrive(now, packet, wires);
+            return self.scheduled[number as usize].arrive(now, packet, wires, paths);
         }
         if let Some(policy) = &mut port.admission {
             let fifo = wires.link_mut(link);
@@ -157,7 +157,8 @@ impl Policies {
                 policy.overflow(&arrival, &packet);
             }
         }
-        wires.transmit(now, link, packet, packet.hop);
+        let onward = paths.onward(packet.flow, packet.hop);
+        wires.transmit(now, link, packet, packet.hop, onward);
     }
 
     /// `packet` is about to join the queue of `link`; whether the window policy drops it.
@@ -210,8 +211,8 @@ impl Policies {
     }
 
     /// The transmitter of a scheduled port is free.
-    pub fn depart(&mut self, now: Time, port: u32, wires: &mut Wires) {
-        self.scheduled[port as usize].depart(now, wires);
+    pub fn depart(&mut self, now: Time, port: u32, wires: &mut Wires, paths: &Paths) {
+        self.scheduled[port as usize].depart(now, wires, paths);
     }
 
     /// A connection has got a number that another may have had.

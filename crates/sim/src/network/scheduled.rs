@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports whose policy holds the packets: there a departure is an event.
 
+use super::paths::Paths;
 use super::wires::Wires;
 use crate::packet::Packet;
 use crate::queue::{DropReason, Scheduler};
@@ -46,10 +47,10 @@ impl ScheduledPort {
     }
 
     /// A packet arrives at the port.
-    pub fn arrive(&mut self, now: Time, packet: Packet, wires: &mut Wires) {
+    pub fn arrive(&mut self, now: Time, packet: Packet, wires: &mut Wires, paths: &Paths) {
         if self.is_waiting && wires.link(self.link).free_at <= now {
             // A departure and this arrival are simultaneous: what leaves makes room first.
-            self.depart(now, wires);
+            self.depart(now, wires, paths);
         }
         let link = self.link;
         self.queue.enqueue(now, packet, &mut |packet, reason| {
@@ -60,7 +61,7 @@ impl ScheduledPort {
         self.peak_bytes = self.peak_bytes.max(backlog);
         if !self.is_waiting {
             if port.free_at <= now {
-                self.depart(now, wires);
+                self.depart(now, wires, paths);
             } else {
                 self.is_waiting = true;
                 let departs = port.free_at;
@@ -70,11 +71,12 @@ impl ScheduledPort {
     }
 
     /// The transmitter is free: it sends the next packet.
-    pub fn depart(&mut self, now: Time, wires: &mut Wires) {
+    pub fn depart(&mut self, now: Time, wires: &mut Wires, paths: &Paths) {
         let link = self.link;
         let mut lose = |packet, reason: DropReason| wires.lose(link, packet, reason);
         if let Some(packet) = self.queue.dequeue(now, &mut lose) {
-            wires.transmit(now, link, packet, packet.hop);
+            let onward = paths.onward(packet.flow, packet.hop);
+            wires.transmit(now, link, packet, packet.hop, onward);
         }
         self.is_waiting = self.queue.backlog_packets() > 0;
         let next = match self.is_waiting {

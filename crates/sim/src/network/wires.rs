@@ -4,7 +4,9 @@
 use super::counters::PortCounters;
 use super::events::{Event, Events};
 use super::link::{End, InFlight, Link};
+use super::paths::Step;
 use super::sacks::{SackList, Sacks, are_carried};
+use crate::engine::prefetch;
 use crate::fabric::{Fabric, LinkSpec};
 use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock};
 use crate::queue::DropReason;
@@ -74,6 +76,11 @@ impl Wires {
         &mut self.links[link as usize]
     }
 
+    /// When the earliest event is due.
+    pub fn next_time(&self) -> Time {
+        self.events.first().0
+    }
+
     /// The earliest event.
     #[inline(always)]
     pub fn next(&self) -> (Time, Event) {
@@ -84,10 +91,22 @@ impl Wires {
         (time, self.events.event(source))
     }
 
-    /// Prefetches the packets of the events that are likely to follow.
+    /// Prefetches the packets of the events that are likely to follow, and the link that the likeliest
+    /// one leads to.
     #[inline(always)]
     fn prefetch(&self) {
-        for likely in self.events.likely_links() {
+        let likely = self.events.likely_links();
+        if let Some(link) = self.links.get(likely[0])
+            && let Some(entry) = link.ring.peek()
+        {
+            let onward = self
+                .links
+                .as_ptr()
+                .wrapping_add(entry.onward.link() as usize);
+            prefetch(onward);
+            prefetch(onward.cast::<u8>().wrapping_add(64));
+        }
+        for likely in likely {
             if let Some(link) = self.links.get(likely) {
                 link.ring.prefetch();
             }
@@ -110,9 +129,9 @@ impl Wires {
 
     /// Queues a packet at a FIFO port, if the buffer takes it. `hop`: links behind it then.
     #[inline(always)]
-    pub fn transmit(&mut self, now: Time, link: u32, packet: Packet, hop: u8) {
+    pub fn transmit(&mut self, now: Time, link: u32, packet: Packet, hop: u8, onward: Step) {
         let port = &mut self.links[link as usize];
-        match port.offer(now, &packet, hop) {
+        match port.offer(now, &packet, hop, onward) {
             Some((arrives, true)) => {
                 if port.end != End::Away {
                     port.leaf = self.events.set_first_arrival(link, arrives);
