@@ -77,7 +77,7 @@ static __always_inline void scheme_reset(struct port_state *port, const struct p
 	if (port->segments.bytes)
 		scheme_on_mss(scheme, scheme_state_of(&port->schemes, scheme),
 			      port->segments.bytes);
-	port->next_tick_ns[scheme] = now_ns + scheme_interval_ns(scheme, params);
+	port->next_tick_ns[scheme] = now_ns + scheme_tick_ns(scheme, params);
 }
 
 /* Resets the schemes where the agent wrote other parameters. */
@@ -103,17 +103,17 @@ static __always_inline void scheme_tick(struct port_state *port, const struct po
 	void *state = scheme_state_of(&port->schemes, scheme);
 	const void *params = scheme_params_of(&config->schemes, scheme);
 	u64 *next_ns = &port->next_tick_ns[scheme];
-	u64 interval_ns = scheme_interval_ns(scheme, params);
+	u64 tick_ns = scheme_tick_ns(scheme, params);
 
-	if (!interval_ns || now_ns < *next_ns)
+	if (!tick_ns || now_ns < *next_ns)
 		return;
 	bpf_spin_lock(&port->lock);
 	for (u32 i = 0; i < TICKS_AT_ONCE && now_ns >= *next_ns; i++) {
 		scheme_on_tick(scheme, state, params, queue_bytes, port->sent_bytes, now_ns);
-		*next_ns += interval_ns;
+		*next_ns += tick_ns;
 	}
 	if (now_ns >= *next_ns)
-		*next_ns = now_ns + interval_ns;
+		*next_ns = now_ns + tick_ns;
 	state_publish(port, config, acting);
 	bpf_spin_unlock(&port->lock);
 }
@@ -169,7 +169,7 @@ static __always_inline void scheme_is_due(struct port_state *port, const struct 
 	void *state = scheme_state_of(&port->schemes, scheme);
 	const void *params = scheme_params_of(&config->schemes, scheme);
 
-	*is_due |= scheme_interval_ns(scheme, params) && now_ns >= port->next_tick_ns[scheme];
+	*is_due |= scheme_tick_ns(scheme, params) && now_ns >= port->next_tick_ns[scheme];
 	*is_due |= scheme_heeds_queue(scheme, state, params, queue_bytes, now_ns);
 }
 

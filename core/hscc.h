@@ -54,6 +54,7 @@ enum hscc_mode {
 	  "A clamp ends this long after the last reading of the queue; 0: never")
 
 #define HSCC_ORDER(O, X) O(X, alpha1, alpha2)
+#define HSCC_VARIANTS(V, X)
 
 PARAMS(hscc, HSCC_PARAMS)
 

@@ -10,8 +10,9 @@
  * PARAMS makes `struct x_params`, `x_default_params`, `x_paper_params`, and for each row a function
  * that reads the field, held to its range. crates/core/c/definitions.c makes the same rows into
  * data, from which come keys of scenarios, ranges, JSON Schema, options and tables of the docs; so
- * does it with X_TITLE, one line about the scheme, and with X_ORDER, the pairs of parameters of
- * which the first must be below the second.
+ * does it with X_TITLE, one line about the scheme, with X_ORDER, the pairs of parameters of which
+ * the first must be below the second, and with X_VARIANTS: what a paper prints elsewhere, as
+ * V(X, variant, key, value) for each parameter in which that differs from the column `paper`.
  *
  * The unit gives the type of the value in the table and in scenarios, and the field in C:
  *

@@ -100,9 +100,9 @@ CORE_INLINE _Bool scheme_is_clamping(u32 scheme, const void *s, const void *p, u
 	return 0;
 }
 
-CORE_INLINE u64 scheme_interval_ns(u32 scheme, const void *p)
+CORE_INLINE u64 scheme_tick_ns(u32 scheme, const void *p)
 {
-	WINDOW_SCHEMES(SCHEME_RETURN, interval_ns, p);
+	WINDOW_SCHEMES(SCHEME_RETURN, tick_ns, p);
 	return 0;
 }
 

@@ -6,9 +6,10 @@
  * Sources: RFC 7323 §2 (window scale), RFC 1624 eqn. 3 (checksum), RFC 9293 §3.8.6.2.1 (a window
  * should not shrink), FairQ §III-B (three ways for a switch to learn the scale).
  *
- * Invariants: a window is never raised; a window is never written below one segment unless it was
- * below already. Windows are rounded up to the scale, because at a scale of 10 a segment of 1448
- * bytes rounded down is 1024: the sender would wait for its persist timer.
+ * Invariants: a window is never raised, and never written below the floor, at least one segment
+ * where the scheme has one, unless it was below already. Windows are rounded up to the scale,
+ * because at a scale of 10 a segment of 1448 bytes rounded down is 1024: the sender would wait for
+ * its persist timer. Schemes can round down first, as FairQ prints it.
  *
  * It does not parse packets and knows no flows. Header words are in host byte order, unless stated
  * otherwise.
@@ -57,7 +58,7 @@ CORE_INLINE struct tcp_window tcp_window_as_is(u16 window)
 
 /*
  * Lowers a window field to max(limit, floor) bytes, rounded up to the scale; leaves it if it is
- * not above that, or if the scale is unknown. `floor_bytes` must be at least one segment.
+ * not above that, or if the scale is unknown.
  */
 CORE_INLINE struct tcp_window tcp_lower_window(u16 window, u32 scale, u32 limit_bytes,
 					       u32 floor_bytes)
@@ -73,6 +74,14 @@ CORE_INLINE struct tcp_window tcp_lower_window(u16 window, u32 scale, u32 limit_
 	out.changed = 1;
 	out.floored = limit_bytes < floor_bytes;
 	return out;
+}
+
+/* For schemes that write `limit >> scale`, as FairQ prints it; the rest of a unit is lost. */
+CORE_INLINE u32 tcp_round_down(u32 bytes, u32 scale)
+{
+	u32 shift = min_u32(scale, TCP_MAX_SCALE);
+
+	return bytes >> shift << shift;
 }
 
 #define TCP_RELEASE_STEPS   8u
@@ -159,9 +168,10 @@ CORE_INLINE u16 tcp_checksum_update_byte(u16 checksum, u32 offset, u8 old_byte, 
 
 /*
  * Window scale 1: the four reserved bits of the word at byte 12 (data offset, reserved, flags).
- * The shim puts the scale into outgoing ACKs, the switch reads and clears it; the checksum is
- * right again once cleared, so neither touches it. Not for networks with Accurate ECN, which owns
- * the lowest of these bits. Bits of 0 reads as scale 0.
+ * The shim puts the scale into outgoing ACKs, ports read it, and the shim at the other end clears
+ * it, or the last port (FairQ §IV-C); the checksum is right again once cleared, so none touches it.
+ * Not for networks with Accurate ECN, which owns the lowest of these bits. Bits of 0 read as scale
+ * 0.
  */
 CORE_INLINE u16 tcp_reserved_put_scale(u16 offset_flags, u32 scale)
 {

@@ -9,11 +9,13 @@
  *	void x_init(s, p)		prepares a port without flows
  *	void x_on_flows(s, flows)	the number of flows, when it has changed
  *	u32  x_counting(p)		how these are to be counted: enum counting, COUNTING_NONE
- *	void x_on_mss(s, mss)		the size of the port's segments (segment.h), when it has
- *changed void x_on_queue(s, p, queue, now) the queue has so many bytes bool x_heeds_queue(s, p,
- *queue, now) whether x_on_queue would change anything of note
+ *	void x_on_mss(s, mss)		the size of the port's segments (segment.h) has changed
+ *	void x_on_queue(s, p, queue, now)
+ *					the queue has so many bytes
+ *	bool x_heeds_queue(s, p, queue, now)
+ *					whether x_on_queue would change anything of note
  *	bool x_is_clamping(s, p, now)	whether it holds all flows at their least now
- *	u64  x_interval_ns(p)		how often x_on_tick is due; 0: never
+ *	u64  x_tick_ns(p)		how often x_on_tick is due; 0: never
  *	void x_on_tick(s, p, queue, total, now)
  *					`total` bytes have left by the port; wraps
  *	struct tcp_window x_on_ack(s, p, window, scale, mss, kind, now)
@@ -133,7 +135,7 @@ CORE_INLINE struct window_params window_default_params(void)
 
 /* For schemes that do nothing at intervals. */
 #define WITHOUT_TICK(x)                                                                            \
-	CORE_INLINE u64 x##_interval_ns(const struct x##_params *p)                                \
+	CORE_INLINE u64 x##_tick_ns(const struct x##_params *p)                                    \
 	{                                                                                          \
 		(void)p;                                                                           \
 		return 0;                                                                          \

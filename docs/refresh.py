@@ -127,16 +127,17 @@ def parameters(name: str) -> str:
     """The table of a scheme's parameters."""
     schemes = json.loads(_native.definitions())["schemes"]
     definition = next(scheme for scheme in schemes if scheme["name"] == name)
-    rows = [
-        "| parameter | meaning | unit | allowed | default | paper |",
-        "|---|---|---|---|---|---|",
-    ]
+    columns = ["parameter", "meaning", "unit", "allowed", "default", "paper"]
+    columns += definition["variants"]
+    rows = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     for each in definition["params"]:
         words = "; ".join(f"`{word['name']}`: {word['meaning']}" for word in each["words"])
         meaning = f"{each['meaning']}. {words}." if words else each["meaning"]
         paper = each["paper_text"] if each["paper_text"] != each["default_text"] else ""
         allowed = "" if each["unit"] in ("one of", "true or false") else each["range_text"]
-        cells = (f"`{each['key']}`", meaning, each["unit"], allowed, each["default_text"], paper)
+        cells = [f"`{each['key']}`", meaning, each["unit"], allowed, each["default_text"], paper]
+        # As with `paper`: only what differs from the column before it.
+        cells += [text if text != each["paper_text"] else "" for text in each["variant_texts"]]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 

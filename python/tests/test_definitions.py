@@ -84,6 +84,28 @@ def test_a_scenario_has_the_defaults_of_its_variant(name, column):
     assert table == part | given
 
 
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [(name, variant) for name, scheme in SCHEMES.items() for variant in scheme["variants"]],
+)
+def test_a_variant_is_the_paper_but_for_what_it_changes(name, variant):
+    place = SCHEMES[name]["variants"].index(variant)
+    part = {"kind": name, "variant": variant}
+    table = penstock.validate(SCENARIO | {"scheme": {"own": {part_of(name): part}}})
+    table = table["scheme"]["own"][part_of(name)]
+    of_paper = penstock.validate(
+        SCENARIO | {"scheme": {"own": {part_of(name): part | {"variant": "paper"}}}}
+    )["scheme"]["own"][part_of(name)]
+    changed = {key for key in table if table[key] != of_paper[key]} - {"variant"}
+    differing = {
+        param["key"]
+        for param in SCHEMES[name]["params"]
+        if param["variant_texts"][place] != param["paper_text"]
+    }
+    assert changed == differing
+    assert changed
+
+
 @pytest.mark.parametrize("name", list(SCHEMES))
 def test_the_documents_have_each_parameter(name):
     pages = "\n".join(page.read_text() for page in sorted((ROOT / "docs/schemes").glob("*.md")))

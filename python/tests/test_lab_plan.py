@@ -169,7 +169,7 @@ def test_the_agent_gets_every_parameter_of_the_scheme():
     for words in (
         ("--set", "window.alpha=0.5"),
         ("--set", "window.interval=50000 ns"),
-        ("--set", "window.averaged=false"),
+        ("--set", "window.rounds_down=true"),
         ("--rate", "200000000 b/s"),
         ("--buffer", "128000 B"),
         ("--pins", "/pins"),
@@ -177,6 +177,21 @@ def test_the_agent_gets_every_parameter_of_the_scheme():
         assert any(tuple(pair) == words for pair in pairwise(command)), words
     assert "--stay" in command
     assert not any(word.startswith("window.variant") for word in command)
+
+
+def test_marks_next_to_windows_are_the_agents_too():
+    (port, _) = plan.of(layout()).protected
+    for settings, mark in (
+        ({}, "0.25"),
+        ({"scheme.fairswitch.queue.mark_at": "30 kB"}, "30 kB"),
+    ):
+        held, table = scheme("fairswitch", **settings)
+        command = held.attach(port, "/pins")
+        assert command[:4] == ["attach", "right", "--scheme", "fairq"]
+        assert ("--set", f"mark={mark}") in pairwise(command)
+        assert held.discipline(port, table["queue"]) == []
+    (line,) = schemes.Scheme("k", queue="threshold").discipline(port, {"mark_at": 0.25})
+    assert " min 32000 " in line
 
 
 def test_drop_tail_needs_nothing_and_hcf_is_the_agents():

@@ -197,11 +197,11 @@ def test_the_page_is_drawn_again_from_the_folder_alone(tune, tmp_path):
 
 
 def test_what_the_scenario_changes_is_deployed_too():
-    own = {"scheme.fairq.window.floor": 3, "scheme.fairq.window.averaged": True}
+    own = {"scheme.fairq.window.floor": 3, "scheme.fairq.window.rounds_down": True}
     found = {"scheme.fairq.window.alpha": 0.3}
     text = penstock.api.resolved("demo", overrides={"schemes": ["fairq"], **own, **found})
     port = tomllib.loads(deploy.agent_lines(text, "fairq", found))["port"]["eth1"]
-    assert port == {"scheme": "fairq", "window": {"alpha": 0.3, "floor": 3, "averaged": True}}
+    assert port == {"scheme": "fairq", "window": {"alpha": 0.3, "floor": 3, "rounds_down": True}}
 
 
 @pytest.mark.parametrize(

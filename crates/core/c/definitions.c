@@ -34,11 +34,17 @@ struct core_order {
 	const char *low, *high; /* keys: the first must be below the second */
 };
 
+struct core_change {
+	const char *variant, *key;
+	double value;
+};
+
 struct core_definition {
 	const char *name;
 	const char *title;
 	const struct core_param *params;
 	const struct core_order *orders;
+	const struct core_change *variants; /* from the column `paper`; null: none */
 	const struct core_field *port; /* fields of the struct about the port */
 	u32 scheme;		       /* number of a window scheme, else 0 */
 	u32 params_bytes;	       /* of its struct */
@@ -106,6 +112,7 @@ struct core_definition {
 #define CALLERS_ROW(...) {PORT_ROW(__VA_ARGS__)},
 
 #define ORDER(scheme, low, high) {#low, #high},
+#define CHANGE(scheme, variant, key, value) {#variant, #key, VALUE(value)},
 
 #define FIELD(scheme, field) {#field, offsetof(struct scheme##_params, field), 4},
 #define PORT_FIELDS(scheme)                                                                        \
@@ -123,6 +130,7 @@ struct core_definition {
 		.name = #name_, .title = NAME##_TITLE, .scheme = SCHEME_##NAME,                    \
 		.params = (const struct core_param[]){NAME##_PARAMS(ROW, name_){0}},               \
 		.orders = (const struct core_order[]){NAME##_ORDER(ORDER, name_){0}},              \
+		.variants = (const struct core_change[]){NAME##_VARIANTS(CHANGE, name_){0}},       \
 		.port = PORT_FIELDS(name_),                                                        \
 		.params_bytes = sizeof(struct name_##_params),                                     \
 		.state_bytes = sizeof(struct name_##_state),                                       \

@@ -133,7 +133,7 @@ EXPORT(_Bool, scheme_heeds_queue,
        (scheme, s, p, queue_bytes, now_ns))
 EXPORT(_Bool, scheme_is_clamping, (u32 scheme, const void *s, const void *p, u64 now_ns),
        (scheme, s, p, now_ns))
-EXPORT(u64, scheme_interval_ns, (u32 scheme, const void *p), (scheme, p))
+EXPORT(u64, scheme_tick_ns, (u32 scheme, const void *p), (scheme, p))
 EXPORT_VOID(scheme_on_tick,
 	    (u32 scheme, void *s, const void *p, u32 queue_bytes, u64 total_bytes, u64 now_ns),
 	    (scheme, s, p, queue_bytes, total_bytes, now_ns))

@@ -99,6 +99,23 @@ impl Param {
     }
 }
 
+/// A variant of a scheme, besides its default and that of the column `paper`.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// As in scenarios.
+    pub name: &'static str,
+    /// The parameters in which it differs from [`Param::paper`], by their keys.
+    pub changes: Vec<(&'static str, f64)>,
+}
+
+impl Variant {
+    /// Its value of a parameter.
+    pub fn preset(&self, param: &Param) -> Preset {
+        let change = self.changes.iter().find(|(key, _)| *key == param.key);
+        change.map_or(param.paper, |&(_, value)| Preset { value, rtts: 0 })
+    }
+}
+
 /// The parameters of a scheme, or those common to all window schemes.
 #[derive(Clone, Debug)]
 pub struct Definition {
@@ -110,6 +127,8 @@ pub struct Definition {
     pub params: Vec<Param>,
     /// Pairs of keys of which the first must be below the second.
     pub orders: Vec<[&'static str; 2]>,
+    /// What its paper prints elsewhere.
+    pub variants: Vec<Variant>,
     /// What its struct in C has about the port: its buffer ...
     pub port: Vec<Field>,
     /// `enum window_scheme` of `core/schemes.h`; 0 if it is no window scheme.

@@ -81,7 +81,7 @@ unsafe extern "C" {
         now: u64,
         is_clamping: &mut bool,
     ) -> TcpWindow;
-    fn core_scheme_interval_ns(scheme: u32, p: *const c_void) -> u64;
+    fn core_scheme_tick_ns(scheme: u32, p: *const c_void) -> u64;
     fn core_scheme_on_tick(
         scheme: u32,
         s: *mut c_void,
@@ -240,9 +240,9 @@ impl WindowScheme {
     }
 
     /// How often [`WindowScheme::on_tick`] is due, nanoseconds; `None` for never.
-    pub fn interval_ns(&self) -> Option<u64> {
+    pub fn tick_ns(&self) -> Option<u64> {
         // SAFETY: see the head of this block.
-        let interval = unsafe { core_scheme_interval_ns(self.number, self.p()) };
+        let interval = unsafe { core_scheme_tick_ns(self.number, self.p()) };
         (interval > 0).then_some(interval)
     }
 

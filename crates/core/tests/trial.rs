@@ -28,7 +28,7 @@ fn a_header_and_a_line_make_a_scheme_of_the_simulator() {
         &main,
         r#"#include <stdio.h>
         #include <string.h>
-        struct definition { const char *name, *title; const void *lists[3]; unsigned numbers[4];
+        struct definition { const char *name, *title; const void *lists[4]; unsigned numbers[4];
             void (*preset)(void *, unsigned, unsigned); };
         extern const struct definition core_definitions[];
         int main(void)

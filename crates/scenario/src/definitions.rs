@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All definitions of `core/` as JSON: for the docs' tables, for reports, for other languages.
 
-use penstock_core::definitions::{self, Definition, Param, Preset, Unit, Word};
+use penstock_core::definitions::{self, Definition, Param, Preset, Unit, Variant, Word};
 use serde::Serialize;
 
 use super::params::{preset_text, range_text};
@@ -22,6 +22,8 @@ struct Scheme {
     name: &'static str,
     title: &'static str,
     is_window: bool,
+    /// Besides the columns `default` and `paper`.
+    variants: Vec<&'static str>,
     params: Vec<ParamJson>,
     /// Pairs of keys of which the first must be below the second.
     orders: Vec<[&'static str; 2]>,
@@ -45,6 +47,8 @@ struct ParamJson {
     range_text: String,
     default_text: String,
     paper_text: String,
+    /// The same of each variant.
+    variant_texts: Vec<String>,
     words: Vec<Named>,
 }
 
@@ -78,7 +82,7 @@ fn unit(unit: Unit) -> &'static str {
 }
 
 impl ParamJson {
-    fn of(param: &Param) -> ParamJson {
+    fn of(param: &Param, variants: &[Variant]) -> ParamJson {
         let text = |preset: Preset| preset_text(param, preset);
         ParamJson {
             key: param.key,
@@ -93,6 +97,10 @@ impl ParamJson {
             range_text: range_text(param),
             default_text: text(param.default),
             paper_text: text(param.paper),
+            variant_texts: variants
+                .iter()
+                .map(|variant| text(variant.preset(param)))
+                .collect(),
             words: Named::list(&param.words),
         }
     }
@@ -104,7 +112,12 @@ pub fn definitions() -> String {
         name: definition.name,
         title: definition.title,
         is_window: definition.scheme > 0,
-        params: definition.params.iter().map(ParamJson::of).collect(),
+        variants: definition.variants.iter().map(|each| each.name).collect(),
+        params: definition
+            .params
+            .iter()
+            .map(|param| ParamJson::of(param, &definition.variants))
+            .collect(),
         orders: definition.orders.clone(),
     };
     let all = Definitions {

@@ -13,7 +13,7 @@ use super::document::{self, Node, Value};
 use super::error::{Origin, Problem, ScenarioError, unknown};
 use super::priority::Priority;
 use super::resolve::apply;
-use super::{Buffer, Controller, Queue, Rule, Share, Window, builtin_schemes};
+use super::{Buffer, Controller, Level, Queue, Rule, Share, Window, builtin_schemes};
 use crate::units::Rate;
 
 /// The scheme that only watches.
@@ -35,9 +35,10 @@ pub struct Deployment {
     /// HCF: the rate at which the port sends. Default: its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// ECN: packets are marked from this queue on. Default: never.
+    /// ECN: packets are marked from this queue, or from this share of the buffer on. Default: where the
+    /// scheme's own queue policy marks, or never.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mark: Option<Buffer>,
+    pub mark: Option<Level>,
     /// Whether the scheme may drop data early, as HSCC's `sigma` does. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops: bool,
@@ -67,15 +68,25 @@ impl Deployment {
     pub fn is_shim(&self) -> bool {
         self.scheme == SHIM
     }
+
+    /// The queue from which on packets are marked, at a port with this buffer.
+    pub fn marks_from(&self, buffer: Buffer) -> Option<Buffer> {
+        let of_queue = match &self.queue {
+            Queue::Threshold(spec) => spec.mark_at,
+            _ => None,
+        };
+        self.mark.or(of_queue).map(|level| level.of(buffer))
+    }
 }
 
 /// The schemes that can be attached to a port of a host: those without a controller and with no
-/// other queue policy than HCF; `observe` and `shim`.
+/// other queue policy than HCF, or marks next to a window policy; `observe` and `shim`.
 pub fn deployable() -> impl Iterator<Item = &'static str> {
     let parts = builtin_schemes().iter().filter(|(_, scheme)| {
         let has_window = scheme.window.scheme().is_some();
-        let queue = match scheme.queue {
+        let queue = match &scheme.queue {
             Queue::DropTail(_) => has_window,
+            Queue::Threshold(spec) => has_window && spec.mark_at.is_some(),
             Queue::Hcf(_) => true,
             _ => false,
         };
@@ -214,13 +225,34 @@ mod tests {
             Some("fairq")
         );
         assert_eq!(port.window.share("alpha").0, 0.2);
-        assert_eq!(port.window.count("first_floor"), 1);
+        assert_eq!(port.window.count("first_floor"), 0);
         assert_eq!(port.window.count("first_acks"), 4);
         assert!(!port.window.flag("never_shrink"));
         let observing = sets(&[("scheme", "observe")]).unwrap();
         assert_eq!(observing.window, Window::default());
         let observing = sets(&[("scheme", "observe"), ("window.idle", "2 s")]).unwrap();
         assert_eq!(observing.window.time("idle"), Some(Time::from_secs(2)));
+    }
+
+    #[test]
+    fn a_scheme_that_marks_does_so_on_a_port() {
+        let buffer = Buffer::Bytes(128_000);
+        let marks = |pairs: &[(&str, &str)]| sets(pairs).unwrap().marks_from(buffer);
+        let scheme = ("scheme", "fairswitch");
+        assert_eq!(marks(&[scheme]), Some(Buffer::Bytes(32_000)));
+        assert_eq!(
+            marks(&[scheme, ("queue.mark_at", "50 %")]),
+            Some(Buffer::Bytes(64_000))
+        );
+        assert_eq!(
+            marks(&[scheme, ("mark", "30 kB")]),
+            Some(Buffer::Bytes(30_000))
+        );
+        assert_eq!(
+            marks(&[("scheme", "fairq"), ("mark", "0.1")]),
+            Some(Buffer::Bytes(12_800))
+        );
+        assert_eq!(marks(&[("scheme", "fairq")]), None);
     }
 
     #[test]

@@ -5,13 +5,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use penstock_core::ParamError;
-use penstock_core::definitions::{self, Definition, Param, Preset, Unit};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::quantities::{Buffer, Share};
 use crate::units::Time;
+use penstock_core::ParamError;
+use penstock_core::definitions::{self, Definition, Param, Preset, Unit};
 
 mod de;
 mod schema;
@@ -34,16 +31,8 @@ impl Buffer {
     }
 }
 
-/// Whether a scheme runs as printed or with what real TCP was found to need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Variant {
-    /// The one that works.
-    #[default]
-    Default,
-    /// As printed.
-    Paper,
-}
+/// Variants that every scheme has: what real TCP was found to need, and as printed.
+const VARIANTS: [&str; 2] = ["default", "paper"];
 
 /// A value of a parameter, in its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +92,7 @@ pub struct Kind {
     pub definition: Option<&'static Definition>,
     /// What the caller does for every window scheme, if it is one or none.
     common: Option<&'static Definition>,
+    variants: Vec<&'static str>,
     keys: Vec<&'static str>,
     words: HashMap<&'static str, Vec<&'static str>>,
 }
@@ -119,11 +109,14 @@ impl Kind {
             title,
             definition,
             common,
+            variants: VARIANTS.to_vec(),
             keys: Vec::new(),
             words: HashMap::new(),
         };
         let words = |param: &Param| param.words.iter().map(|word| word.word).collect();
         let variant = definition.map(|_| "variant");
+        let named = definition.into_iter().flat_map(|scheme| &scheme.variants);
+        kind.variants.extend(named.map(|variant| variant.name));
         kind.keys = variant
             .into_iter()
             .chain(kind.params().map(|param| param.key))
@@ -178,7 +171,8 @@ pub(super) fn hcf() -> &'static Kind {
 #[derive(Clone, Debug)]
 pub struct Params {
     kind: &'static Kind,
-    variant: Variant,
+    /// The place in `Kind::variants`.
+    variant: usize,
     given: Vec<Option<Value>>,
 }
 
@@ -194,7 +188,7 @@ impl Params {
     pub fn new(kind: &'static Kind) -> Params {
         Params {
             kind,
-            variant: Variant::Default,
+            variant: 0,
             given: vec![None; kind.params().count()],
         }
     }
@@ -210,9 +204,14 @@ impl Params {
     }
 
     fn preset(&self, param: &Param) -> Preset {
-        match self.variant {
-            Variant::Default => param.default,
-            Variant::Paper => param.paper,
+        let named = || {
+            let variants = &self.kind.definition?.variants;
+            variants.get(self.variant.checked_sub(VARIANTS.len())?)
+        };
+        match (self.variant, named()) {
+            (0, _) => param.default,
+            (_, Some(variant)) => variant.preset(param),
+            (_, None) => param.paper,
         }
     }
 
@@ -309,11 +308,11 @@ impl Params {
         rtt: Option<Time>,
     ) -> Result<penstock_core::Params, ParamError> {
         let definition = self.kind.definition.unwrap_or_else(|| panic!("no scheme"));
-        let core = match self.variant {
-            Variant::Default => penstock_core::Params::new(definition, buffer),
-            Variant::Paper => penstock_core::Params::paper(definition, buffer),
-        };
-        self.set(core, definition, rtt)
+        self.set(
+            penstock_core::Params::new(definition, buffer),
+            definition,
+            rtt,
+        )
     }
 
     /// What is common to all window schemes, as `struct window_params` of `core/window.h`.

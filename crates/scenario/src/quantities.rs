@@ -136,6 +136,38 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
+/// A length of a queue: a size, or a share of the port's buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Level {
+    /// So much.
+    Size(Buffer),
+    /// Of the buffer.
+    Share(Share),
+}
+
+impl Level {
+    /// The length at a port with this buffer, in packets if its buffer is.
+    pub fn of(self, buffer: Buffer) -> Buffer {
+        match (self, buffer) {
+            (Level::Size(size), _) => size,
+            (Level::Share(share), Buffer::Bytes(bytes)) => {
+                Buffer::Bytes((bytes as f64 * share.0) as u64)
+            }
+            (Level::Share(share), Buffer::Packets(packets)) => {
+                Buffer::Packets((f64::from(packets) * share.0) as u32)
+            }
+        }
+    }
+
+    /// Whether it is nothing.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Level::Size(size) => size.bytes(1) == 0,
+            Level::Share(share) => share.0 == 0.0,
+        }
+    }
+}
+
 impl Time {
     /// Reads a time such as "100 us" or "1.5ms".
     ///
@@ -337,6 +369,59 @@ impl JsonSchema for Share {
             "anyOf": [
                 { "type": "number", "minimum": 0 },
                 { "type": "string", "pattern": "^ *[0-9][0-9_]*(\\.[0-9]+)? *% *$" },
+            ],
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Level, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = Level;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size as in \"30 kB\", or a share of the buffer as in \"25 %\"")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Level, E> {
+                let level = match text.trim_end().ends_with('%') {
+                    true => Share::read(text).map(Level::Share),
+                    false => Buffer::read(text).map(Level::Size),
+                };
+                level.map_err(E::custom)
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Level, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Level, E> {
+                match value {
+                    0.0..=1.0 => Ok(Level::Share(Share(value))),
+                    _ => Err(E::custom(needs_unit(BUFFERS))),
+                }
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Level::Size(size) => size.serialize(serializer),
+            Level::Share(share) => share.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for Level {
+    fn schema_name() -> Cow<'static, str> {
+        "Level".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A length of a queue, or a share of the port's buffer.",
+            "anyOf": [
+                generator.subschema_for::<Buffer>(),
+                generator.subschema_for::<Share>(),
             ],
         })
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kinds::kinds;
 use super::params::{hcf, saturated};
-use super::quantities::{Buffer, Bytes, Share};
+use super::quantities::{Buffer, Bytes, Level, Share};
 use super::window::params_of;
 use crate::units::Time;
 
@@ -97,10 +97,10 @@ impl Default for Red {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Threshold {
-    /// K: a packet that finds this much queued is marked. Default: 15 packets at 1 Gb/s and
+    /// K: a packet that finds this much, or this share of the buffer, queued is marked. Default: 15 packets at 1 Gb/s and
     /// below, 65 packets at 10 Gb/s and above, in proportion to the rate between (SICC §5).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mark_at: Option<Buffer>,
+    pub mark_at: Option<Level>,
 }
 
 /// Controlled delay.

@@ -57,7 +57,7 @@ pub fn config(
         stale_ns: stale.as_nanos().max(1),
         flags: (BARE_IP * u32::from(is_bare)) | (DROPS * u32::from(port.drops)),
         buffer_bytes: buffer.as_bytes(),
-        mark_bytes: port.mark.map_or(0, Buffer::as_bytes),
+        mark_bytes: port.marks_from(buffer).map_or(0, Buffer::as_bytes),
         control_priority: port.control_priority.map_or(0, Priority::as_number),
         ..Default::default()
     };

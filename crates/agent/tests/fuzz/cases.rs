@@ -3,7 +3,7 @@
 
 use super::check::Right;
 use penstock_core::Params;
-use penstock_core::definitions;
+use penstock_core::definitions::{self, Definition};
 use penstockd::port::config::{FLOW_EVENTS, write_params};
 use penstockd::port::pins::ABI;
 use penstockd::port::policy::Policy;
@@ -186,6 +186,21 @@ impl Case {
         }
     }
 
+    fn params(&self, definition: &'static Definition) -> Params {
+        match self.is_paper {
+            true => Params::paper(definition, BUFFER_BYTES),
+            false => Params::new(definition, BUFFER_BYTES),
+        }
+    }
+
+    /// Whether its scheme writes no window below a segment; FairQ as printed has no floor.
+    pub fn has_floor(&self) -> bool {
+        let mut schemes = definitions::window_schemes();
+        schemes
+            .find(|definition| definition.name == self.scheme)
+            .is_none_or(|definition| self.params(definition).field("floor_segments") > 0)
+    }
+
     /// On the interface with this index.
     pub fn config(&self, generation: u32, ifindex: u32) -> types::port_config {
         let mut config = types::port_config {
@@ -207,11 +222,7 @@ impl Case {
         config.window.idle_ns = 1_000_000_000;
         config.window.never_shrink = self.never_shrink.into();
         for definition in definitions::window_schemes() {
-            let params = match self.is_paper {
-                true => Params::paper(definition, BUFFER_BYTES),
-                false => Params::new(definition, BUFFER_BYTES),
-            };
-            write_params(&mut config.schemes, &params);
+            write_params(&mut config.schemes, &self.params(definition));
         }
         config
     }

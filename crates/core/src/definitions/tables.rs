@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::{Definition, Field, Param, Preset, Unit, Word, WritePreset};
+use super::{Definition, Field, Param, Preset, Unit, Variant, Word, WritePreset};
 
 /// All definitions.
 pub(super) fn definitions() -> Vec<Definition> {
@@ -78,11 +78,19 @@ struct RawOrder {
 }
 
 #[repr(C)]
+struct RawChange {
+    variant: *const c_char,
+    key: *const c_char,
+    value: f64,
+}
+
+#[repr(C)]
 struct RawDefinition {
     name: *const c_char,
     title: *const c_char,
     params: *const RawParam,
     orders: *const RawOrder,
+    variants: *const RawChange,
     port: *const RawField,
     scheme: u32,
     params_bytes: u32,
@@ -133,6 +141,27 @@ fn words(first: *const RawWord) -> Vec<Word> {
         .collect()
 }
 
+/// # Safety
+/// As [`list`], of texts.
+unsafe fn variants(first: *const RawChange) -> Vec<Variant> {
+    let mut variants: Vec<Variant> = Vec::new();
+    // SAFETY: as the caller promises.
+    for raw in unsafe { list(first, |raw| raw.variant) } {
+        // SAFETY: as above.
+        let (name, key) = unsafe { (text(raw.variant), text(raw.key)) };
+        if variants.last().is_none_or(|last| last.name != name) {
+            variants.push(Variant {
+                name,
+                changes: Vec::new(),
+            });
+        }
+        if let Some(last) = variants.last_mut() {
+            last.changes.push((key, raw.value));
+        }
+    }
+    variants
+}
+
 impl Definition {
     fn of(raw: &RawDefinition) -> Definition {
         // SAFETY: all pointers are to texts and lists of c/definitions.c.
@@ -144,6 +173,10 @@ impl Definition {
                 orders: list(raw.orders, |raw| raw.low)
                     .map(|raw| [text(raw.low), text(raw.high)])
                     .collect(),
+                variants: match raw.variants.is_null() {
+                    true => Vec::new(),
+                    false => variants(raw.variants),
+                },
                 port: list(raw.port, |raw| raw.name)
                     .map(|raw| raw.field())
                     .collect(),

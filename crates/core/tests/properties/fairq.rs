@@ -61,10 +61,15 @@ fn the_window_nears_the_target_from_both_sides() {
 }
 
 #[test]
-fn slow_start_adds_two_segments_as_printed_or_shared() {
+fn slow_start_adds_two_segments_as_printed_or_shared_or_is_off() {
     for (params, gain) in [
         (printed("fairq", 125_000, &[("alpha_q16", 16384)]), 2920),
         (quarter(125_000), 292),
+        // As afterwards: 10 updates of a tenth of a segment, shared.
+        (
+            with("fairq", 125_000, &[("alpha_q16", 16384), ("slow_start", 2)]),
+            146,
+        ),
     ] {
         let mut port = WindowScheme::new(&params);
         port.on_flows(10);
@@ -99,6 +104,75 @@ fn first_acks_keep_two_segments_where_the_buffer_holds_them_of_all() {
         let out = port.on_ack(65535, scale, 1448, kind, 0);
         assert_eq!(out.window, window, "{flows} flows");
     }
+}
+
+/// Algorithm 1 has no floor, and shifts: what does not fill a unit of the scale is lost.
+#[test]
+fn as_printed_windows_are_shifted_down_and_may_be_nothing() {
+    let window = |params: &Params, flows, scale, kind| {
+        let mut port = WindowScheme::new(params);
+        port.on_flows(flows);
+        port.on_ack(u16::MAX, Some(scale), 1448, kind, 0).window
+    };
+    let params = printed("fairq", 125_000, &[]); // the target is 31,250 bytes
+    assert_eq!(window(&params, 10, 7, AckKind::Later), 24); // 3125 bytes
+    assert_eq!(window(&params, 10, 7, AckKind::Syn), 3125);
+    assert_eq!(window(&params, 100, 7, AckKind::First), 2); // 312 bytes
+    assert_eq!(window(&params, 1000, 7, AckKind::Later), 0); // 31 bytes
+    let up = printed("fairq", 125_000, &[("rounds_down", 0)]);
+    assert_eq!(window(&up, 10, 7, AckKind::Later), 25);
+    // A floor is never rounded down.
+    let floor = printed("fairq", 125_000, &[("floor_segments", 1)]);
+    assert_eq!(window(&floor, 1000, 7, AckKind::Later), 12); // 1448 bytes
+}
+
+/// FairSwitch's DIV_32: whatever the window was, each change of the number sets it.
+#[test]
+fn a_new_number_of_flows_divides_the_target() {
+    let mut port = WindowScheme::new(&printed("fairq", 125_000, &[("flow_rule", 1)]));
+    for flows in [1, 2, 10, 9, 1, 0, 3] {
+        port.on_flows(flows);
+        assert_eq!(port.window_bytes(), 31_250 / flows.max(1));
+        (0..30).for_each(|_| port.on_tick(if flows % 2 == 0 { 0 } else { 125_000 }, 0, 0));
+        assert_ne!(port.window_bytes(), 31_250 / flows.max(1), "it is adjusted");
+    }
+}
+
+/// Updates are T apart on average, though each waits for the next sample.
+#[test]
+fn samples_have_a_timer_of_their_own() {
+    for (interval, sample) in [(100_000, 48_000), (240_000, 48_000), (48_000, 48_000)] {
+        let fields = [("interval_ns", interval), ("sample_interval_ns", sample)];
+        let mut port = WindowScheme::new(&printed("fairq", 125_000, &fields));
+        assert_eq!(port.tick_ns(), Some(sample));
+        port.on_flows(2);
+        let ticks = 10 * interval / sample * 12;
+        let mut updates = 0;
+        for n in 1..=ticks {
+            let before = state(&port, "ticks");
+            port.on_tick(60_000, 0, n * sample);
+            updates += u64::from(state(&port, "ticks") != before);
+        }
+        let due = ticks * sample / interval;
+        assert!(updates.abs_diff(due) <= 1, "{updates} updates, {due} due");
+    }
+    // Samples that are rarer than T: an update at each.
+    let rare = [("interval_ns", 10_000), ("sample_interval_ns", 48_000)];
+    let mut port = WindowScheme::new(&printed("fairq", 125_000, &rare));
+    (1..=7).for_each(|n| port.on_tick(0, 0, n * 48_000));
+    assert_eq!(state(&port, "ticks"), 7);
+}
+
+#[test]
+fn the_mean_is_of_the_last_32_samples() {
+    let fields = [("interval_ns", 48_000), ("sample_interval_ns", 48_000)];
+    let mut port = WindowScheme::new(&printed("fairq", 125_000, &fields));
+    port.on_flows(1);
+    // The target is 31,250: 16 of 32 samples of 62,500 reach it, and end slow start.
+    (0..15).for_each(|_| port.on_tick(62_500, 0, 0));
+    assert_eq!(state(&port, "in_slow_start"), 1);
+    port.on_tick(62_500, 0, 0);
+    assert_eq!(state(&port, "in_slow_start"), 0);
 }
 
 #[test]

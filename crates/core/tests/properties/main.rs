@@ -58,15 +58,20 @@ impl Ack {
         }
     }
 
-    /// Never raised, never below one segment unless it came so, untouched if the scale is unknown.
+    /// As [`Ack::assert_lowered`], and never below one segment unless it came so.
     fn assert_kept(&self, out: TcpWindow) {
+        self.assert_lowered(out);
         let bytes = |window: u16| u64::from(window) << self.shift();
-        assert!(out.window <= self.window, "raised: {self:?} {out:?}");
-        assert_eq!(out.changed, out.window < self.window);
         assert!(
             bytes(out.window) >= bytes(self.window).min(self.mss.into()),
             "{self:?} {out:?}"
         );
+    }
+
+    /// Never raised, untouched if the scale is unknown.
+    fn assert_lowered(&self, out: TcpWindow) {
+        assert!(out.window <= self.window, "raised: {self:?} {out:?}");
+        assert_eq!(out.changed, out.window < self.window);
         assert!(out.changed || !out.floored);
         if self.scale.is_none() && self.kind != AckKind::Syn {
             assert!(!out.changed);

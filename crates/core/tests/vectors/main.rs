@@ -103,7 +103,18 @@ fn replay<S>(
     assert!(subject.is_some(), "an empty file proves nothing");
 }
 
-/// A case named `default` or `paper` has the parameters of that name, as far as it gives them.
+/// The variant of a scheme with a name; `None` if it has none of it.
+fn variant(definition: &'static Definition, name: &str, buffer: u32) -> Option<Params> {
+    let variant = definition.variants.iter().find(|each| each.name == name)?;
+    let mut params = Params::paper(definition, buffer);
+    for (key, value) in &variant.changes {
+        params.set(key, *value).unwrap();
+    }
+    Some(params)
+}
+
+/// A case named `default`, `paper` or as a variant has the parameters of that name, as far as it
+/// gives them.
 fn assert_presets(name: &str, text: &str, buffer: u32) {
     let definition = definitions::of(name);
     for line in text.lines() {
@@ -111,7 +122,11 @@ fn assert_presets(name: &str, text: &str, buffer: u32) {
         let preset = match row["case"].as_str() {
             Some("default") => Params::new(definition, buffer),
             Some("paper") => Params::paper(definition, buffer),
-            _ => continue,
+            Some(name) => match variant(definition, name, buffer) {
+                Some(params) => params,
+                None => continue,
+            },
+            None => continue,
         };
         let golden = params(definition, &row["params"]);
         for name in row["params"].as_object().unwrap().keys() {

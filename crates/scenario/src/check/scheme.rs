@@ -6,7 +6,7 @@ use penstock_core::definitions::{ABOVE_0, Param};
 use super::Checker;
 use crate::params::{Params, Value, range_text};
 use crate::units::Time;
-use crate::{Buffer, Controller, Hcf, Period, Pie, Queue, Red, Scheme, Window};
+use crate::{Buffer, Controller, Hcf, Level, Period, Pie, Queue, Red, Scheme, Window};
 
 impl Checker<'_> {
     pub(super) fn scheme(&mut self, scheme: &Scheme, key: &str) {
@@ -22,7 +22,7 @@ impl Checker<'_> {
             Queue::DropTail(_) => {}
             Queue::Red(red) => self.red(red, key),
             Queue::Threshold(threshold) => {
-                self.not_empty(threshold.mark_at, &format!("{key}.mark_at"));
+                self.not_none(threshold.mark_at, &format!("{key}.mark_at"));
             }
             Queue::Codel(codel) => {
                 self.positive(Some(codel.target), &format!("{key}.target"));
@@ -49,6 +49,12 @@ impl Checker<'_> {
             }
             Queue::Hcf(hcf) => self.hcf(hcf, key),
         }
+    }
+
+    pub(super) fn not_none(&mut self, level: Option<Level>, key: &str) {
+        self.require(level.is_none_or(|level| !level.is_zero()), key, || {
+            "is 0; allowed: more than nothing".to_owned()
+        });
     }
 
     pub(super) fn not_empty(&mut self, size: Option<Buffer>, key: &str) {

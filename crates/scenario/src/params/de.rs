@@ -10,7 +10,7 @@ use serde::de::{
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Kind, Params, Value, Variant};
+use super::{Kind, Params, Value};
 
 /// Reads the table of a kind, without its key `kind`.
 pub(crate) struct Table(pub &'static Kind);
@@ -39,7 +39,7 @@ impl<'de> Visitor<'de> for Table {
                 .enumerate()
                 .find(|(_, param)| param.key == key)
             {
-                None => params.variant = map.next_value::<Variant>()?,
+                None => params.variant = map.next_value_seed(Choice(&self.0.variants))?,
                 Some((place, param)) => {
                     let words = self.0.words[key].as_slice();
                     params.given[place] = Some(map.next_value_seed(Field { param, words })?);
@@ -103,6 +103,17 @@ impl<'de> DeserializeSeed<'de> for Field {
     }
 }
 
+/// The variant.
+struct Choice(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Choice {
+    type Value = usize;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
+        deserializer.deserialize_enum("variant", self.0, Word(self.0))
+    }
+}
+
 /// One of a list of words, by its place.
 pub(crate) struct Word(pub &'static [&'static str]);
 
@@ -145,7 +156,7 @@ impl Params {
             map.serialize_entry("kind", kind)?;
         }
         if self.kind.definition.is_some() {
-            map.serialize_entry("variant", &self.variant)?;
+            map.serialize_entry("variant", self.kind.variants[self.variant])?;
         }
         for (param, value) in self.given() {
             match value {

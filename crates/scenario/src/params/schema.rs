@@ -5,7 +5,7 @@ use penstock_core::definitions::{ABOVE_0, Param, Preset, Unit};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Kind, Value, Variant};
+use super::{Kind, Value};
 use crate::quantities::{Buffer, Share};
 use crate::units::Time;
 
@@ -89,9 +89,14 @@ impl Kind {
     pub(crate) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
         let mut properties = Map::new();
         if self.definition.is_some() {
-            let mut variant = generator.subschema_for::<Variant>();
-            variant.insert("default".to_owned(), json!(Variant::Default));
-            properties.insert("variant".to_owned(), variant.into());
+            let variant = json!({
+                "description": "Whose values parameters have that are not given: those found to \
+                    work on real TCP, or as printed.",
+                "type": "string",
+                "enum": self.variants,
+                "default": self.variants[0],
+            });
+            properties.insert("variant".to_owned(), variant);
         }
         for param in self.params() {
             properties.insert(param.key.to_owned(), property(param, generator));

@@ -4,7 +4,7 @@
 use penstock_core::definitions;
 use penstock_core::scheme::WscaleSource;
 use penstock_scenario::units::Time;
-use penstock_scenario::{Congestion, Queue, Share, builtin_schemes};
+use penstock_scenario::{Congestion, Level, Queue, Share, builtin_schemes};
 
 use super::{SAMPLE, parse, parse_with};
 
@@ -24,6 +24,7 @@ fn the_built_in_schemes_are_listed() {
             "drr",
             "fairq",
             "fairq-paper",
+            "fairswitch",
             "hscc",
             "hscc-paper",
             "sicc",
@@ -74,6 +75,24 @@ fn the_paper_variant_has_the_printed_parameters() {
         (hscc.count("first_flight"), hscc.count("release_step")),
         (0, 0)
     );
+}
+
+#[test]
+fn a_variant_is_the_paper_but_for_what_it_changes() {
+    let scenario = parse_with("schemes", "[\"fairswitch\"]").unwrap();
+    let fairswitch = &scenario.scheme["fairswitch"];
+    let window = &fairswitch.window;
+    assert_eq!(window.share("alpha"), Share(0.25));
+    assert_eq!(
+        window.time("sample_interval"),
+        Some(Time::from_nanos(48_000))
+    );
+    assert_eq!((window.word("flow_rule"), window.count("floor")), (1, 1));
+    let marks = Level::Share(Share(0.25));
+    assert!(matches!(&fairswitch.queue, Queue::Threshold(spec) if spec.mark_at == Some(marks)));
+    let refused = parse_with("scheme.hscc.window.variant", "fairswitch").unwrap_err();
+    let allowed = "unknown value \"fairswitch\"; allowed: default, paper";
+    assert!(refused.to_string().contains(allowed), "{refused}");
 }
 
 #[test]

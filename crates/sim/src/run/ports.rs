@@ -234,7 +234,7 @@ impl Port {
         // SICC §5: 15 packets at 1 Gb/s, 65 at 10 Gb/s; the line between, flat outside.
         let gigabits = (self.rate.0 as f64 / 1e9).clamp(1.0, 10.0);
         let derived = (15.0 + (gigabits - 1.0) * 50.0 / 9.0) as u32;
-        let threshold = match spec.mark_at {
+        let threshold = match spec.mark_at.map(|level| level.of(self.buffer)) {
             None => threshold::Threshold::Packets(derived),
             Some(Buffer::Packets(packets)) => threshold::Threshold::Packets(packets),
             Some(Buffer::Bytes(bytes)) => threshold::Threshold::Bytes(bytes),

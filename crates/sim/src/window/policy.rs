@@ -146,7 +146,7 @@ impl Policy {
 
     /// How often [`Policy::tick`] wants to be called; `None` for never.
     pub fn period(&self) -> Option<Time> {
-        self.core.interval_ns().map(Time::from_nanos)
+        self.core.tick_ns().map(Time::from_nanos)
     }
 
     /// Periodic work.

@@ -62,6 +62,9 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
         case "drop-tail", kind:
             paper = "-paper" if window["variant"] == "paper" else ""
             return Scheme(name, _agent(f"{kind}{paper}", {"window": window}, rtt_s))
+        case "threshold", kind if kind != "none":
+            agent = _agent(kind, {"window": window}, rtt_s)
+            return Scheme(name, (*agent, "--set", f"mark={_text(_mark(queue))}"))
         case "hcf", "none":
             return Scheme(name, _agent("hcf", {"queue": queue}, rtt_s))
         case "hcf", kind:
@@ -115,11 +118,18 @@ def _red(table: dict[str, Any], port: Port) -> list[object]:
 
 def _threshold(table: dict[str, Any], port: Port) -> list[object]:
     """RED that marks every packet above K, as the kernel's DCTCP is run."""
-    # SICC §5: 15 packets up to 1 Gb/s, the fastest that the laboratory holds.
-    mark = _bytes(table.get("mark_at", "15 packets"))
+    level = _mark(table)
+    mark = _bytes(level) if isinstance(level, str) else int(level * port.buffer_bytes)
     options = ["limit", port.buffer_bytes, "min", mark, "max", mark + 1, "avpkt", _PACKET]
     options += ["burst", mark // _PACKET + 1, "bandwidth", f"{port.rate_bps}bit"]
     return [*options, "probability", 1, "ecn"]
+
+
+def _mark(table: dict[str, Any]) -> str | float:
+    """The queue that is marked, or that share of the buffer."""
+    # SICC §5: 15 packets up to 1 Gb/s, the fastest that the laboratory holds.
+    level: str | float = table.get("mark_at", "15 packets")
+    return level
 
 
 def _codel(table: dict[str, Any], port: Port) -> list[object]:
