@@ -177,7 +177,10 @@ static __always_inline void prioritize(struct __sk_buff *skb, const struct port_
 	ctx->counted->control_prioritized++;
 }
 
-/* Whether the scheme drops the packet, a super-packet as its segments. Other than TCP passes. */
+/*
+ * Whether the scheme drops the packet, a super-packet as its segments, whole also where it would
+ * rather cut the payload. Other than TCP passes.
+ */
 static __always_inline _Bool drops(struct __sk_buff *skb, const struct port_ctx *ctx,
 				   const struct packet *packet, u32 queue_bytes, u64 now_ns,
 				   u32 acting)

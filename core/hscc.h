@@ -4,13 +4,22 @@
  *
  * Source: HSCC §III-A (Fig. 3, Fig. 5b) and §III-B (sigma). Queue >= alpha2: CLAMP; queue <=
  * alpha1: FREE; between: as it was. In CLAMP every ACK that enters by the port gets
- * min(rwnd, clamp). CBR+ of Fig. 3 is CLAMP plus a loss and asks nothing of the switch.
+ * min(rwnd, clamp).
  *
- * The defaults add to what is printed what real TCP needs: the first flight is over before a queue
- * shows, so SYN-ACKs and the first ACKs of each flow are held to two segments in FREE too;
- * thresholds are lower; and after CLAMP the window opens step by step, so that the stored
- * congestion windows do not burst out together. The price: a lone short flow takes a few round
- * trips more. A burst on an old connection is not held before the queue shows it.
+ * Not as printed, in the variant `paper` too:
+ * - CBR+ of Fig. 3 is CLAMP plus a loss and asks nothing of the switch: two states are enough.
+ * - Windows are rounded up to the scale, which the paper leaves open: rounded down, one segment of
+ *   1448 bytes is 1408 at a scale of 7, too little to send it.
+ * - SYN-ACKs are ACKs, whose window is not scaled. An RST is a control packet, as a FIN is.
+ * - `paper` is without sigma, as the paper's evaluation is.
+ *
+ * Not printed, ours: alpha1 = 1/4 and alpha2 = 1/2.
+ *
+ * What the default adds for real TCP: the first flight is over before a queue shows, so SYN-ACKs
+ * and the first ACKs of each flow are held to two segments in FREE too; thresholds are lower; and
+ * after CLAMP the window opens step by step, so that the stored congestion windows do not burst out
+ * together. The price: a lone short flow takes a few round trips more. A burst on an old connection
+ * is not held before the queue shows it.
  *
  * A clamp holds only while the queue is reported: `expiry` after the last hscc_on_queue every
  * ACK passes untouched, so a dead monitor cannot throttle forever.
@@ -37,12 +46,15 @@ enum hscc_mode {
 
 #define HSCC_PARAMS(P, X)                                                                          \
 	P(X, BUFFER_SHARE, alpha1, 0, 1, 0.1, 0.25,                                                \
-	  "The clamp ends at this share of the buffer; less than alpha2")                          \
+	  "The clamp ends at this share of the buffer; less than alpha2; the paper prints none")   \
 	P(X, BUFFER_SHARE, alpha2, ABOVE_0, 1, 0.25, 0.5,                                          \
-	  "The clamp begins at this share of the buffer")                                          \
+	  "The clamp begins at this share of the buffer; the paper prints none")                   \
 	P(X, BUFFER_LIMIT, sigma, ABOVE_0, 1, 0.97, 1,                                             \
 	  "Data that would fill the buffer beyond this share is dropped, so that SYN, FIN and "    \
 	  "ACK still fit; 1 for none (HSCC §III-B)")                                               \
+	P(X, FLAG, cuts, 0, 1, 0, 0,                                                               \
+	  "What sigma drops loses its payload only, and the ACK that it carries goes on (HSCC "    \
+	  "§III-B); in the simulator")                                                             \
 	P(X, SEGMENTS, floor, 1, 255, 1, 1, "The window in a clamp")                               \
 	P(X, SEGMENTS, first_flight, 0, 255, 2, 0,                                                 \
 	  "Largest window of SYN-ACKs and first ACKs; 0: unchanged")                               \
@@ -145,11 +157,13 @@ CORE_INLINE struct tcp_window hscc_on_ack(const struct hscc_state *s, const stru
 	return tcp_lower_window(window, kind == TCP_ACK_SYN ? 0 : scale, limit, floor);
 }
 
-/* Whether to drop an arriving packet to keep room for SYN, FIN, RST and pure ACKs (§III-B). */
-CORE_INLINE _Bool hscc_drops(const struct hscc_params *p, u32 queue_bytes, u32 packet_bytes,
-			     _Bool is_control)
+/* Keeps room for SYN, FIN, RST and pure ACKs (§III-B). */
+CORE_INLINE u32 hscc_drops(const struct hscc_params *p, u32 queue_bytes, u32 packet_bytes,
+			   _Bool is_control)
 {
-	return p->sigma_bytes && !is_control && (u64)queue_bytes + packet_bytes > p->sigma_bytes;
+	if (!p->sigma_bytes || is_control || (u64)queue_bytes + packet_bytes <= p->sigma_bytes)
+		return DATA_PASSES;
+	return p->cuts ? DATA_CUT : DATA_DROPPED;
 }
 
 WITHOUT_FLOWS(hscc)

@@ -146,11 +146,11 @@ CORE_INLINE u32 scheme_window_bytes(u32 scheme, const void *s, const void *p)
 	return TCP_MAX_WINDOW;
 }
 
-CORE_INLINE _Bool scheme_drops(u32 scheme, const void *p, u32 queue_bytes, u32 packet_bytes,
-			       _Bool is_control)
+CORE_INLINE u32 scheme_drops(u32 scheme, const void *p, u32 queue_bytes, u32 packet_bytes,
+			     _Bool is_control)
 {
 	WINDOW_SCHEMES(SCHEME_RETURN, drops, p, queue_bytes, packet_bytes, is_control);
-	return 0;
+	return DATA_PASSES;
 }
 
 #endif

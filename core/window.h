@@ -21,8 +21,8 @@
  *	struct tcp_window x_on_ack(s, p, window, scale, mss, kind, now)
  *					the window field for an ACK that enters by the port
  *	u32  x_window_bytes(s, p)	a flow's window, before the floor, or TCP_MAX_WINDOW
- *	bool x_drops(p, queue, packet, is_control)
- *					whether to drop what arrives at such a queue
+ *	u32  x_drops(p, queue, packet, is_control)
+ *					what becomes of what arrives at such a queue: enum data_fate
  *
  * `scale` and `mss` are those of the ACK's flow (TCP_SCALE_UNKNOWN, and 0 if not known), `kind` is
  * an enum tcp_ack_kind. Count the flow of a SYN-ACK before x_on_ack. x_heeds_queue reads a few
@@ -154,13 +154,20 @@ CORE_INLINE struct window_params window_default_params(void)
 		return TCP_MAX_WINDOW;                                                             \
 	}
 
+/* What becomes of an arriving packet. */
+enum data_fate {
+	DATA_PASSES = 0,
+	DATA_DROPPED = 1,
+	DATA_CUT = 2, /* it loses its payload, and the ACK that it carries goes on */
+};
+
 /* For schemes that leave drops to the queue. */
 #define WITHOUT_DROPS(x)                                                                           \
-	CORE_INLINE _Bool x##_drops(const struct x##_params *p, u32 queue_bytes, u32 packet_bytes, \
-				    _Bool is_control)                                              \
+	CORE_INLINE u32 x##_drops(const struct x##_params *p, u32 queue_bytes, u32 packet_bytes,   \
+				  _Bool is_control)                                                \
 	{                                                                                          \
 		(void)p, (void)queue_bytes, (void)packet_bytes, (void)is_control;                  \
-		return 0;                                                                          \
+		return DATA_PASSES;                                                                \
 	}
 /* clang-format on */
 

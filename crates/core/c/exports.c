@@ -142,7 +142,7 @@ EXPORT(struct tcp_window, scheme_on_ack,
 	u64 now_ns),
        (scheme, s, p, window, scale, mss_bytes, kind, now_ns))
 EXPORT(u32, scheme_window_bytes, (u32 scheme, const void *s, const void *p), (scheme, s, p))
-EXPORT(_Bool, scheme_drops,
+EXPORT(u32, scheme_drops,
        (u32 scheme, const void *p, u32 queue_bytes, u32 packet_bytes, _Bool is_control),
        (scheme, p, queue_bytes, packet_bytes, is_control))
 

@@ -107,7 +107,18 @@ unsafe extern "C" {
         queue: u32,
         packet: u32,
         is_control: bool,
-    ) -> bool;
+    ) -> u32;
+}
+
+/// What becomes of an arriving packet (`enum data_fate` of `core/window.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataFate {
+    /// It joins the queue.
+    Passes,
+    /// It is lost.
+    Dropped,
+    /// Its payload is lost, the ACK that it carries goes on.
+    Cut,
 }
 
 /// A passing ACK: its window field, and what is known of its flow.
@@ -305,11 +316,16 @@ impl WindowScheme {
         unsafe { core_scheme_window_bytes(self.number, self.s(), self.p()) }
     }
 
-    /// Whether to drop a packet that arrives at such a queue; `is_control`: it is a SYN, FIN, RST
+    /// What becomes of a packet that arrives at such a queue; `is_control`: it is a SYN, FIN, RST
     /// or carries no data.
-    pub fn drops(&self, queue_bytes: u32, packet_bytes: u32, is_control: bool) -> bool {
+    pub fn drops(&self, queue_bytes: u32, packet_bytes: u32, is_control: bool) -> DataFate {
+        let p = self.p();
         // SAFETY: see the head of this block.
-        unsafe { core_scheme_drops(self.number, self.p(), queue_bytes, packet_bytes, is_control) }
+        match unsafe { core_scheme_drops(self.number, p, queue_bytes, packet_bytes, is_control) } {
+            0 => DataFate::Passes,
+            1 => DataFate::Dropped,
+            _ => DataFate::Cut,
+        }
     }
 
     /// The state, byte by byte, as `struct NAME_state` has it.

@@ -11,7 +11,7 @@ from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 PAPER = {
     "expiry_ns": 0, "release_interval_ns": 1000000, "release_step_bytes": 0,
     "alpha1_bytes": 31250, "alpha2_bytes": 62500, "sigma_bytes": 0, "mss_bytes": 1460,
-    "floor_segments": 1, "first_flight_segments": 0,
+    "floor_segments": 1, "first_flight_segments": 0, "cuts": 0,
 }  # fmt: skip
 DEFAULT = PAPER | {
     "expiry_ns": 100000000, "release_interval_ns": 100000, "release_step_bytes": 1460,
@@ -55,15 +55,18 @@ class Port:
         return lowered(window, 0 if kind == SYN else scale, min(limits), floor)
 
     def drops(self, queue_bytes: int, packet_bytes: int, is_control: int) -> int:
+        """0: passes, 1: is dropped, 2: is cut (§III-B)."""
         is_beyond = queue_bytes + packet_bytes > self.p["sigma_bytes"] > 0
-        return int(is_beyond and not is_control)
+        if is_control or not is_beyond:
+            return 0
+        return 2 if self.p["cuts"] else 1
 
     def state(self, now_ns: int) -> dict[str, int]:
         return {"is_clamping": int(self.clamps and self.is_alive(now_ns))}
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
-    for name, params in {"paper": PAPER, "gradual": DEFAULT}.items():
+    for name, params in {"paper": PAPER, "gradual": DEFAULT, "cut": DEFAULT | {"cuts": 1}}.items():
         port, now = Port(params), 0
         yield {"case": name, "params": params}
         for _ in range(200):

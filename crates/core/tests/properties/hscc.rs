@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::{printed, with};
 use penstock_core::WindowScheme;
+use penstock_core::scheme::DataFate;
 use penstock_core::tcp_rewrite::AckKind;
 use proptest::prelude::*;
 
@@ -91,11 +92,14 @@ fn a_clamp_expires_without_reports() {
 #[test]
 fn sigma_keeps_room_for_control_packets() {
     let port = hscc(128_000);
-    assert!(!port.drops(122_660, 1500, false));
-    assert!(port.drops(122_661, 1500, false));
-    assert!(!port.drops(127_999, 40, true));
+    assert_eq!(port.drops(122_660, 1500, false), DataFate::Passes);
+    assert_eq!(port.drops(122_661, 1500, false), DataFate::Dropped);
+    assert_eq!(port.drops(127_999, 40, true), DataFate::Passes);
+    let cuts = WindowScheme::new(&with("hscc", 128_000, &[("cuts", 1)]));
+    assert_eq!(cuts.drops(122_660, 1500, false), DataFate::Passes);
+    assert_eq!(cuts.drops(122_661, 1500, false), DataFate::Cut);
     let paper = as_printed(128_000);
-    assert!(!paper.drops(u32::MAX, 1500, false));
+    assert_eq!(paper.drops(u32::MAX, 1500, false), DataFate::Passes);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn step(port: &mut Port, event: &str, a: &Args<'_>) -> Value {
         }
         "drops" => {
             let (queue, packet) = (a.get("queue_bytes"), a.get("packet_bytes"));
-            return json!(u8::from(scheme.drops(queue, packet, a.flag("is_control"))));
+            return json!(scheme.drops(queue, packet, a.flag("is_control")) as u8);
         }
         // SAFETY: the scheme is FairQ, whose file alone has these, and C keeps no pointer.
         "sample" => unsafe {

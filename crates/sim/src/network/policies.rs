@@ -10,6 +10,7 @@ use crate::packet::{FlowId, Packet, flag};
 use crate::queue::{Admission, Arrival, DropReason, Scheduler, Verdict};
 use crate::rng::Rng;
 use crate::window::{Flows, Policy, Shims};
+use penstock_core::scheme::DataFate;
 use penstock_scenario::units::Time;
 
 /// A copy of a SYN or FIN for the controller.
@@ -129,8 +130,15 @@ impl Policies {
                 packet,
             });
         }
-        if features & feature::WINDOW != 0 && self.is_refused(now, link, &packet, wires, paths) {
-            return wires.lose(link, packet, DropReason::Reserved);
+        if features & feature::WINDOW != 0 {
+            match self.fate(now, link, &packet, wires, paths) {
+                DataFate::Passes => {}
+                DataFate::Dropped => return wires.lose(link, packet, DropReason::Reserved),
+                DataFate::Cut => {
+                    wires.count_loss(link, packet.flow, DropReason::Reserved);
+                    packet.payload = 0;
+                }
+            }
         }
         let port = &mut self.ports[link as usize];
         if let Some(number) = port.scheduled {
@@ -161,15 +169,15 @@ impl Policies {
         wires.transmit(now, link, packet, packet.hop, onward);
     }
 
-    /// `packet` is about to join the queue of `link`; whether the window policy drops it.
-    fn is_refused(
+    /// `packet` is about to join the queue of `link`; what the window policy makes of it.
+    fn fate(
         &mut self,
         now: Time,
         link: u32,
         packet: &Packet,
         wires: &Wires,
         paths: &Paths,
-    ) -> bool {
+    ) -> DataFate {
         let backlog = self.backlog_bytes(now, link, wires);
         let slot = paths.slot(packet.flow, packet.hop.into());
         match &mut self.ports[link as usize].window {
@@ -178,7 +186,7 @@ impl Policies {
                 policy.on_departure(now, packet, &mut self.flows, slot, backlog);
                 policy.drops(packet, backlog)
             }
-            None => false,
+            None => DataFate::Passes,
         }
     }
 

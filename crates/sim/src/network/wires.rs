@@ -146,9 +146,14 @@ impl Wires {
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, link: u32, packet: Packet, reason: DropReason) {
-        self.drops[link as usize][reason as usize] += 1;
+        self.count_loss(link, packet.flow, reason);
         self.sacks.take_list(&packet);
-        self.losses.push(packet.flow);
+    }
+
+    /// A packet of `flow` loses its payload, or all.
+    pub fn count_loss(&mut self, link: u32, flow: FlowId, reason: DropReason) {
+        self.drops[link as usize][reason as usize] += 1;
+        self.losses.push(flow);
     }
 
     /// Whether a packet was lost since [`Wires::take_losses`].

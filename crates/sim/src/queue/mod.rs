@@ -40,7 +40,8 @@ pub enum DropReason {
     Delay,
     /// The longest queue gave way to another flow (SFQ, DRR).
     Overlimit,
-    /// The space above sigma is kept for SYN, FIN and ACK (HSCC §III-B).
+    /// The space above sigma is kept for SYN, FIN and ACK (HSCC §III-B); of some packets the payload
+    /// alone is lost.
     Reserved,
 }
 

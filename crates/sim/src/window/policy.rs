@@ -5,7 +5,7 @@ use super::count::Count;
 use super::{Flows, WindowCounters, Wscale, flow_packet};
 use crate::packet::{Packet, flag};
 use penstock_core::flow::Direction;
-use penstock_core::scheme::Ack;
+use penstock_core::scheme::{Ack, DataFate};
 use penstock_core::tcp_rewrite::{AckKind, Edge};
 use penstock_core::{PortSegments, WindowScheme};
 use penstock_scenario::units::Time;
@@ -44,7 +44,7 @@ impl Policy {
     pub fn new(core: WindowScheme, port: PortParams) -> Policy {
         Policy {
             count: Count::new(core.counting(), port.idle),
-            can_drop: core.drops(u32::MAX, u32::MAX, false),
+            can_drop: core.drops(u32::MAX, u32::MAX, false) != DataFate::Passes,
             core,
             port,
             edges: Vec::new(),
@@ -84,13 +84,18 @@ impl Policy {
         self.note_clamp(is_clamping);
     }
 
-    /// Whether to drop `packet`, which finds `backlog_bytes` queued, to keep room for others.
-    pub fn drops(&self, packet: &Packet, backlog_bytes: u64) -> bool {
+    /// What becomes of `packet`, which finds `backlog_bytes` queued, to keep room for others.
+    pub fn drops(&self, packet: &Packet, backlog_bytes: u64) -> DataFate {
         let is_control = packet.payload == 0 || packet.has_any(flag::SYN | flag::FIN | flag::RST);
-        self.can_drop
-            && self
-                .core
-                .drops(bytes(backlog_bytes), packet.size(), is_control)
+        if !self.can_drop {
+            return DataFate::Passes;
+        }
+        let queue = bytes(backlog_bytes);
+        match self.core.drops(queue, packet.size(), is_control) {
+            // A datagram has no ACK.
+            DataFate::Cut if !packet.has(flag::ACK) => DataFate::Dropped,
+            fate => fate,
+        }
     }
 
     /// `packet` has entered by the port's link. If it is an ACK its window may be lowered; else it is

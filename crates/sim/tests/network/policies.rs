@@ -2,12 +2,13 @@
 //! What every queue policy owes: no packet lost uncounted, none made, the order of each flow kept.
 
 use super::{BOTTLENECK, HOSTS, dumbbell, random_traffic, transport};
-use penstock_core::{Params, definitions};
+use penstock_core::{Params, WindowScheme, definitions};
 use penstock_scenario::units::{Buffer, Rate, Time};
 use penstock_sim::network::Network;
 use penstock_sim::packet::{Packet, flag};
 use penstock_sim::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use penstock_sim::rng::Rng;
+use penstock_sim::window::{Policy, PortParams, Wscale};
 
 const RATE: Rate = Rate(100_000_000);
 const LIMIT: Limit = Limit::packets(20);
@@ -162,4 +163,44 @@ fn hcf_without_the_swap_reorders() {
     });
     let disordered = (0..10).filter(|seed| !is_ordered(&run(&set_up, 1.5, *seed).2));
     assert!(disordered.count() > 0);
+}
+
+/// 21 packets.
+const BUFFER: u32 = 31_500;
+
+/// HSCC on the bottleneck, with sigma at half of the buffer.
+fn hscc(cuts: bool) -> SetUp {
+    Box::new(move |network| {
+        let mut params = Params::new(definitions::of("hscc"), BUFFER);
+        params.set("sigma", 0.5).unwrap();
+        params.set_field("cuts", cuts.into());
+        let port = PortParams {
+            first_acks: 4,
+            wscale: Wscale::default(),
+            idle: Time::from_secs(1),
+            never_shrink: false,
+        };
+        let policy = Policy::new(WindowScheme::new(&params), port);
+        network.set_window(BOTTLENECK, Box::new(policy));
+    })
+}
+
+/// HSCC §III-B: beyond sigma the ACK that a data packet carries goes on without its payload.
+#[test]
+fn a_cut_packet_goes_on_as_an_ack() {
+    for cuts in [false, true] {
+        let mut network = dumbbell(Buffer::Bytes(BUFFER.into()));
+        hscc(cuts)(&mut network);
+        network.start();
+        let packets = random_traffic(3.0, 1);
+        let (sent, arrived) = (packets.len(), transport(&mut network, &packets));
+        let counters = network.counters(BOTTLENECK, Time::from_secs(10));
+        let lost = counters.drops.iter().sum::<u64>() as usize;
+        assert!(lost > 0);
+        assert_eq!(network.take_losses().len(), lost);
+        let acks = arrived.iter().filter(|(_, packet)| packet.payload == 0);
+        assert_eq!(acks.count(), if cuts { lost } else { 0 });
+        assert_eq!(arrived.len(), if cuts { sent } else { sent - lost });
+        assert!(is_ordered(&arrived), "none overtakes another");
+    }
 }
