@@ -18,7 +18,7 @@
 #include "options.h"
 #include "parse_fast.h"
 #include "policy.h"
-#include "rewrite.h"
+#include "scale.h"
 
 #define NEXT (-1) /* TCX_NEXT, TC_ACT_UNSPEC: the next program decides */
 
@@ -137,6 +137,29 @@ static __always_inline _Bool is_syn(const struct flow_packet *seen)
 	return (seen->flags & (TCP_FLAG_SYN | TCP_FLAG_RST)) == TCP_FLAG_SYN;
 }
 
+/*
+ * SYNs whose scale the port changes, of all flows, before its tables see them; with the papers'
+ * shims at one end only, also the bits of ACKs, which are read from `packet` later.
+ */
+static __always_inline void scale_on_packet(struct __sk_buff *skb, const struct port_ctx *ctx,
+					    const struct packet *packet, u32 direction, u64 now_ns)
+{
+	const struct window_params *window = &ctx->config->window;
+	u32 flags = packet_flags(packet), source = window->wscale_source;
+
+	if (packet->is_tunnelled || flags & TCP_FLAG_RST)
+		return;
+	if (flags & TCP_FLAG_SYN) {
+		if ((source == WSCALE_STRIPPED || source == WSCALE_LOWERED) &&
+		    is_alive(ctx, now_ns))
+			pass(ctx->counted, (u32)scale_change_syn(skb, ctx->config, packet->tcp,
+								 packet_header_bytes(packet)));
+	} else if (direction == FLOW_ACKS && source == WSCALE_RESERVED_BITS &&
+		   window->clears_bits && tcp_reserved_scale(packet->offset_flags)) {
+		pass(ctx->counted, (u32)scale_clear(skb, packet));
+	}
+}
+
 static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *ctx,
 				 const struct packet *packet, u32 queue_bytes, u64 now_ns)
 {
@@ -232,6 +255,8 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		return pass(ctx.counted, (u32)found);
 	packet.family = (u8)forgotten(packet.family, now_ns);
 	packet.is_tunnelled = (u8)forgotten(packet.is_tunnelled, now_ns);
+	if (acting != SCHEME_NONE)
+		scale_on_packet(skb, &ctx, &packet, FLOW_DATA, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	if (counts_packets(ctx.config, acting))
 		flow_count_packet(ctx.port, ctx.config, &seen, acting);
@@ -335,6 +360,8 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 		return pass(ctx.counted, (u32)found);
 	packet.family = (u8)forgotten(packet.family, now_ns);
 	packet.is_tunnelled = (u8)forgotten(packet.is_tunnelled, now_ns);
+	if (acting != SCHEME_NONE)
+		scale_on_packet(skb, &ctx, &packet, FLOW_ACKS, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
 	if (counts_packets(ctx.config, acting))
 		flow_count_packet(ctx.port, ctx.config, &seen, acting);

@@ -26,41 +26,12 @@
 #ifndef PENSTOCK_SHIM_H
 #define PENSTOCK_SHIM_H
 
-#include "options.h"
-#include "rewrite.h"
-
-/*
- * Writes the word of offset, reserved bits and flags. The checksum is that of the cleared bits: if
- * it is still a partial sum, the bits are taken out of it.
- */
-static __always_inline int shim_write_reserved(struct __sk_buff *skb, const struct packet *packet,
-					       u16 word)
-{
-	u16 from = bpf_htons(packet->offset_flags), to = bpf_htons(word);
-
-	if (has_kernel_view() && has_partial_sum(skb, packet->tcp) &&
-	    bpf_l4_csum_replace(skb, packet->tcp + TCP_CHECKSUM, to, from,
-				BPF_F_PSEUDO_HDR | sizeof(to)))
-		return -1;
-	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_OFFSET_FLAGS, &to, sizeof(to),
-					BPF_F_RECOMPUTE_CSUM);
-}
+#include "scale.h"
 
 /* Whether both ends offered to scale their windows: only then do they (RFC 7323 §2.2). */
 static __always_inline _Bool shim_is_scaled(const struct flow_entry *entry)
 {
 	return entry->scale[FLOW_DATA] <= TCP_MAX_SCALE;
-}
-
-/* Writes the value of the SYN's scale option, which may stand at any offset. */
-static __noinline int shim_write_scale(struct __sk_buff *skb, u32 tcp, u32 at, u8 from, u8 to)
-{
-	u32 shift = at & 1 ? 0 : 8; /* its half of the checksum's word */
-
-	if (bpf_l4_csum_replace(skb, tcp + TCP_CHECKSUM, bpf_htons((u16)(from << shift)),
-				bpf_htons((u16)(to << shift)), sizeof(u16)))
-		return -1;
-	return (int)bpf_skb_store_bytes(skb, tcp + at, &to, sizeof(to), 0);
 }
 
 /* The host's SYN is to offer the network's scale. A repeated one repeats the first's. */
@@ -84,7 +55,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 	if (options & OPTIONS_AUTHENTICATED)
 		return pass(ctx->counted, PASS_AUTHENTICATED);
 	at = options_scale_at(options);
-	if (seen->scale != scale && shim_write_scale(skb, packet->tcp, at, seen->scale, (u8)scale))
+	if (seen->scale != scale && scale_write_byte(skb, packet->tcp, at, seen->scale, (u8)scale))
 		return pass(ctx->counted, PASS_FAILED);
 	half->unified = (u8)(scale + 1);
 	return NEXT;
@@ -125,8 +96,8 @@ static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_c
 		if (shim_is_authenticated(skb, ctx, packet))
 			return 0;
 		ctx->counted->acks_rewritten++;
-		return shim_write_reserved(skb, packet,
-					   tcp_reserved_put_scale(packet->offset_flags, scale));
+		return scale_write_reserved(skb, packet,
+					    tcp_reserved_put_scale(packet->offset_flags, scale));
 	}
 	if (window == packet->window || shim_is_authenticated(skb, ctx, packet))
 		return 0;
@@ -198,7 +169,7 @@ int shim_ingress(struct __sk_buff *skb)
 		return NEXT;
 	if (ctx.config->window.wscale_source == WSCALE_RESERVED_BITS &&
 	    tcp_reserved_scale(packet.offset_flags) && !shim_is_authenticated(skb, &ctx, &packet) &&
-	    shim_write_reserved(skb, &packet, tcp_reserved_clear(packet.offset_flags)))
+	    scale_write_reserved(skb, &packet, tcp_reserved_clear(packet.offset_flags)))
 		return pass(ctx.counted, PASS_FAILED);
 	window = tcp_window12_window(packet.window);
 	if (ctx.config->window.wscale_source == WSCALE_WINDOW_BITS && window != packet.window &&

@@ -42,13 +42,20 @@
 	E(WSCALE_TRACKED, "tracked", "The port remembers each flow's SYN and SYN-ACK")             \
 	E(WSCALE_RESERVED_BITS, "reserved-bits",                                                   \
 	  "The shim writes it into the reserved bits of the header; the other "                    \
-	  "host's shim clears them")                                                               \
+	  "host's shim clears them, or the last port (clears_bits)")                               \
 	E(WSCALE_WINDOW_BITS, "window-bits",                                                       \
 	  "The shim writes it into four bits of the window field; twelve are left, for windows "   \
 	  "up to 4095")                                                                            \
 	E(WSCALE_UNIFIED, "unified",                                                               \
 	  "One scale for all, written into SYN and SYN-ACK by the shims, which then write every "  \
-	  "window in it")
+	  "window in it")                                                                          \
+	E(WSCALE_STRIPPED, "stripped",                                                             \
+	  "The port takes the option out of SYNs: no window is scaled, the largest is 65,535 "     \
+	  "bytes; without shims")                                                                  \
+	E(WSCALE_LOWERED, "lowered",                                                               \
+	  "The port lowers the option of SYNs and SYN-ACKs to network_wscale; a host that "        \
+	  "offered "                                                                               \
+	  "more is then read as offering smaller windows; without shims")
 
 enum wscale_source {
 	WSCALE_SOURCES(PARAM_ENUM)
@@ -71,11 +78,14 @@ enum counting {
 	P(X, COUNT, first_acks, 0, 255, 4, 4,                                                      \
 	  "ACKs after a flow's handshake that count as its first; their windows bound its first "  \
 	  "flight")                                                                                \
-	P(X, ENUM, wscale_source, WSCALE_SOURCES, WSCALE_UNIFIED, WSCALE_TRACKED, WSCALE_TRACKED,  \
+	P(X, ENUM, wscale_source, WSCALE_SOURCES, WSCALE_LOWERED, WSCALE_TRACKED, WSCALE_TRACKED,  \
 	  "How the port learns the window scale of a flow (FairQ §III-B)")                         \
 	P(X, COUNT, network_wscale, 0, TCP_MAX_SCALE, 7, 7,                                        \
-	  "The one scale of all windows with wscale_source = \"unified\"; rounding takes up to "   \
-	  "2^scale - 1 bytes from each window")                                                    \
+	  "The one scale of all windows with wscale_source = \"unified\", the largest with "       \
+	  "\"lowered\"; rounding takes up to 2^scale - 1 bytes from each window")                  \
+	P(X, FLAG, clears_bits, 0, 1, 0, 0,                                                        \
+	  "With \"reserved-bits\": the port is the last to read them, and clears them, so that "   \
+	  "hosts behind it need no shim for what they receive (FairQ §IV-C)")                      \
 	P(X, TIME, idle, NS(1), MAX_TIME, SECONDS(1), SECONDS(1),                                  \
 	  "A flow silent for this long is not counted (FairQ §IV-E)")                              \
 	P(X, FLAG, never_shrink, 0, 1, 0, 0,                                                       \
@@ -91,6 +101,19 @@ CORE_INLINE struct window_params window_default_params(void)
 {
 	struct window_params params = {WINDOW_PARAMS(PARAM_DEFAULT, window)};
 	return params;
+}
+
+/*
+ * The scale that a port leaves in a SYN which offers `scale`, if it offers any: TCP_SCALE_UNKNOWN
+ * for none. It must not grow, or senders would be shown more than receivers have room for.
+ */
+CORE_INLINE u32 window_syn_scale(const struct window_params *p, u32 scale)
+{
+	if (p->wscale_source == WSCALE_STRIPPED)
+		return TCP_SCALE_UNKNOWN;
+	if (p->wscale_source == WSCALE_LOWERED)
+		return min_u32(scale, window_network_wscale(p));
+	return scale;
 }
 
 /* clang-format off */

@@ -31,16 +31,28 @@ pub enum WscaleSource {
     WindowBits,
     /// All windows have one scale; for hosts that offer to scale.
     Unified,
+    /// The port takes the option out of SYNs: no window is scaled.
+    Stripped,
+    /// The port lowers the option of SYNs to the network's scale.
+    Lowered,
 }
 
 impl WscaleSource {
     /// All, in the order of `core/window.h`.
-    pub const ALL: [WscaleSource; 4] = [
+    pub const ALL: [WscaleSource; 6] = [
         WscaleSource::Tracked,
         WscaleSource::ReservedBits,
         WscaleSource::WindowBits,
         WscaleSource::Unified,
+        WscaleSource::Stripped,
+        WscaleSource::Lowered,
     ];
+
+    /// Whether it needs shims below the hosts.
+    pub fn has_shims(self) -> bool {
+        use WscaleSource::{ReservedBits, Unified, WindowBits};
+        matches!(self, ReservedBits | WindowBits | Unified)
+    }
 }
 
 // The pointers are to the structs of the scheme.

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::common::packet::{ACK, RST, Segment, ethernet, geneve, vxlan};
 use super::port::Port;
-use super::segments::{ack, flows, open, syn, syn_ack};
+use super::segments::{SCALE, ack, flows, open, syn, syn_ack};
 
 /// HSCC's first ACKs get two segments of 1460 bytes, rounded up to the scale.
 const WINDOW: u16 = 23;
@@ -185,6 +185,106 @@ fn a_receiver_without_scaling_keeps_its_bytes() {
     let ack = ack(&data);
     let got = port.run("hscc_ingress", &ack.frame());
     assert_eq!(got, ack.with(|s| s.window = 2920).frame());
+}
+
+/// A SYN with another scale, or three NOPs for the option, at either end of the options.
+fn with_scale(syn: &Segment, scale: Option<u8>, is_shifted: bool) -> Segment {
+    let option = scale.map_or([1; 3], |scale| [3, 3, scale]);
+    let options = match is_shifted {
+        true => [&option[..], &[1, 2, 4, 5, 180]].concat(),
+        false => [&[2, 4, 5, 180, 1], &option[..]].concat(),
+    };
+    syn.with(|s| s.options = options)
+}
+
+/// FairQ §III-B: the switch itself strips or unifies the scale, in SYNs of both directions.
+#[test]
+fn a_port_strips_or_lowers_what_syns_offer() {
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    let mut number = 1000;
+    for (source, offered, left) in [
+        (4, Some(10), None),
+        (4, None, None),
+        (5, Some(10), Some(7)),
+        (5, Some(3), Some(3)),
+        (0, Some(10), Some(10)),
+        (3, Some(10), Some(10)),
+    ] {
+        for (_, flow) in flows() {
+            for is_shifted in [false, true] {
+                number += 1;
+                let data = flow.with(|s| s.source_port = number);
+                port.configure(|config| {
+                    config.window.wscale_source = source;
+                    config.window.network_wscale = 7;
+                });
+                let syn = |scale| with_scale(&syn(&data), scale, is_shifted).frame();
+                let answer = |scale| with_scale(&syn_ack(&data), scale, is_shifted);
+                let got = port.run("hscc_egress", &syn(offered));
+                assert_eq!(got, syn(left), "source {source}");
+                let got = port.run("hscc_ingress", &answer(offered).frame());
+                let expected = answer(left).with(|s| s.window = 2920).frame();
+                assert_eq!(got, expected, "source {source}");
+                // What was left is the scale of the flow.
+                port.run("hscc_egress", &data.frame());
+                let ack = ack(&data);
+                let scale = if source == 3 { 7 } else { left.unwrap_or(0) };
+                let window = (2920_u32.div_ceil(1 << scale)) as u16;
+                let got = port.run("hscc_ingress", &ack.frame());
+                assert_eq!(got, ack.with(|s| s.window = window).frame(), "{source}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_port_that_does_not_act_leaves_syns_as_they_are() {
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    port.configure(|config| config.window.wscale_source = 4);
+    let signed = syn(&data).with(|s| {
+        s.options = [vec![3, 3, 7, 1, 19, 18], vec![9; 16], vec![1, 1]].concat();
+    });
+    assert_eq!(port.run("hscc_egress", &signed.frame()), signed.frame());
+    assert_eq!(port.counters().passed[7], 1, "authenticated");
+    let plain = syn(&data).frame();
+    assert_eq!(port.run("observe_egress", &plain), plain);
+    port.beat(1);
+    assert_eq!(port.run("hscc_egress", &plain), plain, "stale");
+}
+
+/// The papers' deployment: what the shim at the far end put into the reserved bits is read here, and
+/// cleared, as no shim does so at the sender. The checksum is that without them.
+#[test]
+fn the_last_port_clears_the_reserved_bits() {
+    let bits = |frame: &[u8]| frame[34 + 12] & 0xf;
+    let (_, data) = flows().into_iter().next().unwrap();
+    let mut memory = MaybeUninit::uninit();
+    let port = Port::new(&mut memory);
+    for (clears, agent_beats) in [(false, true), (true, true), (true, false)] {
+        port.configure(|config| {
+            config.window.wscale_source = 1;
+            config.window.clears_bits = clears.into();
+        });
+        open(&port, "hscc", &data);
+        if !agent_beats {
+            port.beat(1);
+        }
+        let plain = ack(&data).frame();
+        let mut carried = plain.clone();
+        carried[34 + 12] |= SCALE;
+        let got = port.run("hscc_ingress", &carried);
+        assert_eq!(bits(&got), if clears { 0 } else { SCALE });
+        let mut expected = match agent_beats {
+            true => ack(&data).with(|s| s.window = WINDOW).frame(),
+            false => plain,
+        };
+        expected[34 + 12] |= bits(&got);
+        assert_eq!(got, expected);
+        assert_eq!(port.run("observe_ingress", &carried), carried);
+    }
 }
 
 /// What a port held opens in steps, or all senders would burst at once: paused, stale, detached.

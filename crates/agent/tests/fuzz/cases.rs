@@ -15,12 +15,15 @@ pub const TRACKED: u32 = 0;
 const RESERVED: u32 = 1;
 const WINDOW12: u32 = 2;
 const UNIFIED: u32 = 3;
+const STRIPPED: u32 = 4;
+const LOWERED: u32 = 5;
 
 #[derive(Clone, Copy)]
 pub struct Case {
     pub name: &'static str,
     pub scheme: &'static str,
     pub wscale_source: u32,
+    pub clears_bits: bool,
     pub never_shrink: bool,
     pub flow_events: bool,
     /// Marks CE from this queue on.
@@ -36,6 +39,7 @@ const PLAIN: Case = Case {
     name: "",
     scheme: "fairq",
     wscale_source: TRACKED,
+    clears_bits: false,
     never_shrink: false,
     flow_events: false,
     mark_bytes: 0,
@@ -47,7 +51,7 @@ const PLAIN: Case = Case {
 /// Room of the port's queue, and what stands in it while packets run.
 pub const BUFFER_BYTES: u32 = 60_000;
 
-pub const CASES: [Case; 17] = [
+pub const CASES: [Case; 20] = [
     Case {
         name: "observe",
         scheme: "observe",
@@ -82,6 +86,23 @@ pub const CASES: [Case; 17] = [
         name: "fairq, one scale",
         wscale_source: UNIFIED,
         flow_events: true,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, clearing bits",
+        wscale_source: RESERVED,
+        clears_bits: true,
+        ..PLAIN
+    },
+    Case {
+        name: "fairq, without scales",
+        wscale_source: STRIPPED,
+        ..PLAIN
+    },
+    Case {
+        name: "hscc, lower scales",
+        scheme: "hscc",
+        wscale_source: LOWERED,
         ..PLAIN
     },
     Case {
@@ -170,8 +191,11 @@ impl Case {
     }
 
     pub fn right(&self, is_egress: bool) -> Right {
-        if self.scheme == "shim" {
-            return Right::Shim;
+        if self.scheme == "shim"
+            || self.clears_bits
+            || matches!(self.wscale_source, STRIPPED | LOWERED)
+        {
+            return Right::Scale;
         }
         match (
             self.is_stale || self.scheme == "observe",
@@ -182,6 +206,7 @@ impl Case {
             (_, true, _) if self.mark_bytes > 0 => Right::Mark,
             (_, true, _) => Right::Nothing,
             (_, _, WINDOW12) => Right::Window12,
+            _ if !self.has_floor() => Right::WindowOrNone,
             _ => Right::Window,
         }
     }
@@ -194,7 +219,7 @@ impl Case {
     }
 
     /// Whether its scheme writes no window below a segment; FairQ as printed has no floor.
-    pub fn has_floor(&self) -> bool {
+    fn has_floor(&self) -> bool {
         let mut schemes = definitions::window_schemes();
         schemes
             .find(|definition| definition.name == self.scheme)
@@ -219,6 +244,7 @@ impl Case {
         config.window.first_acks = 4;
         config.window.wscale_source = self.wscale_source;
         config.window.network_wscale = 7;
+        config.window.clears_bits = self.clears_bits.into();
         config.window.idle_ns = 1_000_000_000;
         config.window.never_shrink = self.never_shrink.into();
         for definition in definitions::window_schemes() {

@@ -13,10 +13,13 @@ pub enum Right {
     Mark,
     /// The window of ACKs that enter by a port.
     Window,
+    /// The same of a scheme without a floor.
+    WindowOrNone,
     /// The same, where its upper four bits are the scale.
     Window12,
-    /// A shim's: the scale option, the window in another scale, reserved bits outside of the sum.
-    Shim,
+    /// A shim's, or a port's that changes scales: the scale option, the window in another scale,
+    /// reserved bits outside of the sum.
+    Scale,
 }
 
 /// What became of a packet.
@@ -91,9 +94,10 @@ fn allowed(packet: &[u8], layers: &Layers, right: Right) -> Vec<(usize, u8)> {
     }
     if let Some(tcp) = layers.tcp {
         places.extend(whole(tcp.at + 14, 4));
-        if right == Right::Shim {
+        if right == Right::Scale {
             places.push((tcp.at + 12, 0x0f));
-            places.extend(scale_option(tcp.of(packet)).map(|at| (tcp.at + at, 0xff)));
+            let option = scale_option(tcp.of(packet));
+            places.extend(option.into_iter().flat_map(|at| whole(tcp.at + at - 2, 3)));
         }
     }
     places
@@ -159,7 +163,7 @@ fn window(before: &[u8], after: &[u8], layers: &Layers, right: Right) -> Result<
     if is_authenticated(tcp.of(before)) {
         return Err("an authenticated segment was changed".into());
     }
-    if right == Right::Shim {
+    if right == Right::Scale {
         return Ok(());
     }
     if was != is && flags & (ACK | SYN) == 0 {
@@ -175,7 +179,7 @@ fn window(before: &[u8], after: &[u8], layers: &Layers, right: Right) -> Result<
     if is > was {
         return Err(format!("the window was raised from {was} to {is}"));
     }
-    if is == 0 && was != 0 && right != Right::Window12 {
+    if is == 0 && was != 0 && right == Right::Window {
         return Err(format!("the window was closed from {was}"));
     }
     Ok(())
@@ -187,7 +191,7 @@ fn sums(before: &[u8], after: &[u8], layers: &Layers, right: Right) -> Result<bo
     let mut same = |what: &str, span: Span, pseudo: u64| {
         let plain = |packet: &[u8]| {
             let mut bytes = span.of(packet).to_vec();
-            if right == Right::Shim && what == "TCP" {
+            if right == Right::Scale && what == "TCP" {
                 bytes[12] &= 0xf0; // its checksum is that of the cleared bits
             }
             residue(&bytes, pseudo)

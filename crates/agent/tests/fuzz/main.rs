@@ -222,7 +222,7 @@ fn play(
             );
             let outcome = outcome.and_then(|outcome| {
                 let is_tracked = case.wscale_source == cases::TRACKED;
-                if is_tracked && case.has_floor() && case.right(is_egress) == check::Right::Window {
+                if is_tracked && case.right(is_egress) == check::Right::Window {
                     floors.check(&packet, passed.packet)?;
                 }
                 Ok(outcome)

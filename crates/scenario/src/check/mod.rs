@@ -136,17 +136,17 @@ impl Checker<'_> {
             .find(|(param, _)| param.key == "wscale_source");
         let Some((param, value)) = source else { return };
         let words: Vec<&str> = param.words.iter().map(|word| word.word).collect();
-        self.require(
-            port.window.wscale_source() != WscaleSource::Tracked,
-            key,
-            || {
-                let what = match value {
-                    Some(_) => "is for ports; a shim writes nothing then",
-                    None => "is missing",
-                };
-                format!("{what}; allowed: {}", words[1..].join(", "))
-            },
-        );
+        self.require(port.window.wscale_source().has_shims(), key, || {
+            let what = match value {
+                Some(_) => "is for ports; a shim writes nothing then",
+                None => "is missing",
+            };
+            let of_shims = WscaleSource::ALL.iter().zip(words);
+            let allowed: Vec<&str> = of_shims
+                .filter_map(|(source, word)| source.has_shims().then_some(word))
+                .collect();
+            format!("{what}; allowed: {}", allowed.join(", "))
+        });
     }
 
     /// Which flows are controlled matters where a scheme rewrites windows, or `observe` counts what it

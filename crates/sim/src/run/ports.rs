@@ -115,6 +115,7 @@ fn port_params(window: &Window) -> PortParams {
         wscale: Wscale {
             source: window.wscale_source(),
             network: window.count("network_wscale") as u8,
+            clears_bits: window.flag("clears_bits"),
         },
         idle: window.time("idle").unwrap_or(Time::NEVER),
         never_shrink: window.flag("never_shrink"),

@@ -108,6 +108,9 @@ impl Policy {
         slot: usize,
         backlog_bytes: u64,
     ) {
+        if packet.has(flag::SYN) {
+            self.port.wscale.on_syn(packet);
+        }
         let seen = flow_packet(now, packet, Direction::Acks);
         let ack = flows.follow_ack(slot, &seen, self.port.first_acks, self.segments.bytes);
         self.count

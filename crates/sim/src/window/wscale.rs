@@ -14,8 +14,10 @@ use penstock_core::tcp_rewrite::{
 pub struct Wscale {
     /// The way.
     pub source: WscaleSource,
-    /// The one scale of all windows, where that is the way.
+    /// The one scale of all windows, where that is the way, or the largest.
     pub network: u8,
+    /// Whether the port clears the reserved bits that it has read.
+    pub clears_bits: bool,
 }
 
 impl Wscale {
@@ -26,7 +28,10 @@ impl Wscale {
             return (packet.window, Some(0));
         }
         match self.source {
-            WscaleSource::Tracked => (packet.window, tracked),
+            // A port that changes SYNs tracks what it has left in them.
+            WscaleSource::Tracked | WscaleSource::Stripped | WscaleSource::Lowered => {
+                (packet.window, tracked)
+            }
             WscaleSource::Unified => (packet.window, Some(self.network)),
             WscaleSource::ReservedBits => {
                 (packet.window, Some(reserved_scale(header_word(packet))))
@@ -38,8 +43,26 @@ impl Wscale {
         }
     }
 
+    /// A SYN enters by the port, which may change the scale that it offers.
+    pub(super) fn on_syn(self, packet: &mut Packet) {
+        let options = SynOptions::unpack(packet.options);
+        let window_scale = match self.source {
+            WscaleSource::Stripped => None,
+            WscaleSource::Lowered => options.window_scale.map(|scale| scale.min(self.network)),
+            _ => return,
+        };
+        let changed = SynOptions {
+            window_scale,
+            ..options
+        };
+        packet.options = changed.pack();
+    }
+
     /// Writes a window with the scale it was read with, for the ports and the shim behind.
     pub(super) fn write(self, packet: &mut Packet, window: u16) {
+        if self.clears_bits && self.source == WscaleSource::ReservedBits {
+            set_reserved(packet, reserved_clear(header_word(packet)));
+        }
         packet.window = match self.source {
             WscaleSource::WindowBits if !packet.has(flag::SYN) => {
                 window12_put(window, window12_scale(packet.window))
@@ -61,7 +84,7 @@ pub struct Shims {
 impl Shims {
     /// Shims that have seen no SYN yet; `None` where none are needed.
     pub fn new(wscale: Wscale) -> Option<Shims> {
-        (wscale.source != WscaleSource::Tracked).then(|| Shims {
+        wscale.source.has_shims().then(|| Shims {
             wscale,
             offered: Vec::new(),
         })
@@ -77,7 +100,7 @@ impl Shims {
         }
         let scale = self.scale(packet);
         match self.wscale.source {
-            WscaleSource::Tracked => {}
+            WscaleSource::Tracked | WscaleSource::Stripped | WscaleSource::Lowered => {}
             WscaleSource::Unified if self.is_scaled(packet) => {
                 packet.window = unify_window(packet.window, scale, self.wscale.network);
             }
@@ -90,7 +113,8 @@ impl Shims {
         }
     }
 
-    /// A packet is about to reach its host.
+    /// A packet is about to reach its host. Where ports clear the bits, no shim does: an ACK that met
+    /// none of them keeps its bits, and the host would find its checksum wrong.
     pub fn on_delivery(&mut self, packet: &mut Packet) {
         if packet.has(flag::SYN) {
             return self.on_peers_syn(packet);
@@ -99,12 +123,12 @@ impl Shims {
             return;
         }
         match self.wscale.source {
-            WscaleSource::Tracked | WscaleSource::Unified => {}
-            WscaleSource::ReservedBits => {
+            WscaleSource::ReservedBits if !self.wscale.clears_bits => {
                 let word = reserved_clear(header_word(packet));
                 set_reserved(packet, word);
             }
             WscaleSource::WindowBits => packet.window = window12_window(packet.window),
+            _ => {}
         }
     }
 
@@ -174,6 +198,7 @@ mod tests {
         Wscale {
             source,
             network: NETWORK,
+            clears_bits: false,
         }
     }
 
@@ -237,6 +262,46 @@ mod tests {
                     }
                 );
             }
+        }
+    }
+
+    /// The papers' deployment: a shim where ACKs leave, none where they arrive.
+    #[test]
+    fn a_port_that_clears_the_bits_leaves_nothing_to_a_shim() {
+        let clearing = Wscale {
+            clears_bits: true,
+            ..by(WscaleSource::ReservedBits)
+        };
+        let (mut shims, _) = shims(clearing, [Some(3), Some(7)]);
+        let plain = ack(FlowId(9), 4000);
+        let mut packet = plain;
+        shims.on_departure(&mut packet);
+        let mut unread = packet;
+        assert_eq!(clearing.read(&packet, None), (4000, Some(7)));
+        clearing.write(&mut packet, 4000);
+        shims.on_delivery(&mut packet);
+        assert_eq!(packet, plain);
+        shims.on_delivery(&mut unread);
+        assert!(unread.has_any(flag::RESERVED), "its checksum is wrong");
+    }
+
+    #[test]
+    fn a_port_strips_or_lowers_what_syns_offer() {
+        for (source, offered, left) in [
+            (WscaleSource::Stripped, Some(7), None),
+            (WscaleSource::Stripped, None, None),
+            (WscaleSource::Lowered, Some(10), Some(NETWORK)),
+            (WscaleSource::Lowered, Some(3), Some(3)),
+            (WscaleSource::Lowered, None, None),
+            (WscaleSource::Tracked, Some(10), Some(10)),
+            (WscaleSource::Unified, Some(10), Some(10)),
+        ] {
+            let mut packet = syn(FlowId(8), offered);
+            by(source).on_syn(&mut packet);
+            assert_eq!(SynOptions::unpack(packet.options).window_scale, left);
+            assert_eq!((packet.window, packet.flags), (60_000, flag::SYN));
+            let needs = matches!(source, WscaleSource::Unified);
+            assert_eq!(Shims::new(by(source)).is_some(), needs);
         }
     }
 

@@ -4,7 +4,14 @@
 use super::{assert_same, outcome, results};
 use penstock_sim::Outcome;
 
-const SOURCES: [&str; 4] = ["tracked", "reserved-bits", "window-bits", "unified"];
+const SOURCES: [&str; 6] = [
+    "tracked",
+    "reserved-bits",
+    "window-bits",
+    "unified",
+    "stripped",
+    "lowered",
+];
 
 /// Elephants and mice through 60 packets of buffer; windows lowered on every second ACK or so.
 fn dumbbell(profile: &str, source: &str, more: &str) -> String {
@@ -57,7 +64,7 @@ fn fct(outcome: &Outcome) -> f64 {
 fn the_bits_carry_what_a_port_would_have_tracked() {
     for profile in ["linux", "newreno-ns2"] {
         for scheme in ["fairq", "hscc", "hcf-fairq"] {
-            let [tracked, reserved, window, _] = SOURCES
+            let [tracked, reserved, window, ..] = SOURCES
                 .map(|source| outcome(&dumbbell(profile, source, "window_scale = 10"), scheme));
             let rewritten = |o: &Outcome| o.ports.values().map(|p| p.acks_rewritten).sum::<u64>();
             assert!(rewritten(&tracked) > 100, "{profile} {scheme}");
@@ -74,10 +81,35 @@ fn one_scale_for_all_does_as_well() {
     for profile in ["linux", "newreno-ns2"] {
         for scheme in ["fairq", "hscc"] {
             let tracked = outcome(&dumbbell(profile, "tracked", ""), scheme);
-            let unified = outcome(&dumbbell(profile, "unified", ""), scheme);
-            let ratio = fct(&unified) / fct(&tracked);
-            assert!((0.5..2.0).contains(&ratio), "{profile} {scheme}: {ratio}");
+            for source in ["unified", "stripped", "lowered"] {
+                let outcome = outcome(&dumbbell(profile, source, ""), scheme);
+                let ratio = fct(&outcome) / fct(&tracked);
+                let what = format!("{profile} {scheme} {source}: {ratio}");
+                assert!((0.5..2.0).contains(&ratio), "{what}");
+            }
         }
+    }
+}
+
+/// Hosts that scale, but for the port, are as hosts that do not; their receive buffers differ a little.
+#[test]
+fn behind_a_port_that_strips_the_option_hosts_do_not_scale() {
+    for scheme in ["fairq", "hscc"] {
+        let stripped = outcome(&dumbbell("linux", "stripped", "window_scale = 7"), scheme);
+        let unscaled = outcome(&dumbbell("linux", "tracked", "window_scale = 0"), scheme);
+        let ratio = fct(&stripped) / fct(&unscaled);
+        assert!((0.95..1.05).contains(&ratio), "{scheme}: {ratio}");
+    }
+}
+
+#[test]
+fn a_port_that_clears_the_bits_does_as_the_shims() {
+    for scheme in ["fairq", "hscc"] {
+        let text = dumbbell("linux", "reserved-bits", "");
+        let line = "wscale_source = \"reserved-bits\"";
+        let clearing = text.replace(line, &format!("{line}\nclears_bits = true"));
+        let (shims, port) = (outcome(&text, scheme), outcome(&clearing, scheme));
+        assert_same(&results(&shims), &results(&port), scheme);
     }
 }
 
