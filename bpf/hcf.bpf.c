@@ -198,14 +198,15 @@ int BPF_PROG(hcf_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_
 	if (!find_port(&port))
 		return drop(skb, sch, to_free);
 	counters = &port.shared->counters;
+	/* A new period has other keys. */
+	tick(&port, bpf_ktime_get_ns());
+	key = key_of(skb, hcf_key_seed(&port.shared->state));
 	/* Before the decision, which counts the packet in. */
 	node = object_new(struct node);
 	if (!node) {
 		counters->failed_packets++;
 		return drop(skb, sch, to_free);
 	}
-	tick(&port, bpf_ktime_get_ns());
-	key = key_of(skb, hcf_key_seed(&port.shared->state));
 	high = port.shared->state.high & 1;
 	queue = hcf_on_enqueue(&port.shared->state, &port.config->params, key, size);
 	if (queue == HCF_NONE) {
