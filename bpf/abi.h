@@ -254,6 +254,20 @@ struct port_half {
 	u8 reserved[4];
 };
 
+/*
+ * Map `known`, by flow_key6 (IPv4 mapped to IPv6): flows whose SYNs the programs have not seen.
+ * Those of this host's sockets, with network and port 0, and those that another version followed.
+ */
+#define KNOWN_LIFE_NS 900000000000ull /* as long as idle flows stay: SWEEP_FORGET_NS */
+
+struct flow_known {
+	u64 seen_ns; /* when the socket was read, or the flow's last packet passed */
+	u16 mss;     /* as in flow_entry */
+	u8 scale[2]; /* as in flow_entry */
+	u8 unified;  /* as in port_flow; such an entry stays as long as its port */
+	u8 reserved[3];
+};
+
 /* Map `events`, by slot: a ring buffer while the port is observed with PORT_FLOW_EVENTS. A transfer
  * of more than 2 GiB takes several. */
 enum flow_event_kind {

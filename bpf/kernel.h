@@ -38,7 +38,38 @@ struct sk_buff {
 	u16 csum_start; /* from head */
 };
 
+struct in6_addr___kernel {
+	u8 bytes[16];
+};
+
+struct sock_common {
+	u32 skc_daddr, skc_rcv_saddr; /* as on the wire */
+	u16 skc_dport;		      /* as on the wire */
+	u16 skc_num;		      /* of this end, host order */
+	u16 skc_family;
+	u8 skc_state;
+	struct in6_addr___kernel skc_v6_daddr, skc_v6_rcv_saddr;
+};
+
+struct tcp_options_received {
+	u16 wscale_ok : 1; /* both ends offered to scale */
+	u8 snd_wscale : 4; /* of the windows that come in */
+	u8 rcv_wscale : 4; /* of those that go out */
+	u16 mss_clamp;	   /* the other end's MSS option */
+};
+
+struct tcp_sock {
+	u16 advmss; /* this end's MSS option */
+	struct tcp_options_received rx_opt;
+};
+
 #pragma clang attribute pop
+
+/* The context of a program of type iter/tcp (net/ipv4/tcp_ipv4.c). */
+struct bpf_iter__tcp {
+	void *meta;
+	struct sock_common *sk_common; /* null after the last */
+};
 
 #define CHECKSUM_PARTIAL 3 /* include/linux/skbuff.h: the rest is summed on its way out */
 

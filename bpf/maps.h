@@ -79,6 +79,14 @@ HALF_OPEN(half_own, BPF_MAP_TYPE_HASH, HALF_OWN, BPF_F_NO_PREALLOC);
 /* The rest, of all ports: the least recently used is evicted first. */
 HALF_OPEN(half_open, BPF_MAP_TYPE_LRU_HASH, FLOWS_HALF, 0);
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, FLOWS);
+	__type(key, struct flow_key6);
+	__type(value, struct flow_known);
+} known SEC(".maps");
+
 /* Of any size: the agent makes one for each port that is observed. */
 struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -8,7 +8,7 @@
  * another version (abi), pass unchanged; flows are followed all the same.
  */
 #include "port.h"
-#include "sweep.h"
+#include "sockets.h"
 
 #define PORT_PROGRAMS(name, NAME, ...)                                                             \
 	SEC("tc")                                                                                  \

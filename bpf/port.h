@@ -379,6 +379,8 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 		return NEXT;
 
 	offer = offer_of(&packet, ctx.config, flow, half, ctx.port->segments.bytes);
+	if (offer.scale == TCP_SCALE_UNKNOWN)
+		offer_recall(&offer, &packet, flow, ctx.port->segments.bytes);
 	offer.kind = (u16)forgotten(offer.kind, now_ns);
 	offer.scale = forgotten(offer.scale, now_ns);
 	offer.mss = forgotten(offer.mss, now_ns);

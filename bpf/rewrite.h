@@ -9,8 +9,8 @@
 #ifndef PENSTOCK_REWRITE_H
 #define PENSTOCK_REWRITE_H
 
-#include "flows.h"
 #include "kernel.h"
+#include "known.h"
 
 #define TCP_OFFSET_FLAGS 12
 #define TCP_WINDOW	 14
@@ -61,6 +61,18 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 			offer.scale = flow_scale(&flow->entry, FLOW_ACKS);
 	}
 	return offer;
+}
+
+/* The same for a flow whose scale no packet has shown, if it is known all the same. */
+static __noinline void offer_recall(struct offer *offer, const struct packet *packet,
+				    struct port_flow *flow, u32 segment_bytes)
+{
+	struct flow_known recalled;
+
+	if (!known_recall(packet, flow, &recalled))
+		return;
+	offer->scale = known_scale(&recalled, FLOW_ACKS);
+	offer->mss = segment_expected(recalled.mss, flow ? flow->entry.segment : 0, segment_bytes);
 }
 
 /*

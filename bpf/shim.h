@@ -17,9 +17,9 @@
  *   the network's. These flows also outlast another source or scale in the config. Detach only when
  *   they have ended: `acks_rewritten` stands still then.
  *
- * Limits. A flow first seen in mid-life is left alone (its window field is cut to twelve bits
- * with the scale 0, though). Packets already in a tunnel pass. The table of flows is bounded: its
- * entries of unified flows stay until they end.
+ * Limits. A flow first seen in mid-life of which nothing is known (known.h) is left alone (its
+ * window field is cut to twelve bits with the scale 0, though). Packets already in a tunnel pass.
+ * The table of flows is bounded: its entries of unified flows stay until they end.
  * Network cards that sum up TCP by themselves, not from the kernel's partial sum, spoil the
  * checksum under reserved bits.
  */
@@ -27,12 +27,6 @@
 #define PENSTOCK_SHIM_H
 
 #include "scale.h"
-
-/* Whether both ends offered to scale their windows: only then do they (RFC 7323 §2.2). */
-static __always_inline _Bool shim_is_scaled(const struct flow_entry *entry)
-{
-	return entry->scale[FLOW_DATA] <= TCP_MAX_SCALE;
-}
 
 /* The host's SYN is to offer the network's scale. A repeated one repeats the first's. */
 static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
@@ -72,19 +66,36 @@ static __always_inline _Bool shim_is_authenticated(struct __sk_buff *skb,
 	return is_so;
 }
 
+/* What is known of an ACK's flow, by its own entry or else by others. */
+static __always_inline struct flow_known shim_recall(const struct packet *packet,
+						     struct port_flow *flow)
+{
+	struct flow_known recalled = {.scale = {TCP_SCALE_UNKNOWN, TCP_SCALE_UNKNOWN}};
+
+	if (flow && flow->entry.phase != FLOW_UNSEEN) {
+		recalled.scale[FLOW_DATA] = flow->entry.scale[FLOW_DATA];
+		recalled.unified = flow->unified;
+	}
+	if (recalled.scale[FLOW_DATA] == TCP_SCALE_UNKNOWN)
+		known_recall(packet, flow, &recalled);
+	return recalled;
+}
+
 /* Writes the window field or the reserved bits of an ACK that leaves. */
 static __always_inline int shim_carry(struct __sk_buff *skb, const struct port_ctx *ctx,
-				      const struct packet *packet, const struct port_flow *flow,
+				      const struct packet *packet, struct port_flow *flow,
 				      u64 now_ns)
 {
-	u32 scale = flow ? flow_scale(&flow->entry, FLOW_DATA) : TCP_SCALE_UNKNOWN;
+	struct flow_known recalled = shim_recall(packet, flow);
+	u32 scale = known_scale(&recalled, FLOW_DATA);
 	u16 window = packet->window;
 
 	if (scale == TCP_SCALE_UNKNOWN)
 		ctx->counted->passed[PASS_UNKNOWN_SCALE]++;
-	if (flow && flow->unified) {
-		if (shim_is_scaled(&flow->entry))
-			window = tcp_unify_window(window, scale, flow->unified - 1u);
+	if (recalled.unified) {
+		/* Only if both ends offered to scale do they (RFC 7323 §2.2). */
+		if (recalled.scale[FLOW_DATA] <= TCP_MAX_SCALE)
+			window = tcp_unify_window(window, scale, recalled.unified - 1u);
 	} else if (ctx->config->window.wscale_source == WSCALE_WINDOW_BITS) {
 		window = tcp_window12_put(window, scale == TCP_SCALE_UNKNOWN ? 0 : scale);
 	} else if (ctx->config->window.wscale_source == WSCALE_RESERVED_BITS &&

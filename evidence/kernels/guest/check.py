@@ -236,6 +236,36 @@ def datapath(hook: str, warning: str = "") -> str:
     )
 
 
+def sockets_are_read() -> str:
+    """A connection older than the attach, at both ends of this host, is controlled."""
+    command("ip", "link", "set", "lo", "up", namespace=SWITCH)
+    ends: list[socket.socket] = []
+
+    def connect() -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        ends.append(socket.create_connection(listener.getsockname(), traffic.SECONDS))
+        ends.append(listener.accept()[0])
+
+    faults: list[BaseException] = []
+    traffic.thread(SWITCH, connect, faults).join()
+    demand(not faults, f"connect: {faults}")
+    words = ("--scheme", "fairq", "--buffer", "20 kB", "--stale", "60 s", "--flows", "1024")
+    penstockd("attach", "lo", *words)
+    ends[0].sendall(bytes(traffic.BLOCK))
+    left = traffic.BLOCK
+    while left:
+        left -= len(ends[1].recv(left))
+    counters = json.loads(penstockd("status", "lo", "--json", "--for", "10ms"))[0]["counters"]
+    penstockd("detach", "lo")
+    for end in ends:
+        end.close()
+    leaves_nothing()
+    unknown, acks = counters["passed_unknown_scale"], counters["acks"]
+    line = f"the scale of {unknown} of {acks} ACKs is unknown"
+    demand(acks and not unknown, line)
+    return line
+
+
 def dctcp_holds() -> str:
     """DCTCP keeps the queue near the threshold of our marks, where CUBIC fills the buffer."""
     mark, flows = 15_000, [1_500_000] * 2
@@ -269,8 +299,14 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("HCF attaches and detaches", hcf_comes_and_goes),
     ],
     "no-hcf": [("HCF is refused", hcf_is_absent)],
-    "tcx": [("FairQ by tcx", lambda: datapath("tcx"))],
-    "clsact": [("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 hides queues"))],
+    "tcx": [
+        ("FairQ by tcx", lambda: datapath("tcx")),
+        ("Open connections by tcx", sockets_are_read),
+    ],
+    "clsact": [
+        ("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 hides queues")),
+        ("Open connections by clsact", sockets_are_read),
+    ],
     "dctcp": [("DCTCP with the port's marks", dctcp_holds)],
 }
 

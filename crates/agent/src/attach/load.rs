@@ -15,6 +15,7 @@ use crate::host::bpf::pin_over;
 use crate::host::requirements;
 use crate::port::pins::{PinsLock, SWEEP};
 use crate::port::slots::{STATS_PORTS, stats_pin};
+use crate::port::sockets::SOCKETS;
 use crate::port::{PinsArg, Side};
 use crate::skel::port::{PortSkel, PortSkelBuilder};
 
@@ -96,11 +97,15 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
     }
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let mut object = MaybeUninit::uninit();
-    let skel = load(&mut object, &folder, &names, room)?;
+    let reads_sockets = requirements::sockets().is_ok();
+    let skel = load(&mut object, &folder, &names, reads_sockets, room)?;
     let object = skel.object();
     if !build.is_dir() {
         remove_builds(&folder)?;
         pin_over(&program(object, sweep_name())?.as_fd(), &folder.join(SWEEP))?;
+        if reads_sockets {
+            pin_over(&program(object, SOCKETS)?.as_fd(), &folder.join(SOCKETS))?;
+        }
     }
     let mut loaded = Vec::new();
     for name in &names {
@@ -150,13 +155,16 @@ fn load<'o>(
     object: &'o mut MaybeUninit<OpenObject>,
     folder: &Path,
     names: &[String; 2],
+    reads_sockets: bool,
     room: Room,
 ) -> Result<PortSkel<'o>> {
     clear_log();
     let mut open = PortSkelBuilder::default().open(object)?;
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        program.set_autoload(name == sweep_name() || names.contains(&name));
+        program.set_autoload(
+            name == sweep_name() || names.contains(&name) || (name == SOCKETS && reads_sockets),
+        );
     }
     let half = HALF.max(HALF_PER_CPU * libbpf_rs::num_possible_cpus()?);
     for mut map in open.open_object_mut().maps_mut() {
@@ -168,7 +176,7 @@ fn load<'o>(
             "config" | "heartbeat" | "port" | "samples" | "events" => room.ports,
             "policy" => 2 * room.ports,
             "stats" => room.ports.div_ceil(STATS_PORTS),
-            "flows4" | "flows6" | "records" => room.flows,
+            "flows4" | "flows6" | "records" | "known" => room.flows,
             "half_open" => half as u32,
             _ => map.max_entries(),
         };
@@ -207,9 +215,15 @@ mod tests {
         );
         let folder = Path::new("/no-such-bpffs/v1/eth1");
         let mut object = MaybeUninit::uninit();
-        let error = load(&mut object, folder, &names("observe"), Room::default())
-            .err()
-            .unwrap();
+        let error = load(
+            &mut object,
+            folder,
+            &names("observe"),
+            false,
+            Room::default(),
+        )
+        .err()
+        .unwrap();
         assert!(!error.to_string().contains("another version"), "{error}");
         for _ in 0..5_000 {
             append_log(PrintLevel::Warn, "x".repeat(1_000));

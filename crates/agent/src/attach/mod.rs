@@ -34,7 +34,7 @@ use crate::port::pins::{PinsLock, program_pin};
 use crate::port::policy::{self, Policy};
 use crate::port::slots::{self, Slots};
 use crate::port::vxlan::VxlanPorts;
-use crate::port::{PinsArg, Port, Side, config};
+use crate::port::{PinsArg, Port, Side, config, sockets};
 use crate::skel::port::types::port_config;
 
 /// Default of the most flows of a port.
@@ -152,10 +152,14 @@ pub fn attach(
     interface::index(interface)?;
     let lock = pins.lock()?;
     location::follow(pins, &lock)?;
-    attach_locked(pins, &lock, interface, port, options)
+    let attached = attach_locked(pins, &lock, interface, port, options)?;
+    if let Err(error) = sockets::read(&pins.shared()) {
+        eprintln!("{interface}: {error:#}");
+    }
+    Ok(attached)
 }
 
-/// The same for the holder of the lock, after [`location::follow`].
+/// The same for the holder of the lock, after [`location::follow`]; [`sockets::read`] is to follow.
 ///
 /// # Errors
 /// As [`attach`].

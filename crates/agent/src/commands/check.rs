@@ -75,6 +75,7 @@ fn needs(pins: &Path) -> Vec<Need> {
         need("queue", false, requirements::queue().map(there)),
         need("tcx", false, tcx::require().map(there)),
         need("queues", false, queue_visibility::require().map(there)),
+        need("sockets", false, requirements::sockets().map(there)),
         need("jit", false, requirements::jit().map(there)),
         need("bpf_qdisc", false, requirements::bpf_qdisc().map(there)),
     ]

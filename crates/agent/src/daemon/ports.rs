@@ -21,6 +21,7 @@ use crate::port::PinsArg;
 use crate::port::heartbeat::{Errors, Keeper};
 use crate::port::pins::PinsLock;
 use crate::port::rings::Abandoned;
+use crate::port::sockets;
 
 /// A folder among a port's pins, which marks it as attached by the daemon.
 pub const MARK: &str = "by_daemon";
@@ -28,6 +29,10 @@ pub const MARK: &str = "by_daemon";
 /// Pause between looks at the hooks of all ports, which take a call of the kernel for each, and more
 /// where it deletes interfaces at the same time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often the scales of open connections are read while no port is attached, for those that began while
+/// no port saw it, or of which a port forgot them.
+const READ_SOCKETS: Duration = Duration::from_secs(60);
 
 /// A tool that also wants to be first is not raced more often than this.
 const MOVE_AGAIN: Duration = Duration::from_secs(10);
@@ -46,6 +51,8 @@ pub struct Ports {
     looked: Option<(Instant, Duration)>,
     /// When a port's programs were last put before another's, and before whose.
     moved: BTreeMap<String, (Instant, String)>,
+    /// When the scales of open connections were read, and whether a port was attached since.
+    sockets_read: Option<(Instant, bool)>,
 }
 
 /// The indexes of interfaces by their names, all read at the same time.
@@ -62,6 +69,7 @@ impl Ports {
             settled: BTreeMap::new(),
             looked: None,
             moved: BTreeMap::new(),
+            sockets_read: None,
         }
     }
 
@@ -107,6 +115,7 @@ impl Ports {
             self.keep_first();
             self.looked = Some((Instant::now(), begun.elapsed()));
         }
+        self.read_sockets();
     }
 
     /// Follows a changed configuration.
@@ -178,6 +187,9 @@ impl Ports {
             let result = self.attach(config, &lock, &interface, port);
             if result.is_ok() {
                 self.settled.insert(interface.clone(), index);
+                if let Some((_, is_outdated)) = &mut self.sockets_read {
+                    *is_outdated = true;
+                }
             }
             self.errors.log_once(&interface, result);
             self.adopt_port(&interface);
@@ -314,6 +326,23 @@ impl Ports {
                 }
             }
         }
+    }
+
+    fn read_sockets(&mut self) {
+        let is_recent = self.sockets_read.is_some_and(|(when, is_outdated)| {
+            when.elapsed()
+                < if is_outdated {
+                    LOOK_AGAIN
+                } else {
+                    READ_SOCKETS
+                }
+        });
+        if is_recent || self.kept.is_empty() {
+            return;
+        }
+        self.sockets_read = Some((Instant::now(), false));
+        self.errors
+            .log_once("sockets", sockets::read(&self.pins.shared()));
     }
 
     /// Keeps newly pinned ports alive and forgets those that are gone.

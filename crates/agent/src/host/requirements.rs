@@ -40,6 +40,24 @@ pub fn queue() -> Result<&'static str> {
     }
 }
 
+/// Whether programs can read this host's sockets, which have the scales of connections older than a port.
+///
+/// # Errors
+/// The kernel's types have no such iterator.
+pub fn sockets() -> Result<&'static str> {
+    let types = Btf::from_vmlinux();
+    match types.is_ok_and(|types| {
+        types
+            .type_by_name::<btf::types::Func<'_>>("bpf_iter_tcp")
+            .is_some()
+    }) {
+        true => Ok("connections that are already open can be controlled"),
+        false => bail!(
+            "no iterator of TCP sockets: connections that are open at an attach stay as they are"
+        ),
+    }
+}
+
 /// Whether the JIT compiler of programs is on.
 ///
 /// # Errors

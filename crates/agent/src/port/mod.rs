@@ -13,6 +13,7 @@ pub mod records;
 pub mod rings;
 pub mod side;
 pub mod slots;
+pub mod sockets;
 pub mod vxlan;
 
 pub use maps::Port;
