@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connections of this host's sockets that are older than a port's programs are controlled. Needs root.
+//! Connections that are older than a port's programs are controlled: those of this host's sockets, and
+//! those that another version of penstockd followed. Needs root.
 
 #![allow(clippy::unwrap_used)]
 
 mod lab;
 
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lab::{LIMIT, PORT, PortLab, transfers};
+use lab::{Agent, LIMIT, PENSTOCKD, PORT, PortLab, SwitchLab, outcome, transfers};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstock_linux::link;
 use penstock_linux::netns::NetNs;
-use penstock_linux::testkit::{Process, join, until};
+use penstock_linux::testkit::{self, Process, join, until};
+use penstockd::attach::clsact;
+use penstockd::attach::tcx;
+use penstockd::host::bpf::program_by_id;
+use penstockd::port::pins::{ABI, SHARED};
 use penstockd::port::plain::of_bytes;
-use penstockd::port::{PinsArg, Port, counters};
+use penstockd::port::{PinsArg, Port, Side, counters};
 use penstockd::skel::port::types::port_flow;
 
 const CONNECTIONS: usize = 16;
@@ -134,4 +144,225 @@ fn sockets_are_controlled(attach: impl FnOnce(&PortLab) -> Option<Process>) {
     );
     drop(daemon);
     lab.ok(&["detach", PORT]);
+}
+
+/// A transfer through the switch that goes on and on.
+struct Steady {
+    transfers: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Steady {
+    fn start(lab: &SwitchLab) -> Steady {
+        let (transfers, is_over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let (count, over) = (transfers.clone(), is_over.clone());
+        let work = move || {
+            let mut stream = transfers::connect().unwrap();
+            while !over.load(Ordering::Relaxed) {
+                transfers::send(&mut stream, 99, 20_000).unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        Steady {
+            transfers,
+            is_over,
+            thread: lab.spawn("left", work),
+        }
+    }
+
+    fn goes_on(&self) {
+        let before = self.transfers.load(Ordering::Relaxed);
+        until("the transfer goes on", || {
+            self.transfers.load(Ordering::Relaxed) > before + 2
+        });
+    }
+
+    fn stop(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        join(self.thread, LIMIT);
+    }
+}
+
+/// Connections through a switch that FairQ serves, whose pins are made those of an older version.
+struct Upgrade {
+    lab: SwitchLab,
+    hook: &'static str,
+    streams: Vec<TcpStream>,
+    steady: Steady,
+    /// The folder of the older version.
+    old: PathBuf,
+}
+
+impl Upgrade {
+    fn begin(hook: &'static str) -> Upgrade {
+        let lab = SwitchLab::new(50_000_000, 64_000);
+        join(lab.spawn("right", transfers::serve), LIMIT);
+        let upgrade = Upgrade {
+            hook,
+            streams: Vec::new(),
+            steady: {
+                attach(&lab, hook);
+                Steady::start(&lab)
+            },
+            old: lab.pins().join(format!("v{}", ABI - 1)),
+            lab,
+        };
+        upgrade.connect()
+    }
+
+    fn connect(mut self) -> Upgrade {
+        self.steady.goes_on();
+        for _ in 0..CONNECTIONS {
+            let stream = self.lab.netns("left").run(transfers::connect);
+            self.streams.push(stream.unwrap().unwrap());
+        }
+        transfer_on_all(self.lab.netns("left"), &mut self.streams);
+        let port = self.lab.agent().port("right");
+        assert_eq!(port.state().unwrap().tracked as usize, CONNECTIONS + 1);
+        assert_eq!(unknown_scales(&port), 0);
+        let new = self.lab.pins().join(format!("v{ABI}"));
+        std::fs::rename(new, &self.old).unwrap();
+        self
+    }
+
+    /// The programs on the hooks, each with the number of its link.
+    fn programs(&self) -> Vec<(u32, u32)> {
+        let all = || {
+            let index = link::get("right").unwrap().index;
+            let of_side = |side| match self.hook {
+                "clsact" => clsact::query(index, side)
+                    .map(|id| (id, 0))
+                    .into_iter()
+                    .collect(),
+                _ => {
+                    let all = tcx::query(index, side).unwrap();
+                    all.iter().map(|all| (all.id, all.link)).collect::<Vec<_>>()
+                }
+            };
+            Side::BOTH.into_iter().flat_map(of_side).collect()
+        };
+        self.lab.netns("switch").run(all).unwrap()
+    }
+}
+
+/// With no more privileges than the service has.
+fn attach(lab: &SwitchLab, hook: &str) -> String {
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--bounding-set=-all,+net_admin,+perfmon,+bpf", PENSTOCKD])
+        .args(["attach", "right", "--scheme", "fairq", "--hook", hook])
+        .args(["--stale", "60 s", "--pins"])
+        .arg(lab.pins());
+    let output = || testkit::output(&mut command, LIMIT);
+    let (succeeded, printed) = outcome(&lab.netns("switch").run(output).unwrap());
+    assert!(succeeded, "{printed}");
+    printed
+}
+
+fn map_id(folder: &Path, name: &str) -> u32 {
+    let map = MapHandle::from_pinned_path(folder.join(SHARED).join(name)).unwrap();
+    map.info().unwrap().info.id
+}
+
+fn flows_of_another_version_stay_known(hook: &'static str) {
+    let mut upgrade = Upgrade::begin(hook);
+    let before = upgrade.programs();
+    assert_eq!(before.len(), 2);
+    let old_map = map_id(&upgrade.old, "flows4");
+    let printed = attach(&upgrade.lab, hook);
+    assert!(printed.contains("right: 17 flows are known"), "{printed}");
+    upgrade.steady.goes_on();
+    transfer_on_all(upgrade.lab.netns("left"), &mut upgrade.streams);
+
+    let port = upgrade.lab.agent().port("right");
+    let counted = port.counters().unwrap();
+    assert_eq!(unknown_scales(&port), 0);
+    assert_eq!(port.state().unwrap().tracked as usize, CONNECTIONS + 1);
+    assert!(counted.acks_rewritten > 100, "{counted:?}");
+    assert!(flows(&port).iter().all(|flow| flow.entry.mss == 1460));
+
+    // In place: the links are the same, with other programs.
+    let after = upgrade.programs();
+    assert_eq!(after.len(), 2);
+    for ((old, old_link), (new, new_link)) in before.into_iter().zip(after) {
+        assert_ne!(old, new);
+        assert_eq!(old_link, new_link);
+        until("the old programs are gone", || program_by_id(old).is_none());
+    }
+    assert!(!upgrade.old.exists());
+    until("the old maps are gone", || {
+        MapHandle::from_map_id(old_map).is_err()
+    });
+    upgrade.steady.stop();
+    upgrade.lab.agent().ok(&["detach", "right"]);
+    let qdiscs = lab::run(upgrade.lab.netns("switch"), "tc qdisc show dev right");
+    assert!(!qdiscs.contains("clsact"), "{qdiscs}");
+}
+
+#[test]
+fn flows_of_another_version_stay_known_on_tcx() {
+    flows_of_another_version_stay_known("tcx");
+}
+
+#[test]
+fn flows_of_another_version_stay_known_on_clsact() {
+    flows_of_another_version_stay_known("clsact");
+}
+
+#[test]
+fn an_upgrade_to_the_other_hook_leaves_the_old_one() {
+    for (old, new) in [("tcx", "clsact"), ("clsact", "tcx")] {
+        let upgrade = Upgrade::begin(old);
+        attach(&upgrade.lab, new);
+        assert_eq!(upgrade.programs(), [], "{old}");
+        let port = upgrade.lab.agent().port("right");
+        upgrade.steady.goes_on();
+        assert_eq!(unknown_scales(&port), 0);
+        assert!(!upgrade.old.exists());
+        upgrade.steady.stop();
+        upgrade.lab.agent().ok(&["detach", "right"]);
+    }
+}
+
+#[test]
+fn a_layout_that_cannot_be_read_drops_the_flows_in_one_line() {
+    let mut upgrade = Upgrade::begin("tcx");
+    std::fs::remove_file(upgrade.old.join(SHARED).join("layout")).unwrap();
+    let printed = attach(&upgrade.lab, "tcx");
+    let version = ABI - 1;
+    let line = format!("right: flows that version {version} followed are no longer known: ");
+    assert_eq!(printed.matches(&line).count(), 1, "{printed}");
+    upgrade.steady.goes_on();
+    transfer_on_all(upgrade.lab.netns("left"), &mut upgrade.streams);
+    assert!(unknown_scales(&upgrade.lab.agent().port("right")) > 0);
+    assert!(!upgrade.old.exists());
+    upgrade.steady.stop();
+}
+
+/// Without what the shim knew, the sender would read the windows in another scale than they are in.
+#[test]
+fn a_shim_of_another_version_hands_over_what_it_unified() {
+    let lab = SwitchLab::new(50_000_000, 64_000);
+    join(lab.spawn("right", transfers::serve), LIMIT);
+    let agent = Agent {
+        netns: lab.netns("right"),
+        pins: lab.pins().join("right"),
+    };
+    let unified = "window.wscale_source=unified";
+    let attach = [
+        "attach", "eth0", "--scheme", "shim", "--set", unified, "--stale", "60 s",
+    ];
+    agent.ok(&attach);
+    let stream = lab.netns("left").run(transfers::connect);
+    let mut stream = stream.unwrap().unwrap();
+    let is_changed = || agent.port("eth0").counters().unwrap().acks_rewritten > 10;
+    transfers::send(&mut stream, 1, BYTES).unwrap();
+    assert!(is_changed(), "the host's own scale is the network's");
+
+    let versions = [ABI, ABI - 1].map(|version| agent.pins.join(format!("v{version}")));
+    std::fs::rename(&versions[0], &versions[1]).unwrap();
+    agent.ok(&attach);
+    transfers::send(&mut stream, 2, BYTES).unwrap();
+    assert!(is_changed(), "windows are misread");
 }

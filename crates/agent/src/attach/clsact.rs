@@ -54,6 +54,7 @@ pub fn is_attached(folder: &Path, index: u32, side: Side) -> Result<bool> {
     match query(index, side) {
         None => Ok(false),
         Some(id) if is_ours(folder, side, id) => Ok(true),
+        Some(id) if is_of_another_version(folder, side, id) => Ok(false),
         Some(id) => bail!(
             "another program ({}) holds {} handle {HANDLE:#x} pref {PRIORITY}; remove it with: tc filter del",
             program_name(id).unwrap_or_else(|| id.to_string()),
@@ -66,6 +67,21 @@ pub fn is_attached(folder: &Path, index: u32, side: Side) -> Result<bool> {
 fn is_ours(folder: &Path, side: Side, id: u32) -> bool {
     let pin = program_pin(folder, side);
     [pinned(&pin), pinned(&successor(&pin))].contains(&Some(id))
+}
+
+/// Whether a program is pinned by a port in the folder `v*` of another version. It may be replaced.
+fn is_of_another_version(folder: &Path, side: Side, id: u32) -> bool {
+    let Some(versions) = folder.parent().and_then(Path::parent) else {
+        return false;
+    };
+    let folders = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut ports = folders(versions)
+        .into_iter()
+        .flat_map(|version| folders(&version));
+    ports.any(|port| pinned(&program_pin(&port, side)) == Some(id))
 }
 
 /// Attaches `program` in place of ours, if there is one, and pins it.
@@ -124,7 +140,7 @@ pub fn programs(folder: &Path, index: u32, side: Side) -> HookPrograms {
 }
 
 /// A folder that marks the qdisc as created by us.
-fn marker(folder: &Path) -> PathBuf {
+pub fn marker(folder: &Path) -> PathBuf {
     folder.join("made_clsact")
 }
 

@@ -40,9 +40,10 @@ pub fn detach(pins: &PinsArg, interface: &str) -> Result<()> {
 /// # Errors
 /// As [`detach`].
 pub fn detach_locked(pins: &PinsArg, lock: &PinsLock, interface: &str) -> Result<()> {
-    let has_other = versions::remove(pins, lock, interface)?;
+    let others = versions::of(pins, interface)?;
+    versions::remove(pins, lock, &others)?;
     if !pins.has(interface) {
-        return match has_other {
+        return match !others.is_empty() {
             true => {
                 audit::log("detach", interface, &[]);
                 Ok(())

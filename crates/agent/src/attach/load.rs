@@ -16,7 +16,7 @@ use crate::host::requirements;
 use crate::port::pins::{PinsLock, SWEEP};
 use crate::port::slots::{STATS_PORTS, stats_pin};
 use crate::port::sockets::SOCKETS;
-use crate::port::{PinsArg, Side};
+use crate::port::{PinsArg, Side, layout};
 use crate::skel::port::{PortSkel, PortSkelBuilder};
 
 /// The program pinned as [`SWEEP`]: before Linux 6.6 no program of type syscall may lock a port.
@@ -106,6 +106,7 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
         if reads_sockets {
             pin_over(&program(object, SOCKETS)?.as_fd(), &folder.join(SOCKETS))?;
         }
+        layout::pin(object, &folder)?;
     }
     let mut loaded = Vec::new();
     for name in &names {

@@ -11,6 +11,7 @@ pub mod hcf;
 pub mod hook;
 pub mod load;
 pub mod location;
+mod migrate;
 mod snapshot;
 pub mod summary;
 pub mod tcx;
@@ -28,6 +29,7 @@ use self::hook::{Hook, HookChoice};
 use self::load::Room;
 use self::location::Location;
 use self::snapshot::Snapshot;
+use self::versions::Other;
 use crate::host::{audit, bpf, interface, requirements};
 use crate::port::heartbeat::{EVERY, Keeper};
 use crate::port::pins::{PinsLock, program_pin};
@@ -186,6 +188,7 @@ pub fn attach_locked(
         })
         .with_context(|| format!("cannot attach to {interface}"))?;
     let folder = pins.of(interface);
+    let others = versions::of(pins, interface)?;
     let hook = options.hook.resolve();
     let before = match is_attached(&folder, interface, index, hook)? {
         // A port that is incomplete cannot be restored; attaching completes it.
@@ -199,7 +202,12 @@ pub fn attach_locked(
         detach::remove_port(pins, &folder)?;
         allocate(pins, &folder, interface, index)?;
     }
-    let replaced = replace(pins, interface, port, settings, &programs, hook)
+    let taken_over = match before {
+        None => take_over(pins, interface, &others, hook),
+        Some(_) => Ok(()),
+    };
+    let replaced = taken_over
+        .and_then(|()| replace(pins, interface, port, settings, &programs, hook))
         .and_then(|()| hcf::attach(&folder, index, port, buffer));
     if let Err(error) = replaced {
         let Some(before) = before else {
@@ -214,7 +222,7 @@ pub fn attach_locked(
     }
     let _ = std::fs::remove_dir(folder.join(BY_OBSERVER));
     audit::log("attach", interface, &[("scheme", &port.scheme)]);
-    versions::remove(pins, lock, interface)?;
+    versions::remove(pins, lock, &others)?;
     Ok(Attached {
         port: pins.open(interface)?,
         inode: pins.inode(interface),
@@ -245,6 +253,23 @@ fn allocate(pins: &PinsArg, folder: &Path, interface: &str, index: u32) -> Resul
         detach::remove_port(pins, folder).ok();
         error.context(format!("cannot attach to {interface}"))
     })
+}
+
+/// Takes over what other versions left on a new port's interface: what they knew of its flows, then the
+/// links, in which the new programs replace theirs.
+fn take_over(pins: &PinsArg, interface: &str, others: &[Other], hook: Hook) -> Result<()> {
+    for other in others.iter().filter(|other| other.index.is_some()) {
+        let port = pins.open(interface)?;
+        let version = other.version;
+        match migrate::flows(other, &port) {
+            Ok(flows) => eprintln!("{interface}: {flows} flows are known from version {version}"),
+            Err(error) => eprintln!(
+                "{interface}: flows that version {version} followed are no longer known: {error:#}"
+            ),
+        }
+        migrate::hook(other, &port, hook)?;
+    }
+    Ok(())
 }
 
 /// Size of a port's queue: as configured, else as its qdisc reports.

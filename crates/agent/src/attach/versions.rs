@@ -20,8 +20,10 @@ pub struct Other {
     pub interface: String,
     /// Where its pins are.
     pub folder: PathBuf,
+    /// The number of its maps' layout.
+    pub version: u32,
     /// The index of its interface; none if that is gone.
-    index: Option<u32>,
+    pub index: Option<u32>,
 }
 
 /// The ports of other versions, but for those of other network namespaces.
@@ -38,18 +40,22 @@ pub fn others(pins: &PinsArg) -> Result<Vec<Other>> {
         let name = path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     };
-    let is_version = |path: &PathBuf| {
-        let number = name(path).strip_prefix('v').and_then(|n| n.parse().ok());
-        number.is_some_and(|number: u32| number != ABI)
+    let version_of = |path: PathBuf| {
+        let number = name(&path).strip_prefix('v')?.parse().ok()?;
+        (number != ABI).then_some((number, path))
     };
-    let versions = folders(&pins.dir).into_iter().filter(is_version);
-    let mut ports: Vec<PathBuf> = versions.flat_map(|version| folders(&version)).collect();
-    ports.retain(|path| name(path) != SHARED);
+    let versions = folders(&pins.dir).into_iter().filter_map(version_of);
+    let ports = versions.flat_map(|(version, path)| {
+        let all = folders(&path).into_iter();
+        all.map(move |folder| (version, folder))
+    });
+    let mut ports: Vec<(u32, PathBuf)> = ports.collect();
+    ports.retain(|(_, path)| name(path) != SHARED);
     if ports.is_empty() {
         return Ok(Vec::new());
     }
     let links = link::all()?;
-    let other = |folder: PathBuf| {
+    let other = |(version, folder): (u32, PathBuf)| {
         let index = match location::of(&folder, &links) {
             Location::Here(index) => Some(index),
             Location::Nowhere => None,
@@ -59,26 +65,35 @@ pub fn others(pins: &PinsArg) -> Result<Vec<Other>> {
         Some(Other {
             interface: link.map_or_else(|| interface_of(&name(&folder)), |link| link.name.clone()),
             folder,
+            version,
             index,
         })
     };
     Ok(ports.into_iter().filter_map(other).collect())
 }
 
-/// Removes the programs and pins of other versions on `interface`; whether there were any.
+/// Those of [`others`] on `interface`.
+///
+/// # Errors
+/// As [`others`].
+pub fn of(pins: &PinsArg, interface: &str) -> Result<Vec<Other>> {
+    let mut all = others(pins)?;
+    all.retain(|other| other.interface == interface);
+    Ok(all)
+}
+
+/// Removes the programs and pins of ports.
 ///
 /// # Errors
 /// The kernel or the file system refuses.
-pub fn remove(pins: &PinsArg, _: &PinsLock, interface: &str) -> Result<bool> {
-    let mut all = others(pins)?;
-    all.retain(|other| other.interface == interface);
-    for other in &all {
+pub fn remove(pins: &PinsArg, _: &PinsLock, others: &[Other]) -> Result<()> {
+    for other in others {
         for hook in Hook::ALL {
             hook.detach(&other.folder, other.index)?;
         }
         if let Some(index) = other.index
             && hcf::is_pinned(&other.folder)
-            && !hcf::is_pinned(&pins.of(interface))
+            && !hcf::is_pinned(&pins.of(&other.interface))
             && hcf::is_ours(&qdisc::root(index)?.kind)
         {
             qdisc::delete_root(index)?;
@@ -93,5 +108,5 @@ pub fn remove(pins: &PinsArg, _: &PinsLock, interface: &str) -> Result<bool> {
             let _ = std::fs::remove_dir(version);
         }
     }
-    Ok(!all.is_empty())
+    Ok(())
 }

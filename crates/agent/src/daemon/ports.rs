@@ -87,11 +87,11 @@ impl Ports {
             return Ok(());
         }
         let lock = self.pins.lock()?;
+        versions::remove(&self.pins, &lock, &others)?;
         for Other {
             interface, folder, ..
         } in others
         {
-            versions::remove(&self.pins, &lock, &interface)?;
             eprintln!(
                 "{interface}: detached, as another version of penstockd attached it ({}); to attach it again: penstockd attach {interface}",
                 folder.display()

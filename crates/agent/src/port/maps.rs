@@ -218,7 +218,11 @@ pub(super) fn put(outer: &MapHandle, index: u32, inner: &MapHandle) -> Result<()
     Ok(())
 }
 
-pub(super) fn open_map(path: &Path) -> Result<MapHandle> {
+/// Opens a pinned map.
+///
+/// # Errors
+/// It is not pinned, or may not be opened.
+pub fn open_map(path: &Path) -> Result<MapHandle> {
     MapHandle::from_pinned_path(path).map_err(|error| match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => anyhow!(
             "cannot open {}: permission denied; run as root, or with CAP_BPF and read access",

@@ -4,6 +4,7 @@
 pub mod config;
 pub mod counters;
 pub mod heartbeat;
+pub mod layout;
 pub mod lock;
 pub mod maps;
 pub mod pins;
