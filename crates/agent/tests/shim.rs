@@ -76,18 +76,27 @@ fn put_shim(lab: &SwitchLab, host: &'static str, wscale_source: u32) -> penstock
 /// Both hosts with shims, computing the checksums of their packets, so that each one is tested; and a
 /// port between them that reads the window scale from `scale`.
 fn network(wscale_source: u32, scale: &str) -> (SwitchLab, [penstockd::port::Port; 2]) {
+    let lab = switch();
+    let shims = ["left", "right"].map(|host| put_shim(&lab, host, wscale_source));
+    attach(&lab, &[&format!("window.wscale_source={scale}")]);
+    lab.netns("right").run(serve).unwrap();
+    (lab, shims)
+}
+
+fn switch() -> SwitchLab {
     let lab = SwitchLab::new(100_000_000, 65_536);
     for host in ["left", "right"] {
         let disable = || ethtool::disable_tx_checksum_offload("eth0");
         lab.netns(host).run(disable).unwrap().unwrap();
     }
-    let shims = ["left", "right"].map(|host| put_shim(&lab, host, wscale_source));
-    let scale = format!("window.wscale_source={scale}");
-    lab.agent().ok(&[
-        "attach", "right", "--scheme", "fairq", "--stale", "60min", "--set", &scale,
-    ]);
-    lab.netns("right").run(serve).unwrap();
-    (lab, shims)
+    lab
+}
+
+/// FairQ on the port to the receiver, with these settings.
+fn attach(lab: &SwitchLab, settings: &[&str]) {
+    let mut words = vec!["attach", "right", "--scheme", "fairq", "--stale", "60min"];
+    words.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+    lab.agent().ok(&words);
 }
 
 /// Flows at once, so that the port's share is less than what receivers offer.
@@ -119,6 +128,52 @@ fn holds(name: &str, wscale_source: u32, scale: &str) {
 #[test]
 fn reserved_bits_carry_the_scale() {
     holds("bits", RESERVED, "reserved-bits");
+}
+
+/// The papers' deployment: a shim below the receiver only, whose bits the port clears.
+#[test]
+fn a_port_clears_the_bits_for_a_sender_without_a_shim() {
+    let lab = switch();
+    let shim = put_shim(&lab, "right", RESERVED);
+    let scale = "window.wscale_source=reserved-bits";
+    attach(&lab, &[scale, "window.clears_bits=true"]);
+    lab.netns("right").run(serve).unwrap();
+    play(&lab);
+    let carried = shim.counters().unwrap().acks_rewritten;
+    let lowered = lab.agent().port("right").counters().unwrap().acks_rewritten;
+    assert!(carried > 100, "the shim carried {carried} scales");
+    assert!(lowered > 50, "the port lowered {lowered} windows");
+    assert_eq!(lab.tcp_counter("InCsumErrors"), 0, "bits were left");
+}
+
+/// The port itself takes the option out of SYNs, or lowers it; no host has a shim.
+fn port_changes_syns(source: &str, scale: impl FnOnce(u32) -> u32) {
+    let lab = switch();
+    lab.netns("right").run(serve).unwrap();
+    let shown = || {
+        let stream = lab.netns("left").run(connect).unwrap().unwrap();
+        u32::from(tcp_info(&stream).unwrap().peer_window_scale)
+    };
+    let expected = scale(shown());
+    let source = format!("window.wscale_source={source}");
+    let network = format!("window.network_wscale={expected}");
+    attach(&lab, &[&source, &network]);
+    assert_eq!(shown(), expected);
+    play(&lab);
+    let lowered = lab.agent().port("right").counters().unwrap().acks_rewritten;
+    assert!(lowered > 50, "the port lowered {lowered} windows");
+    assert_eq!(lab.tcp_counter("InCsumErrors"), 0, "checksums were wrong");
+}
+
+#[test]
+fn a_port_takes_the_scale_out_of_syns() {
+    port_changes_syns("stripped", |_| 0);
+}
+
+/// A host's windows are then read as half of what they are.
+#[test]
+fn a_port_lowers_the_scale_of_syns() {
+    port_changes_syns("lowered", |own| own - 1);
 }
 
 #[test]
