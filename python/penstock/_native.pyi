@@ -12,6 +12,9 @@ def schema() -> str:
 def schemes() -> str:
     """The built-in schemes as a JSON object, by name."""
 
+def deployable() -> list[str]:
+    """The names of the schemes that penstockd can attach to a port."""
+
 def definitions() -> str:
     """All definitions of `core/` as JSON: schemes, counters, canary counters, reasons to pass."""
 

@@ -45,6 +45,12 @@ fn schemes() -> PyResult<String> {
     json(penstock_scenario::builtin_schemes())
 }
 
+/// The schemes that penstockd can attach to a port.
+#[pyfunction]
+fn deployable() -> Vec<&'static str> {
+    penstock_scenario::deployable().collect()
+}
+
 /// All definitions of `core/` as a JSON object: parameters, counters, reasons to pass a packet.
 #[pyfunction]
 fn definitions() -> String {
@@ -280,6 +286,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(deployable, module)?)?;
     module.add_function(wrap_pyfunction!(definitions, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(layout, module)?)?;

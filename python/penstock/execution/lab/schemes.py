@@ -56,23 +56,26 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
     if table["controller"]["kind"] != "none":
         message = f"{name}: needs a controller, which the laboratory has not; leave it out"
         raise ScenarioError(message)
-    match queue["kind"], window["kind"]:
-        case "drop-tail", "none":
+    parts = {}
+    if queue["kind"] != "drop-tail":
+        parts["queue"] = queue
+    if window["kind"] != "none":
+        parts["window"] = window
+    kinds = [part["kind"] for part in parts.values()]
+    agent = "-".join(kinds)
+    if window.get("variant") == "paper" and f"{agent}-paper" in _native.deployable():
+        agent += "-paper"
+    match kinds:
+        case []:
             return Scheme(name)
-        case "drop-tail", kind:
-            paper = "-paper" if window["variant"] == "paper" else ""
-            return Scheme(name, _agent(f"{kind}{paper}", {"window": window}, rtt_s))
-        case "threshold", kind if kind != "none":
-            agent = _agent(kind, {"window": window}, rtt_s)
-            return Scheme(name, (*agent, "--set", f"mark={_text(_mark(queue))}"))
-        case "hcf", "none":
-            return Scheme(name, _agent("hcf", {"queue": queue}, rtt_s))
-        case "hcf", kind:
-            return Scheme(name, _agent(f"hcf-{kind}", {"queue": queue, "window": window}, rtt_s))
-        case kind, "none" if kind in DISCIPLINES:
+        case [kind] if kind in DISCIPLINES:
             return Scheme(name, queue=kind)
-    kinds = f"queue {queue['kind']} with window {window['kind']}"
-    message = f"{name}: {kinds} is not in the laboratory"
+        case ["threshold", kind]:
+            mark = f"mark={_text(_mark(queue))}"
+            return Scheme(name, (*_agent(kind, {"window": window}, rtt_s), "--set", mark))
+        case _ if agent in _native.deployable():
+            return Scheme(name, _agent(agent, parts, rtt_s))
+    message = f"{name}: queue {queue['kind']} with window {window['kind']} is not in the laboratory"
     raise ScenarioError(message)
 
 
