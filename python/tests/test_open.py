@@ -156,6 +156,7 @@ def test_shares_and_the_deciding_value_are_those_of_the_construction(ran, capsys
     assert below == ("below 4", Share(0, below[1].judged))
     assert above[1] == Share(held["many"], held["many"])
     assert not found["always"].decides, "what always holds is not decided"
+    assert one.deciding == ["traffic.mice.flows"]
     assert one.numbers["nearest"]["settings"]["traffic.mice.flows"] == "5"
     assert one.numbers["nearest"]["apart"] == 1.0
     assert one.numbers["claims"] == other.numbers["claims"]

@@ -10,6 +10,7 @@ from penstock_papers import open_space
 from penstock_papers.experiment import Experiment
 from penstock_papers.open_space import SetUp
 from penstock_papers.setups import outcome, sensitivity
+from penstock_papers.setups.sensitivity import Indices
 
 Entry = Mapping[str, Any]
 """Of a set-up: `computed_s`, and `claims`, by id: whether it holds, and how far it is from a
@@ -21,27 +22,44 @@ Judged = Sequence[tuple[SetUp, Entry]]
 def of(made: Experiment, judged: Judged) -> dict[str, Any]:
     """All numbers of an experiment."""
     ids = [outcome.short(claim.id, made) for claim in made.claims]
+    found = {name: _indices(name, judged) for name in ids}
+    known = [one for one in found.values() if one is not None]
     return {
         "set_ups": len(judged),
         "shortened": made.shortened,
         "computed_s": round(sum(entry["computed_s"] for _, entry in judged), 1),
         "open": list(made.open),
+        "over_claims": _kept(sensitivity.mean(known)) if known else None,
         "nearest": _nearest(made, judged) if judged else None,
-        "claims": {name: _claim(made, name, judged) for name in ids},
+        "claims": {name: _claim(made, name, judged, found[name]) for name in ids},
     }
 
 
-def _claim(made: Experiment, name: str, judged: Judged) -> dict[str, Any]:
-    known = [(set_up, entry["claims"][name]) for set_up, entry in judged]
-    known = [(set_up, verdict) for set_up, verdict in known if verdict is not None]
-    held = sum(verdict[0] for _, verdict in known)
-    kept: dict[str, Any] = {"share": [held, len(known)]}
-    verdicts = [verdict[0] for _, verdict in known]
-    found = sensitivity.indices([set_up.places for set_up, _ in known], verdicts)
+def _known(name: str, judged: Judged) -> list[tuple[SetUp, Any]]:
+    """The set-ups in which a claim was judged, each with its verdict."""
+    pairs = ((set_up, entry["claims"][name]) for set_up, entry in judged)
+    return [(set_up, verdict) for set_up, verdict in pairs if verdict is not None]
+
+
+def _indices(name: str, judged: Judged) -> Indices | None:
+    known = _known(name, judged)
+    places = [set_up.places for set_up, _ in known]
+    return sensitivity.indices(places, [verdict[0] for _, verdict in known])
+
+
+def _kept(found: Indices) -> dict[str, Any]:
+    """The indices, and the greatest that chance gives."""
+    own, random = found
+    return {"indices": [round(index, 3) for index in own], "chance": round(max(random), 3)}
+
+
+def _claim(made: Experiment, name: str, judged: Judged, found: Indices | None) -> dict[str, Any]:
+    known = _known(name, judged)
+    kept: dict[str, Any] = {"share": [sum(held for _, (held, _) in known), len(known)]}
     if found is None:
         return kept
-    kept |= {"indices": [round(index, 2) for index in found[0]], "chance": round(found[1], 2)}
-    best = max(range(len(found[0])), key=lambda place: found[0][place])
+    kept |= _kept(found)
+    best = max(range(len(made.open)), key=lambda place: found[0][place])
     if kept["indices"][best] > kept["chance"]:
         groups: dict[str, list[int]] = {part: [0, 0] for part in _parts(made, best)}
         for set_up, verdict in known:

@@ -110,9 +110,13 @@ class Outcome:
         return counted([self])
 
     @property
-    def deciding(self) -> list[tuple[str, int]]:
-        """What decides claims, with the number of these, most first."""
-        return Counter(one.decides for one in self.claims if one.decides).most_common()
+    def deciding(self) -> list[str]:
+        """The open values on which the claims depend, taken together, most first."""
+        over = self.numbers.get("over_claims")
+        if not over:
+            return []
+        known = zip(over["indices"], self.numbers["open"], strict=True)
+        return [key for index, key in sorted(known, reverse=True) if index > over["chance"]]
 
     @property
     def nearest(self) -> str:
@@ -139,6 +143,7 @@ class Outcome:
                 {"key": one.key, "given": one.given, "reason": one.table.reason}
                 for one in self.parameters
             ],
+            "deciding": self.deciding,
             "nearest": self.numbers.get("nearest"),
             "counts": {kind: self.counts[kind] for kind in Kind},
             "claims": [one.as_json() for one in self.claims],

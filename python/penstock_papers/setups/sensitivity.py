@@ -9,6 +9,7 @@ samples every index is above 0: values drawn at random, which nothing depends on
 it is chance.
 """
 
+import statistics
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,10 +23,12 @@ RANDOM = 200
 """Random values; that one of ten open values is above all of theirs by chance is 1 case in 20."""
 
 
-def indices(
-    places: Sequence[Sequence[float]], verdicts: Sequence[bool]
-) -> tuple[list[float], float] | None:
-    """The index of each open value, and the greatest that chance gives.
+Indices = tuple[list[float], list[float]]
+"""Of the open values, and of the random ones."""
+
+
+def indices(places: Sequence[Sequence[float]], verdicts: Sequence[bool]) -> Indices | None:
+    """How far a claim depends on each open value.
 
     Args:
         places: of each set-up the place of each value in its range, in [0, 1).
@@ -42,4 +45,13 @@ def indices(
     names = [str(place) for place in range(table.shape[1])]
     problem = {"num_vars": len(names), "names": names, "bounds": [[0, 1]] * len(names)}
     found = pawn.analyze(problem, table, np.array(verdicts, dtype=float), S=SLICES)["mean"]
-    return [float(index) for index in found[:own]], float(max(found[own:]))
+    return [float(index) for index in found[:own]], [float(index) for index in found[own:]]
+
+
+def mean(every: Sequence[Indices]) -> Indices:
+    """The mean over several claims, value by value."""
+    own, random = (
+        [statistics.fmean(each) for each in zip(*side, strict=True)]
+        for side in zip(*every, strict=True)
+    )
+    return own, random

@@ -51,6 +51,10 @@ def notes(one: Outcome) -> Iterator[str]:
     yield f"{one.set_ups} set-ups, {seeds}{quick}; {time} on one core"
     if one.set_ups < FEWEST_TO_RANK:
         yield f"what decides is not named: that needs {FEWEST_TO_RANK} set-ups"
+    elif one.deciding:
+        yield f"the claims depend on {', '.join(one.deciding)}"
+    else:
+        yield "no open value decides, as far as these set-ups show"
     for failure in kept["failed"]:
         yield f"failed: {failure}"
     if one.nearest:
@@ -127,13 +131,12 @@ def _by_experiment(outcomes: Sequence[Outcome]) -> str:
     if not outcomes:
         return ""
     rows = [
-        "| experiment | set-ups | robust | fragile | refuted | decides most claims "
-        "| nearest to the paper |",
+        "| experiment | set-ups | robust | fragile | refuted | depends on | nearest to the paper |",
         "|---|---|---|---|---|---|---|",
     ]
     for one in outcomes:
         name = one.experiment.id
-        deciding = ", ".join(f"`{key}` ({number})" for key, number in one.deciding[:2]) or "–"
+        deciding = ", ".join(f"`{key}`" for key in one.deciding) or "–"
         quick = f" ({one.numbers['shortened']})" if one.numbers["shortened"] else ""
         kinds = " | ".join(str(one.counts[kind]) for kind in _JUDGED[:3])
         rows.append(
