@@ -68,7 +68,7 @@ def results() -> tuple[str, dict[str, str]]:
     if not _is_newer(folder / "reproduction.json", inputs):
         recorded.reproduce(["all"], out=folder)
     outcomes = kept.read([name for name, _ in experiment_files.listed()])
-    text, figures = markdown_page.results(folder, MADE / "papers", ROOT, tables.cells(outcomes))
+    text, figures = markdown_page.results(folder, MADE / "papers", ROOT, tables.texts(outcomes))
     picture = MADE / "papers/map.svg"
     picture.write_text(claims_map.svg(outcomes), encoding="utf-8")
     return f"{tables.markdown(outcomes, str(picture.relative_to(ROOT)))}\n{text}", figures

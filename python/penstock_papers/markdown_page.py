@@ -38,7 +38,7 @@ def results(
         folder: of the reproduction.
         figures: the folder to copy its figures to.
         base: the paths of the figures begin here; it contains `figures`.
-        shares: of claims, by their ids: in how many of the open set-ups they hold.
+        shares: of claims and experiments, by their ids: what the open set-ups show.
 
     Raises:
         ScenarioError: the folder is no reproduction.
@@ -115,6 +115,8 @@ def _experiment(
         yield f"Quick: {one['shortened']}."
     for note in one["notes"]:
         yield f"*{note}*"
+    if one["id"] in shares:
+        yield shares[one["id"]]
     if claims:
         is_open = any(claim["id"] in shares for claim in claims)
         rows = [

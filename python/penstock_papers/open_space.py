@@ -64,7 +64,7 @@ class Parameter:
     def choices(self) -> tuple[Choice, ...]:
         """The values of a list; none of a range."""
         return tuple(
-            Choice(", ".join(f"{key} = {_shown(each)}" for key, each in value.items()), dict(value))
+            Choice(_shown(value.get(self.key, dict(value))), dict(value))
             if isinstance(value, Mapping)
             else self._choice(value)
             for value in self.table.values

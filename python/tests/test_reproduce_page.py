@@ -142,7 +142,9 @@ def test_shares_of_set_ups_are_a_column_where_there_are_any(folder):
     document = reproduction_folder.read(folder)
     drawn = {"figures/hcf-4.svg": "x", "figures/hcf-5.svg": "y"}
     (known, *_) = [one["id"] for one in document["claims"] if one["experiment"] == "hcf-4"]
-    text = markdown_page.render(document, drawn, {known: "robust: 95 % of 40"})
+    shares = {known: "robust: 95 % of 40", "hcf-4": "Open set-ups: 40."}
+    text = markdown_page.render(document, drawn, shares)
+    assert text.index("### hcf-4") < text.index("Open set-ups: 40.") < text.index("### hcf-5")
     assert text.count("| set-ups |") == 1
     assert "holds, within the noise | robust: 95 % of 40 |" in text
     assert "| **does not hold** |  |" in text

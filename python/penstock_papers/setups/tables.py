@@ -90,15 +90,20 @@ def markdown(outcomes: Sequence[Outcome], picture: str) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def cells(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Of each claim that was judged in set-ups, by its id: the share, and what decides."""
-    return {
+def texts(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """In Markdown, for the page of results: of each claim the share, of each experiment the notes.
+
+    By the ids of those that were judged in set-ups.
+    """
+    run = [one for one in outcomes if one.set_ups]
+    claims = {
         claim.claim.id: f"{claim.share.kind}: {claim.share}"
         + (f"; decided by `{claim.decides}`" if claim.decides else "")
-        for one in outcomes
+        for one in run
         for claim in one.claims
         if claim.share.judged
     }
+    return claims | {one.experiment.id: f"Open set-ups: {'; '.join(notes(one))}." for one in run}
 
 
 _ABOUT = """\
@@ -106,7 +111,7 @@ The papers leave much open: loads, start times, whether a buffer counts packets 
 of the schemes. The `[open]` table of an experiment's `claims.toml` has a range or values for each,
 with the reason. `penstock reproduce ID --open` samples this space and judges every claim in each
 set-up."""
-_JUDGED = (Kind.ROBUST, Kind.FRAGILE, Kind.REFUTED, Kind.TOO_FEW)
+_VERDICTS = (Kind.ROBUST, Kind.FRAGILE, Kind.REFUTED)
 
 
 def _rules() -> str:
@@ -131,16 +136,16 @@ def _by_experiment(outcomes: Sequence[Outcome]) -> str:
     if not outcomes:
         return ""
     rows = [
-        "| experiment | set-ups | robust | fragile | refuted | depends on | nearest to the paper |",
+        "| experiment | set-ups | robust | fragile | refuted | depends on | hold in the nearest |",
         "|---|---|---|---|---|---|---|",
     ]
     for one in outcomes:
         name = one.experiment.id
         deciding = ", ".join(f"`{key}`" for key in one.deciding) or "–"
-        quick = f" ({one.numbers['shortened']})" if one.numbers["shortened"] else ""
-        kinds = " | ".join(str(one.counts[kind]) for kind in _JUDGED[:3])
+        near = one.numbers["nearest"]
+        kinds = " | ".join(str(one.counts[kind]) for kind in _VERDICTS)
         rows.append(
-            f"| [{name}](#{name.replace('.', '')}) | {one.set_ups}{quick} | {kinds} "
-            f"| {deciding} | {one.nearest or '–'} |"
+            f"| [{name}](#{name.replace('.', '')}) | {one.set_ups} | {kinds} "
+            f"| {deciding} | {near['held']} of {near['judged']} |"
         )
     return "\n".join(rows)
