@@ -102,8 +102,8 @@ def _read(experiment: str, path: Path) -> Experiment:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     for key in document:
         typed_tables.one_of("key", key, _KEYS)
-    given_open = _open_tables(document, path.parent)
     scenario = _scenario(path.parent, document)
+    given_open = _open_tables(document, path.parent)
     if scenario is not None and scenario.parent != path.parent:
         document = _inherited(document, scenario.parent / "claims.toml")
     runs, places = _runs(document)
