@@ -5,6 +5,7 @@
 //! connection opens, and kept here. Both directions take the same switches: window policies need
 //! the ACKs to come back through the port they control (FairQ §III-B).
 
+use crate::engine::make_room;
 use crate::packet::FlowId;
 
 const LINK_BITS: u32 = 26;
@@ -47,6 +48,7 @@ impl Paths {
     pub fn set(&mut self, forward: FlowId, links: &[u32]) {
         debug_assert!(links.len() <= self.stride && links.len() < 64);
         let needed = (forward.0 | 1) as usize * self.stride + self.stride + 1;
+        make_room(&mut self.steps, needed);
         if self.steps.len() < needed {
             self.steps.resize(needed, Step::default());
         }

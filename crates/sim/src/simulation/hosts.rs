@@ -2,7 +2,7 @@
 //! The hosts: the sockets of all connections, their TCP end points and timers.
 
 use super::TransferCounters;
-use crate::engine::Timers;
+use crate::engine::{Timers, make_room};
 use crate::network::{Network, Source};
 use crate::packet::{FlowId, Packet, SackBlock, flag};
 use crate::tcp::{Config, Ctx, Endpoint, Events, State, Wire};
@@ -118,6 +118,7 @@ impl Hosts {
             if !id.is_opener() {
                 socket.endpoint.listen(&self.configs[config as usize]);
             }
+            make_room(&mut self.sockets, id.0 as usize);
             if id.0 as usize >= self.sockets.len() {
                 self.sockets
                     .resize_with(id.0 as usize, || Socket::new(FlowId(0), NONE, 0, now));
