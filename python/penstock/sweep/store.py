@@ -112,7 +112,7 @@ class Store:
             folders.write_json(folder / folders.SWEEP.file, self.request, is_durable=True)
             self._table = _read_table(folder)
             self.done = {} if self._table is None else _by_key(self._table, self.request)
-            self._journal = opened.enter_context(Journal(folder / JOURNAL))
+            self._journal = opened.enter_context(contextlib.closing(Journal(folder / JOURNAL)))
             self.done |= self._journal.entries
             self.close = opened.pop_all().close
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -86,7 +87,7 @@ def explore(
         for one in (one.quickly(seeds) if quick else one for one in wanted)
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, "exploration"), Journal(folder / JOURNAL) as journal:
+    with locked(folder, "exploration"), closing(Journal(folder / JOURNAL)) as journal:
         if not folders.has_kind(folder, KIND):  # so that the folder is known if this is killed
             folders.write_json(folder / KIND.file, outcome.as_json([]))
         missing = []
