@@ -57,13 +57,18 @@ interval. “Within the noise”: values within the intervals give the other ver
 </section>
 {parts}
 </main>
-<footer>
+{footer(document, " · figures as SVG and PDF in <code>figures/</code>")}"""
+    return html.document("What reproduces", body)
+
+
+def footer(document: Table, more: str = "") -> str:
+    """How a page's numbers came about: command, version, date, time and machine; then `more`."""
+    return f"""<footer>
 <p><code>{escape(document["command"])}</code></p>
 <p>Penstock {escape(document["penstock"])} · {escape(document["date"])} ·
 {units.seconds(document["wall_s"])} on {document["machine"]["cores"]} cores
-({escape(document["machine"]["processor"])}) · figures as SVG and PDF in <code>figures/</code></p>
+({escape(document["machine"]["processor"])}){more}</p>
 </footer>"""
-    return html.document("What reproduces", body)
 
 
 def _experiment(one: Table, claims: list[Table], folder: Path, at: Path) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from penstock import units
 from penstock.show import html
+from penstock_papers.html_report import footer
 from penstock_papers.setups import claims_map, tables
 from penstock_papers.setups.outcome import Outcome, printed
 from penstock_papers.setups.robustness import REFUTED, ROBUST
@@ -29,12 +29,7 @@ most {REFUTED:.0%}. The intervals are Wilson's, of 95 %.</p>
 </section>
 {parts}
 </main>
-<footer>
-<p><code>{escape(document["command"])}</code></p>
-<p>Penstock {escape(document["penstock"])} · {escape(document["date"])} ·
-{units.seconds(document["wall_s"])} on {document["machine"]["cores"]} cores
-({escape(document["machine"]["processor"])})</p>
-</footer>"""
+{footer(document)}"""
     return html.document("What holds in which set-ups", body)
 
 
