@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from penstock import stats, tables
+from penstock.execution import threads
 from penstock.runs import Run
 
 SMALL = """
@@ -149,3 +150,16 @@ def _port(generator):
 
 def _performance():
     return {"wall_s": 0.1, "packet_hops": 10, "packet_hops_per_s": 100.0, "peak_rss_bytes": 1}
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The tasks that were simulated."""
+    tasks, simulate = [], threads.simulate
+
+    def counting(task, *args):
+        tasks.append(task)
+        return simulate(task, *args)
+
+    monkeypatch.setattr(threads, "simulate", counting)
+    return tasks

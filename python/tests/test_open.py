@@ -86,19 +86,6 @@ def papers(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def ran(monkeypatch):
-    """The tasks that were simulated."""
-    tasks, simulate = [], threads.simulate
-
-    def counting(task, *args):
-        tasks.append(task)
-        return simulate(task, *args)
-
-    monkeypatch.setattr(threads, "simulate", counting)
-    return tasks
-
-
-@pytest.fixture
 def penstock(papers, monkeypatch):
     """Runs a command and returns its exit code."""
     assert papers.is_dir()

@@ -36,19 +36,6 @@ def sweep(small, tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.fixture
-def ran(monkeypatch):
-    """The tasks that were simulated."""
-    tasks, simulate = [], threads.simulate
-
-    def counting(task, *args):
-        tasks.append(task)
-        return simulate(task, *args)
-
-    monkeypatch.setattr(threads, "simulate", counting)
-    return tasks
-
-
 def measured(folder):
     """The table without what a run cost."""
     table = pl.read_parquet(folder / "sweep.parquet")
