@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use crate::memory::Memory;
 use crate::params::Params;
 use crate::segment::PortSegments;
-use crate::tcp_rewrite::{AckKind, TcpWindow, raw_scale};
+use crate::tcp_rewrite::{AckKind, SCALE_UNKNOWN, TcpWindow, raw_scale};
 
 /// How a scheme has its flows counted (`enum counting` of `core/window.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +53,17 @@ impl WscaleSource {
         use WscaleSource::{ReservedBits, Unified, WindowBits};
         matches!(self, ReservedBits | WindowBits | Unified)
     }
+
+    /// The scale that a port leaves in a SYN which offers `scale`; `None`: it takes the option out.
+    pub fn syn_scale(self, network: u8, scale: u8) -> Option<u8> {
+        let left = core_syn_scale(self as u32, network.into(), scale.into());
+        (left != SCALE_UNKNOWN).then_some(left as u8)
+    }
 }
 
 // The pointers are to the structs of the scheme.
 unsafe extern "C" {
+    safe fn core_syn_scale(source: u32, network_scale: u32, scale: u32) -> u32;
     fn core_scheme_init(scheme: u32, s: *mut c_void, p: *const c_void);
     fn core_scheme_on_flows(scheme: u32, s: *mut c_void, flows: u32);
     fn core_scheme_counting(scheme: u32, p: *const c_void) -> u32;

@@ -7,7 +7,7 @@
 pub const MAX_WINDOW_BYTES: u32 = 65535 << 14;
 
 /// As the C functions take a scale that was not learned.
-const SCALE_UNKNOWN: u32 = 0xff;
+pub(crate) const SCALE_UNKNOWN: u32 = 0xff;
 
 /// A scale as the C functions take it; a window of unknown scale is left alone.
 pub(crate) fn raw_scale(scale: Option<u8>) -> u32 {

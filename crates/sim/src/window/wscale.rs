@@ -46,13 +46,9 @@ impl Wscale {
     /// A SYN enters by the port, which may change the scale that it offers.
     pub(super) fn on_syn(self, packet: &mut Packet) {
         let options = SynOptions::unpack(packet.options);
-        let window_scale = match self.source {
-            WscaleSource::Stripped => None,
-            WscaleSource::Lowered => options.window_scale.map(|scale| scale.min(self.network)),
-            _ => return,
-        };
+        let left = |scale| self.source.syn_scale(self.network, scale);
         let changed = SynOptions {
-            window_scale,
+            window_scale: options.window_scale.and_then(left),
             ..options
         };
         packet.options = changed.pack();
