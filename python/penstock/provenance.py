@@ -4,10 +4,22 @@
 import platform
 import shlex
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from penstock import _native
 from penstock.execution.threads import cores
+
+
+def head() -> dict[str, Any]:
+    """What a document of results begins with: command, day, version, machine."""
+    return {
+        "command": command(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "penstock": _native.__version__,
+        "machine": machine(),
+    }
 
 
 def command() -> str:

@@ -73,10 +73,9 @@ def reproduce(
 
     --open answers another question: does a claim depend on what the paper leaves open? The values
     in `[open]` of an experiment's claims.toml are sampled, and every claim is judged in each
-    set-up, with one seed unless --seeds is given. A claim is robust if it holds in 90 % of the
-    set-ups or more, refuted if in 10 % or fewer, and fragile between. The folder, runs/open, has
-    open.json and open.html; finished set-ups are not run again. --json prints `counts` and
-    `experiments`.
+    set-up, with one seed unless --seeds is given. The share of set-ups in which it holds makes a
+    claim robust, fragile or refuted. The folder, runs/open, has open.json and open.html; finished
+    set-ups are not run again. --json prints `counts` and `experiments`.
     """
     from penstock.show.terminal import Progress  # start-up: rich
     from penstock_papers import (  # start-up: polars and matplotlib

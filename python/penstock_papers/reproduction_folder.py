@@ -3,11 +3,10 @@
 
 import shutil
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import _native, folders, provenance
+from penstock import folders, provenance
 from penstock.errors import ScenarioError
 from penstock_papers import html_report, reproduction
 from penstock_papers.reproduction import Reproduction
@@ -26,10 +25,7 @@ def write(
 ) -> None:
     """Writes `reproduction.json` and the page next to the runs."""
     document = {
-        "command": provenance.command(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "penstock": _native.__version__,
-        "machine": provenance.machine(),
+        **provenance.head(),
         "substrate": on,
         "quick": quick,
         "wall_s": round(wall_s, 1),

@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock import _native, folders, provenance
+from penstock import folders, provenance
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Progress
 from penstock.sweep.journal import JOURNAL, Journal, locked
@@ -190,10 +189,7 @@ class _Exploration:
 def write(folder: Path, outcomes: Sequence[Outcome], wall_s: float) -> None:
     """Writes `open.json` and the page."""
     document = {
-        "command": provenance.command(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "penstock": _native.__version__,
-        "machine": provenance.machine(),
+        **provenance.head(),
         "wall_s": round(wall_s, 1),
         **outcome.as_json(outcomes),
     }

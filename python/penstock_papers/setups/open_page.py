@@ -9,7 +9,6 @@ from penstock.show import html
 from penstock_papers.html_report import footer
 from penstock_papers.setups import claims_map, tables
 from penstock_papers.setups.outcome import Outcome, printed
-from penstock_papers.setups.robustness import REFUTED, ROBUST
 
 
 def render(document: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
@@ -19,8 +18,7 @@ def render(document: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
 <p class="brand">Penstock</p>
 <h1>What holds whatever the papers leave open</h1>
 <p class="lead">{escape(tables.summary(outcomes))}</p>
-<p class="about">A robust claim holds in at least {ROBUST:.0%} of the set-ups, a refuted one in at
-most {REFUTED:.0%}. The intervals are Wilson's, of 95 %.</p>
+<p class="about">The intervals are Wilson's, of 95 %.</p>
 </header>
 <main>
 <section>

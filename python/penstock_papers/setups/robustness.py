@@ -34,6 +34,13 @@ MEANINGS = {
 }
 """In which set-ups a claim of a kind holds."""
 
+RULES = (
+    f"**{Kind.ROBUST}** if it holds {MEANINGS[Kind.ROBUST]}, **{Kind.REFUTED}** if "
+    f"{MEANINGS[Kind.REFUTED]}, **{Kind.FRAGILE}** between; with fewer than {FEWEST} set-ups it is "
+    f"**{Kind.TOO_FEW}**"
+)
+"""The thresholds as Markdown."""
+
 
 @dataclass(frozen=True)
 class Share:

@@ -10,7 +10,7 @@ from penstock import units
 from penstock.show import terminal
 from penstock_papers.setups import claims_map
 from penstock_papers.setups.outcome import Outcome, counted, printed
-from penstock_papers.setups.robustness import FEWEST, FEWEST_TO_RANK, REFUTED, ROBUST, Kind
+from penstock_papers.setups.robustness import FEWEST_TO_RANK, RULES, Kind
 
 _COLOURS = {Kind.ROBUST: "blue", Kind.FRAGILE: "yellow", Kind.REFUTED: "red"}
 
@@ -76,7 +76,7 @@ def markdown(outcomes: Sequence[Outcome], picture: str) -> str:
     counts = counted(outcomes)
     parts = [
         "## The map of all claims",
-        f"{_ABOUT} A claim is {_rules()}.",
+        f"{_ABOUT} A claim is {RULES}.",
         f"![Map of the claims: {claims_map.words(outcomes)}]({picture})",
         _by_paper(outcomes),
         _by_experiment([one for one in outcomes if one.set_ups]),
@@ -112,14 +112,6 @@ of the schemes. The `[open]` table of an experiment's `claims.toml` has a range 
 with the reason. `penstock reproduce ID --open` samples this space and judges every claim in each
 set-up."""
 _VERDICTS = (Kind.ROBUST, Kind.FRAGILE, Kind.REFUTED)
-
-
-def _rules() -> str:
-    robust, refuted = (f"{100 * share:.0f} %" for share in (ROBUST, REFUTED))
-    return (
-        f"**robust** if it holds in {robust} of the set-ups or more, **refuted** if in {refuted} "
-        f"or fewer, **fragile** between; with fewer than {FEWEST} set-ups it is **too few**"
-    )
 
 
 def _by_paper(outcomes: Sequence[Outcome]) -> str:
