@@ -3,11 +3,13 @@
 //!
 //! How hosts, switches and ports are named is defined in [`super::naming`].
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kinds::kinds;
 use super::link::Link;
+use super::measure::matches;
 use super::quantities::Buffer;
 use crate::units::{Rate, Time};
 
@@ -51,119 +53,156 @@ const fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// Two switches, `left` and `right`, joined by the bottleneck. The senders are at the left one, or
-/// in racks below it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Dumbbell {
-    /// Hosts at the left switch, or in the racks below it: `sender1`, `sender2` ...
-    pub senders: u32,
-    /// Hosts at the right switch: `receiver1`, `receiver2` ...
-    pub receivers: u32,
-    /// Racks, `rack1` ..., that share the senders equally, each with a top-of-rack switch below the
-    /// left one. Default: 0, all senders are at the left switch itself.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub racks: u32,
-    /// The link of each host to its switch.
-    pub access: Link,
-    /// Top-of-rack switch to the left switch. Default: as `access`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rack_link: Option<Link>,
-    /// The link between the switches.
-    pub bottleneck: Link,
-    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
-    #[serde(default = "port_buffer")]
-    pub buffer: Buffer,
-    /// Queue of each host's own port. Default: 1000 packets.
-    #[serde(default = "host_buffer")]
-    pub host_buffer: Buffer,
+/// A struct of a fabric, with the keys that all fabrics have behind its own.
+macro_rules! fabric {
+    ($(#[$doc:meta])* pub struct $name:ident { $($keys:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($keys)*
+            /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
+            #[serde(default = "port_buffer")]
+            pub buffer: Buffer,
+            /// Buffer of each port of some switches, by name, over that of a link or of the fabric:
+            /// `{ left = "256 kB", "rack*" = "4 MB" }`; `*` stands for any text, and the first name
+            /// that fits counts. Default: none.
+            #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+            pub buffer_at: IndexMap<String, Buffer>,
+            /// Queue of each host's own port. Default: 1000 packets.
+            #[serde(default = "host_buffer")]
+            pub host_buffer: Buffer,
+            /// Names of the switches whose ports have the scheme, as in `["left", "rack*"]`; in a
+            /// dumbbell, their ports to other switches. All other ports are drop-tail. Default: `left`
+            /// and `right` in a dumbbell, elsewhere all.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub scheme_at: Vec<String>,
+        }
+    };
 }
 
-/// Racks of hosts under aggregation switches under cores.
-///
-/// Every rack switch is joined to every aggregation switch, and every aggregation switch to every
-/// core.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tree {
-    /// Core switches. Default: 1.
-    #[serde(default = "one")]
-    pub cores: u32,
-    /// Aggregation switches.
-    pub aggregations: u32,
-    /// Racks, each with one top-of-rack switch.
-    pub racks: u32,
-    /// Hosts in each rack.
-    pub hosts_per_rack: u32,
-    /// Host to top-of-rack switch.
-    pub host_link: Link,
-    /// Top-of-rack switch to aggregation switch.
-    pub rack_link: Link,
-    /// Aggregation switch to core.
-    pub core_link: Link,
-    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
-    #[serde(default = "port_buffer")]
-    pub buffer: Buffer,
-    /// Queue of each host's own port. Default: 1000 packets.
-    #[serde(default = "host_buffer")]
-    pub host_buffer: Buffer,
+fabric! {
+    /// Two switches, `left` and `right`, joined by the bottleneck. The senders are at the left one, or
+    /// in racks below it.
+    pub struct Dumbbell {
+        /// Hosts at the left switch, or in the racks below it: `sender1`, `sender2` ...
+        pub senders: u32,
+        /// Hosts at the right switch: `receiver1`, `receiver2` ...
+        pub receivers: u32,
+        /// Racks, `rack1` ..., that share the senders equally, each with a top-of-rack switch below the
+        /// left one. Default: 0, all senders are at the left switch itself.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub racks: u32,
+        /// The link of each host to its switch.
+        pub access: Link,
+        /// Top-of-rack switch to the left switch. Default: as `access`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rack_link: Option<Link>,
+        /// The link between the switches.
+        pub bottleneck: Link,
+    }
 }
 
-/// Leaves of hosts, each joined to every spine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LeafSpine {
-    /// Leaf switches.
-    pub leaves: u32,
-    /// Spine switches.
-    pub spines: u32,
-    /// Hosts at each leaf.
-    pub hosts_per_leaf: u32,
-    /// Host to leaf.
-    pub host_link: Link,
-    /// Leaf to spine.
-    pub spine_link: Link,
-    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
-    #[serde(default = "port_buffer")]
-    pub buffer: Buffer,
-    /// Queue of each host's own port. Default: 1000 packets.
-    #[serde(default = "host_buffer")]
-    pub host_buffer: Buffer,
+fabric! {
+    /// Racks of hosts under aggregation switches under cores.
+    ///
+    /// Every rack switch is joined to every aggregation switch, and every aggregation switch to every
+    /// core.
+    pub struct Tree {
+        /// Core switches. Default: 1.
+        #[serde(default = "one")]
+        pub cores: u32,
+        /// Aggregation switches.
+        pub aggregations: u32,
+        /// Racks, each with one top-of-rack switch.
+        pub racks: u32,
+        /// Hosts in each rack.
+        pub hosts_per_rack: u32,
+        /// Host to top-of-rack switch.
+        pub host_link: Link,
+        /// Top-of-rack switch to aggregation switch.
+        pub rack_link: Link,
+        /// Aggregation switch to core.
+        pub core_link: Link,
+    }
 }
 
-/// `k` pods of `k/2` edge and `k/2` aggregation switches, `k²/4` cores, `k³/4` hosts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FatTree {
-    /// Ports of each switch; even, from 2 to 64.
-    pub k: u32,
-    /// Host to edge switch.
-    pub host_link: Link,
-    /// Switch to switch. Default: as `host_link`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub switch_link: Option<Link>,
-    /// Buffer of every switch port. Default: 83 packets (SICC §5.1).
-    #[serde(default = "port_buffer")]
-    pub buffer: Buffer,
-    /// Queue of each host's own port. Default: 1000 packets.
-    #[serde(default = "host_buffer")]
-    pub host_buffer: Buffer,
+fabric! {
+    /// Leaves of hosts, each joined to every spine.
+    pub struct LeafSpine {
+        /// Leaf switches.
+        pub leaves: u32,
+        /// Spine switches.
+        pub spines: u32,
+        /// Hosts at each leaf.
+        pub hosts_per_leaf: u32,
+        /// Host to leaf.
+        pub host_link: Link,
+        /// Leaf to spine.
+        pub spine_link: Link,
+    }
+}
+
+fabric! {
+    /// `k` pods of `k/2` edge and `k/2` aggregation switches, `k²/4` cores, `k³/4` hosts.
+    pub struct FatTree {
+        /// Ports of each switch; even, from 2 to 64.
+        pub k: u32,
+        /// Host to edge switch.
+        pub host_link: Link,
+        /// Switch to switch. Default: as `host_link`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub switch_link: Option<Link>,
+    }
+}
+
+/// A value that fabrics of all kinds have.
+macro_rules! of_any {
+    ($self:ident, $fabric:ident => $value:expr) => {
+        match $self {
+            Fabric::Dumbbell($fabric) => $value,
+            Fabric::Tree($fabric) => $value,
+            Fabric::LeafSpine($fabric) => $value,
+            Fabric::FatTree($fabric) => $value,
+        }
+    };
 }
 
 impl Fabric {
     /// Buffer of a switch port where its link gives none.
     pub const fn buffer(&self) -> Buffer {
-        match self {
-            Fabric::Dumbbell(fabric) => fabric.buffer,
-            Fabric::Tree(fabric) => fabric.buffer,
-            Fabric::LeafSpine(fabric) => fabric.buffer,
-            Fabric::FatTree(fabric) => fabric.buffer,
-        }
+        of_any!(self, fabric => fabric.buffer)
     }
 
-    /// Buffer of the switch ports that send on `link`.
+    /// Buffer of the switch ports that send on `link`, where their switch has none of its own.
     pub fn buffer_of(&self, link: &Link) -> Buffer {
         link.buffer.unwrap_or(self.buffer())
+    }
+
+    /// Buffers of the ports of some switches, by the names of these or patterns.
+    pub const fn buffers_at(&self) -> &IndexMap<String, Buffer> {
+        of_any!(self, fabric => &fabric.buffer_at)
+    }
+
+    /// Buffer of each port of a switch, if it has one of its own.
+    pub fn buffer_at(&self, switch: &str) -> Option<Buffer> {
+        let mut named = self.buffers_at().iter();
+        let fitting = named.find(|(pattern, _)| matches(pattern, switch));
+        fitting.map(|(_, buffer)| *buffer)
+    }
+
+    /// Names or patterns of the switches that have the scheme; empty for the default.
+    pub fn scheme_at(&self) -> &[String] {
+        of_any!(self, fabric => &fabric.scheme_at)
+    }
+
+    /// Whether a switch has the scheme.
+    pub fn has_scheme(&self, switch: &str) -> bool {
+        match (self.scheme_at(), self) {
+            ([], Fabric::Dumbbell(_)) => ["left", "right"].contains(&switch),
+            ([], _) => true,
+            (named, _) => named.iter().any(|pattern| matches(pattern, switch)),
+        }
     }
 
     /// The longest round trip by propagation alone.
@@ -188,12 +227,7 @@ impl Fabric {
 
     /// Queue of each host's own port.
     pub const fn host_buffer(&self) -> Buffer {
-        match self {
-            Fabric::Dumbbell(fabric) => fabric.host_buffer,
-            Fabric::Tree(fabric) => fabric.host_buffer,
-            Fabric::LeafSpine(fabric) => fabric.host_buffer,
-            Fabric::FatTree(fabric) => fabric.host_buffer,
-        }
+        of_any!(self, fabric => fabric.host_buffer)
     }
 
     /// The link of each host to its switch.

@@ -87,7 +87,8 @@ def _fabric(fabric: dict[str, Any]) -> str:
     kind = str(fabric.get("kind", "network"))
     bottleneck = fabric.get("bottleneck")
     if isinstance(bottleneck, dict) and "rate" in bottleneck:
-        buffer = f" and a buffer of {bottleneck['buffer']}" if "buffer" in bottleneck else ""
+        size = fabric.get("buffer_at", {}).get("left", bottleneck.get("buffer"))
+        buffer = f" and a buffer of {size}" if size else ""
         return f"a {kind} with a bottleneck of {bottleneck['rate']}{buffer}"
     sizes = [f"{key} {value}" for key, value in fabric.items() if isinstance(value, int)]
     return f"a {kind}" + (f" ({', '.join(sizes).replace('_', ' ')})" if sizes else "")

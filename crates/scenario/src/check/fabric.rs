@@ -2,12 +2,16 @@
 //! Fabrics that cannot be built.
 
 use super::Checker;
+use crate::error::unknown;
+use crate::measure::matches;
 use crate::{Buffer, Fabric};
 
 /// More hosts than a run could hold.
 const MOST_HOSTS: u64 = 1_000_000;
 /// More switches or links per switch than a run could hold.
 const MOST_LINKS: u64 = 10_000_000;
+/// Names of switches in an error.
+const SHOWN: usize = 8;
 /// A full-size Ethernet packet.
 const PACKET_BYTES: u64 = 1500;
 
@@ -61,7 +65,31 @@ impl Checker<'_> {
         for (name, link) in fabric.links() {
             self.buffer(link.buffer, &format!("fabric.{name}.buffer"));
         }
+        for (pattern, buffer) in fabric.buffers_at() {
+            self.buffer(Some(*buffer), &format!("fabric.buffer_at.{pattern}"));
+        }
+        if is_buildable {
+            self.switch_names(fabric);
+        }
         is_buildable
+    }
+
+    /// Each name and pattern is that of a switch.
+    fn switch_names(&mut self, fabric: &Fabric) {
+        let buffers = fabric.buffers_at().keys();
+        let buffers = buffers.map(|name| (name, format!("fabric.buffer_at.{name}")));
+        let schemes = fabric.scheme_at().iter().enumerate();
+        let schemes = schemes.map(|(index, name)| (name, format!("fabric.scheme_at[{index}]")));
+        let named: Vec<(&String, String)> = buffers.chain(schemes).collect();
+        if named.is_empty() {
+            return;
+        }
+        let switches = fabric.switches();
+        let allowed: Vec<&str> = switches.iter().map(String::as_str).take(SHOWN).collect();
+        for (pattern, key) in named {
+            let is_known = switches.iter().any(|switch| matches(pattern, switch));
+            self.require(is_known, &key, || unknown("switch", pattern, &allowed));
+        }
     }
 
     fn counts(&mut self, counts: &[(&str, u32)]) {

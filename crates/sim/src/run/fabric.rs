@@ -2,6 +2,7 @@
 //! The scenario's fabric as nodes and links.
 
 use crate::fabric::{Cable, Fabric};
+use penstock_scenario::units::Buffer;
 
 fn cable(link: &penstock_scenario::Link) -> Cable {
     Cable {
@@ -12,6 +13,21 @@ fn cable(link: &penstock_scenario::Link) -> Cable {
 
 /// Nodes and links of a scenario's fabric.
 pub fn build(spec: &penstock_scenario::Fabric) -> Fabric {
+    let mut fabric = shape(spec);
+    let of_switch: Vec<Option<Buffer>> = fabric.nodes[fabric.hosts..]
+        .iter()
+        .map(|switch| spec.buffer_at(switch))
+        .collect();
+    for link in &mut fabric.links {
+        let switch = (link.from as usize).checked_sub(fabric.hosts);
+        link.buffer = switch
+            .and_then(|switch| of_switch[switch])
+            .unwrap_or(link.buffer);
+    }
+    fabric
+}
+
+fn shape(spec: &penstock_scenario::Fabric) -> Fabric {
     let port = |link: &penstock_scenario::Link| (cable(link), spec.buffer_of(link));
     let hosts = spec.host_buffer();
     match spec {

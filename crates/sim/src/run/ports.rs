@@ -23,19 +23,16 @@ pub fn rtt(fabric: &penstock_scenario::Fabric) -> Time {
     fabric.base_rtt().max(LEAST_RTT)
 }
 
-/// The links whose ports a scheme is put on: those between `left` or `right` and another switch in a
-/// dumbbell, elsewhere all switch ports.
-pub fn protected<'a>(
-    spec: &'a penstock_scenario::Fabric,
-    fabric: &'a Fabric,
-) -> impl Iterator<Item = u32> + 'a {
+/// The links whose ports a scheme is put on: those of the switches that have it, in a dumbbell only
+/// the ones to other switches.
+pub fn protected(spec: &penstock_scenario::Fabric, fabric: &Fabric) -> impl Iterator<Item = u32> {
     let is_dumbbell = matches!(spec, penstock_scenario::Fabric::Dumbbell(_));
-    // The switches of a dumbbell that are no racks' come first, behind the hosts.
-    let is_core = |node: u32| (node as usize) < fabric.hosts + 2;
+    let has_scheme = |node: &String| spec.has_scheme(node);
+    let has_scheme: Vec<bool> = fabric.nodes.iter().map(has_scheme).collect();
     (0..fabric.links.len() as u32).filter(move |link| {
         let spec = &fabric.links[*link as usize];
-        let is_out = is_dumbbell && (fabric.is_host(spec.to) || !is_core(spec.from));
-        !(fabric.is_host(spec.from) || is_out)
+        let is_out = fabric.is_host(spec.from) || is_dumbbell && fabric.is_host(spec.to);
+        !is_out && has_scheme[spec.from as usize]
     })
 }
 

@@ -10,6 +10,7 @@ mod reuse;
 mod shards;
 mod shards_fuzz;
 mod shims;
+mod switches;
 mod traffic;
 mod traffic_sink;
 
