@@ -19,6 +19,7 @@
  *	unit		value in the table	field		in C
  *	TIME		NS() .. SECONDS()	key_ns		nanoseconds
  *	SHARE		0.25			key_q16		1/65536
+ *	RATE		100e6			key_bps		bits per second
  *	BUFFER_SHARE	0.25			key_bytes	that share of the buffer
  *	BUFFER_LIMIT	0.97			key_bytes	the same; 0 for all of it: no limit
  *	SEGMENTS	2			key_segments
@@ -59,6 +60,7 @@
 /* By unit: the name of the field. */
 #define PARAM_FIELD_TIME(key)	       key##_ns
 #define PARAM_FIELD_SHARE(key)	       key##_q16
+#define PARAM_FIELD_RATE(key)	       key##_bps
 #define PARAM_FIELD_BUFFER_SHARE(key)  key##_bytes
 #define PARAM_FIELD_BUFFER_LIMIT(key)  key##_bytes
 #define PARAM_FIELD_SEGMENTS(key)      key##_segments
@@ -71,6 +73,7 @@
 /* By unit: its type. */
 #define PARAM_TYPE_TIME		 u64
 #define PARAM_TYPE_SHARE	 u32
+#define PARAM_TYPE_RATE		 u64
 #define PARAM_TYPE_BUFFER_SHARE	 u32
 #define PARAM_TYPE_BUFFER_LIMIT	 u32
 #define PARAM_TYPE_SEGMENTS	 u32
@@ -83,6 +86,7 @@
 /* By unit: a value of the table as the field holds it, at a port of this buffer and segment. */
 #define PARAM_RAW_TIME(value, buffer, mss)  PARAM_NS(value)
 #define PARAM_RAW_SHARE(value, buffer, mss) ((u32)((value)*65536 + 0.5))
+#define PARAM_RAW_RATE(value, buffer, mss)  ((u64)(value))
 #define PARAM_RAW_BUFFER_SHARE(value, buffer, mss)                                                 \
 	((u32)((u64)(buffer) * (u32)((value)*1000000 + 0.5) / 1000000u))
 #define PARAM_RAW_BUFFER_LIMIT(value, buffer, mss)                                                 \
@@ -97,6 +101,7 @@
 /* By unit: the range of the field. */
 #define PARAM_RANGE_TIME(min, max)	    PARAM_NS(min), PARAM_NS(max)
 #define PARAM_RANGE_SHARE(min, max)	    PARAM_RAW_SHARE(min, 0, 0), PARAM_RAW_SHARE(max, 0, 0)
+#define PARAM_RANGE_RATE(min, max)	    PARAM_RAW_RATE(min, 0, 0), PARAM_RAW_RATE(max, 0, 0)
 #define PARAM_RANGE_BUFFER_SHARE(min, max)  (min) > 0, 0xffffffffu
 #define PARAM_RANGE_BUFFER_LIMIT(min, max)  0, 0xffffffffu
 #define PARAM_RANGE_SEGMENTS(min, max)	    min, max
@@ -115,6 +120,7 @@
 	PARAM_MEMBER_MORE_##unit(key)
 #define PARAM_MEMBER_MORE_TIME(key)
 #define PARAM_MEMBER_MORE_SHARE(key)
+#define PARAM_MEMBER_MORE_RATE(key)
 #define PARAM_MEMBER_MORE_BUFFER_SHARE(key)
 #define PARAM_MEMBER_MORE_BUFFER_LIMIT(key)
 #define PARAM_MEMBER_MORE_SEGMENTS(key)

@@ -3,16 +3,36 @@
  * SICC: a controller foresees incast at a switch port; shims at the sources clamp the windows.
  *
  * Sources: SICC Algorithm 1 (controller, per switch port) and Algorithm 2 (shim, per pair of
- * source and destination). Corrected: the EWMA is 1/4 old + 3/4 new sample; gamma counts bytes,
- * beta * IW * MSS + Q; incast ends after DM or at q <= alpha1 * B. The printed test wants both,
- * but then a standing queue would clamp forever (`off_needs_both` gives it).
+ * source and destination).
  *
  * Every T, first the end of incast is tested, then its start, which wins. An ON is repeated while
  * new connections keep coming, and DM runs from the last. A shim's flag expires by itself after
  * DM, as the OFF may be lost.
  *
- * It carries no messages, knows no topology and sends to no one: the caller maps ports to pairs.
- * A pair holds one window scale; give sicc_pair_on_ack the flow's own where it is known.
+ * Made precise, in the variant `paper` too:
+ * - The EWMA is 1/4 old + 3/4 new sample; line 11 of Algorithm 1 repeats Q.
+ * - Gamma counts bytes, beta * IW * MSS + Q, with one MSS for all flows.
+ * - Kappa is the time of the last ON (Table 1: a Boolean; never set); a port without any is old.
+ * - An ON with an MSS of 0 is ignored.
+ *
+ * Not as printed, each a parameter, which variant `paper` sets back:
+ * - off_needs_both: a clamp ends after DM or at q <= alpha1 * B, as the prose has it. The printed
+ *   test wants both, but then a standing queue clamps until it drains.
+ * - off_always: an OFF is sent once, to end a clamp; as printed, to all sources at each T in which
+ *   the test holds.
+ * - on_when_old: incast may begin at each T, and beta restarts there. As Algorithm 1 is indented,
+ *   both are inside the first test: not before DM has passed since the last ON.
+ * - counts: a SYN in the direction of the data, as Algorithm 1; §3 counts SYN-ACKs.
+ * - options_of: the message has the receiver's MSS and window scale, in whose scale the windows
+ *   are. Algorithm 1 stores and sends those of the SYN's source.
+ * - expires: a clamp ends DM after the last ON, as §3 has it; Algorithm 2 waits for the OFF.
+ * - pair_scale: the flow's own scale where it is known, and none in a SYN-ACK; Algorithm 2 has one
+ *   scale for all ACKs of a pair.
+ * - rounds_down: MSS >> scale is rounded up. Rounded down it is below one segment, which a sender
+ *   may not send before its persist timer expires, and 0 from scale 11 on.
+ *
+ * It carries no messages, knows no topology and sends to no one: the caller maps ports to pairs,
+ * and finds the options that options_of names.
  */
 #ifndef PENSTOCK_SICC_H
 #define PENSTOCK_SICC_H
@@ -24,15 +44,34 @@
 
 /* What a port's controller sends to the sources behind it. */
 enum sicc_order {
-	SICC_KEEP = 0, /* send nothing */
-	SICC_ON = 1,   /* send INCAST_ON */
-	SICC_OFF = 2,  /* send INCAST_OFF */
+	SICC_KEEP = 0,	 /* send nothing */
+	SICC_ON = 1,	 /* send INCAST_ON */
+	SICC_OFF = 2,	 /* send INCAST_OFF */
+	SICC_OFF_ON = 3, /* send INCAST_OFF, then INCAST_ON: only with off_always */
 };
 
 #define SICC_TITLE                                                                                 \
-	"The controller predicts incast as SYN-ACKs * IW * MSS + queue, and has the shims clamp "  \
-	"windows before it arrives (SICC Alg. 1 and 2). Variant `paper`: the clamp ends as "       \
-	"printed"
+	"The controller predicts incast as new connections * IW * MSS + queue, and has the shims " \
+	"clamp windows before it arrives (SICC Alg. 1 and 2). Variant `paper`: both algorithms "   \
+	"line by line"
+
+#define SICC_NEW_CONNECTIONS(E)                                                                    \
+	E(SICC_COUNTS_SYN, "syn",                                                                  \
+	  "Segments with the SYN bit that leave by the port (SICC Alg. 1)")                        \
+	E(SICC_COUNTS_SYN_ACK, "syn-ack",                                                          \
+	  "SYN-ACKs that pass the port, in either direction (SICC §3)")
+
+enum sicc_new_connections {
+	SICC_NEW_CONNECTIONS(PARAM_ENUM)
+};
+
+#define SICC_ENDS(E)                                                                               \
+	E(SICC_RECEIVER, "receiver", "The receiver, who writes the windows")                       \
+	E(SICC_SENDER, "sender", "The sender, as printed")
+
+enum sicc_end {
+	SICC_ENDS(PARAM_ENUM)
+};
 
 #define SICC_PARAMS(P, X)                                                                          \
 	P(X, SHARE, alpha1, 0, 1, 0.2, 0.2,                                                        \
@@ -48,13 +87,48 @@ enum sicc_order {
 	P(X, SEGMENTS, floor, 1, 255, 1, 1, "The window in a clamp")                               \
 	P(X, FLAG, off_needs_both, 0, 1, 0, 1,                                                     \
 	  "The clamp ends when it is old and the queue is short, as printed; if "                  \
-	  "false, when either is the case, as in the text of the paper")
+	  "false, when either is the case, as in the text of the paper")                           \
+	P(X, FLAG, off_always, 0, 1, 0, 1,                                                         \
+	  "OFF is sent at each T in which its test holds, as printed; if false, only to end a "    \
+	  "clamp")                                                                                 \
+	P(X, FLAG, on_when_old, 0, 1, 0, 1,                                                        \
+	  "No ON, and no new count of connections, before `duration` has passed since the last "   \
+	  "ON, as Algorithm 1 is indented; if false, at each T")                                   \
+	P(X, ENUM, counts, SICC_NEW_CONNECTIONS, SICC_COUNTS_SYN_ACK, SICC_COUNTS_SYN,             \
+	  SICC_COUNTS_SYN, "What counts as a new connection")                                      \
+	P(X, ENUM, options_of, SICC_ENDS, SICC_SENDER, SICC_RECEIVER, SICC_SENDER,                 \
+	  "Whose MSS and window scale an ON has")                                                  \
+	P(X, FLAG, expires, 0, 1, 1, 0,                                                            \
+	  "A shim ends a clamp by itself after `duration` (SICC §3); if false, only an OFF "      \
+	  "does, as in Algorithm 2")                                                               \
+	P(X, FLAG, pair_scale, 0, 1, 0, 1,                                                         \
+	  "Windows are written in the scale of the pair's ON, in SYN-ACKs too, as printed; if "    \
+	  "false, in the flow's, and unscaled in SYN-ACKs")                                        \
+	P(X, FLAG, rounds_down, 0, 1, 0, 1,                                                        \
+	  "The clamp is rounded down to the scale, as printed; if false, up")
+
+#define SICC_QUEUE_REPORTS(E)                                                                      \
+	E(SICC_INSTANT, "instant",                                                                 \
+	  "It reads them at each T, without delay or loss, as in a simulation of the paper; "      \
+	  "reports are counted, but take no time")                                                 \
+	E(SICC_SENT, "sent", "At each T each switch sends a report")                               \
+	E(SICC_POLLED, "polled", "At each T it asks each switch for a report")
+
+enum sicc_queue_reports {
+	SICC_QUEUE_REPORTS(PARAM_ENUM)
+};
 
 /* How messages travel between the controller and switches or shims: the caller's. */
 #define SICC_CHANNEL_PARAMS(P, X)                                                                  \
 	P(X, TIME, latency, NS(0), MAX_TIME, US(100), US(100),                                     \
 	  "One-way delay between controller and switch or shim")                                   \
-	P(X, SHARE, loss, 0, 1, 0, 0, "Share of the controller's messages that are lost")
+	P(X, SHARE, loss, 0, 1, 0, 0, "Share of the controller's messages that are lost")          \
+	P(X, RATE, rate, 1, 1e12, 0, 0,                                                            \
+	  "Rate of the controller's link, each way; without one messages take no time on it. The " \
+	  "testbed had 100 Mb/s (SICC §6.2)")                                                      \
+	P(X, ENUM, queue_reports, SICC_QUEUE_REPORTS, SICC_POLLED, SICC_INSTANT, SICC_INSTANT,     \
+	  "How the controller learns queues; a report has 54 bytes and 2 for each port (SICC "     \
+	  "§5.4)")
 
 #define SICC_ORDER(O, X) O(X, alpha1, alpha2)
 
@@ -62,9 +136,9 @@ PARAMS(sicc, SICC_PARAMS)
 
 /* The controller's view of a switch port. All zero to begin with. */
 struct sicc_port {
-	u64 on_since_ns; /* kappa: last ON */
+	u64 on_since_ns; /* kappa: last ON; 0: none yet */
 	u64 queue_q8;	 /* Q: smoothed queue, 1/256 byte */
-	u32 beta;	 /* SYN-ACKs minus FINs in this interval, never below 0 */
+	u32 beta;	 /* new connections minus FINs, never below 0 */
 	u8 is_on;
 	u8 reserved[3];
 };
@@ -78,10 +152,15 @@ struct sicc_pair {
 	u8 reserved[4];
 };
 
-/* The port forwarded a copy of a SYN-ACK or FIN to the controller. */
-CORE_INLINE void sicc_on_packet(struct sicc_port *port, u32 flags)
+/*
+ * The port forwarded a copy of a SYN or FIN to the controller: of those that leave by it, and with
+ * SICC_COUNTS_SYN_ACK also of the SYN-ACKs that enter.
+ */
+CORE_INLINE void sicc_on_packet(struct sicc_port *port, const struct sicc_params *p, u32 flags)
 {
-	if (flags & TCP_FLAG_SYN && port->beta < SICC_MAX_BETA)
+	u32 wanted = p->counts == SICC_COUNTS_SYN_ACK ? TCP_FLAG_SYN | TCP_FLAG_ACK : TCP_FLAG_SYN;
+
+	if ((flags & wanted) == wanted && port->beta < SICC_MAX_BETA)
 		port->beta++;
 	if (flags & TCP_FLAG_FIN && port->beta > 0)
 		port->beta--;
@@ -101,23 +180,26 @@ CORE_INLINE u32 sicc_on_interval(struct sicc_port *port, const struct sicc_param
 				 u32 queue_bytes, u64 now_ns)
 {
 	u64 start_bytes = ((u64)p->buffer_bytes * sicc_alpha2_q16(p)) >> 16;
-	_Bool is_old = elapsed_ns(port->on_since_ns, now_ns) >= p->duration_ns;
+	_Bool is_old =
+		!port->on_since_ns || elapsed_ns(port->on_since_ns, now_ns) >= p->duration_ns;
 	_Bool is_short = queue_bytes <= fraction_of(p->buffer_bytes, p->alpha1_q16);
 	_Bool ends = p->off_needs_both ? is_old && is_short : is_old || is_short;
+	_Bool may_start = is_old || !p->on_when_old;
 	u32 order = SICC_KEEP;
 
 	/* The cap keeps the sum of any state below 2^64; the mean of 32-bit samples is below it. */
 	port->queue_q8 = (min_u64(port->queue_q8, 1ull << 40) + 3 * ((u64)queue_bytes << 8)) / 4;
-	if (port->is_on && ends) {
+	if ((port->is_on || p->off_always) && ends) {
 		port->is_on = 0;
 		order = SICC_OFF;
 	}
-	if (port->beta > 0 && sicc_expected_bytes(port, p) >= start_bytes) {
+	if (may_start && port->beta > 0 && sicc_expected_bytes(port, p) >= start_bytes) {
 		port->is_on = 1;
 		port->on_since_ns = now_ns;
-		order = SICC_ON;
+		order = p->off_always ? order | SICC_ON : SICC_ON;
 	}
-	port->beta = 0;
+	if (may_start)
+		port->beta = 0;
 	return order;
 }
 
@@ -132,7 +214,7 @@ CORE_INLINE void sicc_pair_on(struct sicc_pair *pair, const struct sicc_params *
 	pair->mss_bytes = mss_bytes;
 	pair->scale = scale == TCP_SCALE_UNKNOWN ? (u8)TCP_SCALE_UNKNOWN
 						 : (u8)min_u32(scale, TCP_MAX_SCALE);
-	pair->until_ns = now_ns + min_u64(p->duration_ns, room);
+	pair->until_ns = now_ns + (p->expires ? min_u64(p->duration_ns, room) : room);
 	pair->is_on = 1;
 }
 
@@ -140,6 +222,12 @@ CORE_INLINE void sicc_pair_on(struct sicc_pair *pair, const struct sicc_params *
 CORE_INLINE void sicc_pair_off(struct sicc_pair *pair)
 {
 	pair->is_on = 0;
+}
+
+/* Whether the pair's ACKs are clamped now. */
+CORE_INLINE _Bool sicc_pair_is_on(const struct sicc_pair *pair, u64 now_ns)
+{
+	return pair->is_on && now_ns < pair->until_ns;
 }
 
 /*
@@ -150,12 +238,16 @@ CORE_INLINE struct tcp_window sicc_pair_on_ack(const struct sicc_pair *pair,
 					       const struct sicc_params *p, u16 window, u32 scale,
 					       u32 kind, u64 now_ns)
 {
-	u32 shift = scale == TCP_SCALE_UNKNOWN ? pair->scale : scale;
+	u32 shift = p->pair_scale || scale == TCP_SCALE_UNKNOWN ? pair->scale : scale;
 	u32 clamp = max_u32(pair->mss_bytes, 1) * sicc_floor_segments(p);
 
-	if (!pair->is_on || now_ns >= pair->until_ns)
+	if (!sicc_pair_is_on(pair, now_ns))
 		return tcp_window_as_is(window);
-	return tcp_lower_window(window, kind == TCP_ACK_SYN ? 0 : shift, clamp, clamp);
+	if (kind == TCP_ACK_SYN && !p->pair_scale)
+		shift = 0;
+	if (p->rounds_down)
+		clamp = tcp_round_down(clamp, shift);
+	return tcp_lower_window(window, shift, clamp, clamp);
 }
 
 #endif

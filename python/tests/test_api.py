@@ -53,6 +53,8 @@ def test_a_controller_reports_its_messages(small):
     # Both ends of each connection send a SYN through a port with the scheme.
     assert counts["reports_received"] + counts["messages_lost"] > of_sicc["groups"]["mice"]["flows"]
     assert counts["messages_lost"] > 0
+    # Of each report of a switch with one port with the scheme: SICC §5.4.
+    assert counts["bytes_to_controller"] > 56 * counts["queue_reports"] > 0
     assert metrics.find("controller.messages_lost", of_sicc).of(of_sicc) == counts["messages_lost"]
 
 

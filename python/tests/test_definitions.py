@@ -57,7 +57,7 @@ def stated(param, column):
     text = param[f"{column}_text"]
     if "RTT" in text or text == "none":
         return None
-    if param["unit"] in ("time", "one of", "packets or bytes"):
+    if param["unit"] in ("time", "rate", "one of", "packets or bytes"):
         return text
     return bool(param[column]) if param["unit"] == "true or false" else param[column]
 

@@ -309,7 +309,14 @@ fn sicc() {
                     initial_window_segments,
                     mss_bytes,
                     floor_segments,
-                    off_needs_both
+                    off_needs_both,
+                    off_always,
+                    on_when_old,
+                    counts,
+                    options_of,
+                    expires,
+                    pair_scale,
+                    rounds_down
                 ]
             );
         });

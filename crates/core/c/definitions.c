@@ -45,9 +45,9 @@ struct core_definition {
 	const struct core_param *params;
 	const struct core_order *orders;
 	const struct core_change *variants; /* from the column `paper`; null: none */
-	const struct core_field *port; /* fields of the struct about the port */
-	u32 scheme;		       /* number of a window scheme, else 0 */
-	u32 params_bytes;	       /* of its struct */
+	const struct core_field *port;	    /* fields of the struct about the port */
+	u32 scheme;			    /* number of a window scheme, else 0 */
+	u32 params_bytes;		    /* of its struct */
 	u32 state_bytes;
 	u32 offset; /* of its parameters in struct scheme_params */
 	void (*preset)(void *params, u32 buffer, u32 is_paper);
@@ -64,6 +64,7 @@ struct core_definition {
 /* By unit: the lower end of the range; a list begins at 0. */
 #define MIN_TIME(min)	       VALUE(min)
 #define MIN_SHARE(min)	       VALUE(min)
+#define MIN_RATE(min)	       VALUE(min)
 #define MIN_BUFFER_SHARE(min)  VALUE(min)
 #define MIN_BUFFER_LIMIT(min)  VALUE(min)
 #define MIN_SEGMENTS(min)      VALUE(min)
@@ -78,6 +79,7 @@ struct core_definition {
 
 #define WORDS_TIME(min)		 0
 #define WORDS_SHARE(min)	 0
+#define WORDS_RATE(min)		 0
 #define WORDS_BUFFER_SHARE(min)	 0
 #define WORDS_BUFFER_LIMIT(min)	 0
 #define WORDS_SEGMENTS(min)	 0

@@ -16,6 +16,8 @@ pub enum Unit {
     Time,
     /// A fraction, 1/65536 in C.
     Share,
+    /// Bits per second.
+    Rate,
     /// A share of the buffer, bytes in C.
     BufferShare,
     /// The same; all of it is no limit, 0 in C.

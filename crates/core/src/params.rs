@@ -174,7 +174,7 @@ impl Params {
     fn raw(&self, unit: Unit, value: f64) -> u64 {
         let share = |value: f64| (self.field("buffer_bytes") as f64 * value) as u32;
         match unit {
-            Unit::Time => value as u64,
+            Unit::Time | Unit::Rate => value as u64,
             Unit::Share => ((value * 65536.0 + 0.5) as u32).into(),
             Unit::BufferShare => share(value).into(),
             Unit::BufferLimit if value >= 1.0 => 0,

@@ -18,11 +18,13 @@ pub enum SiccOrder {
     On = 1,
     /// Send INCAST_OFF.
     Off = 2,
+    /// Send INCAST_OFF, then INCAST_ON.
+    OffOn = 3,
 }
 
 // The pointers are to `struct sicc_port` and `struct sicc_params`.
 unsafe extern "C" {
-    fn core_sicc_on_packet(port: *mut c_void, flags: u32);
+    fn core_sicc_on_packet(port: *mut c_void, params: *const c_void, flags: u32);
     fn core_sicc_on_interval(
         port: *mut c_void,
         params: *const c_void,
@@ -77,10 +79,11 @@ impl SiccPort {
         }
     }
 
-    /// A copy of a SYN-ACK or FIN that passed the port; `flags` as on the wire.
+    /// A copy of a SYN or FIN that passed the port; `flags` as on the wire.
     pub fn on_packet(&mut self, flags: u8) {
-        // SAFETY: as large as the struct, and C keeps no pointer.
-        unsafe { core_sicc_on_packet(self.state.at_mut(0), flags.into()) }
+        let (port, params) = (self.state.at_mut(0), self.params.at(0));
+        // SAFETY: as large as the structs, and C keeps no pointer.
+        unsafe { core_sicc_on_packet(port, params, flags.into()) }
     }
 
     /// Every `interval`, with the length of the port's queue.

@@ -160,7 +160,7 @@ static void fuzz_fairq(void)
 
 static void fuzz_sicc(void)
 {
-	struct sicc_params params;
+	struct sicc_params params, usable;
 	struct sicc_port port = {0};
 	struct sicc_pair pair = {0};
 	int i;
@@ -170,12 +170,15 @@ static void fuzz_sicc(void)
 		u16 window = (u16)any();
 		u32 scale = (u32)any() & 15, kind = (u32)any() % 3;
 
-		sicc_on_packet(&port, (u32)any());
+		sicc_on_packet(&port, &params, (u32)any());
 		if (any() % 4 == 0)
 			sicc_on_interval(&port, &params, (u32)any(), any());
 		expect(port.queue_q8 >> 8 <= 0xffffffffu, "the mean is a queue length");
 		sicc_pair_on(&pair, &params, (u16)any(), (u32)any(), any());
-		expect_kept(sicc_pair_on_ack(&pair, &params, window, scale, kind, any()), window,
+		sicc_pair_on_ack(&pair, &params, window, scale, kind, any());
+		usable = params;
+		usable.pair_scale = usable.rounds_down = 0;
+		expect_kept(sicc_pair_on_ack(&pair, &usable, window, scale, kind, any()), window,
 			    kind == TCP_ACK_SYN ? 0 : scale);
 	}
 }

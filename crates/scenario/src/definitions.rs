@@ -72,6 +72,7 @@ fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Time => "time",
         Unit::Share => "share",
+        Unit::Rate => "rate",
         Unit::BufferShare | Unit::BufferLimit => "share of the buffer",
         Unit::Segments | Unit::SegmentBytes => "segments",
         Unit::Count => "number",

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::quantities::{Buffer, Share};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 use penstock_core::ParamError;
 use penstock_core::definitions::{self, Definition, Param, Preset, Unit};
 
@@ -41,6 +41,8 @@ pub enum Value {
     Time(Time),
     /// A share of something.
     Share(Share),
+    /// Bits per second.
+    Rate(Rate),
     /// A number, of segments or of anything else.
     Count(u32),
     /// Packets or bytes.
@@ -57,6 +59,7 @@ impl Value {
         let count = preset.value as u32;
         match unit {
             Unit::Time => Value::Time(Time::from_nanos(preset.value as u64)),
+            Unit::Rate => Value::Rate(Rate(preset.value as u64)),
             Unit::Share | Unit::BufferShare | Unit::BufferLimit => {
                 Value::Share(Share(preset.value))
             }
@@ -72,6 +75,7 @@ impl Value {
         match self {
             Value::Time(time) => time.as_nanos() as f64,
             Value::Share(share) => share.0,
+            Value::Rate(rate) => rate.0 as f64,
             Value::Count(count) => count.into(),
             Value::Amount(Buffer::Packets(packets)) => packets.into(),
             Value::Amount(Buffer::Bytes(bytes)) => saturated(bytes).into(),
@@ -268,6 +272,14 @@ impl Params {
             Some(Value::Share(share)) => share,
             other => unreachable!("{key}: {other:?}"),
         }
+    }
+
+    /// A rate; `None` if there is none unless it is given.
+    pub fn rate(&self, key: &str) -> Option<Rate> {
+        self.value(key, None).map(|value| match value {
+            Value::Rate(rate) => rate,
+            other => unreachable!("{key}: {other:?}"),
+        })
     }
 
     /// A number.

@@ -193,7 +193,7 @@ macro_rules! params_of {
 pub(super) use params_of;
 
 params_of!(
-    /// SICC: the controller expects `SYN-ACKs * IW * MSS + queue` and clamps before it comes.
+    /// SICC: the controller expects `new connections * IW * MSS + queue` and clamps before it comes.
     Sicc,
     sicc()
 );

@@ -223,9 +223,10 @@ impl Param {
 }
 
 impl Unit {
-    const NAMES: [(&'static str, Unit); 10] = [
+    const NAMES: [(&'static str, Unit); 11] = [
         ("TIME", Unit::Time),
         ("SHARE", Unit::Share),
+        ("RATE", Unit::Rate),
         ("BUFFER_SHARE", Unit::BufferShare),
         ("BUFFER_LIMIT", Unit::BufferLimit),
         ("SEGMENTS", Unit::Segments),

@@ -20,33 +20,46 @@ proptest! {
     fn the_controller_holds_at_any_input(
         buffer in 1u32..,
         alpha2 in 1u32..=256 * 65536,
-        is_paper: bool,
+        switches in proptest::array::uniform4(any::<bool>()),
         events in proptest::collection::vec((0u8..3, any::<u8>(), any::<u32>(), any::<u64>()), 0..200),
     ) {
-        let preset = if is_paper { printed } else { with };
-        let mut port = SiccPort::new(&preset("sicc", buffer, &[("alpha2_q16", alpha2.into())]));
+        let [always, when_old, both, syn_acks] = switches;
+        let mut port = SiccPort::new(&with("sicc", buffer, &[
+            ("alpha2_q16", alpha2.into()),
+            ("off_always", always.into()),
+            ("on_when_old", when_old.into()),
+            ("off_needs_both", both.into()),
+            ("counts", syn_acks.into()),
+        ]));
         let (mut is_on, mut syns) = (false, 0i64);
         for (event, flags, queue, now) in events {
             if event < 2 {
-                syns += i64::from(flags & flag::SYN != 0);
+                let counts = flags & flag::SYN != 0 && (!syn_acks || flags & flag::ACK != 0);
+                syns += i64::from(counts);
                 port.on_packet(flags);
                 prop_assert!(state(&port, "beta") <= syns, "beta is negative or drifts");
                 continue;
             }
             let had_new_connections = state(&port, "beta") > 0;
-            match port.on_interval(queue, now) {
-                SiccOrder::On => {
+            let order = port.on_interval(queue, now);
+            match order {
+                SiccOrder::On | SiccOrder::OffOn => {
                     prop_assert!(had_new_connections);
                     is_on = true;
                 }
                 SiccOrder::Off => {
-                    prop_assert!(is_on);
+                    prop_assert!(is_on || always);
                     is_on = false;
                 }
                 SiccOrder::Keep => {}
             }
-            syns = 0;
-            prop_assert_eq!(state(&port, "beta"), 0);
+            prop_assert!(always || order != SiccOrder::OffOn);
+            if when_old {
+                syns = state(&port, "beta");
+            } else {
+                syns = 0;
+                prop_assert_eq!(state(&port, "beta"), 0);
+            }
             prop_assert_eq!(state(&port, "is_on") == 1, is_on);
             prop_assert!(state(&port, "queue_q8") <= i64::from(u32::MAX) << 8);
         }
@@ -80,6 +93,58 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn as_indented_no_incast_begins_and_no_count_restarts_while_the_last_is_young() {
+    let mut port = SiccPort::new(&printed("sicc", 125_000, &[]));
+    syn_acks(&mut port, 20);
+    assert_eq!(
+        port.on_interval(60_000, 1_000),
+        SiccOrder::On,
+        "the first is never young"
+    );
+    syn_acks(&mut port, 20);
+    assert_eq!(port.on_interval(60_000, 2_000), SiccOrder::Keep);
+    assert_eq!(state(&port, "beta"), 20);
+    let old = 1_000 + 10_000_000;
+    assert_eq!(
+        port.on_interval(24_000, old),
+        SiccOrder::OffOn,
+        "both tests hold"
+    );
+    assert_eq!(state(&port, "beta"), 0);
+    assert_eq!(port.on_interval(0, 2 * old), SiccOrder::Off);
+    assert_eq!(
+        port.on_interval(0, 3 * old),
+        SiccOrder::Off,
+        "each interval again"
+    );
+}
+
+#[test]
+fn by_the_prose_syn_acks_alone_count() {
+    let mut port = SiccPort::new(&with("sicc", 125_000, &[("counts", 1)]));
+    port.on_packet(flag::SYN);
+    assert_eq!(state(&port, "beta"), 0);
+    port.on_packet(flag::SYN | flag::ACK);
+    assert_eq!(state(&port, "beta"), 1);
+}
+
+#[test]
+fn as_printed_the_shim_shifts_by_the_pair_and_waits_for_the_off() {
+    let mut shim = SiccShim::new(&printed("sicc", 125_000, &[]));
+    shim.on(1448, Some(7), 5);
+    for kind in [AckKind::Later, AckKind::Syn] {
+        assert_eq!(
+            shim.on_ack(65535, Some(0), kind, u64::MAX - 1).window,
+            1448 >> 7
+        );
+    }
+    shim.on(1448, Some(11), 5);
+    assert_eq!(shim.on_ack(65535, Some(0), AckKind::Later, 6).window, 0);
+    shim.off();
+    assert!(!shim.on_ack(65535, Some(0), AckKind::Later, 7).changed);
 }
 
 fn syn_acks(port: &mut SiccPort, count: u32) {

@@ -145,6 +145,7 @@ fn out_of_range(param: &Param, value: Value) -> String {
             format!("is {}; allowed: above 0, at most {max}{percent}", share.0)
         }
         Value::Share(share) => format!("is {}; allowed: 0 to {max}{percent}", share.0),
+        Value::Rate(rate) => format!("is {rate}; allowed: {}", range_text(param)),
         Value::Amount(_) => "is 0; allowed: more than nothing".to_owned(),
         Value::Count(_) | Value::Flag(_) | Value::Word(_) => {
             format!("is {}; allowed: {}", value.number(), range_text(param))

@@ -94,6 +94,7 @@ impl<'de> DeserializeSeed<'de> for Field {
             Unit::Segments | Unit::SegmentBytes | Unit::Count => {
                 Deserialize::deserialize(deserializer).map(Value::Count)
             }
+            Unit::Rate => Deserialize::deserialize(deserializer).map(Value::Rate),
             Unit::Amount => Deserialize::deserialize(deserializer).map(Value::Amount),
             Unit::Flag => Deserialize::deserialize(deserializer).map(Value::Flag),
             Unit::Enum => deserializer
@@ -176,6 +177,7 @@ impl Serialize for Value {
         match self {
             Value::Time(time) => time.serialize(serializer),
             Value::Share(share) => share.serialize(serializer),
+            Value::Rate(rate) => rate.serialize(serializer),
             Value::Count(count) => count.serialize(serializer),
             Value::Amount(amount) => amount.serialize(serializer),
             Value::Flag(flag) => flag.serialize(serializer),

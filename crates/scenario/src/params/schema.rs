@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Kind, Value};
 use crate::quantities::{Buffer, Share};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 
 /// A preset as a reader of the documentation has it: "0.1", "100 us", "the network's RTT (100 us if
 /// not known)", "none".
@@ -15,6 +15,7 @@ pub fn preset_text(param: &Param, preset: Preset) -> String {
     let text = match Value::of(param.unit, preset) {
         Value::Time(time) => time.to_string(),
         Value::Share(share) => share.0.to_string(),
+        Value::Rate(rate) => rate.to_string(),
         Value::Count(count) => count.to_string(),
         Value::Amount(amount) => amount.to_string(),
         Value::Flag(flag) => flag.to_string(),
@@ -32,6 +33,7 @@ pub fn preset_text(param: &Param, preset: Preset) -> String {
 pub fn range_text(param: &Param) -> String {
     let number = |value: f64| match param.unit {
         Unit::Time => Time::from_nanos(value as u64).to_string(),
+        Unit::Rate => Rate(value as u64).to_string(),
         _ => value.to_string(),
     };
     match (param.unit, param.min == ABOVE_0) {
@@ -58,6 +60,7 @@ fn property(param: &Param, generator: &mut SchemaGenerator) -> Json {
     let mut schema = match param.unit {
         Unit::Time => generator.subschema_for::<Time>(),
         Unit::Share | Unit::BufferShare | Unit::BufferLimit => generator.subschema_for::<Share>(),
+        Unit::Rate => generator.subschema_for::<Rate>(),
         Unit::Amount => generator.subschema_for::<Buffer>(),
         Unit::Flag => json_schema!({ "type": "boolean" }),
         Unit::Segments | Unit::SegmentBytes | Unit::Count => json_schema!({

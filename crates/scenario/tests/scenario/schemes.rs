@@ -28,6 +28,7 @@ fn the_built_in_schemes_are_listed() {
             "hscc",
             "hscc-paper",
             "sicc",
+            "sicc-paper",
             "hcf",
             "hcf-fairq"
         ]

@@ -4,9 +4,11 @@
 //! A controller gets copies of SYN and FIN from the switches, looks at queues, and speaks to shims
 //! below the hosts, which see each ACK before the guest does.
 
+mod channel;
 mod sicc;
 
-pub use sicc::{Channel, Sicc};
+pub use channel::{Channel, FRAME_BYTES, HEADER_BYTES, Way};
+pub use sicc::{QueueReports, Sicc};
 
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet};
@@ -18,12 +20,18 @@ use serde::Serialize;
 pub struct ControllerCounters {
     /// Copies of SYN and FIN that reached the controller.
     pub reports_received: u64,
+    /// Reports of a switch's queues, lost ones included.
+    pub queue_reports: u64,
     /// Times that the controller found incast ahead at a port.
     pub incasts: u64,
     /// Messages sent to shims, lost ones included.
     pub messages_sent: u64,
     /// Reports and messages that were lost.
     pub messages_lost: u64,
+    /// Bytes of all messages to the controller, lost ones included.
+    pub bytes_to_controller: u64,
+    /// Bytes of all messages from the controller, likewise.
+    pub bytes_from_controller: u64,
     /// ACKs whose window a shim lowered.
     pub acks_rewritten: u64,
 }

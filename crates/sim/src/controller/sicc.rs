@@ -1,39 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SICC (SICC §4): `core/sicc.h` decides; here are the messages between switches, controller and
-//! shims, each late by the channel's latency and perhaps lost.
+//! shims, which take time and may be lost.
 
-use super::{Controller, ControllerCounters};
+use super::{Channel, Controller, ControllerCounters, FRAME_BYTES, HEADER_BYTES, Way};
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet, SynOptions, flag};
-use crate::rng::Rng;
 use penstock_core::sicc::SiccOrder;
 use penstock_core::tcp_rewrite::AckKind;
 use penstock_core::{Params, SiccPort, SiccShim};
 use penstock_scenario::units::Time;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-/// How messages travel between controller and switches or shims.
-#[derive(Clone, Debug)]
-pub struct Channel {
-    /// One way.
-    pub latency: Time,
-    /// Share of messages that are lost, 0 to 1.
-    pub loss: f64,
-    /// Draws the losses.
-    pub rng: Rng,
+/// `enum sicc_new_connections` and `enum sicc_end` of `core/sicc.h`.
+const COUNTS_SYN_ACK: u64 = 1;
+const OF_SENDER: u64 = 1;
+
+/// A port's queue in a report, bytes (SICC §5.4).
+const QUEUE_BYTES: u64 = 2;
+
+/// How the controller learns queues: the words of `queue_reports`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueReports {
+    /// It reads them; reports are only counted.
+    Instant,
+    /// Switches send them.
+    Sent,
+    /// It asks for them.
+    Polled,
 }
 
 /// A message on its way; ordered so that simultaneous ones are taken in the same order on every
 /// machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Message {
-    /// A switch port (by its place among the ports) forwarded a SYN or FIN: flow, flags, options.
+    /// A switch forwarded a SYN or FIN that leaves by a link: flow, flags, options.
     Copy(u32, FlowId, u8, u32),
     /// INCAST_ON for a pair: MSS and scale.
     On(u32, u16, Option<u8>),
     /// INCAST_OFF for a pair.
     Off(u32),
+    /// A switch (by its place) is asked for its queues.
+    Poll(usize),
+    /// The queues of a switch's ports, bytes.
+    Queues(usize, Vec<u32>),
+}
+
+impl Message {
+    fn way(&self) -> Way {
+        match self {
+            Message::Copy(..) | Message::Queues(..) => Way::ToController,
+            Message::On(..) | Message::Off(..) | Message::Poll(..) => Way::FromController,
+        }
+    }
 }
 
 /// A switch port as the controller sees it.
@@ -58,114 +77,206 @@ struct Flow {
 pub struct Sicc {
     params: Params,
     interval: Time,
+    /// SYN-ACKs count, in both directions of a port (`counts`).
+    counts_answers: bool,
+    /// An ON has the options of the sender (`options_of`).
+    sends_own_options: bool,
     /// For flows whose own was not seen, bytes.
     mss_bytes: u16,
     ports: Vec<Port>,
+    /// Places of the ports of each switch.
+    switches: Vec<Vec<usize>>,
     port_of_link: HashMap<u32, u32>,
     flows: Vec<Flow>,
     pair_of: HashMap<(u32, u32), u32>,
     shims: Vec<SiccShim>,
-    messages: BinaryHeap<Reverse<(Time, Message)>>,
+    messages: BinaryHeap<Reverse<(Time, bool, Message)>>,
     channel: Channel,
+    queue_reports: QueueReports,
     next_look: Time,
     counters: ControllerCounters,
 }
 
 impl Sicc {
-    /// A controller of the ports of these links, each with its parameters; `params` are those of the
-    /// shims.
+    /// Links whose SYN and FIN the network is to report for a port with these parameters: its own,
+    /// and that by which SYN-ACKs enter next to it, if these count.
+    pub fn reported_links(link: u32, params: &Params) -> impl Iterator<Item = u32> {
+        let back = (params.field("counts") == COUNTS_SYN_ACK).then_some(link ^ 1);
+        std::iter::once(link).chain(back)
+    }
+
+    /// A controller of the ports of these links, each with its switch and its parameters; `params`
+    /// are those of the shims.
     pub fn new(
         params: Params,
-        links: impl IntoIterator<Item = (u32, Params)>,
+        links: impl IntoIterator<Item = (u32, u32, Params)>,
         channel: Channel,
+        queue_reports: QueueReports,
     ) -> Sicc {
-        let port = |(link, params): (u32, Params)| Port {
-            link,
-            core: SiccPort::new(&params),
-            flows: BTreeSet::new(),
-        };
-        let ports: Vec<Port> = links.into_iter().map(port).collect();
+        let (mut ports, mut switches) = (Vec::new(), BTreeMap::<u32, Vec<usize>>::new());
+        for (switch, link, params) in links {
+            switches.entry(switch).or_default().push(ports.len());
+            ports.push(Port {
+                link,
+                core: SiccPort::new(&params),
+                flows: BTreeSet::new(),
+            });
+        }
         let interval = Time::from_nanos(params.field("interval_ns"));
         let numbered = ports.iter().enumerate();
         Sicc {
             interval,
+            counts_answers: params.field("counts") == COUNTS_SYN_ACK,
+            sends_own_options: params.field("options_of") == OF_SENDER,
             mss_bytes: params.field("mss_bytes") as u16,
             params,
             port_of_link: numbered
                 .map(|(number, port)| (port.link, number as u32))
                 .collect(),
             ports,
+            switches: switches.into_values().collect(),
             flows: Vec::new(),
             pair_of: HashMap::new(),
             shims: Vec::new(),
             messages: BinaryHeap::new(),
             channel,
+            queue_reports,
             next_look: interval,
             counters: ControllerCounters::default(),
         }
     }
 
-    fn send(&mut self, now: Time, message: Message) {
-        if self.channel.loss > 0.0 && self.channel.rng.unit() < self.channel.loss {
-            self.counters.messages_lost += 1;
-        } else {
-            self.messages
-                .push(Reverse((now + self.channel.latency, message)));
+    /// Sends a message; one that follows another to the same shim arrives behind it.
+    fn send(&mut self, now: Time, bytes: u64, message: Message, follows: bool) {
+        if let Some(arrival) = self.channel.send(now, message.way(), bytes) {
+            self.messages.push(Reverse((arrival, follows, message)));
         }
     }
 
     /// Takes a message that has arrived.
-    fn receive(&mut self, now: Time, message: Message) {
+    fn receive(&mut self, now: Time, message: Message, network: &mut Network) {
         match message {
-            Message::Copy(port, flow, flags, options) => {
+            Message::Copy(link, flow, flags, options) => {
                 self.counters.reports_received += 1;
-                let port = &mut self.ports[port as usize];
-                port.core.on_packet(flags);
                 if u16::from(flags) & flag::SYN != 0 {
-                    port.flows.insert(flow);
                     self.flows[flow.0 as usize].learned = Some(SynOptions::unpack(options));
-                } else {
-                    port.flows.remove(&flow);
+                }
+                self.count(link, flow, flags);
+                if self.counts_answers && is_answer(flags.into()) {
+                    self.count(link ^ 1, flow.reverse(), flags);
                 }
             }
             Message::On(pair, mss, scale) => {
                 self.shims[pair as usize].on(mss, scale, now.as_nanos())
             }
             Message::Off(pair) => self.shims[pair as usize].off(),
+            Message::Poll(switch) => self.report_queues(now, switch, network),
+            Message::Queues(switch, queues) => self.decide(now, switch, &queues),
         }
     }
 
-    /// Every T: looks at each port and notifies the sources behind it (SICC Algorithm 1).
+    /// A SYN or FIN passed the port of `link`, which data of `flow` leaves by.
+    fn count(&mut self, link: u32, flow: FlowId, flags: u8) {
+        let Some(&port) = self.port_of_link.get(&link) else {
+            return;
+        };
+        let port = &mut self.ports[port as usize];
+        port.core.on_packet(flags);
+        if u16::from(flags) & flag::SYN != 0 {
+            port.flows.insert(flow);
+        } else {
+            port.flows.remove(&flow);
+        }
+    }
+
+    /// Every T: has the queues of each switch reported.
     fn look(&mut self, now: Time, network: &mut Network) {
-        for number in 0..self.ports.len() {
-            let port = &mut self.ports[number];
-            let queue = network.backlog_bytes(now, port.link);
-            let order = port
-                .core
-                .on_interval(u32::try_from(queue).unwrap_or(u32::MAX), now.as_nanos());
-            if order != SiccOrder::Keep {
-                self.counters.incasts += u64::from(order == SiccOrder::On);
-                for message in self.orders(number, order) {
-                    self.counters.messages_sent += 1;
-                    self.send(now, message);
+        for switch in 0..self.switches.len() {
+            match self.queue_reports {
+                QueueReports::Instant => {
+                    let queues = self.queues(now, switch, network);
+                    self.counters.queue_reports += 1;
+                    self.channel.count(Way::ToController, report_bytes(&queues));
+                    self.decide(now, switch, &queues);
+                }
+                QueueReports::Sent => self.report_queues(now, switch, network),
+                QueueReports::Polled => {
+                    self.send(now, HEADER_BYTES, Message::Poll(switch), false);
                 }
             }
         }
     }
 
-    /// One message for each pair with a flow through the port.
-    fn orders(&self, port: usize, order: SiccOrder) -> BTreeSet<Message> {
+    fn queues(&self, now: Time, switch: usize, network: &Network) -> Vec<u32> {
+        let queue = |port: &usize| {
+            let bytes = network.backlog_bytes(now, self.ports[*port].link);
+            u32::try_from(bytes).unwrap_or(u32::MAX)
+        };
+        self.switches[switch].iter().map(queue).collect()
+    }
+
+    fn report_queues(&mut self, now: Time, switch: usize, network: &Network) {
+        let queues = self.queues(now, switch, network);
+        self.counters.queue_reports += 1;
+        let bytes = report_bytes(&queues);
+        self.send(now, bytes, Message::Queues(switch, queues), false);
+    }
+
+    /// The queues of a switch are known: notifies the sources behind its ports (SICC Algorithm 1).
+    fn decide(&mut self, now: Time, switch: usize, queues: &[u32]) {
+        for (place, &queue) in queues.iter().enumerate() {
+            let number = self.switches[switch][place];
+            let order = self.ports[number].core.on_interval(queue, now.as_nanos());
+            let starts = matches!(order, SiccOrder::On | SiccOrder::OffOn);
+            let ends = matches!(order, SiccOrder::Off | SiccOrder::OffOn);
+            self.counters.incasts += u64::from(starts);
+            if ends {
+                self.notify(now, self.offs(number), false);
+            }
+            if starts {
+                self.notify(now, self.ons(number), ends);
+            }
+        }
+    }
+
+    fn notify(&mut self, now: Time, orders: BTreeSet<Message>, follows: bool) {
+        for message in orders {
+            self.counters.messages_sent += 1;
+            self.send(now, FRAME_BYTES, message, follows);
+        }
+    }
+
+    /// INCAST_ON for each pair with a flow through the port.
+    fn ons(&self, port: usize) -> BTreeSet<Message> {
         let message = |flow: &FlowId| {
             let pair = self.flows[flow.0 as usize].pair;
-            if order == SiccOrder::Off {
-                return Message::Off(pair);
-            }
-            let receiver = self.flows[flow.reverse().0 as usize].learned;
-            let mss = receiver.map_or(self.mss_bytes, |options| options.mss);
-            Message::On(pair, mss, receiver.and_then(|options| options.window_scale))
+            let end = if self.sends_own_options {
+                *flow
+            } else {
+                flow.reverse()
+            };
+            let learned = self.flows[end.0 as usize].learned;
+            let mss = learned.map_or(self.mss_bytes, |options| options.mss);
+            let scale = learned.map(|options| options.window_scale.unwrap_or(0));
+            Message::On(pair, mss, scale)
         };
         self.ports[port].flows.iter().map(message).collect()
     }
+
+    /// INCAST_OFF, likewise.
+    fn offs(&self, port: usize) -> BTreeSet<Message> {
+        let message = |flow: &FlowId| Message::Off(self.flows[flow.0 as usize].pair);
+        self.ports[port].flows.iter().map(message).collect()
+    }
+}
+
+/// Of a report of a switch's queues (SICC §5.4).
+fn report_bytes(queues: &[u32]) -> u64 {
+    HEADER_BYTES + QUEUE_BYTES * queues.len() as u64
+}
+
+fn is_answer(flags: u16) -> bool {
+    flags & flag::SYN != 0 && flags & flag::ACK != 0
 }
 
 impl Controller for Sicc {
@@ -199,10 +310,15 @@ impl Controller for Sicc {
     }
 
     fn on_report(&mut self, report: &Report) {
-        if let Some(port) = self.port_of_link.get(&report.link) {
-            let packet = &report.packet;
-            let copy = Message::Copy(*port, packet.flow, packet.flags as u8, packet.options);
-            self.send(report.time, copy);
+        let (link, packet) = (report.link, &report.packet);
+        let is_wanted = self.port_of_link.contains_key(&link)
+            || self.counts_answers
+                && is_answer(packet.flags)
+                && self.port_of_link.contains_key(&(link ^ 1));
+        if is_wanted {
+            let copy = Message::Copy(link, packet.flow, packet.flags as u8, packet.options);
+            let bytes = HEADER_BYTES + u64::from(packet.size());
+            self.send(report.time, bytes, copy, false);
         }
     }
 
@@ -231,17 +347,16 @@ impl Controller for Sicc {
         let message = self
             .messages
             .peek()
-            .map_or(Time::NEVER, |Reverse((time, _))| *time);
+            .map_or(Time::NEVER, |Reverse((time, ..))| *time);
         message.min(self.next_look)
     }
 
     fn act(&mut self, now: Time, network: &mut Network) {
-        while let Some(Reverse((time, message))) = self.messages.peek().copied() {
-            if time > now {
-                break;
-            }
-            self.messages.pop();
-            self.receive(now, message);
+        let is_due = |Reverse((time, ..)): &Reverse<(Time, bool, Message)>| *time <= now;
+        while self.messages.peek().is_some_and(is_due)
+            && let Some(Reverse((.., message))) = self.messages.pop()
+        {
+            self.receive(now, message, network);
         }
         if self.next_look <= now {
             self.look(now, network);
@@ -250,6 +365,11 @@ impl Controller for Sicc {
     }
 
     fn counters(&self) -> ControllerCounters {
-        self.counters
+        ControllerCounters {
+            messages_lost: self.channel.lost(),
+            bytes_to_controller: self.channel.bytes(Way::ToController),
+            bytes_from_controller: self.channel.bytes(Way::FromController),
+            ..self.counters
+        }
     }
 }

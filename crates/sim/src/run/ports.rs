@@ -2,7 +2,7 @@
 //! The policies of a scheme, put on the fabric's ports.
 
 use super::{Inputs, RunError};
-use crate::controller::{Channel, Sicc};
+use crate::controller::{Channel, QueueReports, Sicc};
 use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
@@ -82,24 +82,33 @@ pub fn set_up(
     }
     if let penstock_scenario::Controller::Sicc(spec) = &scheme.controller {
         let params = |link: u32| {
-            let buffer = fabric.links[link as usize].buffer;
-            Ok((link, spec.core(buffer.as_bytes(), Some(rtt))?))
+            let at = &fabric.links[link as usize];
+            Ok((at.from, link, spec.core(at.buffer.as_bytes(), Some(rtt))?))
         };
-        let links: Result<Vec<(u32, Params)>, ParamError> =
+        let links: Result<Vec<(u32, u32, Params)>, ParamError> =
             protected(&scenario.fabric, fabric).map(params).collect();
         let links = links.map_err(|error| RunError::Parameter(error.to_string()))?;
-        for (link, _) in &links {
-            simulation.network.report_syn_fin(*link);
+        for reported in links
+            .iter()
+            .flat_map(|(_, link, params)| Sicc::reported_links(*link, params))
+        {
+            simulation.network.report_syn_fin(reported);
         }
         let rng = Rng::new(seed, 2);
-        let channel = Channel {
-            latency: spec.time("latency").unwrap_or_default(),
-            loss: spec.share("loss").0,
+        let channel = Channel::new(
+            spec.time("latency").unwrap_or_default(),
+            spec.rate("rate"),
+            spec.share("loss").0,
             rng,
+        );
+        let queue_reports = match spec.word("queue_reports") {
+            0 => QueueReports::Instant,
+            1 => QueueReports::Sent,
+            _ => QueueReports::Polled,
         };
         let shims = spec.core(0, Some(rtt));
         let shims = shims.map_err(|error| RunError::Parameter(error.to_string()))?;
-        let controller = Sicc::new(shims, links, channel);
+        let controller = Sicc::new(shims, links, channel, queue_reports);
         simulation.controller = Some(Box::new(controller));
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod controllers;
 mod fuzz;
 mod golden;
 mod measures;
