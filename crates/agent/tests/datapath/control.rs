@@ -4,7 +4,6 @@
 
 use crate::common::packet::{ACK, FIN, RST, SYN, Segment};
 use crate::port::{DROP, NEXT, Port};
-use std::mem::MaybeUninit;
 
 const EGRESS: &str = "hscc_egress";
 const PORT_DROPS: u32 = 1 << 2;
@@ -22,8 +21,7 @@ fn control(flags: u8) -> Segment {
 
 #[test]
 fn data_is_dropped_beyond_sigma_where_the_port_allows_it() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let drop = |is_allowed: bool, segment: &Segment| {
         port.configure(|config| {
             config.schemes.hscc.sigma_bytes = SIGMA_BYTES;
@@ -48,8 +46,7 @@ fn data_is_dropped_beyond_sigma_where_the_port_allows_it() {
 
 #[test]
 fn nothing_is_dropped_by_observers_or_while_the_agent_is_dead() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     port.configure(|config| {
         config.schemes.hscc.sigma_bytes = SIGMA_BYTES;
         config.flags = PORT_DROPS;
@@ -67,8 +64,7 @@ fn nothing_is_dropped_by_observers_or_while_the_agent_is_dead() {
 /// What may overtake the data of its flow, and nothing else.
 #[test]
 fn syns_and_pure_acks_get_the_priority_of_the_port() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let priority = |segment: &Segment| port.outcome(EGRESS, &segment.frame()).1;
     assert_eq!(priority(&control(SYN)), 0, "not unless it is configured");
     port.configure(|config| config.control_priority = 7);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many flows a port counts, and what each gets.
 
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::{MapCore, MapFlags};
@@ -14,8 +13,7 @@ use super::segments::{syn, syn_ack};
 
 #[test]
 fn flows_are_counted_once_and_swept() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let flow = |i: u16| Segment::new("10.0.0.1", "10.0.0.2").with(|s| s.source_port = i);
     for i in 1..=100 {
         for _ in 0..2 {
@@ -68,8 +66,7 @@ fn flows_are_counted_once_and_swept() {
 #[test]
 fn sweeps_at_once_count_as_one_does() {
     const FLOWS: u32 = 30_000;
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let mut flow = types::port_flow::default();
     flow.entry.phase = 1;
     flow.entry.last_ns = penstockd::host::clock::monotonic_ns();
@@ -110,8 +107,7 @@ fn sweeps_at_once_count_as_one_does() {
 
 #[test]
 fn fairq_shares_its_window_by_flows() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     // No tick in the life of this test: the window is alpha * B / flows.
     port.configure(|config| config.schemes.fairq.interval_ns = 3_600_000_000_000);
     for i in 1..=8_u16 {
@@ -136,8 +132,7 @@ fn entries_stay_as_long_as_they_may_be_needed() {
     const COUNTED: u8 = 1;
     const IDLE: u8 = 2;
     const ENDED: u8 = 3;
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let now = penstockd::host::clock::monotonic_ns();
     let mut expected = Vec::new();
     for (number, (phase, unacknowledged, seconds, stays)) in (1_u32..).zip([

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which flows are left alone, to the byte.
 
-use std::mem::MaybeUninit;
-
 use penstock_core::definitions;
 use penstockd::port::policy::Policy;
 
@@ -19,7 +17,7 @@ fn policy(exclude: &[&str], include: &[&str], canary: Option<f64>) -> Policy {
     }
 }
 
-fn passed(port: &Port<'_>, reason: &str) -> u64 {
+fn passed(port: &Port, reason: &str) -> u64 {
     let reasons = definitions::pass_reasons();
     let index = reasons.iter().position(|r| r.word == reason).unwrap();
     port.counters().passed[index]
@@ -27,7 +25,7 @@ fn passed(port: &Port<'_>, reason: &str) -> u64 {
 
 /// Whether the ACKs of a flow that opened under a policy are lowered. Its packets are otherwise
 /// untouched, and its flow is counted all the same.
-fn is_controlled(port: &Port<'_>, policy: &Policy, data: &Segment, mark: u32) -> bool {
+fn is_controlled(port: &Port, policy: &Policy, data: &Segment, mark: u32) -> bool {
     port.forget();
     let counted = || [port.counters().acks_rewritten, passed(port, "excluded")];
     let before = counted();
@@ -51,8 +49,7 @@ fn is_controlled(port: &Port<'_>, policy: &Policy, data: &Segment, mark: u32) ->
 
 #[test]
 fn rules_choose_flows_by_what_they_match() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let [(_, four), (_, six)] = flows();
     let marked = four.with(|s| s.dscp = 46);
     let all: [(&str, &Segment, u32, bool); 19] = [
@@ -109,8 +106,7 @@ fn a_tunnel_is_judged_by_the_addresses_inside() {
     let (_, data) = flows().into_iter().next().unwrap();
     let outer = Segment::new("192.0.2.1", "192.0.2.2");
     let wrap = |s: &Segment| ethernet(outer.source, &[], &vxlan(&outer, 4789, 9, true, &s.frame()));
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     for (number, (rule, is_excluded)) in (1..).zip([("10.0.0.0/8", true), ("192.0.2.0/24", false)])
     {
         port.forget();
@@ -127,8 +123,7 @@ fn a_tunnel_is_judged_by_the_addresses_inside() {
 #[test]
 fn each_packet_that_leaves_judges_its_flow_again() {
     let (_, data) = flows().into_iter().next().unwrap();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     open(&port, "hscc", &data);
     let ack = ack(&data).frame();
     let is_lowered = || port.run("hscc_ingress", &ack) != ack;
@@ -151,8 +146,7 @@ fn each_packet_that_leaves_judges_its_flow_again() {
 #[test]
 fn a_canary_is_a_share_of_flows_and_each_stays_on_its_side() {
     const FLOWS: u16 = 400;
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let flow = |i: u16| {
         let data = Segment::new("10.0.0.1", "10.0.0.2");
         data.with(|s| (s.source_port, s.payload) = (1000 + i, 100))

@@ -2,13 +2,14 @@
 //! A port whose programs are run by BPF_PROG_TEST_RUN.
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, OpenObject, ProgramInput};
+use libbpf_rs::{MapCore, MapFlags, MapType, Object, ProgramInput};
 use penstockd::port::maps::sum_of_cpus;
 use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::port::policy::Policy;
 use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
 use std::mem::MaybeUninit;
+use std::sync::Mutex;
 
 /// The port's slot: the first, which interfaces have that have no other.
 const KEY: [u8; 4] = [0; 4];
@@ -27,15 +28,78 @@ const GSO_SIZE: usize = 176;
 /// The interface of test runs that name none: the loopback.
 const LOOPBACK: u32 = 1;
 
-pub struct Port<'o>(pub PortSkel<'o>);
+/// One of the loaded objects that tests take turns with, as each takes the verifier a second.
+pub struct Port(pub &'static PortSkel<'static>);
 
-impl<'o> Port<'o> {
-    pub fn new(memory: &'o mut MaybeUninit<OpenObject>) -> Port<'o> {
-        let skel = PortSkelBuilder::default().open(memory).unwrap();
-        let port = Port(
-            skel.load()
-                .expect("needs root and a kernel of 6.1 or later"),
-        );
+struct Idle(&'static PortSkel<'static>);
+
+// SAFETY: an object belongs to no thread, and one test at a time has it.
+unsafe impl Send for Idle {}
+
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            IDLE.lock().unwrap().push(Idle(self.0));
+        }
+    }
+}
+
+fn load() -> &'static PortSkel<'static> {
+    let memory = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut skel = PortSkelBuilder::default().open(memory).unwrap();
+    for mut program in skel.open_object_mut().progs_mut() {
+        let name = program.name().to_string_lossy();
+        let schemes = ["fairq_", "hscc_", "observe_"];
+        let is_needed = name == "sweep" || schemes.iter().any(|it| name.starts_with(it));
+        program.set_autoload(is_needed);
+    }
+    let skel = skel
+        .load()
+        .expect("needs root and a kernel of 6.1 or later");
+    Box::leak(Box::new(skel))
+}
+
+/// Makes all maps what they are in a new object: without entries, or zero.
+fn clear(object: &Object) {
+    for map in object.maps() {
+        let is_constant = map.name().to_string_lossy().contains('.');
+        match map.map_type() {
+            MapType::Hash | MapType::LruHash => {
+                let keys: Vec<_> = map.keys().collect();
+                keys.iter().for_each(|key| map.delete(key).unwrap());
+            }
+            MapType::Array if !is_constant => {
+                let keys: Vec<u8> = (0..map.max_entries()).flat_map(u32::to_ne_bytes).collect();
+                let values = vec![0; map.max_entries() as usize * map.value_size() as usize];
+                map.update_batch(
+                    &keys,
+                    &values,
+                    map.max_entries(),
+                    MapFlags::ANY,
+                    MapFlags::ANY,
+                )
+                .unwrap();
+            }
+            MapType::PercpuArray => {
+                let cpus = libbpf_rs::num_possible_cpus().unwrap();
+                let values = vec![vec![0; map.value_size() as usize]; cpus];
+                for index in 0..map.max_entries() {
+                    map.update_percpu(&index.to_ne_bytes(), &values, MapFlags::ANY)
+                        .unwrap();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Port {
+    pub fn new() -> Port {
+        let idle = IDLE.lock().unwrap().pop();
+        let port = Port(idle.map_or_else(load, |idle| idle.0));
+        clear(port.0.object());
         port.use_slots(1);
         port.configure(|_| {});
         port.beat(penstockd::host::clock::monotonic_ns());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What becomes of an ACK, by its headers and the state of its port.
 
-use std::mem::MaybeUninit;
-
 use super::common::packet::{ACK, RST, Segment, ethernet, geneve, vxlan};
 use super::port::Port;
 use super::segments::{SCALE, ack, flows, open, syn, syn_ack};
@@ -83,32 +81,31 @@ fn stacks() -> Vec<(&'static str, &'static str, Wrap)> {
 
 #[test]
 fn every_stack_of_headers_is_rewritten() {
+    let port = Port::new();
+    let mut number = 0;
     for (name, version, wrap) in stacks() {
         for (family, data) in flows()
             .into_iter()
             .filter(|(family, _)| version.is_empty() || version == *family)
         {
-            let mut memory = MaybeUninit::uninit();
-            let port = Port::new(&mut memory);
+            number += 1;
+            let data = data.with(|s| s.source_port = number);
+            let what = format!("{name}, IPv{family}");
             let answer = syn_ack(&data);
             port.run("hscc_egress", &wrap(&syn(&data)));
             let got = port.run("hscc_ingress", &wrap(&answer));
-            assert_eq!(
-                got,
-                wrap(&answer.with(|s| s.window = 2920)),
-                "{name}, IPv{family}: SYN-ACK"
-            );
-            assert_eq!(port.state().flows, 0, "{name}, IPv{family}: half-open");
+            let lowered = wrap(&answer.with(|s| s.window = 2920));
+            assert_eq!(got, lowered, "{what}: SYN-ACK");
+            let flows = u32::from(number);
+            assert_eq!(port.state().flows, flows - 1, "{what}: half-open");
             port.run("hscc_egress", &wrap(&data));
             let ack = ack(&data);
             let got = port.run("hscc_ingress", &wrap(&ack));
-            assert_eq!(
-                got,
-                wrap(&ack.with(|s| s.window = WINDOW)),
-                "{name}, IPv{family}: ACK"
-            );
-            assert_eq!(port.state().flows, 1, "{name}, IPv{family}");
-            assert_eq!(port.counters().acks_rewritten, 2, "{name}, IPv{family}");
+            let lowered = wrap(&ack.with(|s| s.window = WINDOW));
+            assert_eq!(got, lowered, "{what}: ACK");
+            assert_eq!(port.state().flows, flows, "{what}");
+            let rewritten = port.counters().acks_rewritten;
+            assert_eq!(rewritten, 2 * u64::from(flows), "{what}");
         }
     }
 }
@@ -116,8 +113,7 @@ fn every_stack_of_headers_is_rewritten() {
 #[test]
 fn what_must_pass_passes() {
     let (_, data) = flows().into_iter().next().unwrap();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     open(&port, "hscc", &data);
     let ack = ack(&data);
     let fragment = {
@@ -150,8 +146,7 @@ fn authenticated_segments_pass() {
     let (_, data) = flows().into_iter().next().unwrap();
     let timestamps = [vec![1, 1, 8, 10], vec![7; 8]].concat();
     let with = |options: &[u8]| ack(&data).with(|s| s.options = options.to_vec()).frame();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     open(&port, "hscc", &data);
     for digest in [[1, 1, 19, 18], [1, 1, 29, 18]] {
         let digest = [digest.to_vec(), vec![9; 16]].concat();
@@ -161,8 +156,7 @@ fn authenticated_segments_pass() {
         assert_eq!(port.run("hscc_ingress", &signed), signed);
     }
     assert_eq!(port.counters().passed[7], 4, "authenticated");
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     open(&port, "hscc", &data);
     let plain = with(&timestamps);
     assert_ne!(port.run("hscc_ingress", &plain), plain);
@@ -172,8 +166,7 @@ fn authenticated_segments_pass() {
 #[test]
 fn a_receiver_without_scaling_keeps_its_bytes() {
     let (_, data) = flows().into_iter().next().unwrap();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     port.configure(|config| {
         config.window.wscale_source = 3;
         config.window.network_wscale = 7;
@@ -200,8 +193,7 @@ fn with_scale(syn: &Segment, scale: Option<u8>, is_shifted: bool) -> Segment {
 /// FairQ §III-B: the switch itself strips or unifies the scale, in SYNs of both directions.
 #[test]
 fn a_port_strips_or_lowers_what_syns_offer() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     let mut number = 1000;
     for (source, offered, left) in [
         (4, Some(10), None),
@@ -241,8 +233,7 @@ fn a_port_strips_or_lowers_what_syns_offer() {
 #[test]
 fn a_port_that_does_not_act_leaves_syns_as_they_are() {
     let (_, data) = flows().into_iter().next().unwrap();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     port.configure(|config| config.window.wscale_source = 4);
     let signed = syn(&data).with(|s| {
         s.options = [vec![3, 3, 7, 1, 19, 18], vec![9; 16], vec![1, 1]].concat();
@@ -261,8 +252,7 @@ fn a_port_that_does_not_act_leaves_syns_as_they_are() {
 fn the_last_port_clears_the_reserved_bits() {
     let bits = |frame: &[u8]| frame[34 + 12] & 0xf;
     let (_, data) = flows().into_iter().next().unwrap();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     for (clears, agent_beats) in [(false, true), (true, true), (true, false)] {
         port.configure(|config| {
             config.window.wscale_source = 1;
@@ -291,8 +281,7 @@ fn the_last_port_clears_the_reserved_bits() {
 #[test]
 fn windows_open_in_steps() {
     let (_, data) = flows().into_iter().next().unwrap();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     open(&port, "hscc", &data);
     let ack = ack(&data).frame();
     let window_at = |ms: u64| {
@@ -323,8 +312,7 @@ fn windows_open_in_steps() {
 #[test]
 fn a_silent_agent_or_another_abi_lets_all_pass() {
     let (_, data) = flows().into_iter().next().unwrap();
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     open(&port, "hscc", &data);
     let ack = ack(&data).frame();
     port.beat(1);
@@ -343,8 +331,7 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
 /// What a receiver offered to another connection does not bind, where its answer was never acknowledged.
 #[test]
 fn another_handshake_forgets_what_was_offered() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     port.configure(|config| config.window.never_shrink = 1);
     let window = |data: &Segment| {
         port.run("hscc_egress", &syn(data).frame());
@@ -363,8 +350,7 @@ fn another_handshake_forgets_what_was_offered() {
 /// follow, up to its edge.
 #[test]
 fn a_forged_ack_offers_nothing() {
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     port.configure(|config| config.window.never_shrink = 1);
     let data = Segment::new("10.0.0.1", "10.0.0.2");
     open(&port, "hscc", &data);

@@ -36,7 +36,7 @@ pub fn ack(data: &Segment) -> Segment {
 }
 
 /// The three packets of a handshake.
-pub fn open(port: &Port<'_>, scheme: &str, data: &Segment) {
+pub fn open(port: &Port, scheme: &str, data: &Segment) {
     let [egress, ingress] = ["egress", "ingress"].map(|side| format!("{scheme}_{side}"));
     port.run(&egress, &syn(data).frame());
     port.run(&ingress, &syn_ack(data).frame());

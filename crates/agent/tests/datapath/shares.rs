@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What each port has for itself in the tables of all ports, whatever passes by another.
 
-use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use libbpf_rs::{MapCore, MapFlags};
@@ -45,7 +44,7 @@ impl Interface {
     }
 }
 
-fn flood(port: &Port<'_>, syns: u32) {
+fn flood(port: &Port, syns: u32) {
     for number in 0..syns {
         let [one, other] = match number % 2 {
             0 => [0, 1].map(|host| Ipv4Addr::from(0x0b00_0000 + 2 * number + host).to_string()),
@@ -67,8 +66,7 @@ fn connections(count: u16) -> impl Iterator<Item = Segment> {
 #[test]
 fn a_flood_at_one_port_takes_no_handshake_of_another() {
     const EACH: u16 = 50;
-    let mut memory = MaybeUninit::uninit();
-    let (port, interface) = (Port::new(&mut memory), Interface::new());
+    let (port, interface) = (Port::new(), Interface::new());
     port.add_port(OTHER, interface.index);
     let run = |side: &str, segment: &Segment| {
         port.run_on(interface.index, &format!("fairq_{side}"), &segment.frame());
@@ -102,8 +100,7 @@ fn a_flood_at_one_port_takes_no_handshake_of_another() {
 #[test]
 fn a_port_beyond_its_share_proves_handshakes_and_gets_its_share_back() {
     const EACH: u16 = 500;
-    let mut memory = MaybeUninit::uninit();
-    let port = Port::new(&mut memory);
+    let port = Port::new();
     port.use_slots(1024);
     connections(EACH).for_each(|data| drop(port.run("fairq_egress", &syn(&data).frame())));
     assert_eq!(port.state().half_own, HALF_OWN / 1024);
@@ -135,8 +132,7 @@ fn a_port_beyond_its_share_proves_handshakes_and_gets_its_share_back() {
 fn a_port_has_no_more_flows_than_its_share_and_leaves_the_rest_to_others() {
     const MOST: u32 = 64;
     const EACH: u16 = 100;
-    let mut memory = MaybeUninit::uninit();
-    let (port, interface) = (Port::new(&mut memory), Interface::new());
+    let (port, interface) = (Port::new(), Interface::new());
     port.configure(|config| config.flows_max = MOST);
     port.add_port(OTHER, interface.index);
     connections(EACH).for_each(|data| open(&port, "fairq", &data));

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The floor of a window is one segment, as those that pass show it.
 
-use std::mem::MaybeUninit;
-
 use super::common::packet::{ACK, PSH, Segment};
 use super::port::Port;
 use super::segments::{SCALE, ack, syn, syn_ack};
 
 /// A test run takes a page at most, so large segments are those of a super-packet of which a part is
 /// given. FairQ's windows are a few bytes each in these tests, so that the floor is what is written.
-fn clamped<'o>(memory: &'o mut MaybeUninit<libbpf_rs::OpenObject>) -> Port<'o> {
-    let port = Port::new(memory);
+fn clamped() -> Port {
+    let port = Port::new();
     port.configure(|config| {
         config.window.first_acks = 0;
         config.schemes.fairq.alpha_q16 = 1;
@@ -20,7 +18,7 @@ fn clamped<'o>(memory: &'o mut MaybeUninit<libbpf_rs::OpenObject>) -> Port<'o> {
 }
 
 /// A connection whose SYNs offer segments of so many bytes.
-fn open(port: &Port<'_>, data: &Segment, mss: u16) {
+fn open(port: &Port, data: &Segment, mss: u16) {
     let offering = |segment: Segment| {
         segment
             .with(|s| s.options = Segment::syn_options(mss, SCALE))
@@ -32,7 +30,7 @@ fn open(port: &Port<'_>, data: &Segment, mss: u16) {
 }
 
 /// The window that an ACK leaves with, bytes.
-fn floor(port: &Port<'_>, data: &Segment) -> u32 {
+fn floor(port: &Port, data: &Segment) -> u32 {
     let frame = port.run("fairq_ingress", &ack(data).frame());
     u32::from(u16::from_be_bytes([frame[48], frame[49]])) << SCALE
 }
@@ -47,8 +45,7 @@ fn flow(source_port: u16) -> Segment {
 
 #[test]
 fn the_floor_is_what_passes_and_not_what_is_offered() {
-    let mut memory = MaybeUninit::uninit();
-    let port = clamped(&mut memory);
+    let port = clamped();
     let small = flow(1);
     open(&port, &small, 65495);
     assert_eq!(floor(&port, &small), scaled(1460));
@@ -87,8 +84,7 @@ fn the_floor_is_what_passes_and_not_what_is_offered() {
 /// A change of parameters resets the scheme, but not what the port has seen.
 #[test]
 fn new_parameters_keep_the_size_of_segments() {
-    let mut memory = MaybeUninit::uninit();
-    let port = clamped(&mut memory);
+    let port = clamped();
     open(&port, &flow(1), 8960);
     let part = flow(1).with(|s| s.payload = 2000).frame();
     port.send_super_packet("fairq_egress", &part, 8948);
