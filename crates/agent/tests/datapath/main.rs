@@ -15,3 +15,4 @@ mod rewriting;
 mod segments;
 mod shares;
 mod sizes;
+mod unusual;
