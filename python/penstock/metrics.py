@@ -2,9 +2,9 @@
 """Every number of a summary: its name, unit, heading, better end, tolerance and meaning.
 
 A name ends with its unit: `fct_s`, `goodput_bps`, `queue_bytes`. `GROUPS` and `PORTS` describe the
-numbers of a traffic and of a port by their dotted paths in `summary.json`, `FLOWS` and `QUEUES`
-the columns of the tables. People write names without units (`mice.fct.p99`); `find` and `match`
-look them up.
+numbers of a traffic and of a port by their dotted paths in `summary.json`, `FLOWS`, `QUEUES` and
+`WINDOWS` the columns of the tables. People write names without units (`mice.fct.p99`); `find` and
+`match` look them up.
 """
 
 import difflib
@@ -51,6 +51,9 @@ class Metric:
 GROUPS = {
     "flows": Metric("flows", "neither", "flows that began", CLOSE),
     "finished": Metric("finished", "more", "flows that ended, of those that began"),
+    "unfinished": Metric(
+        "unfinished", "less", "flows with an end that did not reach it, those not begun included"
+    ),
     "fct_s.mean": Metric("FCT mean", "less", "completion time of the finished flows", CLOSE),
     "fct_s.sd": Metric("FCT SD", "less", "standard deviation of the completion times"),
     "fct_s.p50": Metric("FCT p50", "less", "half of the flows took less", CLOSE),
@@ -64,6 +67,7 @@ GROUPS = {
     "timeouts": Metric("timeouts", "less", "retransmission timeouts", NEAR),
     "syn_timeouts": Metric("SYN timeouts", "less", "timeouts of handshakes", NEAR),
     "retransmits": Metric("retransmits", "less", "segments sent again"),
+    "resent": Metric("resent", "less", "flows with at least one segment sent again"),
     "drops": Metric("drops", "less", "packets lost, in either direction"),
     "goodput_bps.mean": Metric("goodput", "more", "what arrived, mean of the flows", CLOSE),
     "goodput_bps.min": Metric("goodput min", "more", "the slowest flow"),
@@ -77,6 +81,7 @@ GROUPS = {
         "lowest decile", "less", "flows with less than a tenth of the packets of the largest"
     ),
     "longest_silence_s.mean": Metric("silence", "less", "longest time between two packets"),
+    "loss_cycle_s": Metric("loss cycle", "more", "time between two losses of a sampled flow"),
     "block_goodput_bps": Metric("block goodput", "more", "bytes of an epoch over its time"),
 }
 PORTS = {
@@ -129,6 +134,15 @@ FLOWS: dict[str, type] = {
     "missed_deadline": bool,  # null: no deadline
 }
 QUEUES: dict[str, type] = {"port": str, "time_s": float, "bytes": int, "packets": int}
+WINDOWS: dict[str, type] = {
+    "traffic": str,
+    "flow": int,
+    "time_s": float,
+    "cwnd_bytes": int,
+    "rwnd_bytes": int,  # what the receiver offers, as the network has left it
+    "swnd_bytes": int,  # the lesser of both
+    "recovering": bool,  # a loss is being repaired
+}
 
 _SUFFIXES = ("_by_reason", *(f"_{quantity}" for quantity in units.FORMS))  # may be left out
 _OF_TIMES = ("mean", "sd", "p50", "p90", "p95", "p99", "max")
@@ -162,7 +176,8 @@ def unfinished(path: str, group: Result) -> float:
     name, _, statistic = path.partition(".")
     if name != "fct_s":
         return 0.0
-    share = 1 - group["finished"] / group["flows"] if group["flows"] else 0.0
+    planned = max(group["flows"], group["finished"] + group.get("unfinished", 0))
+    share = 1 - group["finished"] / planned if planned else 0.0
     borne = 1 - float(statistic[1:]) / 100 if re.fullmatch(r"p\d+", statistic) else 0.0
     return float(max(0.0, share - borne))
 

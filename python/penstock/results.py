@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a scenario: a summary for people and JSON, and tables of flows, queues, ports."""
+"""The results of a scenario: a summary for people and JSON, and tables of what was measured."""
 
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import polars as pl
@@ -30,6 +30,8 @@ class Results:
     """The scenario as resolved, in TOML, its defaults written out."""
     info: dict[str, Any]
     """Versions, seeds, schemes, overrides, command line and machine of the run."""
+    windows: pl.DataFrame = field(default_factory=lambda: tables.NO_WINDOWS)
+    """One row a chosen flow and sample; the columns are those of `penstock.tables.WINDOWS`."""
 
     @classmethod
     def collect(cls, scenario: str, rows: Sequence[Row], info: dict[str, Any]) -> Self:
@@ -52,6 +54,7 @@ class Results:
             for row, (_, _, summary) in zip(rows, summaries, strict=True)
         )
         flows = (tables.read(row.flows, tables.FLOWS, row.scheme, row.seed) for row in rows)
+        windows = (tables.read(row.windows, tables.WINDOWS, row.scheme, row.seed) for row in rows)
         ports = ((scheme, seed, summary["ports"]) for scheme, seed, summary in summaries)
         return cls(
             summary={"scenario": document, "seeds": seeds_of(document), "results": results},
@@ -60,6 +63,7 @@ class Results:
             ports=tables.ports(ports),
             scenario=scenario,
             info=info | merged(of_substrate),
+            windows=tables.stack(windows),
         )
 
     @property

@@ -11,6 +11,8 @@ from penstock.errors import RunError, ScenarioError
 from penstock.results import Results
 
 TABLES = ("flows", "queues", "ports")
+MAYBE = "windows"
+"""A table that a folder has only where something is in it."""
 
 
 class Run(Results):
@@ -31,7 +33,7 @@ class Run(Results):
             (new / "scenario.toml").write_text(self.scenario, encoding="utf-8")
             folders.write_json(new / folders.RUN.file, self.info)
             folders.write_json(new / "summary.json", self.summary)
-            for name in TABLES:
+            for name in TABLES if self.windows.is_empty() else (*TABLES, MAYBE):
                 table: pl.DataFrame = getattr(self, name)
                 table.write_parquet(new / f"{name}.parquet", compression="zstd")
             if report:
@@ -50,12 +52,13 @@ class Run(Results):
         if not folders.has_kind(folder, folders.RUN):
             message = f"{folder}: not a run's folder (no run.json); make one with `penstock run`"
             raise ScenarioError(message)
+        names = (*TABLES, MAYBE) if (folder / f"{MAYBE}.parquet").exists() else TABLES
         try:
             return cls(
                 summary=json.loads((folder / "summary.json").read_text(encoding="utf-8")),
                 scenario=(folder / "scenario.toml").read_text(encoding="utf-8"),
                 info=json.loads((folder / folders.RUN.file).read_text(encoding="utf-8")),
-                **{name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES},
+                **{name: pl.read_parquet(folder / f"{name}.parquet") for name in names},
             )
         except (OSError, ValueError, pl.exceptions.PolarsError) as error:
             reason = str(error).partition("\n")[0]

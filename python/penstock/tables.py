@@ -15,6 +15,9 @@ KEYS = {"scheme": pl.String, "seed": pl.Int64}
 _TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 FLOWS = {name: _TYPES[kind] for name, kind in metrics.FLOWS.items()}
 QUEUES = {name: _TYPES[kind] for name, kind in metrics.QUEUES.items()}
+WINDOWS = {name: _TYPES[kind] for name, kind in metrics.WINDOWS.items()}
+NO_WINDOWS = pl.DataFrame(schema={**KEYS, **WINDOWS})
+"""The windows of a run that samples none."""
 
 
 def read(text: bytes, columns: Mapping[str, Any], scheme: str, seed: int) -> pl.DataFrame:

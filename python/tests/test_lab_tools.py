@@ -73,7 +73,9 @@ def test_transfers_are_summed_as_the_simulator_sums_them():
     transfers = [Transfer("long", i, *ends, t, None, 1000, 1000) for i, t in enumerate(times)]
     port = {"drops": 5, "utilization": 0.5}
     sampled = generator.Played({"groups": {}, "ports": {"left->right": port}}, b"", b"port\n0\n")
-    summary, table, queues = tools.summed(api.resolved(tomllib.loads(DUMBBELL)), transfers, sampled)
+    summary, table, queues, _ = tools.summed(
+        api.resolved(tomllib.loads(DUMBBELL)), transfers, sampled
+    )
     group = summary["groups"]["long"]
     assert group["fct_s"]["mean"] == pytest.approx(0.065)
     assert group["fct_s"]["p50"] == pytest.approx(0.025)
@@ -169,8 +171,10 @@ def test_what_penstock_traffic_writes_is_read(tmp_path):
     (tmp_path / "summary.json").write_text('{"groups": {}, "ports": {}, "drops": 0}')
     (tmp_path / "flows.csv").write_bytes(b"traffic\n")
     (tmp_path / "queues.csv").write_bytes(b"port\n")
-    summary, flows, queues = generator.read(tmp_path)
-    assert (summary["drops"], flows, queues) == (0, b"traffic\n", b"port\n")
+    (tmp_path / "windows.csv").write_bytes(b"flow\n")
+    summary, *written = generator.read(tmp_path)
+    assert summary["drops"] == 0
+    assert written == [b"traffic\n", b"port\n", b"flow\n"]
 
 
 def test_idle_time_is_a_share():

@@ -50,6 +50,10 @@ struct RawTcpInfo {
 
 const _: () = assert!(size_of::<RawTcpInfo>() == 248);
 
+/// Index of `tcpi_ca_state` among the bytes; from TCP_CA_Recovery on a loss is repaired.
+const CA_STATE: usize = 1;
+const CA_RECOVERY: u8 = 3;
+
 /// Index of `tcpi_snd_wscale` (lower half) and `tcpi_rcv_wscale` among the bytes.
 const WSCALES: usize = 6;
 
@@ -59,7 +63,13 @@ const TOTAL_RETRANS: usize = 23;
 /// Index of `tcpi_data_segs_in` among the segments.
 const DATA_SEGS_IN: usize = 4;
 
-/// What the kernel counts of one TCP socket since it was made.
+/// Index of `tcpi_snd_mss` and `tcpi_snd_cwnd` among the words, and of `tcpi_snd_wnd` (Linux 5.4)
+/// among the windows.
+const SND_MSS: usize = 2;
+const SND_CWND: usize = 18;
+const SND_WND: usize = 3;
+
+/// What the kernel counts of one TCP socket since it was made, and its sender's windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Segments sent again, SYNs and SYN-ACKs included.
@@ -70,6 +80,12 @@ pub struct TcpInfo {
     pub data_segments_in: u32,
     /// Window scale that the peer announced, bits: the windows it sends are shifted left by it.
     pub peer_window_scale: u8,
+    /// Whether a loss is being repaired: `tcpi_ca_state` is recovery or loss.
+    pub is_recovering: bool,
+    /// Congestion window, bytes: the kernel's count of segments times their payload.
+    pub cwnd: u64,
+    /// Window that the peer offers, bytes; 0 before Linux 5.4.
+    pub send_window: u32,
 }
 
 /// Reads `TCP_INFO` of a socket.
@@ -99,6 +115,9 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
         timeouts: has_timeouts.then_some(raw.total_rto),
         data_segments_in: raw.segments[DATA_SEGS_IN],
         peer_window_scale: raw.bytes[WSCALES] & 15,
+        is_recovering: raw.bytes[CA_STATE] >= CA_RECOVERY,
+        cwnd: u64::from(raw.words[SND_CWND]) * u64::from(raw.words[SND_MSS]),
+        send_window: raw.windows[SND_WND],
     })
 }
 
@@ -123,6 +142,9 @@ mod tests {
         assert_eq!((info.data_segments_in, info.retransmits), (1, 0));
         let scaling = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_window_scaling").unwrap();
         assert_eq!(info.peer_window_scale > 0, scaling.trim() == "1");
+        let windows = tcp_info(&sender).unwrap();
+        assert!(windows.cwnd >= 2 * 536 && windows.cwnd < 1 << 30);
+        assert!(windows.send_window > 0 && windows.send_window < 1 << 30);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | [`hosts`] | HOSTS.json: the namespaces, addresses and interfaces of the scenario's hosts and ports |
 //! | [`setup`], [`tcp`] | the scenario's TCP parameters as sysctls and socket options; warnings for the rest |
 //! | [`player`] | the run: start here. Connections, transfers, datagrams, samples of the ports' queues |
-//! | [`progress`], [`results`] | what is printed, and the three files |
+//! | [`progress`], [`results`] | what is printed, and the four files |
 //! | [`socket`], [`epoll`], [`process`] | non-blocking sockets, their readiness, this process's limits and signals |
 //! | [`namespaces`], [`kernel`] | the hosts' namespaces; TCP's counters and sysctls in them |
 //!
@@ -44,6 +44,7 @@ use failure::{Failure, because};
 use indexmap::IndexSet;
 use kernel::KernelCounters;
 use namespaces::Namespaces;
+use penstock_scenario::Until;
 use penstock_scenario::units::{Rate, Time};
 use penstock_sim::run::{self, Performance};
 use penstock_sim::simulation::{Action, TrafficSink};
@@ -74,7 +75,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let started = Instant::now();
     let interrupts = Interrupts::catch().map_err(because("catching signals"))?;
     process::prepare().map_err(because("preparing the process"))?;
-    let (scenario, inputs) = read(&arguments.scenario)?;
+    let (mut scenario, inputs) = read(&arguments.scenario)?;
     let plain = |error: run::RunError| Failure::Because(error.to_string());
     let scheme = run::scheme_of(&scenario, &arguments.scheme).map_err(plain)?;
     let mut namespaces = Namespaces::new()?;
@@ -98,6 +99,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
         eprintln!("penstock-traffic: {warning}");
     }
     player.at(Time::ZERO, Action::Sample);
+    player.at(Time::ZERO, Action::SampleWindows);
     if !arguments.no_traffic {
         run::schedule_traffic(&mut player, &scenario, &inputs, arguments.seed);
     }
@@ -105,12 +107,16 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let kernel = kernel_counters(&mut player)?;
     let processor_s = process::processor_s();
     let mut progress = progress::Progress::new(arguments.progress);
-    let result = player.run(scenario.duration, |fraction, player| {
+    let when_done = match scenario.until {
+        Until::Done if !arguments.no_traffic => scenario.measure.from,
+        _ => Time::NEVER,
+    };
+    let result = player.run(scenario.duration, when_done, |fraction, player| {
         progress.print(fraction, player);
         !interrupts.arrived()
     });
     progress.end();
-    result?;
+    scenario.duration = result?;
     let kernel = kernel_counters(&mut player)?.since(kernel);
     if let Some(first) = &player.broken.first {
         let count = player.broken.count;
@@ -126,7 +132,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let results = Results {
         summary: Summary {
             tcp,
-            groups: run::summaries(&scenario, &player.records),
+            groups: run::summaries(&scenario, &player.records, &player.windows),
             drops: ports.values().map(|port| port.drops).sum(),
             ports,
             performance: Performance::measure(started.elapsed().as_secs_f64(), busy_s, sent),
@@ -136,6 +142,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
         },
         flows: run::flow_records(&scenario, &player.records),
         queues: std::mem::take(&mut player.ports.samples),
+        windows: run::window_rows(&scenario, &player.windows),
     };
     results.write(&arguments.out)
 }

@@ -4,7 +4,9 @@
 use crate::failure::{Failure, because};
 use crate::kernel::KernelCounters;
 use indexmap::IndexMap;
-use penstock_sim::run::{FlowRecord, GroupSummary, Performance, PortSummary, QueueSample};
+use penstock_sim::run::{
+    FlowRecord, GroupSummary, Performance, PortSummary, QueueSample, WindowRow,
+};
 use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
@@ -41,6 +43,8 @@ pub struct Results {
     pub flows: Vec<FlowRecord>,
     /// queues.csv.
     pub queues: Vec<QueueSample>,
+    /// windows.csv.
+    pub windows: Vec<WindowRow>,
 }
 
 impl Results {
@@ -53,6 +57,7 @@ impl Results {
             let files = [
                 ("flows.csv", csv(&self.flows, FLOW_COLUMNS)?),
                 ("queues.csv", csv(&self.queues, QUEUE_COLUMNS)?),
+                ("windows.csv", csv(&self.windows, WINDOW_COLUMNS)?),
                 ("summary.json", summary),
             ];
             let staged: Vec<(PathBuf, PathBuf)> = files
@@ -77,6 +82,7 @@ const FLOW_COLUMNS: &str = "traffic,flow,source,destination,start_s,end_s,bytes,
                             goodput_bps,packets,retransmits,timeouts,syn_timeouts,drops,\
                             longest_silence_s,missed_deadline\n";
 const QUEUE_COLUMNS: &str = "port,time_s,bytes,packets\n";
+const WINDOW_COLUMNS: &str = "traffic,flow,time_s,cwnd_bytes,rwnd_bytes,swnd_bytes,recovering\n";
 
 fn csv<T: Serialize>(rows: &[T], columns: &str) -> std::io::Result<Vec<u8>> {
     if rows.is_empty() {
@@ -126,6 +132,17 @@ mod tests {
         };
         let queues = csv(&[sample], "").expect("CSV");
         assert_eq!(header(queues).as_deref(), Some(QUEUE_COLUMNS));
+        let window = WindowRow {
+            traffic: String::new(),
+            flow: 0,
+            time_s: 0.0,
+            cwnd_bytes: 0,
+            rwnd_bytes: 0,
+            swnd_bytes: 0,
+            recovering: false,
+        };
+        let windows = csv(&[window], "").expect("CSV");
+        assert_eq!(header(windows).as_deref(), Some(WINDOW_COLUMNS));
         let flows = csv(&[flow], "").expect("CSV");
         assert_eq!(header(flows).as_deref(), Some(FLOW_COLUMNS));
     }

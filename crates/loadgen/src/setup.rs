@@ -11,7 +11,7 @@ use crate::tcp::Options;
 use indexmap::IndexSet;
 use penstock_scenario::{Profile, Scheme, Tcp, Traffic};
 use penstock_sim::Scenario;
-use penstock_sim::run::ClientProfiles;
+use penstock_sim::run::{ClientProfiles, window_plan};
 
 /// A key of `[tcp]` that applies to a whole namespace, and its sysctl in net.ipv4.
 type Switch = (&'static str, &'static str, fn(&Tcp) -> Option<bool>);
@@ -61,6 +61,7 @@ pub fn settle(
         profiles,
         options,
         min_rto,
+        plan: window_plan(scenario),
     };
     Ok((setting, warnings))
 }

@@ -24,11 +24,12 @@ use serde::Serialize;
 pyo3::import_exception!(penstock.errors, RunError);
 pyo3::import_exception!(penstock.errors, ScenarioError);
 
-/// One run as Python gets it: scheme, seed, summary (JSON), flows (CSV), queue samples (CSV).
+/// One run as Python gets it: scheme, seed, summary (JSON), flows, queue samples, windows (CSV).
 type Row<'py> = (
     String,
     u64,
     String,
+    Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
 );
@@ -135,7 +136,7 @@ fn summarize<'py>(
         })
     };
     let records: Vec<Record> = transfers.into_iter().map(record).collect::<PyResult<_>>()?;
-    let groups = json(&summaries(&scenario, &records))?;
+    let groups = json(&summaries(&scenario, &records, &[]))?;
     let flows = csv(&flow_records(&scenario, &records))?;
     Ok((groups, PyBytes::new(py, &flows)))
 }
@@ -178,7 +179,8 @@ fn run<'py>(
             })??;
             let flows = PyBytes::new(py, &tables.flows);
             let queues = PyBytes::new(py, &tables.queues);
-            Ok((scheme, seed, tables.summary, flows, queues))
+            let windows = PyBytes::new(py, &tables.windows);
+            Ok((scheme, seed, tables.summary, flows, queues, windows))
         })
         .collect()
 }
@@ -230,6 +232,7 @@ struct Tables {
     summary: String,
     flows: Vec<u8>,
     queues: Vec<u8>,
+    windows: Vec<u8>,
 }
 
 impl Tables {
@@ -249,6 +252,7 @@ impl Tables {
             controller,
             flows,
             queues,
+            windows,
             performance,
             drops: _,
         } = outcome;
@@ -262,6 +266,7 @@ impl Tables {
             })?,
             flows: csv(flows)?,
             queues: csv(queues)?,
+            windows: csv(windows)?,
         })
     }
 }

@@ -58,7 +58,7 @@ pub use deploy::{Deployment, deployable, deployment, deployments};
 pub use error::{Origin, Problem, ScenarioError, nearest};
 pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
 pub use link::Link;
-pub use measure::{BOTTLENECK, Measure};
+pub use measure::{BOTTLENECK, Measure, Windows};
 pub use naming::{Groups, port};
 pub use policy::{MOST_RULES, Rule};
 pub use priority::Priority;
@@ -76,6 +76,25 @@ pub use traffic::{
 pub use units::Buffer;
 pub use window::{Controller, Sicc, Window};
 
+/// What ends a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// The run lasts for `duration`.
+    #[default]
+    Duration,
+    /// The run ends within a ten-thousandth of `duration` after the last transfer that has an end,
+    /// as ab does after its last request; at the latest after `duration`. Transfers that have not
+    /// finished by then are counted as unfinished.
+    Done,
+}
+
+impl Until {
+    const fn is_duration(&self) -> bool {
+        matches!(self, Until::Duration)
+    }
+}
+
 /// An experiment: a network, its traffic, and the schemes to compare on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -85,8 +104,11 @@ pub struct Scenario {
     /// What it shows, where it comes from, how it was made.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Simulated time at which a run ends.
+    /// Simulated time at which a run ends at the latest.
     pub duration: Time,
+    /// What ends a run. Default: duration.
+    #[serde(default, skip_serializing_if = "Until::is_duration")]
+    pub until: Until,
     /// How many seeds (1, 2, ...) or a list of seeds. Default: 1.
     #[serde(default)]
     pub seeds: Seeds,

@@ -13,6 +13,24 @@ fn queue_every() -> Time {
     Time::from_millis(1)
 }
 
+const fn one() -> u32 {
+    1
+}
+
+/// Flows whose senders' windows are sampled over time: the congestion window, the window that the
+/// receiver offers, and what the sender may have in flight, the lesser of both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Windows {
+    /// Name of the traffic.
+    pub traffic: String,
+    /// The first so many flows of it. Default: 1.
+    #[serde(default = "one")]
+    pub flows: u32,
+    /// Time between samples.
+    pub every: Time,
+}
+
 /// What is measured, and from when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -27,6 +45,9 @@ pub struct Measure {
     pub ports: Vec<String>,
     /// Time between samples of the measured queues. Default: 1 ms.
     pub queue_every: Time,
+    /// Flows whose windows are sampled over time. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
     /// Classes of transfers by length, each with its largest: `{ small = "1 MB", large = "1 GB" }`.
     /// Every traffic whose sizes vary has its results once more for each class, called as in
     /// `web/small`. Default: none.
@@ -40,6 +61,7 @@ impl Default for Measure {
             from: Time::ZERO,
             ports: Vec::new(),
             queue_every: queue_every(),
+            windows: None,
             sizes: IndexMap::new(),
         }
     }

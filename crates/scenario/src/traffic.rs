@@ -169,6 +169,11 @@ pub struct Incast {
     /// Which source sends to which destination. Default: cyclic.
     #[serde(default)]
     pub pairs: Pairs,
+    /// With `pairs = "all"`: the hosts are network cards of so many machines, and no source sends
+    /// to a destination on its own machine. Host i of `from`, and host i of `to`, is on machine i
+    /// modulo this number. Default: each host is a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machines: Option<u32>,
     /// When the first epoch starts. Default: 0 s.
     #[serde(default = "no_time")]
     pub start: Time,
@@ -336,6 +341,16 @@ impl Traffic {
         !matches!(size, None | Some(Size::Fixed(_)))
     }
 
+    /// Whether its transfers and their number have an end.
+    pub const fn has_end(&self) -> bool {
+        match self {
+            Traffic::Bulk(t) => t.size.is_some(),
+            Traffic::Poisson(t) => t.flows.is_some(),
+            Traffic::Incast(_) | Traffic::Trace(_) => true,
+            Traffic::Udp(_) => false,
+        }
+    }
+
     /// TCP parameters of its own; `None` for datagrams.
     pub const fn tcp(&self) -> Option<&Tcp> {
         match self {
@@ -360,6 +375,24 @@ impl Traffic {
 }
 
 impl Pairs {
+    /// Each source to each destination that is on another machine, over and over up to `flows`
+    /// flows, once for `None`. Host i of each list is on machine i modulo `machines`.
+    pub fn between_machines(
+        from: &[usize],
+        to: &[usize],
+        machines: u32,
+        flows: Option<u32>,
+    ) -> Vec<(usize, usize)> {
+        let machine = |index: usize| index % machines.max(1) as usize;
+        let pairs: Vec<(usize, usize)> = (0..from.len())
+            .flat_map(|source| (0..to.len()).map(move |destination| (source, destination)))
+            .filter(|(source, destination)| machine(*source) != machine(*destination))
+            .map(|(source, destination)| (from[source], to[destination]))
+            .collect();
+        let count = flows.map_or(pairs.len(), |flows| flows as usize);
+        pairs.into_iter().cycle().take(count).collect()
+    }
+
     /// The pairs (source, destination) of `flows` flows, `None` for the number that is meant
     /// where none is given. `draw(n)` is a random number below n.
     pub fn choose(

@@ -54,7 +54,7 @@ def run(
 
     The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
     (versions, command), summary.json (what --json prints), flows, queues and ports as Parquet,
-    report.html, and figures/ as SVG and PDF.
+    windows if the scenario samples any, report.html, and figures/ as SVG and PDF.
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `controller` where the scheme has one (reports

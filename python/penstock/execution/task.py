@@ -32,6 +32,8 @@ class Row(NamedTuple):
     """CSV."""
     queues: bytes
     """CSV."""
+    windows: bytes = b""
+    """CSV."""
 
 
 Progress = Callable[[float, str], object]

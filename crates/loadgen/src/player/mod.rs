@@ -21,8 +21,8 @@ use connection::{Connection, Slab};
 use datagrams::Source;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{
-    Action, ClientProfile, Datagrams, Generator, Record, Schedule, TrafficSink, Transfer,
-    TransferCounters,
+    Action, ClientProfile, Datagrams, ENDLESS, Generator, Record, Schedule, TrafficSink, Transfer,
+    TransferCounters, WindowPlan, WindowSample,
 };
 pub use ports::Ports;
 use std::collections::HashMap;
@@ -45,6 +45,8 @@ struct Client {
     transfer: Transfer,
     /// Transfers not yet begun.
     remaining: u32,
+    /// Transfers with an end that are not finished.
+    awaited: u32,
     connection: Option<u32>,
     /// Index of the record of the transfer under way.
     record: u32,
@@ -97,6 +99,11 @@ pub struct Player {
     expected: HashMap<(u32, SocketAddr), u32>,
     room: Vec<u8>,
     finished: usize,
+    /// Transfers with an end that are not finished, those not begun included.
+    awaited: u64,
+    plan: Option<WindowPlan>,
+    /// Windows of the flows that the scenario chooses, by time, then by flow.
+    pub windows: Vec<WindowSample>,
     /// Transfers begun, in order of their start.
     pub records: Vec<Record>,
     /// Ports and their samples.
@@ -113,6 +120,8 @@ pub struct Setting {
     pub options: Vec<Options>,
     /// By traffic: the least retransmission timeout.
     pub min_rto: Vec<Time>,
+    /// Whose windows are sampled.
+    pub plan: Option<WindowPlan>,
 }
 
 impl Player {
@@ -131,6 +140,7 @@ impl Player {
             profiles,
             options,
             min_rto,
+            plan,
         } = setting;
         Ok(Player {
             start: Instant::now(),
@@ -150,6 +160,9 @@ impl Player {
             expected: HashMap::new(),
             room: vec![0; ROOM],
             finished: 0,
+            awaited: 0,
+            plan,
+            windows: Vec::new(),
             records: Vec::new(),
             ports,
             broken: Broken::default(),
@@ -160,19 +173,21 @@ impl Player {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Plays until `duration`. `progress` gets the share that is done, and stops the run by
-    /// answering false.
+    /// Plays until `duration`, or until all transfers are done, though not before `when_done`.
+    /// Returns when that was. `progress` gets the share that is done, and stops the run by answering
+    /// false.
     pub fn run(
         &mut self,
         duration: Time,
+        when_done: Time,
         mut progress: impl FnMut(f64, &Player) -> bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<Time, Failure> {
         for client in 0..self.clients.len() {
             self.listener_for(client as u32)?;
         }
         let mut report = Time::ZERO;
         self.start = Instant::now();
-        loop {
+        let ended = loop {
             let now = self.now();
             if now >= report {
                 let share = now.as_secs_f64() / duration.as_secs_f64();
@@ -189,8 +204,8 @@ impl Player {
                     self.act(due, action)?;
                 }
             }
-            if now >= duration {
-                break;
+            if now >= duration || now > when_done && self.is_done() {
+                break now.min(duration);
             }
             let until = self.schedule.next().min(duration).min(report);
             let wait = Duration::from_nanos(until.saturating_sub(self.now()).as_nanos());
@@ -199,7 +214,7 @@ impl Player {
                 let (token, readiness) = self.epoll.event(index);
                 self.on_event(token, readiness)?;
             }
-        }
+        };
         self.settle_all();
         self.ports.finish()?;
         progress(1.0, self);
@@ -207,7 +222,40 @@ impl Player {
             let sockets = connection.ends.into_iter().filter_map(|end| end.socket);
             sockets.for_each(Socket::reset);
         }
-        Ok(())
+        Ok(ended)
+    }
+
+    /// Whether all transfers with an end are over, and no more will begin.
+    fn is_done(&self) -> bool {
+        let mut arrivals = self.arrivals.iter();
+        self.awaited == 0 && arrivals.all(|arrivals| arrivals.pending.is_none())
+    }
+
+    /// Samples the windows of the chosen flows that have a connection; returns when to do so next.
+    fn sample_windows(&mut self, due: Time) -> Option<Time> {
+        let plan = self.plan?;
+        let now = self.now();
+        let chosen = self
+            .clients
+            .iter()
+            .filter(|client| client.profile == plan.traffic && client.number < plan.flows);
+        for client in chosen {
+            let connection = client.connection.and_then(|c| self.connections.get(c));
+            let Some(connection) = connection else {
+                continue;
+            };
+            let info = connection.ends[connection.sender].info();
+            self.windows.push(WindowSample {
+                traffic: plan.traffic,
+                flow: client.number,
+                time: now,
+                cwnd: info.cwnd,
+                rwnd: info.send_window.into(),
+                is_recovering: info.is_recovering,
+            });
+        }
+        // A sample that is late does not make the next ones come at once.
+        Some((due + plan.every).max(now))
     }
 
     fn act(&mut self, due: Time, action: Action) -> Result<(), Failure> {
@@ -227,6 +275,11 @@ impl Player {
                 let now = self.now();
                 let next = self.ports.sample(due, now)?;
                 self.at(next, action);
+            }
+            Action::SampleWindows => {
+                if let Some(next) = self.sample_windows(due) {
+                    self.at(next, action);
+                }
             }
             // Work of the simulator's ports.
             Action::QueueTick(_) | Action::WindowTick(_) => {}
@@ -263,11 +316,18 @@ impl Player {
 
 impl TrafficSink for Player {
     fn add_client(&mut self, profile: u32, number: u32, transfer: Transfer, transfers: u32) -> u32 {
+        let awaited = if transfer.bytes < ENDLESS {
+            transfers
+        } else {
+            0
+        };
+        self.awaited += u64::from(awaited);
         self.clients.push(Client {
             profile,
             number,
             transfer,
             remaining: transfers,
+            awaited,
             connection: None,
             record: u32::MAX,
             base: TransferCounters::default(),

@@ -193,6 +193,10 @@ impl Player {
         self.finished += 1;
         let client = &mut self.clients[index as usize];
         self.records[client.record as usize].end = Some(now);
+        if client.awaited > 0 {
+            client.awaited -= 1;
+            self.awaited -= 1;
+        }
         let profile = &self.profiles[client.profile as usize];
         if profile.reconnects {
             client.connection = None;
@@ -209,6 +213,7 @@ impl Player {
         self.settle(now, index);
         let client = &mut self.clients[index as usize];
         client.remaining = 0;
+        self.awaited -= u64::from(std::mem::take(&mut client.awaited));
         if let Some(number) = client.connection.take() {
             self.records[client.record as usize].stopped = Some(now);
             self.abandon(number);

@@ -69,11 +69,15 @@ impl Folder {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names, ["flows.csv", "queues.csv", "summary.json"]);
+        assert_eq!(
+            names,
+            ["flows.csv", "queues.csv", "summary.json", "windows.csv"]
+        );
         Run {
             summary: serde_json::from_str(&self.read("summary.json")).unwrap(),
             flows: flows(&self.read("flows.csv")),
             queues: self.read("queues.csv").lines().count() - 1,
+            windows: self.read("windows.csv"),
         }
     }
 
@@ -95,6 +99,7 @@ struct Run {
     summary: Value,
     flows: Vec<Flow>,
     queues: usize,
+    windows: String,
 }
 
 /// The columns of flows.csv that tests look at.

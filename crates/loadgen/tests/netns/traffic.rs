@@ -170,3 +170,38 @@ fn an_end_that_stops_is_stopped_and_delivers_no_more() {
     assert_eq!(count(&run, "late", "finished"), 1);
     assert_eq!(run.summary["broken"], 0, "a stop breaks nothing");
 }
+
+#[test]
+fn a_run_until_done_ends_after_its_last_transfer_and_has_windows() {
+    let net = Net::new();
+    let traffic = r#"
+        [traffic.long]
+        kind = "bulk"
+        flows = 1
+        from = "sender1"
+        to = "receiver1"
+        [traffic.ask]
+        kind = "incast"
+        size = "30 kB"
+        mode = "pull"
+        requests = 3
+        think = "20 ms"
+        from = "senders"
+        to = "receivers"
+        [measure]
+        windows = { traffic = "long", every = "5 ms" }
+    "#;
+    // The bound is far beyond the limit of the test.
+    let bounded = scenario("1000 s", traffic).replace("duration", "until = \"done\"\nduration");
+    let run = play(&net, &bounded);
+    assert_eq!(count(&run, "ask", "finished"), 12);
+    assert_eq!(count(&run, "ask", "unfinished"), 0);
+    let rows: Vec<&str> = run.windows.lines().skip(1).collect();
+    assert!(rows.len() > 2 && rows.iter().all(|row| row.starts_with("long,0,")));
+    assert!(
+        run.summary["groups"]["long"]["loss_cycle_s"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+}

@@ -13,7 +13,7 @@ use penstock_core::scheme::WscaleSource;
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp};
+use super::{Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until};
 use crate::units::Time;
 
 /// Gathers what is wrong, with where it was written.
@@ -88,6 +88,12 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
             checker.traffic(traffic, scenario, &key);
         }
     }
+    let has_end = scenario.traffic.values().any(Traffic::has_end);
+    checker.require(
+        has_end || scenario.until == Until::Duration,
+        "until",
+        || "is \"done\", but no traffic has an end; allowed: \"duration\"".to_owned(),
+    );
     if buildable {
         checker.measure(scenario);
     }
@@ -228,6 +234,17 @@ impl Checker<'_> {
             self.require(ends.insert(most.0), &key, || {
                 format!("{most} is the end of another class too; allowed: one class for each end")
             });
+        }
+        if let Some(windows) = &measure.windows {
+            let traffic = scenario.traffic.get(&windows.traffic);
+            let is_tcp = traffic.is_some_and(|traffic| traffic.tcp().is_some());
+            self.require(is_tcp, "measure.windows.traffic", || {
+                let tcp = scenario.traffic.iter().filter(|(_, t)| t.tcp().is_some());
+                let known: Vec<&str> = tcp.map(|(name, _)| name.as_str()).collect();
+                unknown("traffic over TCP", &windows.traffic, &known)
+            });
+            self.at_least_one(windows.flows, "measure.windows.flows");
+            self.positive(Some(windows.every), "measure.windows.every");
         }
         if measure.ports.is_empty() {
             return;

@@ -40,6 +40,7 @@ impl Checker<'_> {
         let at = |name: &str| format!("{key}.{name}");
         let ends = (&incast.from, &incast.to);
         let flows = self.ends(&scenario.fabric, ends, incast.pairs, incast.flows, key);
+        self.machines(incast, &scenario.fabric, &at("machines"));
         self.starts(incast.start_spread, incast.start_gap, key);
         self.size(incast.size.as_ref(), key);
         match (&incast.size, incast.block) {
@@ -73,6 +74,22 @@ impl Checker<'_> {
                 });
             }
         }
+    }
+
+    /// Some host has a destination on another machine.
+    fn machines(&mut self, incast: &Incast, fabric: &Fabric, key: &str) {
+        let Some(machines) = incast.machines else {
+            return;
+        };
+        self.require(incast.pairs == Pairs::All, key, || {
+            "is for pairs = \"all\"; remove it, or set pairs".to_owned()
+        });
+        let hosts = |selector: &Selector| selector.resolve(fabric).unwrap_or_default();
+        let pairs =
+            Pairs::between_machines(&hosts(&incast.from), &hosts(&incast.to), machines, None);
+        self.require(!pairs.is_empty(), key, || {
+            format!("is {machines}: all hosts are on one machine; allowed: 2 or more")
+        });
     }
 
     fn poisson(&mut self, poisson: &Poisson, fabric: &Fabric, key: &str) {

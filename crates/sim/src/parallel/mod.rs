@@ -22,5 +22,5 @@ mod rounds;
 mod shard;
 
 pub use partition::Partition;
-pub use rounds::{LogicalProcess, exchange, run};
+pub use rounds::{End, LogicalProcess, exchange, run};
 pub use shard::{Batch, Shard};

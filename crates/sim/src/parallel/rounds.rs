@@ -24,6 +24,9 @@ pub trait LogicalProcess: Send {
     /// Runs until nothing is left to do up to and at `until`.
     fn run_until(&mut self, until: Time);
 
+    /// Whether it has nothing to do that the run waits for.
+    fn is_done(&self) -> bool;
+
     /// Takes in what another process sent. All processes have reached `now`.
     fn receive(&mut self, now: Time, batch: &mut Batch<Self::Message>);
 
@@ -44,6 +47,8 @@ struct Exchange<M> {
     /// When each process, or what it sent, has its next event.
     next: [Vec<AtomicU64>; 2],
     stop: [AtomicBool; 2],
+    /// Whether each process has something to do that the run waits for.
+    busy: [Vec<AtomicBool>; 2],
 }
 
 impl<M: Send> Exchange<M> {
@@ -53,12 +58,14 @@ impl<M: Send> Exchange<M> {
             pairs.map(|_| Mutex::default()).collect()
         };
         let next = || (0..processes).map(|_| AtomicU64::new(0)).collect();
+        let busy = || (0..processes).map(|_| AtomicBool::new(true)).collect();
         Exchange {
             processes,
             barrier: Barrier::new(threads),
             batches: [batches(), batches()],
             next: [next(), next()],
             stop: Default::default(),
+            busy: [busy(), busy()],
         }
     }
 
@@ -96,6 +103,7 @@ impl<M: Send> Exchange<M> {
             next = next.min(batch.first_arrival());
         }
         self.next[half][from].store(next.0, Relaxed);
+        self.busy[half][from].store(!process.is_done(), Relaxed);
     }
 
     fn has_messages(&self, half: usize) -> bool {
@@ -107,22 +115,32 @@ impl<M: Send> Exchange<M> {
     }
 }
 
+/// When a run ends.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// At the latest.
+    pub latest: Time,
+    /// From then on as soon as all processes are done, which is seen at the end of a round;
+    /// [`Time::NEVER`]: only at `latest`.
+    pub when_done: Time,
+}
+
 /// Runs all processes until `end`, on up to `threads` threads. `progress` gets the share that is
-/// done, from 0 to 1, and stops the run by returning false. Returns whether the run came to its end;
-/// the messages of its last moments have then been delivered.
+/// done, from 0 to 1, and stops the run by returning false. Returns when the run ended, `None` if it
+/// was stopped; the messages of its last moments have been delivered.
 pub fn run<P: LogicalProcess>(
     processes: &mut [P],
     lookahead: Time,
-    end: Time,
+    end: End,
     threads: usize,
     progress: &(dyn Fn(f64) -> bool + Sync),
-) -> bool {
+) -> Option<Time> {
     let count = processes.len();
     let each = count.div_ceil(threads.clamp(1, count));
     let exchange_of_run = Exchange::new(count, count.div_ceil(each));
     let shared = &exchange_of_run;
     let silent = |_: f64| true;
-    let is_done = thread::scope(|scope| {
+    let ended = thread::scope(|scope| {
         let mut shares = processes.chunks_mut(each).enumerate();
         let own = shares.next();
         let others: Vec<_> = shares
@@ -130,21 +148,23 @@ pub fn run<P: LogicalProcess>(
                 scope.spawn(move || work(shared, index * each, share, lookahead, end, &silent))
             })
             .collect();
-        let is_done = own.is_none_or(|(_, share)| work(shared, 0, share, lookahead, end, progress));
+        let ended = own.map_or(Some(end.latest), |(_, share)| {
+            work(shared, 0, share, lookahead, end, progress)
+        });
         for other in others {
             // A scope would only report that a thread panicked, not why.
             other.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
-        is_done
+        ended
     });
-    if is_done {
+    if let Some(end) = ended {
         for (number, process) in processes.iter_mut().enumerate() {
             shared.deliver(end, 0, number, process);
             shared.deliver(end, 1, number, process);
         }
         exchange(processes, end);
     }
-    is_done
+    ended
 }
 
 /// Delivers the messages that the processes have for each other at the end of the run, and those
@@ -164,24 +184,25 @@ pub fn exchange<P: LogicalProcess>(processes: &mut [P], end: Time) {
     }
 }
 
-/// The work of one thread: its share of the processes, the first of which is number `first`. False:
-/// stopped early.
+/// The work of one thread: its share of the processes, the first of which is number `first`. Returns
+/// when the run ended; `None`: it was stopped.
 fn work<P: LogicalProcess>(
     shared: &Exchange<P::Message>,
     first: usize,
     share: &mut [P],
     lookahead: Time,
-    end: Time,
+    end: End,
     progress: &dyn Fn(f64) -> bool,
-) -> bool {
+) -> Option<Time> {
+    let End { latest, when_done } = end;
     let _alarm = shared.barrier.alarm();
     let (mut from, mut now, mut half) = (Time::ZERO, Time::ZERO, 0);
-    let step = (end.0 / REPORTS).max(1);
+    let step = (latest.0 / REPORTS).max(1);
     let mut report_at = step;
     loop {
-        let mut until = from.saturating_add(lookahead).min(end);
+        let mut until = from.saturating_add(lookahead).min(latest);
         if shared.processes == 1 {
-            until = Time(report_at).min(end);
+            until = Time(report_at).min(latest);
         }
         for (index, process) in share.iter_mut().enumerate() {
             shared.deliver(now, 1 - half, first + index, process);
@@ -192,15 +213,16 @@ fn work<P: LogicalProcess>(
         now = until;
         if now.0 >= report_at {
             report_at = now.0 + step;
-            if !progress(now.0 as f64 / end.0 as f64) {
+            if !progress(now.0 as f64 / latest.0 as f64) {
                 shared.stop[half].store(true, Relaxed);
             }
         }
         if !shared.barrier.wait() || shared.stop[half].load(Relaxed) {
-            return false;
+            return None;
         }
-        if now == end {
-            return true;
+        let is_done = || shared.busy[half].iter().all(|busy| !busy.load(Relaxed));
+        if now == latest || now >= when_done && is_done() {
+            return Some(now);
         }
         let next = shared.next[half].iter().map(|next| next.load(Relaxed));
         from = Time(next.min().unwrap_or(u64::MAX));

@@ -3,7 +3,11 @@ use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const LOOKAHEAD: Time = Time(10);
-const END: Time = Time(1000);
+const LATEST: Time = Time(1000);
+const END: End = End {
+    latest: LATEST,
+    when_done: Time::NEVER,
+};
 
 /// Has an event every `period`, of which it sends the time to all the others.
 struct Ticker {
@@ -11,6 +15,7 @@ struct Ticker {
     period: u64,
     next: Time,
     fails_at: Time,
+    done_at: Time,
     outboxes: Vec<Vec<Time>>,
     /// What came in: at which time, and the time sent.
     log: Vec<(Time, Time)>,
@@ -33,6 +38,10 @@ impl LogicalProcess for Ticker {
         }
     }
 
+    fn is_done(&self) -> bool {
+        self.next > self.done_at
+    }
+
     fn receive(&mut self, now: Time, batch: &mut Batch<Time>) {
         self.log.extend(batch.messages().map(|sent| (now, sent)));
     }
@@ -50,6 +59,7 @@ fn tickers(count: usize) -> Vec<Ticker> {
         period: 3 + number * 4,
         next: Time(number),
         fails_at: Time::NEVER,
+        done_at: Time::NEVER,
         outboxes: vec![Vec::new(); count],
         log: Vec::new(),
     };
@@ -61,7 +71,8 @@ fn messages_arrive_at_the_end_of_their_round_on_any_number_of_threads() {
     for count in [1, 2, 3, 4, 8] {
         let run_on = |threads| {
             let mut processes = tickers(count);
-            assert!(run(&mut processes, LOOKAHEAD, END, threads, &|_| true));
+            let ended = run(&mut processes, LOOKAHEAD, END, threads, &|_| true);
+            assert_eq!(ended, Some(LATEST));
             let logs: Vec<_> = processes.into_iter().map(|process| process.log).collect();
             logs
         };
@@ -69,7 +80,7 @@ fn messages_arrive_at_the_end_of_their_round_on_any_number_of_threads() {
         for (number, log) in expected.iter().enumerate() {
             let sent: usize = (0..count as u64)
                 .filter(|other| *other != number as u64)
-                .map(|other| 1 + ((END.0 - other) / (3 + other * 4)) as usize)
+                .map(|other| 1 + ((LATEST.0 - other) / (3 + other * 4)) as usize)
                 .sum();
             assert_eq!(log.len(), sent, "each message arrives once");
             for (now, sent) in log {
@@ -102,7 +113,30 @@ fn a_panic_in_one_process_ends_the_run_with_its_message() {
 fn progress_stops_the_run() {
     for threads in [1, 2] {
         let mut processes = tickers(2);
-        assert!(!run(&mut processes, LOOKAHEAD, END, threads, &|done| done < 0.5));
+        let ended = run(&mut processes, LOOKAHEAD, END, threads, &|done| done < 0.5);
+        assert_eq!(ended, None);
         assert!(processes.iter().all(|process| process.next < Time(600)));
+    }
+}
+
+#[test]
+fn a_run_ends_when_all_processes_are_done() {
+    for threads in [1, 2] {
+        let until_done = |done_at: [u64; 2], when_done: u64| {
+            let mut processes = tickers(2);
+            for (process, at) in processes.iter_mut().zip(done_at) {
+                process.done_at = Time(at);
+            }
+            let end = End {
+                latest: LATEST,
+                when_done: Time(when_done),
+            };
+            run(&mut processes, LOOKAHEAD, end, threads, &|_| true)
+        };
+        let ended = until_done([100, 200], 0).expect("it was not stopped");
+        assert!(Time(200) < ended && ended <= Time(200) + LOOKAHEAD + LOOKAHEAD);
+        let later = until_done([100, 200], 500).expect("it was not stopped");
+        assert!(Time(500) <= later && later <= Time(500) + LOOKAHEAD + LOOKAHEAD);
+        assert_eq!(until_done([100, 5000], 0), Some(LATEST));
     }
 }

@@ -3,16 +3,17 @@
 
 use super::outcome::{
     ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary,
-    QueueSample, QueueSummary,
+    QueueSample, QueueSummary, WindowRow,
 };
 use crate::fabric::Fabric;
 use crate::network::PortCounters;
 use crate::queue::DropReason;
-use crate::simulation::{ENDLESS, Record, Results};
+use crate::simulation::{ENDLESS, Record, Results, WindowSample};
 use crate::stats::{self, Summary};
 use indexmap::IndexMap;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Scenario, Traffic};
+use std::collections::{HashMap, HashSet};
 
 /// The outcome of a finished simulation. `measured`: links of the measured ports.
 pub(super) fn collect(
@@ -40,25 +41,37 @@ pub(super) fn collect(
         (fabric.port_name(*link), summary)
     });
     Outcome {
-        groups: summaries(scenario, &results.records),
+        groups: summaries(scenario, &results.records, &results.windows),
         ports: ports.collect(),
         drops: results.ports.iter().map(|(_, port)| port.dropped()).sum(),
         controller: results.controller,
         flows: flow_records(scenario, &results.records),
         queues,
+        windows: window_rows(scenario, &results.windows),
         performance,
     }
 }
 
 /// The transfers of each traffic but datagrams, by its name; those of each class of lengths too,
 /// by names as in `web/small`.
-pub fn summaries(scenario: &Scenario, records: &[Record]) -> IndexMap<String, GroupSummary> {
+pub fn summaries(
+    scenario: &Scenario,
+    records: &[Record],
+    windows: &[WindowSample],
+) -> IndexMap<String, GroupSummary> {
     let mut groups = IndexMap::new();
     for (index, (name, traffic)) in (0..).zip(&scenario.traffic) {
         if !matches!(traffic, Traffic::Udp(_)) {
             let own = records.iter().filter(|record| record.traffic == index);
             let own: Vec<&Record> = own.collect();
-            groups.insert(name.clone(), summarize(scenario, traffic, &own));
+            let mut summary = summarize(scenario, traffic, &own);
+            summary.loss_cycle_s = loss_cycle(scenario, index, windows);
+            if let Traffic::Incast(spec) = traffic {
+                let loops: HashSet<u32> = own.iter().map(|record| record.number).collect();
+                let planned = loops.len() * spec.requests as usize * spec.epochs as usize;
+                summary.unfinished = planned.saturating_sub(summary.finished);
+            }
+            groups.insert(name.clone(), summary);
             if !traffic.varies() {
                 continue;
             }
@@ -82,6 +95,23 @@ pub fn flow_records(scenario: &Scenario, records: &[Record]) -> Vec<FlowRecord> 
         Some(flow_record(scenario, &hosts, name, traffic, record))
     };
     records.iter().filter_map(row).collect()
+}
+
+/// The windows sampled, with the traffic's name for its number.
+pub fn window_rows(scenario: &Scenario, samples: &[WindowSample]) -> Vec<WindowRow> {
+    let row = |sample: &WindowSample| {
+        let (name, _) = scenario.traffic.get_index(sample.traffic as usize)?;
+        Some(WindowRow {
+            traffic: name.clone(),
+            flow: sample.flow,
+            time_s: sample.time.as_secs_f64(),
+            cwnd_bytes: sample.cwnd,
+            rwnd_bytes: sample.rwnd,
+            swnd_bytes: sample.cwnd.min(sample.rwnd),
+            recovering: sample.is_recovering,
+        })
+    };
+    samples.iter().filter_map(row).collect()
 }
 
 fn deadline(traffic: &Traffic) -> Option<Time> {
@@ -137,6 +167,10 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
     GroupSummary {
         flows: records.len(),
         finished: times.len(),
+        unfinished: records
+            .iter()
+            .filter(|record| record.bytes < ENDLESS && record.end.is_none())
+            .count(),
         fct_s: Summary::of(&times),
         missed_deadlines: deadline(traffic)
             .map(|_| missed.iter().filter(|missed| **missed).count()),
@@ -147,6 +181,7 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
         }),
         jain: stats::jain_index(&rates),
         retransmits: records.iter().map(|record| record.total.retransmits).sum(),
+        resent: records.iter().filter(|r| r.total.retransmits > 0).count(),
         timeouts: records.iter().map(|record| record.total.timeouts).sum(),
         stalled: records
             .iter()
@@ -160,8 +195,24 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
         flows_in_lowest_decile: packets.iter().filter(|count| **count * 10 < most).count(),
         longest_silence_s: Summary::of(&silences),
         block_goodput_bps: block_goodput(traffic, records),
+        loss_cycle_s: None,
         share: None,
     }
+}
+
+fn loss_cycle(scenario: &Scenario, traffic: u32, windows: &[WindowSample]) -> Option<f64> {
+    let every = scenario.measure.windows.as_ref()?.every;
+    let mut last = HashMap::new();
+    let (mut samples, mut losses) = (0_u64, 0_u64);
+    let measured = windows
+        .iter()
+        .filter(|sample| sample.traffic == traffic && sample.time >= scenario.measure.from);
+    for sample in measured {
+        let before = last.insert(sample.flow, sample.is_recovering);
+        samples += 1;
+        losses += u64::from(before == Some(false) && sample.is_recovering);
+    }
+    (samples > 0).then(|| samples as f64 * every.as_secs_f64() / losses.max(1) as f64)
 }
 
 /// Shares of nothing are 0.

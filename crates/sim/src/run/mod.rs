@@ -19,20 +19,20 @@ mod shards;
 mod tcp;
 mod traffic;
 
-pub use collect::{flow_records, summaries};
+pub use collect::{flow_records, summaries, window_rows};
 pub use fabric::build as build_fabric;
 pub use inputs::{InputError, Inputs};
 pub use layout::{Ends, Layout, Port};
 pub use outcome::{
     ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary,
-    QueueSample, QueueSummary,
+    QueueSample, QueueSummary, WindowRow,
 };
-pub use traffic::{ClientProfiles, schedule_traffic};
+pub use traffic::{ClientProfiles, schedule_traffic, window_plan};
 
 use crate::parallel;
 use crate::simulation::{Results, Simulation};
 use penstock_scenario::units::Time;
-use penstock_scenario::{Scenario, Scheme, builtin_schemes};
+use penstock_scenario::{Scenario, Scheme, Until, builtin_schemes};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -148,10 +148,16 @@ pub fn run_on(
     let shards = (0..partition.shards()).map(set_up);
     let mut shards = shards.collect::<Result<Vec<Simulation>, RunError>>()?;
     let loop_started = Instant::now();
-    let (lookahead, end) = (partition.lookahead(), scenario.duration);
-    if !parallel::run(&mut shards, lookahead, end, cores.threads, progress) {
-        return Err(RunError::Interrupted);
-    }
+    let end = parallel::End {
+        latest: scenario.duration,
+        when_done: match scenario.until {
+            Until::Duration => Time::NEVER,
+            Until::Done => scenario.measure.from + Time(1),
+        },
+    };
+    let lookahead = partition.lookahead();
+    let ended = parallel::run(&mut shards, lookahead, end, cores.threads, progress);
+    let end = ended.ok_or(RunError::Interrupted)?;
     for shard in &mut shards {
         shard.finish(end);
     }
@@ -162,8 +168,12 @@ pub fn run_on(
         loop_started.elapsed().as_secs_f64(),
         results.packet_hops,
     );
+    let lasted = Scenario {
+        duration: end,
+        ..scenario.clone()
+    };
     Ok(collect::collect(
-        scenario,
+        &lasted,
         &fabric,
         results,
         &measured,

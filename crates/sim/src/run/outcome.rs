@@ -23,6 +23,8 @@ pub struct Outcome {
     pub flows: Vec<FlowRecord>,
     /// The measured queues over time.
     pub queues: Vec<QueueSample>,
+    /// The windows of chosen flows over time.
+    pub windows: Vec<WindowRow>,
     /// What the run cost; the only part that differs between equal runs.
     pub performance: Performance,
 }
@@ -57,6 +59,9 @@ pub struct GroupSummary {
     pub flows: usize,
     /// Transfers whose last byte arrived.
     pub finished: usize,
+    /// Transfers with an end that did not reach it: stopped, under way at the end of the run, or,
+    /// in a closed loop, not even begun.
+    pub unfinished: usize,
     /// Flow completion times of the finished, from the start (SYN or request) to the last byte at
     /// the receiving application. `None` where none finished.
     pub fct_s: Option<Summary>,
@@ -69,6 +74,8 @@ pub struct GroupSummary {
     pub jain: Option<f64>,
     /// Segments sent again.
     pub retransmits: u64,
+    /// Transfers with at least one segment sent again.
+    pub resent: usize,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Transfers with at least one timeout, of data or handshake.
@@ -93,6 +100,10 @@ pub struct GroupSummary {
     /// Bytes of an epoch over the time until its last transfer finished, mean over the epochs
     /// (HCF §V-A); `None` unless a synchronized traffic finished.
     pub block_goodput_bps: Option<f64>,
+    /// Time between two losses of a flow, seconds, of the flows whose windows are sampled: their time
+    /// in the measured time over the times that one of them began to repair a loss, at least 1.
+    /// `None` without samples.
+    pub loss_cycle_s: Option<f64>,
     /// What part of its traffic a class of lengths is; left out for a traffic as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<ClassShare>,
@@ -202,6 +213,25 @@ pub struct QueueSample {
     pub bytes: u64,
     /// Packets, likewise.
     pub packets: u32,
+}
+
+/// The windows of a flow's sender at an instant.
+#[derive(Clone, Debug, Serialize)]
+pub struct WindowRow {
+    /// Name of the traffic.
+    pub traffic: String,
+    /// Number of the client within the traffic.
+    pub flow: u32,
+    /// Seconds.
+    pub time_s: f64,
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// The window that the receiver offers, as the network has left it.
+    pub rwnd_bytes: u64,
+    /// What the sender may have in flight: the lesser of both.
+    pub swnd_bytes: u64,
+    /// Whether the sender repairs a loss, after duplicate ACKs or a timeout.
+    pub recovering: bool,
 }
 
 /// What the run cost.

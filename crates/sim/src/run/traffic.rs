@@ -6,7 +6,7 @@ use super::{Inputs, tcp};
 use crate::distribution::{FlowSize, Poisson};
 use crate::rng::Rng;
 use crate::simulation::{
-    Action, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, TrafficSink, Transfer,
+    Action, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, TrafficSink, Transfer, WindowPlan,
 };
 use crate::tcp::Config;
 use penstock_scenario::units::{Rate, Time};
@@ -58,6 +58,17 @@ fn profile((index, traffic): (u32, &Traffic)) -> ClientProfile {
         reconnects,
         think,
     }
+}
+
+/// Which windows the scenario has sampled.
+pub fn window_plan(scenario: &Scenario) -> Option<WindowPlan> {
+    let windows = scenario.measure.windows.as_ref()?;
+    let traffic = scenario.traffic.get_index_of(&windows.traffic)?;
+    Some(WindowPlan {
+        traffic: traffic as u32,
+        flows: windows.flows,
+        every: windows.every,
+    })
 }
 
 /// Schedules all the traffic of the scenario on `sink`. The same scenario and seed give the same
@@ -145,7 +156,13 @@ impl Expansion<'_> {
     }
 
     fn incast(&mut self, spec: &Incast) {
-        let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
+        let pairs = match spec.machines {
+            None => self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows),
+            Some(machines) => {
+                let (from, to) = (self.hosts(&spec.from), self.hosts(&spec.to));
+                Pairs::between_machines(&from, &to, machines, spec.flows)
+            }
+        };
         let sizes = match (&spec.size, spec.block) {
             (Some(size), _) => self.inputs.distribution(size),
             (None, block) => {

@@ -5,7 +5,7 @@ use super::TransferCounters;
 use crate::engine::{Timers, make_room};
 use crate::network::{Network, Source};
 use crate::packet::{FlowId, Packet, SackBlock, flag};
-use crate::tcp::{Config, Ctx, Endpoint, Events, State, Wire};
+use crate::tcp::{Config, Ctx, Endpoint, Events, Info, State, Wire};
 use penstock_scenario::units::Time;
 
 /// No client, or no record.
@@ -278,6 +278,11 @@ impl Hosts {
             syn_timeouts: (sent.syn_timeouts + receiver.endpoint.stats().syn_timeouts).into(),
             drops: 0,
         }
+    }
+
+    /// The sender's variables at the socket of `flow`.
+    pub fn info(&self, flow: FlowId) -> Info {
+        self.socket(flow).endpoint.info()
     }
 
     /// Longest time in which no data came at the receiver of `data`, up to now.

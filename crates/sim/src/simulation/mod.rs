@@ -20,7 +20,7 @@ mod traffic_sink;
 pub use apps::{
     ClientProfile, Datagrams, ENDLESS, Gaps, Generator, Record, Transfer, TransferCounters,
 };
-pub use probes::Sample;
+pub use probes::{Sample, WindowPlan, WindowSample};
 pub use results::Results;
 pub use schedule::{Action, Schedule};
 pub use traffic_sink::TrafficSink;
@@ -81,13 +81,17 @@ impl Simulation {
     }
 
     /// Makes the calendar and begins to sample the queues of those of `links` that are here, one
-    /// sample of each every `period`. To be called when all policies are set.
-    pub fn start(&mut self, links: &[u32], period: Time) {
+    /// sample of each every `period`, and the windows of `plan`. To be called when all policies are
+    /// set.
+    pub fn start(&mut self, links: &[u32], period: Time, plan: Option<WindowPlan>) {
         self.network.start();
         let is_here = |link: &&u32| self.shard.has_port(**link);
         let links = links.iter().filter(is_here).copied().collect();
-        self.probes = Probes::new(links, period);
+        self.probes = Probes::new(links, period, plan);
         self.at(Time::ZERO, Action::Sample);
+        if plan.is_some() {
+            self.at(Time::ZERO, Action::SampleWindows);
+        }
     }
 
     /// The applications, and what they act upon.
@@ -174,6 +178,10 @@ impl Simulation {
                 }
                 Action::Datagram(index) => apps.send_datagram(&mut context, index),
                 Action::Sample => Some(self.probes.sample(now, &mut self.network)),
+                Action::SampleWindows => {
+                    let (transfers, hosts) = (&self.apps.transfers, &self.hosts);
+                    self.probes.sample_windows(now, transfers, hosts)
+                }
             };
             if let Some(next) = next {
                 self.schedule.add(next, action);
@@ -215,6 +223,7 @@ impl Simulation {
 
     /// What has been counted until `now`, after [`Simulation::finish`].
     pub fn into_results(self, now: Time) -> Results {
+        let (samples, windows) = self.probes.into_samples();
         let links = 0..self.network.ports() as u32;
         let own = links.filter(|link| self.shard.has_port(*link));
         Results {
@@ -224,7 +233,8 @@ impl Simulation {
             packet_hops: self.network.packet_hops(),
             controller: self.controller.map(|controller| controller.counters()),
             records: self.apps.transfers.into_records(),
-            samples: self.probes.into_samples(),
+            samples,
+            windows,
         }
     }
 }
@@ -259,6 +269,10 @@ impl LogicalProcess for Simulation {
 
     fn run_until(&mut self, until: Time) {
         self.run_until(until);
+    }
+
+    fn is_done(&self) -> bool {
+        self.apps.are_done()
     }
 
     fn receive(&mut self, now: Time, batch: &mut Batch<Message>) {

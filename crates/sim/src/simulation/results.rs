@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a finished simulation has counted.
 
-use super::{Record, Sample};
+use super::{Record, Sample, WindowSample};
 use crate::controller::ControllerCounters;
 use crate::network::PortCounters;
 
@@ -11,6 +11,8 @@ pub struct Results {
     pub records: Vec<Record>,
     /// Queue lengths, by time, then by link.
     pub samples: Vec<Sample>,
+    /// Windows of flows, by time, then by flow.
+    pub windows: Vec<WindowSample>,
     /// The link and counters of each port, by link.
     pub ports: Vec<(u32, PortCounters)>,
     /// What the controller did; `None` without one.
@@ -25,6 +27,7 @@ impl Results {
         let mut all = Results {
             records: Vec::new(),
             samples: Vec::new(),
+            windows: Vec::new(),
             ports: Vec::new(),
             controller: None,
             packet_hops: 0,
@@ -32,6 +35,7 @@ impl Results {
         for mut shard in shards {
             all.records.append(&mut shard.records);
             all.samples.append(&mut shard.samples);
+            all.windows.append(&mut shard.windows);
             all.ports.append(&mut shard.ports);
             all.controller = all.controller.or(shard.controller);
             all.packet_hops += shard.packet_hops;
@@ -39,6 +43,7 @@ impl Results {
         let order = |record: &Record| (record.start, record.traffic, record.number);
         all.records.sort_by_key(order);
         all.samples.sort_by_key(|sample| (sample.time, sample.link));
+        all.windows.sort_by_key(|sample| (sample.time, sample.flow));
         all.ports.sort_by_key(|(link, _)| *link);
         all
     }

@@ -25,6 +25,8 @@ pub enum Action {
     Datagram(u32),
     /// The queues are sampled.
     Sample,
+    /// The windows of chosen flows are sampled.
+    SampleWindows,
 }
 
 /// Actions by time.

@@ -45,6 +45,8 @@ pub struct Info {
     pub mss: u16,
     /// The window the peer offers, bytes.
     pub send_window: u32,
+    /// Whether a loss is being repaired, after duplicate ACKs or a timeout.
+    pub is_recovering: bool,
     /// Retransmission timeout in force, back-off included.
     pub rto: Time,
 }

@@ -73,7 +73,8 @@ fn results(outcome: &Outcome) -> String {
         controller,
         flows,
         queues,
+        windows,
         performance: _,
     } = outcome;
-    serde_json::to_string(&(groups, ports, drops, controller, flows, queues)).unwrap()
+    serde_json::to_string(&(groups, ports, drops, controller, flows, queues, windows)).unwrap()
 }

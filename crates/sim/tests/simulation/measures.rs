@@ -295,3 +295,89 @@ fn what_cannot_run_is_refused_in_a_line() {
         "{long}"
     );
 }
+
+/// Ten requests one after the other, not all of which end before 1 ms.
+const LOOP: &str = r#"
+    [traffic.loop]
+    kind = "incast"
+    from = "sender1"
+    to = "receiver1"
+    size = "1460 B"
+    mode = "pull"
+    requests = 10
+"#;
+
+#[test]
+fn requests_that_the_end_of_the_run_cuts_off_are_counted_as_unfinished() {
+    let cut = outcome(&small("1 ms", LOOP), "drop-tail");
+    let group = &cut.groups["loop"];
+    assert!((1..9).contains(&group.finished) && group.flows <= group.finished + 1);
+    assert_eq!(group.unfinished, 10 - group.finished);
+    let whole = outcome(&small("10 ms", LOOP), "drop-tail");
+    let group = &whole.groups["loop"];
+    assert_eq!((group.finished, group.unfinished), (10, 0));
+}
+
+#[test]
+fn a_run_until_done_ends_after_its_last_transfer() {
+    let lasted = |until: &str, traffic: &str| {
+        let text =
+            small("1 s", traffic).replace("duration", &format!("until = \"{until}\"\nduration"));
+        let outcome = outcome(&text, "drop-tail");
+        (outcome.queues.last().unwrap().time_s, outcome)
+    };
+    let endless = r#"
+        [traffic.endless]
+        kind = "bulk"
+        from = "sender2"
+        to = "receiver2"
+        [measure]
+        queue_every = "50 us"
+    "#;
+    let traffic = format!("{LOOP}{endless}");
+    let (full, _) = lasted("duration", &traffic);
+    let (short, outcome) = lasted("done", &traffic);
+    let last = outcome.flows.iter().filter_map(|flow| flow.end_s);
+    let last = last.fold(0.0, f64::max);
+    assert!(full > 0.999 && short >= last - 50e-6 && short < last + 200e-6);
+    assert_eq!(outcome.groups["loop"].unfinished, 0);
+    // What lasts longer than the loop is measured until the run ends, not until `duration`.
+    let goodput = outcome.groups["endless"].goodput_bps.unwrap().mean;
+    let port = &outcome.ports["left->right"];
+    assert!(goodput > 0.3e9 && port.utilization > 0.3, "{goodput}");
+}
+
+#[test]
+fn windows_show_a_loss_and_its_repair() {
+    let traffic = r#"
+        [traffic.long]
+        kind = "bulk"
+        flows = 2
+        from = "senders"
+        to = "receivers"
+        [measure]
+        windows = { traffic = "long", flows = 2, every = "50 us" }
+    "#;
+    let outcome = outcome(&small("200 ms", traffic), "drop-tail");
+    let of = |flow| outcome.windows.iter().filter(move |row| row.flow == flow);
+    let mut losses = 0;
+    for flow in [0, 1] {
+        let rows: Vec<_> = of(flow).collect();
+        assert_eq!(rows.len(), 4001);
+        assert!(
+            rows.iter()
+                .all(|row| row.swnd_bytes == row.cwnd_bytes.min(row.rwnd_bytes))
+        );
+        let begins = rows
+            .windows(2)
+            .filter(|pair| !pair[0].recovering && pair[1].recovering);
+        losses += begins.count();
+    }
+    let group = &outcome.groups["long"];
+    assert!(losses > 1 && losses as u64 <= group.drops + group.retransmits);
+    assert!(near(
+        group.loss_cycle_s.unwrap(),
+        8002.0 * 50e-6 / losses as f64
+    ));
+    assert!((1..=2).contains(&group.resent));
+}

@@ -296,3 +296,24 @@ fn all_pairs_are_each_source_with_each_other_host() {
     assert_eq!((pairs.len(), outcome.groups["shuffle"].finished), (56, 56));
     assert!(pairs.iter().all(|(from, to)| from != to));
 }
+
+#[test]
+fn no_client_asks_a_server_on_its_own_machine() {
+    let traffic = r#"
+        [traffic.ask]
+        kind = "incast"
+        pairs = "all"
+        machines = 2
+        from = "senders"
+        to = "receivers"
+        size = "1 kB"
+        mode = "pull"
+    "#;
+    let outcome = outcome(&wide("100 ms", "1000 packets", traffic), "drop-tail");
+    let number = |name: &str| name.trim_start_matches(char::is_alphabetic).parse::<u32>();
+    assert_eq!(outcome.groups["ask"].finished, 8);
+    for flow in &outcome.flows {
+        let (from, to) = (number(&flow.source), number(&flow.destination));
+        assert_ne!(from.unwrap() % 2, to.unwrap() % 2);
+    }
+}

@@ -116,7 +116,8 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
     summary["substrate"] = substrate.described(
         setup.task, summary, setup.layout, setup.plan, setup.tcp
     )
-    return Row(setup.scheme.name, setup.task.seed, json.dumps(summary), played.flows, played.queues)
+    text = json.dumps(summary)
+    return Row(setup.scheme.name, setup.task.seed, text, *played[1:])
 
 
 def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generator.Played:

@@ -20,6 +20,7 @@ Listener = Callable[[float], object]
 """Called with the fraction of the run that is done."""
 
 _TICK_S = 0.1
+_TABLES = ("flows.csv", "queues.csv", "windows.csv")
 
 
 class Played(NamedTuple):
@@ -29,6 +30,8 @@ class Played(NamedTuple):
     flows: bytes
     """CSV."""
     queues: bytes
+    """CSV."""
+    windows: bytes = b""
     """CSV."""
 
 
@@ -82,10 +85,10 @@ def playing(task: Task, plan: Plan, tag: str, *, is_silent: bool = False) -> Ite
 
 
 def read(folder: Path) -> Played:
-    """The summary, flows and queue samples that penstock-traffic wrote."""
+    """The summary, flows, queue samples and windows that penstock-traffic wrote."""
     try:
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        tables = ((folder / name).read_bytes() for name in ("flows.csv", "queues.csv"))
+        tables = ((folder / name).read_bytes() for name in _TABLES)
         return Played(summary, *tables)
     except OSError as error:
         message = f"lab: {build.TRAFFIC} has not written {error.filename}"

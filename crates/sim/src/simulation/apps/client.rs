@@ -75,6 +75,8 @@ pub(super) struct Client {
     pub receives_here: bool,
     /// Transfers to begin here: 0 where the opener is elsewhere.
     pub remaining: u32,
+    /// Transfers with an end that are not finished, where they are received here.
+    pub awaited: u32,
     /// The transfer under way is the last on its connection.
     pub is_last: bool,
     /// It was stopped.

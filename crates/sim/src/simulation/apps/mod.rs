@@ -28,7 +28,7 @@ use crate::parallel::Shard;
 use connections::{Connections, Opening};
 use datagrams::DatagramFlow;
 use penstock_scenario::units::Time;
-use transfers::Transfers;
+pub use transfers::Transfers;
 
 /// What the applications act upon.
 pub(super) struct Context<'a> {
@@ -98,6 +98,12 @@ impl Apps {
             made: 0,
             pending: first.map(|(_, transfer)| transfer),
         });
+    }
+
+    /// Whether all transfers with an end are over, and no more will begin.
+    pub fn are_done(&self) -> bool {
+        let mut arrivals = self.arrivals.iter();
+        self.transfers.are_done() && arrivals.all(|arrivals| arrivals.pending.is_none())
     }
 
     /// Adds a source of datagrams from one host to another, whose first is due a gap after `start`.

@@ -11,9 +11,9 @@ use super::records::{Record, TransferCounters};
 use super::{Context, Message};
 use crate::packet::FlowId;
 use crate::parallel::Shard;
-use crate::simulation::hosts::{NONE, SocketCommand};
+use crate::simulation::hosts::{Hosts, NONE, SocketCommand};
 use crate::simulation::schedule::Action;
-use crate::tcp::Events;
+use crate::tcp::{Events, Info};
 use penstock_scenario::units::Time;
 
 /// The clients, their connections, and the records of their transfers.
@@ -25,6 +25,8 @@ pub struct Transfers {
     records: Vec<Record>,
     /// Transfers begun here.
     begun: u64,
+    /// Transfers with an end that are received here and not finished, those not begun included.
+    awaited: u64,
 }
 
 impl Transfers {
@@ -36,6 +38,7 @@ impl Transfers {
             connections,
             records: Vec::new(),
             begun: 0,
+            awaited: 0,
         }
     }
 
@@ -50,6 +53,9 @@ impl Transfers {
     ) -> u32 {
         let opener = self.profiles[profile as usize].opener(&transfer);
         let is_here = |host| shard.has_host(host);
+        let is_awaited = is_here(transfer.destination) && transfer.bytes < ENDLESS;
+        let awaited = if is_awaited { transfers } else { 0 };
+        self.awaited += u64::from(awaited);
         self.clients.push(Client {
             profile,
             number,
@@ -57,6 +63,7 @@ impl Transfers {
             sends_here: is_here(transfer.source),
             receives_here: is_here(transfer.destination),
             remaining: if is_here(opener) { transfers } else { 0 },
+            awaited,
             is_last: false,
             is_stopped: false,
             data: None,
@@ -74,6 +81,22 @@ impl Transfers {
     /// The records of all transfers that were received here.
     pub fn into_records(self) -> Vec<Record> {
         self.records
+    }
+
+    /// Whether all transfers with an end that are received here have finished or were stopped.
+    pub fn are_done(&self) -> bool {
+        self.awaited == 0
+    }
+
+    /// The windows of the first `flows` clients of a profile that send here and have a connection.
+    pub fn windows(&self, hosts: &Hosts, profile: u32, flows: u32) -> Vec<(u32, Info)> {
+        let chosen = self
+            .clients
+            .iter()
+            .filter(|client| client.profile == profile && client.number < flows);
+        let open = chosen.filter(|client| client.sends_here);
+        open.filter_map(|client| Some((client.number, hosts.info(client.data?))))
+            .collect()
     }
 
     /// The client starts its next transfer, on a new connection if it has none. One that was
@@ -229,6 +252,10 @@ impl Transfers {
         self.report_end(context, index);
         let client = &mut self.clients[index as usize];
         self.records[client.record as usize].end = Some(context.now);
+        if client.awaited > 0 {
+            client.awaited -= 1;
+            self.awaited -= 1;
+        }
         let profile = &self.profiles[client.profile as usize];
         if profile.reconnects {
             client.data = None;
@@ -258,6 +285,7 @@ impl Transfers {
         let client = &mut self.clients[index as usize];
         client.remaining = 0;
         client.is_stopped = true;
+        self.awaited -= u64::from(std::mem::take(&mut client.awaited));
         if let Some(data) = client.data.take() {
             if let Some(record) = self.records.get_mut(client.record as usize) {
                 record.stopped = Some(context.now);

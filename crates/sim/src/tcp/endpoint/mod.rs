@@ -123,6 +123,7 @@ impl Endpoint {
             ssthresh: self.congestion.ssthresh(),
             mss: self.snd.mss(),
             send_window: self.snd.window(),
+            is_recovering: !self.recovery.is_growing(),
             rto: self.timers.timeout(),
         }
     }
