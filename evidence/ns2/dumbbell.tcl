@@ -30,13 +30,22 @@
 # dropped one takes the first; what is under way at the end is not counted.
 
 source [file join [file dirname [info script]] ns2.tcl]
+source [file join [file dirname [info script]] window.tcl]
 
 array set arg [arguments {
-    seed 1 elephants 20 mice 60 epochs 5 duration 5.0 buffer 83 window 1000
+    seed 1 elephants 20 mice 60 epochs 5 every 1.0 duration 5.0 buffer 83 window 1000
     overhead 0 minrto 0.2 segments 7 access 10e9 monitor 1
+    scheme none alpha 0.25 T 100e-6 M 10 alpha1 0.25 alpha2 0.5 tcp penstock
 }]
 Agent/TCP set overhead_ $arg(overhead)
 Agent/TCP set minrto_ $arg(minrto)
+
+# The schemes' thresholds are bytes, and so is their buffer: one that counts packets
+# is full of handshakes in an incast, of which ns-2 sends no third packet.
+if {$arg(scheme) ne "none"} {
+    Queue/DropTail set queue_in_bytes_ true
+    Queue/DropTail set mean_pktsize_ 1500
+}
 
 set rate 1e9
 set packet_gap [expr {1500 * 8 / $rate}]
@@ -58,6 +67,13 @@ for {set i 0} {$i < $flows} {incr i} {
 if {$arg(monitor)} {
     set monitor [$ns makeflowmon Fid]
     $ns attach-fmon [$ns link $left $right] $monitor
+    $monitor set-bytes-integrator [set backlog [new Integrator]]
+}
+
+if {$arg(scheme) ne "none"} {
+    control $arg(scheme) $left $right [expr {$arg(buffer) * 1500}] $rate 12.5e-6 [list \
+        alpha $arg(alpha) T $arg(T) M $arg(M) alpha1 $arg(alpha1) alpha2 $arg(alpha2) \
+        tcp $arg(tcp) offered $arg(window) segment 1460 data_end $arg(segments)]
 }
 
 set elephants {}
@@ -67,24 +83,28 @@ for {set i 0} {$i < $arg(elephants)} {incr i} {
     set at [expr {$at + [exponential $packet_gap]}]
     $ns at $at "$tcp send -1"
     lappend elephants $tcp
+    controlled $tcp 0
 }
 
+# An ACK's way from receiver to sender: the links' delays and its transmissions.
+set ack_path [expr {50e-6 + 40 * 8 * (1 / $rate + 2 / $arg(access))}]
 set mice {}
 set completion {}
 for {set epoch 0} {$epoch < $arg(epochs)} {incr epoch} {
-    set at [expr {double($epoch)}]
+    set at [expr {$epoch * $arg(every)}]
     for {set i $arg(elephants)} {$i < $flows} {incr i} {
         set tcp [newreno $sender($i) $receiver($i) 2 $arg(window)]
         set at [expr {$at + [exponential $packet_gap]}]
         set started($tcp) $at
         $ns at $at "$tcp advanceby $arg(segments)"
         lappend mice $tcp
+        controlled $tcp 1
     }
 }
 
 Agent/TCP instproc done {} {
-    global ns started completion
-    lappend completion [expr {[$ns now] - $started($self)}]
+    global ns started completion ack_path
+    lappend completion [expr {[$ns now] - $started($self) - $ack_path}]
 }
 
 proc counters {agents name} {
@@ -97,14 +117,18 @@ proc counters {agents name} {
 
 # What only the monitored port knows, as pairs for the report.
 proc port_report {} {
-    global arg rate monitor
+    global arg rate monitor backlog port
+    set utilization [expr {[$monitor set bdepartures_] * 8.0 / ($rate * $arg(duration))}]
+    $backlog newpoint $arg(duration) 0.0
     set drops(1) 0
     set drops(2) 0
     foreach flow [$monitor flows] {
         set drops([$flow set flowid_]) [$flow set pdrops_]
     }
     return [list \
-        utilization [expr {[$monitor set bdepartures_] * 8.0 / ($rate * $arg(duration))}] \
+        utilization $utilization \
+        queue_mean [expr {[$backlog set sum_] / $arg(duration) + 1500 * $utilization}] \
+        queue_max [expr {[info exists port(max)] ? $port(max) : 0}] \
         drops [expr {$drops(1) + $drops(2)}] \
         drops_elephants $drops(1) \
         drops_mice $drops(2)]
@@ -121,7 +145,6 @@ proc finish {} {
     foreach segments [counters $elephants ack_] {
         lappend goodput [expr {$segments * 1460 * 8 / $arg(duration)}]
     }
-    set sorted [lsort -real $goodput]
     set timeouts_elephants [sum [counters $elephants nrexmit_]]
     set timeouts_mice [sum [counters $mice nrexmit_]]
     puts [json_object [concat \
@@ -132,7 +155,7 @@ proc finish {} {
         timeouts_elephants $timeouts_elephants \
         timeouts_mice $timeouts_mice \
         goodput_bps [json_object [list mean [mean $goodput] \
-            min [lindex $sorted 0] max [lindex $sorted end]]] \
+            min [quantile $goodput 0.0] max [quantile $goodput 1.0]]] \
         jain [jain $goodput] \
         mice [llength $mice] \
         mice_finished [llength $completion] \

@@ -109,15 +109,17 @@ proc mean {values} {
     return [expr {double([sum $values]) / [llength $values]}]
 }
 
-# The smallest value that at least `share` of the values do not exceed.
+# The smallest value that at least `share` of the values do not exceed; of no values null.
 proc quantile {values share} {
+    if {[llength $values] == 0} { return null }
     set sorted [lsort -real $values]
     set rank [expr {int(ceil($share * [llength $sorted])) - 1}]
     return [lindex $sorted [expr {$rank < 0 ? 0 : $rank}]]
 }
 
-# Jain's index: 1 when all are equal, 1/n when one has everything.
+# Jain's index: 1 when all are equal, 1/n when one has everything; of no values null.
 proc jain {values} {
+    if {[llength $values] == 0} { return null }
     set squares {}
     foreach value $values {
         lappend squares [expr {double($value) * $value}]
