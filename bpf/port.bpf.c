@@ -26,6 +26,7 @@ PORT_PROGRAMS(observe, NONE)
 WINDOW_SCHEMES(PORT_PROGRAMS)
 
 #include "shim.h"
+#include "sicc_shim.h"
 
 /* Run by the agent a few times a second, again while it returns 1. */
 SEC("syscall")

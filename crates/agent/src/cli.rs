@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::attach::load;
-use crate::commands::{attach, check, detach, pause, run, status};
+use crate::commands::{attach, check, detach, pause, run, sicc, status};
 use crate::{metrics, observe, watch};
 
 /// End TCP incast and buffer bloat at the ports of this host.
@@ -31,6 +31,8 @@ pub enum Command {
     Pause(pause::PauseArgs),
     /// End a pause.
     Resume(pause::ResumeArgs),
+    /// Order a shim of SICC to clamp a pair of hosts or to release it, as its controller does.
+    Sicc(sicc::Args),
     /// Report what ports do, from their counters, and the programs on their hooks.
     Status(status::Args),
     /// Run the daemon: apply the configuration and keep ports' heartbeats alive.
@@ -51,6 +53,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Detach(args) => detach::run(args),
         Command::Pause(args) => pause::pause(args),
         Command::Resume(args) => pause::resume(args),
+        Command::Sicc(args) => sicc::run(args),
         Command::Status(args) => status::run(args),
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),

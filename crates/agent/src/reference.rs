@@ -10,16 +10,20 @@ use penstock_scenario::params::{preset_text, range_text};
 
 use crate::attach::hcf;
 use crate::daemon::config::Agent;
+use crate::port::sicc::SICC;
 
 /// Columns of the packaged configuration.
 const WIDTH: usize = 100;
 
 /// The tables of a port's configuration that have parameters, with what they define: window schemes,
-/// what these have in common, and HCF's queue.
+/// what these have in common, HCF's queue, and the controller whose shim can be attached.
 fn tables() -> impl Iterator<Item = (&'static str, &'static Definition)> {
     let windows = definitions::window_schemes().chain([definitions::of("window")]);
     let windows = windows.map(|definition| ("window", definition));
-    windows.chain([("queue", hcf::definition())])
+    windows.chain([
+        ("queue", hcf::definition()),
+        ("controller", definitions::of(SICC)),
+    ])
 }
 
 /// `window of fairq`, or `window` for what window schemes have in common.

@@ -205,6 +205,7 @@ EXPORT_VOID(sicc_pair_on,
 	    (struct sicc_pair * pair, const struct sicc_params *p, u16 mss_bytes, u32 scale,
 	     u64 now_ns),
 	    (pair, p, mss_bytes, scale, now_ns))
+EXPORT(_Bool, sicc_pair_is_on, (const struct sicc_pair *pair, u64 now_ns), (pair, now_ns))
 EXPORT_VOID(sicc_pair_off, (struct sicc_pair * pair), (pair))
 EXPORT(struct tcp_window, sicc_pair_on_ack,
        (const struct sicc_pair *pair, const struct sicc_params *p, u16 window, u32 scale, u32 kind,

@@ -39,6 +39,7 @@ unsafe extern "C" {
         now_ns: u64,
     );
     safe fn core_sicc_pair_off(pair: &mut Pair);
+    safe fn core_sicc_pair_is_on(pair: &Pair, now_ns: u64) -> bool;
     fn core_sicc_pair_on_ack(
         pair: &Pair,
         params: *const c_void,
@@ -53,6 +54,19 @@ unsafe extern "C" {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair([u64; 2]);
+
+/// Whether the ACKs of a pair are clamped now; `pair` is a `struct sicc_pair`, byte by byte. Bytes of
+/// another size are of none.
+pub fn pair_is_on(pair: &[u8], now_ns: u64) -> bool {
+    let (words, rest) = pair.as_chunks();
+    match (words, rest) {
+        ([first, second], []) => {
+            let pair = Pair([first, second].map(|word| u64::from_ne_bytes(*word)));
+            core_sicc_pair_is_on(&pair, now_ns)
+        }
+        _ => false,
+    }
+}
 
 /// The controller's logic for one switch port (SICC Algorithm 1).
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::check::check_deployment;
 use super::document::{self, Node, Value};
 use super::error::{Origin, Problem, ScenarioError, unknown};
+use super::params::Params;
 use super::priority::Priority;
 use super::resolve::apply;
 use super::{Buffer, Controller, Level, Queue, Rule, Share, Window, builtin_schemes};
@@ -61,12 +62,29 @@ pub struct Deployment {
     /// The scheme's queue policy, likewise.
     #[serde(default)]
     pub queue: Queue,
+    /// The scheme's controller, likewise: its shim runs here.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub controller: Controller,
+}
+
+fn is_none(controller: &Controller) -> bool {
+    *controller == Controller::None
 }
 
 impl Deployment {
     /// Whether it runs below a host, not on a port.
     pub fn is_shim(&self) -> bool {
         self.scheme == SHIM
+    }
+
+    /// The parameters of the controller whose shim runs here, if one does.
+    pub fn shim(&self) -> Option<&Params> {
+        self.controller.params()
+    }
+
+    /// Whether it runs below a host and not at a queue.
+    pub fn is_below_host(&self) -> bool {
+        self.is_shim() || self.shim().is_some()
     }
 
     /// The queue from which on packets are marked, at a port with this buffer.
@@ -79,18 +97,17 @@ impl Deployment {
     }
 }
 
-/// The schemes that can be attached to a port of a host: those without a controller and with no
-/// other queue policy than HCF, or marks next to a window policy; `observe` and `shim`.
+/// The schemes that can be attached to a port of a host: those with no other queue policy than HCF, or
+/// marks next to a window policy; those of a controller's shim; `observe` and `shim`.
 pub fn deployable() -> impl Iterator<Item = &'static str> {
     let parts = builtin_schemes().iter().filter(|(_, scheme)| {
         let has_window = scheme.window.scheme().is_some();
-        let queue = match &scheme.queue {
-            Queue::DropTail(_) => has_window,
+        match &scheme.queue {
+            Queue::DropTail(_) => has_window || scheme.controller.params().is_some(),
             Queue::Threshold(spec) => has_window && spec.mark_at.is_some(),
             Queue::Hcf(_) => true,
             _ => false,
-        };
-        queue && scheme.controller == Controller::None
+        }
     });
     [OBSERVE, SHIM]
         .into_iter()
@@ -119,7 +136,11 @@ fn complete(port: &mut Node, key: &str) -> Result<(), Problem> {
     }
     let built_in = super::scheme::document()?;
     let no_window = document::parse_value("{ kind = \"none\" }");
-    let parts = [("window", Some(no_window)), ("queue", None)];
+    let parts = [
+        ("window", Some(no_window)),
+        ("queue", None),
+        ("controller", None),
+    ];
     for (part, without) in parts {
         let scheme = built_in.get(&name);
         let node = scheme.and_then(|scheme| scheme.get(part)).cloned();
@@ -235,6 +256,21 @@ mod tests {
     }
 
     #[test]
+    fn a_controllers_scheme_brings_the_parameters_of_its_shim() {
+        let port = sets(&[("scheme", "sicc"), ("controller.duration", "20 ms")]).unwrap();
+        let shim = port.shim().unwrap();
+        assert_eq!(shim.time("duration"), Some(Time::from_millis(20)));
+        assert!(shim.flag("expires") && port.is_below_host() && !port.is_shim());
+        let printed = sets(&[("scheme", "sicc-paper")]).unwrap();
+        assert!(!printed.shim().unwrap().flag("expires"));
+        let refused = sets(&[("scheme", "sicc"), ("controller.floor", "0")]).unwrap_err();
+        assert!(refused.contains("controller.floor"), "{refused}");
+        let refused = sets(&[("scheme", "sicc"), ("canary", "10%")]).unwrap_err();
+        assert!(refused.contains("canary"), "{refused}");
+        assert_eq!(sets(&[("scheme", "fairq")]).unwrap().shim(), None);
+    }
+
+    #[test]
     fn a_scheme_that_marks_does_so_on_a_port() {
         let buffer = Buffer::Bytes(128_000);
         let marks = |pairs: &[(&str, &str)]| sets(pairs).unwrap().marks_from(buffer);
@@ -343,7 +379,7 @@ mod tests {
             "{refused}"
         );
         assert!(refused.ends_with("did you mean \"fairq\"?"), "{refused}");
-        let refused = sets(&[("scheme", "sicc")]).unwrap_err();
+        let refused = sets(&[("scheme", "dctcp")]).unwrap_err();
         assert!(
             refused.contains("allowed: observe, shim, fairq, "),
             "{refused}"

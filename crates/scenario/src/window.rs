@@ -118,6 +118,16 @@ pub enum Controller {
     Sicc(Sicc),
 }
 
+impl Controller {
+    /// Its parameters, if there is one.
+    pub fn params(&self) -> Option<&crate::params::Params> {
+        match self {
+            Controller::None => None,
+            Controller::Sicc(params) => Some(params),
+        }
+    }
+}
+
 /// The table of a kind without parameters.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

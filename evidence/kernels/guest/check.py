@@ -274,6 +274,36 @@ def sockets_are_read() -> str:
     return line
 
 
+def sicc_takes_orders() -> str:
+    """SICC's shim clamps a pair that is ordered ON, a SYN-ACK too, until the OFF."""
+    pair = ("lo", "127.0.0.1", "127.0.0.1")
+    command("ip", "link", "set", "lo", "up", namespace=SWITCH)
+    words = ("--set", "controller.duration=600 s", "--stale", "600 s", "--flows", "1024")
+    penstockd("attach", "lo", "--scheme", "sicc", *words)
+    penstockd("sicc", "on", *pair, "--mss", "1448", "--scale", "7")
+
+    def connect() -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        socket.create_connection(listener.getsockname(), traffic.SECONDS).close()
+
+    faults: list[BaseException] = []
+    traffic.thread(SWITCH, connect, faults).join()
+    demand(not faults, f"connect: {faults}")
+
+    def look() -> tuple[int, int]:
+        status = json.loads(penstockd("status", "lo", "--json", "--for", "10ms"))[0]
+        return status["clamped_pairs"], status["counters"]["acks_rewritten"]
+
+    on, rewritten = look()
+    penstockd("sicc", "off", *pair)
+    off, _ = look()
+    penstockd("detach", "lo")
+    leaves_nothing()
+    line = f"{rewritten} ACKs rewritten, {on} pair clamped, then {off}"
+    demand((on, off) == (1, 0) and rewritten, line)
+    return line
+
+
 def dctcp_holds() -> str:
     """DCTCP keeps the queue near the threshold of our marks, where CUBIC fills the buffer."""
     mark, flows = 15_000, [1_500_000] * 2
@@ -310,10 +340,12 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "tcx": [
         ("FairQ by tcx", lambda: datapath("tcx")),
         ("Open connections by tcx", sockets_are_read),
+        ("SICC's shim by tcx", sicc_takes_orders),
     ],
     "clsact": [
         ("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 hides queues")),
         ("Open connections by clsact", sockets_are_read),
+        ("SICC's shim by clsact", sicc_takes_orders),
     ],
     "dctcp": [("DCTCP with the port's marks", dctcp_holds)],
 }

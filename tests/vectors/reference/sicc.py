@@ -105,7 +105,11 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         for _ in range(250):
             now += random.choice([1000, 500000, 1000000, 5000000])
             event = random.choice(
-                ["packet"] * 12 + ["interval"] * 4 + ["pair_on"] * 2 + ["pair_off"] + ["pair_ack"] * 4
+                ["packet"] * 12
+                + ["interval"] * 4
+                + ["pair_on"] * 2
+                + ["pair_off"]
+                + ["pair_ack"] * 4
             )
             share = random.choice([0, 0.1, 0.2, 0.3, 0.8, 1])
             flags = random.choice(

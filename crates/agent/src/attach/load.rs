@@ -14,6 +14,7 @@ use libbpf_rs::{MapCore, MapHandle, Object, OpenObject, PrintLevel, Program, Pro
 use crate::host::bpf::pin_over;
 use crate::host::requirements;
 use crate::port::pins::{PinsLock, SWEEP};
+use crate::port::sicc::{ORDER, SICC};
 use crate::port::slots::{STATS_PORTS, stats_pin};
 use crate::port::sockets::SOCKETS;
 use crate::port::{PinsArg, Side, layout};
@@ -108,6 +109,9 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
         }
         layout::pin(object, &folder)?;
     }
+    if scheme == SICC {
+        pin_over(&program(object, ORDER)?.as_fd(), &folder.join(ORDER))?;
+    }
     let mut loaded = Vec::new();
     for name in &names {
         let program = program(object, name)?.as_fd().try_clone_to_owned()?;
@@ -160,11 +164,15 @@ fn load<'o>(
     room: Room,
 ) -> Result<PortSkel<'o>> {
     clear_log();
+    let is_sicc = *names == self::names(SICC);
     let mut open = PortSkelBuilder::default().open(object)?;
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         program.set_autoload(
-            name == sweep_name() || names.contains(&name) || (name == SOCKETS && reads_sockets),
+            name == sweep_name()
+                || names.contains(&name)
+                || (name == SOCKETS && reads_sockets)
+                || (name == ORDER && is_sicc),
         );
     }
     let half = HALF.max(HALF_PER_CPU * libbpf_rs::num_possible_cpus()?);
@@ -174,7 +182,7 @@ fn load<'o>(
             continue; // constants of the object, which belong to its programs
         }
         let entries = match name.as_str() {
-            "config" | "heartbeat" | "port" | "samples" | "events" => room.ports,
+            "config" | "heartbeat" | "port" | "samples" | "events" | SICC => room.ports,
             "policy" => 2 * room.ports,
             "stats" => room.ports.div_ceil(STATS_PORTS),
             "flows4" | "flows6" | "records" | "known" => room.flows,

@@ -36,7 +36,7 @@ use crate::port::pins::{PinsLock, program_pin};
 use crate::port::policy::{self, Policy};
 use crate::port::slots::{self, Slots};
 use crate::port::vxlan::VxlanPorts;
-use crate::port::{PinsArg, Port, Side, config, sockets};
+use crate::port::{PinsArg, Port, Side, config, sicc, sockets};
 use crate::skel::port::types::port_config;
 
 /// Default of the most flows of a port.
@@ -280,7 +280,7 @@ pub fn buffer_of(interface: &str, index: u32, port: &Deployment) -> Result<Buffe
     match port.buffer {
         Some(buffer) => Ok(buffer),
         // A shim does not use the queue.
-        None if port.is_shim() => Ok(Buffer::Bytes(128_000)),
+        None if port.is_below_host() => Ok(Buffer::Bytes(128_000)),
         None => interface::buffer(interface, index),
     }
 }
@@ -333,6 +333,12 @@ fn replace(
     let generation = running.generation;
     maps.set_config(&port_config { generation, ..next })?;
     maps.set_config(&next)?;
+    if let Some(shim) = port.shim() {
+        if is_other {
+            sicc::forget(&maps);
+        }
+        sicc::set_params(&maps, &shim.core(settings.buffer_bytes, None)?)?;
+    }
     maps.beat()?;
 
     for (side, program) in Side::BOTH.into_iter().zip(programs) {

@@ -16,6 +16,7 @@ pub fn summary_line(
 ) -> String {
     let effect = match port.window.scheme() {
         _ if port.is_shim() => "attached, carries window scales".to_owned(),
+        None if port.shim().is_some() => "attached, clamps what it is ordered to".to_owned(),
         None if matches!(port.queue, Queue::Hcf(_)) => {
             format!("attached, its qdisc holds {}", attached.buffer)
         }
@@ -25,14 +26,14 @@ pub fn summary_line(
     let hook = hook.resolve().name();
     let line = format!("{interface}: {} {effect} ({hook})", port.scheme);
     match requirements::queue() {
-        Err(limitation) if !port.is_shim() => format!("{line}; {limitation}"),
+        Err(limitation) if !port.is_below_host() => format!("{line}; {limitation}"),
         _ => line,
     }
 }
 
 /// A warning in one line if the programs cannot read the port's queue, on which schemes depend.
 pub fn queue_warning(interface: &str, port: &Deployment) -> Option<String> {
-    if port.is_shim() {
+    if port.is_below_host() {
         return None;
     }
     let missing = queue_visibility::missing(interface, interface::find(interface)?)?;

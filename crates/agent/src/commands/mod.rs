@@ -7,4 +7,5 @@ pub mod detach;
 mod each;
 pub mod pause;
 pub mod run;
+pub mod sicc;
 pub mod status;

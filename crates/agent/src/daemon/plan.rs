@@ -11,7 +11,7 @@ use crate::attach::location::{self, Location};
 use crate::attach::{buffer_of, hcf};
 use crate::host::interface;
 use crate::port::policy::Policy;
-use crate::port::{PinsArg, config};
+use crate::port::{PinsArg, config, sicc};
 
 /// One line for each interface that is configured or attached: `eth1: attach fairq`.
 ///
@@ -72,6 +72,10 @@ fn change(
     }
     let attached = pins.open(name)?;
     let mut differences = config::differences(&attached.config()?, &wanted, programs);
+    if let Some(shim) = port.shim() {
+        let wanted = shim.core(wanted.buffer_bytes, None)?;
+        differences.extend(sicc::differences(&attached, &wanted)?);
+    }
     differences.extend(attached.policy()?.differences(&Policy::of(port)));
     Ok(match differences.is_empty() {
         true => format!("unchanged ({running})"),

@@ -32,7 +32,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 12] = [
+pub const GAUGES: [Gauge; 13] = [
     gauge(
         "acting",
         None,
@@ -71,6 +71,12 @@ pub const GAUGES: [Gauge; 12] = [
         None,
         "Share of the latest ACKs whose flow's window scale is unknown; absent without ACKs",
         |r| r.unknown_scale_share,
+    ),
+    gauge(
+        "clamped_pairs",
+        None,
+        "Pairs of hosts whose ACKs are clamped by a controller's order; absent if its shim is not here",
+        |r| r.clamped_pairs.map(|pairs| pairs as f64),
     ),
     gauge(
         "flows_tracked",

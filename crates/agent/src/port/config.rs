@@ -32,10 +32,11 @@ pub const SHIM: &str = "shim";
 
 /// The prefix of the names of a deployment's programs.
 pub fn programs(port: &Deployment) -> &'static str {
-    match port.window.scheme() {
+    match (port.window.scheme(), port.shim()) {
         _ if port.is_shim() => SHIM,
-        None => OBSERVE,
-        Some(scheme) => scheme.name,
+        (Some(scheme), _) => scheme.name,
+        (None, Some(shim)) => shim.kind().name,
+        (None, None) => OBSERVE,
     }
 }
 

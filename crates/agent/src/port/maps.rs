@@ -62,6 +62,11 @@ impl Port {
         slot_of(self.id)
     }
 
+    /// The folder of what all ports share.
+    pub fn shared(&self) -> &Path {
+        &self.shared
+    }
+
     /// A map of all ports by its name in `bpf/maps.h`: `samples`, `events`, `flows4` ...
     ///
     /// # Errors

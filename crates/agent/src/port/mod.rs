@@ -12,6 +12,7 @@ pub mod plain;
 pub mod policy;
 pub mod records;
 pub mod rings;
+pub mod sicc;
 pub mod side;
 pub mod slots;
 pub mod sockets;

@@ -18,6 +18,7 @@ use crate::host::{interface, queue_visibility};
 use crate::port::config::SHIM;
 use crate::port::counters::{self, Named};
 use crate::port::policy::Policy;
+use crate::port::sicc::SICC;
 use crate::port::{self, PinsArg, Port};
 use crate::skel::port::types::side_counters;
 
@@ -77,6 +78,9 @@ pub struct Status {
     pub flows: u32,
     /// Window that the scheme grants each flow; none before the first packet, which initialises it.
     pub window_bytes: Option<u32>,
+    /// Pairs of hosts whose ACKs are clamped by a controller's order; none if its shim is not here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clamped_pairs: Option<u64>,
     /// Counters since the port was attached.
     pub counters: Named<u64>,
     /// The same per second, over the time of the reading.
@@ -154,7 +158,7 @@ fn status(
     let scheme = pins.scheme(&port.interface);
     let is_here = interface::find(&port.interface) == Some(hooks.ifindex);
     let queue_unseen = match scheme.as_deref() {
-        Some(SHIM) | None => None,
+        Some(SHIM | SICC) | None => None,
         Some(_) if !is_here => None,
         Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
     };
@@ -181,6 +185,7 @@ fn status(
         queue_unseen,
         flows: state.flows,
         window_bytes: (state.generation != 0).then_some(state.window_bytes),
+        clamped_pairs: reading.clamped_pairs,
         rates,
         counters,
         hooks,

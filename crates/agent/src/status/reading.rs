@@ -9,6 +9,7 @@ use crate::attach::hook::Hooks;
 use crate::host::interface;
 use crate::port::config::{OBSERVE, paused_ns};
 use crate::port::policy::Policy;
+use crate::port::sicc::{self, SICC};
 use crate::port::{PinsArg, Port, counters};
 use crate::skel::port::types::{port_config, port_counters, port_state, side_counters};
 
@@ -40,6 +41,8 @@ pub struct Reading {
     pub depth: Vec<u64>,
     /// Age of the heartbeat, seconds.
     pub heartbeat_age_s: f64,
+    /// Pairs of hosts whose ACKs are clamped by a controller's order; none if its shim is not here.
+    pub clamped_pairs: Option<u64>,
     /// Packets that the port's qdisc has dropped; wraps. None if it cannot be read.
     pub drops: Option<u32>,
 }
@@ -62,9 +65,15 @@ impl Reading {
         let index = interface::find(interface);
         let age_ns = port.heartbeat_age_ns()?;
         let stats = port.stats()?;
+        let scheme = pins.scheme(interface).unwrap_or_else(|| "none".to_owned());
+        let clamped_pairs = match scheme.as_str() {
+            SICC => Some(sicc::clamped_pairs(port)?),
+            _ => None,
+        };
         Ok(Reading {
             interface: interface.clone(),
-            scheme: pins.scheme(interface).unwrap_or_else(|| "none".to_owned()),
+            scheme,
+            clamped_pairs,
             is_off: !hooks.are_ours(),
             blind: Vec::new(), // one reading cannot show it
             unknown_scale_share: counters::unknown_scale_share(

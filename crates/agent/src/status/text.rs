@@ -104,6 +104,13 @@ fn activity(status: &Status) -> String {
         let packets = format::count(status.rates["egress_packets"] as u64);
         return format!("{scheme}, watching; {packets} packets/s, {flows}, {heartbeat}");
     }
+    if let Some(pairs) = status.clamped_pairs {
+        return format!(
+            "{scheme}, acting; {} clamped, {} ACKs/s rewritten, {flows}, {heartbeat}",
+            format::plural(pairs, "pair"),
+            format::count(status.rates["acks_rewritten"] as u64),
+        );
+    }
     let window = match status.window_bytes {
         None => "no packet yet".to_owned(),
         Some(MAX_WINDOW_BYTES..) => "window open".to_owned(),

@@ -127,6 +127,9 @@ pub(super) fn check_deployment(
     checker.not_empty(port.buffer, &within("buffer"));
     checker.params(&port.window, &within("window"));
     checker.queue(&port.queue, &within("queue"));
+    if let Some(params) = port.shim() {
+        checker.params(params, &within("controller"));
+    }
     match checker.problems {
         problems if problems.is_empty() => Ok(()),
         problems => Err(problems),
@@ -155,10 +158,10 @@ impl Checker<'_> {
         });
     }
 
-    /// Which flows are controlled matters where a scheme rewrites windows, or `observe` counts what it
-    /// would.
+    /// Which flows are controlled matters where a scheme rewrites windows at a port, or `observe` counts
+    /// what it would.
     fn policy(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
-        let rewrites = !port.is_shim() && !matches!(port.queue, Queue::Hcf(_));
+        let rewrites = !port.is_below_host() && !matches!(port.queue, Queue::Hcf(_));
         for (key, is_given) in [
             ("exclude", !port.exclude.is_empty()),
             ("include", !port.include.is_empty()),

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * SICC's shim, on the interface below a virtual machine or container (tap, veth): ACKs that it gets
+ * are clamped while their pair of source and destination is ON (SICC Algorithm 2, core/sicc.h).
+ * Egress is what it gets, ingress what it sends.
+ *
+ * Both sides follow its flows, so that each ACK is clamped in its own flow's scale. When the agent
+ * is dead, or the port paused, ACKs pass as they are; a clamp also ends by itself.
+ *
+ * Limits. A pair has no VLAN or tunnel: those with the same addresses are clamped together. The
+ * message is the only thing that knows the MSS; one that is too large clamps less.
+ */
+#ifndef PENSTOCK_SICC_SHIM_H
+#define PENSTOCK_SICC_SHIM_H
+
+#include "port.h"
+#include "sicc_abi.h"
+
+PORT_ARRAY(sicc, BPF_MAP_TYPE_ARRAY, struct sicc_params, PORTS, 0);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SICC_PAIRS);
+	__type(key, struct sicc_key);
+	__type(value, struct sicc_pair);
+} sicc_pairs SEC(".maps");
+
+/* Does what a message orders. A pair that is OFF needs no entry. Not 0: the kernel refused. */
+static __noinline int sicc_take(const struct sicc_message *message)
+{
+	u32 slot = message->pair.port & PORT_SLOT_MASK;
+	struct sicc_params *params = bpf_map_lookup_elem(&sicc, &slot);
+	struct sicc_pair pair = {};
+
+	if (!params)
+		return -1;
+	if (message->order == SICC_ON)
+		sicc_pair_on(&pair, params, message->mss_bytes, message->scale, bpf_ktime_get_ns());
+	if (pair.is_on)
+		return (int)bpf_map_update_elem(&sicc_pairs, &message->pair, &pair, BPF_ANY);
+	if (message->order == SICC_OFF)
+		bpf_map_delete_elem(&sicc_pairs, &message->pair);
+	return 0;
+}
+
+/* Run by the agent for a message that it has got. */
+SEC("syscall")
+int sicc_order(struct sicc_message *message)
+{
+	struct sicc_message copy = *message;
+
+	return sicc_take(&copy);
+}
+
+/* The entry of a packet's pair; `packet` has the flow of the data. */
+static __noinline struct sicc_pair *sicc_pair_find(const struct packet *packet)
+{
+	struct flow_key6 flow = half_key(packet);
+	struct sicc_key key = {.port = flow.port};
+
+	__builtin_memcpy(key.source, flow.source, sizeof(key.source));
+	__builtin_memcpy(key.destination, flow.destination, sizeof(key.destination));
+	return bpf_map_lookup_elem(&sicc_pairs, &key);
+}
+
+/* An ACK that offers so much: lowers it if its pair is ON. */
+static __always_inline int sicc_clamp(struct __sk_buff *skb, const struct port_ctx *ctx,
+				      const struct packet *packet, const struct offer *offer,
+				      u64 now_ns)
+{
+	u32 slot = ctx->port->id & PORT_SLOT_MASK;
+	struct sicc_params *params = bpf_map_lookup_elem(&sicc, &slot);
+	struct sicc_pair *found = sicc_pair_find(packet);
+	struct tcp_window out;
+	struct sicc_pair pair;
+
+	if (!params || !found)
+		return NEXT;
+	pair = *found; /* it may be evicted while it is read */
+	out = sicc_pair_on_ack(&pair, params, offer->window, offer->scale, offer->kind, now_ns);
+	if (!out.changed)
+		return NEXT;
+	if (!is_alive(ctx, now_ns))
+		return pass(ctx->counted, PASS_STALE);
+	if (is_authenticated(skb, packet))
+		return pass(ctx->counted, PASS_AUTHENTICATED);
+	if (write_window(skb, packet, out.window))
+		return pass(ctx->counted, PASS_FAILED);
+	ctx->counted->acks_rewritten++;
+	ctx->counted->acks_first_rewritten += offer->kind != TCP_ACK_LATER;
+	return NEXT;
+}
+
+SEC("tc")
+int sicc_egress(struct __sk_buff *skb)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct port_flow *flow = 0;
+	struct port_half *half = 0;
+	struct packet packet = {};
+	struct flow_packet seen;
+	struct port_ctx ctx;
+	struct offer offer;
+	int found;
+
+	if (!port_ctx_open(skb, &ctx))
+		return NEXT;
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
+	ctx.counted->egress_bytes += skb->len;
+	found = parse(skb, &packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP)
+		return pass(ctx.counted, (u32)found);
+	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
+	if (is_syn(&seen))
+		half = half_on_syn_acks(ctx.port, ctx.counted, &packet, &seen);
+	else
+		flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS,
+			       SCHEME_NONE);
+	if (seen.flags & TCP_FLAG_RST || !(seen.flags & TCP_FLAG_ACK))
+		return NEXT;
+	ctx.counted->acks++;
+	offer = offer_of(&packet, ctx.config, flow, half, 0);
+	return sicc_clamp(skb, &ctx, &packet, &offer, now_ns);
+}
+
+SEC("tc")
+int sicc_ingress(struct __sk_buff *skb)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct packet packet = {};
+	struct flow_packet seen;
+	struct port_ctx ctx;
+	int found;
+
+	if (!port_ctx_open(skb, &ctx))
+		return NEXT;
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	ctx.counted->ingress_packets++;
+	found = parse(skb, &packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP)
+		return pass(ctx.counted, (u32)found);
+	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
+	if (is_syn(&seen))
+		half_on_syn_data(ctx.port, ctx.counted, &packet, &seen);
+	else
+		flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, SCHEME_NONE);
+	return NEXT;
+}
+
+#endif
