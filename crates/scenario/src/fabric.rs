@@ -53,6 +53,15 @@ const fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+const fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_true(flag: &bool) -> bool {
+    *flag
+}
+
 /// A struct of a fabric, with the keys that all fabrics have behind its own.
 macro_rules! fabric {
     ($(#[$doc:meta])* pub struct $name:ident { $($keys:tt)* }) => {
@@ -77,6 +86,11 @@ macro_rules! fabric {
             /// and `right` in a dumbbell, elsewhere all.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub scheme_at: Vec<String>,
+            /// Whether both directions of a connection take the same switches. If not, each takes one
+            /// of the equal paths at random, as where switches hash addresses and ports in their order.
+            /// Default: true.
+            #[serde(default = "yes", skip_serializing_if = "is_true")]
+            pub symmetric_paths: bool,
         }
     };
 }
@@ -203,6 +217,11 @@ impl Fabric {
             ([], _) => true,
             (named, _) => named.iter().any(|pattern| matches(pattern, switch)),
         }
+    }
+
+    /// Whether both directions of a connection take the same switches.
+    pub const fn has_symmetric_paths(&self) -> bool {
+        of_any!(self, fabric => fabric.symmetric_paths)
     }
 
     /// The longest round trip by propagation alone.

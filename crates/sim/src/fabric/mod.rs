@@ -45,6 +45,8 @@ pub struct Fabric {
     pub hosts: usize,
     /// All links.
     pub links: Vec<LinkSpec>,
+    /// Whether both directions of a connection take the same switches.
+    pub is_symmetric: bool,
     longest: usize,
     host_buffer: Buffer,
 }

@@ -18,6 +18,7 @@ impl Fabric {
             hosts: nodes.len(),
             nodes,
             links: Vec::new(),
+            is_symmetric: true,
             longest,
             host_buffer,
         }

@@ -51,7 +51,7 @@ impl Network {
         Network {
             wires: Wires::new(fabric),
             policies: Policies::new(fabric.links.len(), rng),
-            paths: Paths::new(fabric.longest_path()),
+            paths: Paths::new(fabric.longest_path(), fabric.is_symmetric),
         }
     }
 
@@ -91,10 +91,18 @@ impl Network {
         self.wires.horizon()
     }
 
-    /// Sets the path of a new connection whose data is the flow `data`, and of its reverse. Another
-    /// connection may have had its number: what the ports know of that is forgotten.
+    /// Sets the path of a new connection whose data is the flow `data`, and of its reverse, which takes
+    /// the same cables. Another connection may have had its number: what the ports know of that is
+    /// forgotten.
     pub fn set_path(&mut self, data: FlowId, links: &[u32]) {
+        let back: Vec<u32> = links.iter().rev().map(|link| link ^ 1).collect();
+        self.set_paths(data, links, &back);
+    }
+
+    /// The same with a path of its own for the reverse.
+    pub fn set_paths(&mut self, data: FlowId, links: &[u32], back: &[u32]) {
         self.paths.set(data, links);
+        self.paths.set(data.reverse(), back);
         self.policies.forget(&self.paths, data);
     }
 }

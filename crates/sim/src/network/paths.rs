@@ -2,8 +2,8 @@
 //! The links that each flow takes.
 //!
 //! A switch's choice among equal paths (ECMP) hashes the connection, so it is made once, when the
-//! connection opens, and kept here. Both directions take the same switches: window policies need
-//! the ACKs to come back through the port they control (FairQ §III-B).
+//! connection opens, and kept here. By default both directions take the same switches: window
+//! policies need the ACKs to come back through the port they control (FairQ §III-B).
 
 use crate::engine::make_room;
 use crate::packet::FlowId;
@@ -30,33 +30,33 @@ impl Step {
 
 /// Paths of all flows, as many steps apart as the longest has.
 pub struct Paths {
+    longest: usize,
     stride: usize,
     steps: Vec<Step>,
 }
 
 impl Paths {
-    /// No flows yet; `longest`: links on the longest path of the fabric.
-    pub fn new(longest: usize) -> Paths {
+    /// No flows yet; `longest`: links on the longest path of the fabric; `is_symmetric`: both
+    /// directions take the same cables.
+    pub fn new(longest: usize, is_symmetric: bool) -> Paths {
         Paths {
-            stride: longest,
+            longest,
+            stride: if is_symmetric { longest } else { 2 * longest },
             steps: Vec::new(),
         }
     }
 
-    /// Sets the path of `forward` and, back over the same cables, of its reverse. The links of a
-    /// cable are numbered `2n` and `2n + 1`.
-    pub fn set(&mut self, forward: FlowId, links: &[u32]) {
-        debug_assert!(links.len() <= self.stride && links.len() < 64);
-        let needed = (forward.0 | 1) as usize * self.stride + self.stride + 1;
+    /// Sets the path of `flow`.
+    pub fn set(&mut self, flow: FlowId, links: &[u32]) {
+        debug_assert!(links.len() <= self.longest && links.len() < 64);
+        let needed = (flow.0 | 1) as usize * self.stride + self.stride + 1;
         make_room(&mut self.steps, needed);
         if self.steps.len() < needed {
             self.steps.resize(needed, Step::default());
         }
-        let (there, back) = (self.slot(forward, 0), self.slot(forward.reverse(), 0));
-        let last = links.len() - 1;
+        let (first, last) = (self.slot(flow, 0), links.len() - 1);
         for (hop, link) in links.iter().enumerate() {
-            self.steps[there + hop] = Step(link | ((last - hop) as u32) << LINK_BITS);
-            self.steps[back + last - hop] = Step((link ^ 1) | (hop as u32) << LINK_BITS);
+            self.steps[first + hop] = Step(link | ((last - hop) as u32) << LINK_BITS);
         }
     }
 
@@ -64,6 +64,20 @@ impl Paths {
     #[inline(always)]
     pub fn slot(&self, flow: FlowId, hop: u32) -> usize {
         flow.0 as usize * self.stride + hop as usize
+    }
+
+    /// Where a port keeps what it knows of a flow whose ACKs, the flow `acks`, enter next to it by
+    /// their hop number `hop`: where it does for the data that leaves by it. If the data takes another
+    /// port of this switch, that one has this place and the port another.
+    #[inline(always)]
+    pub fn ack_slot(&self, acks: FlowId, hop: u32, port: u32) -> usize {
+        // The port's place on the way of the data is the ACK's, counted from the other end.
+        let slot = self.slot(acks.reverse(), self.step(acks, hop).remaining());
+        if self.stride == self.longest || self.steps[slot].link() == port {
+            slot
+        } else {
+            slot + self.longest
+        }
     }
 
     /// Step number `hop` of a flow.
@@ -88,24 +102,35 @@ impl Paths {
 mod tests {
     use super::*;
 
+    const THERE: [u32; 3] = [10, 20, 31];
+
     #[test]
-    fn the_way_back_is_the_way_reversed() {
-        let mut paths = Paths::new(6);
-        paths.set(FlowId(5), &[10, 20, 31]);
-        let there: Vec<_> = (0..3).map(|hop| paths.step(FlowId(5), hop)).collect();
-        let back: Vec<_> = (0..3).map(|hop| paths.step(FlowId(4), hop)).collect();
-        assert_eq!(
-            there
-                .iter()
-                .map(|s| (s.link(), s.remaining()))
-                .collect::<Vec<_>>(),
-            [(10, 2), (20, 1), (31, 0)]
-        );
-        assert_eq!(
-            back.iter()
-                .map(|s| (s.link(), s.remaining()))
-                .collect::<Vec<_>>(),
-            [(30, 2), (21, 1), (11, 0)]
-        );
+    fn each_direction_has_its_steps() {
+        let mut paths = Paths::new(6, true);
+        paths.set(FlowId(5), &THERE);
+        paths.set(FlowId(4), &[30, 21, 11]);
+        let paths = &paths;
+        let steps = |flow| {
+            (0..3).map(move |hop| {
+                let step = paths.step(FlowId(flow), hop);
+                (step.link(), step.remaining())
+            })
+        };
+        assert!(steps(5).eq([(10, 2), (20, 1), (31, 0)]));
+        assert!(steps(4).eq([(30, 2), (21, 1), (11, 0)]));
+    }
+
+    #[test]
+    fn a_port_that_the_data_does_not_take_has_a_place_of_its_own() {
+        let mut paths = Paths::new(4, false);
+        paths.set(FlowId(5), &THERE);
+        // The switch of the second hop is reached by another cable, and left by the same.
+        paths.set(FlowId(4), &[30, 41, 11]);
+        let data = |hop| paths.slot(FlowId(5), hop);
+        assert_eq!(paths.ack_slot(FlowId(4), 0, 31), data(2));
+        assert_eq!(paths.ack_slot(FlowId(4), 2, 10), data(0));
+        let apart = paths.ack_slot(FlowId(4), 1, 40);
+        assert!((data(0)..data(0) + paths.stride()).contains(&apart));
+        assert!((0..4).all(|hop| data(hop) != apart));
     }
 }

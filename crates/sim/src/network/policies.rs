@@ -201,9 +201,7 @@ impl Policies {
     ) {
         let port = link ^ 1;
         let backlog = self.backlog_bytes(now, port, wires);
-        // The port's place on the way of the data is the ACK's, counted from the other end.
-        let hop = paths.step(packet.flow, packet.hop.into()).remaining();
-        let slot = paths.slot(packet.flow.reverse(), hop);
+        let slot = paths.ack_slot(packet.flow, packet.hop.into(), port);
         if let Some(policy) = &mut self.ports[port as usize].window {
             self.flows.reserve(slot);
             policy.on_ack(now, packet, &mut self.flows, slot, backlog);

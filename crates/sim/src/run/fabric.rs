@@ -14,6 +14,7 @@ fn cable(link: &penstock_scenario::Link) -> Cable {
 /// Nodes and links of a scenario's fabric.
 pub fn build(spec: &penstock_scenario::Fabric) -> Fabric {
     let mut fabric = shape(spec);
+    fabric.is_symmetric = spec.has_symmetric_paths();
     let of_switch: Vec<Option<Buffer>> = fabric.nodes[fabric.hosts..]
         .iter()
         .map(|switch| spec.buffer_at(switch))

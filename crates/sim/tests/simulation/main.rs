@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod controllers;
+mod ecmp;
 mod fuzz;
 mod golden;
 mod measures;

@@ -12,11 +12,19 @@ use std::collections::VecDeque;
 /// have surely left the network.
 const QUIET: Time = Time::from_secs(2);
 
+/// Stream of the random numbers by which ACKs choose a path of their own.
+const BACK: u64 = u64::MAX;
+
 /// Opens connections, and takes their numbers back once they are closed.
 pub struct Connections {
     routes: Routes,
-    /// The path of the connection opened last.
+    /// The links that the connection opened last takes, those of the data first; there and back they
+    /// are the same cables in a symmetric fabric, and only those of the data are here.
     path: Vec<u32>,
+    /// The same for the ACKs.
+    back: Vec<u32>,
+    /// Whether both directions take the same cables.
+    is_symmetric: bool,
     /// Closed connections that this shard has numbered, oldest first.
     closed: VecDeque<(Time, FlowId)>,
     /// Seed of the choices among equal paths.
@@ -40,6 +48,8 @@ impl Connections {
         Connections {
             routes: Routes::new(fabric),
             path: Vec::new(),
+            back: Vec::new(),
+            is_symmetric: fabric.is_symmetric,
             closed: VecDeque::new(),
             hash_seed: Rng::new(seed, 1).bits(),
         }
@@ -72,8 +82,18 @@ impl Connections {
         (source, destination): (u32, u32),
         (client, config): (u32, u32),
     ) {
-        self.routes.path(source, destination, hash, &mut self.path);
-        context.network.set_path(data, &self.path);
+        let Connections { path, back, .. } = self;
+        self.routes.path(source, destination, hash, path);
+        if self.is_symmetric {
+            back.clear();
+            back.extend(path.iter().rev().map(|link| link ^ 1));
+            context.network.set_paths(data, path, back);
+        } else {
+            let hash = Rng::new(hash, BACK).bits();
+            self.routes.path(destination, source, hash, back);
+            context.network.set_paths(data, path, back);
+            path.append(back);
+        }
         if let Some(controller) = context.controller {
             controller.on_connect(data, source, destination);
         }
@@ -81,7 +101,7 @@ impl Connections {
         context.hosts.open(opener, client, config, time);
     }
 
-    /// The path of the connection opened last.
+    /// The links that the connection opened last takes, one of each cable in a symmetric fabric.
     pub fn path(&self) -> &[u32] {
         &self.path
     }
