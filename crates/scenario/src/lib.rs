@@ -74,7 +74,7 @@ pub use traffic::{
     Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Poisson, Trace, Traffic, Udp,
 };
 pub use units::Buffer;
-pub use window::{Controller, Sicc, Window};
+pub use window::{Controller, FlowCounts, Sicc, Window};
 
 /// What ends a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

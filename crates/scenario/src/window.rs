@@ -15,6 +15,8 @@ use serde_json::json;
 use super::de::TAGGED;
 use super::kinds::kinds;
 use super::params::{Params, Table, Word, sicc, window_kinds};
+use super::quantities::Share;
+use crate::units::Time;
 
 /// The receive window that an ACK may grant its sender: one of the window schemes of `core/`, or none, with its
 /// parameters and those common to all.
@@ -25,6 +27,12 @@ impl Window {
     /// The scheme; `None` where ACKs pass as they are.
     pub fn scheme(&self) -> Option<&'static Definition> {
         self.0.kind().definition
+    }
+
+    /// Whether the scheme needs the number of flows.
+    pub fn counts_flows(&self) -> bool {
+        let params = self.scheme().map(|definition| &definition.params);
+        params.is_some_and(|params| params.iter().any(|param| param.key == "counting"))
     }
 
     /// How ports learn the window scales of flows.
@@ -116,13 +124,35 @@ pub enum Controller {
     None,
     /// Foresees incast and has the shims clamp (SICC Alg. 1 and 2).
     Sicc(Sicc),
+    /// Counts the flows of each port for its window policy (FairQ §III-B).
+    FlowCounts(FlowCounts),
+}
+
+/// A controller that counts each port's flows by copies of their SYN and FIN, and sends the port each
+/// new number, which it uses instead of a count of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlowCounts {
+    /// Time that a message takes between switch and controller. Default: 100 us.
+    pub latency: Time,
+    /// Share of the messages that are lost. Default: 0.
+    pub loss: Share,
+}
+
+impl Default for FlowCounts {
+    fn default() -> FlowCounts {
+        FlowCounts {
+            latency: Time::from_micros(100),
+            loss: Share(0.0),
+        }
+    }
 }
 
 impl Controller {
     /// Its parameters, if there is one.
     pub fn params(&self) -> Option<&crate::params::Params> {
         match self {
-            Controller::None => None,
+            Controller::None | Controller::FlowCounts(_) => None,
             Controller::Sicc(params) => Some(params),
         }
     }
@@ -137,15 +167,17 @@ struct Empty {}
 enum ControllerParts {
     None(#[allow(dead_code)] Empty),
     Sicc(Sicc),
+    FlowCounts(FlowCounts),
 }
 
-kinds!(ControllerParts { "none" => None, "sicc" => Sicc });
+kinds!(ControllerParts { "none" => None, "sicc" => Sicc, "flow-counts" => FlowCounts });
 
 impl<'de> Deserialize<'de> for Controller {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Controller, D::Error> {
         Ok(match ControllerParts::deserialize(deserializer)? {
             ControllerParts::None(_) => Controller::None,
             ControllerParts::Sicc(sicc) => Controller::Sicc(sicc),
+            ControllerParts::FlowCounts(counts) => Controller::FlowCounts(counts),
         })
     }
 }

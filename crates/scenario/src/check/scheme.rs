@@ -12,8 +12,22 @@ impl Checker<'_> {
     pub(super) fn scheme(&mut self, scheme: &Scheme, key: &str) {
         self.queue(&scheme.queue, &format!("{key}.queue"));
         self.window(&scheme.window, &format!("{key}.window"));
-        if let Controller::Sicc(sicc) = &scheme.controller {
-            self.params(sicc, &format!("{key}.controller"));
+        match &scheme.controller {
+            Controller::None => {}
+            Controller::Sicc(sicc) => self.params(sicc, &format!("{key}.controller")),
+            Controller::FlowCounts(counts) => {
+                let counts_flows = scheme.window.counts_flows();
+                self.require(counts_flows, &format!("{key}.controller.kind"), || {
+                    let kind = scheme.window.kind().name;
+                    format!(
+                        "flow-counts has no meaning with window \"{kind}\", which needs no count"
+                    )
+                });
+                let loss = counts.loss.0;
+                self.require(loss <= 1.0, &format!("{key}.controller.loss"), || {
+                    format!("is {loss}; allowed: 0 to 1 (100 %)")
+                });
+            }
         }
     }
 

@@ -5,9 +5,11 @@
 //! below the hosts, which see each ACK before the guest does.
 
 mod channel;
+mod flow_counts;
 mod sicc;
 
 pub use channel::{Channel, FRAME_BYTES, HEADER_BYTES, Way};
+pub use flow_counts::FlowCounts;
 pub use sicc::{QueueReports, Sicc};
 
 use crate::network::{Network, Report};

@@ -201,6 +201,16 @@ impl Network {
 
 /// Periodic work, and what is measured of ports.
 impl Network {
+    /// Gives the window policy of a port the number of its flows, where it does not count them.
+    pub fn set_flows(&mut self, link: u32, flows: u32) {
+        self.policies.set_flows(link, flows);
+    }
+
+    /// The flows of a port as its window policy knows them; 0 without one.
+    pub fn flows(&self, link: u32) -> u32 {
+        self.policies.flows(link)
+    }
+
     /// Periodic work of a queue policy; returns when it is due again.
     pub fn tick_queue(&mut self, now: Time, link: u32) -> Option<Time> {
         self.policies.tick_queue(now, link, &self.wires)

@@ -242,6 +242,17 @@ impl Policies {
 
 /// Periodic work, and what is read of ports.
 impl Policies {
+    pub fn set_flows(&mut self, link: u32, flows: u32) {
+        if let Some(policy) = &mut self.ports[link as usize].window {
+            policy.set_flows(flows);
+        }
+    }
+
+    pub fn flows(&self, link: u32) -> u32 {
+        let policy = self.ports[link as usize].window.as_ref();
+        policy.map_or(0, |policy| policy.flows())
+    }
+
     /// Periodic work of a queue policy; returns when it is due again.
     pub fn tick_queue(&mut self, now: Time, link: u32, wires: &Wires) -> Option<Time> {
         let port = &mut self.ports[link as usize];

@@ -2,7 +2,7 @@
 //! The policies of a scheme, put on the fabric's ports.
 
 use super::{Inputs, RunError};
-use crate::controller::{Channel, QueueReports, Sicc};
+use crate::controller::{Channel, FlowCounts, QueueReports, Sicc};
 use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
@@ -12,7 +12,9 @@ use penstock_core::{ParamError, Params, WindowScheme};
 use penstock_scenario::params::{FULL_PACKET, saturated};
 use penstock_scenario::units::Buffer;
 use penstock_scenario::units::{Rate, Time};
-use penstock_scenario::{self, Period, Queue, Scenario, Scheme, Traffic, Window};
+use penstock_scenario::{
+    self, Controller as SpecOfController, Period, Queue, Scenario, Scheme, Traffic, Window,
+};
 use std::num::NonZeroU32;
 
 /// Shortest RTT that intervals are derived from: cables without delay would make them zero.
@@ -60,6 +62,7 @@ pub fn set_up(
     seed: u64,
 ) -> Result<(), RunError> {
     let rtt = rtt(&scenario.fabric);
+    let of_any = port_params(scheme);
     let own = |link: &u32| simulation.has_port(*link);
     let own: Vec<u32> = protected(&scenario.fabric, fabric).filter(own).collect();
     for link in own {
@@ -74,13 +77,20 @@ pub fn set_up(
             |error: ParamError| RunError::Parameter(format!("{}: {error}", fabric.port_name(link)));
         port.set_queue(simulation, link, &scheme.queue)
             .map_err(named)?;
-        port.set_window(simulation, link, &scheme.window)
+        port.set_window(simulation, link, &scheme.window, of_any)
             .map_err(named)?;
     }
-    if let Some(shims) = Shims::new(port_params(&scheme.window).wscale) {
+    if let Some(shims) = Shims::new(of_any.wscale) {
         simulation.network.set_shims(shims);
     }
-    if let penstock_scenario::Controller::Sicc(spec) = &scheme.controller {
+    if let SpecOfController::FlowCounts(spec) = &scheme.controller {
+        for link in protected(&scenario.fabric, fabric) {
+            simulation.network.report_syn_fin(link);
+        }
+        let channel = Channel::new(spec.latency, None, spec.loss.0, Rng::new(seed, 2));
+        simulation.controller = Some(Box::new(FlowCounts::new(channel)));
+    }
+    if let SpecOfController::Sicc(spec) = &scheme.controller {
         let params = |link: u32| {
             let at = &fabric.links[link as usize];
             Ok((at.from, link, spec.core(at.buffer.as_bytes(), Some(rtt))?))
@@ -115,7 +125,8 @@ pub fn set_up(
 }
 
 /// What the port does for any window scheme.
-fn port_params(window: &Window) -> PortParams {
+fn port_params(scheme: &Scheme) -> PortParams {
+    let window = &scheme.window;
     PortParams {
         first_acks: window.count("first_acks"),
         wscale: Wscale {
@@ -125,6 +136,7 @@ fn port_params(window: &Window) -> PortParams {
         },
         idle: window.time("idle").unwrap_or(Time::NEVER),
         never_shrink: window.flag("never_shrink"),
+        counted_by_controller: matches!(scheme.controller, SpecOfController::FlowCounts(_)),
     }
 }
 
@@ -269,12 +281,13 @@ impl Port {
         simulation: &mut Simulation,
         link: u32,
         window: &Window,
+        of_any: PortParams,
     ) -> Result<(), ParamError> {
         if window.scheme().is_none() {
             return Ok(());
         }
         let params = window.core(self.buffer.as_bytes(), Some(self.rtt))?;
-        let policy = Policy::new(WindowScheme::new(&params), port_params(window));
+        let policy = Policy::new(WindowScheme::new(&params), of_any);
         if let Some(period) = policy.period() {
             simulation.at(period, Action::WindowTick(link));
         }

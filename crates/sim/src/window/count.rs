@@ -27,7 +27,7 @@ pub(super) struct Count {
 /// How flows are counted.
 #[derive(Debug)]
 enum Way {
-    /// Not at all: the scheme does not need the number.
+    /// Not at all: the scheme does not need the number, or a controller counts.
     None,
     /// Slots of the flows counted, swept in turn for idle ones, and the next to look at.
     Exact(Vec<usize>, usize),
@@ -48,6 +48,16 @@ impl Count {
                 Counting::Packets => Way::Packets(FlowCounter::default()),
             },
         }
+    }
+
+    /// Takes the number from elsewhere.
+    pub fn set(&mut self, core: &mut WindowScheme, flows: u32) {
+        report(&mut self.flows, flows, core);
+    }
+
+    /// The flows, as the scheme knows them.
+    pub fn flows(&self) -> u32 {
+        self.flows
     }
 
     /// Flows as if all handshakes under way counted; 0 if there are none, or all count.

@@ -5,7 +5,7 @@ use super::count::Count;
 use super::{Flows, WindowCounters, Wscale, flow_packet};
 use crate::packet::{Packet, flag};
 use penstock_core::flow::Direction;
-use penstock_core::scheme::{Ack, DataFate};
+use penstock_core::scheme::{Ack, Counting, DataFate};
 use penstock_core::tcp_rewrite::{AckKind, Edge};
 use penstock_core::{PortSegments, WindowScheme};
 use penstock_scenario::units::Time;
@@ -21,6 +21,8 @@ pub struct PortParams {
     pub idle: Time,
     /// Never take back the right edge of a window once offered.
     pub never_shrink: bool,
+    /// A controller counts the flows, not the port.
+    pub counted_by_controller: bool,
 }
 
 /// The scheme, its count of flows and what it did.
@@ -42,8 +44,12 @@ pub struct Policy {
 impl Policy {
     /// A port without flows.
     pub fn new(core: WindowScheme, port: PortParams) -> Policy {
+        let counting = match port.counted_by_controller {
+            true => Counting::None,
+            false => core.counting(),
+        };
         Policy {
-            count: Count::new(core.counting(), port.idle),
+            count: Count::new(counting, port.idle),
             can_drop: core.drops(u32::MAX, u32::MAX, false) != DataFate::Passes,
             core,
             port,
@@ -150,6 +156,16 @@ impl Policy {
             self.counters.acks_floored += u64::from(lowered.floored);
             self.counters.acks_first_rewritten += u64::from(ack.kind != AckKind::Later);
         }
+    }
+
+    /// A controller has counted the flows.
+    pub fn set_flows(&mut self, flows: u32) {
+        self.count.set(&mut self.core, flows);
+    }
+
+    /// The number of flows that the scheme knows.
+    pub fn flows(&self) -> u32 {
+        self.count.flows()
     }
 
     /// How often [`Policy::tick`] wants to be called; `None` for never.

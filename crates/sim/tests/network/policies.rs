@@ -179,6 +179,7 @@ fn hscc(cuts: bool) -> SetUp {
             wscale: Wscale::default(),
             idle: Time::from_secs(1),
             never_shrink: false,
+            counted_by_controller: false,
         };
         let policy = Policy::new(WindowScheme::new(&params), port);
         network.set_window(BOTTLENECK, Box::new(policy));

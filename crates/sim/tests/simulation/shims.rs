@@ -146,6 +146,25 @@ fn both_ways_to_count_run() {
     assert_eq!(packets.groups["mice"].finished, 24);
 }
 
+#[test]
+fn a_controller_counts_as_well_as_the_port() {
+    let text = dumbbell("linux", "tracked", "");
+    let controller = "[scheme.fairq.controller]\nkind = \"flow-counts\"\nlatency = \"20 us\"";
+    let table = "[scheme.fairq.window]";
+    let by_controller = text.replace(table, &format!("{controller}\n{table}"));
+    let (port, controller) = (outcome(&text, "fairq"), outcome(&by_controller, "fairq"));
+    assert!(port.controller.is_none());
+    let counters = controller.controller.unwrap();
+    assert!(counters.reports_received > 2 * 24, "{counters:?}");
+    assert!(counters.messages_sent > 2 * 24 && counters.messages_lost == 0);
+    let ratio = fct(&controller) / fct(&port);
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+    let queue = |o: &Outcome| o.ports["left->right"].queue_bytes.mean;
+    let ratio = queue(&controller) / queue(&port);
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+    assert_eq!(controller.groups["mice"].finished, 24);
+}
+
 fn with_key(scheme: &str, line: &str) -> Outcome {
     let table = format!("[scheme.{scheme}.window]");
     let text = dumbbell("linux", "tracked", "");
