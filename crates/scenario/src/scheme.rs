@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::de::Failure;
 use super::document::{self, Node};
 use super::error::{Origin, Problem, unknown};
+use super::quantities::Share;
 use super::queue::Queue;
 use super::tcp::Tcp;
 use super::window::{Controller, Window};
@@ -30,6 +31,11 @@ pub struct Scheme {
     pub queue: Queue,
     /// Window policy of every switch port. Default: none.
     pub window: Window,
+    /// Share of the ACKs whose window ports may lower. They flag these, and the shim below each sender
+    /// writes the last flagged window of a flow into its other ACKs (FairQ §III-B). Default: ports
+    /// lower all windows themselves, without shims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Share>,
     /// Controller. Default: none.
     pub controller: Controller,
     /// TCP parameters the scheme needs, over the scenario's.

@@ -2,6 +2,7 @@
 //! Parameters of schemes that are out of range or contradict each other.
 
 use penstock_core::definitions::{ABOVE_0, Param};
+use penstock_core::scheme::WscaleSource;
 
 use super::Checker;
 use crate::params::{Params, Value, range_text};
@@ -29,6 +30,20 @@ impl Checker<'_> {
                 });
             }
         }
+        if let Some(share) = scheme.sampled {
+            self.sampled(share.0, &scheme.window, &format!("{key}.sampled"));
+        }
+    }
+
+    fn sampled(&mut self, share: f64, window: &Window, key: &str) {
+        self.fraction(share, key);
+        self.require(window.scheme().is_some(), key, || {
+            "has no meaning without a window policy".to_owned()
+        });
+        let uses_bits = window.wscale_source() == WscaleSource::ReservedBits;
+        self.require(!uses_bits, key, || {
+            "needs one of the reserved bits, in which wscale_source puts the scale".to_owned()
+        });
     }
 
     pub(super) fn queue(&mut self, queue: &Queue, key: &str) {

@@ -149,6 +149,7 @@ mod tests {
                 idle: Time::from_secs(1),
                 never_shrink: false,
                 counted_by_controller: true,
+                sampled: None,
             };
             network.set_window(LINK, Box::new(Policy::new(scheme, params)));
             Bed {

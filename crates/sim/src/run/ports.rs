@@ -80,7 +80,7 @@ pub fn set_up(
         port.set_window(simulation, link, &scheme.window, of_any)
             .map_err(named)?;
     }
-    if let Some(shims) = Shims::new(of_any.wscale) {
+    if let Some(shims) = Shims::new(of_any.wscale, of_any.sampled.is_some()) {
         simulation.network.set_shims(shims);
     }
     if let SpecOfController::FlowCounts(spec) = &scheme.controller {
@@ -137,6 +137,7 @@ fn port_params(scheme: &Scheme) -> PortParams {
         idle: window.time("idle").unwrap_or(Time::NEVER),
         never_shrink: window.flag("never_shrink"),
         counted_by_controller: matches!(scheme.controller, SpecOfController::FlowCounts(_)),
+        sampled: scheme.sampled.map(|share| share.0),
     }
 }
 

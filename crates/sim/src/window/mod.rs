@@ -9,6 +9,7 @@
 
 mod count;
 mod flows;
+mod held;
 mod policy;
 mod wscale;
 

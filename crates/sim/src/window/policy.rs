@@ -2,7 +2,7 @@
 //! A window scheme of `core/` at a port of the simulator, whichever it is.
 
 use super::count::Count;
-use super::{Flows, WindowCounters, Wscale, flow_packet};
+use super::{Flows, WindowCounters, Wscale, flow_packet, held};
 use crate::packet::{Packet, flag};
 use penstock_core::flow::Direction;
 use penstock_core::scheme::{Ack, Counting, DataFate};
@@ -23,6 +23,8 @@ pub struct PortParams {
     pub never_shrink: bool,
     /// A controller counts the flows, not the port.
     pub counted_by_controller: bool,
+    /// Share of the ACKs whose window may be lowered, if the edges hold it for the others.
+    pub sampled: Option<f64>,
 }
 
 /// The scheme, its count of flows and what it did.
@@ -125,7 +127,8 @@ impl Policy {
         if self.port.never_shrink && packet.has(flag::SYN) {
             *self.edge(slot) = Edge::default();
         }
-        if !packet.has(flag::ACK) {
+        if !packet.has(flag::ACK) || self.leaves_to_edge(packet, ack.kind) {
+            self.counters.acks += u64::from(packet.has(flag::ACK));
             let is_clamping = self
                 .core
                 .follow(&mut self.segments, 0, false, queue, now_ns);
@@ -149,6 +152,9 @@ impl Policy {
             self.counters.acks_edge_kept += u64::from(lowered.window > wanted.window);
         }
         self.port.wscale.write(packet, lowered.window);
+        if self.port.sampled.is_some() {
+            held::put_flag(packet);
+        }
         self.note_clamp(is_clamping);
         self.counters.acks += 1;
         if lowered.changed {
@@ -183,6 +189,13 @@ impl Policy {
     /// What it did so far.
     pub fn counters(&self) -> WindowCounters {
         self.counters
+    }
+
+    /// Whether the ACK is none of the sampled ones, so that the edge writes its window. At the edge of a
+    /// new flow is none yet.
+    fn leaves_to_edge(&self, packet: &Packet, kind: AckKind) -> bool {
+        let is_left = |share| kind == AckKind::Later && !held::is_sampled(packet, share);
+        self.port.sampled.is_some_and(is_left)
     }
 
     fn note_clamp(&mut self, is_clamping: bool) {

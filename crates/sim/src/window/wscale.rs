@@ -2,6 +2,7 @@
 //! How a port learns the scale of the window in an ACK (FairQ §III-B): from the SYNs that it saw,
 //! or from what the shims below the hosts write into each ACK (`core/tcp_rewrite.h`).
 
+use super::held::Held;
 use crate::packet::{Packet, SynOptions, flag};
 use penstock_core::scheme::WscaleSource;
 use penstock_core::tcp_rewrite::{
@@ -75,14 +76,18 @@ pub struct Shims {
     wscale: Wscale,
     /// Scale that each flow's host offered in its SYN.
     offered: Vec<Option<u8>>,
+    /// The windows that they hold for ports which sample ACKs.
+    held: Option<Held>,
 }
 
 impl Shims {
-    /// Shims that have seen no SYN yet; `None` where none are needed.
-    pub fn new(wscale: Wscale) -> Option<Shims> {
-        wscale.source.has_shims().then(|| Shims {
+    /// Shims that have seen no SYN yet; `None` where none are needed. `holds`: for ports which sample
+    /// ACKs.
+    pub fn new(wscale: Wscale, holds: bool) -> Option<Shims> {
+        (wscale.source.has_shims() || holds).then(|| Shims {
             wscale,
             offered: Vec::new(),
+            held: holds.then(Held::default),
         })
     }
 
@@ -113,11 +118,18 @@ impl Shims {
     /// none of them keeps its bits, and the host would find its checksum wrong.
     pub fn on_delivery(&mut self, packet: &mut Packet) {
         if packet.has(flag::SYN) {
-            return self.on_peers_syn(packet);
+            self.on_peers_syn(packet);
+        } else if packet.has(flag::ACK) {
+            self.on_peers_ack(packet);
         }
-        if !packet.has(flag::ACK) {
-            return;
+        if let Some(held) = &mut self.held
+            && packet.has_any(flag::SYN | flag::ACK)
+        {
+            held.on_delivery(packet);
         }
+    }
+
+    fn on_peers_ack(&self, packet: &mut Packet) {
         match self.wscale.source {
             WscaleSource::ReservedBits if !self.wscale.clears_bits => {
                 let word = reserved_clear(header_word(packet));
@@ -226,7 +238,7 @@ mod tests {
 
     /// The shims of a connection whose ends offered these scales, and the SYN-ACK as it left.
     fn shims(wscale: Wscale, scales: [Option<u8>; 2]) -> (Shims, Packet) {
-        let mut shims = Shims::new(wscale).expect("not tracked");
+        let mut shims = Shims::new(wscale, false).expect("not tracked");
         let mut passing = Packet::default();
         for (flow, scale) in scales.into_iter().enumerate() {
             passing = syn(FlowId(8 + flow as u32), scale);
@@ -297,7 +309,7 @@ mod tests {
             assert_eq!(SynOptions::unpack(packet.options).window_scale, left);
             assert_eq!((packet.window, packet.flags), (60_000, flag::SYN));
             let needs = matches!(source, WscaleSource::Unified);
-            assert_eq!(Shims::new(by(source)).is_some(), needs);
+            assert_eq!(Shims::new(by(source), false).is_some(), needs);
         }
     }
 

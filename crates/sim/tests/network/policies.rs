@@ -180,6 +180,7 @@ fn hscc(cuts: bool) -> SetUp {
             idle: Time::from_secs(1),
             never_shrink: false,
             counted_by_controller: false,
+            sampled: None,
         };
         let policy = Policy::new(WindowScheme::new(&params), port);
         network.set_window(BOTTLENECK, Box::new(policy));

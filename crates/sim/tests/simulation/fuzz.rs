@@ -151,6 +151,9 @@ pub(super) fn draw(seed: u64) -> (&'static str, String) {
     if seed.is_multiple_of(3) {
         text = text.replace("[fabric]", "[fabric]\nsymmetric_paths = false");
     }
+    if scheme.contains("fairq") && (seed / 16).is_multiple_of(2) {
+        text += &format!("[scheme.{scheme}.controller]\nkind = \"flow-counts\"\nloss = 0.1\n");
+    }
     for number in 0..1 + generator.below(3) as usize {
         text += &generator.traffic(number);
     }

@@ -165,6 +165,34 @@ fn a_controller_counts_as_well_as_the_port() {
     assert_eq!(controller.groups["mice"].finished, 24);
 }
 
+/// FairQ §III-B: ports lower the windows of a few ACKs, the edges those of the others.
+#[test]
+fn edges_hold_the_windows_of_ports_that_sample() {
+    let share = |o: &Outcome| {
+        let sum =
+            |of: fn(&penstock_sim::run::PortSummary) -> u64| o.ports.values().map(of).sum::<u64>();
+        sum(|port| port.acks_rewritten) as f64 / sum(|port| port.acks) as f64
+    };
+    for profile in ["linux", "newreno-ns2"] {
+        let sampled = |more| outcome(&dumbbell(profile, "tracked", more), "fairq");
+        let all = sampled("");
+        let tenth = sampled("[scheme.fairq]\nsampled = \"10 %\"");
+        assert!(share(&all) > 0.8, "{profile}: {}", share(&all));
+        assert!(
+            (0.05..0.15).contains(&share(&tenth)),
+            "{profile}: {}",
+            share(&tenth)
+        );
+        let queue = |o: &Outcome| o.ports["left->right"].queue_bytes.mean;
+        let ratio = queue(&tenth) / queue(&all);
+        assert!((0.5..2.0).contains(&ratio), "{profile}: {ratio}");
+        let goodput = |o: &Outcome| o.groups["long"].goodput_bps.unwrap().mean;
+        let ratio = goodput(&tenth) / goodput(&all);
+        assert!((0.9..1.1).contains(&ratio), "{profile}: {ratio}");
+        assert_eq!(tenth.groups["mice"].finished, 24, "{profile}");
+    }
+}
+
 fn with_key(scheme: &str, line: &str) -> Outcome {
     let table = format!("[scheme.{scheme}.window]");
     let text = dumbbell("linux", "tracked", "");

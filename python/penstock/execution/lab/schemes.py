@@ -56,6 +56,9 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
     if table["controller"]["kind"] != "none":
         message = f"{name}: needs a controller, which the laboratory has not; leave it out"
         raise ScenarioError(message)
+    if "sampled" in table:
+        message = f"{name}: sampled needs shims that hold windows, which the laboratory has not"
+        raise ScenarioError(message)
     parts = {}
     if queue["kind"] != "drop-tail":
         parts["queue"] = queue
