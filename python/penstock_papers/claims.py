@@ -138,7 +138,7 @@ def judge(claim: Claim, names: tuple[str, ...], runs: Runs, schemes: set[str]) -
     made = {name: runs[name] for name in names if name in runs}
     if (
         (names and not made)
-        or any(side.scheme and side.scheme not in schemes for side in claim.sides)
+        or any({side.scheme, side.minus} - {""} - schemes for side in claim.sides)
         or any(side.run and side.run not in runs for side in claim.sides)
     ):
         return unjudged(claim)

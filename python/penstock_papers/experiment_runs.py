@@ -101,7 +101,10 @@ def ended(
 
 
 def _without_samples(row: Row) -> Row:
-    return row._replace(queues=row.queues[: row.queues.find(b"\n") + 1])
+    def header(table: bytes) -> bytes:
+        return table[: table.find(b"\n") + 1]
+
+    return row._replace(queues=header(row.queues), windows=header(row.windows))
 
 
 def _taken(complete: list[Work]) -> Iterator[Work]:

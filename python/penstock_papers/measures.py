@@ -4,7 +4,7 @@
 import difflib
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import polars as pl
@@ -40,6 +40,8 @@ class Measure:
     group: str = ""
     port: str = ""
     per: str = ""
+    minus: str = ""
+    """A scheme whose same number is taken away."""
     each: Literal["", "mean", "sd", "min", "max", "p50", "p90", "p95", "p99"] = ""
     quantile: float | None = None
     across: Literal["", "max", "min", "mean", "spread"] = ""
@@ -53,6 +55,10 @@ class Measure:
         Raises:
             RunError: the run has no such scheme, traffic, port or field.
         """
+        if self.minus:
+            schemes = (self.scheme, self.minus)
+            own, other = (replace(self, minus="", scheme=scheme).of(run) for scheme in schemes)
+            return None if own is None or other is None else values.difference(own, other)
         if self.each or self.quantile is not None:
             return self._of_flows(run)
         value = self._of_summary(run, self.field)

@@ -110,8 +110,9 @@ def _measure(measure: Measure, made: Experiment) -> None:
     if not 0 <= (measure.quantile or 0) <= 1:
         message = f"quantile: {measure.quantile} is not between 0 and 1"
         raise ValueError(message)
-    if measure.scheme:
-        one_of("scheme", measure.scheme, made.document["schemes"])
+    for key in ("scheme", "minus"):
+        if name := getattr(measure, key):
+            one_of(key, name, made.document["schemes"])
     if measure.run:
         _runs("run", (measure.run,), made)
 

@@ -29,6 +29,14 @@ def of_seeds(values: Sequence[float | None]) -> Value | None:
     return None if mean is None else Value(mean, stats.ci95_of(values))
 
 
+def difference(one: Value, other: Value) -> Value:
+    """One less the other, with the half-width that both bring (independent)."""
+    mean = one.mean - other.mean
+    if one.half is None or other.half is None:
+        return Value(mean)
+    return Value(mean, math.hypot(one.half, other.half))
+
+
 def ratio(above: Value, below: Value) -> Value | None:
     """One over the other, with the half-width that both bring (first order, independent)."""
     if below.mean == 0:

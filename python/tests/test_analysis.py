@@ -4,9 +4,22 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
-from penstock_papers.analysis import delay, fairq, fairq_law, hcf, hscc, hscc_model, hscc_time, sicc
+from penstock import tables
+from penstock_papers.analysis import (
+    delay,
+    fairq,
+    fairq_law,
+    hcf,
+    hscc,
+    hscc_cycle,
+    hscc_model,
+    hscc_time,
+    hscc_timeouts,
+    sicc,
+)
 from penstock_papers.analysis.fairq_law import Law
 from penstock_papers.analysis.hscc_model import Port
 
@@ -233,3 +246,45 @@ def test_hcf_starves_shorter_in_a_share_of_the_runs():
     }
     assert hcf.shorter(runs) == 0.5
     assert hcf.shorter_printed(runs) == 0
+
+
+def test_a_timeout_costs_a_small_flow_nearly_all_of_its_throughput():
+    size, flows = 11_500, 126
+    trip, rate = hscc_timeouts.ROUND_TRIP_S, hscc_timeouts.RATE
+    best = hscc_timeouts.best_throughput(size, flows)
+    assert size / best == pytest.approx(2 * trip + flows * size / rate), "handshake and one flight"
+    collapsed = hscc_timeouts.collapsed_throughput(size, 1, flows)
+    assert size / collapsed - size / best == pytest.approx(hscc_timeouts.RTO_S)
+    assert hscc_timeouts.trips(200_000) > hscc_timeouts.trips(20_000) > 2
+    assert hscc_timeouts.over_trips_of_small({}) == pytest.approx(1000)
+    assert hscc_timeouts.over_trips_of_large({}) == pytest.approx(0.2 / 0.24)
+    alone, _, _, _, twice, _ = hscc_timeouts.collapse({})[0]["lines"]
+    assert 0 < twice["y"][0] < alone["y"][0] < alone["y"][-1] < 1
+
+
+def test_what_timeouts_add_is_relative_to_the_rest_of_the_completion_time():
+    web = {"timeouts": 50, "flows": 100, "fct_s": {"mean": 0.25}}
+    run = SimpleNamespace(summary={"results": [{"groups": {"web": web}}]})
+    assert hscc_timeouts.added_websearch({"websearch": run}) == pytest.approx(0.1 / 0.15)
+    assert hscc_timeouts.added_datamining({"websearch": run}) is None
+    web["fct_s"] = None
+    assert hscc_timeouts.added_websearch({"websearch": run}) is None
+
+
+def test_the_windows_of_the_first_flow_are_drawn_for_each_scheme():
+    rows = [
+        (scheme, 1, "long", flow, n * 1e-3, 1460 * n, 64_000, min(1460 * n, 64_000), False)
+        for scheme in ("drop-tail", "hscc")
+        for flow in (0, 1)
+        for n in range(20)
+    ]
+    windows = pl.DataFrame(rows, schema=tables.NO_WINDOWS.schema, orient="row")
+    results = [{"scheme": scheme} for scheme in ("drop-tail", "hscc", "absent")]
+    run = SimpleNamespace(windows=windows, summary={"results": results})
+    drop_tail, hscc_panel, absent = hscc_cycle.windows({"8": run})
+    assert all(len(line["x"]) == 0 for line in absent["lines"])
+    assert (drop_tail["title"], hscc_panel["title"]) == ("drop-tail", "hscc")
+    cwnd, rwnd, swnd = drop_tail["lines"]
+    assert [line["name"] for line in (cwnd, rwnd, swnd)] == ["cwnd", "rwnd", "swnd"]
+    assert list(cwnd["y"]) == list(range(20)) == list(swnd["y"])
+    assert list(cwnd["x"]) == pytest.approx(list(range(20)))

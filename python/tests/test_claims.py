@@ -151,6 +151,18 @@ def test_a_side_may_be_of_another_run_and_of_another_field():
     assert per.of(run_of(sicc=4.0, half=0.4)).half == pytest.approx(0.1)
 
 
+def test_a_number_less_that_of_another_scheme():
+    less = Measure(**SICC, minus="dctcp")
+    assert less.of(run_of(sicc=4.0, dctcp=9.0)) == Value(-5.0)
+    assert less.of(run_of(sicc=4.0, dctcp=9.0, half=3.0)).half == pytest.approx(18**0.5)
+    assert less.of(run_of(sicc=4.0, dctcp=None)) is None
+    lower = claim("within", -5.0, less, percent=15)
+    assert judged(lower, run_of(sicc=4.0, dctcp=9.5)).holds is True
+    assert judged(lower, run_of(sicc=4.0, dctcp=4.0)).holds is False
+    without = {"": run_of(sicc=4.0)}
+    assert claims.judge(lower, ("",), without, {"sicc"}).holds is None
+
+
 def test_each_clients_requests_and_their_quantile():
     run = make_run(mice=1, seeds=(1, 2))
     times = {0: [1.0, 3.0], 1: [1.0, 1.0], 2: [0.0, None]}
