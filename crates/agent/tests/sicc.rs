@@ -17,6 +17,8 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 const SENDER: &str = "10.0.0.2";
 const RECEIVER: &str = "10.0.0.1";
+const SENDER6: &str = "fd00::2";
+const RECEIVER6: &str = "fd00::1";
 
 /// What a receiver offers if no one lowers it; Linux offers 64 kB from the start.
 const OPEN_BYTES: u32 = 30_000;
@@ -28,8 +30,8 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    fn begin(lab: &PortLab) -> Dialogue {
-        let listen = || TcpListener::bind((RECEIVER, 7000));
+    fn begin(lab: &PortLab, receiver: &str) -> Dialogue {
+        let listen = || TcpListener::bind((receiver, 7000));
         let listener = lab.near().run(listen).unwrap().unwrap();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
@@ -39,7 +41,7 @@ impl Dialogue {
                 stream.write_all(&byte).unwrap();
             }
         });
-        let connect = || TcpStream::connect((RECEIVER, 7000));
+        let connect = || TcpStream::connect((receiver, 7000));
         let client = lab.far().run(connect).unwrap().unwrap();
         client.set_read_timeout(Some(LIMIT)).unwrap();
         Dialogue { client, server }
@@ -83,7 +85,7 @@ fn clamp(mss: u32, scale: u32) -> u32 {
 fn on_clamps_what_the_sender_sees_and_off_and_a_pause_release_it() {
     let lab = PortLab::quiet();
     attach(&lab, "sicc", &["controller.duration=60 min"]);
-    let mut dialogue = Dialogue::begin(&lab);
+    let mut dialogue = Dialogue::begin(&lab, RECEIVER);
     let scale = dialogue.scale();
     assert!(scale > 0, "the test needs scaled windows");
     assert!(dialogue.window() > OPEN_BYTES);
@@ -115,10 +117,34 @@ fn on_clamps_what_the_sender_sees_and_off_and_a_pause_release_it() {
 }
 
 #[test]
+fn pairs_of_ipv6_are_clamped_too() {
+    let lab = PortLab::new();
+    lab::run(
+        lab.near(),
+        &format!("ip address add {RECEIVER6}/64 dev {PORT} nodad"),
+    );
+    lab::run(
+        lab.far(),
+        &format!("ip address add {SENDER6}/64 dev eth0 nodad"),
+    );
+    attach(&lab, "sicc", &["controller.duration=60 min"]);
+    let mut dialogue = Dialogue::begin(&lab, RECEIVER6);
+    assert!(dialogue.window() > OPEN_BYTES);
+    let order = |switch: &str, options: &[&str]| {
+        lab.ok(&[&["sicc", switch, PORT, SENDER6, RECEIVER6], options].concat())
+    };
+    order("on", &["--mss", "1428"]);
+    assert_eq!(dialogue.window(), clamp(1428, dialogue.scale()));
+    order("off", &[]);
+    assert!(dialogue.window() > OPEN_BYTES);
+    dialogue.end();
+}
+
+#[test]
 fn a_clamp_without_an_off_expires() {
     let lab = PortLab::quiet();
     attach(&lab, "sicc", &["controller.duration=200 ms"]);
-    let mut dialogue = Dialogue::begin(&lab);
+    let mut dialogue = Dialogue::begin(&lab, RECEIVER);
     let clamped = clamp(1448, dialogue.scale());
     // On a slow machine it may have expired before an ACK passes.
     until("it is clamped", || {
@@ -134,7 +160,7 @@ fn a_clamp_without_an_off_expires() {
 fn as_printed_the_window_is_the_mss_shifted_by_the_messages_scale() {
     let lab = PortLab::quiet();
     attach(&lab, "sicc-paper", &["controller.duration=1 ms"]);
-    let mut dialogue = Dialogue::begin(&lab);
+    let mut dialogue = Dialogue::begin(&lab, RECEIVER);
     let scale = dialogue.scale();
     // Enough for a byte to be sent; duration has long passed when the last is read.
     on(&lab, "1448", "6");
