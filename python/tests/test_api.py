@@ -32,6 +32,23 @@ def test_tables_have_the_documented_columns(small):
     assert keys == [("drop-tail", 1), ("drop-tail", 2), ("fairq", 1), ("fairq", 2)]
 
 
+def test_windows_are_a_table_of_runs_that_sample_them(tmp_path):
+    document = tomllib.loads(SMALL)
+    without = penstock.run(document, schemes=["drop-tail"])
+    assert without.windows.is_empty()
+    assert {*tables.KEYS, *tables.WINDOWS} == set(without.windows.columns)
+    traffic = next(iter(document["traffic"]))
+    document.setdefault("measure", {})["windows"] = {"traffic": traffic, "every": "1 ms"}
+    run = penstock.run(document, schemes=["drop-tail"])
+    assert run.windows["traffic"].unique().to_list() == [traffic]
+    assert (run.windows["swnd_bytes"] <= run.windows["cwnd_bytes"]).all()
+    assert metrics.find(f"{traffic}.loss_cycle", run.summary["results"][0])
+    for made, has_file in ((without, False), (run, True)):
+        folder = made.save(tmp_path / "run")
+        assert (folder / "windows.parquet").exists() == has_file
+        assert_frame_equal(penstock.Run.load(folder).windows, made.windows)
+
+
 def test_the_summary_agrees_with_the_flows(small):
     run = penstock.run(small, schemes=["drop-tail"])
     mice = run.summary["results"][0]["groups"]["mice"]

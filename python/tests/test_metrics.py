@@ -75,3 +75,10 @@ def test_all_numbers_have_full_names(result):
     assert {metrics.find(name, result).of(result) == value for name, value in flat.items()} == {
         True
     }
+
+
+def test_requests_that_were_not_begun_are_unfinished_too():
+    cut = {"flows": 50, "finished": 50, "unfinished": 50}
+    assert metrics.unfinished("fct_s.mean", cut) == 0.5
+    assert metrics.unfinished("fct_s.p90", cut) == pytest.approx(0.4)
+    assert metrics.unfinished("fct_s.mean", {"flows": 2, "finished": 1}) == 0.5
