@@ -44,6 +44,8 @@ pub enum Congestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
+    /// Three duplicate ACKs; the first new ACK ends recovery (RFC 5681): plain Reno.
+    Reno,
     /// Three duplicate ACKs and partial ACKs (RFC 6582).
     Newreno,
     /// SACK's scoreboard (RFC 6675); needs `sack`.

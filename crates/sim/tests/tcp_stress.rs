@@ -115,6 +115,15 @@ fn newreno_ns2() {
 }
 
 #[test]
+fn reno() {
+    let cfg = Config {
+        recovery: Recovery::Reno,
+        ..Config::newreno_ns2()
+    };
+    sweep("reno", &cfg);
+}
+
+#[test]
 fn linux() {
     sweep("linux", &Config::linux());
 }

@@ -70,6 +70,7 @@ fn congestion(spec: penstock_scenario::Congestion) -> Algorithm {
 
 fn recovery(spec: penstock_scenario::Recovery) -> Recovery {
     match spec {
+        penstock_scenario::Recovery::Reno => Recovery::Reno,
         penstock_scenario::Recovery::Newreno => Recovery::NewReno,
         penstock_scenario::Recovery::Sack => Recovery::Sack,
         penstock_scenario::Recovery::RackTlp => Recovery::Rack,

@@ -19,9 +19,12 @@ pub enum Algorithm {
     Dctcp,
 }
 
-/// How losses are found and repaired where SACK was negotiated; else it is always NewReno.
+/// How losses are found and repaired. [`Recovery::Sack`] and [`Recovery::Rack`] where SACK was
+/// negotiated; else they are NewReno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
+    /// Three duplicate ACKs; the first new ACK ends recovery (RFC 5681 §3.2); SACK is ignored.
+    Reno,
     /// Three duplicate ACKs and partial ACKs (RFC 6582); SACK is ignored.
     NewReno,
     /// The conservative scoreboard of RFC 6675.

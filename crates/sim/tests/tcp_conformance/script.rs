@@ -230,6 +230,7 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         }
         "recovery" => {
             cfg.recovery = match value {
+                "reno" => Recovery::Reno,
                 "newreno" => Recovery::NewReno,
                 "sack" => Recovery::Sack,
                 "rack" => Recovery::Rack,

@@ -68,7 +68,7 @@ impl Recovery {
     /// The handshake is complete; `sack`: both sides use SACK.
     pub fn establish(&mut self, cfg: &Config, sack: bool) {
         self.phase = Phase::Open;
-        if sack && cfg.recovery != Method::NewReno {
+        if sack && matches!(cfg.recovery, Method::Sack | Method::Rack) {
             self.selective = Some(Box::new(Selective::new(cfg)));
         }
     }

@@ -2,7 +2,7 @@
 //! Fast retransmit and fast recovery without SACK (RFC 5681 §3.2, RFC 6582).
 
 use super::{Parts, Phase, Recovery};
-use crate::tcp::config::Config;
+use crate::tcp::config::{Config, Recovery as Method};
 use crate::tcp::congestion::Congestion;
 use crate::tcp::sender::Sender;
 use penstock_scenario::units::Time;
@@ -23,7 +23,8 @@ impl Recovery {
     /// `acked` new bytes were acknowledged. True where the first unacknowledged segment must be sent
     /// again.
     pub fn on_new_ack(&mut self, parts: &mut Parts, acked: u32) -> bool {
-        if self.phase == Phase::Recovery && parts.snd.una() < self.recover {
+        let takes_partial = parts.cfg.recovery != Method::Reno;
+        if self.phase == Phase::Recovery && takes_partial && parts.snd.una() < self.recover {
             self.on_partial_ack(parts, acked);
             return true;
         }
@@ -46,13 +47,14 @@ impl Recovery {
         false
     }
 
-    /// All that was in flight at the loss has arrived (RFC 6582 §3.2 step 3).
+    /// All that was in flight at the loss has arrived (RFC 6582 §3.2 step 3), or, with Reno, the
+    /// first of it (RFC 5681 §3.2 step 6).
     fn leave_recovery(&mut self, parts: &mut Parts, acked: u32) {
         self.phase = Phase::Open;
         parts.congestion.end_inflation();
         if parts.cfg.ns2_windows {
             parts.grow(acked, Time::ZERO);
-        } else {
+        } else if parts.cfg.recovery != Method::Reno {
             let (flight, mss) = (parts.snd.flight(), parts.snd.mss());
             parts.congestion.end_fast_recovery(flight, mss);
         }
