@@ -9,7 +9,7 @@
 
 #include "../core/hcf.h"
 
-#define HCF_ABI 1u
+#define HCF_ABI 2u
 
 /* Map `hcf_config`, one element; the agent writes it whole, before or while packets pass. */
 struct hcf_config {
@@ -19,8 +19,11 @@ struct hcf_config {
 	u64 ns_per_byte_q16; /* emulates a port of that rate; 0: as fast as the device takes */
 	u64 burst_ns;	     /* how far a late timer may be made up for */
 	struct hcf_params params;
-	u32 reserved;
 };
+
+_Static_assert(sizeof(struct hcf_config) ==
+		       __builtin_offsetof(struct hcf_config, params) + sizeof(struct hcf_params),
+	       "the agent compares its bytes, so it has no padding");
 
 /* Since the qdisc was attached. */
 struct hcf_counters {

@@ -9,14 +9,18 @@
  *
  * Order. With the swap and HCF_PERIOD_DYNAMIC or HCF_PERIOD_ORDERED no flow is reordered
  * (Theorem 1): credits return only when the high queue is empty, and then the low queue, where a
- * flow's older packets may wait, becomes the high one. Without the swap, or with
- * HCF_PERIOD_FIXED as in §IV-C (credits return while both queues hold packets), flows are
- * reordered. All packets of a flow must carry the same key within a period.
+ * flow's older packets may wait, becomes the high one. Flows are reordered without the swap; with
+ * HCF_PERIOD_FIXED as in §IV-C (credits return while both queues hold packets); with
+ * HCF_DROP_BOTH and with low_keeps_credits (a packet joins the high queue though older ones of its
+ * flow wait in the low one). All packets of a flow must carry the same key within a period.
  *
- * A packet is dropped when the queue it is meant for is full. Only the caller stores packets;
- * here are counts, and the queues are physical indices 0 and 1. Returning all credits costs O(1):
- * a bin's credits count only if its epoch is the current one. (A bin untouched for 2^32 periods
- * has its old credits for one period, never more than full.)
+ * Algorithm 1 drops a packet when the queue it is meant for is full; the prose of §III-B only "if
+ * both queues are full": HCF_DROP_BOTH. That a bin's credits end with a packet in the low queue
+ * "was not included in the conference version" (footnote 1): low_keeps_credits.
+ *
+ * Only the caller stores packets; here are counts, and the queues are physical indices 0 and 1.
+ * Returning all credits costs O(1): a bin's credits count only if its epoch is the current one. (A
+ * bin untouched for 2^32 periods has its old credits for one period, never more than full.)
  */
 #ifndef PENSTOCK_HCF_H
 #define PENSTOCK_HCF_H
@@ -44,6 +48,16 @@ enum hcf_period {
 	HCF_PERIODS(PARAM_ENUM)
 };
 
+/* When a packet is dropped. */
+#define HCF_DROPS(E)                                                                               \
+	E(HCF_DROP_OWN, "own", "When the queue that it is meant for is full (HCF Alg. 1)")         \
+	E(HCF_DROP_BOTH, "both",                                                                   \
+	  "When both queues are full, with or without credits (HCF §III-B); reorders")
+
+enum hcf_drop {
+	HCF_DROPS(PARAM_ENUM)
+};
+
 #define HCF_TITLE                                                                                  \
 	"Hashed credits fair: two queues that share the port's buffer (HCF Alg. 1). Variant "      \
 	"`paper`: the queues do not swap roles"
@@ -59,7 +73,12 @@ enum hcf_period {
 	  HCF_PERIOD_DYNAMIC, "When the priority period ends")                                     \
 	P(X, FLAG, swap, 0, 1, 1, 0,                                                               \
 	  "The queues swap roles at the end of a period, which keeps every flow's order (HCF "     \
-	  "Theorem 1)")
+	  "Theorem 1)")                                                                            \
+	P(X, ENUM, drop, HCF_DROPS, HCF_DROP_BOTH, HCF_DROP_OWN, HCF_DROP_OWN,                     \
+	  "When a packet is dropped")                                                              \
+	P(X, FLAG, low_keeps_credits, 0, 1, 0, 0,                                                  \
+	  "A packet that joins the low-priority queue leaves its bins their credits, as in the "   \
+	  "conference version (HCF footnote 1); reorders")
 
 /* What the caller makes of the period and of the port's buffer. */
 #define HCF_PORT_PARAMS(P, X)                                                                      \
@@ -102,10 +121,10 @@ CORE_INLINE _Bool hcf_params_ok(const struct hcf_params *p)
 	       (p->capacity_packets[1] || p->capacity_bytes[1]) HCF_PARAMS(PARAM_OK, hcf);
 }
 
-/* The halves of a buffer that the queues share by default. */
+/* The halves of a buffer that the queues share by default; the low queue has the odd packet. */
 #define HCF_HALVES(packets)                                                                        \
 	{                                                                                          \
-		max_u32((packets) - (packets) / 2, 1), max_u32((packets) / 2, 1)                   \
+		max_u32((packets) / 2, 1), max_u32((packets) - (packets) / 2, 1)                   \
 	}
 
 CORE_INLINE struct hcf_params hcf_default_params(u32 buffer_packets)
@@ -268,15 +287,18 @@ CORE_INLINE void hcf_spend(struct hcf_state *s, const struct hcf_flow_bins *bins
 CORE_INLINE u32 hcf_on_enqueue(struct hcf_state *s, const struct hcf_params *p, u32 key,
 			       u32 size_bytes)
 {
+	_Bool low_has_room = hcf_has_room(s, p, 1, size_bytes) && hcf_has_buffer(s, p, size_bytes);
 	struct hcf_flow_bins bins;
 	u32 queue;
 
 	hcf_find_bins(s, p, key, &bins);
-	if (bins.has_credits && hcf_has_room(s, p, 0, size_bytes)) {
+	if ((bins.has_credits || (p->drop == HCF_DROP_BOTH && !low_has_room)) &&
+	    hcf_has_room(s, p, 0, size_bytes)) {
 		hcf_spend(s, &bins, p->credits_in_bytes ? size_bytes : 1);
 		queue = s->high & 1;
-	} else if (hcf_has_room(s, p, 1, size_bytes) && hcf_has_buffer(s, p, size_bytes)) {
-		hcf_spend(s, &bins, 0xffffffffu); /* keeps the flow behind this packet */
+	} else if (low_has_room) {
+		if (!p->low_keeps_credits)
+			hcf_spend(s, &bins, 0xffffffffu); /* keeps the flow behind this packet */
 		queue = ~s->high & 1;
 	} else {
 		return HCF_NONE;

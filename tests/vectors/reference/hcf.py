@@ -8,12 +8,14 @@ from random import Random
 from typing import Any
 
 DYNAMIC, FIXED, ORDERED = 0, 1, 2
+OWN, BOTH = 0, 1
 NONE = 2
 WORD = 2**32
 GOLDEN = 0x9E3779B1
 DEFAULT = {
     "bins": 20, "credits": 1, "capacity_packets": [10, 10], "capacity_bytes": [0, 0],
-    "hashes": 1, "period": DYNAMIC, "swap": 1, "credits_in_bytes": 0,
+    "hashes": 1, "period": DYNAMIC, "swap": 1, "credits_in_bytes": 0, "drop": OWN,
+    "low_keeps_credits": 0,
 }  # fmt: skip
 
 
@@ -67,18 +69,29 @@ class Port:
         return has_packets and (not all(sizes) or load + size <= sum(sizes))
 
     def enqueue(self, key: int, size_bytes: int) -> int:
-        """arrive() of Algorithm 1; credits by Bloom counter (§IV-A)."""
+        """arrive() of Algorithm 1; credits by Bloom counter (§IV-A).
+
+        `drop` BOTH: step 2 of §III-B in words. `low_keeps_credits`: without step 4 (footnote 1).
+        """
         if not self.fits(self.queues, [0, 1], size_bytes):
             return NONE
         bins = self.bins_of(key)
         cost = size_bytes if self.p["credits_in_bytes"] else 1
-        if any(self.credits[b] for b in bins) and self.fits([self.hp], [0], size_bytes):
+        high_is_full, low_is_full = (
+            not self.fits([queue], [role], size_bytes)
+            for role, queue in enumerate([self.hp, self.lp])
+        )
+        is_high = any(self.credits[b] for b in bins) and not high_is_full
+        if self.p["drop"] == BOTH and low_is_full and not high_is_full:
+            is_high = True
+        if is_high:
             for b in bins:
                 self.credits[b] = max(0, self.credits[b] - cost)
             chosen = self.hp
-        elif self.fits([self.lp], [1], size_bytes):
+        elif not low_is_full:
             for b in bins:
-                self.credits[b] = 0
+                if not self.p["low_keeps_credits"]:
+                    self.credits[b] = 0
             chosen = self.lp
         else:
             return NONE
@@ -132,6 +145,16 @@ CASES: dict[str, dict[str, Any]] = {
     "fixed": {"period": FIXED, "bins": 8},
     "ordered": {"period": ORDERED, "bins": 8},
     "unequal": {"capacity_packets": [1, 12], "bins": 1, "credits": 5},
+    "conference": {"capacity_packets": [3, 8], "credits": 2, "swap": 0, "low_keeps_credits": 1},
+    "prose": {"capacity_packets": [8, 3], "drop": BOTH},
+    "prose-bytes": {
+        "capacity_packets": [0, 0],
+        "capacity_bytes": [9000, 4000],
+        "drop": BOTH,
+        "low_keeps_credits": 1,
+        "hashes": 2,
+        "credits": 2,
+    },
 }
 
 

@@ -15,6 +15,9 @@ const DYNAMIC: u64 = 0;
 const FIXED: u64 = 1;
 const ORDERED: u64 = 2;
 
+/// `HCF_DROP_BOTH`.
+const BOTH: u64 = 1;
+
 fn hcf(fields: &[(&str, u64)]) -> Params {
     with("hcf", 20, fields)
 }
@@ -81,8 +84,10 @@ impl Port {
         *number += 1;
         let packet = (flow, *number, size);
         let high = state(&self.hcf, "high", 0) as usize;
-        let was_full =
+        let low_is_full =
             self.is_full(&[high ^ 1], &[1], size) || self.is_full(&[0, 1], &[0, 1], size);
+        let needs_both = self.params.field("drop") == BOTH;
+        let was_full = low_is_full && (!needs_both || self.is_full(&[high], &[0], size));
         match self.hcf.on_enqueue(flow_key(0, flow, 1, 2, 3), size) {
             Some(queue) => self.queues[queue].push_back(packet),
             None => assert!(was_full, "lost without need"),
@@ -187,7 +192,7 @@ proptest! {
     fn counts_hold_at_any_input(
         mut params in params(),
         is_fixed: bool,
-        swap: bool,
+        [swap, drops_at_both, low_keeps_credits]: [bool; 3],
         seed: u32,
         events in events(),
     ) {
@@ -195,6 +200,8 @@ proptest! {
             params.set_field("period", FIXED);
         }
         params.set_field("swap", swap.into());
+        params.set_field("drop", drops_at_both.into());
+        params.set_field("low_keeps_credits", low_keeps_credits.into());
         Port::new(params, seed).run(&events);
     }
 
@@ -222,12 +229,14 @@ fn overload(params: Params) -> u32 {
 }
 
 #[test]
-fn order_is_lost_without_the_swap_or_with_a_fixed_period() {
+fn order_is_lost_in_all_readings_but_that_of_the_theorem() {
     assert!(
         overload(printed("hcf", 20, &[])) > 0,
         "HCF §III-D states that Algorithm 1 reorders"
     );
     assert!(overload(hcf(&[("period", FIXED)])) > 0);
+    assert!(overload(hcf(&[("drop", BOTH)])) > 0);
+    assert!(overload(hcf(&[("low_keeps_credits", 1), ("credits", 20)])) > 0);
     assert_eq!(overload(hcf(&[])), 0);
     assert_eq!(overload(hcf(&[("period", ORDERED)])), 0);
 }

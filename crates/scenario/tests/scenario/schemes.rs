@@ -30,6 +30,7 @@ fn the_built_in_schemes_are_listed() {
             "sicc",
             "sicc-paper",
             "hcf",
+            "hcf-paper",
             "hcf-fairq"
         ]
     );

@@ -25,7 +25,7 @@ use crate::skel::hcf::HcfSkelBuilder;
 use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
 
 /// `HCF_ABI` of `bpf/hcf_abi.h`.
-const ABI: u32 = 1;
+const ABI: u32 = 2;
 
 /// Prefix of the kinds of our qdiscs.
 const PREFIX: &str = "hcf_";
@@ -88,7 +88,7 @@ pub fn attach(folder: &Path, index: u32, port: &Deployment, buffer: Buffer) -> R
         return detach(folder, index);
     };
     let config = config(queue, buffer, port.rate.map(|rate| rate.0))?;
-    // SAFETY: `hcf_config` has no padding: its `reserved` fills it up.
+    // SAFETY: `hcf_config` has no padding, as `bpf/hcf_abi.h` asserts.
     let bytes = unsafe {
         std::slice::from_raw_parts((&raw const config).cast::<u8>(), size_of::<hcf_config>())
     };
@@ -259,7 +259,6 @@ fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_conf
         ns_per_byte_q16,
         burst_ns: (BURST_BYTES.saturating_mul(ns_per_byte_q16) >> 16).max(BURST_NS),
         params: struct_of(&params),
-        ..Default::default()
     })
 }
 
