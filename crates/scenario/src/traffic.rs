@@ -99,6 +99,10 @@ fn no_time() -> Time {
     Time::ZERO
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn is_zero(time: &Time) -> bool {
     *time == Time::ZERO
 }
@@ -199,6 +203,10 @@ pub struct Incast {
     /// Closed loop: pause between an answer and the next request. Default: 0 s.
     #[serde(default = "no_time", skip_serializing_if = "is_zero")]
     pub think: Time,
+    /// Closed loop: the next transfers begin when those of all flows have arrived, as a client reads
+    /// blocks that are striped over servers. Default: false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub barrier: bool,
     /// Who opens the connection. Default: push.
     #[serde(default)]
     pub mode: Mode,

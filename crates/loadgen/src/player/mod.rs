@@ -21,8 +21,8 @@ use connection::{Connection, Slab};
 use datagrams::Source;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{
-    Action, ClientProfile, Datagrams, ENDLESS, Generator, Record, Schedule, TrafficSink, Transfer,
-    TransferCounters, WindowPlan, WindowSample,
+    Action, Barrier, ClientProfile, Datagrams, ENDLESS, Generator, Record, Schedule, TrafficSink,
+    Transfer, TransferCounters, WindowPlan, WindowSample,
 };
 pub use ports::Ports;
 use std::collections::HashMap;
@@ -89,6 +89,8 @@ pub struct Player {
     options: Vec<Options>,
     min_rto: Vec<Time>,
     clients: Vec<Client>,
+    /// By profile.
+    barriers: Vec<Barrier>,
     arrivals: Vec<Arrivals>,
     datagrams: Vec<Source>,
     connections: Slab<Connection>,
@@ -148,6 +150,7 @@ impl Player {
             places,
             epoll: Epoll::new().map_err(because("epoll"))?,
             schedule: Schedule::default(),
+            barriers: vec![Barrier::default(); profiles.len()],
             profiles,
             options,
             min_rto,
@@ -322,6 +325,7 @@ impl TrafficSink for Player {
             0
         };
         self.awaited += u64::from(awaited);
+        self.barriers[profile as usize].add_client();
         self.clients.push(Client {
             profile,
             number,

@@ -202,8 +202,14 @@ impl Player {
             client.connection = None;
         }
         if client.remaining > 0 {
-            let again = now + profile.think;
-            self.at(again, Action::Begin(index));
+            let next = now + profile.think;
+            if profile.barrier {
+                for all in self.barriers[client.profile as usize].arrive(index) {
+                    self.at(next, Action::Begin(all));
+                }
+            } else {
+                self.at(next, Action::Begin(index));
+            }
         }
     }
 

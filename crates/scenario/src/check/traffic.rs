@@ -55,6 +55,12 @@ impl Checker<'_> {
         }
         self.at_least_one(incast.requests, &at("requests"));
         self.at_least_one(incast.epochs, &at("epochs"));
+        if incast.barrier {
+            let is_one_loop = incast.requests > 1 && incast.epochs == 1;
+            self.require(is_one_loop, &at("barrier"), || {
+                "needs requests above 1, in 1 epoch".to_owned()
+            });
+        }
         self.positive(incast.every, &at("every"));
         self.positive(incast.deadline, &at("deadline"));
         match incast.every {

@@ -38,25 +38,27 @@ impl ClientProfiles {
 }
 
 fn profile((index, traffic): (u32, &Traffic)) -> ClientProfile {
-    let (request_bytes, reconnects, think) = match traffic {
-        Traffic::Incast(t) => (
-            (t.mode == Mode::Pull).then_some(t.request.0),
-            t.connection == Connection::New,
-            t.think,
-        ),
-        Traffic::Poisson(t) => (
-            (t.mode == Mode::Pull).then_some(t.request.0),
-            true,
-            Time::ZERO,
-        ),
-        _ => (None, true, Time::ZERO),
-    };
-    ClientProfile {
+    let open = ClientProfile {
         traffic: index,
         config: index,
-        request_bytes,
-        reconnects,
-        think,
+        request_bytes: None,
+        reconnects: true,
+        think: Time::ZERO,
+        barrier: false,
+    };
+    match traffic {
+        Traffic::Incast(t) => ClientProfile {
+            request_bytes: (t.mode == Mode::Pull).then_some(t.request.0),
+            reconnects: t.connection == Connection::New,
+            think: t.think,
+            barrier: t.barrier,
+            ..open
+        },
+        Traffic::Poisson(t) => ClientProfile {
+            request_bytes: (t.mode == Mode::Pull).then_some(t.request.0),
+            ..open
+        },
+        _ => open,
     }
 }
 

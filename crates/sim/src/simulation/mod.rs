@@ -18,7 +18,7 @@ mod schedule;
 mod traffic_sink;
 
 pub use apps::{
-    ClientProfile, Datagrams, ENDLESS, Gaps, Generator, Record, Transfer, TransferCounters,
+    Barrier, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, Record, Transfer, TransferCounters,
 };
 pub use probes::{Sample, WindowPlan, WindowSample};
 pub use results::Results;

@@ -90,6 +90,41 @@ fn a_persistent_connection_saves_the_handshake_and_pull_costs_a_request() {
 }
 
 #[test]
+fn at_a_barrier_all_wait_for_the_last() {
+    let traffic = r#"
+        [traffic.blocks]
+        kind = "incast"
+        from = "senders"
+        to = "receiver1"
+        block = "400 kB"
+        requests = 5
+        connection = "persistent"
+        mode = "pull"
+        barrier = true
+        think = "1 ms"
+        start_spread = "500 us"
+    "#;
+    let outcome = outcome(&wide("1 s", "1000 packets", traffic), "drop-tail");
+    let flows = &outcome.flows;
+    assert_eq!(flows.len() % 5, 0);
+    let rounds: Vec<_> = flows.chunks(flows.len() / 5).collect();
+    assert_eq!(
+        (rounds.len(), outcome.groups["blocks"].finished),
+        (5, flows.len())
+    );
+    for pair in rounds.windows(2) {
+        let ends = pair[0].iter().map(|flow| flow.end_s.unwrap());
+        let last = ends.clone().fold(0.0, f64::max);
+        assert!(ends.fold(1.0, f64::min) < last);
+        assert!(
+            pair[1]
+                .iter()
+                .all(|flow| (flow.start_s - last - 1e-3).abs() < 1e-9)
+        );
+    }
+}
+
+#[test]
 fn epochs_begin_on_time_whatever_is_unfinished() {
     let traffic = r#"
         [traffic.epochs]

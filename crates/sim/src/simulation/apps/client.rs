@@ -23,6 +23,8 @@ pub struct ClientProfile {
     pub reconnects: bool,
     /// Time between the end of a transfer and the next.
     pub think: Time,
+    /// The next transfers of all its clients begin together, when each has completed the last.
+    pub barrier: bool,
 }
 
 impl ClientProfile {
@@ -40,6 +42,31 @@ impl ClientProfile {
             Some(_) => transfer.source,
             None => transfer.destination,
         }
+    }
+}
+
+/// Where the clients of a profile wait for each other.
+#[derive(Clone, Debug, Default)]
+pub struct Barrier {
+    clients: usize,
+    arrived: Vec<u32>,
+}
+
+impl Barrier {
+    /// One client more waits here.
+    pub fn add_client(&mut self) {
+        self.clients += 1;
+    }
+
+    /// This client has arrived: all clients in the order of their numbers, once the last of them
+    /// has; none before.
+    pub fn arrive(&mut self, client: u32) -> Vec<u32> {
+        self.arrived.push(client);
+        if self.arrived.len() < self.clients {
+            return Vec::new();
+        }
+        self.arrived.sort_unstable();
+        std::mem::take(&mut self.arrived)
     }
 }
 

@@ -13,7 +13,7 @@ mod message;
 mod records;
 mod transfers;
 
-pub use client::{ClientProfile, ENDLESS, Generator, Transfer};
+pub use client::{Barrier, ClientProfile, ENDLESS, Generator, Transfer};
 pub use datagrams::{Datagrams, Gaps};
 pub use message::Message;
 pub use records::{Record, TransferCounters};

@@ -5,7 +5,7 @@
 //! shards of both ends run the same code: what happens at one end is sent to the other as a
 //! [`Message`], which [`Shard::send`] drops where both ends are in one shard.
 
-use super::client::{Client, ClientProfile, ENDLESS, Transfer};
+use super::client::{Barrier, Client, ClientProfile, ENDLESS, Transfer};
 use super::connections::{Connections, Opening};
 use super::records::{Record, TransferCounters};
 use super::{Context, Message};
@@ -20,6 +20,8 @@ use penstock_scenario::units::Time;
 pub struct Transfers {
     profiles: Vec<ClientProfile>,
     clients: Vec<Client>,
+    /// By profile.
+    barriers: Vec<Barrier>,
     connections: Connections,
     /// In order of their start; those that are received here.
     records: Vec<Record>,
@@ -33,6 +35,7 @@ impl Transfers {
     /// No clients yet.
     pub fn new(profiles: Vec<ClientProfile>, connections: Connections) -> Transfers {
         Transfers {
+            barriers: vec![Barrier::default(); profiles.len()],
             profiles,
             clients: Vec::new(),
             connections,
@@ -52,6 +55,7 @@ impl Transfers {
         transfers: u32,
     ) -> u32 {
         let opener = self.profiles[profile as usize].opener(&transfer);
+        self.barriers[profile as usize].add_client();
         let is_here = |host| shard.has_host(host);
         let is_awaited = is_here(transfer.destination) && transfer.bytes < ENDLESS;
         let awaited = if is_awaited { transfers } else { 0 };
@@ -261,7 +265,14 @@ impl Transfers {
             client.data = None;
         }
         if client.remaining > 0 {
-            context.at(context.now + profile.think, Action::Begin(index));
+            let next = context.now + profile.think;
+            if profile.barrier {
+                for all in self.barriers[client.profile as usize].arrive(index) {
+                    context.at(next, Action::Begin(all));
+                }
+            } else {
+                context.at(next, Action::Begin(index));
+            }
         }
     }
 
