@@ -229,6 +229,20 @@ def test_siccs_control_traffic_is_as_printed():
     assert sicc.control_traffic({}) == 240e6
 
 
+def test_hcf_memory_is_that_of_its_counters():
+    assert hcf.counter_bytes(32, 255) == 32, "HCF §III-C: 32 counters of 8 bits"
+    assert hcf.counter_bytes(20, 1) == 2.5, "HCF §V-C, 2: a single bit per bin"
+    # A bin of the core has its credits and the period that they are of, 4 bytes each.
+    bins, rest = divmod(hcf.core_memory({}), 8)
+    assert bins - 256 == 6, "queues, period, hash: 48 bytes"
+    assert rest == 0
+
+
+def test_hcf_has_no_use_for_a_second_hash_with_fewer_bins_than_flows():
+    assert hcf.ideal_hashes(20, 400) == pytest.approx(0.0347, abs=1e-4)
+    assert hcf.ideal_hashes(577, 400) == pytest.approx(1, abs=1e-3)
+
+
 def test_hcf_starves_shorter_in_a_share_of_the_runs():
     def run(**gaps):
         results = [
@@ -241,8 +255,8 @@ def test_hcf_starves_shorter_in_a_share_of_the_runs():
         return SimpleNamespace(summary={"results": results})
 
     runs = {
-        "2": run(drop_tail=0.2, hcf=0.1, hcf_printed=0.3),
-        "5": run(drop_tail=0.2, hcf=0.2, hcf_printed=0.3),
+        "2": run(drop_tail=0.2, hcf=0.1, hcf_paper=0.3),
+        "5": run(drop_tail=0.2, hcf=0.2, hcf_paper=0.3),
     }
     assert hcf.shorter(runs) == 0.5
     assert hcf.shorter_printed(runs) == 0

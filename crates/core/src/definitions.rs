@@ -138,7 +138,8 @@ pub struct Definition {
     /// Where its parameters are in `struct scheme_params` of `core/schemes.h`, bytes.
     pub offset: usize,
     pub(crate) params_bytes: usize,
-    pub(crate) state_bytes: usize,
+    /// Memory of a port's state.
+    pub state_bytes: usize,
     pub(crate) preset: Option<WritePreset>,
 }
 

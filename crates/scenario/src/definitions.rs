@@ -27,6 +27,8 @@ struct Scheme {
     params: Vec<ParamJson>,
     /// Pairs of keys of which the first must be below the second.
     orders: Vec<[&'static str; 2]>,
+    /// Memory of its state at a port; 0 if it has none.
+    state_bytes: usize,
 }
 
 #[derive(Serialize)]
@@ -113,6 +115,7 @@ pub fn definitions() -> String {
         name: definition.name,
         title: definition.title,
         is_window: definition.scheme > 0,
+        state_bytes: definition.state_bytes,
         variants: definition.variants.iter().map(|each| each.name).collect(),
         params: definition
             .params
