@@ -153,6 +153,7 @@ struct port_stats {
 	struct ms_sample sample;
 	struct side_counters sides[SIDES];
 	struct judgement judged;
+	struct flow_packet seen; /* the present packet, for the parts of a program that need it */
 };
 
 /* Map `port`, by slot. The agent writes it once, when a port gets the slot. */
@@ -169,7 +170,7 @@ struct port_state {
 	u32 half_open;		   /* flows whose handshake is under way; set right by each sweep */
 	u32 half_open_seen;	   /* of them, by the present sweep */
 	u32 corrected; /* flows that sweeps had to correct, as their entries were lost */
-	u32 has_queue; /* 0: this kernel does not let programs read the queue */
+	u32 queues;    /* of the device, if its root is only their sum; as of a millisecond ago */
 	u32 half_own;  /* entries in the map of that name */
 	u64 next_tick_ns[SCHEMES];
 	struct port_segments segments; /* of the data that leaves */

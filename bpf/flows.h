@@ -183,7 +183,8 @@ static __always_inline s32 flow_update(struct port_state *port, const struct por
 				       const struct flow_packet *packet, u32 acting)
 {
 	u32 own = packet->direction, peer = own ^ 1;
-	s32 delta = flow_on_packet(copy, packet);
+	s32 delta = packet->flags & TCP_FLAG_RST ? flow_on_packet(copy, packet)
+						 : flow_on_plausible(copy, packet);
 
 	if (copy->phase == flow->entry.phase) {
 		flow->entry.last_ns = copy->last_ns;
@@ -218,6 +219,27 @@ static __always_inline void flow_count_packet(struct port_state *port,
 					       packet->direction == FLOW_DATA, packet->now_ns),
 			acting);
 	bpf_spin_unlock(&port->lock);
+}
+
+/*
+ * The packet with a constant direction, as verifiers follow no variable index. By its fields: of a
+ * whole copy clang makes one of bytes.
+ */
+static __always_inline struct flow_packet flow_packet_in(const struct flow_packet *packet,
+							 u32 direction)
+{
+	struct flow_packet here = {
+		.now_ns = packet->now_ns,
+		.seq = packet->seq,
+		.ack = packet->ack,
+		.payload = packet->payload,
+		.mss = packet->mss,
+		.scale = packet->scale,
+		.flags = packet->flags,
+		.direction = (u8)direction,
+	};
+
+	return here;
 }
 
 /* What the functions below need, in one argument. */
@@ -286,18 +308,16 @@ static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
 	return flow;
 }
 
-static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ctx,
-						       const struct port_config *setup,
-						       struct flow_packet packet, u32 direction)
+static __always_inline struct port_flow *
+flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 direction)
 {
-	const struct flow_packet *seen = &packet;
+	const struct flow_packet here = flow_packet_in(ctx->seen, direction), *seen = &here;
 	struct flow_key6 key = half_key(ctx->packet);
 	struct port_half *half = half_lookup(&key);
 	struct port_flow *flow = ctx->flow;
 	struct port_state *port = ctx->port;
 	s32 delta;
 
-	packet.direction = (u8)direction; /* a constant, as verifiers follow no variable index */
 	if (half) {
 		struct port_half copy = *half; /* it may be evicted while it is read */
 
@@ -333,30 +353,39 @@ static __always_inline struct port_flow *flow_on_other(const struct flow_ctx *ct
  * A packet that is not ordinary: of a flow without an entry, of one that has ended, or that does
  * not fit it. Returns the flow's entry, null if it has none.
  */
-static __noinline struct port_flow *flow_on_other_data(const struct flow_ctx *ctx)
+static __noinline struct port_flow *flow_on_other_data(struct port_state *port,
+						       struct port_counters *counted,
+						       const struct packet *packet,
+						       const struct flow_packet *seen,
+						       struct port_flow *flow)
 {
-	const struct port_config *setup = config_of(ctx->port);
+	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
+	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(ctx, setup, *ctx->seen, FLOW_DATA) : ctx->flow;
+	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : flow;
 }
 
-static __noinline struct port_flow *flow_on_other_acks(const struct flow_ctx *ctx)
+static __noinline struct port_flow *flow_on_other_acks(struct port_state *port,
+						       struct port_counters *counted,
+						       const struct packet *packet,
+						       const struct flow_packet *seen,
+						       struct port_flow *flow)
 {
-	const struct port_config *setup = config_of(ctx->port);
+	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
+	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(ctx, setup, *ctx->seen, FLOW_ACKS) : ctx->flow;
+	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : flow;
 }
 
 static __always_inline struct port_half *half_on_syn(struct port_state *port,
 						     struct port_counters *counted,
 						     const struct packet *packet,
-						     struct flow_packet syn, u32 direction)
+						     const struct flow_packet *syn, u32 direction)
 {
-	const struct flow_packet *seen = &syn;
+	const struct flow_packet here = flow_packet_in(syn, direction), *seen = &here;
 	struct flow_key6 key = half_key(packet);
 	struct port_half *half = half_lookup(&key);
 
-	syn.direction = (u8)direction; /* as above */
 	counted->syns++;
 	if (!half)
 		half = half_make(port, counted, &key);
@@ -383,7 +412,7 @@ static __noinline struct port_half *half_on_syn_data(struct port_state *port,
 						     const struct packet *packet,
 						     const struct flow_packet *seen)
 {
-	return half_on_syn(port, counted, packet, *seen, FLOW_DATA);
+	return half_on_syn(port, counted, packet, seen, FLOW_DATA);
 }
 
 static __noinline struct port_half *half_on_syn_acks(struct port_state *port,
@@ -391,7 +420,7 @@ static __noinline struct port_half *half_on_syn_acks(struct port_state *port,
 						     const struct packet *packet,
 						     const struct flow_packet *seen)
 {
-	return half_on_syn(port, counted, packet, *seen, FLOW_ACKS);
+	return half_on_syn(port, counted, packet, seen, FLOW_ACKS);
 }
 
 /* Finds the flow of a packet that is no SYN, and follows it; null if it is not proven. */
@@ -400,19 +429,20 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	const struct packet *packet, const struct flow_packet *seen, u32 direction, u32 acting)
 {
 	struct port_flow *flow = flow_find(packet);
-	struct flow_packet here = *seen;
+	struct flow_packet here = flow_packet_in(seen, direction);
 	struct flow_entry copy;
 	u32 new_bytes = 0;
 	u64 silent_ns;
 	s32 delta;
 
-	here.direction = (u8)direction; /* as above */
 	if (flow)
 		copy = flow->entry;
 	if (!flow || !flow_is_ordinary(&copy, &here)) {
-		struct flow_ctx ctx = {port, counted, packet, seen, flow};
+		const struct flow_packet *apart = seen_apart(counted, seen);
 
-		return direction == FLOW_DATA ? flow_on_other_data(&ctx) : flow_on_other_acks(&ctx);
+		return direction == FLOW_DATA
+			       ? flow_on_other_data(port, counted, packet, apart, flow)
+			       : flow_on_other_acks(port, counted, packet, apart, flow);
 	}
 	silent_ns = elapsed_ns(copy.last_ns, here.now_ns);
 	if (direction == FLOW_DATA && here.payload) {

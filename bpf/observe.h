@@ -66,7 +66,7 @@ static __noinline int ms_sample_close(struct __sk_buff *skb, struct port_state *
 	u32 slot;
 
 	port->queue_bytes = current->queue_last;
-	port->has_queue = has_kernel_view();
+	port->queues = queue_count(skb);
 	if (current->end_ns) {
 		depth_count(stats, current->queue_max);
 		slot = port->id & PORT_SLOT_MASK;

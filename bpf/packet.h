@@ -21,6 +21,7 @@ struct packet {
 	u32 payload;	  /* bytes of TCP payload */
 	u16 window;	  /* the field, host order */
 	u16 offset_flags; /* the word of data offset, reserved bits and flags, host order */
+	u16 checksum;	  /* of TCP, as on the wire */
 	u8 family;	  /* 4 or 6; 0: not even the addresses could be read */
 	u8 is_tunnelled;
 	u8 traffic_class; /* of the outer IP header: DSCP and ECN */

@@ -19,6 +19,7 @@ static __always_inline _Bool fast_tcp(const struct tcp_header *tcp, struct packe
 	packet->ack = bpf_ntohl(tcp->ack);
 	packet->payload = ip_payload - header_bytes;
 	packet->window = bpf_ntohs(tcp->window);
+	packet->checksum = tcp->checksum;
 	packet->is_tunnelled = 0;
 	return header_bytes >= sizeof(*tcp) && header_bytes <= ip_payload;
 }
@@ -37,12 +38,8 @@ static __always_inline _Bool fast_ipv4(struct __sk_buff *skb, struct packet *pac
 	if (*(u8 *)ip != 0x45 || ip->protocol != IPPROTO_TCP || total < sizeof(*ip) ||
 	    total > skb->len - ETH_HLEN || ip->frag_off & bpf_htons(0x3fff))
 		return 0;
-	key->source = is_data ? ip->saddr : ip->daddr;
-	key->destination = is_data ? ip->daddr : ip->saddr;
-	key->source_port = is_data ? tcp->source : tcp->destination;
-	key->destination_port = is_data ? tcp->destination : tcp->source;
-	key->network = 0;
-	key->port = port;
+	key_store(&key->source, is_data ? ip->saddr : ip->daddr, is_data ? ip->daddr : ip->saddr);
+	key_store_end((u32 *)&key->source_port, tcp, 0, port, is_data);
 	packet->family = 4;
 	packet->traffic_class = ip->tos;
 	packet->tcp = ETH_HLEN + sizeof(*ip);
@@ -65,10 +62,7 @@ static __always_inline _Bool fast_ipv6(struct __sk_buff *skb, struct packet *pac
 		return 0;
 	__builtin_memcpy(key->source, is_data ? &ip->saddr : &ip->daddr, 16);
 	__builtin_memcpy(key->destination, is_data ? &ip->daddr : &ip->saddr, 16);
-	key->source_port = is_data ? tcp->source : tcp->destination;
-	key->destination_port = is_data ? tcp->destination : tcp->source;
-	key->network = 0;
-	key->port = port;
+	key_store_end((u32 *)&key->source_port, tcp, 0, port, is_data);
 	packet->family = 6;
 	packet->traffic_class = (u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);
 	packet->tcp = ETH_HLEN + sizeof(*ip);

@@ -170,15 +170,24 @@ static __always_inline void policy_begin(const struct port_config *config,
 	CANARY_PORT_COUNTERS(SIDE_NOTE)
 }
 
-/* Judges a packet that leaves. */
-static __noinline void policy_on_data(const struct port_config *config,
-				      struct port_counters *counted, struct __sk_buff *skb,
-				      struct packet *packet, _Bool is_tcp)
+/* Apart, as without a policy one test is all that it costs. */
+static __noinline void policy_judge_data(const struct port_config *config,
+					 struct port_counters *counted, struct __sk_buff *skb,
+					 struct packet *packet, _Bool is_tcp)
 {
 	struct judgement *judgement = policy_judgement(config, counted);
 
 	if (judgement)
 		judgement->side = policy_judge(skb, packet, judgement->element, is_tcp, 1);
+}
+
+/* Judges a packet that leaves. */
+static __always_inline void policy_on_data(const struct port_config *config,
+					   struct port_counters *counted, struct __sk_buff *skb,
+					   struct packet *packet, _Bool is_tcp)
+{
+	if (config->policy)
+		policy_judge_data(config, counted, skb, packet, is_tcp);
 }
 
 /* It stamps its flow, whose ACKs are judged by that. */
@@ -231,8 +240,8 @@ static __always_inline void policy_on_rewritten(const struct port_config *config
 		stats_of(counted)->sides[SIDE_CONTROLLED].acks_rewritten++;
 }
 
-/* What the packet added to the port's counters counts for its side. */
-static __noinline void policy_end(const struct port_config *config, struct port_counters *counted)
+/* Apart, as above. */
+static __noinline void policy_sum(const struct port_config *config, struct port_counters *counted)
 {
 	struct judgement *judgement = policy_judgement(config, counted);
 	struct side_counters *sum;
@@ -242,6 +251,14 @@ static __noinline void policy_end(const struct port_config *config, struct port_
 	sum = &stats_of(counted)->sides[judgement->side == SIDE_HELD_OUT];
 #define SIDE_ADD(name, ...) sum->name += counted->name - judgement->before.name;
 	CANARY_PORT_COUNTERS(SIDE_ADD)
+}
+
+/* What the packet added to the port's counters counts for its side. */
+static __always_inline void policy_end(const struct port_config *config,
+				       struct port_counters *counted)
+{
+	if (config->policy)
+		policy_sum(config, counted);
 }
 
 #endif

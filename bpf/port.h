@@ -103,6 +103,19 @@ __noinline u32 release_window(u32 wanted, u32 window, u32 scale, u32 mss, u64 si
 	return tcp_release_window(from, (u16)window, scale, mss, since_ns).window;
 }
 
+/* The same where it is called for each packet: mostly, the port acts. */
+static __always_inline u64 released_ns(const struct port_ctx *ctx, u64 now_ns)
+{
+	u32 slot = ctx->port->id & PORT_SLOT_MASK;
+	const struct port_config *setup = ctx->config;
+	const u64 *beat = bpf_map_lookup_elem(&heartbeat, &slot);
+
+	if (beat && now_ns >= *beat && now_ns - *beat <= setup->stale_ns &&
+	    (now_ns < setup->pause_ns || now_ns >= setup->resume_ns))
+		return 0;
+	return port_released_ns(ctx->port->id, now_ns);
+}
+
 static __always_inline _Bool is_alive(const struct port_ctx *ctx, u64 now_ns)
 {
 	return !port_released_ns(ctx->port->id, now_ns);
@@ -142,7 +155,7 @@ static __always_inline _Bool is_syn(const struct flow_packet *seen)
  * shims at one end only, also the bits of ACKs, which are read from `packet` later.
  */
 static __always_inline void scale_on_packet(struct __sk_buff *skb, const struct port_ctx *ctx,
-					    const struct packet *packet, u32 direction, u64 now_ns)
+					    struct packet *packet, u32 direction, u64 now_ns)
 {
 	const struct window_params *window = &ctx->config->window;
 	u32 flags = packet_flags(packet), source = window->wscale_source;
@@ -150,14 +163,20 @@ static __always_inline void scale_on_packet(struct __sk_buff *skb, const struct 
 	if (packet->is_tunnelled || flags & TCP_FLAG_RST)
 		return;
 	if (flags & TCP_FLAG_SYN) {
-		if ((source == WSCALE_STRIPPED || source == WSCALE_LOWERED) &&
-		    is_alive(ctx, now_ns))
-			pass(ctx->counted, (u32)scale_change_syn(skb, ctx->config, packet->tcp,
-								 packet_header_bytes(packet)));
+		if ((source != WSCALE_STRIPPED && source != WSCALE_LOWERED) ||
+		    !is_alive(ctx, now_ns))
+			return;
+		pass(ctx->counted, (u32)scale_change_syn(skb, ctx->config, packet->tcp,
+							 packet_header_bytes(packet)));
 	} else if (direction == FLOW_ACKS && source == WSCALE_RESERVED_BITS &&
 		   window->clears_bits && tcp_reserved_scale(packet->offset_flags)) {
 		pass(ctx->counted, (u32)scale_clear(skb, packet));
+	} else {
+		return;
 	}
+	/* It changed; a header that could be written can be read. */
+	bpf_skb_load_bytes(skb, packet->tcp + TCP_CHECKSUM, &packet->checksum,
+			   sizeof(packet->checksum));
 }
 
 static __always_inline void mark(struct __sk_buff *skb, const struct port_ctx *ctx,
@@ -261,7 +280,8 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 	if (counts_packets(ctx.config, acting))
 		flow_count_packet(ctx.port, ctx.config, &seen, acting);
 	if (is_syn(&seen)) {
-		half = half_on_syn_data(ctx.port, ctx.counted, &packet, &seen);
+		half = half_on_syn_data(ctx.port, ctx.counted, &packet,
+					seen_apart(ctx.counted, &seen));
 		if (half)
 			policy_stamp(ctx.config, ctx.counted, &half->side, &half->policy);
 	} else {
@@ -270,7 +290,7 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		if (flow)
 			policy_stamp(ctx.config, ctx.counted, &flow->side, &flow->policy);
 	}
-	state_on_segment(ctx.port, &seen, acting);
+	state_on_segment(ctx.port, ctx.counted, &seen, acting);
 	policy_end(ctx.config, ctx.counted);
 	return NEXT;
 }
@@ -321,12 +341,12 @@ static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						const struct offer *offer, struct tcp_window wanted,
 						u64 now_ns)
 {
-	u64 released_ns = wanted.changed ? port_released_ns(ctx->port->id, now_ns) : 0;
+	u64 since_ns = wanted.changed ? released_ns(ctx, now_ns) : 0;
 
-	if (released_ns) {
+	if (since_ns) {
 		ctx->counted->passed[PASS_STALE]++;
 		wanted.window = (u16)release_window(wanted.window, offer->window, offer->scale,
-						    offer->mss, released_ns);
+						    offer->mss, since_ns);
 		wanted.changed = wanted.window < offer->window;
 	}
 	if (edge && packet_flags(packet) & TCP_FLAG_ACK)
@@ -366,7 +386,8 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	if (counts_packets(ctx.config, acting))
 		flow_count_packet(ctx.port, ctx.config, &seen, acting);
 	if (is_syn(&seen))
-		half = half_on_syn_acks(ctx.port, ctx.counted, &packet, &seen);
+		half = half_on_syn_acks(ctx.port, ctx.counted, &packet,
+					seen_apart(ctx.counted, &seen));
 	else
 		flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS,
 			       acting);
@@ -395,7 +416,8 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	wanted = scheme_window(ctx.port, ctx.config, &offer, now_ns, acting);
 	if (wanted.changed && is_authenticated(skb, &packet))
 		return pass(ctx.counted, PASS_AUTHENTICATED);
-	edge = ctx.config->window.never_shrink ? edge_find(&packet, &seen) : 0;
+	edge = ctx.config->window.never_shrink ? edge_find(&packet, seen_apart(ctx.counted, &seen))
+					       : 0;
 	out = decide(&ctx, &packet, edge, &offer, wanted, now_ns);
 	if (out.changed &&
 	    write_window(skb, &packet, carried_window(ctx.config, &offer, out.window)))

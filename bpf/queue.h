@@ -8,7 +8,7 @@
  * each 64 queues. Those beyond 1024 are not read.
  *
  * Not included: the device's own ring, queues below a class, and qdiscs that count per CPU
- * (pfifo_fast): these read as empty. Before Linux 6.2 all queues do (has_queue is 0).
+ * (pfifo_fast): these read as empty. Before Linux 6.2 all queues do.
  */
 #ifndef PENSTOCK_QUEUE_H
 #define PENSTOCK_QUEUE_H
@@ -47,25 +47,45 @@ static __noinline u64 queue_sum(struct __sk_buff *skb)
 	return (u64)walk.backlog << 32 | walk.drops;
 }
 
-/* The queue in bytes; 0 if unknown. */
+/* The same in bytes, read again when it is due. */
+static __noinline u32 queue_of_all(struct __sk_buff *skb, struct port_state *port, u64 now_ns)
+{
+	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+	u32 refresh_ns = QUEUE_REFRESH_NS * (1 + packet->dev->real_num_tx_queues / 64);
+
+	if (elapsed_ns(port->queue_ns, now_ns) >= refresh_ns) {
+		port->queue_bytes = (u32)(queue_sum(skb) >> 32);
+		port->queue_ns = now_ns;
+	}
+	return port->queue_bytes;
+}
+
+/*
+ * The queue in bytes; 0 if unknown. Each load from the kernel's structs has its bounds checked, so
+ * the kind of root is not looked at for each packet.
+ */
 static __always_inline u32 queue_read(struct __sk_buff *skb, struct port_state *port, u64 now_ns)
+{
+	if (!has_kernel_view())
+		return 0;
+	if (port->queues)
+		return queue_of_all(skb, port, now_ns);
+
+	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
+
+	return packet->dev->qdisc->qstats.backlog;
+}
+
+/* How many queues the device has, if its root only holds theirs (mq); 0 if it is that of each. */
+static __always_inline u32 queue_count(struct __sk_buff *skb)
 {
 	if (!has_kernel_view())
 		return 0;
 
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
 	struct net_device *device = packet->dev;
-	struct Qdisc *root = device->qdisc;
-	u32 refresh_ns;
 
-	if (root == device->_tx->qdisc)
-		return root->qstats.backlog;
-	refresh_ns = QUEUE_REFRESH_NS * (1 + device->real_num_tx_queues / 64);
-	if (elapsed_ns(port->queue_ns, now_ns) < refresh_ns)
-		return port->queue_bytes;
-	port->queue_bytes = (u32)(queue_sum(skb) >> 32);
-	port->queue_ns = now_ns;
-	return port->queue_bytes;
+	return device->qdisc == device->_tx->qdisc ? 0 : device->real_num_tx_queues;
 }
 
 /*
@@ -76,13 +96,12 @@ static __always_inline u32 queue_drops(struct __sk_buff *skb)
 {
 	if (!has_kernel_view())
 		return 0;
+	if (queue_count(skb))
+		return (u32)queue_sum(skb);
 
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
-	struct net_device *device = packet->dev;
 
-	if (device->qdisc == device->_tx->qdisc)
-		return device->qdisc->qstats.drops;
-	return (u32)queue_sum(skb);
+	return packet->dev->qdisc->qstats.drops;
 }
 
 #endif

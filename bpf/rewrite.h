@@ -2,7 +2,7 @@
 /*
  * An ACK's window: where its scale comes from, what a scheme makes of it, and how it is written.
  *
- * The kernel's helpers write, as only they handle partial checksums and super-packets. A sum in
+ * The kernel's helpers write, as only they handle super-packets. A sum in
  * one's complement does not change when a word and the checksum over it change together, so any sum
  * over the whole segment (a tunnel's outer UDP, CHECKSUM_COMPLETE) stays valid.
  */
@@ -76,8 +76,8 @@ static __noinline void offer_recall(struct offer *offer, const struct packet *pa
 }
 
 /*
- * Whether the TCP checksum of a tunnelled packet is still to be filled in. The kernel's helper
- * looks at the packet, but there the outer UDP checksum may be the partial one (no inner offload).
+ * Whether the packet's TCP checksum is still to be filled in. In a tunnel the outer UDP checksum
+ * may be the partial one (no inner offload), which is all that the kernel's helper looks at.
  */
 static __always_inline _Bool has_partial_sum(struct __sk_buff *skb, u32 tcp)
 {
@@ -88,32 +88,36 @@ static __always_inline _Bool has_partial_sum(struct __sk_buff *skb, u32 tcp)
 	return packet->head + packet->csum_start == packet->data + tcp;
 }
 
-__noinline int write_inner(struct __sk_buff *skb, u32 tcp, u16 from, u16 to)
-{
-	u16 words[2]; /* window, checksum */
-
-	if (!has_kernel_view())
-		return -1;
-	if (bpf_skb_load_bytes(skb, tcp + TCP_WINDOW, words, sizeof(words)))
-		return -1;
-	words[0] = to;
-	if (!has_partial_sum(skb, tcp))
-		words[1] = tcp_checksum_update(words[1], from, to);
-	return (int)bpf_skb_store_bytes(skb, tcp + TCP_WINDOW, words, sizeof(words), 0);
-}
-
-/* Writes the window field; values in host order. Not 0: the kernel refused, nothing changed. */
-static __always_inline int write_window(struct __sk_buff *skb, const struct packet *packet,
-					u16 window)
+/* As below, where programs cannot see whether the checksum is partial (before Linux 6.2). */
+static __noinline int write_by_helpers(struct __sk_buff *skb, const struct packet *packet,
+				       u16 window)
 {
 	u16 from = bpf_htons(packet->window), to = bpf_htons(window);
 
 	if (packet->is_tunnelled)
-		return write_inner(skb, packet->tcp, from, to);
+		return -1;
 	/* The checksum first: it lies behind, so if it can be written, the window can. */
 	if (bpf_l4_csum_replace(skb, packet->tcp + TCP_CHECKSUM, from, to, sizeof(to)))
 		return -1;
 	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_WINDOW, &to, sizeof(to), 0);
+}
+
+/*
+ * Writes the window field; values in host order. Not 0: the kernel refused, nothing changed. Window
+ * and checksum are neighbours, and one call of a helper for both is less than two.
+ */
+static __always_inline int write_window(struct __sk_buff *skb, const struct packet *packet,
+					u16 window)
+{
+	u16 checksum = bpf_ntohs(packet->checksum);
+	u32 words;
+
+	if (!has_kernel_view())
+		return write_by_helpers(skb, packet, window);
+	if (!has_partial_sum(skb, packet->tcp))
+		checksum = tcp_checksum_update(checksum, packet->window, window);
+	words = bpf_htonl((u32)window << 16 | checksum);
+	return (int)bpf_skb_store_bytes(skb, packet->tcp + TCP_WINDOW, &words, sizeof(words), 0);
 }
 
 /*

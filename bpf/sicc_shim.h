@@ -114,7 +114,8 @@ int sicc_egress(struct __sk_buff *skb)
 		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
 	if (is_syn(&seen))
-		half = half_on_syn_acks(ctx.port, ctx.counted, &packet, &seen);
+		half = half_on_syn_acks(ctx.port, ctx.counted, &packet,
+					seen_apart(ctx.counted, &seen));
 	else
 		flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS,
 			       SCHEME_NONE);
@@ -144,7 +145,7 @@ int sicc_ingress(struct __sk_buff *skb)
 		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	if (is_syn(&seen))
-		half_on_syn_data(ctx.port, ctx.counted, &packet, &seen);
+		half_on_syn_data(ctx.port, ctx.counted, &packet, seen_apart(ctx.counted, &seen));
 	else
 		flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, SCHEME_NONE);
 	return NEXT;

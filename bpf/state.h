@@ -33,6 +33,19 @@ static __always_inline struct port_stats *stats_of(struct port_counters *counted
 	return (struct port_stats *)counted;
 }
 
+/*
+ * The packet where functions that are called may read it. Were its own address passed to them, it
+ * would always lie on the stack, and ordinary packets would pay for it.
+ */
+static __always_inline const struct flow_packet *seen_apart(struct port_counters *counted,
+							    const struct flow_packet *seen)
+{
+	struct flow_packet *apart = &stats_of(counted)->seen;
+
+	*apart = *seen;
+	return apart;
+}
+
 /* Calls FUNCTION(port, config, ..., scheme) for each scheme that `acting` updates. */
 #define FOR_UPDATED(name, NAME, FUNCTION, acting, ...)                                             \
 	if ((acting) == SCHEME_NONE || (acting) == SCHEME_##NAME)                                  \
@@ -197,13 +210,13 @@ static __noinline void state_heed_segment(struct port_state *port, const struct 
 }
 
 /* Data leaves by the port; its segments rarely show anything new. */
-static __always_inline void state_on_segment(struct port_state *port,
+static __always_inline void state_on_segment(struct port_state *port, struct port_counters *counted,
 					     const struct flow_packet *seen, u32 acting)
 {
 	if (seen->payload && !(seen->flags & TCP_FLAG_SYN) &&
 	    segment_heeds(&port->segments, flow_segment_bytes(seen), flow_has_full_segment(seen),
 			  seen->now_ns))
-		state_heed_segment(port, seen, acting);
+		state_heed_segment(port, seen_apart(counted, seen), acting);
 }
 
 #endif
