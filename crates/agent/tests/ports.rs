@@ -158,6 +158,25 @@ fn a_queue_that_cannot_be_read_is_reported() {
     assert!(lab.ok(&arguments).contains("yes queues "));
 }
 
+#[test]
+fn queues_beyond_those_that_are_read_are_reported() {
+    let lab = PortLab::with_queues(1026);
+    lab.run(&format!("tc qdisc add dev {PORT} root handle 1: mq"));
+    let words = lab.ok(&FAIRQ);
+    let status = lab.status();
+    for text in [words, status["queue_unseen"].to_string()] {
+        assert!(text.contains("read 1024 of its 1026 queues"), "{text}");
+    }
+    let stream = Stream::start(&lab);
+    let unread = format!("penstock_queues_unread{{interface=\"{PORT}\",scheme=\"fairq\"}} 2");
+    until("the metric has the number", || {
+        stream.goes_on();
+        lab.ok(&["metrics"]).contains(&unread)
+    });
+    stream.stop();
+    lab.ok(&["detach", PORT]);
+}
+
 /// `attach --stay` detaches what it attached, and nothing else.
 #[test]
 fn staying_detaches_only_what_it_attached() {

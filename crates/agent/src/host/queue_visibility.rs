@@ -8,6 +8,9 @@ use anyhow::{Result, bail};
 use libbpf_rs::{Btf, btf};
 use penstock_linux::qdisc::{self, Qdisc};
 
+/// How many queues of a device the programs read (`QUEUE_MAX_TX` of `bpf/queue.h`).
+pub const READ_QUEUES: u32 = 1024;
+
 /// Requires a kernel that lets programs read its structs (Linux 6.2).
 ///
 /// # Errors
@@ -29,12 +32,16 @@ pub fn require() -> Result<&'static str> {
     }
 }
 
-/// Why programs cannot read the queue of an interface, with a remedy; none if they can.
+/// Why programs cannot read the queue of an interface, or not all of it, with a remedy; none if they can.
 pub fn missing(interface: &str, index: u32) -> Option<String> {
     let why = match require() {
         Err(error) => error.to_string(),
         Ok(_) => {
-            let kind = hidden_kind(&qdisc::all(index).ok()?)?;
+            let qdiscs = qdisc::all(index).ok()?;
+            if let Some(why) = unread(interface, leaves(&qdiscs).count()) {
+                return Some(why);
+            }
+            let kind = hidden_kind(&qdiscs)?;
             let why = match kind {
                 "noqueue" => "the interface has none (noqueue)",
                 _ => "pfifo_fast counts it separately for each CPU",
@@ -47,17 +54,29 @@ pub fn missing(interface: &str, index: u32) -> Option<String> {
     ))
 }
 
-/// The kind of the qdisc by which packets leave, if it holds no queue or does not count it in its
-/// own statistics: the root, or a child of a root with one queue for each queue of the device.
+/// Why not all of an interface's queues are read, with a remedy.
+fn unread(interface: &str, queues: usize) -> Option<String> {
+    (queues > READ_QUEUES as usize).then(|| {
+        format!(
+            "the programs read {READ_QUEUES} of its {queues} queues, the others count as empty; do: ethtool -L {interface} combined {READ_QUEUES}"
+        )
+    })
+}
+
+/// The qdiscs by which packets leave: the root, or the children of a root with one queue for each queue of
+/// the device.
+fn leaves(qdiscs: &[Qdisc]) -> impl Iterator<Item = &Qdisc> {
+    let root = qdiscs.iter().find(|qdisc| qdisc.is_root());
+    let many = root.filter(|root| matches!(root.kind.as_str(), "mq" | "mqprio"));
+    qdiscs.iter().filter(move |qdisc| match many {
+        Some(root) => qdisc.is_below(root),
+        None => qdisc.is_root(),
+    })
+}
+
+/// The kind of one by which packets leave, if it holds no queue or does not count it in its own statistics.
 fn hidden_kind(qdiscs: &[Qdisc]) -> Option<&'static str> {
-    let root = qdiscs.iter().find(|qdisc| qdisc.is_root())?;
-    let is_many = matches!(root.kind.as_str(), "mq" | "mqprio");
-    let is_leaf = |qdisc: &&Qdisc| match is_many {
-        true => qdisc.is_below(root),
-        false => qdisc.is_root(),
-    };
-    let mut leaves = qdiscs.iter().filter(is_leaf);
-    leaves.find_map(|leaf| {
+    leaves(qdiscs).find_map(|leaf| {
         ["noqueue", "pfifo_fast"]
             .into_iter()
             .find(|kind| leaf.kind == *kind)

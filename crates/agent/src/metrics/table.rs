@@ -3,6 +3,7 @@
 
 use prometheus_client::registry::Unit;
 
+use crate::host::queue_visibility::READ_QUEUES;
 use crate::status::reading::Reading;
 
 /// A number that goes up and down; omitted if it has no value.
@@ -32,7 +33,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 13] = [
+pub const GAUGES: [Gauge; 14] = [
     gauge(
         "acting",
         None,
@@ -95,6 +96,12 @@ pub const GAUGES: [Gauge; 13] = [
         Some(Unit::Bytes),
         "Queue as the last packet found it",
         |r| Some(r.state.queue_bytes.into()),
+    ),
+    gauge(
+        "queues_unread",
+        None,
+        "Transmit queues of the interface beyond those that are read, which count as empty",
+        |r| Some(r.state.queues.saturating_sub(READ_QUEUES).into()),
     ),
     gauge(
         "buffer",
