@@ -14,7 +14,7 @@ use libbpf_rs::{MapCore, MapHandle, Object, OpenObject, PrintLevel, Program, Pro
 use crate::host::bpf::pin_over;
 use crate::host::requirements;
 use crate::port::pins::{PinsLock, SWEEP};
-use crate::port::sicc::{ORDER, SICC};
+use crate::port::sicc::{self, ORDER, SICC};
 use crate::port::slots::{STATS_PORTS, stats_pin};
 use crate::port::sockets::SOCKETS;
 use crate::port::{PinsArg, Side, layout};
@@ -180,6 +180,10 @@ fn load<'o>(
         let name = map.name().to_string_lossy().into_owned();
         if name.contains('.') {
             continue; // constants of the object, which belong to its programs
+        }
+        if sicc::MAPS.contains(&name.as_str()) && !is_sicc {
+            map.set_autocreate(false)?;
+            continue;
         }
         let entries = match name.as_str() {
             "config" | "heartbeat" | "port" | "samples" | "events" | SICC => room.ports,

@@ -27,6 +27,9 @@ const TCP_SCALE_UNKNOWN: u8 = 0xff;
 /// The map of pairs.
 const PAIRS: &str = "sicc_pairs";
 
+/// The maps that only its programs use.
+pub const MAPS: [&str; 2] = [SICC, PAIRS];
+
 /// What a controller sends to the shim of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
