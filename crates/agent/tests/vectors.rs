@@ -347,7 +347,16 @@ fn hcf() {
             fill!(
                 params,
                 scalars,
-                [bins, credits, hashes, period, swap, credits_in_bytes]
+                [
+                    bins,
+                    credits,
+                    hashes,
+                    period,
+                    swap,
+                    credits_in_bytes,
+                    drop,
+                    low_keeps_credits
+                ]
             );
             params.capacity_packets = pair("capacity_packets");
             params.capacity_bytes = pair("capacity_bytes");
