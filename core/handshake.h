@@ -5,8 +5,9 @@
  * SYNs can fill only a small table of records.
  *
  * Proof of a handshake is the acknowledgement of a SYN, exactly one more than its initial
- * sequence number, in a packet that is itself no SYN: who forges the SYN of another host does not
- * see the SYN-ACK. Proof of data in mid-life is its acknowledgement, too.
+ * sequence number, in a packet that is itself no SYN and continues that of its own side: who
+ * forges the SYN of another host does not see the SYN-ACK, and what was forged between the two is
+ * not believed. Proof of data in mid-life is its acknowledgement, too.
  *
  * Where an entry exists and has not ended, only a whole handshake replaces it: SYN, the SYN-ACK
  * that acknowledges this SYN, and the ACK of both. Until then the connection stays as it is.
@@ -145,13 +146,20 @@ CORE_INLINE _Bool handshake_is_ended(const struct handshake *h, const struct flo
 		packet->ack == h->isn[peer] + 1);
 }
 
-/* Whether all three packets agree: SYN, its SYN-ACK, and this one. */
+/* Whether a packet comes after the SYN of its own direction, if that was seen. */
+CORE_INLINE _Bool handshake_continues(const struct handshake *h, const struct flow_packet *packet)
+{
+	u32 own = packet->direction & 1;
+
+	return !handshake_has_syn(h, own) || packet->seq - h->isn[own] - 1 <= FLOW_SLACK_BYTES;
+}
+
+/* Whether SYN and SYN-ACK were seen, in the order that a packet of this direction completes. */
 CORE_INLINE _Bool handshake_is_whole(const struct handshake *h, const struct flow_packet *packet)
 {
 	u32 own = packet->direction & 1, peer = own ^ 1;
 
-	return handshake_has_syn(h, own) && handshake_has_syn_ack(h, peer) &&
-	       packet->seq - h->isn[own] - 1 <= FLOW_SLACK_BYTES;
+	return handshake_has_syn(h, own) && handshake_has_syn_ack(h, peer);
 }
 
 /*
@@ -170,7 +178,7 @@ CORE_INLINE _Bool handshake_is_proven(const struct handshake *h, const struct fl
 	if (h->marks & HANDSHAKE_MID_LIFE)
 		return own == FLOW_ACKS && acked - 1 < MID_LIFE_ACK_BYTES &&
 		       !(flow && flow_is_plausible(flow, packet));
-	return handshake_has_syn(h, peer) && !acked &&
+	return handshake_has_syn(h, peer) && !acked && handshake_continues(h, packet) &&
 	       (!(flow && flow_is_live(flow)) || handshake_is_whole(h, packet));
 }
 

@@ -447,3 +447,19 @@ fn only_the_first_acks_are_first() {
     assert_eq!(flow.see(ack(1)), 1);
     assert_eq!(flow.entry.ack_kind(flag::ACK, 1), AckKind::First);
 }
+
+/// A SYN that someone forges between the SYN-ACK and its sender's next packet, whose scale would
+/// close the connection's window.
+#[test]
+fn a_syn_forged_within_a_handshake_is_not_believed() {
+    let mut flow = Flow::default();
+    let forged = FlowPacket {
+        scale: 14,
+        ..packet(Direction::Acks, flag::SYN, 1 << 31)
+    };
+    let first_ack = after(Direction::Acks, 0, 1, 1, 0);
+    for packet in [syn(), syn_ack(), forged, first_ack] {
+        assert_eq!(flow.see(packet), 0);
+    }
+    assert_eq!(flow.scales(), [None; 2]);
+}
