@@ -203,7 +203,7 @@ class Datapath:
             late.set()
             process.kill()
 
-        limit = threading.Timer(60 + 5 * self.seconds.get(name, 100), end)
+        limit = threading.Timer(240 + 10 * self.seconds.get(name, 100), end)
         limit.start()
         printed, running, failed = "", "", ""
         assert process.stdout
