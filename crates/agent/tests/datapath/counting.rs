@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::{MapCore, MapFlags};
-use penstockd::port::plain::bytes_of;
+use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::skel::port::types;
 
 use super::common::packet::{ACK, FIN, Segment};
@@ -167,4 +167,63 @@ fn entries_stay_as_long_as_they_may_be_needed() {
         let found = port.0.maps.flows4.lookup(bytes_of(&key), MapFlags::ANY);
         assert_eq!(found.unwrap().is_some(), stays, "{what}");
     }
+}
+
+/// Only what leaves again after a silence did so for a retransmission timer.
+#[test]
+fn what_is_repeated_after_a_silence_is_a_timeout() {
+    const SILENCE_NS: u64 = 1_000_000_000;
+    let port = Port::new();
+    let data = Segment::new("10.0.0.1", "10.0.0.2");
+    let timeouts = || port.counters().timeouts_seen;
+    port.run("fairq_egress", &syn(&data).frame());
+    port.run("fairq_egress", &syn(&data).frame());
+    assert_eq!(timeouts(), 0);
+    let half = &port.0.maps.half_own;
+    for key in half.keys().collect::<Vec<_>>() {
+        let record = half.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+        let mut record: types::port_half = of_bytes(&record).unwrap();
+        record.handshake.last_ns -= SILENCE_NS;
+        half.update(&key, bytes_of(&record), MapFlags::EXIST)
+            .unwrap();
+    }
+    port.run("fairq_egress", &syn(&data).frame());
+    assert_eq!(timeouts(), 1);
+    port.run("fairq_ingress", &syn_ack(&data).frame());
+    let mut data = data.with(|s| s.payload = 100);
+    let flows = &port.0.maps.flows4;
+    for (is_silent, is_new, expected) in [
+        (false, true, 1),
+        (false, false, 1),
+        (true, true, 1),
+        (true, false, 2),
+    ] {
+        for key in flows.keys().filter(|_| is_silent).collect::<Vec<_>>() {
+            let flow = flows.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+            let mut flow: types::port_flow = of_bytes(&flow).unwrap();
+            flow.entry.last_ns -= SILENCE_NS;
+            flows
+                .update(&key, bytes_of(&flow), MapFlags::EXIST)
+                .unwrap();
+        }
+        if is_new {
+            data.seq += 100;
+        }
+        port.run("fairq_egress", &data.frame());
+        assert_eq!(timeouts(), expected, "silent {is_silent}, new {is_new}");
+    }
+    assert_eq!(port.counters().repeated_bytes, 200);
+}
+
+/// Programs of another scheme that are attached under the same configuration begin with its state.
+#[test]
+fn another_scheme_renews_the_state() {
+    let port = Port::new();
+    let data = Segment::new("10.0.0.1", "10.0.0.2").frame();
+    let schemes = ["observe", "hscc", "fairq", "observe"].map(|scheme| {
+        port.run(&format!("{scheme}_egress"), &data);
+        port.state().scheme
+    });
+    assert_eq!(schemes[0], schemes[3]);
+    assert!(schemes[0] != schemes[1] && schemes[1] != schemes[2] && schemes[0] != schemes[2]);
 }

@@ -15,4 +15,5 @@ mod rewriting;
 mod segments;
 mod shares;
 mod sizes;
+mod sweeping;
 mod unusual;

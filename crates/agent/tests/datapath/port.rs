@@ -260,11 +260,28 @@ impl Port {
     }
 
     pub fn sweep(&self) {
-        let slice = || {
-            let output = self.0.progs.sweep.test_run(ProgramInput::default());
-            output.unwrap().return_value
-        };
-        while slice() != 0 {}
+        while self.slice() {}
+    }
+
+    /// A run of the sweep; whether it goes on.
+    pub fn slice(&self) -> bool {
+        let output = self.0.progs.sweep.test_run(ProgramInput::default());
+        output.unwrap().return_value != 0
+    }
+
+    /// How many records of flows are in use.
+    pub fn records(&self) -> u32 {
+        let sweeps = self.0.maps.sweeps.lookup(&KEY, MapFlags::ANY);
+        let sweeps: types::sweep_state = of_bytes(&sweeps.unwrap().unwrap()).unwrap();
+        sweeps.records
+    }
+
+    /// As if time had passed, or the programs had come to it by themselves.
+    pub fn change_state(&self, change: impl FnOnce(&mut types::port_state)) {
+        let mut state = self.state();
+        change(&mut state);
+        let map = &self.0.maps.port;
+        map.update(&KEY, bytes_of(&state), MapFlags::ANY).unwrap();
     }
 
     /// An entry as a flow that begins gets it: with a record for sweeps.

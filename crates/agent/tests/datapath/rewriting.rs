@@ -241,6 +241,11 @@ fn a_port_that_does_not_act_leaves_syns_as_they_are() {
     assert_eq!(port.run("hscc_egress", &signed.frame()), signed.frame());
     assert_eq!(port.counters().passed[7], 1, "authenticated");
     let plain = syn(&data).frame();
+    let outer = Segment::new("192.0.2.1", "192.0.2.2");
+    let inside = ethernet(outer.source, &[], &vxlan(&outer, 4789, 9, true, &plain));
+    assert_eq!(port.run("hscc_egress", &inside), inside, "in a tunnel");
+    let reset = syn(&data).with(|s| s.flags |= RST).frame();
+    assert_eq!(port.run("hscc_egress", &reset), reset, "RST");
     assert_eq!(port.run("observe_egress", &plain), plain);
     port.beat(1);
     assert_eq!(port.run("hscc_egress", &plain), plain, "stale");

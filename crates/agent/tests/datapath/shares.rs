@@ -155,3 +155,39 @@ fn a_port_has_no_more_flows_than_its_share_and_leaves_the_rest_to_others() {
     assert_eq!(tracked(OTHER), (50, 50));
     assert_eq!(tracked(0), (MOST, MOST));
 }
+
+/// Interfaces whose indices meet in the map of slots.
+#[test]
+fn a_port_is_found_at_one_of_the_next_places() {
+    let (port, interface) = (Port::new(), Interface::new());
+    let slots = &port.0.maps.slots;
+    let data = Segment::new("10.0.0.1", "10.0.0.2");
+    port.add_port(OTHER, interface.index);
+    for (place, is_found) in [(1, true), (3, true), (4, false)] {
+        let write = |at: u32, slot: u32| {
+            let at = (interface.index + at).to_ne_bytes();
+            slots
+                .update(&at, &slot.to_ne_bytes(), MapFlags::ANY)
+                .unwrap();
+        };
+        write(0, 0);
+        write(place, OTHER);
+        let before = port.counters_of(OTHER).egress_packets;
+        port.run_on(interface.index, "fairq_egress", &data.frame());
+        let seen = port.counters_of(OTHER).egress_packets - before;
+        assert_eq!(seen, u64::from(is_found), "place {place}");
+        write(place, 0);
+    }
+    assert_eq!(port.counters().egress_packets, 0);
+}
+
+#[test]
+fn a_port_has_its_share_before_the_agent_counts_it() {
+    let port = Port::new();
+    port.use_slots(0);
+    port.run(
+        "fairq_egress",
+        &syn(&Segment::new("10.0.0.1", "10.0.0.2")).frame(),
+    );
+    assert_eq!(port.state().half_own, 1);
+}

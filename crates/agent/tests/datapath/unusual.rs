@@ -337,3 +337,20 @@ fn other_headers_find_the_same_flow() {
         is_controlled(&port, &data, SCALE, "other headers first");
     }
 }
+
+/// Who knows the addresses and ports forges the server's SYN before its first ACK, with a scale
+/// that would close the connection's window.
+#[test]
+fn a_syn_forged_within_a_handshake_is_not_believed() {
+    let port = Port::new();
+    let data = four();
+    port.run("hscc_egress", &syn(&data).frame());
+    port.run("hscc_ingress", &syn_ack(&data).frame());
+    let forged = syn(&data.reversed()).with(|s| {
+        (s.seq, s.options) = (1 << 31, Segment::syn_options(1460, 14));
+    });
+    port.run("hscc_ingress", &forged.frame());
+    let ack = ack(&data).frame();
+    assert_eq!(port.run("hscc_ingress", &ack), ack);
+    assert_eq!(port.state().flows, 0);
+}
