@@ -394,13 +394,12 @@ static __always_inline struct port_half *half_on_syn(struct port_state *port,
 		return 0;
 	}
 	half->is_repeated = handshake_is_repeated(&half->handshake, seen);
-	if (!half->is_repeated)
-		half->unified = 0;
-	else if (direction == FLOW_DATA &&
-		 elapsed_ns(half->handshake.last_ns, seen->now_ns) >= PORT_STALL_NS)
-		counted->timeouts_seen++;
-	if (seen->direction == FLOW_ACKS)
+	if (direction == FLOW_ACKS)
 		half->edge.is_known = 0;
+	else if (!half->is_repeated)
+		half->unified = 0;
+	else if (elapsed_ns(half->handshake.last_ns, seen->now_ns) >= PORT_STALL_NS)
+		counted->timeouts_seen++;
 	half_count(port, !handshake_is_half_open(&half->handshake));
 	handshake_on_syn(&half->handshake, seen);
 	return half;

@@ -14,6 +14,7 @@ mod port;
 mod rewriting;
 mod segments;
 mod shares;
+mod shim;
 mod sizes;
 mod sweeping;
 mod unusual;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which flows are left alone, to the byte.
 
-use penstock_core::definitions;
 use penstockd::port::policy::Policy;
 
 use super::common::packet::{Segment, ethernet, vxlan};
@@ -17,17 +16,11 @@ fn policy(exclude: &[&str], include: &[&str], canary: Option<f64>) -> Policy {
     }
 }
 
-fn passed(port: &Port, reason: &str) -> u64 {
-    let reasons = definitions::pass_reasons();
-    let index = reasons.iter().position(|r| r.word == reason).unwrap();
-    port.counters().passed[index]
-}
-
 /// Whether the ACKs of a flow that opened under a policy are lowered. Its packets are otherwise
 /// untouched, and its flow is counted all the same.
 fn is_controlled(port: &Port, policy: &Policy, data: &Segment, mark: u32) -> bool {
     port.forget();
-    let counted = || [port.counters().acks_rewritten, passed(port, "excluded")];
+    let counted = || [port.counters().acks_rewritten, port.passed("excluded")];
     let before = counted();
     // A number that the entries of other flows have not.
     port.control(policy, 1 + (before[0] + before[1]) as u32 / 2);
@@ -173,7 +166,7 @@ fn a_canary_is_a_share_of_flows_and_each_stays_on_its_side() {
     assert_eq!(sides[1].acks, 3 * held_out);
     assert_eq!(sides[0].acks_rewritten, 3 * controlled);
     assert_eq!(
-        (sides[1].acks_rewritten, passed(&port, "held_out")),
+        (sides[1].acks_rewritten, port.passed("held_out")),
         (0, 3 * held_out)
     );
     let packet = flow(0).frame().len() as u64;

@@ -3,13 +3,17 @@
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapType, Object, ProgramInput};
+use penstock_core::definitions;
 use penstockd::port::maps::sum_of_cpus;
 use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::port::policy::Policy;
 use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::{PortSkel, PortSkelBuilder, types};
 use std::mem::MaybeUninit;
+use std::net::IpAddr;
 use std::sync::Mutex;
+
+use super::common::packet::Segment;
 
 /// The port's slot: the first, which interfaces have that have no other.
 const KEY: [u8; 4] = [0; 4];
@@ -51,7 +55,7 @@ fn load() -> &'static PortSkel<'static> {
     let mut skel = PortSkelBuilder::default().open(memory).unwrap();
     for mut program in skel.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy();
-        let schemes = ["fairq_", "hscc_", "observe_"];
+        let schemes = ["fairq_", "hscc_", "observe_", "shim_"];
         let is_needed = name == "sweep" || schemes.iter().any(|it| name.starts_with(it));
         program.set_autoload(is_needed);
     }
@@ -193,6 +197,13 @@ impl Port {
         self.stats_of(0).sides
     }
 
+    /// How many packets passed for a reason, by its word.
+    pub fn passed(&self, reason: &str) -> u64 {
+        let mut reasons = definitions::pass_reasons().iter();
+        let index = reasons.position(|it| it.word == reason).unwrap();
+        self.counters().passed[index]
+    }
+
     pub fn beat(&self, at_ns: u64) {
         let map = &self.0.maps.heartbeat;
         map.update(&KEY, &at_ns.to_ne_bytes(), MapFlags::ANY)
@@ -301,6 +312,32 @@ impl Port {
         write(&maps.records, &sweeps.records.to_ne_bytes(), &record);
         sweeps.records += 1;
         write(&maps.sweeps, &KEY, bytes_of(&sweeps));
+    }
+
+    /// As if a socket of this host showed the flow's scales: the data's sender's, then the other's.
+    pub fn know(&self, data: &Segment, mss: u16, scale: [u8; 2]) {
+        let words = |address: IpAddr| {
+            let bytes = match address {
+                IpAddr::V4(four) => four.to_ipv6_mapped(),
+                IpAddr::V6(six) => six,
+            };
+            of_bytes(&bytes.octets()).unwrap()
+        };
+        let key = types::flow_key6 {
+            source: words(data.source),
+            destination: words(data.destination),
+            source_port: data.source_port.to_be(),
+            destination_port: data.destination_port.to_be(),
+            ..Default::default()
+        };
+        let known = types::flow_known {
+            mss,
+            scale,
+            ..Default::default()
+        };
+        let map = &self.0.maps.known;
+        map.update(bytes_of(&key), bytes_of(&known), MapFlags::ANY)
+            .unwrap();
     }
 
     pub fn state(&self) -> types::port_state {

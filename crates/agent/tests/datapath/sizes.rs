@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The floor of a window is one segment, as those that pass show it.
 
-use libbpf_rs::{MapCore, MapFlags};
-use penstockd::port::plain::bytes_of;
-use penstockd::skel::port::types;
-
 use super::common::packet::{ACK, PSH, Segment};
 use super::port::Port;
 use super::segments::{SCALE, ack, syn, syn_ack};
@@ -104,28 +100,6 @@ fn a_flow_older_than_the_port_expects_the_segments_of_others() {
     open(&port, &flow(1), 8960);
     let part = flow(1).with(|s| s.payload = 2000).frame();
     port.send_super_packet("fairq_egress", &part, 8948);
-    let address = |host| {
-        [
-            0,
-            0,
-            0xffff_u32.to_be(),
-            u32::from_ne_bytes([10, 0, 0, host]),
-        ]
-    };
-    let key = types::flow_key6 {
-        source: address(1),
-        destination: address(2),
-        source_port: 2_u16.to_be(),
-        destination_port: 80_u16.to_be(),
-        ..Default::default()
-    };
-    let known = types::flow_known {
-        mss: 8960,
-        scale: [SCALE; 2],
-        ..Default::default()
-    };
-    let map = &port.0.maps.known;
-    map.update(bytes_of(&key), bytes_of(&known), MapFlags::ANY)
-        .unwrap();
+    port.know(&flow(2), 8960, [SCALE; 2]);
     assert_eq!(floor(&port, &flow(2)), scaled(8948));
 }
