@@ -9,6 +9,8 @@
 mod common;
 mod control;
 mod counting;
+mod marking;
+mod observing;
 mod policy;
 mod port;
 mod rewriting;

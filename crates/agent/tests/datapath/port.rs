@@ -204,6 +204,14 @@ impl Port {
         self.counters().passed[index]
     }
 
+    /// As if so many bytes stood in the queue, until it changes again.
+    pub fn queue(&self, bytes: u32) {
+        self.change_stats(|stats| stats.sample.end_ns = u64::MAX);
+        self.change_state(|state| {
+            (state.queues, state.queue_ns, state.queue_bytes) = (1, u64::MAX, bytes);
+        });
+    }
+
     pub fn beat(&self, at_ns: u64) {
         let map = &self.0.maps.heartbeat;
         map.update(&KEY, &at_ns.to_ne_bytes(), MapFlags::ANY)
@@ -359,9 +367,24 @@ impl Port {
     }
 
     /// Summed over the CPUs.
-    fn stats_of(&self, slot: u32) -> types::port_stats {
+    pub fn stats_of(&self, slot: u32) -> types::port_stats {
         let map = &self.0.maps.stats_first;
         let cpus = map.lookup_percpu(&slot.to_ne_bytes(), MapFlags::ANY);
         sum_of_cpus(&cpus.unwrap().unwrap()).unwrap()
+    }
+
+    pub fn stats_of_cpus(&self) -> Vec<types::port_stats> {
+        let map = &self.0.maps.stats_first;
+        let cpus = map.lookup_percpu(&KEY, MapFlags::ANY).unwrap().unwrap();
+        cpus.iter().map(|cpu| of_bytes(cpu).unwrap()).collect()
+    }
+
+    /// The same change for each CPU, as it is not known on which the next packet passes.
+    pub fn change_stats(&self, change: impl Fn(&mut types::port_stats)) {
+        let mut all = self.stats_of_cpus();
+        all.iter_mut().for_each(change);
+        let values: Vec<_> = all.iter().map(|cpu| bytes_of(cpu).to_vec()).collect();
+        let map = &self.0.maps.stats_first;
+        map.update_percpu(&KEY, &values, MapFlags::ANY).unwrap();
     }
 }

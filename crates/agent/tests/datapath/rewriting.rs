@@ -314,6 +314,30 @@ fn windows_open_in_steps() {
     );
 }
 
+/// Those of an agent that has fallen silent, from the moment at which it counts as dead.
+#[test]
+fn windows_open_in_steps_when_the_agent_is_silent() {
+    const STALE_NS: u64 = 1_000_000_000;
+    const MS: u64 = 1_000_000;
+    let (_, data) = flows().into_iter().next().unwrap();
+    let port = Port::new();
+    open(&port, "hscc", &data);
+    port.configure(|config| {
+        config.stale_ns = STALE_NS;
+        config.window.first_acks = 255;
+    });
+    // The step of 10 to 15 ms, unless this thread waited for others.
+    let window = loop {
+        let now = penstockd::host::clock::monotonic_ns();
+        port.beat(now - STALE_NS - 12 * MS);
+        let got = port.run("hscc_ingress", &ack(&data).frame());
+        if penstockd::host::clock::monotonic_ns() < now + 2 * MS {
+            break u16::from_be_bytes([got[48], got[49]]);
+        }
+    };
+    assert_eq!(window, (8 * 1460 / 128_u16) + 1);
+}
+
 #[test]
 fn a_silent_agent_or_another_abi_lets_all_pass() {
     let (_, data) = flows().into_iter().next().unwrap();

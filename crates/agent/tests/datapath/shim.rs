@@ -204,3 +204,17 @@ fn scales_of_older_connections_are_those_of_sockets() {
     }
     assert_eq!(port.passed("unknown_scale"), 0);
 }
+
+#[test]
+fn a_shim_counts_what_passes() {
+    let port = shim(TRACKED);
+    let frames = [ack(&flows()[0].1), syn(&flows()[1].1)].map(|segment| segment.frame());
+    for frame in &frames {
+        stays(&port, EGRESS, frame);
+        stays(&port, INGRESS, frame);
+    }
+    let counters = port.counters();
+    let bytes = frames.iter().map(Vec::len).sum::<usize>() as u64;
+    assert_eq!((counters.egress_packets, counters.egress_bytes), (2, bytes));
+    assert_eq!((counters.ingress_packets, counters.acks), (2, 1));
+}

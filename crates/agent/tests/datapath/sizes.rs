@@ -103,3 +103,19 @@ fn a_flow_older_than_the_port_expects_the_segments_of_others() {
     port.know(&flow(2), 8960, [SCALE; 2]);
     assert_eq!(floor(&port, &flow(2)), scaled(8948));
 }
+
+/// What a SYN carries was sent before the sizes were agreed on, and a pure ACK has none.
+#[test]
+fn neither_syns_nor_acks_show_the_size_of_segments() {
+    let port = clamped();
+    let segments = || {
+        let seen = port.state().segments;
+        (seen.bytes, seen.latest, seen.since_ns)
+    };
+    let before = segments();
+    let with_data = syn(&flow(1)).with(|s| s.payload = 500);
+    for segment in [with_data, flow(1)] {
+        port.run("fairq_egress", &segment.frame());
+        assert_eq!(segments(), before, "flags {:#x}", segment.flags);
+    }
+}

@@ -45,6 +45,17 @@ fn a_sweep_keeps_the_record_of_each_flow_that_stays() {
     left.sort_unstable();
     assert_eq!(left, [1, 3, 5, 7, 9]);
     assert_eq!((port.records(), port.state().flows), (5, 5));
+    // Behind the last each is as a new flow expects it.
+    for index in 0..10_u32 {
+        let record = port
+            .0
+            .maps
+            .records
+            .lookup(&index.to_ne_bytes(), MapFlags::ANY);
+        let record = record.unwrap().unwrap();
+        let state = &record[record.len() - 4..];
+        assert_eq!(state, u32::from(index < 5).to_ne_bytes(), "record {index}");
+    }
     for number in left {
         let ended = flow(ENDED, old);
         flows
