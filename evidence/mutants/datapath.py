@@ -35,7 +35,7 @@ FOCUS = {
 CALM = {"datapath", "fuzz"}
 """Those that no other work on the machine can make fail."""
 
-SPARING = {"RUST_TEST_THREADS": "1", "PENSTOCK_FUZZ_PACKETS": "20000"}
+SPARING = {"RUST_TEST_THREADS": "1", "PENSTOCK_FUZZ_PACKETS": "40000"}
 """One thread loads the programs once, and gets to the first failure sooner."""
 
 NAME = "port.bpf.o"

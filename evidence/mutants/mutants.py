@@ -269,7 +269,7 @@ def parse_arguments(known: list[str]) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="judge N at random; default: all")
     parser.add_argument("--seed", type=int, default=1, help="of the sample; default: 1")
     parser.add_argument("--journal", type=Path, default=JOURNAL, help=f"default: {JOURNAL.name}")
-    parser.add_argument("--again", action="store_true", help="judge the survivors again")
+    parser.add_argument("--again", action="store_true", help="judge the journal's survivors again")
     parser.add_argument(
         "--tests", nargs="+", choices=TESTS, default=TESTS, help="for mutants of bpf/; default: all"
     )
@@ -337,8 +337,14 @@ def judge_all(
 def main() -> int:
     """Judges a sample of the mutants, and prints the score."""
     arguments = parse_arguments(sources(ROOT))
+    arguments.journal.parent.mkdir(parents=True, exist_ok=True)
+    journal = arguments.journal.read_text().splitlines() if arguments.journal.exists() else []
+    done = {result["key"]: result for result in map(json.loads, journal)}
     chosen = mutants(ROOT, arguments.files)
-    if arguments.sample is not None and arguments.sample < len(chosen):
+    if arguments.again:
+        # Not those of a sample, which is another one once a line has changed.
+        chosen = [it for it in chosen if it.key in done and is_survivor(done[it.key])]
+    elif arguments.sample is not None and arguments.sample < len(chosen):
         chosen = random.Random(arguments.seed).sample(chosen, arguments.sample)
     if arguments.list:
         for mutant in chosen:
@@ -347,9 +353,6 @@ def main() -> int:
             )
         print(f"{len(chosen)} mutants")
         return 0
-    arguments.journal.parent.mkdir(parents=True, exist_ok=True)
-    journal = arguments.journal.read_text().splitlines() if arguments.journal.exists() else []
-    done = {result["key"]: result for result in map(json.loads, journal)}
     judge_all(chosen, done, arguments)
     report([done[mutant.key] for mutant in chosen])
     return 0
