@@ -30,6 +30,7 @@ fn flows_are_counted_once_and_swept() {
         }
     }
     assert_eq!(port.state().flows, 100);
+    assert_eq!(port.counters().flows_begun, 100);
     port.sweep();
     let state = port.state();
     assert_eq!(

@@ -389,3 +389,21 @@ fn a_forged_ack_offers_nothing() {
     port.run("hscc_ingress", &forged.frame());
     assert_eq!(port.run("hscc_ingress", &ack(&data).frame()), expected);
 }
+
+/// With never_shrink, what a SYN-ACK offered binds the connection from its first ACK on.
+#[test]
+fn an_offer_outlives_its_handshake() {
+    let port = Port::new();
+    let set = |segments| {
+        port.configure(|config| {
+            config.window.never_shrink = 1;
+            config.schemes.hscc.first_flight_segments = segments;
+        });
+    };
+    let data = Segment::new("10.0.0.1", "10.0.0.2");
+    set(2);
+    open(&port, "hscc", &data);
+    set(1);
+    let expected = ack(&data).with(|s| s.window = WINDOW).frame();
+    assert_eq!(port.run("hscc_ingress", &ack(&data).frame()), expected);
+}
