@@ -52,6 +52,7 @@ struct sock_common {
 };
 
 struct tcp_options_received {
+	u16 tstamp_ok : 1; /* both ends offered timestamps */
 	u16 wscale_ok : 1; /* both ends offered to scale */
 	u8 snd_wscale : 4; /* of the windows that come in */
 	u8 rcv_wscale : 4; /* of those that go out */
@@ -59,7 +60,7 @@ struct tcp_options_received {
 };
 
 struct tcp_sock {
-	u16 advmss; /* this end's MSS option */
+	u16 advmss; /* this end's MSS option, less timestamps */
 	struct tcp_options_received rx_opt;
 };
 

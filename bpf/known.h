@@ -2,7 +2,7 @@
 /*
  * What is known of flows whose SYNs the programs have not seen, because they are older: the kernel
  * has the scales of its own sockets, and the agent copies those of flows that another version
- * followed.
+ * followed. What an ACK shows itself comes first (sender.h).
  *
  * It is looked up for packets whose scale is unknown, so that it costs nothing to all others and
  * takes no room in the tables of flows. As any flow in mid-life, one gets its entry, and counts,
@@ -12,6 +12,16 @@
 #define PENSTOCK_KNOWN_H
 
 #include "flows.h"
+
+/* Completes the flow's entry. */
+static __always_inline void known_enter(struct port_flow *flow, const struct flow_known *recalled)
+{
+	if (!flow)
+		return;
+	flow->entry.mss = recalled->mss;
+	flow->entry.scale[FLOW_DATA] = recalled->scale[FLOW_DATA];
+	flow->entry.scale[FLOW_ACKS] = recalled->scale[FLOW_ACKS];
+}
 
 /*
  * Looks up a packet's flow, and completes its entry if it has one. 0: nothing is known. Not
@@ -34,9 +44,7 @@ static __noinline _Bool known_recall(const struct packet *packet, struct port_fl
 	*recalled = *found;
 	if (!flow)
 		return 1;
-	flow->entry.mss = recalled->mss;
-	flow->entry.scale[FLOW_DATA] = recalled->scale[FLOW_DATA];
-	flow->entry.scale[FLOW_ACKS] = recalled->scale[FLOW_ACKS];
+	known_enter(flow, recalled);
 	if (recalled->unified)
 		flow->unified = recalled->unified;
 	recalled->unified = flow->unified;

@@ -19,6 +19,7 @@
 #include "parse_fast.h"
 #include "policy.h"
 #include "scale.h"
+#include "sender.h"
 
 #define NEXT (-1) /* TCX_NEXT, TC_ACT_UNSPEC: the next program decides */
 
@@ -335,6 +336,24 @@ static __noinline struct tcp_edge *edge_find(const struct packet *packet,
 	return half ? &half->edge : 0;
 }
 
+/* Completes the offer of a flow whose scale no packet has shown, if it is known all the same. */
+static __noinline void offer_recall(struct offer *offer, struct __sk_buff *skb,
+				    const struct port_ctx *ctx, const struct packet *packet,
+				    struct port_flow *flow)
+{
+	u32 segment_bytes = ctx->port->segments.bytes;
+	struct flow_known recalled = {};
+
+	/* A scale that the port lowered is another than the socket's. */
+	if (ctx->config->window.wscale_source != WSCALE_LOWERED &&
+	    sender_recall(skb, packet, &recalled))
+		known_enter(flow, &recalled);
+	else if (!known_recall(packet, flow, &recalled))
+		return;
+	offer->scale = known_scale(&recalled, FLOW_ACKS);
+	offer->mss = segment_expected(recalled.mss, flow ? flow->entry.segment : 0, segment_bytes);
+}
+
 /* The window that leaves, if the scheme wants `wanted`: it opens if the port no longer acts. */
 static __always_inline struct tcp_window decide(const struct port_ctx *ctx,
 						const struct packet *packet, struct tcp_edge *edge,
@@ -401,7 +420,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 
 	offer = offer_of(&packet, ctx.config, flow, half, ctx.port->segments.bytes);
 	if (offer.scale == TCP_SCALE_UNKNOWN)
-		offer_recall(&offer, &packet, flow, ctx.port->segments.bytes);
+		offer_recall(&offer, skb, &ctx, &packet, flow);
 	offer.kind = (u16)forgotten(offer.kind, now_ns);
 	offer.scale = forgotten(offer.scale, now_ns);
 	offer.mss = forgotten(offer.mss, now_ns);

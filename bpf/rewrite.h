@@ -63,18 +63,6 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 	return offer;
 }
 
-/* The same for a flow whose scale no packet has shown, if it is known all the same. */
-static __noinline void offer_recall(struct offer *offer, const struct packet *packet,
-				    struct port_flow *flow, u32 segment_bytes)
-{
-	struct flow_known recalled;
-
-	if (!known_recall(packet, flow, &recalled))
-		return;
-	offer->scale = known_scale(&recalled, FLOW_ACKS);
-	offer->mss = segment_expected(recalled.mss, flow ? flow->entry.segment : 0, segment_bytes);
-}
-
 /*
  * Whether the packet's TCP checksum is still to be filled in. In a tunnel the outer UDP checksum
  * may be the partial one (no inner offload), which is all that the kernel's helper looks at.

@@ -6,10 +6,9 @@
 #ifndef PENSTOCK_SOCKETS_H
 #define PENSTOCK_SOCKETS_H
 
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 
-#include "kernel.h"
+#include "sender.h"
 #include "sweep.h"
 
 #define AF_INET	 2
@@ -36,17 +35,10 @@ static __always_inline void socket_key(struct flow_key6 *key, struct sock_common
 static __always_inline void socket_read(struct sock_common *socket, struct tcp_sock *tcp)
 {
 	struct flow_known seen = {.seen_ns = bpf_ktime_get_ns()};
-	struct tcp_options_received *options = &tcp->rx_opt;
 	struct flow_key6 key = {};
 
 	socket_key(&key, socket);
-	seen.mss = (u16)max_u32(min_u32(tcp->advmss, options->mss_clamp), MIN_MSS_BYTES);
-	if (BPF_CORE_READ_BITFIELD(options, wscale_ok)) {
-		seen.scale[FLOW_DATA] = (u8)BPF_CORE_READ_BITFIELD(options, rcv_wscale);
-		seen.scale[FLOW_ACKS] = (u8)BPF_CORE_READ_BITFIELD(options, snd_wscale);
-	} else {
-		seen.scale[FLOW_DATA] = seen.scale[FLOW_ACKS] = FLOW_SCALE_NONE;
-	}
+	socket_options(tcp, FLOW_DATA, &seen);
 	bpf_map_update_elem(&known, &key, &seen, BPF_ANY);
 }
 

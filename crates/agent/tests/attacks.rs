@@ -423,6 +423,14 @@ fn idle_connections_are_controlled_after_a_flood() {
     let before = port.counters().unwrap();
     assert!(before.syns > SYNS / 2, "the port saw {} SYNs", before.syns);
     let unknown = unknown_scales(&port);
+    let followed = entries(&port, transfers::PORT);
+    assert!(
+        followed.len() == IDLE as usize
+            && followed
+                .values()
+                .all(|flow| flow.scale.iter().all(|scale| *scale <= 14)),
+        "scales are lost: {followed:?}"
+    );
     let threads = (0..)
         .zip(streams)
         .map(|(id, mut stream)| lab.spawn("left", move || send(&mut stream, id, 200_000).unwrap()));

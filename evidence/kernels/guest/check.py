@@ -21,7 +21,7 @@ from typing import Any
 
 import net
 import traffic
-from net import ADDRESS, LIBC, SWITCH, Failure, command
+from net import ADDRESS, LIBC, RECEIVER, SENDER, SWITCH, Failure, command
 
 PENSTOCKD = "/run/penstockd"  # of memory: the shared files are slow to read
 PINS = Path("/sys/fs/bpf/penstock")
@@ -247,24 +247,38 @@ def datapath(hook: str, warning: str = "") -> str:
 def sockets_are_read() -> str:
     """A connection older than the attach, at both ends of this host, is controlled."""
     command("ip", "link", "set", "lo", "up", namespace=SWITCH)
+    return old_connection("lo", "127.0.0.1", SWITCH, SWITCH)
+
+
+def sockets_behind_a_veth() -> str:
+    """The same between two other namespaces."""
+    return old_connection("p0", ADDRESS, SENDER, RECEIVER)
+
+
+def old_connection(port: str, address: str, sender: str, receiver: str) -> str:
+    """Attach FairQ to `port` while a connection is open, which then sends through it."""
     ends: list[socket.socket] = []
 
+    def listen() -> None:
+        ends.append(socket.create_server((address, 0)))
+
     def connect() -> None:
-        listener = socket.create_server(("127.0.0.1", 0))
-        ends.append(socket.create_connection(listener.getsockname(), traffic.SECONDS))
-        ends.append(listener.accept()[0])
+        ends.append(socket.create_connection(ends[0].getsockname(), traffic.SECONDS))
 
     faults: list[BaseException] = []
-    traffic.thread(SWITCH, connect, faults).join()
-    demand(not faults, f"connect: {faults}")
+    for namespace, work in ((receiver, listen), (sender, connect)):
+        traffic.thread(namespace, work, faults).join()
+        demand(not faults, f"connect: {faults}")
+    ends.append(ends[0].accept()[0])
+    ends.pop(0).close()
     words = ("--scheme", "fairq", "--buffer", "20 kB", "--stale", "60 s", "--flows", "1024")
-    penstockd("attach", "lo", *words)
+    penstockd("attach", port, *words)
     ends[0].sendall(bytes(traffic.BLOCK))
     left = traffic.BLOCK
     while left:
         left -= len(ends[1].recv(left))
-    counters = json.loads(penstockd("status", "lo", "--json", "--for", "10ms"))[0]["counters"]
-    penstockd("detach", "lo")
+    counters = json.loads(penstockd("status", port, "--json", "--for", "10ms"))[0]["counters"]
+    penstockd("detach", port)
     for end in ends:
         end.close()
     leaves_nothing()
@@ -340,11 +354,13 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "tcx": [
         ("FairQ by tcx", lambda: datapath("tcx")),
         ("Open connections by tcx", sockets_are_read),
+        ("Containers' open connections by tcx", sockets_behind_a_veth),
         ("SICC's shim by tcx", sicc_takes_orders),
     ],
     "clsact": [
         ("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 hides queues")),
         ("Open connections by clsact", sockets_are_read),
+        ("Containers' open connections by clsact", sockets_behind_a_veth),
         ("SICC's shim by clsact", sicc_takes_orders),
     ],
     "dctcp": [("DCTCP with the port's marks", dctcp_holds)],
