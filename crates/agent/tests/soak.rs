@@ -10,7 +10,7 @@ mod lab;
 
 use lab::SwitchLab;
 use lab::transfers::{abort, connect, send, serve, transfer};
-use libbpf_rs::MapCore;
+use libbpf_rs::{MapCore, MapFlags};
 use penstock_linux::testkit::{Process, join};
 use penstockd::port::Port;
 use std::sync::Arc;
@@ -40,18 +40,24 @@ fn resident_kb(process: &Process) -> u64 {
     value.unwrap().parse().unwrap()
 }
 
-fn entries(port: &Port) -> usize {
-    port.map("flows4").unwrap().keys().count()
+/// The table's entries, as bytes of key and value.
+fn entries(port: &Port) -> Vec<String> {
+    let flows = port.map("flows4").unwrap();
+    let value = |key: &[u8]| flows.lookup(key, MapFlags::ANY).unwrap();
+    flows
+        .keys()
+        .map(|key| format!("{key:02x?}: {:02x?}", value(&key)))
+        .collect()
 }
 
 /// Waits until a condition holds; the error is what was the case instead.
-fn settle(what: &str, expected: u64, now: impl Fn() -> u64) {
+fn settle<T: PartialEq + std::fmt::Debug>(what: &str, expected: T, now: impl Fn() -> T) {
     let begun = Instant::now();
     while now() != expected {
         let found = now();
         assert!(
             begun.elapsed() < Duration::from_secs(60),
-            "{what}: {found}, not {expected}"
+            "{what}: {found:?}, not {expected:?}"
         );
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -83,7 +89,7 @@ fn the_count_of_flows_is_exact() {
     settle("flows after all ended", 0, || {
         u64::from(port.state().unwrap().flows)
     });
-    settle("entries in the table", 0, || entries(&port) as u64);
+    settle("entries in the table", Vec::new(), || entries(&port));
     let (state, counters) = (port.state().unwrap(), port.counters().unwrap());
     let (drops, repeated) = (lab.drops(), lab.tcp_counter("RetransSegs"));
     let grown = resident_kb(&agent).saturating_sub(memory);
