@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port's window scheme: FairQ or HSCC by number, and the field that an ACK gets.
+//
+// core: x_on_ack of the scheme. Latency: 6 clocks (4 for limit and floor, 2 for the field), one ACK
+// per clock.
+`default_nettype none
+
+module window_scheme
+  import core_pkg::*;
+(
+    input  wire logic                 clk,
+    input  wire logic                 rst,           // prepares both schemes
+    input  wire logic          [31:0] scheme,
+    input  wire fairq_params_t        fairq_p,
+    input  wire hscc_params_t         hscc_p,
+    input  wire logic          [63:0] now_ns,
+    // Events of FairQ.
+    input  wire logic                 event_valid,
+    output logic                      event_ready,
+    input  wire logic          [ 2:0] event_kind,
+    input  wire logic          [31:0] event_value,
+    input  wire logic          [63:0] event_total,
+    output logic                      event_done,
+    // The queue of HSCC, and a packet that would join it.
+    input  wire logic                 queue_valid,
+    input  wire logic          [31:0] queue_bytes,
+    input  wire logic          [31:0] packet_bytes,
+    input  wire logic                 is_control,
+    output logic                      drops,
+    output logic                      is_clamping,
+    output logic               [31:0] window_bytes,
+    // An ACK.
+    input  wire logic          [15:0] window,
+    input  wire logic          [ 7:0] scale,
+    input  wire logic          [15:0] mss_bytes,
+    input  wire logic          [ 1:0] kind,
+    output logic               [15:0] lowered,
+    output logic                      changed,
+    output logic                      floored
+);
+  logic [31:0] fairq_limit, fairq_floor, hscc_limit, hscc_floor, limit, floor;
+  logic hscc_drops, hscc_clamps;
+  logic [31:0] fairq_window;
+
+  fairq fairq_port (
+      .clk,
+      .rst,
+      .p(fairq_p),
+      .event_valid,
+      .event_ready,
+      .event_kind,
+      .event_value,
+      .event_total,
+      .now_ns,
+      .event_done,
+      .scale,
+      .mss_bytes,
+      .kind,
+      .limit(fairq_limit),
+      .floor(fairq_floor),
+      .window_bytes(fairq_window)
+  );
+
+  hscc hscc_port (
+      .clk,
+      .rst,
+      .p(hscc_p),
+      .now_ns,
+      .queue_valid,
+      .queue_bytes,
+      .is_clamping(hscc_clamps),
+      .mss_bytes,
+      .kind,
+      .limit(hscc_limit),
+      .floor(hscc_floor),
+      .packet_bytes,
+      .is_control,
+      .drops(hscc_drops)
+  );
+
+  assign drops = scheme == SCHEME_HSCC && hscc_drops;
+  assign is_clamping = scheme == SCHEME_HSCC && hscc_clamps;
+  assign window_bytes = scheme == SCHEME_FAIRQ ? fairq_window : TCP_MAX_WINDOW;
+  assign limit = scheme == SCHEME_FAIRQ ? fairq_limit : scheme == SCHEME_HSCC ? hscc_limit : '1;
+  assign floor = scheme == SCHEME_FAIRQ ? fairq_floor : hscc_floor;
+
+  // The question waits for limit and floor.
+  logic [3:0][15:0] window_pipe;
+  logic [3:0][ 7:0] scale_pipe;
+
+  always_ff @(posedge clk) begin
+    window_pipe <= {window_pipe[2:0], window};
+    scale_pipe  <= {scale_pipe[2:0], kind == TCP_ACK_SYN[1:0] ? 8'd0 : scale};
+  end
+
+  lower_window lower (
+      .clk,
+      .window(window_pipe[3]),
+      .scale (scale_pipe[3]),
+      .limit,
+      .floor,
+      .lowered,
+      .changed,
+      .floored
+  );
+endmodule
+
+`default_nettype wire
