@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores frames until all of one is known, then passes it on; a frame without room or marked bad is
+// forgotten as a whole. The input never waits.
+//
+// `kept` or `lost` follows a frame's last word by a clock, as the parser's header does. Latency: 2
+// clocks from the last word to the first word out; then one word per clock.
+`default_nettype none
+
+module frame_store #(
+    parameter int unsigned WIDTH = 64,
+    parameter int unsigned WORDS = 4096  // a power of two; at least two of the longest frames
+) (
+    input  wire logic               clk,
+    input  wire logic               rst,
+    input  wire logic [  WIDTH-1:0] s_tdata,
+    input  wire logic [WIDTH/8-1:0] s_tkeep,
+    input  wire logic               s_tlast,
+    input  wire logic               s_tvalid,
+    input  wire logic               is_bad,    // at s_tlast: forget this frame
+    output logic                    kept,
+    output logic                    lost,
+    output logic      [  WIDTH-1:0] m_tdata,
+    output logic      [WIDTH/8-1:0] m_tkeep,
+    output logic                    m_tlast,
+    output logic                    m_tvalid,
+    input  wire logic               m_tready
+);
+  localparam int unsigned BITS = $clog2(WORDS);
+  localparam int unsigned WORD_BITS = WIDTH + WIDTH / 8 + 1;
+
+  if (WORDS != 1 << BITS) begin : g_bad_size
+    $fatal(1, "WORDS must be a power of two");
+  end
+
+  logic [WORD_BITS-1:0] memory[WORDS];
+  // One bit more than an address: full and empty differ. Frames are complete up to `complete`.
+  logic [BITS:0] complete, written, read_at;
+  logic is_full, overflows, reads;
+
+  assign is_full = written - read_at == WORDS[BITS:0];
+  assign reads   = read_at != complete && (!m_tvalid || m_tready);
+
+  always_ff @(posedge clk) begin
+    kept <= 1'b0;
+    lost <= 1'b0;
+    if (s_tvalid) begin
+      if (!is_full) begin
+        memory[written[BITS-1:0]] <= {s_tlast, s_tkeep, s_tdata};
+        written <= written + 1'b1;
+      end else overflows <= 1'b1;
+      if (s_tlast) begin
+        overflows <= 1'b0;
+        if (is_full || overflows || is_bad) begin
+          written <= complete;
+          lost <= 1'b1;
+        end else begin
+          complete <= written + 1'b1;
+          kept <= 1'b1;
+        end
+      end
+    end
+    if (reads) {m_tlast, m_tkeep, m_tdata} <= memory[read_at[BITS-1:0]];
+    if (reads) read_at <= read_at + 1'b1;
+    if (!m_tvalid || m_tready) m_tvalid <= reads;
+    if (rst) begin
+      complete <= '0;
+      written <= '0;
+      read_at <= '0;
+      overflows <= 1'b0;
+      m_tvalid <= 1'b0;
+      kept <= 1'b0;
+      lost <= 1'b0;
+    end
+  end
+endmodule
+
+`default_nettype wire
