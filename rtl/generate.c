@@ -190,6 +190,7 @@ static u64 reset_of(const struct row *row)
 					FAIRQ_FLOWS_SCALE) N(FAIRQ_FLOWS_DIVIDE) N(HSCC_MAX_STEPS) \
 					N(HCF_MAX_BINS) N(HCF_MAX_HASHES) N(HCF_PERIOD_DYNAMIC)    \
 						N(HCF_PERIOD_FIXED) N(HCF_PERIOD_ORDERED)          \
+							N(HCF_DROP_BOTH)                           \
 							N(HCF_NONE) N(SCHEME_NONE) N(SCHEME_FAIRQ) \
 								N(SCHEME_HSCC)
 
