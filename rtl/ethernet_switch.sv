@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// An output-queued Ethernet switch; the scheme of each port is chosen by its register.
+//
+// `tuser` is high at `tlast` of a frame that the MAC found bad. rx has no tready: frames without
+// room are dropped.
+`default_nettype none
+
+module ethernet_switch
+  import core_pkg::*, types_pkg::*;
+#(
+    parameter int unsigned WIDTH        = 64,
+    parameter int unsigned PORTS        = 4,
+    parameter int unsigned BUFFER_BYTES = 65536,  // of each output; a power of two
+    parameter int unsigned STORE_WORDS  = 4096,   // of each input
+    parameter int unsigned CLOCK_PS     = 6400
+) (
+    input  wire logic                          clk,
+    input  wire logic                          rst,
+    input  wire logic [PORTS-1:0][  WIDTH-1:0] rx_tdata,
+    input  wire logic [PORTS-1:0][WIDTH/8-1:0] rx_tkeep,
+    input  wire logic [PORTS-1:0]              rx_tlast,
+    input  wire logic [PORTS-1:0]              rx_tuser,
+    input  wire logic [PORTS-1:0]              rx_tvalid,
+    output logic      [PORTS-1:0][  WIDTH-1:0] tx_tdata,
+    output logic      [PORTS-1:0][WIDTH/8-1:0] tx_tkeep,
+    output logic      [PORTS-1:0]              tx_tlast,
+    output logic      [PORTS-1:0]              tx_tvalid,
+    input  wire logic [PORTS-1:0]              tx_tready,
+    // Registers, AXI4-Lite.
+    input  wire logic [     31:0]              s_axil_awaddr,
+    input  wire logic [      2:0]              s_axil_awprot,
+    input  wire logic                          s_axil_awvalid,
+    output logic                               s_axil_awready,
+    input  wire logic [     31:0]              s_axil_wdata,
+    input  wire logic [      3:0]              s_axil_wstrb,
+    input  wire logic                          s_axil_wvalid,
+    output logic                               s_axil_wready,
+    output logic      [      1:0]              s_axil_bresp,
+    output logic                               s_axil_bvalid,
+    input  wire logic                          s_axil_bready,
+    input  wire logic [     31:0]              s_axil_araddr,
+    input  wire logic [      2:0]              s_axil_arprot,
+    input  wire logic                          s_axil_arvalid,
+    output logic                               s_axil_arready,
+    output logic      [     31:0]              s_axil_rdata,
+    output logic      [      1:0]              s_axil_rresp,
+    output logic                               s_axil_rvalid,
+    input  wire logic                          s_axil_rready
+);
+  logic [63:0] now_ns;
+  logic [15:0] fraction_ps;
+  localparam logic [15:0] WHOLE_NS = 16'(CLOCK_PS / 1000), REST_PS = 16'(CLOCK_PS % 1000);
+  logic carries;
+  assign carries = fraction_ps + REST_PS >= 16'd1000;
+
+  always_ff @(posedge clk) begin
+    now_ns <= now_ns + {48'b0, WHOLE_NS} + {63'b0, carries};
+    fraction_ps <= fraction_ps + REST_PS - (carries ? 16'd1000 : 16'd0);
+    if (rst) begin
+      now_ns <= '0;
+      fraction_ps <= '0;
+    end
+  end
+
+  logic [PORTS-1:0][32*REGISTERS-1:0] values;
+  logic [PORTS-1:0] prepare;
+  logic [PORTS-1:0][COUNTERS-1:0][15:0] counts;
+
+  registers #(.PORTS(PORTS)) map (.*);
+
+  logic [PORTS-1:0] arrived;
+  header_t [PORTS-1:0] arrived_header, header;
+  logic [PORTS-1:0][47:0] source, destination;
+  logic [PORTS-1:0][PORTS-1:0] outputs;
+
+  mac_table #(
+      .PORTS(PORTS)
+  ) table_of_addresses (
+      .clk,
+      .rst,
+      .valid(arrived),
+      .source,
+      .destination,
+      .outputs
+  );
+
+  // By input and output, and by output and input.
+  logic [PORTS-1:0][PORTS-1:0] request, granted, in_request, in_granted, words_tvalid, in_tvalid;
+  logic [PORTS-1:0][PORTS-1:0] marked, in_marked;
+  logic [PORTS-1:0][WIDTH-1:0] words_tdata;
+  logic [PORTS-1:0][WIDTH/8-1:0] words_tkeep;
+  logic [PORTS-1:0] words_tlast;
+  logic [PORTS-1:0][31:0] queues, thresholds;
+
+  for (genvar i = 0; i < PORTS; i++) begin : g_port
+    assign source[i] = arrived_header[i].mac_source;
+    assign destination[i] = arrived_header[i].mac_destination;
+    assign thresholds[i] = values[i][32*REG_port_ecn_threshold_bytes+:32];
+    for (genvar k = 0; k < PORTS; k++) begin : g_cross
+      assign in_request[i][k] = request[k][i];
+      assign granted[i][k] = in_granted[k][i];
+      assign in_tvalid[i][k] = words_tvalid[k][i];
+      assign in_marked[i][k] = marked[k][i];
+    end
+
+    port #(
+        .WIDTH       (WIDTH),
+        .PORTS       (PORTS),
+        .BUFFER_BYTES(BUFFER_BYTES),
+        .STORE_WORDS (STORE_WORDS),
+        .NUMBER      (i)
+    ) line (
+        .clk,
+        .rst,
+        .now_ns,
+        .values(values[i]),
+        .prepare(prepare[i]),
+        .counts(counts[i]),
+        .rx_tdata(rx_tdata[i]),
+        .rx_tkeep(rx_tkeep[i]),
+        .rx_tlast(rx_tlast[i]),
+        .rx_tuser(rx_tuser[i]),
+        .rx_tvalid(rx_tvalid[i]),
+        .tx_tdata(tx_tdata[i]),
+        .tx_tkeep(tx_tkeep[i]),
+        .tx_tlast(tx_tlast[i]),
+        .tx_tvalid(tx_tvalid[i]),
+        .tx_tready(tx_tready[i]),
+        .arrived(arrived[i]),
+        .arrived_header(arrived_header[i]),
+        .outputs(outputs[i]),
+        .request(request[i]),
+        .header(header[i]),
+        .granted(granted[i]),
+        .queues,
+        .thresholds,
+        .marked(marked[i]),
+        .words_tdata(words_tdata[i]),
+        .words_tkeep(words_tkeep[i]),
+        .words_tlast(words_tlast[i]),
+        .words_tvalid(words_tvalid[i]),
+        .in_request(in_request[i]),
+        .in_header(header),
+        .in_granted(in_granted[i]),
+        .in_tdata(words_tdata),
+        .in_tkeep(words_tkeep),
+        .in_tlast(words_tlast),
+        .in_tvalid(in_tvalid[i]),
+        .queue_bytes(queues[i]),
+        .is_marked(in_marked[i] != 0)
+    );
+  end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port of the switch: its input with the rewriter, its output queue, and the scheme that watches
+// the queue and sets the windows of the ACKs that come in.
+`default_nettype none
+
+module port
+  import core_pkg::*, types_pkg::*;
+#(
+    parameter int unsigned WIDTH        = 64,
+    parameter int unsigned PORTS        = 4,
+    parameter int unsigned BUFFER_BYTES = 65536,
+    parameter int unsigned STORE_WORDS  = 4096,
+    parameter int unsigned NUMBER       = 0
+) (
+    input  wire logic                                    clk,
+    input  wire logic                                    rst,
+    input  wire logic    [            63:0]              now_ns,
+    input  wire logic    [32*REGISTERS-1:0]              values,
+    input  wire logic                                    prepare,
+    output logic         [    COUNTERS-1:0][       15:0] counts,
+    // The line.
+    input  wire logic    [       WIDTH-1:0]              rx_tdata,
+    input  wire logic    [     WIDTH/8-1:0]              rx_tkeep,
+    input  wire logic                                    rx_tlast,
+    input  wire logic                                    rx_tuser,
+    input  wire logic                                    rx_tvalid,
+    output logic         [       WIDTH-1:0]              tx_tdata,
+    output logic         [     WIDTH/8-1:0]              tx_tkeep,
+    output logic                                         tx_tlast,
+    output logic                                         tx_tvalid,
+    input  wire logic                                    tx_tready,
+    // Where frames go: asked at their arrival, answered 2 clocks later.
+    output logic                                         arrived,
+    output header_t                                      arrived_header,
+    input  wire logic    [       PORTS-1:0]              outputs,
+    // This input's next frame, and its words.
+    output logic         [       PORTS-1:0]              request,
+    output header_t                                      header,
+    input  wire logic    [       PORTS-1:0]              granted,
+    input  wire logic    [       PORTS-1:0][       31:0] queues,          // of all outputs, bytes
+    input  wire logic    [       PORTS-1:0][       31:0] thresholds,      // of ECN
+    output logic         [       PORTS-1:0]              marked,          // a frame for this output
+    output logic         [       WIDTH-1:0]              words_tdata,
+    output logic         [     WIDTH/8-1:0]              words_tkeep,
+    output logic                                         words_tlast,
+    output logic         [       PORTS-1:0]              words_tvalid,    // for these outputs
+    // All inputs' frames for this output.
+    input  wire logic    [       PORTS-1:0]              in_request,
+    input  wire header_t [       PORTS-1:0]              in_header,
+    output logic         [       PORTS-1:0]              in_granted,
+    input  wire logic    [       PORTS-1:0][  WIDTH-1:0] in_tdata,
+    input  wire logic    [       PORTS-1:0][WIDTH/8-1:0] in_tkeep,
+    input  wire logic    [       PORTS-1:0]              in_tlast,
+    input  wire logic    [       PORTS-1:0]              in_tvalid,
+    output logic         [            31:0]              queue_bytes,
+    input  wire logic                                    is_marked        // a frame for this output
+);
+  localparam int unsigned FIRST = REGISTERS - COUNTERS;
+  port_params_t port_p;
+  fairq_params_t fairq_p;
+  hscc_params_t hscc_p;
+  hcf_params_t hcf_p;
+  window_params_t window_p;
+  assign port_p = port_params(values);
+  assign fairq_p = fairq_params(values);
+  assign hscc_p = hscc_params(values);
+  assign hcf_p = hcf_params(values);
+  assign window_p = window_params(values);
+
+  // The scheme.
+  logic [15:0] window, lowered;
+  logic [7:0] scale;
+  logic [1:0] kind;
+  logic changed, floored, drops, is_clamping, is_control;
+  logic event_valid, event_ready, event_done;
+  logic [2:0] event_kind;
+  logic [31:0] event_value, packet_bytes, window_bytes, flows;
+  logic [15:0] segment_bytes;
+  logic [63:0] left_bytes;
+  logic departed, dropped, lost_in, lost_out, acked, rewritten, was_floored;
+  departure_t departure;
+
+  window_scheme windows (
+      .clk,
+      .rst(prepare),
+      .scheme(port_p.scheme),
+      .fairq_p,
+      .hscc_p,
+      .now_ns,
+      .event_valid,
+      .event_ready,
+      .event_kind,
+      .event_value,
+      .event_total(left_bytes),
+      .event_done,
+      .queue_valid(1'b1),
+      .queue_bytes,
+      .packet_bytes,
+      .is_control,
+      .drops,
+      .is_clamping,
+      .window_bytes,
+      .window,
+      .scale,
+      .mss_bytes('0),  // without a table of flows: the port's
+      .kind,
+      .lowered,
+      .changed,
+      .floored
+  );
+
+  port_events events (
+      .clk,
+      .rst(prepare),
+      .p  (fairq_p),
+      .now_ns,
+      .queue_bytes,
+      .flows,
+      .segment_bytes,
+      .event_valid,
+      .event_ready,
+      .event_kind,
+      .event_value
+  );
+
+  logic arrives_tcp;
+  assign arrives_tcp = arrived && arrived_header.reason == PASS_NONE;
+
+  flow_counter counter (
+      .clk,
+      .rst(prepare),
+      .now_ns,
+      .in_valid(arrives_tcp),
+      .in_flags(arrived_header.offset_flags[7:0]),
+      .in_has_payload(arrived_header.payload != 0),
+      .out_valid(departed && departure.is_tcp),
+      .out_flags(departure.flags),
+      .out_has_payload(departure.payload != 0),
+      .expire(1'b1),
+      .idle_ns(window_p.idle_ns),
+      .flows
+  );
+
+  segment segments (
+      .clk,
+      .rst(prepare),
+      .now_ns,
+      .valid(departed && departure.is_tcp && departure.payload != 0),
+      .size_bytes(departure.payload),
+      .is_full((departure.flags & (TCP_FLAG_PSH[7:0] | TCP_FLAG_FIN[7:0])) == 0),
+      .bytes(segment_bytes)
+  );
+
+  // The input: a frame starts once every output that it goes to has decided.
+  logic header_valid, start, started, goes_valid;
+  logic [PORTS-1:0] goes, decided, current;
+  logic   [1:0] arrived_pipe;
+  patch_t [1:0] mark_patches;
+  logic words_valid, marks;
+  logic [15:0] marked_word, marked_checksum;
+  logic [31:0] ahead_bytes, threshold;
+
+  always_ff @(posedge clk) arrived_pipe <= rst ? '0 : {arrived_pipe[0], arrived};
+
+  fifo #(
+      .BITS (PORTS),
+      .DEPTH(STORE_WORDS)
+  ) destinations (
+      .clk,
+      .rst,
+      .push (arrived_pipe[1]),
+      .value(outputs),
+      .valid(goes_valid),
+      .head (goes),
+      .pop  (started)
+  );
+
+  assign request = header_valid ? goes & ~decided : '0;
+  assign start   = header_valid && (goes & ~decided) == 0;
+  always_ff @(posedge clk) begin
+    if (header_valid) decided <= decided | granted;
+    if (started) begin
+      decided <= '0;
+      current <= goes;
+    end
+    if (rst) decided <= '0;
+  end
+
+  // A mark is for one output only: a copy for another has another queue.
+  always_comb begin
+    ahead_bytes = '0;
+    threshold   = '0;
+    for (int unsigned i = 0; i < PORTS; i++)
+    if (goes == PORTS'(1) << i) begin
+      ahead_bytes = queues[i];
+      threshold   = thresholds[i];
+    end
+  end
+
+  ecn_mark mark (
+      .clk,
+      .queue_bytes(ahead_bytes),
+      .threshold_bytes(threshold),
+      .is_ip(header.is_ip),
+      .is_v6(header.is_v6),
+      .first_word(header.ip_word),
+      .checksum(header.ip_checksum),
+      .marks,
+      .marked_word,
+      .marked_checksum
+  );
+  assign marked = started && marks ? goes : '0;
+  assign mark_patches = {
+    {marks, header.ip_at, marked_word, 2'b11},
+    {marks && !header.is_v6, header.ip_at + 10'd5, marked_checksum, 2'b11}
+  };
+
+  ingress #(
+      .WIDTH(WIDTH),
+      .WORDS(STORE_WORDS)
+  ) line_in (
+      .clk,
+      .rst,
+      .p(window_p),
+      .s_tdata(rx_tdata),
+      .s_tkeep(rx_tkeep),
+      .s_tlast(rx_tlast),
+      .s_tuser(rx_tuser),
+      .s_tvalid(rx_tvalid),
+      .m_tdata(words_tdata),
+      .m_tkeep(words_tkeep),
+      .m_tlast(words_tlast),
+      .m_tvalid(words_valid),
+      .m_tready(1'b1),
+      .m_header(header),
+      .m_header_valid(header_valid),
+      .m_start(start),
+      .m_started(started),
+      .m_patches(mark_patches),
+      .window,
+      .scale,
+      .kind,
+      .lowered,
+      .changed,
+      .floored,
+      .arrived,
+      .arrived_header,
+      .acked,
+      .rewritten,
+      .was_floored,
+      .lost(lost_in)
+  );
+
+  // The first word leaves `ingress` 2 clocks after `started`, the last one of the frame before that
+  // a clock after it, at the latest.
+  logic [PORTS-1:0] current_words;
+  always_ff @(posedge clk) current_words <= current;
+  assign words_tvalid = words_valid ? current_words : '0;
+
+  output_port #(
+      .WIDTH       (WIDTH),
+      .INPUTS      (PORTS),
+      .BUFFER_BYTES(BUFFER_BYTES)
+  ) line_out (
+      .clk,
+      .rst,
+      .prepare,
+      .wants_hcf(port_p.scheme == SCHEME_HCF),
+      .p(hcf_p),
+      .seed(32'(NUMBER + 1)),
+      .tick(hcf_tick),
+      .request(in_request),
+      .header(in_header),
+      .granted(in_granted),
+      .packet_bytes,
+      .is_control,
+      .drops,
+      .s_tdata(in_tdata),
+      .s_tkeep(in_tkeep),
+      .s_tlast(in_tlast),
+      .s_tvalid(in_tvalid),
+      .m_tdata(tx_tdata),
+      .m_tkeep(tx_tkeep),
+      .m_tlast(tx_tlast),
+      .m_tvalid(tx_tvalid),
+      .m_tready(tx_tready),
+      .queue_bytes,
+      .departed,
+      .departure,
+      .dropped,
+      .lost(lost_out)
+  );
+
+  logic hcf_tick, was_clamping;
+  logic [63:0] hcf_due_ns;
+  assign hcf_tick = now_ns >= hcf_due_ns;
+  always_ff @(posedge clk) begin
+    if (hcf_tick) hcf_due_ns <= now_ns + {32'b0, hcf_p.every_ns};
+    if (departed) left_bytes <= left_bytes + {48'b0, departure.bytes};
+    was_clamping <= is_clamping;
+    if (rst) begin
+      hcf_due_ns <= '0;
+      left_bytes <= '0;
+    end
+  end
+
+  always_comb begin
+    counts = '0;
+    counts[REG_counter_egress_packets-FIRST] = {15'b0, departed};
+    counts[REG_counter_egress_bytes-FIRST] = departed ? departure.bytes : '0;
+    counts[REG_counter_ingress_packets-FIRST] = {15'b0, arrived};
+    counts[REG_counter_acks-FIRST] = {15'b0, acked};
+    counts[REG_counter_acks_rewritten-FIRST] = {15'b0, rewritten};
+    counts[REG_counter_acks_floored-FIRST] = {15'b0, was_floored};
+    counts[REG_counter_ecn_marks-FIRST] = {15'b0, is_marked};
+    counts[REG_counter_syns-FIRST] =
+        {15'b0, arrives_tcp && (arrived_header.offset_flags[7:0] & TCP_FLAG_SYN[7:0]) != 0} +
+        {15'b0, departed && departure.is_tcp && (departure.flags & TCP_FLAG_SYN[7:0]) != 0};
+    counts[REG_counter_zero_windows-FIRST] = {
+      15'b0,
+      arrives_tcp && arrived_header.window == 0 &&
+        (arrived_header.offset_flags[7:0] & TCP_FLAG_ACK[7:0]) != 0
+    };
+    counts[REG_counter_clamps-FIRST] = {15'b0, is_clamping && !was_clamping};
+    counts[REG_counter_data_dropped-FIRST] = {15'b0, dropped};
+  end
+endmodule
+
+`default_nettype wire
