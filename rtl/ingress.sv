@@ -53,7 +53,7 @@ module ingress
   logic header_valid;
   logic [WIDTH-1:0] tdata;
   logic [WIDTH/8-1:0] tkeep;
-  logic tlast, tvalid, tready;
+  logic tlast, tvalid, tready, is_open;
   header_t parsed;
 
   parser #(
@@ -137,7 +137,7 @@ module ingress
   // Waiting frames, and the one that is leaving.
   patch_t [4:0] next_patches;
   patch_t [6:0] held_patches;
-  logic is_open, ends, starts;
+  logic ends, starts;
 
   fifo #(
       .BITS ($bits(header_t) + $bits(patches)),

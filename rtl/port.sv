@@ -77,7 +77,7 @@ module port
   logic [31:0] event_value, packet_bytes, window_bytes, flows;
   logic [15:0] segment_bytes;
   logic [63:0] left_bytes;
-  logic departed, dropped, lost_in, lost_out, acked, rewritten, was_floored;
+  logic departed, dropped, hcf_tick, lost_in, lost_out, acked, rewritten, was_floored;
   departure_t departure;
 
   window_scheme windows (
@@ -291,7 +291,7 @@ module port
       .lost(lost_out)
   );
 
-  logic hcf_tick, was_clamping;
+  logic was_clamping;
   logic [63:0] hcf_due_ns;
   assign hcf_tick = now_ns >= hcf_due_ns;
   always_ff @(posedge clk) begin
