@@ -37,12 +37,12 @@ demo: build ## Build, run the demo, and print where its report is
 lab-demo: build lab ## Compare the schemes on real TCP, in network namespaces (root)
 	@$(ROOT) $(BIN)/penstock lab demo
 
-test: build lab lint .venv/.browser target/rtl/venv/.tools ## Run all checks: format, lint, types, Rust tests, Python tests (root)
+test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
-	@echo "== Hardware: the fast part"
-	@$(MAKE) --no-print-directory -C rtl fast
+	@echo "== Hardware: its parameters (all else is in 'make rtl')"
+	@$(MAKE) --no-print-directory -C rtl params page
 	@echo "== Python tests, the command line end to end, the laboratory"
 	@$(ROOT) $(BIN)/pytest --quiet
 
