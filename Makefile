@@ -92,7 +92,7 @@ format: .venv/.tools ## Format Rust, C and Python
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
 
-rtl: target/rtl/venv/.tools ## Lint and simulate the switch in hardware
+rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 	@$(MAKE) --no-print-directory -C rtl all
 
 target/rtl/venv/.tools: pyproject.toml uv.lock
