@@ -34,7 +34,8 @@ AVOIDED = {
 # Within names too: `is_told`. Not a method of a library: `study.tell()`.
 PATTERN = re.compile("|".join(rf"(?<![A-Za-z.])(?:{word})(?![A-Za-z])" for word in AVOIDED), re.I)
 
-TEXT = {"md", "rs", "h", "c", "cpp", "sv", "py", "pyi", "toml", "in", "js", "css", "pkt", "tcl", "service", ""}
+CODE = {"c", "cpp", "css", "h", "js", "pkt", "py", "pyi", "rs", "sv", "tcl"}
+TEXT = CODE | {"", "in", "md", "service", "toml"}
 """Suffixes of the files that people write; scripts and the Makefile have none."""
 
 FOLDERS = [
