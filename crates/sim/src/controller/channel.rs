@@ -2,8 +2,11 @@
 //! The control network: messages between a controller and switches or shims take time and
 //! bandwidth, and may be lost.
 
+use super::ControllerCounters;
 use crate::rng::Rng;
 use penstock_scenario::units::{Rate, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Headers of a message, bytes: Ethernet 14, IP 20, TCP 20, as SICC §5.4 counts.
 pub const HEADER_BYTES: u64 = 54;
@@ -20,9 +23,11 @@ pub enum Way {
     FromController = 1,
 }
 
-/// The controller's link to the control network. What does not fit waits, without a limit.
+/// The controller's link to the control network, and the messages on their way. What does not fit
+/// waits, without a limit. Simultaneous messages arrive in their order, the same on every machine.
 #[derive(Clone, Debug)]
-pub struct Channel {
+pub struct Channel<M> {
+    messages: BinaryHeap<Reverse<(Time, M)>>,
     /// One way, without what a message takes on the link.
     latency: Time,
     /// Of each direction; `None`: without limit.
@@ -37,10 +42,11 @@ pub struct Channel {
     lost: u64,
 }
 
-impl Channel {
+impl<M: Ord> Channel<M> {
     /// An idle one.
-    pub fn new(latency: Time, rate: Option<Rate>, loss: f64, rng: Rng) -> Channel {
+    pub fn new(latency: Time, rate: Option<Rate>, loss: f64, rng: Rng) -> Channel<M> {
         Channel {
+            messages: BinaryHeap::new(),
             latency,
             rate,
             loss,
@@ -51,8 +57,8 @@ impl Channel {
         }
     }
 
-    /// When a message of so many bytes, sent now, arrives; `None` if it is lost.
-    pub fn send(&mut self, now: Time, way: Way, bytes: u64) -> Option<Time> {
+    /// Sends a message of so many bytes, unless it is lost.
+    pub fn send(&mut self, now: Time, way: Way, bytes: u64, message: M) {
         self.count(way, bytes);
         let mut sent_at = now;
         if let Some(rate) = self.rate {
@@ -62,9 +68,24 @@ impl Channel {
         }
         if self.loss > 0.0 && self.rng.unit() < self.loss {
             self.lost += 1;
+        } else {
+            self.messages
+                .push(Reverse((sent_at + self.latency, message)));
+        }
+    }
+
+    /// When the next message arrives.
+    pub fn next(&self) -> Time {
+        let first = self.messages.peek();
+        first.map_or(Time::NEVER, |Reverse((time, _))| *time)
+    }
+
+    /// The next message, if it has arrived.
+    pub fn receive(&mut self, now: Time) -> Option<M> {
+        if self.next() > now {
             return None;
         }
-        Some(sent_at + self.latency)
+        self.messages.pop().map(|Reverse((_, message))| message)
     }
 
     /// Counts a message that takes no time.
@@ -72,14 +93,15 @@ impl Channel {
         self.bytes[way as usize] += bytes;
     }
 
-    /// Bytes of all messages one way, lost ones included.
-    pub fn bytes(&self, way: Way) -> u64 {
-        self.bytes[way as usize]
-    }
-
-    /// Messages that were lost.
-    pub fn lost(&self) -> u64 {
-        self.lost
+    /// The counters with those of the channel.
+    pub fn counters(&self, others: ControllerCounters) -> ControllerCounters {
+        let [bytes_to_controller, bytes_from_controller] = self.bytes;
+        ControllerCounters {
+            messages_lost: self.lost,
+            bytes_to_controller,
+            bytes_from_controller,
+            ..others
+        }
     }
 }
 
@@ -87,33 +109,49 @@ impl Channel {
 mod tests {
     use super::*;
 
-    fn channel(rate: Option<Rate>, loss: f64) -> Channel {
+    fn channel(rate: Option<Rate>, loss: f64) -> Channel<u32> {
         Channel::new(Time::from_micros(100), rate, loss, Rng::new(1, 2))
+    }
+
+    fn arrivals(channel: &mut Channel<u32>) -> Vec<(Time, u32)> {
+        let mut arrived = Vec::new();
+        while channel.next() != Time::NEVER {
+            let time = channel.next();
+            arrived.extend(channel.receive(time).map(|message| (time, message)));
+        }
+        arrived
     }
 
     #[test]
     fn messages_wait_for_each_other_in_their_direction() {
         let (to, from) = (Way::ToController, Way::FromController);
+        let us = Time::from_micros;
         let mut slow = channel(Some(Rate(100_000_000)), 0.0);
         // 125 bytes take 10 us.
-        let arrivals = [to, to, from].map(|way| slow.send(Time::ZERO, way, 125));
-        assert_eq!(
-            arrivals,
-            [110, 120, 110].map(|us| Some(Time::from_micros(us)))
-        );
-        let later = Time::from_micros(500);
-        assert_eq!(slow.send(later, to, 125), Some(Time::from_micros(610)));
-        assert_eq!((slow.bytes(to), slow.bytes(from)), (375, 125));
+        for (message, way) in [to, to, from].into_iter().enumerate() {
+            slow.send(Time::ZERO, way, 125, message as u32);
+        }
+        slow.send(us(500), to, 125, 3);
+        assert_eq!(slow.receive(us(109)), None);
+        let expected = [(us(110), 0), (us(110), 2), (us(120), 1), (us(610), 3)];
+        assert_eq!(arrivals(&mut slow), expected);
+        assert_eq!(slow.bytes, [375, 125]);
         let mut fast = channel(None, 0.0);
-        let arrivals = [to, to].map(|way| fast.send(Time::ZERO, way, 1_000_000));
-        assert_eq!(arrivals, [Some(Time::from_micros(100)); 2]);
+        fast.send(Time::ZERO, to, 1_000_000, 1);
+        fast.send(Time::ZERO, to, 1_000_000, 0);
+        assert_eq!(arrivals(&mut fast), [(us(100), 0), (us(100), 1)]);
     }
 
     #[test]
     fn lost_messages_are_counted_and_took_their_time() {
         let mut channel = channel(Some(Rate(100_000_000)), 1.0);
-        assert_eq!(channel.send(Time::ZERO, Way::ToController, 125), None);
-        assert_eq!((channel.lost(), channel.bytes(Way::ToController)), (1, 125));
+        channel.send(Time::ZERO, Way::ToController, 125, 0);
+        assert_eq!(channel.next(), Time::NEVER);
+        let counters = channel.counters(ControllerCounters::default());
+        assert_eq!(
+            (counters.messages_lost, counters.bytes_to_controller),
+            (1, 125)
+        );
         assert_eq!(channel.free_at[0], Time::from_micros(10));
     }
 }

@@ -11,12 +11,11 @@ use super::{Channel, Controller, ControllerCounters, FRAME_BYTES, HEADER_BYTES, 
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet, flag};
 use penstock_scenario::units::Time;
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-/// A message on its way; the order is that of simultaneous ones.
+/// What switches and controller send each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Message {
+pub enum Message {
     /// To the controller: a SYN of this flow left by the port of the link.
     Begin(u32, FlowId),
     /// A FIN did.
@@ -29,26 +28,18 @@ enum Message {
 pub struct FlowCounts {
     /// The flows of each port, by its link.
     flows: HashMap<u32, BTreeSet<FlowId>>,
-    messages: BinaryHeap<Reverse<(Time, Message)>>,
-    channel: Channel,
+    channel: Channel<Message>,
     counters: ControllerCounters,
 }
 
 impl FlowCounts {
     /// A controller of ports without flows.
-    pub fn new(channel: Channel) -> FlowCounts {
+    pub fn new(channel: Channel<Message>) -> FlowCounts {
         FlowCounts {
             flows: HashMap::new(),
-            messages: BinaryHeap::new(),
             channel,
             counters: ControllerCounters::default(),
         }
-    }
-
-    fn send(&mut self, now: Time, way: Way, bytes: u64, message: Message) {
-        let arrival = self.channel.send(now, way, bytes);
-        self.messages
-            .extend(arrival.map(|arrival| Reverse((arrival, message))));
     }
 
     fn receive(&mut self, now: Time, message: Message, network: &mut Network) {
@@ -62,7 +53,8 @@ impl FlowCounts {
             self.counters.messages_sent += 1;
             let flows = self.flows[&link].len() as u32;
             let message = Message::Count(link, flows);
-            self.send(now, Way::FromController, FRAME_BYTES, message);
+            self.channel
+                .send(now, Way::FromController, FRAME_BYTES, message);
         }
     }
 }
@@ -78,33 +70,23 @@ impl Controller for FlowCounts {
             Message::End(link, packet.flow)
         };
         let bytes = HEADER_BYTES + u64::from(packet.size());
-        self.send(time, Way::ToController, bytes, message);
+        self.channel.send(time, Way::ToController, bytes, message);
     }
 
     fn on_delivery(&mut self, _: Time, _: &mut Packet) {}
 
     fn next(&self) -> Time {
-        let first = self.messages.peek();
-        first.map_or(Time::NEVER, |Reverse((time, _))| *time)
+        self.channel.next()
     }
 
     fn act(&mut self, now: Time, network: &mut Network) {
-        while let Some(Reverse((time, message))) = self.messages.peek().copied() {
-            if time > now {
-                break;
-            }
-            self.messages.pop();
+        while let Some(message) = self.channel.receive(now) {
             self.receive(now, message, network);
         }
     }
 
     fn counters(&self) -> ControllerCounters {
-        ControllerCounters {
-            messages_lost: self.channel.lost(),
-            bytes_to_controller: self.channel.bytes(Way::ToController),
-            bytes_from_controller: self.channel.bytes(Way::FromController),
-            ..self.counters
-        }
+        self.channel.counters(self.counters)
     }
 }
 
@@ -121,7 +103,7 @@ mod tests {
     const LATENCY: Time = Time::from_micros(100);
     const FLOWS: u32 = 200;
 
-    fn channel(loss: f64) -> Channel {
+    fn channel(loss: f64) -> Channel<Message> {
         Channel::new(LATENCY, None, loss, Rng::new(1, 1))
     }
 

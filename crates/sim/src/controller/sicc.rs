@@ -9,8 +9,7 @@ use penstock_core::sicc::SiccOrder;
 use penstock_core::tcp_rewrite::AckKind;
 use penstock_core::{Params, SiccPort, SiccShim};
 use penstock_scenario::units::Time;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// `enum sicc_new_connections` and `enum sicc_end` of `core/sicc.h`.
 const COUNTS_SYN_ACK: u64 = 1;
@@ -30,10 +29,9 @@ pub enum QueueReports {
     Polled,
 }
 
-/// A message on its way; ordered so that simultaneous ones are taken in the same order on every
-/// machine.
+/// What switches, controller and shims send each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Message {
+pub enum Message {
     /// A switch forwarded a SYN or FIN that leaves by a link: flow, flags, options.
     Copy(u32, FlowId, u8, u32),
     /// INCAST_ON for a pair: MSS and scale.
@@ -90,8 +88,8 @@ pub struct Sicc {
     flows: Vec<Flow>,
     pair_of: HashMap<(u32, u32), u32>,
     shims: Vec<SiccShim>,
-    messages: BinaryHeap<Reverse<(Time, bool, Message)>>,
-    channel: Channel,
+    /// A message that follows another to the same shim, as `true` has it, arrives behind it.
+    channel: Channel<(bool, Message)>,
     queue_reports: QueueReports,
     next_look: Time,
     counters: ControllerCounters,
@@ -110,7 +108,7 @@ impl Sicc {
     pub fn new(
         params: Params,
         links: impl IntoIterator<Item = (u32, u32, Params)>,
-        channel: Channel,
+        channel: Channel<(bool, Message)>,
         queue_reports: QueueReports,
     ) -> Sicc {
         let (mut ports, mut switches) = (Vec::new(), BTreeMap::<u32, Vec<usize>>::new());
@@ -138,7 +136,6 @@ impl Sicc {
             flows: Vec::new(),
             pair_of: HashMap::new(),
             shims: Vec::new(),
-            messages: BinaryHeap::new(),
             channel,
             queue_reports,
             next_look: interval,
@@ -146,11 +143,9 @@ impl Sicc {
         }
     }
 
-    /// Sends a message; one that follows another to the same shim arrives behind it.
     fn send(&mut self, now: Time, bytes: u64, message: Message, follows: bool) {
-        if let Some(arrival) = self.channel.send(now, message.way(), bytes) {
-            self.messages.push(Reverse((arrival, follows, message)));
-        }
+        let way = message.way();
+        self.channel.send(now, way, bytes, (follows, message));
     }
 
     /// Takes a message that has arrived.
@@ -344,18 +339,11 @@ impl Controller for Sicc {
     }
 
     fn next(&self) -> Time {
-        let message = self
-            .messages
-            .peek()
-            .map_or(Time::NEVER, |Reverse((time, ..))| *time);
-        message.min(self.next_look)
+        self.channel.next().min(self.next_look)
     }
 
     fn act(&mut self, now: Time, network: &mut Network) {
-        let is_due = |Reverse((time, ..)): &Reverse<(Time, bool, Message)>| *time <= now;
-        while self.messages.peek().is_some_and(is_due)
-            && let Some(Reverse((.., message))) = self.messages.pop()
-        {
+        while let Some((_, message)) = self.channel.receive(now) {
             self.receive(now, message, network);
         }
         if self.next_look <= now {
@@ -365,11 +353,6 @@ impl Controller for Sicc {
     }
 
     fn counters(&self) -> ControllerCounters {
-        ControllerCounters {
-            messages_lost: self.channel.lost(),
-            bytes_to_controller: self.channel.bytes(Way::ToController),
-            bytes_from_controller: self.channel.bytes(Way::FromController),
-            ..self.counters
-        }
+        self.channel.counters(self.counters)
     }
 }
