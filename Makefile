@@ -61,6 +61,9 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@# Offline: what it needs is in place, in the locked versions.
 	@UV_OFFLINE=1 $(BIN)/maturin develop --profile module --uv --quiet >.venv/build.log 2>&1 || \
 		{ cat .venv/build.log; exit 1; }
+	@# Bytecode of what a run imports, or each would compile it where PYTHONDONTWRITEBYTECODE is set.
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c \
+		'import rich.table, penstock.cli, penstock.runs, penstock.show.run_page, penstock.show.terminal'
 	@touch $@
 
 .venv/.datapath: .venv/.tools .ci/prerequisites

@@ -51,4 +51,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (any public name)
     if name not in __all__:
         message = f"module 'penstock' has no attribute '{name}'"
         raise AttributeError(message)
-    return getattr(import_module("penstock.api"), name)
+    return getattr(import_module("penstock.runs" if name == "Run" else "penstock.api"), name)

@@ -8,12 +8,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock import _native, folders, provenance
 from penstock.errors import ScenarioError
 from penstock.execution import SIMULATOR, Progress, Row, Task, execute, substrate_of
-from penstock.runs import Run
 from penstock.scenario import (
     Overrides,
     Scenario,
@@ -24,6 +23,9 @@ from penstock.scenario import (
     seeds_of,
     settings_of,
 )
+
+if TYPE_CHECKING:
+    from penstock.runs import Run
 
 
 def run(
@@ -38,7 +40,7 @@ def run(
     progress: Progress | None = None,
     on: str = SIMULATOR,
     tools: bool = False,
-) -> Run:
+) -> "Run":
     """Runs a scenario under each of its schemes and seeds: simulated, or on real TCP.
 
     Args:
@@ -84,8 +86,10 @@ class Prepared:
     tasks: tuple[Task, ...]
     """One for each scheme and seed, in the order of the run's tables."""
 
-    def collect(self, rows: Mapping[Task, Row]) -> Run:
+    def collect(self, rows: Mapping[Task, Row]) -> "Run":
         """The run of the tasks' rows; those of other tasks may be among them."""
+        from penstock.runs import Run  # start-up: polars, not needed to report an error
+
         info = {
             "name": self.name,
             "substrate": self.tasks[0].on,

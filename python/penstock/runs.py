@@ -65,8 +65,11 @@ class Run(Results):
             message = f"{folder}: the run is incomplete or damaged ({reason}); run it again"
             raise RunError(message) from error
 
-    def report(self, path: str | Path) -> Path:
-        """Writes the report, one HTML page without external parts, and `figures/` next to it."""
+    def report(self, path: str | Path, *, pdf: bool = False) -> Path:
+        """Writes the report, one HTML page without external parts, and `figures/` next to it.
+
+        `pdf`: write the figures as PDF too, which takes longer than all else.
+        """
         from penstock.show import run_page  # start-up: matplotlib takes half a second
 
-        return run_page.write(self, Path(path))
+        return run_page.write(self, Path(path), pdf=pdf)

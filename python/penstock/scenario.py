@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import tomli_w
 
 from penstock import _native, papers
@@ -129,6 +128,8 @@ def trace_to_csv(path: Path) -> str:
     if path.suffix != ".parquet":
         message = f"a trace is CSV or Parquet; '{path.suffix}' is neither"
         raise ScenarioError(message)
+    import polars as pl  # start-up: a third of a second
+
     try:
         frame = pl.read_parquet(path)
         return frame.select(TRACE_COLUMNS).write_csv()

@@ -265,6 +265,27 @@ def test_help_is_quick_and_has_an_example(command):
     assert not heavy & imported
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "heavy"),
+    [
+        ("run nosuch", 2, {"polars", "matplotlib", "numpy", "rich.console"}),
+        ("run small.toml", 0, {"fontTools.subset", "matplotlib.backends.backend_pdf"}),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(command, code, heavy, small):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", PENSTOCK, *command.split()],
+        cwd=small.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "penstock.api" in imported
+    assert not heavy & imported
+
+
 def test_completion_can_be_installed():
     shown = subprocess.run(
         [PENSTOCK],

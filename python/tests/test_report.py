@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from matplotlib.ticker import EngFormatter
 
+from penstock.cli.report import redraw
 from penstock.runs import Run
 from penstock.show import curves, drawing, sentences, style
 
@@ -53,14 +54,18 @@ def test_names_within_the_page_are_unique_or_alike(page):
     assert {name for pair in used for name in pair if name} <= set(ids)
 
 
-def test_figures_are_kept_for_papers(page):
-    figures = page.parent / "figures"
+def test_figures_are_kept_for_papers(page, tmp_path):
     names = {"drops", "fct-mice", "goodput-elephants", "goodput-mice", "queue-a-b"}
+    drawn = list((page.parent / "figures").iterdir())
+    assert {path.name for path in drawn} == {f"{name}.svg" for name in names}
+    for path in drawn:
+        ElementTree.parse(path)
+    printed = redraw(page.parent, tmp_path / "printed.html", pdf=True)
+    assert printed.read_bytes() == page.read_bytes()
+    figures = tmp_path / "figures"
     assert {path.stem for path in figures.glob("*.svg")} == names
     assert {path.stem for path in figures.glob("*.pdf")} == names
-    for path in figures.glob("*.svg"):
-        ElementTree.parse(path)
-    assert (figures / "drops.pdf").read_bytes().startswith(b"%PDF")
+    assert all(path.read_bytes().startswith(b"%PDF") for path in figures.glob("*.pdf"))
 
 
 def test_the_same_run_gives_the_same_page(page, tmp_path):

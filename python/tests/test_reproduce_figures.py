@@ -110,7 +110,7 @@ def texts(drawing):
 def test_each_kind_of_figure_is_drawn(drawn):
     assert list(drawn) == ["line", "cdf", "bars", "histogram", "heat"]
     for figure in drawn.values():
-        assert figure.pdf.startswith(b"%PDF")
+        assert figure.pdf().startswith(b"%PDF")
         assert re.fullmatch(r"[^.]+\.", figure.meaning)
 
 

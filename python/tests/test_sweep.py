@@ -75,7 +75,7 @@ def test_the_folder_can_be_reported_again(sweep, tmp_path):
     folder = tmp_path / "runs/small-sweep"
     page = (folder / "report.html").read_text()
     assert "elephants.goodput_bps.mean over traffic.mice.flows and scheme.alpha" in page
-    assert (folder / "figures/sweep-elephants.goodput_bps.mean.pdf").exists()
+    assert (folder / "figures/sweep-elephants.goodput_bps.mean.svg").exists()
     shutil.rmtree(folder / "figures")
     (folder / "report.html").unlink()
     code, out, _ = sweep(command="report", file=folder)

@@ -25,20 +25,27 @@ def report(
             help="The page; figures/ is written next to it. Default: in FOLDER.",
         ),
     ] = None,
+    pdf: Annotated[
+        bool,
+        typer.Option(
+            "--pdf", help="Write the figures as PDF too. Those of a reproduction always are."
+        ),
+    ] = False,
 ) -> None:
     """Write a report again: one HTML page that needs no network, and figures for papers.
 
     The folder is that of a run, a comparison, a reproduction, a sweep, or a search of `tune`.
     """
-    typer.echo(f"Report: {redraw(folder, out)}")
+    typer.echo(f"Report: {redraw(folder, out, pdf=pdf)}")
 
 
-def redraw(folder: Path, path: Path | None = None) -> Path:
+def redraw(folder: Path, path: Path | None = None, *, pdf: bool = False) -> Path:
     """Writes the page of a folder again, with `figures/` next to it; returns the page's path.
 
     Args:
         folder: of a kind that `penstock.folders` lists.
         path: of the page; default: its usual place in the folder.
+        pdf: write the figures as PDF too.
 
     Raises:
         ScenarioError: the folder is of no kind.
@@ -53,13 +60,13 @@ def redraw(folder: Path, path: Path | None = None) -> Path:
 
     match kind:
         case folders.RUN:
-            Run.load(folder).report(path)
+            Run.load(folder).report(path, pdf=pdf)
         case folders.COMPARISON:
-            comparison_page.redraw(folder, path)
+            comparison_page.redraw(folder, path, pdf=pdf)
         case folders.REPRODUCTION:
             papers.module("reproduction_folder").write_page(folder, path)
         case folders.SWEEP:
-            sweep_page.redraw(folder, path)
+            sweep_page.redraw(folder, path, pdf=pdf)
         case folders.SEARCH:
-            tune_page.redraw(folder, path)
+            tune_page.redraw(folder, path, pdf=pdf)
     return path

@@ -54,7 +54,8 @@ def run(
 
     The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
     (versions, command), summary.json (what --json prints), flows, queues and ports as Parquet,
-    windows if the scenario samples any, report.html, and figures/ as SVG and PDF.
+    windows if the scenario samples any, report.html, and figures/ as SVG; `penstock report
+    --pdf` adds them as PDF.
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `controller` where the scheme has one (reports
@@ -67,8 +68,8 @@ def run(
     overrides = pairs(settings)
     if out is not None:
         folders.check_target(out, folders.RUN)
-    from penstock import api  # start-up: polars and the simulator
-    from penstock.show import terminal  # start-up: rich
+    from penstock import api  # start-up: the simulator
+    from penstock.show import terminal  # start-up: the summary tables
 
     with terminal.Progress() as progress:
         result = api.run(

@@ -35,20 +35,20 @@ def save(comparison: Comparison, folder: Path) -> Path:
     return write(comparison, folder / folders.COMPARISON.page)
 
 
-def redraw(folder: Path, path: Path) -> Path:
+def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
     """Writes the page of a comparison's folder again.
 
     Raises:
         RunError: the folder is damaged.
     """
-    return write(Comparison.load(folder), path)
+    return write(Comparison.load(folder), path, pdf=pdf)
 
 
-def write(comparison: Comparison, path: Path) -> Path:
+def write(comparison: Comparison, path: Path, *, pdf: bool = False) -> Path:
     """Writes the page, and `figures/` next to it; returns the page's path."""
     with mpl.rc_context(style.MATPLOTLIB):
         drawn = list(_draw(comparison))
-    return html.save(_render(comparison, drawn), drawn, path)
+    return html.save(_render(comparison, drawn), drawn, path, pdf=pdf)
 
 
 def _draw(comparison: Comparison) -> Iterator[Drawing]:

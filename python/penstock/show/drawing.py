@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures drawn once for a page and for papers: SVG and PDF, of a column's width."""
+"""Figures drawn once, of a column's width: SVG for the page, PDF for papers on demand."""
 
 import io
 import re
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, Formatter, LogLocator, MaxNLocator, NullFormatter
@@ -33,12 +33,24 @@ class Drawing:
     meaning: str
     """One sentence: how to read it."""
     svg: str
-    pdf: bytes
+    figure: Figure
 
-    def save(self, folder: Path) -> None:
-        """Writes `NAME.svg` and `NAME.pdf`."""
+    def save(self, folder: Path, *, pdf: bool = False) -> None:
+        """Writes `NAME.svg`, and `NAME.pdf` if it is wanted."""
         folders.write(folder / f"{self.name}.svg", self.svg)
-        folders.write(folder / f"{self.name}.pdf", self.pdf)
+        if pdf:
+            folders.write(folder / f"{self.name}.pdf", self.pdf())
+
+    def pdf(self) -> bytes:
+        """The figure for papers, its fonts embedded, without a ground."""
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf  # start-up: fontTools
+
+        made = io.BytesIO()
+        with mpl.rc_context(style.MATPLOTLIB):
+            self.figure.set_facecolor("none")
+            canvas: Any = FigureCanvasPdf(self.figure)
+            canvas.print_pdf(made, metadata={"CreationDate": None, "Creator": "Penstock"})
+        return made.getvalue()
 
 
 def plot(height: float = 2.4) -> tuple[Figure, Axes]:
@@ -92,15 +104,11 @@ def shortened(name: str, most: int) -> str:
 
 def drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -> Drawing:
     """The figure as files and page have it; `name` becomes the files' name."""
-    svg, pdf = io.StringIO(), io.BytesIO()
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # or each file would be laid out again, at twice the time
-    # Not by `savefig`, which would draw everything once more for each file.
+    svg = io.StringIO()
     figure.set_facecolor(style.GROUND)
     canvas: Any = FigureCanvasSVG(figure)
+    # Not by `savefig`, which would draw everything twice.
     canvas.print_svg(svg, metadata={"Date": None, "Creator": "Penstock"})
-    figure.set_facecolor("none")
-    canvas = FigureCanvasPdf(figure)
-    canvas.print_pdf(pdf, metadata={"CreationDate": None, "Creator": "Penstock"})
+    figure.set_layout_engine("none")  # the PDF is laid out like the SVG
     file_name = re.sub(r"[^\w.]+", "-", name)
-    return Drawing(section, file_name, title, meaning, svg.getvalue(), pdf.getvalue())
+    return Drawing(section, file_name, title, meaning, svg.getvalue(), figure)

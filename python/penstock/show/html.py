@@ -11,18 +11,25 @@ from penstock import folders
 from penstock.show import style
 from penstock.show.drawing import Drawing
 
+FIGURES = (
+    "figures as SVG in <code>figures/</code>, "
+    "as PDF too by <code>penstock report FOLDER --pdf</code>"
+)
+"""Of a page's foot: where its figures are."""
 _NUMBER, _NAME = 24, 60  # characters; longer texts are no numbers, and no names
 
 
-def save(text: str, drawings: Iterable[Drawing], path: Path) -> Path:
-    """Writes the page and, next to it, `figures/*.svg` and `*.pdf`; returns the page's path.
+def save(text: str, drawings: Iterable[Drawing], path: Path, *, pdf: bool = False) -> Path:
+    """Writes the page and, next to it, `figures/*.svg`; returns the page's path.
+
+    `pdf`: write `figures/*.pdf` too.
 
     Each file is replaced at once; other files stay.
     """
     figures = path.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     for drawing in drawings:
-        drawing.save(figures)
+        drawing.save(figures, pdf=pdf)
     folders.write(path, text)
     return path
 

@@ -11,10 +11,10 @@ from penstock.show.drawing import Drawing
 from penstock.show.html import Html
 
 
-def write(run: Results, path: Path) -> Path:
-    """Writes the page and, next to it, `figures/`; returns the page's path."""
+def write(run: Results, path: Path, *, pdf: bool = False) -> Path:
+    """Writes the page and, next to it, `figures/`, as PDF too if `pdf`; returns the page's path."""
     drawn = list(run_figures.draw(run))
-    return html.save(render(run, drawn), drawn, path)
+    return html.save(render(run, drawn), drawn, path, pdf=pdf)
 
 
 def render(run: Results, drawings: list[Drawing]) -> str:
@@ -89,7 +89,7 @@ def _footer(run: Results) -> str:
 <p><code>{escape(run.info["command"])}</code></p>
 <p>Penstock {escape(run.info["penstock"])} ·
 {_effort(run)} ·
-figures as SVG and PDF in <code>figures/</code> · the scenario as run in
+{html.FIGURES} · the scenario as run in
 <code>scenario.toml</code></p>
 </footer>"""
 

@@ -5,13 +5,13 @@ import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, TextIO
-
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from penstock.show import summary_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 _BAR = 30
 
@@ -66,6 +66,8 @@ def show(summary: dict[str, Any]) -> None:
 
     Where the terminal is too narrow the last columns are left out, and named.
     """
+    from rich.markup import escape  # start-up: rich
+
     screen = console()
     if (seeds := len(summary["seeds"])) > 1:
         spread = "± the half-width of the 95 % confidence interval in percent of the mean"
@@ -91,14 +93,18 @@ def show(summary: dict[str, Any]) -> None:
         screen.print()
 
 
-def console(width: int = 100) -> Console:
+def console(width: int = 100) -> "Console":
     """Stdout, as wide as the terminal by rich's own measure; else of `width` columns."""
+    from rich.console import Console  # start-up: rich
+
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=width)
 
 
-def table(title: str = "") -> Table:
+def table(title: str = "") -> "Table":
     """An empty table without lines, its title (in rich's markup) at the left."""
+    from rich.table import Table  # start-up: rich
+
     empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     empty.title, empty.title_style, empty.title_justify = title or None, "", "left"
     return empty

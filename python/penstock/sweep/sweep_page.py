@@ -13,7 +13,7 @@ from penstock.sweep import means, store, sweep_figures
 from penstock.sweep.means import Shown
 
 
-def redraw(folder: Path, path: Path) -> Path:
+def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
     """Writes the page of a sweep's folder again.
 
     Raises:
@@ -22,14 +22,16 @@ def redraw(folder: Path, path: Path) -> Path:
     """
     request, table = store.load(folder)
     results = [means.shown(request, table, number) for number in request["show"] or [""]]
-    return write(request, results, path)
+    return write(request, results, path, pdf=pdf)
 
 
-def write(request: dict[str, Any], results: Sequence[Shown], path: Path) -> Path:
+def write(
+    request: dict[str, Any], results: Sequence[Shown], path: Path, *, pdf: bool = False
+) -> Path:
     """Writes the page, and `figures/` next to it; returns the page's path."""
     drawn = list(sweep_figures.draw(results))
     text = _render(request, results, drawn)
-    return html.save(text, drawn, path)
+    return html.save(text, drawn, path, pdf=pdf)
 
 
 def _render(request: dict[str, Any], results: Sequence[Shown], drawn: list[Drawing]) -> str:
@@ -57,7 +59,7 @@ scheme{"s" if len(first.schemes) > 1 else ""}{seeds}.</p>
 <footer>
 <p><code>{escape(request["command"])}</code></p>
 <p>Penstock {escape(request["penstock"])} · every number of every run in
-<code>{store.TABLE}</code> · figures as SVG and PDF in <code>figures/</code></p>
+<code>{store.TABLE}</code> · {html.FIGURES}</p>
 </footer>"""
     return html.document(request["title"], body)
 

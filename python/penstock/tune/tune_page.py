@@ -17,7 +17,7 @@ from penstock.tune.tuning import load
 Table = dict[str, Any]
 
 
-def redraw(folder: Path, path: Path) -> Path:
+def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
     """Writes the page of a search again.
 
     Raises:
@@ -26,7 +26,7 @@ def redraw(folder: Path, path: Path) -> Path:
     document = load(folder)
     with mpl.rc_context(style.MATPLOTLIB):
         drawn = [*_history(document), *_slices(document)]
-    return html.save(_render(document, drawn), drawn, path)
+    return html.save(_render(document, drawn), drawn, path, pdf=pdf)
 
 
 def _good(trial: Table) -> bool:
@@ -134,6 +134,6 @@ def _render(document: Table, drawn: list[Drawing]) -> str:
 <footer>
 <p><code>{escape(document["command"])}</code></p>
 <p>Penstock {escape(document["penstock"])} · every trial in <code>tune.json</code> ·
-figures as SVG and PDF in <code>figures/</code></p>
+{html.FIGURES}</p>
 </footer>"""
     return html.document(document["title"], body)

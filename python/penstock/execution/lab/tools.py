@@ -20,8 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-import polars as pl
-
 from penstock import _native
 from penstock.errors import RunError, ScenarioError
 from penstock.execution.lab import programs, system
@@ -139,6 +137,8 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
 
 def summed(scenario: str, transfers: list[Transfer], sampled: Played) -> Played:
     """The transfers summed up as the simulator sums up its own; unknown numbers are left out."""
+    import polars as pl  # start-up: a third of a second
+
     groups, flows = _native.summarize(scenario, "scenario.toml", transfers)
     known = {
         name: {key: None if key in UNKNOWN else value for key, value in group.items()}
