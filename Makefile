@@ -26,7 +26,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils
 BROWSER_NEEDS := chromium chromium-driver
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl clean
-.PHONY: lab lab-demo calibrate test-kernels test-package bench-datapath fuzz-datapath mutants soak chaos deb
+.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath fuzz-datapath mutants soak chaos deb
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,10 @@ test-kernels: .venv/.datapath ## Test the datapath on Linux 7.2 and 6.1 in an em
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)
 	@$(ROOT) $(BIN)/python evidence/linux/calibrate.py
+
+GRID ?= tuning --fits --sample 24
+grid: build lab ## Judge the schemes over cells of real TCP; GRID="verdict --sample 12 --repeats 5" (root)
+	@$(ROOT) $(BIN)/python evidence/grid/grid.py $(GRID)
 
 deb: .venv/.datapath ## Build the Debian package of penstockd
 	@packaging/build

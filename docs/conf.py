@@ -41,6 +41,7 @@ NAVIGATION = {
         "/evidence/mutants/README",
         "/evidence/ns2/README",
         "/evidence/linux/README",
+        "/evidence/grid/README",
         "/evidence/speed/README",
         "/CHANGELOG",
     ],

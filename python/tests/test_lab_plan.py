@@ -230,3 +230,21 @@ def test_every_tcp_parameter_that_the_kernel_has_is_set():
     other = host.of({"mss": 1000})
     assert other.congestion == "newreno"
     assert other.not_set == ("mss", "profile")
+
+
+@pytest.mark.parametrize(
+    ("scale", "sysctls"),
+    [
+        (0, {"net.ipv4.tcp_window_scaling": 0}),
+        (10, {"net.ipv4.tcp_rmem": '"4096 131072 33554432"'}),
+    ],
+)
+def test_a_window_scale_is_set_by_the_largest_receive_buffer(scale, sysctls, tmp_path, monkeypatch):
+    most = tmp_path / "rmem_max"
+    monkeypatch.setattr(host, "_RMEM_MAX", most)
+    most.write_text("4194304\n")
+    assert host.of({"profile": "linux", "window_scale": scale}).sysctls == sysctls
+    most.write_text(str(1 << 26))  # of the whole machine: all offer a scale of at least 11
+    tcp = host.of({"profile": "linux", "window_scale": 10})
+    assert tcp.sysctls == {}
+    assert tcp.not_set == ("window_scale",)

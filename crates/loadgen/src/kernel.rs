@@ -19,6 +19,8 @@ pub struct KernelCounters {
     pub lost_retransmits: u64,
     /// Connections that found the accept queue full.
     pub listen_overflows: u64,
+    /// ACKs sent because their delay was over.
+    pub delayed_acks: u64,
 }
 
 impl KernelCounters {
@@ -32,6 +34,7 @@ impl KernelCounters {
             syn_retransmits: value("TcpExt", "TCPSynRetrans"),
             lost_retransmits: value("TcpExt", "TCPLostRetransmit"),
             listen_overflows: value("TcpExt", "ListenOverflows"),
+            delayed_acks: value("TcpExt", "DelayedACKs"),
         })
     }
 
@@ -52,6 +55,7 @@ impl KernelCounters {
             syn_retransmits: join(self.syn_retransmits, other.syn_retransmits),
             lost_retransmits: join(self.lost_retransmits, other.lost_retransmits),
             listen_overflows: join(self.listen_overflows, other.listen_overflows),
+            delayed_acks: join(self.delayed_acks, other.delayed_acks),
         }
     }
 }

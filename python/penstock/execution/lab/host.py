@@ -13,6 +13,7 @@ _BY_PROFILE = {"linux": "cubic", "linux-3.18": "cubic", "newreno-ns2": "newreno"
 _ROUTE = {"initial_window": "initcwnd {}", "max_window": "cwnd lock {}"}
 _SYSCTL = {"ecn": "tcp_ecn", "sack": "tcp_sack", "timestamps": "tcp_timestamps"}
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Tcp:
     """As scenarios call it."""
     route: str
     """For `ip route`."""
-    sysctls: dict[str, int]
+    sysctls: dict[str, int | str]
     not_set: tuple[str, ...]
     """Keys that routes and sysctls lack."""
 
@@ -53,9 +54,29 @@ def of(table: dict[str, Any]) -> Tcp:
         wait_ms = max(1, round(1e3 * units.to_seconds(table["min_rto"])))
         route.append(f"rto_min {wait_ms}ms")
     route += [text.format(table[key]) for key, text in _ROUTE.items() if key in table]
-    sysctls = {f"net.ipv4.{name}": int(table[key]) for key, name in _SYSCTL.items() if key in table}
+    sysctls: dict[str, int | str] = {
+        f"net.ipv4.{name}": int(table[key]) for key, name in _SYSCTL.items() if key in table
+    }
+    scale = _window_scale(table["window_scale"]) if "window_scale" in table else {}
     known = {"congestion", "profile", "min_rto", *_ROUTE, *_SYSCTL}
+    if scale:
+        sysctls |= scale
+        known.add("window_scale")
     rest = [key for key in table if key not in known]
     if profile != "linux":
         rest.append("profile")
     return Tcp(congestion, " ".join(route), sysctls, tuple(rest))
+
+
+def _window_scale(scale: int) -> dict[str, int | str]:
+    """Sysctls by which a host offers this scale; none where the machine's `rmem_max` forbids it.
+
+    Linux offers the least scale by which a window covers the largest buffer that a socket may get,
+    which is the larger of `tcp_rmem` and `rmem_max` (`tcp_select_initial_window`).
+    """
+    if scale == 0:
+        return {"net.ipv4.tcp_window_scaling": 0}
+    most = 1 << (scale + 15)
+    if most << 1 <= int(_RMEM_MAX.read_text(encoding="ascii")):
+        return {}
+    return {"net.ipv4.tcp_rmem": f'"4096 131072 {most}"'}

@@ -115,7 +115,7 @@ class Plan:
     """The longest round trip by propagation, which the lab does not add."""
     routes: str = ""
     """TCP options of every route, as `rto_min 10ms initcwnd 2`."""
-    sysctls: dict[str, int] = field(default_factory=dict)
+    sysctls: dict[str, int | str] = field(default_factory=dict)
     """In addition to those that every namespace gets."""
 
     @cached_property
@@ -199,7 +199,9 @@ class Plan:
                 yield f"route add {other.subnet}.0/24 via {gate} dev {link} onlink{options}"
 
 
-def of(layout: dict[str, Any], routes: str = "", sysctls: dict[str, int] | None = None) -> Plan:
+def of(
+    layout: dict[str, Any], routes: str = "", sysctls: dict[str, int | str] | None = None
+) -> Plan:
     """Plans the fabric that `penstock._native.layout` describes.
 
     Raises:
