@@ -7,10 +7,10 @@
 pub const MAX_WINDOW_BYTES: u32 = 65535 << 14;
 
 /// As the C functions take a scale that was not learned.
-pub(crate) const SCALE_UNKNOWN: u32 = 0xff;
+pub const SCALE_UNKNOWN: u32 = 0xff;
 
-/// A scale as the C functions take it; a window of unknown scale is left alone.
-pub(crate) fn raw_scale(scale: Option<u8>) -> u32 {
+/// A scale as the C functions take it, at most 14; a window of unknown scale is left alone.
+pub fn raw_scale(scale: Option<u8>) -> u32 {
     scale.map_or(SCALE_UNKNOWN, |shift| u32::from(shift).min(14))
 }
 

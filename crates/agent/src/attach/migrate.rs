@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
+use penstock_core::tcp_rewrite::SCALE_UNKNOWN;
 
 use super::clsact;
 use super::hook::Hook;
@@ -19,9 +20,6 @@ use crate::skel::port::types::{flow_key6, flow_known};
 
 /// Flows of one call.
 const BATCH: u32 = 4096;
-
-/// `TCP_SCALE_UNKNOWN` of `core/tcp_rewrite.h`.
-const UNKNOWN_SCALE: u8 = 0xff;
 
 /// Copies what is known of the port's flows into the map `known`; returns of how many.
 ///
@@ -124,7 +122,8 @@ impl Fields {
             ..Default::default()
         };
         // One without a time begins just now.
-        let is_known = known.seen_ns != 0 && known.scale.iter().any(|s| *s != UNKNOWN_SCALE);
+        let has_scale = |scale: &u8| u32::from(*scale) != SCALE_UNKNOWN;
+        let is_known = known.seen_ns != 0 && known.scale.iter().any(has_scale);
         is_known.then_some(known)
     }
 }

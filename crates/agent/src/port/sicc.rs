@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::{MapCore, MapFlags, Program, libbpf_sys as sys};
 use penstock_core::Params;
 use penstock_core::sicc::{self, SiccOrder};
+use penstock_core::tcp_rewrite::raw_scale;
 
 use super::Port;
 use super::plain::of_bytes;
@@ -20,9 +21,6 @@ pub const SICC: &str = "sicc";
 
 /// Name and pin of the program that takes messages, in the folder of what all ports share.
 pub const ORDER: &str = "sicc_order";
-
-/// `TCP_SCALE_UNKNOWN` of `core/tcp_rewrite.h`.
-const TCP_SCALE_UNKNOWN: u8 = 0xff;
 
 /// The map of pairs.
 const PAIRS: &str = "sicc_pairs";
@@ -97,8 +95,8 @@ pub fn take(port: &Port, message: &Message) -> Result<()> {
         words(mapped)
     };
     let (order, mss_bytes, scale) = match message.order {
-        Order::On { mss, scale } => (SiccOrder::On, mss, scale.unwrap_or(TCP_SCALE_UNKNOWN)),
-        Order::Off => (SiccOrder::Off, 0, TCP_SCALE_UNKNOWN),
+        Order::On { mss, scale } => (SiccOrder::On, mss, scale),
+        Order::Off => (SiccOrder::Off, 0, None),
     };
     let mut raw = sicc_message {
         pair: sicc_key {
@@ -108,7 +106,7 @@ pub fn take(port: &Port, message: &Message) -> Result<()> {
         },
         order: order as u32,
         mss_bytes,
-        scale,
+        scale: raw_scale(scale) as u8,
         reserved: 0,
     };
     let program = Program::fd_from_pinned_path(port.shared().join(ORDER))

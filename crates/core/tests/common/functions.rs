@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Functions of `core/` that only the datapath and these tests call.
 
-use penstock_core::tcp_rewrite::TcpWindow;
+use penstock_core::tcp_rewrite::{SCALE_UNKNOWN, TcpWindow};
 use penstock_core::{Hcf, Params};
 use std::ffi::c_void;
-
-/// `TCP_SCALE_UNKNOWN`.
-const UNKNOWN: u32 = 0xff;
 
 unsafe extern "C" {
     safe fn core_tcp_lower_window(window: u16, scale: u32, limit: u32, floor: u32) -> TcpWindow;
@@ -24,7 +21,7 @@ unsafe extern "C" {
 }
 
 pub fn lower_window(window: u16, scale: Option<u8>, limit: u32, floor: u32) -> TcpWindow {
-    let scale = scale.map_or(UNKNOWN, |shift| u32::from(shift).min(14));
+    let scale = scale.map_or(SCALE_UNKNOWN, |shift| u32::from(shift).min(14));
     core_tcp_lower_window(window, scale, limit, floor)
 }
 
