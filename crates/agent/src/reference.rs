@@ -10,7 +10,7 @@ use penstock_scenario::params::{preset_text, range_text};
 
 use crate::attach::hcf;
 use crate::daemon::config::Agent;
-use crate::port::sicc::SICC;
+use crate::port::sicc;
 
 /// Columns of the packaged configuration.
 const WIDTH: usize = 100;
@@ -22,7 +22,7 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static Definition)> {
     let windows = windows.map(|definition| ("window", definition));
     windows.chain([
         ("queue", hcf::definition()),
-        ("controller", definitions::of(SICC)),
+        ("controller", sicc::definition()),
     ])
 }
 

@@ -14,10 +14,9 @@ use libbpf_rs::{MapCore, MapHandle, Object, OpenObject, PrintLevel, Program, Pro
 use crate::host::bpf::pin_over;
 use crate::host::requirements;
 use crate::port::pins::{PinsLock, SWEEP};
-use crate::port::sicc::{self, ORDER, SICC};
 use crate::port::slots::{STATS_PORTS, stats_pin};
 use crate::port::sockets::SOCKETS;
-use crate::port::{PinsArg, Side, layout};
+use crate::port::{PinsArg, Side, layout, sicc};
 use crate::skel::port::{PortSkel, PortSkelBuilder};
 
 /// The program pinned as [`SWEEP`]: before Linux 6.6 no program of type syscall may lock a port.
@@ -99,7 +98,7 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let mut object = MaybeUninit::uninit();
     let reads_sockets = requirements::sockets().is_ok();
-    let skel = load(&mut object, &folder, &names, reads_sockets, room)?;
+    let skel = load(&mut object, &folder, scheme, reads_sockets, room)?;
     let object = skel.object();
     if !build.is_dir() {
         remove_builds(&folder)?;
@@ -109,8 +108,11 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
         }
         layout::pin(object, &folder)?;
     }
-    if scheme == SICC {
-        pin_over(&program(object, ORDER)?.as_fd(), &folder.join(ORDER))?;
+    if sicc::is_scheme(scheme) {
+        pin_over(
+            &program(object, sicc::ORDER)?.as_fd(),
+            &folder.join(sicc::ORDER),
+        )?;
     }
     let mut loaded = Vec::new();
     for name in &names {
@@ -159,12 +161,13 @@ fn program<'o>(object: &'o Object, name: &str) -> Result<ProgramMut<'o>> {
 fn load<'o>(
     object: &'o mut MaybeUninit<OpenObject>,
     folder: &Path,
-    names: &[String; 2],
+    scheme: &str,
     reads_sockets: bool,
     room: Room,
 ) -> Result<PortSkel<'o>> {
     clear_log();
-    let is_sicc = *names == self::names(SICC);
+    let names = names(scheme);
+    let takes_orders = sicc::is_scheme(scheme);
     let mut open = PortSkelBuilder::default().open(object)?;
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
@@ -172,7 +175,7 @@ fn load<'o>(
             name == sweep_name()
                 || names.contains(&name)
                 || (name == SOCKETS && reads_sockets)
-                || (name == ORDER && is_sicc),
+                || (name == sicc::ORDER && takes_orders),
         );
     }
     let half = HALF.max(HALF_PER_CPU * libbpf_rs::num_possible_cpus()?);
@@ -181,12 +184,12 @@ fn load<'o>(
         if name.contains('.') {
             continue; // constants of the object, which belong to its programs
         }
-        if sicc::MAPS.contains(&name.as_str()) && !is_sicc {
+        if sicc::MAPS.contains(&name.as_str()) && !takes_orders {
             map.set_autocreate(false)?;
             continue;
         }
         let entries = match name.as_str() {
-            "config" | "heartbeat" | "port" | "samples" | "events" | SICC => room.ports,
+            "config" | "heartbeat" | "port" | "samples" | "events" | sicc::PARAMS => room.ports,
             "policy" => 2 * room.ports,
             "stats" => room.ports.div_ceil(STATS_PORTS),
             "flows4" | "flows6" | "records" | "known" => room.flows,
@@ -228,15 +231,9 @@ mod tests {
         );
         let folder = Path::new("/no-such-bpffs/v1/eth1");
         let mut object = MaybeUninit::uninit();
-        let error = load(
-            &mut object,
-            folder,
-            &names("observe"),
-            false,
-            Room::default(),
-        )
-        .err()
-        .unwrap();
+        let error = load(&mut object, folder, "observe", false, Room::default())
+            .err()
+            .unwrap();
         assert!(!error.to_string().contains("another version"), "{error}");
         for _ in 0..5_000 {
             append_log(PrintLevel::Warn, "x".repeat(1_000));

@@ -12,6 +12,7 @@ use penstock_scenario::{Buffer, Deployment, Priority};
 
 use super::pins::ABI;
 use super::plain::{bytes_of, bytes_of_mut};
+use super::sicc;
 use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{port_config, scheme_params};
 
@@ -27,8 +28,8 @@ const DROPS: u32 = 1 << 2;
 /// The scheme whose programs change nothing (`SCHEME_NONE`).
 pub const OBSERVE: &str = "observe";
 
-/// The programs below a host.
-pub const SHIM: &str = "shim";
+/// The programs below a host that carry window scales.
+const SHIM: &str = "shim";
 
 /// The prefix of the names of a deployment's programs.
 pub fn programs(port: &Deployment) -> &'static str {
@@ -38,6 +39,11 @@ pub fn programs(port: &Deployment) -> &'static str {
         (None, Some(shim)) => shim.kind().name,
         (None, None) => OBSERVE,
     }
+}
+
+/// Whether the programs of this name run below a host and not at a queue.
+pub fn are_below_host(programs: &str) -> bool {
+    programs == SHIM || sicc::is_scheme(programs)
 }
 
 /// The configuration of a port's programs, generation 0. `is_bare`: the interface has no Ethernet

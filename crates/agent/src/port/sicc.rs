@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use anyhow::{Context, Result, bail};
 use libbpf_rs::{MapCore, MapFlags, Program, libbpf_sys as sys};
 use penstock_core::Params;
+use penstock_core::definitions::{self, Definition};
 use penstock_core::sicc::{self, SiccOrder};
 use penstock_core::tcp_rewrite::raw_scale;
 
@@ -16,8 +17,11 @@ use super::plain::of_bytes;
 use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{sicc_key, sicc_message};
 
-/// Name of the scheme, prefix of its programs, and the map with its parameters.
+/// Name of the scheme, and prefix of its programs.
 pub const SICC: &str = "sicc";
+
+/// The map with its parameters.
+pub const PARAMS: &str = SICC;
 
 /// Name and pin of the program that takes messages, in the folder of what all ports share.
 pub const ORDER: &str = "sicc_order";
@@ -26,7 +30,17 @@ pub const ORDER: &str = "sicc_order";
 const PAIRS: &str = "sicc_pairs";
 
 /// The maps that only its programs use.
-pub const MAPS: [&str; 2] = [SICC, PAIRS];
+pub const MAPS: [&str; 2] = [PARAMS, PAIRS];
+
+/// Whether a port with this scheme has this shim.
+pub fn is_scheme(name: &str) -> bool {
+    name == SICC
+}
+
+/// Its parameters.
+pub fn definition() -> &'static Definition {
+    definitions::of(SICC)
+}
 
 /// What a controller sends to the shim of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +74,7 @@ pub enum Order {
 /// The kernel refuses.
 pub fn set_params(port: &Port, params: &Params) -> Result<()> {
     let slot = port.slot().to_ne_bytes();
-    port.map(SICC)?
+    port.map(PARAMS)?
         .update(&slot, params.bytes(), MapFlags::ANY)?;
     Ok(())
 }
@@ -72,7 +86,7 @@ pub fn set_params(port: &Port, params: &Params) -> Result<()> {
 /// The map is not there.
 pub fn differences(port: &Port, wanted: &Params) -> Result<Vec<String>> {
     let slot = port.slot().to_ne_bytes();
-    let bytes = port.map(SICC)?.lookup(&slot, MapFlags::ANY)?;
+    let bytes = port.map(PARAMS)?.lookup(&slot, MapFlags::ANY)?;
     let running = Params::from_bytes(wanted.definition(), &bytes.unwrap_or_default());
     let params = wanted.definition().params.iter();
     let fields = params.filter_map(|param| Some((param, param.field?)));

@@ -15,10 +15,9 @@ use serde::Serialize;
 use crate::attach::hook::{HookPrograms, Hooks};
 use crate::attach::{hcf, location};
 use crate::host::{interface, queue_visibility};
-use crate::port::config::SHIM;
+use crate::port::config::are_below_host;
 use crate::port::counters::{self, Named};
 use crate::port::policy::Policy;
-use crate::port::sicc::SICC;
 use crate::port::{self, PinsArg, Port};
 use crate::skel::port::types::side_counters;
 
@@ -158,9 +157,10 @@ fn status(
     let scheme = pins.scheme(&port.interface);
     let is_here = interface::find(&port.interface) == Some(hooks.ifindex);
     let queue_unseen = match scheme.as_deref() {
-        Some(SHIM | SICC) | None => None,
-        Some(_) if !is_here => None,
-        Some(_) => queue_visibility::missing(&port.interface, hooks.ifindex),
+        Some(scheme) if is_here && !are_below_host(scheme) => {
+            queue_visibility::missing(&port.interface, hooks.ifindex)
+        }
+        _ => None,
     };
     let rates = counters::rates(before, &counters, seconds);
     let canary = reading.policy.canary;

@@ -9,8 +9,7 @@ use crate::attach::hook::Hooks;
 use crate::host::interface;
 use crate::port::config::{OBSERVE, paused_ns};
 use crate::port::policy::Policy;
-use crate::port::sicc::{self, SICC};
-use crate::port::{PinsArg, Port, counters};
+use crate::port::{PinsArg, Port, counters, sicc};
 use crate::skel::port::types::{port_config, port_counters, port_state, side_counters};
 
 /// A port, read at once.
@@ -66,9 +65,9 @@ impl Reading {
         let age_ns = port.heartbeat_age_ns()?;
         let stats = port.stats()?;
         let scheme = pins.scheme(interface).unwrap_or_else(|| "none".to_owned());
-        let clamped_pairs = match scheme.as_str() {
-            SICC => Some(sicc::clamped_pairs(port)?),
-            _ => None,
+        let clamped_pairs = match sicc::is_scheme(&scheme) {
+            true => Some(sicc::clamped_pairs(port)?),
+            false => None,
         };
         Ok(Reading {
             interface: interface.clone(),
