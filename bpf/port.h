@@ -445,4 +445,31 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	return NEXT;
 }
 
+/*
+ * How the programs below a host begin: counts and parses the packet, which has this direction in
+ * its flow. 0: it is not TCP, or not ours, and passes.
+ */
+static __always_inline _Bool open_below_host(struct __sk_buff *skb, struct port_ctx *ctx,
+					     struct packet *packet, u32 direction, _Bool is_egress)
+{
+	int found;
+
+	if (!port_ctx_open(skb, ctx))
+		return 0;
+	if (ctx->config->abi != PENSTOCK_ABI) {
+		pass(ctx->counted, PASS_STALE);
+		return 0;
+	}
+	if (is_egress) {
+		ctx->counted->egress_packets += max_u32(skb->gso_segs, 1);
+		ctx->counted->egress_bytes += skb->len;
+	} else {
+		ctx->counted->ingress_packets++;
+	}
+	found = parse(skb, packet, ctx->port->id, direction, ctx->config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP)
+		pass(ctx->counted, (u32)found);
+	return found == PARSE_TCP;
+}
+
 #endif

@@ -124,17 +124,9 @@ int shim_egress(struct __sk_buff *skb)
 	struct flow_packet seen;
 	struct port_flow *flow;
 	struct port_ctx ctx;
-	int found;
 
-	if (!port_ctx_open(skb, &ctx))
+	if (!open_below_host(skb, &ctx, &packet, FLOW_DATA, 1))
 		return NEXT;
-	if (ctx.config->abi != PENSTOCK_ABI)
-		return pass(ctx.counted, PASS_STALE);
-	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
-	ctx.counted->egress_bytes += skb->len;
-	found = parse(skb, &packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
-	if (found != PARSE_TCP)
-		return pass(ctx.counted, (u32)found);
 	if (packet.is_tunnelled)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
@@ -159,16 +151,9 @@ int shim_ingress(struct __sk_buff *skb)
 	struct flow_packet seen;
 	struct port_ctx ctx;
 	u16 window;
-	int found;
 
-	if (!port_ctx_open(skb, &ctx))
+	if (!open_below_host(skb, &ctx, &packet, FLOW_ACKS, 0))
 		return NEXT;
-	if (ctx.config->abi != PENSTOCK_ABI)
-		return pass(ctx.counted, PASS_STALE);
-	ctx.counted->ingress_packets++;
-	found = parse(skb, &packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
-	if (found != PARSE_TCP)
-		return pass(ctx.counted, (u32)found);
 	if (packet.is_tunnelled)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);

@@ -101,17 +101,9 @@ int sicc_egress(struct __sk_buff *skb)
 	struct flow_packet seen;
 	struct port_ctx ctx;
 	struct offer offer;
-	int found;
 
-	if (!port_ctx_open(skb, &ctx))
+	if (!open_below_host(skb, &ctx, &packet, FLOW_ACKS, 1))
 		return NEXT;
-	if (ctx.config->abi != PENSTOCK_ABI)
-		return pass(ctx.counted, PASS_STALE);
-	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
-	ctx.counted->egress_bytes += skb->len;
-	found = parse(skb, &packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
-	if (found != PARSE_TCP)
-		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
 	if (is_syn(&seen))
 		half = half_on_syn_acks(ctx.port, ctx.counted, &packet,
@@ -133,16 +125,9 @@ int sicc_ingress(struct __sk_buff *skb)
 	struct packet packet = {};
 	struct flow_packet seen;
 	struct port_ctx ctx;
-	int found;
 
-	if (!port_ctx_open(skb, &ctx))
+	if (!open_below_host(skb, &ctx, &packet, FLOW_DATA, 0))
 		return NEXT;
-	if (ctx.config->abi != PENSTOCK_ABI)
-		return pass(ctx.counted, PASS_STALE);
-	ctx.counted->ingress_packets++;
-	found = parse(skb, &packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
-	if (found != PARSE_TCP)
-		return pass(ctx.counted, (u32)found);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	if (is_syn(&seen))
 		half_on_syn_data(ctx.port, ctx.counted, &packet, seen_apart(ctx.counted, &seen));
