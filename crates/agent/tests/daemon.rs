@@ -11,7 +11,7 @@ use std::os::unix::net::UnixDatagram;
 
 use lab::stream::Stream;
 use lab::{PORT, PortLab, outcome};
-use penstock_linux::link;
+use penstock_linux::link::{self, Change};
 use penstock_linux::testkit::{PATIENCE, Signal, cable, join, until};
 use penstockd::attach::tcx;
 use penstockd::port::pins::ABI;
@@ -355,6 +355,31 @@ fn patterns_serve_interfaces_that_come_and_go() {
     lab.configure("");
     daemon.signal(Signal::HUP);
     until("all are detached", || !lab.pins().exists());
+}
+
+/// As a container's end of a veth, which a pattern may match until the container gets it.
+#[test]
+fn an_interface_that_moves_to_another_namespace_is_let_go() {
+    let lab = PortLab::new();
+    let ends = (lab.near(), "lxc1");
+    let _daemon = lab.daemon("[port.\"lxc*\"]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n");
+    cable(ends, (lab.near(), "peer1"), 1);
+    until("it is served", || lab.status_of("lxc1")["acting"] == true);
+    let far = Change::NetNs(lab.far());
+    let moved = lab.near().run(|| link::change("lxc1", &[far]));
+    moved.unwrap().unwrap();
+    let programs = || {
+        let index = link::get("lxc1").unwrap().index;
+        let all = [Side::Egress, Side::Ingress].map(|side| tcx::query(index, side).unwrap());
+        all.concat().len()
+    };
+    until("nothing of ours is on it", || {
+        lab.far().run(programs).unwrap() == 0
+    });
+    cable(ends, (lab.near(), "peer2"), 1);
+    until("another of its name is served", || {
+        lab.status_of("lxc1")["acting"] == true
+    });
 }
 
 #[test]

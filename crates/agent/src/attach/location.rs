@@ -55,26 +55,39 @@ pub fn of(folder: &Path, links: &[Link]) -> Location {
 /// # Errors
 /// The folder of the pins cannot be read.
 pub fn renamed(pins: &PinsArg, links: &[Link]) -> Result<Vec<(String, String)>> {
-    Ok(renamed_of(pins, pins.interfaces()?, links))
+    Ok(renamed_of(
+        pins,
+        &all_of(pins, pins.interfaces()?, links),
+        links,
+    ))
 }
 
-/// The same of these ports alone.
+/// Where the programs of these ports are.
+pub fn all_of(pins: &PinsArg, interfaces: Vec<String>, links: &[Link]) -> Vec<(String, Location)> {
+    let located = |interface: String| {
+        let location = of(&pins.of(&interface), links);
+        (interface, location)
+    };
+    interfaces.into_iter().map(located).collect()
+}
+
+/// The same as `renamed` of these ports alone.
 pub fn renamed_of(
     pins: &PinsArg,
-    interfaces: Vec<String>,
+    ports: &[(String, Location)],
     links: &[Link],
 ) -> Vec<(String, String)> {
     let mut all = Vec::new();
-    for old in interfaces {
-        let Location::Here(index) = of(&pins.of(&old), links) else {
+    for (old, location) in ports {
+        let Location::Here(index) = *location else {
             continue;
         };
         let link = links.iter().find(|link| link.index == index);
-        let Some(link) = link.filter(|link| link.name != old) else {
+        let Some(link) = link.filter(|link| link.name != *old) else {
             continue;
         };
         if !matches!(of(&pins.of(&link.name), links), Location::Elsewhere(_)) {
-            all.push((old, link.name.clone()));
+            all.push((old.clone(), link.name.clone()));
         }
     }
     all

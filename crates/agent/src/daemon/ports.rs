@@ -147,8 +147,9 @@ impl Ports {
             let here = links.iter().find(|link| link.name == *interface);
             all || here.is_none_or(|link| self.settled.get(interface) != Some(&link.index))
         });
-        let moves = location::renamed_of(&self.pins, interfaces, &links);
-        let gone = self.gone(config, &links);
+        let located = location::all_of(&self.pins, interfaces, &links);
+        let moves = location::renamed_of(&self.pins, &located, &links);
+        let gone = self.gone(config, &located, &links);
         let indexes: Indexes = links
             .into_iter()
             .map(|link| (link.name, link.index))
@@ -178,6 +179,11 @@ impl Ports {
                 eprintln!("{old}: the interface is now called {new}; its scheme stays");
             }
         }
+        for interface in gone {
+            // Its name may never come back, and its slot is needed.
+            let result = detach_locked(&self.pins, &lock, &interface);
+            self.errors.log_once(&interface, result);
+        }
         self.adopt();
         for (interface, index) in to_attach(self) {
             systemd::watchdog();
@@ -193,11 +199,6 @@ impl Ports {
             }
             self.errors.log_once(&interface, result);
             self.adopt_port(&interface);
-        }
-        for interface in gone {
-            // Its name may never come back, and its slot is needed.
-            let result = detach_locked(&self.pins, &lock, &interface);
-            self.errors.log_once(&interface, result);
         }
         for interface in self.unconfigured(config) {
             systemd::watchdog();
@@ -258,18 +259,21 @@ impl Ports {
         hooks.ifindex == index && hooks.are_ours()
     }
 
-    /// Ports that the daemon attached by a pattern, to interfaces that no longer exist.
-    fn gone(&self, config: &Config, links: &[Link]) -> Vec<String> {
-        let mut all = self.pins.interfaces().unwrap_or_default();
-        all.retain(|interface| {
-            let folder = self.pins.of(interface);
+    /// Ports that the daemon attached to interfaces that are in another network namespace now, or, by a
+    /// pattern, to interfaces that no longer exist.
+    fn gone(&self, config: &Config, located: &[(String, Location)], links: &[Link]) -> Vec<String> {
+        let is_gone = |(interface, location): &&(String, Location)| {
             let has_table = config.port.contains_key(interface);
-            !has_table
-                && !links.iter().any(|link| link.name == *interface)
-                && folder.join(MARK).exists()
-                && location::of(&folder, links) == Location::Nowhere
-        });
-        all
+            let has_successor = links.iter().any(|link| link.name == *interface);
+            let is_gone = match location {
+                Location::Here(_) => false,
+                Location::Elsewhere(_) => true,
+                Location::Nowhere => !has_table && !has_successor,
+            };
+            is_gone && self.pins.of(interface).join(MARK).exists()
+        };
+        let gone = located.iter().filter(is_gone);
+        gone.map(|(interface, _)| interface.clone()).collect()
     }
 
     /// Ports that a configuration once had.
