@@ -382,6 +382,29 @@ fn an_interface_that_moves_to_another_namespace_is_let_go() {
     });
 }
 
+/// A scheme that reckons with more buffer than there is overflows it.
+#[test]
+fn the_buffer_is_that_of_the_qdisc_also_when_it_changes() {
+    let lab = PortLab::new();
+    let limit = |bytes: u32| {
+        lab.run(&format!(
+            "tc qdisc replace dev {PORT} root tbf rate 20mbit burst 5k limit {bytes}"
+        ));
+    };
+    let buffer = || lab.status_of(PORT)["buffer_bytes"].as_u64();
+    limit(131_072);
+    let _daemon = lab.daemon("[port.eth1]\nscheme = \"fairq\"\n");
+    until("it is attached", || buffer() == Some(131_072));
+    let port = lab.identity();
+    limit(32_768);
+    until("the buffer is the new one", || buffer() == Some(32_768));
+    assert_eq!(lab.identity(), port, "flows stay counted");
+    // By hand, until the qdisc changes again.
+    lab.ok(&["attach", PORT, "--scheme", "hscc", "--buffer", "1 MB"]);
+    limit(65_536);
+    until("it is followed", || buffer() == Some(65_536));
+}
+
 #[test]
 fn a_dry_run_prints_what_a_reload_would_change_and_changes_nothing() {
     let lab = PortLab::new();

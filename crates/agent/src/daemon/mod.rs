@@ -10,6 +10,7 @@ pub mod config;
 mod exports;
 pub mod plan;
 mod ports;
+mod settled;
 
 use std::path::PathBuf;
 use std::time::Duration;

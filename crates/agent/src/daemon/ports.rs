@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use penstock_linux::link::{self, Link};
-use penstock_scenario::Deployment;
+use penstock_scenario::{Buffer, Deployment};
 
 use super::config::{Agent, Config};
+use super::settled::Settled;
 use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
 use crate::attach::load::Room;
@@ -44,9 +45,7 @@ pub struct Ports {
     /// The ports that are kept alive, each with the number of the folder of its pins.
     kept: BTreeMap<String, u64>,
     errors: Errors,
-    /// Configured ports that this daemon has attached since it started or reloaded. It attaches
-    /// each once even if it is attached already, as an upgrade has other programs.
-    settled: BTreeMap<String, u32>,
+    settled: Settled,
     /// When all hooks were last looked at, and how long that took.
     looked: Option<(Instant, Duration)>,
     /// When a port's programs were last put before another's, and before whose.
@@ -66,7 +65,7 @@ impl Ports {
             keeper: Keeper::start(interval(&config.agent)),
             kept: BTreeMap::new(),
             errors: Errors::default(),
-            settled: BTreeMap::new(),
+            settled: Settled::default(),
             looked: None,
             moved: BTreeMap::new(),
             sockets_read: None,
@@ -120,7 +119,7 @@ impl Ports {
 
     /// Follows a changed configuration.
     pub fn change(&mut self, old: &Config, new: &Config) {
-        self.settled.retain(|interface, _| {
+        self.settled.retain(|interface| {
             old.agent == new.agent
                 && old.port_of(interface).map(|(_, port)| port)
                     == new.port_of(interface).map(|(_, port)| port)
@@ -145,7 +144,7 @@ impl Ports {
         let mut interfaces = self.pins.interfaces()?;
         interfaces.retain(|interface| {
             let here = links.iter().find(|link| link.name == *interface);
-            all || here.is_none_or(|link| self.settled.get(interface) != Some(&link.index))
+            all || here.is_none_or(|link| !self.settled.has(interface, link.index))
         });
         let located = location::all_of(&self.pins, interfaces, &links);
         let moves = location::renamed_of(&self.pins, &located, &links);
@@ -157,9 +156,11 @@ impl Ports {
         self.forget_gone(config, &indexes);
         let to_attach = |ports: &Ports| -> Vec<(String, u32)> {
             let missing = indexes.iter().filter(|(name, index)| {
-                config.port_of(name).is_some()
-                    && !(ports.settled.get(*name) == Some(index)
-                        && (!all || ports.is_on(name, **index)))
+                config.port_of(name).is_some_and(|(_, port)| {
+                    let is_as_attached =
+                        || ports.is_on(name, **index) && !ports.settled.is_resized(name, port);
+                    !ports.settled.has(name, **index) || (all && !is_as_attached())
+                })
             });
             missing
                 .map(|(name, index)| (name.clone(), *index))
@@ -191,12 +192,12 @@ impl Ports {
                 continue;
             };
             let result = self.attach(config, &lock, &interface, port);
-            if result.is_ok() {
-                self.settled.insert(interface.clone(), index);
+            let result = result.map(|buffer| {
+                self.settled.insert(&interface, index, buffer);
                 if let Some((_, is_outdated)) = &mut self.sockets_read {
                     *is_outdated = true;
                 }
-            }
+            });
             self.errors.log_once(&interface, result);
             self.adopt_port(&interface);
         }
@@ -213,7 +214,7 @@ impl Ports {
     }
 
     fn forget_gone(&mut self, config: &Config, indexes: &Indexes) {
-        self.settled.retain(|interface, _| {
+        self.settled.retain(|interface| {
             let is_here = indexes.contains_key(interface);
             if !is_here && config.port_of(interface).is_some() {
                 eprintln!("{interface}: the interface is gone; it is attached when it returns");
@@ -228,7 +229,7 @@ impl Ports {
         lock: &PinsLock,
         interface: &str,
         port: &Deployment,
-    ) -> Result<()> {
+    ) -> Result<Buffer> {
         let options = Options {
             flows: config.agent.flows,
             room: Room {
@@ -251,7 +252,7 @@ impl Ports {
         if let Some(warning) = queue_warning(interface, port) {
             eprintln!("{warning}");
         }
-        Ok(())
+        Ok(attached.buffer)
     }
 
     fn is_on(&self, interface: &str, index: u32) -> bool {
