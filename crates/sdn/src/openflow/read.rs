@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a switch sends.
+
+use crate::openflow::codec::Input;
+use crate::openflow::frame::{Header, Version, kind};
+use crate::openflow::matching::Match;
+use crate::openflow::port::{Port, PortCounters};
+use crate::openflow::write::multipart;
+use crate::openflow::{Error, write};
+
+const VERSION_BITMAP: u16 = 1;
+const MORE: u16 = 1;
+
+/// How a port changed (`enum ofp_port_reason`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortChange {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Deleted,
+    /// It has changed.
+    Modified,
+}
+
+/// A controller's part (§6.3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Asks for the present one.
+    Same = 0,
+    /// As all the others.
+    Equal = 1,
+    /// The only one that may change the switch.
+    Master = 2,
+    /// May read only.
+    Slave = 3,
+}
+
+/// A message of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// A connection begins: the newest version that both sides may speak, if any.
+    Hello(Option<Version>),
+    /// A request failed: type and code, as on the wire.
+    Error(u16, u16),
+    /// It is to be repeated to the switch.
+    EchoRequest(&'a [u8]),
+    /// The answer to a request of ours.
+    EchoReply(&'a [u8]),
+    /// The switch's number; how many tables it has; which connection of the switch this is (0: the
+    /// main one).
+    Features {
+        /// `datapath_id`
+        datapath: u64,
+        /// Number of tables.
+        tables: u8,
+        /// Number of the connection.
+        auxiliary: u8,
+    },
+    /// A packet that a rule sent here.
+    PacketIn {
+        /// Of the rule.
+        cookie: u64,
+        /// The port that it came from, if the switch tells.
+        in_port: Option<u32>,
+        /// Its first bytes, from Ethernet on.
+        data: &'a [u8],
+        /// Its length, bytes.
+        total_bytes: u16,
+    },
+    /// A port came, went or changed.
+    PortStatus(PortChange, Port),
+    /// Ports; `true`: more follow.
+    Ports(Vec<Port>, bool),
+    /// Counters of ports; likewise.
+    Counters(Vec<PortCounters>, bool),
+    /// All before the request is done.
+    Barrier,
+    /// Our role, and the number of the last election.
+    Role(Role, u64),
+    /// A message of another type, which may be ignored.
+    Other(u8),
+}
+
+impl<'a> Message<'a> {
+    /// Reads a message of a switch with which `version` was agreed.
+    ///
+    /// # Errors
+    /// It is of another version, which only a HELLO or an ERROR before may be, or malformed.
+    pub fn read(version: Version, header: Header, body: &'a [u8]) -> Result<Message<'a>, Error> {
+        let is_early = matches!(header.kind, kind::HELLO | kind::ERROR);
+        if header.version != version as u8 && !is_early {
+            return Err(Error::Version(header.version));
+        }
+        read(version, header, Input(body)).ok_or(Error::Malformed(header.kind))
+    }
+}
+
+fn read<'a>(version: Version, header: Header, mut body: Input<'a>) -> Option<Message<'a>> {
+    Some(match header.kind {
+        kind::HELLO => Message::Hello(newest(header.version, body)?),
+        kind::ERROR => Message::Error(body.u16()?, body.u16()?),
+        kind::ECHO_REQUEST => Message::EchoRequest(body.0),
+        kind::ECHO_REPLY => Message::EchoReply(body.0),
+        kind::FEATURES_REPLY => {
+            let datapath = body.u64()?;
+            body.u32()?;
+            Message::Features {
+                datapath,
+                tables: body.u8()?,
+                auxiliary: body.u8()?,
+            }
+        }
+        kind::PACKET_IN => {
+            body.u32()?;
+            let total_bytes = body.u16()?;
+            body.u16()?;
+            let cookie = body.u64()?;
+            let in_port = Match::read_in_port(&mut body)?;
+            body.u16()?;
+            Message::PacketIn {
+                cookie,
+                in_port,
+                data: body.0,
+                total_bytes,
+            }
+        }
+        kind::PORT_STATUS => {
+            let change = match body.u8()? {
+                0 => PortChange::Added,
+                1 => PortChange::Deleted,
+                2 => PortChange::Modified,
+                _ => return None,
+            };
+            body.take(7)?;
+            Message::PortStatus(change, Port::read(version, &mut body)?)
+        }
+        kind::MULTIPART_REPLY => {
+            let (subject, flags) = (body.u16()?, body.u16()?);
+            body.u32()?;
+            let more = flags & MORE != 0;
+            match subject {
+                multipart::PORT_DESC => Message::Ports(all(version, body, Port::read)?, more),
+                multipart::PORT_STATS => {
+                    Message::Counters(all(version, body, PortCounters::read)?, more)
+                }
+                _ => Message::Other(header.kind),
+            }
+        }
+        kind::BARRIER_REPLY => Message::Barrier,
+        kind::ROLE_REPLY => {
+            let role = match body.u32()? {
+                0 => Role::Same,
+                1 => Role::Equal,
+                2 => Role::Master,
+                3 => Role::Slave,
+                _ => return None,
+            };
+            body.u32()?;
+            Message::Role(role, body.u64()?)
+        }
+        other => Message::Other(other),
+    })
+}
+
+/// All that a reply lists.
+fn all<T>(
+    version: Version,
+    mut body: Input<'_>,
+    one: fn(Version, &mut Input<'_>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let mut found = Vec::new();
+    while !body.0.is_empty() {
+        found.push(one(version, &mut body)?);
+    }
+    Some(found)
+}
+
+/// The newest version that both sides know (§6.3.1): of the bitmaps, or the lower of the headers'.
+fn newest(wire: u8, mut elements: Input<'_>) -> Option<Option<Version>> {
+    while !elements.0.is_empty() {
+        let (kind, length) = (elements.u16()?, elements.u16()?);
+        let mut element = elements.take(usize::from(length).checked_sub(4)?)?;
+        let padding = usize::from(length).wrapping_neg() % 8;
+        elements.take(padding.min(elements.0.len()))?;
+        if kind == VERSION_BITMAP {
+            let bits = element.u32()?;
+            let both = |version: &Version| bits & 1 << *version as u8 != 0;
+            return Some(write::VERSIONS.into_iter().rev().find(both));
+        }
+    }
+    let highest = write::VERSIONS[write::VERSIONS.len() - 1];
+    Some(Version::of(wire.min(highest as u8)))
+}
