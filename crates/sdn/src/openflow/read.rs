@@ -60,7 +60,7 @@ pub enum Message<'a> {
     PacketIn {
         /// Of the rule.
         cookie: u64,
-        /// The port that it came from, if the switch tells.
+        /// The port that it came from, if the switch names it.
         in_port: Option<u32>,
         /// Its first bytes, from Ethernet on.
         data: &'a [u8],

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The contents of messages.
+
+use super::seal::{CODE_BYTES, HEADER_BYTES};
+use crate::openflow::codec::{Input, Output};
+use std::net::{IpAddr, Ipv6Addr};
+
+const SCALE_UNKNOWN: u8 = 0xff;
+const ON: u8 = 1;
+const OFF: u8 = 2;
+
+/// What a shim is to do with the ACKs of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// Clamp windows to segments of this size, bytes, in this window scale if it is known.
+    On(u16, Option<u8>),
+    /// Do not.
+    Off,
+}
+
+/// An order for a pair of a source and a destination of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Notice {
+    /// Sends the data, and gets the ACKs.
+    pub source: IpAddr,
+    /// Gets the data.
+    pub destination: IpAddr,
+    /// What is to be done.
+    pub order: Order,
+}
+
+/// The queues of a switch's ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueReport {
+    /// The switch, `datapath_id`.
+    pub datapath: u64,
+    /// Number and queue of each port, bytes.
+    pub queues: Vec<(u32, u32)>,
+}
+
+/// The content of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// An agent is there, and the shim of these guests. Repeated, as a sign of life.
+    Hello(Vec<IpAddr>),
+    /// Of an agent of a switch.
+    Queues(QueueReport),
+    /// Of the controller.
+    Notices(Vec<Notice>),
+}
+
+/// Bytes of an address: IPv4 as IPv6.
+const ADDRESS_BYTES: usize = 16;
+const NOTICE_BYTES: usize = 2 * ADDRESS_BYTES + 4;
+
+/// Notices that a message can hold, so that it passes a path with an MTU of 1280 bytes.
+pub const MAX_NOTICES: usize = (1280 - 48 - HEADER_BYTES - CODE_BYTES) / NOTICE_BYTES;
+
+impl Body {
+    pub(super) fn kind(&self) -> u8 {
+        match self {
+            Body::Hello(_) => 1,
+            Body::Queues(_) => 2,
+            Body::Notices(_) => 3,
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Body::Hello(guests) => guests.iter().for_each(|guest| address(*guest, out)),
+            Body::Queues(report) => {
+                out.u64(report.datapath);
+                for (port, bytes) in &report.queues {
+                    out.u32(*port);
+                    out.u32(*bytes);
+                }
+            }
+            Body::Notices(notices) => notices.iter().for_each(|notice| notice.write(out)),
+        }
+    }
+
+    pub(super) fn read(kind: u8, bytes: &[u8]) -> Option<Body> {
+        let mut bytes = Input(bytes);
+        Some(match kind {
+            1 => Body::Hello(all(bytes, |one| one.array().map(from_wire))?),
+            2 => Body::Queues(QueueReport {
+                datapath: bytes.u64()?,
+                queues: all(bytes, |one| Some((one.u32()?, one.u32()?)))?,
+            }),
+            3 => Body::Notices(all(bytes, Notice::read)?),
+            _ => return None,
+        })
+    }
+}
+
+impl Notice {
+    fn write(&self, out: &mut Vec<u8>) {
+        address(self.source, out);
+        address(self.destination, out);
+        match self.order {
+            Order::On(mss_bytes, scale) => {
+                out.extend([ON, scale.unwrap_or(SCALE_UNKNOWN)]);
+                out.u16(mss_bytes);
+            }
+            Order::Off => out.extend([OFF, SCALE_UNKNOWN, 0, 0]),
+        }
+    }
+
+    fn read(bytes: &mut Input<'_>) -> Option<Notice> {
+        let [source, destination] = [bytes.array()?, bytes.array()?].map(from_wire);
+        let (order, scale, mss_bytes) = (bytes.u8()?, bytes.u8()?, bytes.u16()?);
+        let order = match order {
+            ON => Order::On(mss_bytes, (scale != SCALE_UNKNOWN).then_some(scale)),
+            OFF => Order::Off,
+            _ => return None,
+        };
+        Some(Notice {
+            source,
+            destination,
+            order,
+        })
+    }
+}
+
+fn all<T>(
+    mut bytes: Input<'_>,
+    mut one: impl FnMut(&mut Input<'_>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let mut found = Vec::new();
+    while !bytes.0.is_empty() {
+        found.push(one(&mut bytes)?);
+    }
+    Some(found)
+}
+
+fn address(address: IpAddr, out: &mut Vec<u8>) {
+    let wide = match address {
+        IpAddr::V4(short) => short.to_ipv6_mapped(),
+        IpAddr::V6(long) => long,
+    };
+    out.extend(wide.octets());
+}
+
+fn from_wire(octets: [u8; ADDRESS_BYTES]) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::from(octets)).to_canonical()
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The two ends of a conversation.
+
+use super::body::{Body, Notice};
+use super::seal::{Header, Key, Numbers, Refused, seal, unseal};
+
+/// An agent's end. Its session has one challenge, so that nothing can be repeated: an agent that has no
+/// answer for some time, as when the controller was restarted, begins another session.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    key: Key,
+    host: u16,
+    session: u64,
+    challenge: u64,
+    sent: u64,
+    numbers: Numbers,
+}
+
+impl Agent {
+    /// The agent of a host; `session` is drawn by chance.
+    pub fn new(key: Key, host: u16, session: u64) -> Agent {
+        Agent {
+            key,
+            host,
+            session,
+            challenge: 0,
+            sent: 0,
+            numbers: Numbers::default(),
+        }
+    }
+
+    /// A message to the controller.
+    pub fn seal(&mut self, body: &Body) -> Vec<u8> {
+        self.sent += 1;
+        let header = Header {
+            host: self.host,
+            session: self.session,
+            challenge: self.challenge,
+            number: self.sent,
+        };
+        seal(&self.key, header, body)
+    }
+
+    /// The notices of a message of the controller. None of it is changed by one that is refused.
+    ///
+    /// # Errors
+    /// It is not of the controller, or not for this session, or not new.
+    pub fn unseal(&mut self, message: &[u8]) -> Result<Vec<Notice>, Refused> {
+        let (header, body) = unseal(&self.key, self.host, message)?;
+        let Body::Notices(notices) = body else {
+            return Err(Refused::Malformed);
+        };
+        if header.session != self.session {
+            return Err(Refused::OtherSession);
+        }
+        if self.challenge == 0 {
+            self.challenge = header.challenge;
+        } else if header.challenge != self.challenge {
+            return Err(Refused::OtherSession);
+        }
+        self.numbers.take(header.number)?;
+        Ok(notices)
+    }
+}
+
+/// The controller's end of a conversation with one agent.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    key: Key,
+    host: u16,
+    /// Of the agent; 0: none yet.
+    session: u64,
+    challenge: u64,
+    /// A session that has yet to repeat its challenge.
+    pending: Option<(u64, u64)>,
+    sent: u64,
+    numbers: Numbers,
+}
+
+/// What a message of an agent asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Its content.
+    Body(Body),
+    /// This is to be sent back: its session is not known, and a challenge is to show that it is now.
+    Answer(Vec<u8>),
+}
+
+impl Peer {
+    /// Of a host that has sent nothing so far.
+    pub fn new(key: Key, host: u16) -> Peer {
+        Peer {
+            key,
+            host,
+            session: 0,
+            challenge: 0,
+            pending: None,
+            sent: 0,
+            numbers: Numbers::default(),
+        }
+    }
+
+    /// A message to the agent, if one of it has been taken.
+    pub fn seal(&mut self, notices: Vec<Notice>) -> Option<Vec<u8>> {
+        self.sent += 1;
+        let header = Header {
+            host: self.host,
+            session: self.session,
+            challenge: self.challenge,
+            number: self.sent,
+        };
+        (self.challenge != 0).then(|| seal(&self.key, header, &Body::Notices(notices)))
+    }
+
+    /// Takes a message of the agent; `random` is drawn by chance and not 0.
+    ///
+    /// # Errors
+    /// It is not of the agent, or not new.
+    pub fn unseal(&mut self, message: &[u8], random: u64) -> Result<Received, Refused> {
+        let (header, body) = unseal(&self.key, self.host, message)?;
+        if matches!(body, Body::Notices(_)) {
+            return Err(Refused::Malformed);
+        }
+        let own = (header.session, header.challenge);
+        if own == (self.session, self.challenge) && self.challenge != 0 {
+            self.numbers.take(header.number)?;
+            return Ok(Received::Body(body));
+        }
+        if self.pending == Some(own) {
+            (self.session, self.challenge) = own;
+            (self.pending, self.sent) = (None, 0);
+            self.numbers = Numbers::default();
+            self.numbers.take(header.number)?;
+            return Ok(Received::Body(body));
+        }
+        let pending = self
+            .pending
+            .filter(|(session, _)| *session == header.session);
+        let (_, challenge) = *self
+            .pending
+            .insert(pending.unwrap_or((header.session, random)));
+        let challenged = Header {
+            host: self.host,
+            session: header.session,
+            challenge,
+            number: 0,
+        };
+        Ok(Received::Answer(seal(
+            &self.key,
+            challenged,
+            &Body::Notices(Vec::new()),
+        )))
+    }
+}

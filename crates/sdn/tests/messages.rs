@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages between controller and agents: lost, reordered, repeated, changed, of earlier sessions.
+
+use penstock_sdn::message::{
+    Agent, Body, Key, MAX_NOTICES, Notice, Order, Peer, QueueReport, Received, Refused, host_of,
+};
+use proptest::prelude::*;
+use std::net::IpAddr;
+
+const HOST: u16 = 7;
+
+fn key() -> Key {
+    Key::new(b"a secret of sixteen bytes or more")
+}
+
+fn notice(last: u8, order: Order) -> Notice {
+    Notice {
+        source: IpAddr::from([10, 0, 0, last]),
+        destination: "2001:db8::1".parse().expect("an address"),
+        order,
+    }
+}
+
+fn notices() -> Vec<Notice> {
+    vec![
+        notice(1, Order::On(1460, Some(7))),
+        notice(2, Order::On(8960, None)),
+        notice(3, Order::Off),
+    ]
+}
+
+fn hello() -> Body {
+    Body::Hello(vec![IpAddr::from([10, 0, 0, 1])])
+}
+
+/// Both ends, after the challenge.
+fn ends() -> (Agent, Peer) {
+    let (mut agent, mut peer) = (Agent::new(key(), HOST, 11), Peer::new(key(), HOST));
+    let first = agent.seal(&hello());
+    assert_eq!(host_of(&first), Some(HOST));
+    let Ok(Received::Answer(answer)) = peer.unseal(&first, 99) else {
+        panic!("a session that is not known is challenged");
+    };
+    assert_eq!(agent.unseal(&answer), Ok(Vec::new()));
+    let second = agent.seal(&hello());
+    assert_eq!(peer.unseal(&second, 98), Ok(Received::Body(hello())));
+    (agent, peer)
+}
+
+#[test]
+fn both_ends_understand_each_other() {
+    let (mut agent, mut peer) = ends();
+    let sent = peer.seal(notices()).expect("the agent has begun");
+    assert_eq!(agent.unseal(&sent), Ok(notices()));
+    let report = Body::Queues(QueueReport {
+        datapath: 1 << 60,
+        queues: vec![(1, 0), (2, u32::MAX)],
+    });
+    let sent = agent.seal(&report);
+    assert_eq!(peer.unseal(&sent, 1), Ok(Received::Body(report)));
+}
+
+#[test]
+fn a_message_fits_the_smallest_path() {
+    let (_, mut peer) = ends();
+    let most = vec![notice(1, Order::Off); MAX_NOTICES];
+    let bytes = peer.seal(most).expect("the agent has begun").len();
+    assert!((1200..=1232).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn an_agent_that_has_not_begun_is_sent_nothing() {
+    assert_eq!(Peer::new(key(), HOST).seal(notices()), None);
+}
+
+#[test]
+fn a_message_is_taken_once_and_in_any_order() {
+    let (mut agent, mut peer) = ends();
+    let sent: Vec<_> = (0..3).filter_map(|_| peer.seal(notices())).collect();
+    for index in [2, 0, 1] {
+        assert_eq!(agent.unseal(&sent[index]), Ok(notices()));
+    }
+    for message in &sent {
+        assert_eq!(agent.unseal(message), Err(Refused::Repeated));
+    }
+}
+
+#[test]
+fn nothing_of_another_session_is_taken() {
+    let (mut agent, mut peer) = ends();
+    let old = peer.seal(notices()).expect("the agent has begun");
+    let (mut old_hello, report) = (agent.seal(&hello()), agent.seal(&hello()));
+
+    // The agent was restarted.
+    let mut agent = Agent::new(key(), HOST, 12);
+    assert_eq!(agent.unseal(&old), Err(Refused::OtherSession));
+    let first = agent.seal(&hello());
+    let Ok(Received::Answer(answer)) = peer.unseal(&first, 55) else {
+        panic!("a new session is challenged");
+    };
+    assert_eq!(agent.unseal(&answer), Ok(Vec::new()));
+    let second = agent.seal(&hello());
+    assert_eq!(peer.unseal(&second, 1), Ok(Received::Body(hello())));
+    // What the agent sent before is asked for its challenge, which none has received.
+    for (message, random) in [(&report, 77), (&old_hello, 78)] {
+        assert!(matches!(
+            peer.unseal(message, random),
+            Ok(Received::Answer(_))
+        ));
+    }
+    let sent = peer.seal(notices()).expect("the agent has begun");
+    assert_eq!(agent.unseal(&sent), Ok(notices()), "the session goes on");
+
+    // The controller was restarted: it asks again, and this session of the agent is over.
+    let mut peer = Peer::new(key(), HOST);
+    old_hello = agent.seal(&hello());
+    let Ok(Received::Answer(answer)) = peer.unseal(&old_hello, 33) else {
+        panic!("a session is not known after a restart");
+    };
+    assert_eq!(agent.unseal(&answer), Err(Refused::OtherSession));
+    assert_eq!(agent.unseal(&old), Err(Refused::OtherSession));
+}
+
+#[test]
+fn the_own_messages_are_not_taken() {
+    let (mut agent, mut peer) = ends();
+    let own = agent.seal(&hello());
+    assert_eq!(agent.unseal(&own), Err(Refused::Malformed));
+    let own = peer.seal(notices()).expect("the agent has begun");
+    assert_eq!(peer.unseal(&own, 1), Err(Refused::Malformed));
+}
+
+#[test]
+fn other_hosts_and_keys_are_refused() {
+    let (mut agent, _) = ends();
+    let sent = agent.seal(&hello());
+    let mut other = Peer::new(key(), HOST + 1);
+    assert_eq!(other.unseal(&sent, 1), Err(Refused::OtherHost));
+    let mut other = Peer::new(Key::new(b"another secret of sixteen bytes"), HOST);
+    assert_eq!(other.unseal(&sent, 1), Err(Refused::Forged));
+}
+
+proptest! {
+    #[test]
+    fn no_changed_message_is_taken(at in any::<proptest::sample::Index>(), bit in 0u8..8, cut in 0usize..200) {
+        let (mut agent, mut peer) = ends();
+        let sent = peer.seal(notices()).expect("the agent has begun");
+        let mut changed = sent.clone();
+        changed[at.index(sent.len())] ^= 1 << bit;
+        prop_assert!(agent.unseal(&changed).is_err());
+        prop_assert!(agent.unseal(&sent[..cut.min(sent.len() - 1)]).is_err());
+        prop_assert_eq!(agent.unseal(&sent), Ok(notices()));
+    }
+
+    #[test]
+    fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let (mut agent, mut peer) = ends();
+        prop_assert!(agent.unseal(&bytes).is_err());
+        prop_assert!(peer.unseal(&bytes, 1).is_err());
+    }
+}
