@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Against Open vSwitch, its datapath in user space, without any interface of this machine.
 
+mod testbed;
+
 use penstock_sdn::openflow::{
     Action, Field, FlowMod, Frames, Instruction, Match, Message, Port, Role, Version, Writer,
     tcp_flag,
@@ -8,88 +10,11 @@ use penstock_sdn::openflow::{
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
+use testbed::Switch;
 
 /// Longer than any answer takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A database and a switch of our own, in a folder.
-struct Switch {
-    folder: tempfile::TempDir,
-    processes: Vec<Child>,
-}
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
-}
-
-impl Switch {
-    fn new() -> Switch {
-        let mut switch = Switch {
-            folder: tempfile::tempdir().expect("a folder"),
-            processes: Vec::new(),
-        };
-        let database = switch.path("conf.db");
-        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
-        switch.run("ovsdb-tool", &["create", &database, schema]);
-        let socket = format!("--remote=punix:{}", switch.path("db.sock"));
-        switch.start("ovsdb-server", &[&database, &socket]);
-        switch.vsctl(&["--no-wait", "init"]);
-        let remote = format!("unix:{}", switch.path("db.sock"));
-        switch.start("ovs-vswitchd", &[&remote, "--enable-dummy=override"]);
-        switch
-    }
-
-    fn path(&self, name: &str) -> String {
-        let path = self.folder.path().join(name);
-        path.to_str().expect("text").to_owned()
-    }
-
-    fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        let folder = self.folder.path();
-        command.args(arguments).stdin(Stdio::null());
-        command.env("OVS_RUNDIR", folder).env("OVS_DBDIR", folder);
-        command.env("OVS_LOGDIR", folder).current_dir(folder);
-        command
-    }
-
-    fn start(&mut self, program: &str, arguments: &[&str]) {
-        let pid = format!("--pidfile={}", self.path(&format!("{program}.pid")));
-        let control = format!("--unixctl={}", self.path(&format!("{program}.ctl")));
-        let mut command = self.command(program, arguments);
-        command.args([&pid, &control]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let process = command.spawn().expect("openvswitch-switch is installed");
-        self.processes.push(process);
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> Output {
-        let done = self.command(program, arguments).output();
-        let done = done.expect("openvswitch-switch is installed");
-        assert!(done.status.success(), "{program} {arguments:?}: {done:?}");
-        done
-    }
-
-    fn vsctl(&self, arguments: &[&str]) {
-        let database = format!("--db=unix:{}", self.path("db.sock"));
-        // It waits for the database.
-        self.run("ovs-vsctl", &[&["--retry", &*database], arguments].concat());
-    }
-
-    /// A packet arrives at a port.
-    fn receive(&self, port: &str, packet: &str) {
-        let control = self.path("ovs-vswitchd.ctl");
-        let arguments = ["-t", &control, "netdev-dummy/receive", port, packet];
-        self.run("ovs-appctl", &arguments);
-    }
-}
 
 /// The controller's end of a connection.
 struct Connection {

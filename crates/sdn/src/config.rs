@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The controller's configuration.
+
+use crate::controller::{Controller, Incast, Limits, Place};
+use crate::message::{self, Key};
+use crate::openflow::Role;
+use anyhow::{Context, Result, bail};
+use indexmap::IndexMap;
+use penstock_scenario::{Buffer, deployments};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// The port that the registry of IANA has for OpenFlow.
+const OPENFLOW: u16 = 6653;
+/// A key that is shorter can be guessed.
+const LEAST_KEY_BYTES: usize = 16;
+
+/// The file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where switches connect. Default: port 6653 of all addresses.
+    #[serde(default = "openflow")]
+    pub openflow: SocketAddr,
+    /// Where agents send their messages (UDP). Default: port 6654 of all addresses.
+    #[serde(default = "agents")]
+    pub agents: SocketAddr,
+    /// Where `status` asks. Default: none.
+    pub status: Option<PathBuf>,
+    /// What it asks of the switches: `equal`, or `master` if there are several controllers.
+    #[serde(default)]
+    pub role: Asked,
+    /// With `master`: a later election wins.
+    #[serde(default)]
+    pub election: u64,
+    /// SICC's parameters, as in a scenario.
+    pub controller: penstock_scenario::Controller,
+    /// The ports that are watched, by names of the operator's.
+    pub watch: IndexMap<String, Watch>,
+    /// The agents of hosts and switches, likewise.
+    pub agent: IndexMap<String, Agent>,
+}
+
+/// A role that can be asked for.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Asked {
+    /// As all the others.
+    #[default]
+    Equal,
+    /// The only one that may change the switch.
+    Master,
+}
+
+/// A port whose queue may fill.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    /// The switch's number, hexadecimal as `ovs-vsctl get bridge BR datapath_id` prints it.
+    pub datapath: String,
+    /// The port's number.
+    pub port: u32,
+    /// What its queue can hold.
+    pub buffer: Buffer,
+}
+
+/// A host with a shim, or a switch with an agent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    /// Its number in messages.
+    pub number: u16,
+    /// The file of the key that it shares with the controller.
+    pub key: PathBuf,
+}
+
+fn everywhere(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port)
+}
+
+fn openflow() -> SocketAddr {
+    everywhere(OPENFLOW)
+}
+
+fn agents() -> SocketAddr {
+    everywhere(message::PORT)
+}
+
+impl Config {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line.
+    pub fn read(path: &Path) -> Result<Config> {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let config: Config = deployments(&text, path)?;
+        config.check().with_context(|| path.display().to_string())?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.controller.params().is_none() {
+            bail!("controller: kind is not \"sicc\", the only one that runs here");
+        }
+        if self.watch.is_empty() {
+            bail!("watch: no port; give [watch.NAME] with datapath, port and buffer");
+        }
+        let mut numbers: Vec<u16> = self.agent.values().map(|one| one.number).collect();
+        numbers.sort_unstable();
+        if let Some(twice) = numbers.windows(2).find(|two| two[0] == two[1]) {
+            bail!("agent: two have the number {}", twice[0]);
+        }
+        Ok(())
+    }
+
+    /// The controller that it describes; `random` is drawn by chance.
+    ///
+    /// # Errors
+    /// A value out of its range, or a key that cannot be read.
+    pub fn build(&self, random: [u8; 32]) -> Result<Controller> {
+        let params = self.controller.params().context("controller")?;
+        let mut watched = BTreeMap::new();
+        for (name, one) in &self.watch {
+            let datapath = u64::from_str_radix(one.datapath.trim_start_matches("0x"), 16);
+            let datapath = datapath.with_context(|| format!("watch.{name}.datapath"))?;
+            let place = Place {
+                datapath,
+                port: one.port,
+            };
+            let own = params.core(one.buffer.as_bytes(), None);
+            watched.insert(place, own.with_context(|| format!("watch.{name}"))?);
+        }
+        let mut keys = BTreeMap::new();
+        for (name, one) in &self.agent {
+            let secret = std::fs::read(&one.key)
+                .with_context(|| format!("agent.{name}.key: {}", one.key.display()))?;
+            if secret.len() < LEAST_KEY_BYTES {
+                bail!(
+                    "agent.{name}.key: {} has {} bytes; at least {LEAST_KEY_BYTES}: \
+                     head -c 32 /dev/urandom > {0}",
+                    one.key.display(),
+                    secret.len()
+                );
+            }
+            keys.insert(one.number, Key::new(&secret));
+        }
+        let common = watched.values().next().context("watch: no port")?;
+        let incast = Incast::new(common, Limits::default());
+        let role = match self.role {
+            Asked::Equal => Role::Equal,
+            Asked::Master => Role::Master,
+        };
+        let (role, generation) = ((role, self.election), random[0]);
+        Ok(Controller::new(
+            incast, watched, keys, random, generation, role,
+        ))
+    }
+}

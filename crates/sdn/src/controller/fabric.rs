@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Switches, links and hosts, and routes that are the same forth and back (SICC §4.1).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// An address of Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// That at an offset of a frame.
+    pub fn at(frame: &[u8], offset: usize) -> Option<Mac> {
+        Some(Mac(*frame.get(offset..)?.first_chunk()?))
+    }
+
+    /// Whether it is that of one host.
+    pub fn is_of_host(self) -> bool {
+        self.0[0] & 1 == 0 && self.0 != [0; 6]
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// A port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The switch, `datapath_id`.
+    pub datapath: u64,
+    /// The port's number.
+    pub port: u32,
+}
+
+/// What is known of the network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fabric {
+    /// The ports of each switch that have a link.
+    switches: BTreeMap<u64, BTreeSet<u32>>,
+    /// The far end of each port that leads to another switch.
+    links: BTreeMap<Place, Place>,
+    hosts: BTreeMap<Mac, Place>,
+}
+
+/// Most hosts; more are not learned, and reached by flooding. Each pair is a rule of each switch on its way.
+pub const MAX_HOSTS: usize = 256;
+
+impl Fabric {
+    /// A switch has these ports, those without a link left out.
+    pub fn set_ports(&mut self, datapath: u64, ports: BTreeSet<u32>) {
+        self.switches.insert(datapath, ports);
+        self.forget();
+    }
+
+    /// A switch is gone.
+    pub fn remove_switch(&mut self, datapath: u64) {
+        self.switches.remove(&datapath);
+        self.forget();
+    }
+
+    /// Drops links and hosts of ports that are gone.
+    fn forget(&mut self) {
+        let switches = &self.switches;
+        let is_there = |place: &Place| {
+            let ports = switches.get(&place.datapath);
+            ports.is_some_and(|ports| ports.contains(&place.port))
+        };
+        self.links.retain(|from, to| is_there(from) && is_there(to));
+        self.hosts.retain(|_, place| is_there(place));
+    }
+
+    /// A frame that left by one port has arrived at the other: a link, in both directions. Returns
+    /// whether it is new.
+    pub fn add_link(&mut self, from: Place, to: Place) -> bool {
+        if self.links.get(&from) == Some(&to) || from.datapath == to.datapath {
+            return false;
+        }
+        for end in [from, to] {
+            if let Some(old) = self.links.remove(&end) {
+                self.links.remove(&old);
+            }
+            self.hosts.retain(|_, place| *place != end);
+        }
+        self.links.insert(from, to);
+        self.links.insert(to, from);
+        self.forget();
+        true
+    }
+
+    /// A frame of a host has arrived at a port. Returns whether that is new; it is ignored at ports
+    /// that lead to switches.
+    pub fn add_host(&mut self, host: Mac, place: Place) -> bool {
+        let is_known = self.hosts.get(&host) == Some(&place);
+        let is_full = self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(&host);
+        if is_known || is_full || !host.is_of_host() || !self.is_edge(place) {
+            return false;
+        }
+        self.hosts.insert(host, place);
+        true
+    }
+
+    /// Whether a port exists and leads to no switch.
+    pub fn is_edge(&self, place: Place) -> bool {
+        let ports = self.switches.get(&place.datapath);
+        ports.is_some_and(|ports| ports.contains(&place.port)) && !self.links.contains_key(&place)
+    }
+
+    /// All hosts, and where they are.
+    pub fn hosts(&self) -> impl Iterator<Item = (Mac, Place)> {
+        self.hosts.iter().map(|(host, place)| (*host, *place))
+    }
+
+    /// All links, each once.
+    pub fn links(&self) -> impl Iterator<Item = (Place, Place)> {
+        let both = self.links.iter().map(|(from, to)| (*from, *to));
+        both.filter(|(from, to)| from < to)
+    }
+
+    /// All switches.
+    pub fn switches(&self) -> impl Iterator<Item = u64> {
+        self.switches.keys().copied()
+    }
+
+    /// Ports of a switch that lead to no other.
+    pub fn edges(&self, datapath: u64) -> impl Iterator<Item = u32> {
+        let ports = self.switches.get(&datapath).into_iter().flatten().copied();
+        ports.filter(move |&port| !self.links.contains_key(&Place { datapath, port }))
+    }
+
+    /// The ports by which frames from one host to another leave, in their order. It is one of the
+    /// shortest paths, chosen by both addresses, and the same switches and links as back.
+    pub fn path(&self, from: Mac, to: Mac) -> Option<Vec<Place>> {
+        let (first, last) = if from <= to { (from, to) } else { (to, from) };
+        let (start, end) = (*self.hosts.get(&first)?, *self.hosts.get(&last)?);
+        let mut choice = DefaultHasher::new();
+        (first, last).hash(&mut choice);
+        let distances = self.distances(end.datapath);
+        let mut at = start.datapath;
+        let mut places = Vec::new();
+        for left in (0..*distances.get(&at)?).rev() {
+            let nearer: Vec<_> = self
+                .links_of(at)
+                .filter(|(_, to)| distances.get(&to.datapath) == Some(&left))
+                .collect();
+            let (out, next) = nearer[(choice.finish() % nearer.len() as u64) as usize];
+            left.hash(&mut choice);
+            places.push(out);
+            at = next.datapath;
+        }
+        if from > to {
+            places = places.iter().rev().map(|out| self.links[out]).collect();
+        }
+        places.push(self.hosts[&to]);
+        Some(places)
+    }
+
+    fn links_of(&self, datapath: u64) -> impl Iterator<Item = (Place, Place)> {
+        let ends = [0, u32::MAX].map(|port| Place { datapath, port });
+        let links = self.links.range(ends[0]..=ends[1]);
+        links.map(|(from, to)| (*from, *to))
+    }
+
+    /// Links from each switch to one.
+    fn distances(&self, datapath: u64) -> BTreeMap<u64, u32> {
+        let mut distances = BTreeMap::from([(datapath, 0)]);
+        let mut queue = VecDeque::from([(datapath, 0)]);
+        while let Some((at, distance)) = queue.pop_front() {
+            for (_, to) in self.links_of(at) {
+                if let std::collections::btree_map::Entry::Vacant(new) =
+                    distances.entry(to.datapath)
+                {
+                    new.insert(distance + 1);
+                    queue.push_back((to.datapath, distance + 1));
+                }
+            }
+        }
+        distances
+    }
+
+    /// The ports of each switch by which broadcasts go: its hosts', and those of a tree over all
+    /// switches.
+    pub fn tree(&self) -> BTreeMap<u64, BTreeSet<u32>> {
+        let mut tree: BTreeMap<_, BTreeSet<_>> = self
+            .switches()
+            .map(|datapath| (datapath, self.edges(datapath).collect()))
+            .collect();
+        let mut reached = BTreeSet::new();
+        for root in self.switches() {
+            let mut queue = VecDeque::from([root]);
+            if !reached.insert(root) {
+                continue;
+            }
+            while let Some(at) = queue.pop_front() {
+                for (from, to) in self.links_of(at) {
+                    if reached.insert(to.datapath) {
+                        queue.push_back(to.datapath);
+                        for end in [from, to] {
+                            tree.entry(end.datapath).or_default().insert(end.port);
+                        }
+                    }
+                }
+            }
+        }
+        tree
+    }
+}

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The controller: what arrives by connections and datagrams changes what it knows, and leaves what
+//! is to be sent.
+
+use super::fabric::{Fabric, Mac, Place};
+use super::incast::{Counters, Incast};
+use super::lldp::Lldp;
+use super::rules::{self, Reason};
+use super::segment::Segment;
+use crate::message::{self, Body, Key, MAX_NOTICES, Notice, Peer, Received};
+use crate::openflow::{
+    Action, Error, Frames, Header, Message, Port, Role, Version, Writer, number,
+};
+use penstock_core::Params;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// After a change of the network, further ones are waited for.
+const SETTLE_NS: u64 = SECOND_NS / 10;
+const LLDP_NS: u64 = SECOND_NS;
+/// Silence after which a switch is asked for a sign of life, and after which it is given up.
+const ECHO_NS: u64 = 2 * SECOND_NS;
+const GIVE_UP_NS: u64 = 3 * ECHO_NS;
+/// Silence after which an address may appear at another port, or a guest below another shim.
+const REBIND_NS: u64 = 5 * SECOND_NS;
+
+/// Number of a connection with a switch.
+pub type Connection = usize;
+
+/// A connection and what is known of its switch.
+struct Switch {
+    frames: Frames,
+    out: Writer,
+    version: Option<Version>,
+    datapath: Option<u64>,
+    ports: BTreeMap<u32, Port>,
+    is_ready: bool,
+    last_ns: u64,
+    echo_ns: u64,
+}
+
+/// A host with a shim, or a switch's agent.
+struct Host {
+    peer: Peer,
+    address: Option<SocketAddr>,
+    last_ns: u64,
+    refused: u64,
+}
+
+/// The controller.
+pub struct Controller {
+    fabric: Fabric,
+    incast: Incast,
+    /// Of the ports that are watched.
+    watched: BTreeMap<Place, Params>,
+    lldp: Lldp,
+    switches: BTreeMap<Connection, Switch>,
+    hosts: BTreeMap<u16, Host>,
+    /// The host of each guest's shim.
+    shims: HashMap<IpAddr, u16>,
+    /// The port at which each guest's address was seen, and when last.
+    guests: HashMap<IpAddr, (Place, u64)>,
+    /// Paths forth and back, as long as the network does not change.
+    paths: HashMap<(Mac, Mac), (Vec<Place>, Vec<Place>)>,
+    /// When the rules are to be written again.
+    rules_ns: Option<u64>,
+    generation: u8,
+    is_first: bool,
+    lldp_ns: u64,
+    role: (Role, u64),
+    datagrams: Vec<(SocketAddr, Vec<u8>)>,
+}
+
+/// Most guests that are known.
+const MAX_GUESTS: usize = 65_536;
+
+impl Controller {
+    /// A controller that knows no switch.
+    ///
+    /// `secret` and `generation` are drawn by chance; `role` is what it asks of the switches, and its
+    /// election.
+    pub fn new(
+        incast: Incast,
+        watched: BTreeMap<Place, Params>,
+        keys: BTreeMap<u16, Key>,
+        secret: [u8; 32],
+        generation: u8,
+        role: (Role, u64),
+    ) -> Controller {
+        let host = |(number, key): (u16, Key)| {
+            let host = Host {
+                peer: Peer::new(key, number),
+                address: None,
+                last_ns: 0,
+                refused: 0,
+            };
+            (number, host)
+        };
+        Controller {
+            fabric: Fabric::default(),
+            incast,
+            watched,
+            lldp: Lldp::new(secret),
+            switches: BTreeMap::new(),
+            hosts: keys.into_iter().map(host).collect(),
+            shims: HashMap::new(),
+            guests: HashMap::new(),
+            paths: HashMap::new(),
+            rules_ns: None,
+            generation,
+            is_first: true,
+            lldp_ns: 0,
+            role,
+            datagrams: Vec::new(),
+        }
+    }
+
+    /// What was seen and done.
+    pub fn counters(&self) -> Counters {
+        self.incast.counters()
+    }
+
+    /// Switches, links and hosts.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// Messages of each host that were refused.
+    pub fn refused(&self) -> impl Iterator<Item = (u16, u64)> {
+        self.hosts.iter().map(|(host, one)| (*host, one.refused))
+    }
+
+    /// A switch has connected.
+    pub fn connect(&mut self, connection: Connection, now_ns: u64) {
+        let mut switch = Switch {
+            frames: Frames::default(),
+            out: Writer::new(Version::V13),
+            version: None,
+            datapath: None,
+            ports: BTreeMap::new(),
+            is_ready: false,
+            last_ns: now_ns,
+            echo_ns: now_ns,
+        };
+        switch.out.hello();
+        self.switches.insert(connection, switch);
+    }
+
+    /// A connection is closed. The switch goes on as it was; its links are kept until another
+    /// switch takes its place, as rules for those that are connected still lead through it.
+    pub fn disconnect(&mut self, connection: Connection) {
+        self.switches.remove(&connection);
+    }
+
+    /// Bytes of a switch.
+    ///
+    /// # Errors
+    /// It does not speak OpenFlow; the connection is to be closed.
+    pub fn on_bytes(
+        &mut self,
+        connection: Connection,
+        bytes: &[u8],
+        now_ns: u64,
+    ) -> Result<(), Error> {
+        let Some(switch) = self.switches.get_mut(&connection) else {
+            return Ok(());
+        };
+        switch.last_ns = now_ns;
+        let mut frames = std::mem::take(&mut switch.frames);
+        frames.push(bytes);
+        while let Some((header, body)) = frames.take()? {
+            self.on_message(connection, header, body, now_ns)?;
+        }
+        if let Some(switch) = self.switches.get_mut(&connection) {
+            switch.frames = frames;
+        }
+        Ok(())
+    }
+
+    fn on_message(
+        &mut self,
+        connection: Connection,
+        header: Header,
+        body: &[u8],
+        now_ns: u64,
+    ) -> Result<(), Error> {
+        let Some(switch) = self.switches.get_mut(&connection) else {
+            return Ok(());
+        };
+        let version = switch.version.unwrap_or(Version::V13);
+        match Message::read(version, header, body)? {
+            Message::Hello(Some(version)) if switch.version.is_none() => {
+                switch.version = Some(version);
+                switch.out.set_version(version);
+                switch.out.features();
+            }
+            Message::Hello(_) if switch.version.is_none() => {
+                return Err(Error::Version(header.version));
+            }
+            Message::EchoRequest(data) => switch.out.echo_reply(header.xid, data),
+            Message::Features { datapath, .. } => {
+                switch.datapath = Some(datapath);
+                switch.out.role(self.role.0, self.role.1);
+                switch.out.ports();
+            }
+            Message::Ports(ports, more) => {
+                switch
+                    .ports
+                    .extend(ports.into_iter().map(|port| (port.number, port)));
+                switch.is_ready |= !more;
+                self.on_ports(connection, now_ns);
+            }
+            Message::PortStatus(_, port) => {
+                switch.ports.insert(port.number, port);
+                self.on_ports(connection, now_ns);
+            }
+            Message::PacketIn {
+                cookie,
+                in_port: Some(in_port),
+                data,
+                ..
+            } => {
+                if let (Some(datapath), Some(reason)) = (switch.datapath, Reason::of(cookie)) {
+                    let place = Place {
+                        datapath,
+                        port: in_port,
+                    };
+                    self.on_packet(place, reason, data, now_ns);
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    fn on_ports(&mut self, connection: Connection, now_ns: u64) {
+        let Some(switch) = self.switches.get(&connection).filter(|one| one.is_ready) else {
+            return;
+        };
+        let Some(datapath) = switch.datapath else {
+            return;
+        };
+        let real = switch
+            .ports
+            .values()
+            .filter(|port| port.number <= number::MAX);
+        let up = real.filter(|port| port.is_up).map(|port| port.number);
+        self.fabric.set_ports(datapath, up.collect());
+        self.paths.clear();
+        for (place, params) in &self.watched {
+            if place.datapath == datapath {
+                self.incast.watch(*place, params);
+            }
+        }
+        self.rules_ns = Some(now_ns + SETTLE_NS);
+        self.lldp_ns = now_ns;
+    }
+
+    fn on_packet(&mut self, place: Place, reason: Reason, data: &[u8], now_ns: u64) {
+        let is_changed = match reason {
+            Reason::Lldp => {
+                let from = self.lldp.read(data);
+                from.is_some_and(|from| self.fabric.add_link(from, place))
+            }
+            Reason::Segment | Reason::Miss => {
+                let host = Mac::at(data, 6);
+                host.is_some_and(|host| self.fabric.add_host(host, place))
+            }
+            Reason::None => false,
+        };
+        if is_changed {
+            self.paths.clear();
+            self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
+        }
+        if reason == Reason::Segment
+            && self.fabric.is_edge(place)
+            && let Some(segment) = Segment::read(data)
+            && self.is_at(segment.flow.source.ip(), place, now_ns)
+        {
+            let (path, back) = self
+                .paths
+                .entry(segment.macs)
+                .or_insert_with_key(|(from, to)| {
+                    let path = |from, to| self.fabric.path(from, to).unwrap_or_default();
+                    (path(*from, *to), path(*to, *from))
+                });
+            self.incast.on_copy(place, &segment, path, back);
+        }
+    }
+
+    /// Whether an address is known to be at this port: of two that claim it, the first, as long as it
+    /// sends.
+    fn is_at(&mut self, guest: IpAddr, place: Place, now_ns: u64) -> bool {
+        let is_full = self.guests.len() >= MAX_GUESTS;
+        if is_full && !self.guests.contains_key(&guest) {
+            return false;
+        }
+        let (at, seen_ns) = self.guests.entry(guest).or_insert((place, now_ns));
+        if *at != place && now_ns.saturating_sub(*seen_ns) < REBIND_NS {
+            return false;
+        }
+        (*at, *seen_ns) = (place, now_ns);
+        true
+    }
+
+    /// A datagram of an agent; `random` is drawn by chance.
+    pub fn on_datagram(&mut self, from: SocketAddr, bytes: &[u8], random: u64, now_ns: u64) {
+        let number = message::host_of(bytes);
+        let Some((number, host)) = number.and_then(|one| Some((one, self.hosts.get_mut(&one)?)))
+        else {
+            return;
+        };
+        match host.peer.unseal(bytes, random.max(1)) {
+            Err(_) => host.refused += 1,
+            Ok(Received::Answer(answer)) => self.datagrams.push((from, answer)),
+            Ok(Received::Body(body)) => {
+                (host.address, host.last_ns) = (Some(from), now_ns);
+                match body {
+                    Body::Hello(guests) => self.on_hello(number, guests, now_ns),
+                    Body::Queues(report) => {
+                        let notices = self.incast.on_queues(&report, now_ns);
+                        self.notify(notices);
+                    }
+                    Body::Notices(_) => (),
+                }
+            }
+        }
+    }
+
+    fn on_hello(&mut self, number: u16, guests: Vec<IpAddr>, now_ns: u64) {
+        for guest in guests.into_iter().take(MAX_GUESTS) {
+            let owner = self.shims.get(&guest).and_then(|one| self.hosts.get(one));
+            let is_free = owner.is_none_or(|one| now_ns.saturating_sub(one.last_ns) > REBIND_NS);
+            if is_free && self.shims.len() < MAX_GUESTS {
+                self.shims.insert(guest, number);
+            }
+        }
+        self.send(number, Vec::new()); // a sign of life
+    }
+
+    fn notify(&mut self, notices: Vec<Notice>) {
+        let mut by_host: BTreeMap<u16, Vec<Notice>> = BTreeMap::new();
+        for notice in notices {
+            if let Some(host) = self.shims.get(&notice.source) {
+                by_host.entry(*host).or_default().push(notice);
+            }
+        }
+        for (host, notices) in by_host {
+            for some in notices.chunks(MAX_NOTICES) {
+                self.send(host, some.to_vec());
+            }
+        }
+    }
+
+    fn send(&mut self, number: u16, notices: Vec<Notice>) {
+        if let Some(host) = self.hosts.get_mut(&number)
+            && let Some(address) = host.address
+            && let Some(sealed) = host.peer.seal(notices)
+        {
+            self.datagrams.push((address, sealed));
+        }
+    }
+
+    /// Does what is due. Returns the connections that are to be closed.
+    pub fn tick(&mut self, now_ns: u64) -> Vec<Connection> {
+        if self.rules_ns.is_some_and(|due| due <= now_ns) {
+            self.rules_ns = None;
+            self.write_rules();
+        }
+        if self.lldp_ns <= now_ns {
+            self.lldp_ns = now_ns + LLDP_NS;
+            self.find_links();
+        }
+        for switch in self.switches.values_mut() {
+            let silent_ns = now_ns.saturating_sub(switch.last_ns.max(switch.echo_ns));
+            if silent_ns >= ECHO_NS && switch.version.is_some() {
+                switch.echo_ns = now_ns;
+                switch.out.echo(&[]);
+            }
+        }
+        let is_lost = |one: &Switch| now_ns.saturating_sub(one.last_ns) >= GIVE_UP_NS;
+        let lost = self.switches.iter().filter(|(_, one)| is_lost(one));
+        lost.map(|(connection, _)| *connection).collect()
+    }
+
+    /// Writes the rules of all switches, and then removes those before.
+    fn write_rules(&mut self) {
+        let before = self.generation;
+        self.generation = before.wrapping_add(1);
+        let rules = rules::all(&self.fabric, self.generation);
+        let old: BTreeSet<u8> = if self.is_first {
+            (0..=u8::MAX)
+                .filter(|one| *one != self.generation)
+                .collect()
+        } else {
+            BTreeSet::from([before])
+        };
+        self.is_first = false;
+        for switch in self.switches.values_mut() {
+            let Some(rules) = switch.datapath.and_then(|datapath| rules.get(&datapath)) else {
+                continue;
+            };
+            for rule in rules {
+                switch.out.add(rule);
+            }
+            switch.out.barrier();
+            for number in &old {
+                let (cookie, mask) = rules::generation(*number);
+                switch.out.delete(cookie, mask);
+            }
+        }
+    }
+
+    fn find_links(&mut self) {
+        for switch in self.switches.values_mut() {
+            let Some(datapath) = switch.datapath else {
+                continue;
+            };
+            for port in switch.ports.values() {
+                if port.is_up && port.number <= number::MAX {
+                    let place = Place {
+                        datapath,
+                        port: port.number,
+                    };
+                    let frame = self.lldp.frame(place);
+                    switch
+                        .out
+                        .packet_out(&[Action::Output(port.number)], &frame);
+                }
+            }
+        }
+    }
+
+    /// What is to be sent to a switch; what was sent is to be taken from the front.
+    pub fn output(&mut self, connection: Connection) -> Option<&mut Vec<u8>> {
+        Some(self.switches.get_mut(&connection)?.out.bytes())
+    }
+
+    /// The connections with switches.
+    pub fn connections(&self) -> Vec<Connection> {
+        self.switches.keys().copied().collect()
+    }
+
+    /// The datagrams that are to be sent.
+    pub fn datagrams(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        std::mem::take(&mut self.datagrams)
+    }
+}

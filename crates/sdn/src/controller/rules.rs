@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rules of a switch. Table 0 copies, table 1 forwards; without the controller they stay.
+
+use super::fabric::{Fabric, Mac, Place};
+use super::lldp;
+use super::segment::COPY_BYTES;
+use crate::openflow::{Action, Field, FlowMod, Instruction, Match, tcp_flag};
+use std::collections::{BTreeMap, BTreeSet};
+
+const COPIES: u8 = 0;
+const ROUTES: u8 = 1;
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const TCP: u8 = 6;
+const WHOLE: u16 = 0xffff;
+
+/// Whose rules these are: the upper bits of all cookies.
+const MARK: u64 = 0x0050_656e << 32;
+
+/// Why a packet was copied: the lowest bits of the cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing is copied.
+    None = 0,
+    /// It shows a link.
+    Lldp = 1,
+    /// It is a SYN or FIN.
+    Segment = 2,
+    /// No route leads where it goes.
+    Miss = 3,
+}
+
+impl Reason {
+    /// That of a cookie.
+    pub fn of(cookie: u64) -> Option<Reason> {
+        let all = [Reason::Lldp, Reason::Segment, Reason::Miss];
+        (cookie & MASK_OWNER == MARK)
+            .then(|| all.into_iter().find(|one| *one as u64 == cookie & 0xff))?
+    }
+}
+
+const MASK_OWNER: u64 = 0xffff_ffff << 32;
+
+/// The cookie and the mask of all rules of one generation.
+pub fn generation(number: u8) -> (u64, u64) {
+    (MARK | u64::from(number) << 8, MASK_OWNER | 0xff00)
+}
+
+/// The rules of all switches.
+pub fn all(fabric: &Fabric, number: u8) -> BTreeMap<u64, Vec<FlowMod>> {
+    let mut rules = BTreeMap::new();
+    for (datapath, ports) in fabric.tree() {
+        rules.insert(datapath, of_switch(fabric, datapath, &ports, number));
+    }
+    let hosts: Vec<_> = fabric.hosts().map(|(host, _)| host).collect();
+    for from in &hosts {
+        for to in hosts.iter().filter(|to| *to != from) {
+            for out in fabric.path(*from, *to).into_iter().flatten() {
+                rules
+                    .entry(out.datapath)
+                    .or_default()
+                    .push(route(*from, *to, out, number));
+            }
+        }
+    }
+    rules
+}
+
+fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>, number: u8) -> Vec<FlowMod> {
+    let rule = |table, priority, reason, matches, instructions| FlowMod {
+        cookie: generation(number).0 | reason as u64,
+        table,
+        priority,
+        matches: Match(matches),
+        instructions,
+    };
+    let goto = || Instruction::Goto(ROUTES);
+    let copy = |bytes| Action::Copy(bytes);
+    let mut rules = vec![
+        rule(
+            COPIES,
+            100,
+            Reason::Lldp,
+            vec![Field::EthType(lldp::ETHERTYPE)],
+            vec![Instruction::Apply(vec![copy(WHOLE)])],
+        ),
+        rule(COPIES, 0, Reason::None, vec![], vec![goto()]),
+    ];
+    for port in fabric.edges(datapath) {
+        for ethertype in [IPV4, IPV6] {
+            for flag in [tcp_flag::SYN, tcp_flag::FIN] {
+                let matches = vec![
+                    Field::InPort(port),
+                    Field::EthType(ethertype),
+                    Field::IpProto(TCP),
+                    Field::TcpFlags(flag, flag),
+                ];
+                let copies = Instruction::Apply(vec![copy(COPY_BYTES)]);
+                rules.push(rule(
+                    COPIES,
+                    50,
+                    Reason::Segment,
+                    matches,
+                    vec![copies, goto()],
+                ));
+            }
+        }
+    }
+    let flood = [copy(COPY_BYTES)]
+        .into_iter()
+        .chain(tree.iter().map(|port| Action::Output(*port)))
+        .collect();
+    let miss = vec![Instruction::Apply(flood)];
+    rules.push(rule(ROUTES, 0, Reason::Miss, vec![], miss));
+    rules
+}
+
+fn route(from: Mac, to: Mac, out: Place, number: u8) -> FlowMod {
+    FlowMod {
+        cookie: generation(number).0,
+        table: ROUTES,
+        priority: 10,
+        matches: Match(vec![Field::EthSrc(from.0), Field::EthDst(to.0)]),
+        instructions: vec![Instruction::Apply(vec![Action::Output(out.port)])],
+    }
+}

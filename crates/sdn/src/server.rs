@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Connections, datagrams and time for the controller, in one thread.
+
+use crate::config::Config;
+use crate::controller::{Connection, Controller};
+use crate::status::Status;
+use anyhow::{Context, Result};
+use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use mio::{Events, Interest, Poll, Token};
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const SWITCHES: Token = Token(0);
+const AGENTS: Token = Token(1);
+const STATUS: Token = Token(2);
+const FIRST: usize = 3;
+/// Often enough for what is due; connections wake the thread at once.
+const TICK: Duration = Duration::from_millis(20);
+/// Most switches; of a network with more, each controller has a part.
+const MOST: usize = 4096;
+/// A switch that reads so little is not there.
+const MOST_OUTPUT_BYTES: usize = 64 << 20;
+const READ_BYTES: usize = 64 << 10;
+
+/// A controller that listens.
+pub struct Server {
+    poll: Poll,
+    listener: TcpListener,
+    agents: UdpSocket,
+    status: Option<UnixListener>,
+    streams: HashMap<Connection, TcpStream>,
+    next: Connection,
+    controller: Controller,
+    begun: Instant,
+    buffer: Vec<u8>,
+}
+
+/// Bytes drawn by chance.
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = getrandom(&mut bytes, GetRandomFlags::empty()).context("random numbers")?;
+    anyhow::ensure!(filled == N, "random numbers: too few");
+    Ok(bytes)
+}
+
+impl Server {
+    /// Listens as configured.
+    ///
+    /// # Errors
+    /// An address is in use, or something of the configuration cannot be used.
+    pub fn new(config: &Config) -> Result<Server> {
+        let controller = config.build(random()?)?;
+        let poll = Poll::new().context("epoll")?;
+        let mut listener = TcpListener::bind(config.openflow)
+            .with_context(|| format!("openflow: {}", config.openflow))?;
+        let mut agents =
+            UdpSocket::bind(config.agents).with_context(|| format!("agents: {}", config.agents))?;
+        let mut status = None;
+        if let Some(path) = &config.status {
+            let _ = std::fs::remove_file(path); // that of one that was killed
+            let socket = UnixListener::bind(path);
+            status = Some(socket.with_context(|| format!("status: {}", path.display()))?);
+        }
+        let registry = poll.registry();
+        registry.register(&mut listener, SWITCHES, Interest::READABLE)?;
+        registry.register(&mut agents, AGENTS, Interest::READABLE)?;
+        if let Some(status) = &mut status {
+            registry.register(status, STATUS, Interest::READABLE)?;
+        }
+        Ok(Server {
+            poll,
+            listener,
+            agents,
+            status,
+            streams: HashMap::new(),
+            next: FIRST,
+            controller,
+            begun: Instant::now(),
+            buffer: vec![0; READ_BYTES],
+        })
+    }
+
+    /// Where switches and agents connect.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn addresses(&self) -> Result<(SocketAddr, SocketAddr)> {
+        Ok((self.listener.local_addr()?, self.agents.local_addr()?))
+    }
+
+    /// Since it began; not the time of day, which jumps.
+    fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64 + 1
+    }
+
+    /// Serves until it is asked to stop.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn run(&mut self, stop: &Arc<AtomicBool>) -> Result<()> {
+        let mut events = Events::with_capacity(256);
+        while !stop.load(Ordering::Relaxed) {
+            match self.poll.poll(&mut events, Some(TICK)) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                done => done.context("epoll")?,
+            }
+            for event in &events {
+                match event.token() {
+                    SWITCHES => self.accept(),
+                    AGENTS => self.receive()?,
+                    STATUS => self.show(),
+                    Token(connection) => self.read(connection),
+                }
+            }
+            let lost = self.controller.tick(self.now_ns());
+            lost.into_iter()
+                .for_each(|connection| self.close(connection));
+            for connection in self.controller.connections() {
+                self.write(connection);
+            }
+            for (to, bytes) in self.controller.datagrams() {
+                // What cannot be sent is lost, as it may be on its way.
+                let _ = self.agents.send_to(&bytes, to);
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) {
+        while let Ok((mut stream, _)) = self.listener.accept() {
+            if self.streams.len() >= MOST {
+                continue; // it is closed, and the switch tries again
+            }
+            let _ = stream.set_nodelay(true);
+            let connection = self.next;
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            let registry = self.poll.registry();
+            if registry
+                .register(&mut stream, Token(connection), interest)
+                .is_ok()
+            {
+                self.next += 1;
+                self.streams.insert(connection, stream);
+                self.controller.connect(connection, self.now_ns());
+            }
+        }
+    }
+
+    fn close(&mut self, connection: Connection) {
+        self.controller.disconnect(connection);
+        if let Some(mut stream) = self.streams.remove(&connection) {
+            let _ = self.poll.registry().deregister(&mut stream);
+        }
+    }
+
+    /// Reads all that a switch has sent.
+    fn read(&mut self, connection: Connection) {
+        let now_ns = self.now_ns();
+        while let Some(stream) = self.streams.get_mut(&connection) {
+            match stream.read(&mut self.buffer) {
+                Ok(0) => return self.close(connection),
+                Ok(bytes) => {
+                    let read = &self.buffer[..bytes];
+                    if let Err(error) = self.controller.on_bytes(connection, read, now_ns) {
+                        eprintln!("penstock-controller: connection {connection}: {error}");
+                        return self.close(connection);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(_) => return self.close(connection),
+            }
+        }
+    }
+
+    fn write(&mut self, connection: Connection) {
+        let Some(stream) = self.streams.get_mut(&connection) else {
+            return;
+        };
+        let Some(output) = self.controller.output(connection) else {
+            return;
+        };
+        while !output.is_empty() {
+            match stream.write(output) {
+                Ok(bytes) => drop(output.drain(..bytes)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(_) => return self.close(connection),
+            }
+        }
+        if output.len() > MOST_OUTPUT_BYTES {
+            self.close(connection);
+        }
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        while let Ok((bytes, from)) = self.agents.recv_from(&mut self.buffer) {
+            let random = u64::from_ne_bytes(random()?);
+            let now_ns = self.now_ns();
+            let datagram = &self.buffer[..bytes];
+            self.controller.on_datagram(from, datagram, random, now_ns);
+        }
+        Ok(())
+    }
+
+    /// Sends the status to each reader that connects.
+    fn show(&mut self) {
+        while let Some((mut stream, _)) = self.status.as_ref().and_then(|one| one.accept().ok()) {
+            let text = serde_json::to_vec(&Status::of(&self.controller)).unwrap_or_default();
+            write_all(&mut stream, &text);
+        }
+    }
+}
+
+/// As much as the socket takes at once: it holds more than a status, of a reader that reads.
+fn write_all(stream: &mut UnixStream, mut bytes: &[u8]) {
+    while let Ok(written @ 1..) = stream.write(bytes) {
+        bytes = &bytes[written..];
+    }
+}

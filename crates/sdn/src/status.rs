@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a running controller knows and did.
+
+use crate::controller::Controller;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A controller at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Switches that are connected, hexadecimal.
+    pub switches: Vec<String>,
+    /// Links between them: switch and port of both ends.
+    pub links: Vec<String>,
+    /// Hosts by their address of Ethernet: switch and port.
+    pub hosts: BTreeMap<String, String>,
+    /// Copies of SYN and FIN.
+    pub copies: u64,
+    /// SYNs that did not count.
+    pub ignored_syns: u64,
+    /// Queues reported.
+    pub queues: u64,
+    /// Times that incast was found ahead of a port.
+    pub incasts: u64,
+    /// Notices to shims.
+    pub notices: u64,
+    /// Messages that were refused, by the agent's number.
+    pub refused: BTreeMap<u16, u64>,
+}
+
+impl Status {
+    /// That of a controller.
+    pub fn of(controller: &Controller) -> Status {
+        let fabric = controller.fabric();
+        let place = |at: crate::controller::Place| format!("{:016x}:{}", at.datapath, at.port);
+        let counters = controller.counters();
+        Status {
+            switches: fabric.switches().map(|one| format!("{one:016x}")).collect(),
+            links: fabric
+                .links()
+                .map(|(from, to)| format!("{} {}", place(from), place(to)))
+                .collect(),
+            hosts: fabric
+                .hosts()
+                .map(|(host, at)| (host.to_string(), place(at)))
+                .collect(),
+            copies: counters.copies,
+            ignored_syns: counters.ignored_syns,
+            queues: counters.queues,
+            incasts: counters.incasts,
+            notices: counters.notices,
+            refused: controller.refused().collect(),
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "switches  {}", self.switches.join(", "))?;
+        for link in &self.links {
+            writeln!(f, "link      {link}")?;
+        }
+        for (host, place) in &self.hosts {
+            writeln!(f, "host      {host}  {place}")?;
+        }
+        writeln!(
+            f,
+            "copies    {} ({} not counted)",
+            self.copies, self.ignored_syns
+        )?;
+        writeln!(f, "queues    {}", self.queues)?;
+        writeln!(f, "incasts   {}, notices {}", self.incasts, self.notices)?;
+        let refused: u64 = self.refused.values().sum();
+        write!(f, "refused   {refused}")
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Routes, and incast at ports.
+
+use etherparse::{PacketBuilder, TcpOptionElement};
+use penstock_core::{Params, definitions};
+use penstock_sdn::controller::{COPY_BYTES, Fabric, Flow, Incast, Limits, Mac, Place, Segment};
+use penstock_sdn::message::{Notice, Order, QueueReport};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+fn place(datapath: u64, port: u32) -> Place {
+    Place { datapath, port }
+}
+
+fn mac(number: u16) -> Mac {
+    let [high, low] = number.to_be_bytes();
+    Mac([2, 0, 0, 0, high, low])
+}
+
+/// Leaves 1, 2, ... with hosts at ports 1, 2, ...; spine s at port 100 + s, its ports numbered by leaf.
+fn leaf_spine(leaves: u64, spines: u64, hosts: u16) -> Fabric {
+    let mut fabric = Fabric::default();
+    for leaf in 1..=leaves {
+        let up = (1..=spines).map(|spine| 100 + spine as u32);
+        let ports = (1..=u32::from(hosts)).chain(up).collect();
+        fabric.set_ports(leaf, ports);
+    }
+    for spine in 1..=spines {
+        let ports = (1..=leaves as u32).collect();
+        fabric.set_ports(1000 + spine, ports);
+        for leaf in 1..=leaves {
+            let ends = (
+                place(leaf, 100 + spine as u32),
+                place(1000 + spine, leaf as u32),
+            );
+            assert!(fabric.add_link(ends.0, ends.1));
+            assert!(
+                !fabric.add_link(ends.1, ends.0),
+                "it is known from the other end"
+            );
+        }
+    }
+    for leaf in 1..=leaves {
+        for host in 1..=hosts {
+            let number = leaf as u16 * 100 + host;
+            assert!(fabric.add_host(mac(number), place(leaf, host.into())));
+        }
+    }
+    fabric
+}
+
+#[test]
+fn routes_are_the_same_forth_and_back() {
+    let fabric = leaf_spine(4, 2, 4);
+    let hosts: Vec<_> = fabric.hosts().collect();
+    let ends: BTreeMap<_, _> = fabric.links().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let mut spines = BTreeSet::new();
+    for (from, at) in &hosts {
+        for (to, last) in &hosts {
+            let path = fabric.path(*from, *to).expect("all are connected");
+            let back = fabric.path(*to, *from).expect("all are connected");
+            assert_eq!(path.last(), Some(last));
+            assert_eq!(path.len(), if at.datapath == last.datapath { 1 } else { 3 });
+            let links = |path: &[Place]| {
+                let both = path.iter().filter_map(|out| Some((*out, *ends.get(out)?)));
+                both.map(|(a, b)| (a.min(b), a.max(b)))
+                    .collect::<BTreeSet<_>>()
+            };
+            assert_eq!(links(&path), links(&back), "{from} to {to}");
+            spines.extend(
+                path.iter()
+                    .filter(|out| out.datapath > 1000)
+                    .map(|out| out.datapath),
+            );
+        }
+    }
+    assert_eq!(spines.len(), 2, "both spines are used");
+}
+
+#[test]
+fn a_broadcast_reaches_each_host_once() {
+    let fabric = leaf_spine(4, 2, 4);
+    let ends: BTreeMap<_, _> = fabric.links().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let tree = fabric.tree();
+    for (_, from) in fabric.hosts() {
+        let mut reached: BTreeMap<Place, u32> = BTreeMap::new();
+        let mut arrived = vec![from];
+        while let Some(entry) = arrived.pop() {
+            for port in &tree[&entry.datapath] {
+                let out = place(entry.datapath, *port);
+                if out == entry {
+                    continue; // OpenFlow sends nothing back
+                }
+                match ends.get(&out) {
+                    Some(next) => arrived.push(*next),
+                    None => *reached.entry(out).or_default() += 1,
+                }
+            }
+        }
+        let hosts: BTreeMap<_, _> = fabric
+            .hosts()
+            .filter(|(_, at)| *at != from)
+            .map(|(_, at)| (at, 1))
+            .collect();
+        assert_eq!(reached, hosts);
+    }
+}
+
+#[test]
+fn what_is_behind_a_port_that_goes_is_forgotten() {
+    let mut fabric = leaf_spine(2, 2, 1);
+    fabric.remove_switch(1001);
+    let path = fabric.path(mac(101), mac(201)).expect("the other spine");
+    assert_eq!(path, [place(1, 102), place(1002, 2), place(2, 1)]);
+    fabric.remove_switch(1002);
+    assert_eq!(fabric.path(mac(101), mac(201)), None);
+    fabric.set_ports(1, BTreeSet::from([101]));
+    assert_eq!(fabric.hosts().count(), 1);
+}
+
+#[test]
+fn no_host_is_learned_behind_a_switch_or_from_a_forged_address() {
+    let mut fabric = leaf_spine(2, 1, 1);
+    assert!(!fabric.add_host(mac(999), place(1, 101)));
+    assert!(!fabric.add_host(mac(999), place(1, 77)), "no such port");
+    assert!(!fabric.add_host(Mac([0xff; 6]), place(1, 1)));
+}
+
+fn copy(flow: Flow, flags: u8, options: &[TcpOptionElement]) -> Vec<u8> {
+    let (source, destination) = (flow.source, flow.destination);
+    let ends = (mac(101), mac(201));
+    let builder = PacketBuilder::ethernet2(ends.0.0, ends.1.0);
+    let octets = |address: SocketAddr| match address.ip() {
+        std::net::IpAddr::V4(ip) => ip.octets(),
+        std::net::IpAddr::V6(_) => panic!("IPv4 here"),
+    };
+    let builder = builder.ipv4(octets(source), octets(destination), 64).tcp(
+        source.port(),
+        destination.port(),
+        1,
+        1000,
+    );
+    let builder = if flags & 2 != 0 {
+        builder.syn()
+    } else {
+        builder.fin()
+    };
+    let builder = if flags & 16 != 0 {
+        builder.ack(5)
+    } else {
+        builder
+    };
+    let builder = builder.options(options).expect("options fit");
+    let mut bytes = Vec::new();
+    builder.write(&mut bytes, &[0; 500]).expect("a frame");
+    bytes.truncate(COPY_BYTES.into());
+    bytes
+}
+
+fn flow(port: u16) -> Flow {
+    Flow {
+        source: SocketAddr::from(([10, 0, 0, 1], port)),
+        destination: SocketAddr::from(([10, 0, 0, 2], 80)),
+    }
+}
+
+#[test]
+fn a_copy_has_what_the_guests_agree_on() {
+    let options = [
+        TcpOptionElement::MaximumSegmentSize(1460),
+        TcpOptionElement::Timestamp(1, 2),
+        TcpOptionElement::WindowScale(7),
+    ];
+    let segment = Segment::read(&copy(flow(1), 2 | 16, &options)).expect("TCP");
+    let expected = Segment {
+        macs: (mac(101), mac(201)),
+        flow: flow(1),
+        flags: 2 | 16,
+        mss: Some(1460),
+        scale: Some(7),
+    };
+    assert_eq!(segment, expected);
+    let fin = Segment::read(&copy(flow(1), 1, &[])).expect("TCP");
+    assert_eq!((fin.flags, fin.mss, fin.scale), (1, None, None));
+}
+
+proptest! {
+    #[test]
+    fn any_frame_is_read_or_not(mut bytes in proptest::collection::vec(any::<u8>(), 0..140), ip in any::<bool>()) {
+        let _ = Segment::read(&bytes);
+        if bytes.len() > 60 && ip {
+            bytes[12..15].copy_from_slice(&[8, 0, 0x45]);
+            bytes[23] = 6;
+            let _ = Segment::read(&bytes);
+        }
+    }
+}
+
+const EDGE: Place = Place {
+    datapath: 5,
+    port: 1,
+};
+const PORT: Place = Place {
+    datapath: 1,
+    port: 9,
+};
+const BUFFER: u32 = 100_000;
+
+fn params() -> Params {
+    let mut params = Params::new(definitions::of("sicc"), BUFFER);
+    params.set_field("duration_ns", 10_000_000);
+    params
+}
+
+fn incast(limits: Limits) -> Incast {
+    let mut incast = Incast::new(&params(), limits);
+    incast.watch(PORT, &params());
+    incast
+}
+
+fn report(queue: u32) -> QueueReport {
+    QueueReport {
+        datapath: 1,
+        queues: vec![(8, 0), (9, queue)],
+    }
+}
+
+fn syn(flow: Flow) -> Segment {
+    Segment {
+        macs: (mac(101), mac(201)),
+        flow,
+        flags: 2,
+        mss: Some(1400),
+        scale: Some(9),
+    }
+}
+
+#[test]
+fn incast_is_foreseen_and_ends() {
+    let mut incast = incast(Limits::default());
+    // 7 flows of 10 segments of 1460 bytes are more than the buffer.
+    for port in 0..7 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[place(5, 5), PORT], &[]);
+    }
+    let mut answer = syn(flow(3).reverse());
+    (answer.flags, answer.mss, answer.scale) = (2 | 16, Some(8960), Some(3));
+    incast.on_copy(EDGE, &answer, &[place(5, 6)], &[PORT]);
+    let notices = incast.on_queues(&report(0), 1_000_000);
+    let (source, destination) = (flow(0).source.ip(), flow(0).destination.ip());
+    let one = |order| Notice {
+        source,
+        destination,
+        order,
+    };
+    assert_eq!(notices.len(), 1, "one for the pair: {notices:?}");
+    assert!(matches!(notices[0].order, Order::On(..)));
+    assert_eq!(
+        (notices[0].source, notices[0].destination),
+        (source, destination)
+    );
+    assert_eq!(incast.on_queues(&report(50_000), 2_000_000), []);
+    assert_eq!(incast.on_queues(&report(0), 3_000_000), [one(Order::Off)]);
+    assert_eq!(incast.counters().incasts, 1);
+}
+
+#[test]
+fn the_options_are_those_of_the_receiver() {
+    let mut incast = incast(Limits::default());
+    for port in 0..7 {
+        let mut answer = syn(flow(port).reverse());
+        (answer.flags, answer.mss, answer.scale) = (2 | 16, Some(8960), None);
+        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[]);
+        incast.on_copy(EDGE, &answer, &[], &[]);
+    }
+    let notices = incast.on_queues(&report(0), 1);
+    assert_eq!(
+        notices[0].order,
+        Order::On(8960, Some(0)),
+        "no option: no scale"
+    );
+}
+
+#[test]
+fn a_guest_that_floods_foresees_no_incast() {
+    let mut incast = incast(Limits {
+        new_flows: 5,
+        ..Limits::default()
+    });
+    for round in 0..10 {
+        for port in 0..1000 {
+            incast.on_copy(EDGE, &syn(flow(round * 1000 + port)), &[PORT], &[]);
+        }
+        assert_eq!(
+            incast.on_queues(&report(0), u64::from(round) * 1_000_000),
+            []
+        );
+    }
+    // The same SYN again and again is one flow.
+    for _ in 0..1000 {
+        incast.on_copy(EDGE, &syn(flow(60_000)), &[PORT], &[]);
+    }
+    assert_eq!(incast.on_queues(&report(0), 20_000_000), []);
+}
+
+#[test]
+fn the_state_is_bounded() {
+    let mut incast = incast(Limits {
+        flows: 4,
+        new_flows: 1000,
+    });
+    for port in 0..1000 {
+        let mut flow = flow(port);
+        flow.source = SocketAddr::from(([10, 1, (port >> 8) as u8, port as u8], 1));
+        incast.on_copy(EDGE, &syn(flow), &[PORT], &[]);
+    }
+    assert_eq!(incast.on_queues(&report(0), 1).len(), 4, "the last four");
+}
