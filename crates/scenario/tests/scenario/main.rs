@@ -34,6 +34,9 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Files next to scenarios that are none: an experiment's claims, the axes of a grid.
+const OTHERS: [&str; 2] = ["claims.toml", "axes.toml"];
+
 /// All scenarios of the repository.
 fn scenarios() -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -43,7 +46,7 @@ fn scenarios() -> Vec<PathBuf> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
                 walk(&path, found);
-            } else if name.ends_with(".toml") && name != "claims.toml" {
+            } else if name.ends_with(".toml") && !OTHERS.contains(&&*name) {
                 found.push(path);
             }
         }
