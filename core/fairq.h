@@ -301,29 +301,18 @@ CORE_INLINE u32 fairq_window_bytes(const struct fairq_state *s, const struct fai
 	return (u32)min_u64(window_q8 >> 8, TCP_MAX_WINDOW);
 }
 
-/* Whether the buffer holds such a window of every flow, rounded up to the scale as written. */
-CORE_INLINE _Bool fairq_all_fit(const struct fairq_state *s, const struct fairq_params *p,
-				u32 window_bytes, u32 scale)
-{
-	u32 unit = 1u << min_u32(scale, TCP_MAX_SCALE);
-	u64 written = ((u64)window_bytes + unit - 1) & ~(u64)(unit - 1);
-
-	return written * s->flows <= p->buffer_bytes;
-}
-
 CORE_INLINE struct tcp_window fairq_on_ack(const struct fairq_state *s,
 					   const struct fairq_params *p, u16 window, u32 scale,
 					   u32 mss_bytes, u32 kind, u64 now_ns)
 {
 	u32 mss = mss_bytes ? min_u32(mss_bytes, MAX_MSS_BYTES) : s->mss_bytes;
 	u32 shift = kind == TCP_ACK_SYN ? 0 : scale;
-	u32 floor = mss * (kind == TCP_ACK_LATER ? fairq_floor_segments(p)
-						 : fairq_first_floor_segments(p));
+	u32 segments =
+		kind == TCP_ACK_LATER ? fairq_floor_segments(p) : fairq_first_floor_segments(p);
+	u32 floor = window_floor_bytes(segments, mss, shift, s->flows, p->buffer_bytes);
 	u32 limit = fairq_window_bytes(s, p);
 
 	(void)now_ns;
-	if (floor && !fairq_all_fit(s, p, floor, shift))
-		floor = mss;
 	if (p->rounds_down)
 		limit = tcp_round_down(limit, shift);
 	return tcp_lower_window(window, shift, limit, floor);

@@ -18,8 +18,10 @@
  * What the default adds for real TCP: the first flight is over before a queue shows, so SYN-ACKs
  * and the first ACKs of each flow are held to two segments in FREE too; thresholds are lower; and
  * after CLAMP the window opens step by step, so that the stored congestion windows do not burst out
- * together. The price: a lone short flow takes a few round trips more. A burst on an old connection
- * is not held before the queue shows it.
+ * together, nor a next burst on the same connections, if it follows within some milliseconds. The
+ * price: a lone short flow takes a few round trips more. A burst on an old connection that was idle
+ * for longer is not held before the queue shows it. And the clamp is two segments, as long as the
+ * buffer holds two of every flow (window_floor_bytes), which takes a count of the flows.
  *
  * A clamp holds only while the queue is reported: `expiry` after the last hscc_on_queue every
  * ACK passes untouched, so a dead monitor cannot throttle forever.
@@ -41,8 +43,8 @@ enum hscc_mode {
 };
 
 #define HSCC_TITLE                                                                                 \
-	"Clamps every flow to one segment per RTT once the queue reaches alpha2, until it falls "  \
-	"to alpha1 (HSCC §III). Variant `paper`: the two thresholds only"
+	"Clamps every flow to one or two segments per RTT once the queue reaches alpha2, until "   \
+	"it falls to alpha1 (HSCC §III). Variant `paper`: the two thresholds only, one segment"
 
 #define HSCC_PARAMS(P, X)                                                                          \
 	P(X, BUFFER_SHARE, alpha1, 0, 1, 0.1, 0.25,                                                \
@@ -55,12 +57,14 @@ enum hscc_mode {
 	P(X, FLAG, cuts, 0, 1, 0, 0,                                                               \
 	  "What sigma drops loses its payload only, and the ACK that it carries goes on (HSCC "    \
 	  "§III-B); in the simulator")                                                             \
-	P(X, SEGMENTS, floor, 1, 255, 1, 1, "The window in a clamp")                               \
+	P(X, SEGMENTS, floor, 1, 255, 2, 1,                                                        \
+	  "The window in a clamp, as long as the buffer holds that much of every flow; otherwise " \
+	  "one segment")                                                                           \
 	P(X, SEGMENTS, first_flight, 0, 255, 2, 0,                                                 \
 	  "Largest window of SYN-ACKs and first ACKs; 0: unchanged")                               \
 	P(X, SEGMENT_BYTES, release_step, 0, 255, 1, 0,                                            \
 	  "Growth of the window per release_interval after a clamp; 0: no limit after a clamp")    \
-	P(X, TIME, release_interval, NS(1), MAX_TIME, US(100), MS(1),                              \
+	P(X, TIME, release_interval, NS(1), MAX_TIME, MS(1), MS(1),                                \
 	  "Time between the steps of the release")                                                 \
 	P(X, TIME, expiry, NS(0), MAX_TIME, MS(100), NS(0),                                        \
 	  "A clamp ends this long after the last reading of the queue; 0: never")
@@ -76,7 +80,8 @@ struct hscc_state {
 	u64 released_ns;   /* when CLAMP last ended */
 	u8 mode;	   /* enum hscc_mode */
 	u8 is_released;	   /* 1: CLAMP has ended before, `released_ns` holds */
-	u8 reserved[6];
+	u8 reserved[2];
+	u32 flows;
 };
 
 CORE_INLINE void hscc_init(struct hscc_state *s, const struct hscc_params *p)
@@ -85,6 +90,17 @@ CORE_INLINE void hscc_init(struct hscc_state *s, const struct hscc_params *p)
 
 	(void)p;
 	*s = zero;
+}
+
+CORE_INLINE void hscc_on_flows(struct hscc_state *s, u32 flows)
+{
+	s->flows = flows;
+}
+
+/* A clamp of one segment, as printed, needs no number of flows. */
+CORE_INLINE u32 hscc_counting(const struct hscc_params *p)
+{
+	return hscc_floor_segments(p) > 1 ? COUNTING_EXACT : COUNTING_NONE;
 }
 
 /* The queue's length, on every packet or as often as it can be read. */
@@ -141,7 +157,9 @@ CORE_INLINE struct tcp_window hscc_on_ack(const struct hscc_state *s, const stru
 					  u64 now_ns)
 {
 	u32 mss = mss_in_range(mss_bytes ? mss_bytes : p->mss_bytes);
-	u32 clamp = mss * hscc_floor_segments(p);
+	u32 shift = kind == TCP_ACK_SYN ? 0 : scale;
+	u32 clamp =
+		window_floor_bytes(hscc_floor_segments(p), mss, shift, s->flows, p->buffer_bytes);
 	u32 floor = clamp;
 	u32 limit = TCP_MAX_WINDOW;
 
@@ -154,7 +172,7 @@ CORE_INLINE struct tcp_window hscc_on_ack(const struct hscc_state *s, const stru
 		limit = min_u32(limit, clamp);
 	else
 		limit = min_u32(limit, hscc_release_bytes(s, p, clamp, now_ns));
-	return tcp_lower_window(window, kind == TCP_ACK_SYN ? 0 : scale, limit, floor);
+	return tcp_lower_window(window, shift, limit, floor);
 }
 
 /* Keeps room for SYN, FIN, RST and pure ACKs (§III-B). */
@@ -166,7 +184,6 @@ CORE_INLINE u32 hscc_drops(const struct hscc_params *p, u32 queue_bytes, u32 pac
 	return p->cuts ? DATA_CUT : DATA_DROPPED;
 }
 
-WITHOUT_FLOWS(hscc)
 WITHOUT_MSS(hscc)
 WITHOUT_TICK(hscc)
 WITHOUT_WINDOW(hscc)

@@ -116,6 +116,23 @@ CORE_INLINE u32 window_syn_scale(const struct window_params *p, u32 scale)
 	return scale;
 }
 
+/*
+ * The smallest window that keeps a flow going: `segments`, as long as the buffer holds as much of
+ * every flow, rounded up to the scale as written; otherwise one segment. A receiver acknowledges
+ * every second segment at once, but a single one only after 40 ms (Linux, RFC 1122 §4.2.3.2), once
+ * a connection has received a few: with windows of one segment the port then runs empty. Where two
+ * of every flow do not fit, they would be lost, and a timeout is longer.
+ */
+CORE_INLINE u32 window_floor_bytes(u32 segments, u32 mss_bytes, u32 scale, u32 flows,
+				   u32 buffer_bytes)
+{
+	u32 floor = mss_bytes * segments;
+	u32 unit = 1u << min_u32(scale, TCP_MAX_SCALE);
+	u64 written = ((u64)floor + unit - 1) & ~(u64)(unit - 1);
+
+	return floor && written * flows > buffer_bytes ? mss_bytes : floor;
+}
+
 /* clang-format off */
 /* For schemes that do not need the number of flows. */
 #define WITHOUT_FLOWS(x)                                                                           \

@@ -18,7 +18,9 @@ module hscc
     input  wire logic                queue_valid,
     input  wire logic         [31:0] queue_bytes,
     output logic                     is_clamping,
+    input  wire logic         [31:0] flows,
     // An ACK.
+    input  wire logic         [ 7:0] scale,
     input  wire logic         [15:0] mss_bytes,     // of its flow; 0: not known
     input  wire logic         [ 1:0] kind,          // TCP_ACK_*
     output logic              [31:0] limit,
@@ -67,41 +69,57 @@ module hscc
     end
   end
 
-  // 1: the segment's size. 2: products. 3: the limit and floor by kind. 4: the clamp or release.
-  logic [15:0] mss_1;
+  // 1: sizes. 2: clamp, first flight. 3: room for such clamps of all flows. 4: limit and floor.
+  logic [15:0] mss_1, mss_2, mss_3;
+  logic [3:0] shift_1;
   logic [1:0] kind_1, kind_2;
-  logic [23:0] clamp_2, first_2, clamp_3, floor_3;
-  logic [31:0] limit_3, release_3;
-  logic [30:0] opened_1, opened_2;
-  logic clamping_1, clamping_2, clamping_3, open_1, open_2;
-  logic is_first_2;
-  logic [32:0] release_2;
+  logic [23:0] clamp_1, clamp_2, clamp_3, first_2, first_3, clamp;
+  logic [24:0] written_2;
+  logic [31:0] flows_1, flows_2, limit_3, release_3;
+  logic [56:0] all_3;
+  logic [30:0] opened_1, opened_2, opened_3;
+  logic clamping_1, clamping_2, clamping_3, open_1, open_2, open_3, is_first_3;
+  logic [32:0] release_sum;
 
-  assign is_first_2 = kind_2 != TCP_ACK_LATER[1:0] && p.first_flight_segments != 0;
-  assign release_2  = {9'b0, clamp_2} + {2'b0, opened_2};
+  // core: window_floor_bytes
+  assign clamp_1 = mss_1 * p.floor_segments[7:0];
+  assign clamp = all_3 > {25'b0, p.buffer_bytes} ? {8'b0, mss_3} : clamp_3;
+  assign release_sum = {9'b0, clamp} + {2'b0, opened_3};
+  assign release_3 =
+      open_3 || release_sum > {1'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : release_sum[31:0];
+  assign limit_3 = is_first_3 ? {8'b0, first_3} : TCP_MAX_WINDOW;
 
   always_ff @(posedge clk) begin
     mss_1 <= mss_bytes != 0 ? mss_bytes : p.mss_bytes[15:0];
     kind_1 <= kind;
+    shift_1 <= kind == TCP_ACK_SYN[1:0] ? 4'd0 :
+        scale > TCP_MAX_SCALE[7:0] ? TCP_MAX_SCALE[3:0] : scale[3:0];
+    flows_1 <= flows;
     clamping_1 <= is_clamping;
     open_1 <= is_open || is_clamp;
     opened_1 <= opened;
 
-    clamp_2 <= mss_1 * p.floor_segments[7:0];
+    mss_2 <= mss_1;
+    clamp_2 <= clamp_1;
+    written_2 <= ({1'b0, clamp_1} + {10'b0, ~(15'h7fff << shift_1)}) >> shift_1 << shift_1;
     first_2 <= mss_1 * p.first_flight_segments[7:0];
     kind_2 <= kind_1;
+    flows_2 <= flows_1;
     clamping_2 <= clamping_1;
     open_2 <= open_1;
     opened_2 <= opened_1;
 
+    mss_3 <= mss_2;
     clamp_3 <= clamp_2;
-    limit_3 <= is_first_2 ? {8'b0, first_2} : TCP_MAX_WINDOW;
-    floor_3 <= is_first_2 && first_2 > clamp_2 ? first_2 : clamp_2;
+    all_3 <= written_2 * flows_2;
+    first_3 <= first_2;
+    is_first_3 <= kind_2 != TCP_ACK_LATER[1:0] && p.first_flight_segments != 0;
     clamping_3 <= clamping_2;
-    release_3 <= open_2 || release_2 > {1'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : release_2[31:0];
+    open_3 <= open_2;
+    opened_3 <= opened_2;
 
-    floor <= {8'b0, floor_3};
-    if (clamping_3) limit <= limit_3 < {8'b0, clamp_3} ? limit_3 : {8'b0, clamp_3};
+    floor <= {8'b0, is_first_3 && first_3 > clamp ? first_3 : clamp};
+    if (clamping_3) limit <= limit_3 < {8'b0, clamp} ? limit_3 : {8'b0, clamp};
     else limit <= limit_3 < release_3 ? limit_3 : release_3;
   end
 

@@ -14,7 +14,7 @@ module window_scheme
     input  wire fairq_params_t        fairq_p,
     input  wire hscc_params_t         hscc_p,
     input  wire logic          [63:0] now_ns,
-    // Events of FairQ.
+    // Events of FairQ; HSCC takes the number of flows.
     input  wire logic                 event_valid,
     output logic                      event_ready,
     input  wire logic          [ 2:0] event_kind,
@@ -39,6 +39,7 @@ module window_scheme
     output logic                      floored
 );
   logic [31:0] fairq_limit, fairq_floor, hscc_limit, hscc_floor, limit, floor;
+  logic [31:0] hscc_flows;
   logic hscc_drops, hscc_clamps;
   logic [31:0] fairq_window;
 
@@ -69,6 +70,8 @@ module window_scheme
       .queue_valid,
       .queue_bytes,
       .is_clamping(hscc_clamps),
+      .flows(hscc_flows),
+      .scale,
       .mss_bytes,
       .kind,
       .limit(hscc_limit),
@@ -89,6 +92,8 @@ module window_scheme
   logic [3:0][ 7:0] scale_pipe;
 
   always_ff @(posedge clk) begin
+    if (event_valid && event_kind == 3'd0) hscc_flows <= event_value;
+    if (rst) hscc_flows <= '0;
     window_pipe <= {window_pipe[2:0], window};
     scale_pipe  <= {scale_pipe[2:0], kind == TCP_ACK_SYN[1:0] ? 8'd0 : scale};
   end

@@ -3,19 +3,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from random import Random
 from typing import Any
 
 from .tcp_rewrite import FIRST, LARGEST, LATER, SYN, UNKNOWN, lowered
 
 PAPER = {
-    "expiry_ns": 0, "release_interval_ns": 1000000, "release_step_bytes": 0,
+    "buffer_bytes": 125000, "expiry_ns": 0, "release_interval_ns": 1000000, "release_step_bytes": 0,
     "alpha1_bytes": 31250, "alpha2_bytes": 62500, "sigma_bytes": 0, "mss_bytes": 1460,
     "floor_segments": 1, "first_flight_segments": 0, "cuts": 0,
 }  # fmt: skip
 DEFAULT = PAPER | {
-    "expiry_ns": 100000000, "release_interval_ns": 100000, "release_step_bytes": 1460,
-    "alpha1_bytes": 12500, "alpha2_bytes": 31250, "sigma_bytes": 121094, "first_flight_segments": 2,
+    "expiry_ns": 100000000, "release_step_bytes": 1460,
+    "alpha1_bytes": 12500, "alpha2_bytes": 31250, "sigma_bytes": 121094, "floor_segments": 2,
+    "first_flight_segments": 2,
 }  # fmt: skip
 
 
@@ -25,6 +27,10 @@ class Port:
     clamps: bool = False
     reported: int = 0
     released: int | None = None
+    flows: int = 0
+
+    def flow(self, delta: int) -> None:
+        self.flows = max(0, self.flows + delta)
 
     def queue(self, queue_bytes: int, now_ns: int) -> None:
         self.reported = now_ns
@@ -42,7 +48,12 @@ class Port:
         self, window: int, scale: int, mss_bytes: int, kind: int, now_ns: int
     ) -> dict[str, int]:
         mss = mss_bytes or self.p["mss_bytes"]
+        shift = 0 if kind == SYN else scale
         clamp = mss * self.p["floor_segments"]
+        # Two segments keep a receiver from delaying ACKs, but only where the buffer holds them all.
+        unit = 2 ** min(shift, 14)
+        if ceil(clamp / unit) * unit * self.flows > self.p["buffer_bytes"]:
+            clamp = mss
         limits, floor = [LARGEST], clamp
         if kind != LATER and self.p["first_flight_segments"]:
             limits.append(mss * self.p["first_flight_segments"])
@@ -52,7 +63,7 @@ class Port:
         if not self.clamps and self.released is not None and self.p["release_step_bytes"]:
             intervals = (now_ns - self.released) // self.p["release_interval_ns"]
             limits.append(clamp + intervals * self.p["release_step_bytes"])
-        return lowered(window, 0 if kind == SYN else scale, min(limits), floor)
+        return lowered(window, shift, min(limits), floor)
 
     def drops(self, queue_bytes: int, packet_bytes: int, is_control: int) -> int:
         """0: passes, 1: is dropped, 2: is cut (§III-B)."""
@@ -62,7 +73,8 @@ class Port:
         return 2 if self.p["cuts"] else 1
 
     def state(self, now_ns: int) -> dict[str, int]:
-        return {"is_clamping": int(self.clamps and self.is_alive(now_ns))}
+        clamps = int(self.clamps and self.is_alive(now_ns))
+        return {"is_clamping": clamps, "flows": self.flows}
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
@@ -71,12 +83,13 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         yield {"case": name, "params": params}
         for _ in range(200):
             now += random.choice([0, 1000, 300000, 2000000, 2000000, 100000000])
-            event = random.choice(["queue", "ack", "ack", "drops"])
+            event = random.choice(["queue", "ack", "ack", "drops", "flow"])
             queue = random.choice(
                 [0, params["alpha1_bytes"], params["alpha1_bytes"] + 1, params["alpha2_bytes"] - 1,
                  params["alpha2_bytes"], random.randrange(125001), 125000]
             )  # fmt: skip
             args = {
+                "flow": {"delta": random.choice([1, 10, 20, -5])},
                 "queue": {"queue_bytes": queue, "now_ns": now},
                 "ack": {
                     "window": random.choice([0, 1, 64, 2000, 65535]),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::{printed, with};
 use penstock_core::WindowScheme;
-use penstock_core::scheme::DataFate;
+use penstock_core::scheme::{Counting, DataFate};
 use penstock_core::tcp_rewrite::AckKind;
 use proptest::prelude::*;
 
@@ -69,11 +69,29 @@ fn the_first_flight_is_held_and_a_release_is_gradual() {
         2896
     );
     port.on_queue(10_000, 5_000);
-    let after = [0, 99_999, 100_000, 300_000, 6_000_000].map(|ns| {
+    let after = [0, 999_999, 1_000_000, 3_000_000, 60_000_000].map(|ns| {
         port.on_ack(65535, Some(0), 1448, AckKind::Later, 5_000 + ns)
             .window
     });
-    assert_eq!(after, [1448, 1448, 1448 + 1460, 1448 + 3 * 1460, 65535]);
+    assert_eq!(after, [2896, 2896, 2896 + 1460, 2896 + 3 * 1460, 65535]);
+}
+
+/// Rounded up to the scale: 2896 is 3072 at a scale of 10.
+#[test]
+fn a_clamp_is_two_segments_while_the_buffer_holds_two_of_every_flow() {
+    let mut port = hscc(128_000);
+    port.on_queue(128_000, 1);
+    let mut window = |flows, scale: u8| {
+        port.on_flows(flows);
+        let field = port
+            .on_ack(65535, Some(scale), 1448, AckKind::Later, 1)
+            .window;
+        u32::from(field) << scale
+    };
+    assert_eq!([window(44, 0), window(45, 0)], [2896, 1448]);
+    assert_eq!([window(41, 10), window(42, 10)], [3072, 2048]);
+    assert_eq!(as_printed(128_000).counting(), Counting::None);
+    assert_eq!(hscc(128_000).counting(), Counting::Exact);
 }
 
 #[test]

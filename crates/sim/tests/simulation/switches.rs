@@ -76,7 +76,7 @@ fn the_scheme_is_on_the_named_switches_only() {
         let queue = port.queue_bytes.max;
         assert_eq!(port.clamps > 0, is_core(name), "{name}");
         assert_eq!(port.acks > 0, is_core(name), "{name}");
-        assert_eq!(queue <= 64_000, is_core(name), "{name} {queue}");
+        assert!(queue <= 64_000 || !is_core(name), "{name} {queue}");
     }
 }
 
