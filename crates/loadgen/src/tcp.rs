@@ -57,6 +57,7 @@ impl Options {
                 Algorithm::NewReno => "reno",
                 Algorithm::Cubic { .. } => "cubic",
                 Algorithm::Dctcp => "dctcp",
+                Algorithm::Bbr => "bbr",
             },
             numbers,
             ignored: ignored(spec),

@@ -38,6 +38,8 @@ pub enum Congestion {
     Cubic,
     /// DCTCP (RFC 8257); needs `ecn`.
     Dctcp,
+    /// BBR version 1; needs `sack`.
+    Bbr,
 }
 
 /// How losses are found and repaired.

@@ -161,6 +161,22 @@ fn rack_dctcp() {
 }
 
 #[test]
+fn rack_bbr() {
+    sweep(
+        "bbr",
+        &with(Config::linux(), Algorithm::Bbr, Recovery::Rack),
+    );
+}
+
+#[test]
+fn sack_bbr() {
+    sweep(
+        "bbr, rfc6675",
+        &with(Config::linux(), Algorithm::Bbr, Recovery::Sack),
+    );
+}
+
+#[test]
 fn newreno_dctcp() {
     sweep(
         "dctcp, no sack",

@@ -7,7 +7,7 @@ from typing import Any
 from penstock import units
 from penstock.show import summary_table
 
-_TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP"}
+_TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP", "bbr": "BBR"}
 
 
 def scenario(summary: dict[str, Any], substrate: str = "sim") -> str:

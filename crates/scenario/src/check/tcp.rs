@@ -46,6 +46,7 @@ impl Checker<'_> {
         let by_sack = matches!(tcp.recovery, Some(Recovery::Sack | Recovery::RackTlp));
         for (name, needs_sack) in [
             ("recovery", by_sack),
+            ("congestion", tcp.congestion == Some(Congestion::Bbr)),
             ("tlp", tcp.tlp == Some(true)),
             ("early_retransmit", tcp.early_retransmit == Some(true)),
         ] {

@@ -65,6 +65,7 @@ fn congestion(spec: penstock_scenario::Congestion) -> Algorithm {
         penstock_scenario::Congestion::Newreno => Algorithm::NewReno,
         penstock_scenario::Congestion::Cubic => Algorithm::Cubic { hystart: true },
         penstock_scenario::Congestion::Dctcp => Algorithm::Dctcp,
+        penstock_scenario::Congestion::Bbr => Algorithm::Bbr,
     }
 }
 

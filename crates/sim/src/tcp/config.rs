@@ -17,6 +17,8 @@ pub enum Algorithm {
     },
     /// RFC 8257; needs [`Config::ecn`] on both sides.
     Dctcp,
+    /// BBR version 1; NewReno where SACK is not in use.
+    Bbr,
 }
 
 /// How losses are found and repaired. [`Recovery::Sack`] and [`Recovery::Rack`] where SACK was

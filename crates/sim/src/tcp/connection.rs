@@ -44,6 +44,8 @@ mod bit {
     pub const GAP: u8 = 1 << 4;
     /// The sender has seen signs of a loss.
     pub const LOSS: u8 = 1 << 5;
+    /// The sender paces.
+    pub const PACED: u8 = 1 << 6;
 }
 
 /// State and options of one side of a connection.
@@ -145,6 +147,17 @@ impl Connection {
     #[inline]
     pub fn has_ecn(&self) -> bool {
         self.bits & bit::ECN != 0
+    }
+
+    /// Whether the sender paces.
+    #[inline]
+    pub fn is_paced(&self) -> bool {
+        self.bits & bit::PACED != 0
+    }
+
+    /// Notes whether the sender paces.
+    pub fn set_paced(&mut self, is_paced: bool) {
+        self.set(bit::PACED, is_paced);
     }
 
     /// Whether both sides offered window scaling.
@@ -252,6 +265,7 @@ impl Connection {
 
     /// CLOSED, whatever the state was.
     pub fn close(&mut self) {
+        self.set_paced(false);
         self.leave(State::Closed);
     }
 

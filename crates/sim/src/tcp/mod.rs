@@ -14,7 +14,7 @@
 //! | `Sender` | SND.UNA, SND.NXT, send window, what was written; Nagle and silly windows | `sender/` |
 //! | `Receiver` | RCV.NXT, reassembly, window offered | `receiver/` |
 //! | `Acks` | when to acknowledge (delayed ACKs), ECN echo (3168, 8257) | `acks.rs` |
-//! | `Congestion` | cwnd, ssthresh: NewReno (5681), CUBIC (9438), DCTCP (8257), ECN's and idle reductions | `congestion/` |
+//! | `Congestion` | cwnd, ssthresh: NewReno (5681), CUBIC (9438), DCTCP (8257), BBR v1, ECN's and idle reductions | `congestion/` |
 //! | `Recovery` | NewReno (6582); with SACK scoreboard (6675), RACK-TLP (8985), PRR (6937) | `recovery/` |
 //! | `Rtt` | round-trip estimate and timeout (6298) | `rtt.rs` |
 //! | `Timers` | deadlines, and how often they were missed in a row | `timers.rs` |

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bbr;
 mod controllers;
 mod ecmp;
 mod fuzz;

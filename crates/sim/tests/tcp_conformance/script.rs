@@ -225,6 +225,7 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
                 "cubic" => Algorithm::Cubic { hystart: false },
                 "cubic+hystart" => Algorithm::Cubic { hystart: true },
                 "dctcp" => Algorithm::Dctcp,
+                "bbr" => Algorithm::Bbr,
                 _ => return Err(format!("unknown algorithm {value}")),
             }
         }

@@ -8,7 +8,7 @@ from typing import Any
 from penstock import units
 from penstock.errors import RunError
 
-_KERNEL = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp"}
+_KERNEL = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp", "bbr": "bbr"}
 _BY_PROFILE = {"linux": "cubic", "linux-3.18": "cubic", "newreno-ns2": "newreno"}
 _ROUTE = {"initial_window": "initcwnd {}", "max_window": "cwnd lock {}"}
 _SYSCTL = {"ecn": "tcp_ecn", "sack": "tcp_sack", "timestamps": "tcp_timestamps"}

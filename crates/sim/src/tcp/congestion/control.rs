@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The congestion controls by one interface: how much the window grows, and what it falls to.
 
+use super::bbr::Bbr;
 use super::cubic::Cubic;
 use super::dctcp::Dctcp;
 use super::newreno;
@@ -14,6 +15,7 @@ pub(super) enum Control {
     NewReno,
     Cubic(Box<Cubic>),
     Dctcp(Box<Dctcp>),
+    Bbr(Box<Bbr>),
 }
 
 impl Control {
@@ -22,6 +24,7 @@ impl Control {
             Algorithm::NewReno => Control::NewReno,
             Algorithm::Cubic { hystart } => Control::Cubic(Box::new(Cubic::new(hystart))),
             Algorithm::Dctcp => Control::Dctcp(Box::new(Dctcp::new())),
+            Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new())),
         }
     }
 
@@ -32,6 +35,7 @@ impl Control {
                 newreno::grow(cfg, window, ack.bytes, ack.mss);
             }
             Control::Cubic(cubic) => cubic.grow(cfg, window, ack),
+            Control::Bbr(_) => {}
         }
     }
 
@@ -48,6 +52,7 @@ impl Control {
         let target = match self {
             Control::NewReno | Control::Dctcp(_) => newreno::halve(base),
             Control::Cubic(cubic) => cubic.decrease(window, base, mss),
+            Control::Bbr(_) => base,
         };
         target.max(2 * mss)
     }

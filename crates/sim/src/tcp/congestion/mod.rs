@@ -2,15 +2,18 @@
 //! Congestion control: the window, what it grows by and what it falls to. When it falls is
 //! recovery's business.
 
+mod bbr;
 mod control;
 mod cubic;
 mod dctcp;
 mod newreno;
+mod paced;
 mod window;
 
 use super::config::{Algorithm, Config, DecreaseFrom, Idle};
 use super::rtt::Rtt;
 use super::sender::Sender;
+pub(super) use bbr::{Feedback, Repair};
 use control::Control;
 use penstock_scenario::units::Time;
 use window::{Acked, Window};
@@ -66,7 +69,10 @@ impl Congestion {
     }
 
     /// The handshake is complete: the initial window. `attempts`: retransmissions of the SYN.
-    pub fn establish(&mut self, cfg: &Config, now: Time, mss: u16, attempts: u8) {
+    pub fn establish(&mut self, cfg: &Config, now: Time, mss: u16, attempts: u8, sack: bool) {
+        if self.is_modelled() && !sack {
+            self.control = Control::NewReno;
+        }
         // RFC 6298 §5.7: a lost SYN means a small first flight.
         let segments = if attempts > cfg.syn_losses_forgiven {
             1
@@ -213,6 +219,9 @@ impl Congestion {
 
     /// A loss starts recovery with SACK: the window falls to the new threshold.
     pub fn enter_selective_recovery(&mut self, cfg: &Config, flight: u32, mss: u16) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            return bbr.save_window(&self.window);
+        }
         self.window.credit = 0;
         if !self.has_answered(cfg) {
             self.lower_threshold(cfg, flight, mss as u32);
@@ -223,6 +232,9 @@ impl Congestion {
 
     /// One decrease for a loss that a probe has already repaired.
     pub fn reduce_once(&mut self, cfg: &Config, flight: u32, mss: u16) {
+        if self.is_modelled() {
+            return;
+        }
         self.lower_threshold(cfg, flight, mss as u32);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.window.credit = 0;
@@ -236,8 +248,10 @@ impl Congestion {
 
     /// A retransmission timeout: the window falls to one segment (RFC 5681 §3.1). `lower`: the
     /// threshold falls too, as this is the first timeout of this data.
-    pub fn on_timeout(&mut self, cfg: &Config, flight: u32, mss: u16, lower: bool) {
-        if lower {
+    pub fn on_timeout(&mut self, cfg: &Config, now: Time, flight: u32, mss: u16, lower: bool) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.on_timeout(&self.window, now);
+        } else if lower {
             self.lower_threshold(cfg, flight, mss as u32);
         }
         self.control.on_rto();
@@ -260,6 +274,10 @@ impl Congestion {
     /// force already. `flight`: bytes in flight.
     pub fn reduce_by_ecn(&mut self, cfg: &Config, snd: &Sender, flight: u32) -> bool {
         if self.is_reduced() {
+            return false;
+        }
+        if self.is_modelled() {
+            self.cwr_due = true;
             return false;
         }
         let base = self.decrease_base(cfg, flight);
@@ -307,6 +325,9 @@ impl Congestion {
     /// All is acknowledged and something is to be sent: the window after more than a `timeout` of
     /// silence (RFC 5681 §4.1).
     pub fn resume_after_idle(&mut self, cfg: &Config, now: Time, mss: u16, timeout: Time) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            return bbr.on_restart(&mut self.window, now);
+        }
         let silence = now.saturating_sub(self.last_sent);
         if silence <= timeout {
             return;

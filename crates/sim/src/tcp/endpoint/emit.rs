@@ -109,6 +109,10 @@ impl Endpoint {
         if self.rcv.nxt() > 1 {
             self.acks.on_data_sent(ctx.cfg, ctx.now);
         }
+        if self.conn.is_paced() && len > 0 {
+            self.congestion
+                .on_paced(ctx.cfg, ctx.now, len, &self.snd, &self.rtt);
+        }
         let mut segment = self.segment(seq, flags);
         segment.payload = len;
         self.emit(ctx, segment);

@@ -23,6 +23,10 @@ impl Endpoint {
                 events = Events::CLOSED;
             }
         }
+        if self.conn.is_paced() && self.congestion.wake() <= ctx.now {
+            self.congestion.end_burst(ctx.now, false);
+            self.output_or_nothing(ctx);
+        }
         self.note_trouble();
         events
     }

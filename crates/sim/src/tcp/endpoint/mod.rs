@@ -82,7 +82,11 @@ impl Endpoint {
     /// When [`Endpoint::on_timer`] is to be called; [`Time::NEVER`] for no timer.
     #[inline]
     pub fn deadline(&self, cfg: &Config) -> Time {
-        self.timers.deadline(cfg)
+        let timer = self.timers.deadline(cfg);
+        if self.conn.is_paced() {
+            return timer.min(self.congestion.wake());
+        }
+        timer
     }
 
     /// Payload bytes received in order so far.

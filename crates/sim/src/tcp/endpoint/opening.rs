@@ -127,7 +127,9 @@ impl Endpoint {
         self.acks.establish(cfg, self.snd.mss());
         self.recovery.establish(cfg, self.conn.has_sack());
         let (mss, attempts) = (self.snd.mss(), self.timers.attempts());
-        self.congestion.establish(cfg, now, mss, attempts);
+        let sack = self.recovery.is_selective();
+        self.congestion.establish(cfg, now, mss, attempts, sack);
+        self.conn.set_paced(self.congestion.is_modelled());
         self.take_timed_sample(cfg, now);
         self.timers.on_answer();
         self.timers.stop();

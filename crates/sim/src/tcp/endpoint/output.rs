@@ -16,6 +16,8 @@ enum Stop {
     Congestion,
     /// By the peer's window, Nagle or silly-window avoidance.
     Window,
+    /// By pacing.
+    Pacing,
 }
 
 impl Endpoint {
@@ -41,7 +43,10 @@ impl Endpoint {
         } else {
             self.send_new(ctx)
         };
-        if stop != Stop::Congestion
+        if self.conn.is_paced() {
+            self.after_burst(ctx, stop);
+        }
+        if !matches!(stop, Stop::Congestion | Stop::Pacing)
             && let Some(last) = self.recovery.rescue(&self.snd, &self.congestion, ctx.now)
         {
             self.resend(ctx, last.seq, last.len);
@@ -57,6 +62,18 @@ impl Endpoint {
         if cfg.validate_cwnd {
             let is_limiting = stop == Stop::Congestion;
             self.congestion.note_usage(&self.snd, is_limiting);
+        }
+    }
+
+    /// A congestion control that paces has sent all it may for now.
+    #[cold]
+    fn after_burst(&mut self, ctx: &Ctx<impl Wire>, stop: Stop) {
+        // Also where what is lost waits.
+        let is_waiting = matches!(stop, Stop::Congestion | Stop::Pacing);
+        self.congestion.end_burst(ctx.now, is_waiting);
+        if stop == Stop::Empty {
+            let in_flight = self.recovery.in_flight(&self.snd);
+            self.congestion.limit_by_application(in_flight);
         }
     }
 
@@ -114,6 +131,9 @@ impl Endpoint {
         let room = self.congestion.cwnd().saturating_sub(in_flight);
         if room < len as u32 && in_flight > 0 {
             return Some(Stop::Congestion);
+        }
+        if self.conn.is_paced() && self.congestion.is_held(ctx.now) {
+            return Some(Stop::Pacing);
         }
         self.transmit_next(ctx, len);
         if len < self.snd.mss() {

@@ -15,6 +15,8 @@ pub(super) struct Delivery {
     pub oldest: Option<Time>,
     /// When the newest of them was sent.
     pub newest: Option<Time>,
+    /// When the newest of those sent more than once was sent; zero where there is none.
+    pub newest_resent: Time,
     /// Something sent more than once was acknowledged: it shows no round trip (Karn).
     pub is_ambiguous: bool,
     /// The ACK reported a duplicate (RFC 2883).
@@ -28,6 +30,7 @@ impl Delivery {
         self.bytes += bytes;
         if segment.is(EVER_RESENT) {
             self.is_ambiguous = true;
+            self.newest_resent = self.newest_resent.max(segment.sent);
         } else {
             let sent = segment.sent;
             self.oldest = Some(self.oldest.map_or(sent, |t| t.min(sent)));

@@ -132,7 +132,9 @@ impl Recovery {
         let flight = self.flight_before_loss(parts.snd);
         let lower = !is_reduced || cfg.ns2_windows;
         let mss = parts.snd.mss();
-        parts.congestion.on_timeout(cfg, flight, mss, lower);
+        parts
+            .congestion
+            .on_timeout(cfg, parts.now, flight, mss, lower);
         self.phase = Phase::Loss;
         self.recover = parts.snd.max();
         self.dupacks = 0;

@@ -2,11 +2,12 @@
 //! Recovery over the scoreboard: RFC 6675, with losses counted there or found by RACK, and tail loss
 //! probes (RFC 8985 §7).
 
+use super::delivery::Delivery;
 use super::selective::{NextLost, Resend, Selective};
 use super::{Parts, Phase, Recovery};
 use crate::packet::{Packet, SackBlock};
 use crate::tcp::config::Config;
-use crate::tcp::congestion::Congestion;
+use crate::tcp::congestion::{Congestion, Feedback, Repair};
 use crate::tcp::sender::Sender;
 use crate::tcp::timers::Timer;
 use penstock_scenario::units::Time;
@@ -70,7 +71,33 @@ impl Recovery {
                 }
             }
         }
+        if parts.congestion.is_modelled() {
+            self.feed_back(parts, &delivery, newly_lost);
+        }
         self.rearm(parts, acked > 0, wait);
+    }
+
+    /// Reports an ACK to a congestion control that models the path.
+    #[cold]
+    fn feed_back(&self, parts: &mut Parts, delivery: &Delivery, lost: u32) {
+        let resent = Some(delivery.newest_resent).filter(|&sent| sent != Time::ZERO);
+        let round_trip = delivery.newest.filter(|_| !delivery.is_ambiguous);
+        let ack = Feedback {
+            now: parts.now,
+            delivered: delivery.bytes,
+            newest: delivery.newest.max(resent),
+            lost,
+            in_flight: self.in_flight(parts.snd),
+            repair: match self.phase {
+                Phase::Open | Phase::Disorder => Repair::None,
+                Phase::Recovery => Repair::Recovery,
+                Phase::Loss => Repair::Loss,
+            },
+            rtt: round_trip.map_or(Time::ZERO, |sent| parts.now.saturating_sub(sent)),
+            min_rtt: parts.rtt.min(),
+            mss: parts.snd.mss() as u32,
+        };
+        parts.congestion.on_feedback(&ack, parts.snd);
     }
 
     /// Whether an ACK of new data without SACK blocks may take [`Recovery::on_quiet_ack`].
@@ -93,7 +120,11 @@ impl Recovery {
             parts.sample(oldest);
             sample = parts.now.saturating_sub(newest);
         }
-        parts.grow(acked, sample);
+        if parts.congestion.is_modelled() {
+            self.feed_back(parts, &delivery, 0);
+        } else {
+            parts.grow(acked, sample);
+        }
         parts.restart_retransmit();
     }
 
@@ -158,7 +189,7 @@ impl Recovery {
     }
 
     fn leave_selective_recovery(&mut self, parts: &mut Parts) {
-        if self.phase == Phase::Recovery {
+        if self.phase == Phase::Recovery && !parts.congestion.is_modelled() {
             let ssthresh = parts.congestion.ssthresh();
             parts.congestion.set_cwnd(ssthresh);
         }
@@ -224,7 +255,10 @@ impl Recovery {
     pub fn next_lost(&mut self, snd: &Sender, congestion: &Congestion, now: Time) -> NextLost {
         match &mut self.selective {
             None => NextLost::None,
-            Some(selective) => selective.next_lost(snd, congestion.cwnd(), now),
+            Some(selective) => {
+                let is_held = congestion.is_held(now);
+                selective.next_lost(snd, congestion.cwnd(), is_held, now)
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::scoreboard::{LOST, RESENT, SACKED, Scoreboard};
 use crate::packet::{Packet, SackBlock, flag};
-use crate::tcp::config::{Config, Recovery as Method};
+use crate::tcp::config::{Algorithm, Config, Recovery as Method};
 use crate::tcp::segment::timestamp;
 use crate::tcp::sender::Sender;
 use penstock_scenario::units::Time;
@@ -55,7 +55,7 @@ impl Selective {
         Selective {
             board: Scoreboard::default(),
             rack: (cfg.recovery == Method::Rack).then(Rack::new),
-            prr: cfg.prr.then(Prr::default),
+            prr: (cfg.prr && cfg.congestion != Algorithm::Bbr).then(Prr::default),
             probe: Probe::default(),
             is_forced: false,
             is_rescued: false,
@@ -211,11 +211,14 @@ impl Selective {
     }
 
     /// What is sent again next, as far as a window of `cwnd` bytes allows (NextSeg rules 1 and 4,
-    /// RFC 6675 §4).
-    pub fn next_lost(&mut self, snd: &Sender, cwnd: u32, now: Time) -> NextLost {
+    /// RFC 6675 §4), unless pacing holds it (`is_held`).
+    pub fn next_lost(&mut self, snd: &Sender, cwnd: u32, is_held: bool, now: Time) -> NextLost {
         let Some(index) = self.board.next_lost() else {
             return NextLost::None;
         };
+        if is_held {
+            return NextLost::Blocked;
+        }
         let segment = self.board.segment(index);
         let (una, pipe) = (snd.una(), self.pipe(snd));
         let seq = una + segment.seq.wrapping_sub(una as u32) as u64;
