@@ -10,10 +10,15 @@ use std::path::Path;
 use toml::Table;
 
 /// Each crate with the crates of the workspace that it may use, each of them above it in this list.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("penstock-core", &[]),
     ("penstock-linux", &[]),
+    ("penstock-sdn", &[]),
     ("penstock-scenario", &["penstock-core"]),
+    (
+        "penstock-controller",
+        &["penstock-core", "penstock-scenario", "penstock-sdn"],
+    ),
     ("penstock-sim", &["penstock-core", "penstock-scenario"]),
     (
         "penstockd",

@@ -2,7 +2,7 @@
 //! The contents of messages.
 
 use super::seal::{CODE_BYTES, HEADER_BYTES};
-use crate::openflow::codec::{Input, Output};
+use crate::codec::{Input, Output};
 use std::net::{IpAddr, Ipv6Addr};
 
 const SCALE_UNKNOWN: u8 = 0xff;

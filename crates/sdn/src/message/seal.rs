@@ -2,7 +2,7 @@
 //! Headers, codes and numbers of messages: who one is from, that it is whole and new.
 
 use super::body::Body;
-use crate::openflow::codec::{Input, Output};
+use crate::codec::{Input, Output};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Incast at ports: `core/sicc.h` decides; here is whose flows lead through which port.
 
-use super::fabric::Place;
-use super::segment::{Flow, Segment};
-use crate::message::{Notice, Order, QueueReport};
+use crate::fabric::Place;
+use crate::segment::{Flow, Segment};
 use penstock_core::sicc::SiccOrder;
 use penstock_core::{Params, SiccPort};
+use penstock_sdn::message::{Notice, Order, QueueReport};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 

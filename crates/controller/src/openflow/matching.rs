@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Matches: what a rule applies to (§7.2.3).
 
-use crate::openflow::codec::{Input, Output};
 use crate::openflow::frame::Version;
+use penstock_sdn::codec::{Input, Output};
 
 const TYPE_OXM: u16 = 1;
 const BASIC: u16 = 0x8000;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports of a switch (§7.2.1) and their counters (§7.3.5.6).
 
-use crate::openflow::codec::Input;
 use crate::openflow::frame::Version;
+use penstock_sdn::codec::Input;
 
 /// Numbers of ports with a meaning, `enum ofp_port_no`.
 pub mod number {

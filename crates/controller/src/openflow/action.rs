@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Actions (§7.2.6) and instructions (§7.2.5).
 
-use crate::openflow::codec::Output;
+use penstock_sdn::codec::Output;
 
 const OUTPUT: u16 = 0;
 const GOTO_TABLE: u16 = 1;

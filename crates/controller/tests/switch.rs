@@ -3,7 +3,7 @@
 
 mod testbed;
 
-use penstock_sdn::openflow::{
+use penstock_controller::openflow::{
     Action, Field, FlowMod, Frames, Instruction, Match, Message, Port, Role, Version, Writer,
     tcp_flag,
 };

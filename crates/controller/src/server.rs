@@ -2,7 +2,7 @@
 //! Connections, datagrams and time for the controller, in one thread.
 
 use crate::config::Config;
-use crate::controller::{Connection, Controller};
+use crate::network::{Connection, Controller};
 use crate::status::Status;
 use anyhow::{Context, Result};
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};

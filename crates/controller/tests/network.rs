@@ -3,10 +3,10 @@
 
 mod testbed;
 
-use penstock_sdn::config::Config;
+use penstock_controller::config::Config;
+use penstock_controller::server::Server;
+use penstock_controller::status::Status;
 use penstock_sdn::message::{Agent, Body, Key, Notice, Order, QueueReport};
-use penstock_sdn::server::Server;
-use penstock_sdn::status::Status;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;

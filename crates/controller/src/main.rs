@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use penstock_sdn::config::Config;
-use penstock_sdn::server::Server;
-use penstock_sdn::status::Status;
+use penstock_controller::config::Config;
+use penstock_controller::server::Server;
+use penstock_controller::status::Status;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;

@@ -2,8 +2,10 @@
 //! Routes, and incast at ports.
 
 use etherparse::{PacketBuilder, TcpOptionElement};
+use penstock_controller::fabric::{Fabric, Mac, Place};
+use penstock_controller::incast::{Incast, Limits};
+use penstock_controller::segment::{COPY_BYTES, Flow, Segment};
 use penstock_core::{Params, definitions};
-use penstock_sdn::controller::{COPY_BYTES, Fabric, Flow, Incast, Limits, Mac, Place, Segment};
 use penstock_sdn::message::{Notice, Order, QueueReport};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

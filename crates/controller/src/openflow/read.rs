@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a switch sends.
 
-use crate::openflow::codec::Input;
 use crate::openflow::frame::{Header, Version, kind};
 use crate::openflow::matching::Match;
 use crate::openflow::port::{Port, PortCounters};
 use crate::openflow::write::multipart;
 use crate::openflow::{Error, write};
+use penstock_sdn::codec::Input;
 
 const VERSION_BITMAP: u16 = 1;
 const MORE: u16 = 1;

@@ -3,7 +3,7 @@
 //! arrives is the other end. A code that only the controller can compute keeps guests from forging
 //! links.
 
-use super::fabric::{Mac, Place};
+use crate::fabric::{Mac, Place};
 use hmac::{Hmac, KeyInit, Mac as _};
 use sha2::Sha256;
 

@@ -2,11 +2,11 @@
 //! What a controller sends.
 
 use crate::openflow::action::{Action, Instruction};
-use crate::openflow::codec::Output;
 use crate::openflow::frame::{Version, kind};
 use crate::openflow::matching::Match;
 use crate::openflow::port::number;
 use crate::openflow::read::Role;
+use penstock_sdn::codec::Output;
 
 /// The versions spoken here, oldest first.
 pub(crate) const VERSIONS: [Version; 2] = [Version::V13, Version::V15];

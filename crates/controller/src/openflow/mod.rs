@@ -9,7 +9,6 @@
 //! understood is used.
 
 mod action;
-pub(crate) mod codec;
 mod error;
 mod frame;
 mod matching;

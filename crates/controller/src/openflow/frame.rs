@@ -2,7 +2,7 @@
 //! Headers, and the messages of a stream (§7.1.1).
 
 use crate::openflow::Error;
-use crate::openflow::codec::Input;
+use penstock_sdn::codec::Input;
 
 /// The longest message: its length has 16 bits.
 pub const MAX_MESSAGE_BYTES: usize = u16::MAX as usize;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The copy of a SYN or FIN that a switch sends.
 
-use super::fabric::Mac;
+use crate::fabric::Mac;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is written, as Open vSwitch reads it (`ovs-ofctl ofp-parse`), and any bytes read.
 
-use penstock_sdn::openflow::{
+use penstock_controller::openflow::{
     Action, Error, Field, FlowMod, Frames, Instruction, Match, Message, Role, Version, Writer,
     number, tcp_flag,
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rules of a switch. Table 0 copies, table 1 forwards; without the controller they stay.
 
-use super::fabric::{Fabric, Mac, Place};
-use super::lldp;
-use super::segment::COPY_BYTES;
+use crate::fabric::{Fabric, Mac, Place};
+use crate::lldp;
 use crate::openflow::{Action, Field, FlowMod, Instruction, Match, tcp_flag};
+use crate::segment::COPY_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
 const COPIES: u8 = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a running controller knows and did.
 
-use crate::controller::Controller;
+use crate::network::Controller;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,7 +33,7 @@ impl Status {
     /// That of a controller.
     pub fn of(controller: &Controller) -> Status {
         let fabric = controller.fabric();
-        let place = |at: crate::controller::Place| format!("{:016x}:{}", at.datapath, at.port);
+        let place = |at: crate::fabric::Place| format!("{:016x}:{}", at.datapath, at.port);
         let counters = controller.counters();
         Status {
             switches: fabric.switches().map(|one| format!("{one:016x}")).collect(),

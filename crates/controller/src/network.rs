@@ -2,16 +2,16 @@
 //! The controller: what arrives by connections and datagrams changes what it knows, and leaves what
 //! is to be sent.
 
-use super::fabric::{Fabric, Mac, Place};
-use super::incast::{Counters, Incast};
-use super::lldp::Lldp;
-use super::rules::{self, Reason};
-use super::segment::Segment;
-use crate::message::{self, Body, Key, MAX_NOTICES, Notice, Peer, Received};
+use crate::fabric::{Fabric, Mac, Place};
+use crate::incast::{Counters, Incast};
+use crate::lldp::Lldp;
 use crate::openflow::{
     Action, Error, Frames, Header, Message, Port, Role, Version, Writer, number,
 };
+use crate::rules::{self, Reason};
+use crate::segment::Segment;
 use penstock_core::Params;
+use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Peer, Received};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The controller's configuration.
 
-use crate::controller::{Controller, Incast, Limits, Place};
-use crate::message::{self, Key};
+use crate::fabric::Place;
+use crate::incast::{Incast, Limits};
+use crate::network::Controller;
 use crate::openflow::Role;
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_scenario::{Buffer, deployments};
+use penstock_sdn::message::{self, Key};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
