@@ -244,6 +244,7 @@ impl Tables {
             ports: &'a P,
             #[serde(skip_serializing_if = "Option::is_none")]
             controller: &'a Option<C>,
+            delayed_acks: u64,
             performance: &'a F,
         }
         let Outcome {
@@ -254,6 +255,7 @@ impl Tables {
             queues,
             windows,
             performance,
+            delayed_acks,
             drops: _,
         } = outcome;
         Ok(Tables {
@@ -262,6 +264,7 @@ impl Tables {
                 groups,
                 ports,
                 controller,
+                delayed_acks: *delayed_acks,
                 performance,
             })?,
             flows: csv(flows)?,

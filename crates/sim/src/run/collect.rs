@@ -44,6 +44,7 @@ pub(super) fn collect(
         groups: summaries(scenario, &results.records, &results.windows),
         ports: ports.collect(),
         drops: results.ports.iter().map(|(_, port)| port.dropped()).sum(),
+        delayed_acks: results.delayed_acks,
         controller: results.controller,
         flows: flow_records(scenario, &results.records),
         queues,

@@ -17,6 +17,8 @@ pub struct Outcome {
     pub ports: IndexMap<String, PortSummary>,
     /// Packets lost at all ports together.
     pub drops: u64,
+    /// ACKs that hosts sent because their delay was over.
+    pub delayed_acks: u64,
     /// What the controller did; `None` without one.
     pub controller: Option<ControllerCounters>,
     /// Every transfer, in the order of their starts.

@@ -62,6 +62,8 @@ pub struct Hosts {
     sockets: Vec<Socket>,
     configs: Vec<Config>,
     timers: Timers,
+    /// ACKs sent because their delay was over.
+    delayed_acks: u64,
 }
 
 struct Port<'a> {
@@ -108,6 +110,7 @@ impl Hosts {
             sockets: Vec::new(),
             configs,
             timers: Timers::default(),
+            delayed_acks: 0,
         }
     }
 
@@ -198,7 +201,9 @@ impl Hosts {
             let config = &self.configs[socket.config as usize];
             if socket.endpoint.deadline(config) <= now {
                 let mut port = Port { network, now };
+                let before = socket.endpoint.stats().delayed_acks;
                 let all = socket.endpoint.on_timer(&mut port.context(config));
+                self.delayed_acks += u64::from(socket.endpoint.stats().delayed_acks - before);
                 events = socket.concerns_application(all).then_some((flow, all));
             }
             self.arm(network, flow);
@@ -278,6 +283,11 @@ impl Hosts {
             syn_timeouts: (sent.syn_timeouts + receiver.endpoint.stats().syn_timeouts).into(),
             drops: 0,
         }
+    }
+
+    /// ACKs that all sockets sent because their delay was over.
+    pub fn delayed_acks(&self) -> u64 {
+        self.delayed_acks
     }
 
     /// The sender's variables at the socket of `flow`.

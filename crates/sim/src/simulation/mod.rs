@@ -231,6 +231,7 @@ impl Simulation {
                 .map(|link| (link, self.network.counters(link, now)))
                 .collect(),
             packet_hops: self.network.packet_hops(),
+            delayed_acks: self.hosts.delayed_acks(),
             controller: self.controller.map(|controller| controller.counters()),
             records: self.apps.transfers.into_records(),
             samples,

@@ -19,6 +19,8 @@ pub struct Results {
     pub controller: Option<ControllerCounters>,
     /// Packets sent on all links.
     pub packet_hops: u64,
+    /// ACKs that hosts sent because their delay was over.
+    pub delayed_acks: u64,
 }
 
 impl Results {
@@ -31,6 +33,7 @@ impl Results {
             ports: Vec::new(),
             controller: None,
             packet_hops: 0,
+            delayed_acks: 0,
         };
         for mut shard in shards {
             all.records.append(&mut shard.records);
@@ -39,6 +42,7 @@ impl Results {
             all.ports.append(&mut shard.ports);
             all.controller = all.controller.or(shard.controller);
             all.packet_hops += shard.packet_hops;
+            all.delayed_acks += shard.delayed_acks;
         }
         let order = |record: &Record| (record.start, record.traffic, record.number);
         all.records.sort_by_key(order);

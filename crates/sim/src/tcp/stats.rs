@@ -22,6 +22,8 @@ pub struct Stats {
     pub tlp_probes: u32,
     /// Window probes sent by the persist timer.
     pub persist_probes: u32,
+    /// ACKs sent because nothing came to carry them within their delay.
+    pub delayed_acks: u32,
     /// Retransmissions the peer reported as needless (DSACK, RFC 2883).
     pub spurious_retransmits: u32,
     /// Window reductions by ECN.

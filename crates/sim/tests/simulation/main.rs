@@ -72,6 +72,7 @@ fn results(outcome: &Outcome) -> String {
         groups,
         ports,
         drops,
+        delayed_acks: _,
         controller,
         flows,
         queues,

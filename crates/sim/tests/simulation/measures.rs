@@ -381,3 +381,28 @@ fn windows_show_a_loss_and_its_repair() {
     ));
     assert!((1..=2).contains(&group.resent));
 }
+
+/// A client that thinks for longer than an ACK is delayed acknowledges each answer late.
+#[test]
+fn delayed_acks_are_counted() {
+    let delayed = |think: &str| {
+        let traffic = format!(
+            r#"
+            [traffic.one]
+            kind = "incast"
+            from = "sender1"
+            to = "receiver1"
+            size = "1 kB"
+            mode = "pull"
+            requests = 6
+            connection = "persistent"
+            think = "{think}"
+            tcp = {{ profile = "linux", quick_acks = 0 }}
+            "#
+        );
+        outcome(&small("1 s", &traffic), "drop-tail").delayed_acks
+    };
+    let (long, short) = (delayed("100 ms"), delayed("10 ms"));
+    assert!((3..=6).contains(&long), "{long}");
+    assert!(short <= 1, "{short}");
+}

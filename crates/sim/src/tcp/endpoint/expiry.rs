@@ -9,6 +9,7 @@ impl Endpoint {
     /// Does what is due. To be called at or after [`Endpoint::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, ctx: &mut Ctx<impl Wire>) -> Events {
         if self.timers.is_ack_due(ctx.cfg, ctx.now) {
+            self.stats.delayed_acks += 1;
             self.send_ack(ctx);
         }
         let mut events = Events::NONE;
