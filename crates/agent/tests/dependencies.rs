@@ -22,7 +22,12 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("penstock-sim", &["penstock-core", "penstock-scenario"]),
     (
         "penstockd",
-        &["penstock-core", "penstock-linux", "penstock-scenario"],
+        &[
+            "penstock-core",
+            "penstock-linux",
+            "penstock-sdn",
+            "penstock-scenario",
+        ],
     ),
     (
         "penstock-loadgen",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon's configuration.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -26,6 +26,8 @@ pub struct Config {
     pub agent: Agent,
     /// Export of metrics.
     pub metrics: Metrics,
+    /// SICC's controller. Default: none.
+    pub sdn: Option<Sdn>,
     /// The deployment of each port, by interface or by a pattern of interfaces.
     pub port: IndexMap<String, Deployment>,
 }
@@ -66,6 +68,40 @@ pub struct Metrics {
     pub allow_remote: bool,
     /// File to which they are written, for node_exporter's textfile collector.
     pub textfile: Option<PathBuf>,
+}
+
+/// The table `[sdn]`: SICC's controller, whose orders the shims of this host take.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sdn {
+    /// Address of the controller (UDP), as in "10.0.0.1:6654".
+    pub controller: SocketAddr,
+    /// The number of this agent in the controller's configuration.
+    pub number: u16,
+    /// File of the key that both share.
+    pub key: PathBuf,
+    /// The addresses of the guest behind each interface with a shim. Default: none.
+    #[serde(default)]
+    pub guests: IndexMap<String, Vec<IpAddr>>,
+    /// The switch whose queues are reported. Default: none.
+    pub switch: Option<Switch>,
+}
+
+/// The table `[sdn.switch]`: ports of a switch on this host, whose queues are qdiscs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switch {
+    /// The switch's number, hexadecimal as `ovs-vsctl get bridge BR datapath_id` prints it.
+    pub datapath: String,
+    /// T: time between reports. Default: 1 ms.
+    #[serde(default = "interval")]
+    pub interval: Time,
+    /// The number of each port, by its interface.
+    pub ports: IndexMap<String, u32>,
+}
+
+fn interval() -> Time {
+    Time::from_millis(1)
 }
 
 impl Default for Agent {

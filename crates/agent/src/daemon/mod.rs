@@ -3,10 +3,11 @@
 //!
 //! Only the heartbeat depends on it: it may be killed, upgraded and started again, and finds all
 //! state in the pins. It marks the ports that it attached, so that it can detach those that the
-//! configuration no longer has. Heartbeats have a thread of their own ([`crate::port::heartbeat`]);
-//! all else happens on the main thread.
+//! configuration no longer has. Heartbeats have a thread of their own ([`crate::port::heartbeat`]),
+//! and so has SICC's controller; all else happens on the main thread.
 
 pub mod config;
+mod controller;
 mod exports;
 pub mod plan;
 mod ports;
@@ -41,6 +42,7 @@ pub fn run(path: PathBuf) -> Result<()> {
     let signals = Signals::hold();
     let monitor = LinkMonitor::open()?;
     let mut exports = Exports::begin(&config)?;
+    controller::begin(config.sdn.as_ref(), config.agent.pins())?;
     let mut ports = Ports::new(&config);
     ports.follow(&config);
     ports.remove_other_versions(&config);
@@ -79,12 +81,12 @@ pub fn run(path: PathBuf) -> Result<()> {
 fn reload(path: &std::path::Path, old: &Config) -> Result<Config> {
     let new = Config::read(path)?;
     let are_same = |old: &Config, new: &Config| {
-        (&old.agent.pins, &old.agent.locks, &old.metrics)
-            == (&new.agent.pins, &new.agent.locks, &new.metrics)
+        (&old.agent.pins, &old.agent.locks, &old.metrics, &old.sdn)
+            == (&new.agent.pins, &new.agent.locks, &new.metrics, &new.sdn)
     };
     if !are_same(old, &new) {
         bail!(
-            "{}: agent.pins, agent.locks and metrics change only at a restart; do: systemctl restart penstockd",
+            "{}: agent.pins, agent.locks, metrics and sdn change only at a restart; do: systemctl restart penstockd",
             path.display()
         );
     }

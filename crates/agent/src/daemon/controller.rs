@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The conversation with SICC's controller, on a thread of its own: its notices go to the shims, the
+//! queues of a switch's ports to it.
+//!
+//! Messages are sealed ([`penstock_sdn::message`]). A controller that is silent for some time may
+//! have been restarted: another session begins. What a shim was ordered ends by itself.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use penstock_linux::qdisc::RootCounters;
+use penstock_sdn::message::{self, Agent, Body, Key, Notice, QueueReport};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::config::Sdn;
+use crate::port::sicc::{self, Message, Order};
+use crate::port::{PinsArg, Port};
+
+/// Between signs of life; interfaces that came or were attached again are found as often.
+const HELLO: Duration = Duration::from_secs(1);
+
+/// Silence after which another session begins.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// A key that is shorter can be guessed.
+const LEAST_KEY_BYTES: usize = 16;
+
+/// Starts the thread, if a controller is configured.
+///
+/// # Errors
+/// The key cannot be read, or the kernel refuses a socket.
+pub fn begin(sdn: Option<&Sdn>, pins: PinsArg) -> Result<()> {
+    let Some(sdn) = sdn else { return Ok(()) };
+    let mut link = Link::new(sdn.clone(), pins)?;
+    std::thread::Builder::new()
+        .name("controller".to_owned())
+        .spawn(move || link.run())
+        .context("sdn")?;
+    Ok(())
+}
+
+struct Link {
+    sdn: Sdn,
+    pins: PinsArg,
+    key: Key,
+    agent: Agent,
+    socket: UdpSocket,
+    guests: HashMap<IpAddr, String>,
+    ports: HashMap<String, Port>,
+    queues: HashMap<String, RootCounters>,
+    datapath: u64,
+    /// When the controller was last understood, or the session began.
+    last: Instant,
+    is_answered: bool,
+    is_unanswered: bool,
+}
+
+impl Link {
+    fn new(sdn: Sdn, pins: PinsArg) -> Result<Link> {
+        let file = sdn.key.display();
+        let secret = std::fs::read(&sdn.key).with_context(|| format!("sdn.key: {file}"))?;
+        if secret.len() < LEAST_KEY_BYTES {
+            let has = secret.len();
+            bail!("sdn.key: {file} has {has} bytes; at least {LEAST_KEY_BYTES}");
+        }
+        let datapath = match &sdn.switch {
+            Some(switch) => u64::from_str_radix(switch.datapath.trim_start_matches("0x"), 16)
+                .with_context(|| format!("sdn.switch.datapath: {:?}", switch.datapath))?,
+            None => 0,
+        };
+        let any: SocketAddr = match sdn.controller {
+            SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+            SocketAddr::V6(_) => ([0; 16], 0).into(),
+        };
+        let key = Key::new(&secret);
+        let guests = sdn
+            .guests
+            .iter()
+            .flat_map(|(interface, guests)| guests.iter().map(|guest| (*guest, interface.clone())));
+        Ok(Link {
+            agent: Agent::new(key.clone(), sdn.number, session()?),
+            socket: UdpSocket::bind(any).context("sdn")?,
+            guests: guests.collect(),
+            ports: HashMap::new(),
+            queues: HashMap::new(),
+            last: Instant::now(),
+            is_answered: false,
+            is_unanswered: false,
+            sdn,
+            pins,
+            key,
+            datapath,
+        })
+    }
+
+    fn run(&mut self) {
+        let (mut hello, mut report) = (Instant::now(), Instant::now());
+        let interval = self.sdn.switch.as_ref().map(|switch| switch.interval);
+        let interval = interval.map(|time| Duration::from_nanos(time.as_nanos()));
+        let mut bytes = [0; 2048];
+        loop {
+            let now = Instant::now();
+            if now >= hello {
+                hello = now + HELLO;
+                self.greet(now);
+            }
+            if let Some(interval) = interval.filter(|_| now >= report) {
+                report = (report + interval).max(now);
+                self.report();
+            }
+            let next = interval.map_or(hello, |_| hello.min(report));
+            // A timeout of 0 would be none at all.
+            let left = next.saturating_duration_since(Instant::now());
+            let left = left.max(Duration::from_micros(1));
+            let _ = self.socket.set_read_timeout(Some(left));
+            if let Ok((length, from)) = self.socket.recv_from(&mut bytes)
+                && from == self.sdn.controller
+                && let Ok(notices) = self.agent.unseal(&bytes[..length])
+            {
+                self.last = Instant::now();
+                self.is_unanswered = false;
+                if !std::mem::replace(&mut self.is_answered, true) {
+                    eprintln!("controller {}: it answers", self.sdn.controller);
+                }
+                notices.iter().for_each(|notice| self.take(notice));
+            }
+        }
+    }
+
+    fn send(&mut self, body: &Body) {
+        let sealed = self.agent.seal(body);
+        // What cannot be sent is lost, as it may be on its way.
+        let _ = self.socket.send_to(&sealed, self.sdn.controller);
+    }
+
+    fn greet(&mut self, now: Instant) {
+        if now.duration_since(self.last) > SILENCE
+            && let Ok(session) = session()
+        {
+            if !std::mem::replace(&mut self.is_unanswered, true) {
+                eprintln!("controller {}: it does not answer", self.sdn.controller);
+            }
+            self.agent = Agent::new(self.key.clone(), self.sdn.number, session);
+            self.is_answered = false;
+            self.last = now;
+        }
+        // Interfaces may have gone, and come again with another number.
+        self.ports.clear();
+        self.queues.clear();
+        self.send(&Body::Hello(self.guests.keys().copied().collect()));
+    }
+
+    /// Sends the queues of the switch's ports, of those that can be read.
+    fn report(&mut self) {
+        let Some(switch) = &self.sdn.switch else {
+            return;
+        };
+        let mut queues = Vec::with_capacity(switch.ports.len());
+        for (interface, number) in &switch.ports {
+            if !self.queues.contains_key(interface)
+                && let Ok(counters) = RootCounters::open(interface)
+            {
+                self.queues.insert(interface.clone(), counters);
+            }
+            let counters = self.queues.get_mut(interface);
+            if let Some(Ok(read)) = counters.map(RootCounters::read) {
+                queues.push((*number, read.backlog_bytes));
+            }
+        }
+        let datapath = self.datapath;
+        self.send(&Body::Queues(QueueReport { datapath, queues }));
+    }
+
+    /// Has the shim below the source take a notice. None is there: it was detached, and needs none.
+    fn take(&mut self, notice: &Notice) {
+        let Some(interface) = self.guests.get(&notice.source) else {
+            return;
+        };
+        if !self.ports.contains_key(interface)
+            && let Ok(port) = self.pins.open(interface)
+        {
+            self.ports.insert(interface.clone(), port);
+        }
+        let order = match notice.order {
+            message::Order::On(0, _) => return,
+            message::Order::On(mss, scale) => Order::On { mss, scale },
+            message::Order::Off => Order::Off,
+        };
+        if let Some(port) = self.ports.get(interface) {
+            let message = Message {
+                source: notice.source,
+                destination: notice.destination,
+                order,
+            };
+            let _ = sicc::take(port, &message);
+        }
+    }
+}
+
+/// The number of a session, drawn by chance.
+fn session() -> Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty()).context("random numbers")?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The daemon's conversation with SICC's controller: queues and notices, and what is forged, repeated
+//! or of a controller that was restarted. Needs root.
+
+#![allow(clippy::unwrap_used)]
+
+mod lab;
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use lab::{PORT, PortLab};
+use penstock_linux::testkit::{PATIENCE, until};
+use penstock_sdn::message::{Body, Key, Notice, Order, Peer, Received};
+
+const SECRET: &[u8] = b"a secret of sixteen bytes or more";
+const NUMBER: u16 = 5;
+const GUEST: &str = "10.0.0.2";
+const OTHER: &str = "10.0.0.1";
+
+/// A controller that does what the test wants.
+struct Controller {
+    socket: UdpSocket,
+    peer: Peer,
+    agent: Option<SocketAddr>,
+    /// What it has sent.
+    sent: Vec<Vec<u8>>,
+}
+
+impl Controller {
+    fn new(lab: &PortLab) -> Controller {
+        let bind = || UdpSocket::bind("127.0.0.1:0");
+        let socket = lab.near().run(bind).unwrap().unwrap();
+        let patience = Some(Duration::from_millis(100));
+        socket.set_read_timeout(patience).unwrap();
+        Controller {
+            socket,
+            peer: Peer::new(Key::new(SECRET), NUMBER),
+            agent: None,
+            sent: Vec::new(),
+        }
+    }
+
+    /// The next message of the agent, after the challenge.
+    fn next(&mut self) -> Body {
+        let begun = Instant::now();
+        let mut bytes = [0; 2000];
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "the agent is silent");
+            let Ok((length, from)) = self.socket.recv_from(&mut bytes) else {
+                continue;
+            };
+            match self.peer.unseal(&bytes[..length], 77).unwrap() {
+                Received::Answer(answer) => drop(self.socket.send_to(&answer, from).unwrap()),
+                Received::Body(body) => {
+                    self.agent = Some(from);
+                    return body;
+                }
+            }
+        }
+    }
+
+    /// The next one that `wanted` takes.
+    fn wait<T>(&mut self, wanted: impl Fn(Body) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = wanted(self.next()) {
+                return found;
+            }
+        }
+    }
+
+    /// Sends an order in the session that the agent has now: without signs of life it begins others.
+    fn send(&mut self, order: Order) {
+        self.wait(guests);
+        let notice = Notice {
+            source: GUEST.parse().unwrap(),
+            destination: OTHER.parse().unwrap(),
+            order,
+        };
+        let sealed = self.peer.seal(vec![notice]).unwrap();
+        self.send_again(&sealed);
+        self.sent.push(sealed);
+    }
+
+    fn send_again(&self, sealed: &[u8]) {
+        self.socket.send_to(sealed, self.agent.unwrap()).unwrap();
+    }
+
+    /// Waits until so many pairs are clamped.
+    fn settle(&self, lab: &PortLab, pairs: u64) {
+        until("the agent takes it", || {
+            lab.status()["clamped_pairs"] == pairs
+        });
+    }
+}
+
+fn guests(body: Body) -> Option<Vec<IpAddr>> {
+    match body {
+        Body::Hello(guests) => Some(guests),
+        _ => None,
+    }
+}
+
+#[test]
+fn queues_go_to_the_controller_and_notices_to_the_shim() {
+    let lab = PortLab::quiet();
+    lab.congest();
+    let mut controller = Controller::new(&lab);
+    let key = lab.folder.path().join("key");
+    std::fs::write(&key, SECRET).unwrap();
+    let address = controller.socket.local_addr().unwrap();
+    let _daemon = lab.daemon(&format!(
+        "[port.{PORT}]\nscheme = \"sicc\"\ncontroller.duration = \"60 min\"\n\
+         [sdn]\ncontroller = \"{address}\"\nnumber = {NUMBER}\nkey = {key:?}\n\
+         guests = {{ {PORT} = [\"{GUEST}\"] }}\n\
+         [sdn.switch]\ndatapath = \"2a\"\nports = {{ {PORT} = 7 }}\n"
+    ));
+    let guest: IpAddr = GUEST.parse().unwrap();
+    assert_eq!(controller.wait(guests), [guest]);
+    let report = controller.wait(|body| match body {
+        Body::Queues(report) if !report.queues.is_empty() => Some(report),
+        _ => None,
+    });
+    assert_eq!((report.datapath, report.queues), (0x2a, vec![(7, 0)]));
+    until("the shim is there", || lab.status()["scheme"] == "sicc");
+
+    controller.send(Order::On(1448, Some(7)));
+    controller.settle(&lab, 1);
+    controller.send(Order::Off);
+    controller.settle(&lab, 0);
+
+    // The ON again, one that is changed, and one of another key; then an order that is right.
+    let on = controller.sent[0].clone();
+    let mut changed = on.clone();
+    changed[40] ^= 1;
+    controller.send_again(&on);
+    controller.send_again(&changed);
+    controller.send_again(&[0; 100]);
+    let before = controller.wait(guests);
+    assert_eq!(before, [guest]);
+    assert_eq!(lab.status()["clamped_pairs"], 0, "none was taken");
+
+    // Another controller takes its place: the agent begins another session.
+    controller.peer = Peer::new(Key::new(SECRET), NUMBER);
+    assert_eq!(controller.wait(guests), [guest]);
+    controller.send_again(&on);
+    controller.send(Order::On(1448, None));
+    controller.settle(&lab, 1);
+    controller.send(Order::Off);
+    controller.settle(&lab, 0);
+}
