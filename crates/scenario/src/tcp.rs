@@ -118,7 +118,7 @@ pub struct Tcp {
     /// The longest an ACK is delayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Time>,
-    /// ACKs sent at once at the start of a connection (quick-ack), segments.
+    /// ACKs sent at once at the start of a connection and after disorder (quick-ack), at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quick_acks: Option<u32>,
     /// Nagle's algorithm (RFC 9293 §3.7.4).

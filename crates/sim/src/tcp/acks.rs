@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! When to acknowledge what arrived, and which ECN marks to echo.
+//!
+//! The rules are Linux's (net/ipv4/tcp_input.c, tcp_timer.c, tcp.c): a few segments are acknowledged
+//! at once, later ones in pairs or after a delay; a side that answers what it receives waits for its
+//! answer to carry the ACK; and the application's read sends an ACK that is overdue. Applications
+//! read at once here. [`AckRules::Rfc`] leaves all but pairs and the delay out.
 
 use super::Stats;
-use super::config::{Algorithm, Config};
+use super::config::{AckRules, Algorithm, Config};
 use crate::packet::{Packet, flag};
 use penstock_scenario::units::Time;
 
@@ -11,22 +16,46 @@ use penstock_scenario::units::Time;
 pub(super) enum Reply {
     /// At once.
     Now,
-    /// With the next segment sent, or at the latest [`Config::delayed_ack`] from now.
+    /// With the next segment sent, or at the latest [`Acks::delay`] from now.
     Later,
 }
 
 /// The receiver's habits of acknowledging.
 #[derive(Debug)]
 pub(super) struct Acks {
+    /// When payload last arrived in order.
     last_arrival: Time,
+    /// How long an ACK waits (Linux's `ato`); zero before the first payload.
+    patience: Time,
     /// The peer's full segment as far as seen (Linux's `rcv_mss`).
     full_segment: u16,
-    /// Segments still to be acknowledged at once.
+    /// The last segment, if it was shorter: a second one of its length is a full one.
+    last_short: u16,
+    /// ACKs still to be sent at once.
     quick: u8,
+    /// Segments with PSH, or short, since the last ACK; 2 for more.
+    pushes: u8,
+    /// Something arrived since the last ACK.
+    is_owed: bool,
+    /// The next ACK does not wait, whatever the rules.
+    is_urgent: bool,
     /// The application sends in answer to what it receives: delay ACKs (Linux's ping-pong mode).
     interactive: bool,
     /// ECE goes on every ACK. RFC 3168: from a mark until CWR; DCTCP: the last segment was marked.
     echo: bool,
+}
+
+/// What the rules know of the rest of the end point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings {
+    /// Bytes in order that are not acknowledged yet.
+    pub owed: u64,
+    /// Bytes offered to the peer.
+    pub window: u32,
+    /// The window offered has just grown.
+    pub has_grown: bool,
+    /// The retransmission timeout in force.
+    pub timeout: Time,
 }
 
 impl Acks {
@@ -34,52 +63,153 @@ impl Acks {
     pub fn new() -> Acks {
         Acks {
             last_arrival: Time::ZERO,
+            patience: Time::ZERO,
             full_segment: 0,
+            last_short: 0,
             quick: 0,
+            pushes: 0,
+            is_owed: false,
+            is_urgent: false,
             interactive: false,
             echo: false,
         }
     }
 
     /// The handshake is complete; `mss`: payload of a full segment.
-    pub fn establish(&mut self, cfg: &Config, mss: u16) {
-        self.full_segment = mss.min(536);
-        self.quick = cfg.quick_acks;
+    pub fn establish(&mut self, mss: u16) {
+        self.full_segment = mss.clamp(88, 536);
     }
 
-    /// When to acknowledge a segment received in order; `owed`: bytes not acknowledged yet, with it.
+    /// When to acknowledge a segment received in order.
     #[inline]
-    pub fn reply(&mut self, cfg: &Config, now: Time, payload: u16, owed: u64) -> Reply {
+    pub fn reply(&mut self, cfg: &Config, now: Time, segment: &Packet, at: Surroundings) -> Reply {
         if cfg.ack_every <= 1 {
             return Reply::Now;
         }
-        self.last_arrival = now;
-        self.full_segment = self.full_segment.max(payload);
-        if self.quick > 0 && !self.interactive {
-            self.quick -= 1;
-            return Reply::Now;
-        }
-        if payload == 0 || owed > (cfg.ack_every as u64 - 1) * self.full_segment as u64 {
+        self.is_owed = true;
+        self.measure(cfg, segment);
+        self.note_arrival(cfg, now, at);
+        let is_due = at.owed > (cfg.ack_every as u64 - 1) * self.full_segment as u64;
+        if is_due || segment.payload == 0 || self.is_quick() || self.is_urgent || self.is_pushed() {
             Reply::Now
         } else {
             Reply::Later
         }
     }
 
-    /// A segment arrived twice: acknowledge the next ones at once.
-    pub fn on_duplicate(&mut self, cfg: &Config) {
-        self.quick = self.quick.max(cfg.quick_acks);
+    /// What the segment shows of the peer's segments (`tcp_measure_rcv_mss`).
+    fn measure(&mut self, cfg: &Config, segment: &Packet) {
+        let payload = segment.payload;
+        let last = std::mem::take(&mut self.last_short);
+        if payload >= self.full_segment {
+            self.full_segment = payload;
+            if cfg.ack_rules != AckRules::Linux || !segment.has(flag::PSH) {
+                return;
+            }
+        } else if payload >= 536 || payload >= 88 && !segment.has(flag::PSH) {
+            self.last_short = payload;
+            if payload == last {
+                self.full_segment = payload;
+                return;
+            }
+        }
+        if cfg.ack_rules != AckRules::Rfc {
+            self.pushes = (self.pushes + 1).min(2);
+        }
     }
 
-    /// A segment arrived ahead of order: acknowledge the next ones at once, whatever is sent.
-    pub fn on_early(&mut self, cfg: &Config) {
-        self.quick = self.quick.max(cfg.quick_acks);
-        self.interactive = false;
+    /// Payload arrived in order (`tcp_event_data_recv`).
+    fn note_arrival(&mut self, cfg: &Config, now: Time, at: Surroundings) {
+        let least = cfg.ack_patience;
+        if self.patience == Time::ZERO {
+            self.give_credit(cfg, at.window);
+            self.patience = least;
+        } else {
+            let gap = now.saturating_sub(self.last_arrival);
+            if gap <= Time(least.0 / 2) {
+                self.patience = Time(self.patience.0 / 2 + least.0 / 2);
+            } else if gap < self.patience {
+                self.patience = Time(self.patience.0 / 2 + gap.0).min(at.timeout);
+            } else if gap > at.timeout {
+                self.give_credit(cfg, at.window);
+            }
+        }
+        self.last_arrival = now;
+        if at.has_grown && cfg.quick_acks > 0 {
+            self.quick |= 1;
+        }
+    }
+
+    /// Half a window of ACKs goes out at once, at most [`Config::quick_acks`] (`tcp_incr_quickack`).
+    fn give_credit(&mut self, cfg: &Config, window: u32) {
+        let pairs = window / (2 * self.full_segment as u32).max(1);
+        let credit = if pairs == 0 { 2 } else { pairs };
+        self.quick = self.quick.max(credit.min(cfg.quick_acks as u32) as u8);
+    }
+
+    fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.interactive
+    }
+
+    /// The application's read acknowledges the end of what the peer wrote, unless its answer may do
+    /// (`tcp_cleanup_rbuf`).
+    fn is_pushed(&self) -> bool {
+        self.pushes > 1 || self.pushes == 1 && !self.interactive
+    }
+
+    /// How long the ACK may wait; `round_trip`: smoothed, zero if unknown (`tcp_send_delayed_ack`).
+    pub fn delay(&self, cfg: &Config, round_trip: Time) -> Time {
+        let mut delay = self.patience;
+        if delay > cfg.ack_patience && round_trip != Time::ZERO {
+            delay = delay.min(round_trip.max(cfg.ack_patience));
+        }
+        delay.min(cfg.delayed_ack)
+    }
+
+    /// No segment came to carry the ACK: waiting was wrong (`tcp_delack_timer_handler`).
+    pub fn on_delay_over(&mut self, cfg: &Config, timeout: Time) {
+        if self.interactive {
+            self.interactive = false;
+            self.patience = cfg.ack_patience;
+        } else {
+            self.patience = Time(self.patience.0 * 2).min(timeout);
+        }
+    }
+
+    /// A segment left, and acknowledged all that arrived (`tcp_event_ack_sent`).
+    #[inline]
+    pub fn on_ack_sent(&mut self, cfg: &Config) {
+        self.pushes = 0;
+        self.is_urgent = false;
+        if std::mem::take(&mut self.is_owed) && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.patience = cfg.ack_patience;
+            }
+        }
+    }
+
+    /// A segment arrived twice: acknowledge the next ones at once, whatever is sent.
+    pub fn on_duplicate(&mut self, cfg: &Config, window: u32) {
+        if cfg.ack_rules != AckRules::Rfc {
+            self.give_credit(cfg, window);
+            self.interactive = false;
+            self.patience = cfg.ack_patience;
+            self.is_owed = true;
+        }
+    }
+
+    /// A segment arrived ahead of order. Before Linux 4.18 the next ones were acknowledged at once.
+    pub fn on_early(&mut self, cfg: &Config, window: u32) {
+        self.is_owed = true;
+        if cfg.ack_rules == AckRules::Linux318 {
+            self.on_duplicate(cfg, window);
+        }
     }
 
     /// Payload left after some had arrived: soon after an arrival it is an answer.
     pub fn on_data_sent(&mut self, cfg: &Config, now: Time) {
-        if cfg.ack_every > 1 && now.saturating_sub(self.last_arrival) < cfg.delayed_ack {
+        if cfg.ack_every > 1 && now.saturating_sub(self.last_arrival) < self.patience {
             self.interactive = true;
         }
     }
@@ -104,8 +234,7 @@ impl Acks {
             if is_marked != self.echo {
                 self.echo = is_marked;
                 // The change is reported at once (RFC 8257 §3.2).
-                self.quick = self.quick.max(1);
-                self.interactive = false;
+                self.is_urgent = true;
             }
             return;
         }

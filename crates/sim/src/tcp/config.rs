@@ -86,6 +86,18 @@ pub enum Nagle {
     Minshall,
 }
 
+/// Which rules of acknowledging come on top of pairs and the delay ([`Config::ack_every`],
+/// [`Config::delayed_ack`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckRules {
+    /// None (RFC 9293 §3.8.6.3).
+    Rfc,
+    /// Linux's before 4.18: disorder makes ACKs quick.
+    Linux318,
+    /// Linux's: PSH on a full segment too makes the application's read acknowledge it.
+    Linux,
+}
+
 /// The first sequence number of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialSequence {
@@ -199,19 +211,32 @@ pub struct Config {
 
     /// Receive buffer, bytes: what is offered while nothing waits to be read.
     pub receive_buffer: u32,
-    /// Window offered at first, bytes; grows by 2 MSS per segment in order up to the buffer.
+    /// Window offered at first, bytes; grows by 2 MSS per segment in order up to the limit in force.
     pub initial_receive_window: u32,
+    /// The first limit of that growth, bytes. It rises up to the buffer as the application reads more
+    /// per round trip (Linux's `tcp_rcv_space_adjust`).
+    pub receive_window_limit: u32,
     /// Segments an ACK may stand for (1: every segment at once; RFC 9293 §3.8.6.3: 2).
     pub ack_every: u8,
-    /// How long an ACK may be delayed.
+    /// The longest an ACK may be delayed.
     pub delayed_ack: Time,
-    /// Segments acknowledged at once at the start and after disorder (Linux's quick-ack).
+    /// How long an ACK is delayed, unless payload arrives at a slower pace or waiting was in vain
+    /// (Linux's TCP_ATO_MIN).
+    pub ack_patience: Time,
+    /// ACKs sent at once at the start and after disorder, at most (Linux's quick-ack).
     pub quick_acks: u8,
+    /// Further rules of acknowledging.
+    pub ack_rules: AckRules,
     /// When a short segment is held back.
     pub nagle: Nagle,
     /// Never send more than half the largest window the peer offered in one segment, as Linux
     /// does (`tcp_bound_to_half_wnd`).
     pub half_window_mss: bool,
+    /// Segments leave in bursts where nothing paces them, as Linux hands packets of several segments
+    /// to the device (`tcp_write_xmit`): the last of a burst carries PSH, only a burst fills the rest
+    /// of a window with a short segment, and what is written is sent in pieces of half the largest
+    /// window.
+    pub bursts: bool,
     /// A segment that repeats sequence and ACK number of the last that set the window may open it or
     /// close it wholly, but not make it smaller (Linux's `tcp_may_update_window`; RFC 9293
     /// §3.10.7.4 would take any).
@@ -294,11 +319,15 @@ impl Config {
             retries: u8::MAX,
             receive_buffer: 65535 << 5,
             initial_receive_window: 65535 << 5,
+            receive_window_limit: 65535 << 5,
             ack_every: 1,
             delayed_ack: Time::from_millis(100),
+            ack_patience: Time::from_millis(100),
             quick_acks: 0,
+            ack_rules: AckRules::Rfc,
             nagle: Nagle::Off,
             half_window_mss: false,
+            bursts: false,
             repeats_only_open: false,
             time_wait: Time::from_millis(1),
         }
@@ -306,12 +335,11 @@ impl Config {
 
     /// A modern Linux guest with its default settings: SACK, timestamps, window scale 10 (a receive
     /// buffer of at most 32 MB), initial window 10, CUBIC with HyStart, RACK-TLP, PRR, minimum RTO
-    /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start.
+    /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start, offloads off.
     ///
-    /// Where it differs from Linux: no segmentation offload, pacing, F-RTO, undo of needless
-    /// reductions or fast open; windows are bytes, not segments; without SACK a timeout goes back
-    /// to SND.UNA; an ECN reduction is immediate, not spread over a round trip; the receive window
-    /// grows by two bytes per byte received up to a fixed buffer; HZ is 250.
+    /// Where it differs from Linux: no pacing, small queues, F-RTO, undo of needless reductions or
+    /// fast open; windows are bytes, not segments; without SACK a timeout goes back to SND.UNA; an
+    /// ECN reduction is immediate, not spread over a round trip; HZ is 250.
     pub const fn linux() -> Config {
         Config {
             timestamps: true,
@@ -342,11 +370,15 @@ impl Config {
             retries: 15,
             receive_buffer: 16 << 20,
             initial_receive_window: 64240,
+            receive_window_limit: 82_944,
             ack_every: 2,
-            delayed_ack: Time::from_millis(40),
+            delayed_ack: Time::from_millis(200),
+            ack_patience: Time::from_millis(40),
             quick_acks: 16,
+            ack_rules: AckRules::Linux,
             nagle: Nagle::Minshall,
             half_window_mss: true,
+            bursts: true,
             repeats_only_open: true,
             ..Config::newreno_ns2()
         }
@@ -363,6 +395,9 @@ impl Config {
             window_scale: Some(7),
             receive_buffer: 3 << 20,
             initial_receive_window: 29200,
+            receive_window_limit: 187_520,
+            ack_rules: AckRules::Linux318,
+            bursts: false,
             recovery: Recovery::Sack,
             early_retransmit: true,
             tlp_delay: Time::ZERO,

@@ -48,7 +48,8 @@ mod stats;
 mod timers;
 
 pub use config::{
-    Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Nagle, Recovery, RtoFloor,
+    AckRules, Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Nagle, Recovery,
+    RtoFloor,
 };
 pub use connection::State;
 pub use context::{Ctx, Events, Wire};

@@ -209,6 +209,11 @@ impl Timers {
         self.ack_at = self.ack_at.min(at);
     }
 
+    /// Whether a delayed ACK is due by a time.
+    pub fn is_ack_due_by(&self, time: Time) -> bool {
+        self.ack_at <= time
+    }
+
     /// Whether an ACK is being delayed.
     pub fn is_ack_delayed(&self) -> bool {
         self.ack_at != Time::NEVER

@@ -68,8 +68,11 @@ pub fn parse(text: &str) -> Parsed<Script> {
                 script.cfg = Config::newreno_ns2();
                 Ok(())
             }
-            ["profile", "linux"] => {
-                script.cfg = Config::linux();
+            ["profile", profile @ ("linux" | "linux_3_18")] => {
+                script.cfg = match *profile {
+                    "linux" => Config::linux(),
+                    _ => Config::linux_3_18(),
+                };
                 script.cfg.initial_sequence = InitialSequence::Fixed(0);
                 Ok(())
             }

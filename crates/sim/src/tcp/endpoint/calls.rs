@@ -21,8 +21,17 @@ impl Endpoint {
     /// Queues `bytes` for sending (`u64::MAX / 2` never ends) and sends what may be sent. The
     /// last segment carries PSH. Ignored after [`Endpoint::close`].
     pub fn write(&mut self, ctx: &mut Ctx<impl Wire>, bytes: u64) {
-        if self.snd.write(bytes) && self.conn.can_send() {
-            self.output(ctx);
+        let was_drained = self.snd.unsent() == 0;
+        if !self.snd.write(bytes) || !self.conn.can_send() {
+            return;
+        }
+        let in_pieces = ctx.cfg.bursts && was_drained;
+        if in_pieces {
+            self.pieces.begin(&self.snd);
+        }
+        self.output(ctx);
+        if in_pieces {
+            self.pieces.join();
         }
     }
 

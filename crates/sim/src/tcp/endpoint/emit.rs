@@ -42,6 +42,7 @@ impl Endpoint {
         segment.header = ctx.cfg.header;
         segment.window = self.rcv.take_window();
         self.timers.on_ack_sent();
+        self.acks.on_ack_sent(ctx.cfg);
         self.rcv.on_acknowledged();
         self.snd.count(segment.payload);
         if self.conn.is_bare() {
@@ -89,8 +90,18 @@ impl Endpoint {
 
     /// Sends a segment with payload or FIN; returns the offset after it.
     pub(super) fn transmit(&mut self, ctx: &mut Ctx<impl Wire>, seq: u64, len: u16) -> u64 {
+        self.transmit_with(ctx, seq, len, flag::ACK)
+    }
+
+    /// The same, with `flags`.
+    pub(super) fn transmit_with(
+        &mut self,
+        ctx: &mut Ctx<impl Wire>,
+        seq: u64,
+        len: u16,
+        mut flags: u16,
+    ) -> u64 {
         let mut end = seq + len as u64;
-        let mut flags = flag::ACK;
         if self.snd.is_end(end) {
             flags |= flag::PSH;
             if self.snd.is_finishing() {

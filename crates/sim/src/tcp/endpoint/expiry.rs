@@ -10,6 +10,7 @@ impl Endpoint {
     pub fn on_timer(&mut self, ctx: &mut Ctx<impl Wire>) -> Events {
         if self.timers.is_ack_due(ctx.cfg, ctx.now) {
             self.stats.delayed_acks += 1;
+            self.acks.on_delay_over(ctx.cfg, self.timers.timeout());
             self.send_ack(ctx);
         }
         let mut events = Events::NONE;

@@ -63,8 +63,9 @@ impl Endpoint {
             return None;
         }
         self.rcv.take_next(segment.payload);
-        self.rcv.grow_window(ctx.cfg, segment.payload as u64);
-        self.acknowledge(ctx, segment.payload);
+        let payload = segment.payload as u64;
+        let has_grown = self.rcv.grow_window(ctx.cfg, ctx.now, segment, payload);
+        self.acknowledge(ctx, segment, has_grown);
         Some(Events::DELIVERED)
     }
 

@@ -114,7 +114,7 @@ impl Endpoint {
         let end = seq.wrapping_add(segment.payload as u64);
         if segment.payload > 0 && end <= self.rcv.nxt() {
             self.stats.duplicates_received += 1;
-            self.acks.on_duplicate(ctx.cfg);
+            self.acks.on_duplicate(ctx.cfg, self.rcv.space());
             if self.conn.has_sack() {
                 self.rcv.note_duplicate(seq, end);
             }

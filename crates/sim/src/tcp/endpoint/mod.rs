@@ -34,7 +34,7 @@ use super::connection::{Connection, State};
 use super::receiver::Receiver;
 use super::recovery::{Parts, Recovery};
 use super::rtt::Rtt;
-use super::sender::Sender;
+use super::sender::{Pieces, Sender};
 use super::stats::{Info, Stats};
 use super::timers::Timers;
 use crate::packet::FlowId;
@@ -49,13 +49,14 @@ use std::mem::offset_of;
 #[repr(C, align(64))]
 pub struct Endpoint {
     recovery: Recovery,
-    acks: Acks,
     rcv: Receiver,
     conn: Connection,
     timers: Timers,
     snd: Sender,
     congestion: Congestion,
     rtt: Rtt,
+    acks: Acks,
+    pieces: Pieces,
     stats: Stats,
 }
 
@@ -73,6 +74,7 @@ impl Endpoint {
             conn: Connection::new(flow),
             timers: Timers::new(),
             snd: Sender::new(),
+            pieces: Pieces::default(),
             congestion: Congestion::new(),
             rtt: Rtt::new(),
             stats: Stats::default(),

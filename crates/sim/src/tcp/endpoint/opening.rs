@@ -124,7 +124,8 @@ impl Endpoint {
     /// The handshake is done: SND.UNA is 1, the send window is known.
     pub(super) fn establish(&mut self, cfg: &Config, now: Time) {
         self.conn.establish(cfg);
-        self.acks.establish(cfg, self.snd.mss());
+        self.acks.establish(self.snd.mss());
+        self.rcv.establish(cfg, self.snd.mss(), now);
         self.recovery.establish(cfg, self.conn.has_sack());
         let (mss, attempts) = (self.snd.mss(), self.timers.attempts());
         let sack = self.recovery.is_selective();

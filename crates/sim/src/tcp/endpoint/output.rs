@@ -2,8 +2,10 @@
 //! What may be sent now.
 
 use super::Endpoint;
+use crate::packet::flag;
 use crate::tcp::config::Idle;
 use crate::tcp::recovery::NextLost;
+use crate::tcp::sender::Wait;
 use crate::tcp::timers::Timer;
 use crate::tcp::{Ctx, Wire};
 
@@ -125,6 +127,9 @@ impl Endpoint {
         let in_flight = self.recovery.in_flight(&self.snd);
         // The window may have shrunk below what was sent: its head may always be tried.
         let must_try = self.recovery.is_after_timeout() && self.snd.nxt() == self.snd.una();
+        if ctx.cfg.bursts && !must_try && !self.conn.is_paced() {
+            return self.send_burst(ctx, in_flight);
+        }
         let Some(len) = self.snd.next_len(ctx.cfg, in_flight, must_try) else {
             return Some(Stop::Window);
         };
@@ -142,11 +147,41 @@ impl Endpoint {
         None
     }
 
+    /// Sends several segments from SND.NXT at once, or returns why not.
+    fn send_burst(&mut self, ctx: &mut Ctx<impl Wire>, in_flight: u32) -> Option<Stop> {
+        let room = self.congestion.cwnd().saturating_sub(in_flight);
+        let burst = match self
+            .snd
+            .next_burst(ctx.cfg, &mut self.pieces, in_flight, room)
+        {
+            Ok(burst) => burst,
+            Err(Wait::Congestion) => return Some(Stop::Congestion),
+            Err(Wait::Window) => return Some(Stop::Window),
+        };
+        let mss = self.snd.mss() as u32;
+        let mut left = burst.len;
+        while left > mss {
+            self.transmit_next(ctx, mss as u16);
+            left -= mss;
+        }
+        let push = if burst.pushes { flag::PSH } else { 0 };
+        self.transmit_next_with(ctx, left as u16, flag::ACK | push);
+        if left < mss {
+            self.snd.note_short();
+        }
+        None
+    }
+
     /// Sends `len` bytes from SND.NXT and moves it.
     #[inline]
     pub(super) fn transmit_next(&mut self, ctx: &mut Ctx<impl Wire>, len: u16) {
+        self.transmit_next_with(ctx, len, flag::ACK);
+    }
+
+    #[inline]
+    fn transmit_next_with(&mut self, ctx: &mut Ctx<impl Wire>, len: u16, flags: u16) {
         let (seq, max) = (self.snd.nxt(), self.snd.max());
-        let end = self.transmit(ctx, seq, len);
+        let end = self.transmit_with(ctx, seq, len, flags);
         self.snd.on_sent(end);
         if end > max {
             let is_noted = self.recovery.on_sent(seq, (end - seq) as u16, ctx.now);

@@ -3,11 +3,14 @@
 //! the peer's timestamps.
 
 mod reassembly;
+mod tuning;
 
 use super::config::Config;
 use super::{Stats, sequence};
 use crate::packet::{Packet, SackBlock, flag};
+use penstock_scenario::units::Time;
 use reassembly::Reassembly;
+use tuning::Tuning;
 
 /// What arrived, and how far. All positions are offsets from the peer's initial sequence number.
 #[derive(Debug)]
@@ -15,6 +18,10 @@ use reassembly::Reassembly;
 pub(super) struct Receiver {
     /// Made when the first segment arrives ahead of order or twice.
     reassembly: Option<Box<Reassembly>>,
+    /// Made where the window's limit may rise.
+    tuning: Option<Box<Tuning>>,
+    /// How far the window offered may grow now, bytes.
+    limit: u32,
     /// The offset that the peer's FIN occupies; 0 before it arrived.
     fin: u64,
     /// RCV.NXT as last acknowledged (RFC 7323's Last.ACK.sent).
@@ -56,6 +63,8 @@ pub(super) struct Arrival {
     pub place: Place,
     /// Payload in order.
     pub delivered: bool,
+    /// The window offered has grown.
+    pub has_grown: bool,
     /// The peer's FIN, in order.
     pub fin: bool,
 }
@@ -65,6 +74,8 @@ impl Receiver {
     pub fn new() -> Receiver {
         Receiver {
             reassembly: None,
+            tuning: None,
+            limit: 0,
             fin: 0,
             acknowledged: 0,
             nxt: 0,
@@ -84,6 +95,7 @@ impl Receiver {
         let space = cfg.receive_buffer.min(cfg.initial_receive_window);
         *self = Receiver {
             space,
+            limit: cfg.receive_buffer,
             grows: space < cfg.receive_buffer,
             ..Receiver::new()
         };
@@ -99,9 +111,18 @@ impl Receiver {
         }
     }
 
+    /// The handshake is complete; `mss`: payload of a full segment.
+    pub fn establish(&mut self, cfg: &Config, mss: u16, now: Time) {
+        if cfg.receive_window_limit < cfg.receive_buffer {
+            self.limit = cfg.receive_window_limit.max(self.space);
+            self.tuning = Some(Box::new(Tuning::new(mss, self.space, self.nxt, now)));
+        }
+    }
+
     /// The connection is gone; what was delivered stays readable.
     pub fn close(&mut self) {
         self.reassembly = None;
+        self.tuning = None;
         self.fin = 0;
         self.has_gap = false;
     }
@@ -211,7 +232,14 @@ impl Receiver {
     }
 
     /// Takes payload or FIN of an acceptable segment at `seq`.
-    pub fn take(&mut self, cfg: &Config, segment: &Packet, seq: u64, stats: &mut Stats) -> Arrival {
+    pub fn take(
+        &mut self,
+        cfg: &Config,
+        now: Time,
+        segment: &Packet,
+        seq: u64,
+        stats: &mut Stats,
+    ) -> Arrival {
         let whole = seq.wrapping_add(segment.payload as u64);
         let end = whole.min(self.edge);
         if segment.has(flag::FIN) && end == whole && !self.peer_fin {
@@ -233,9 +261,7 @@ impl Receiver {
             self.close_gap();
         }
         let arrived = self.nxt - before;
-        if arrived > 0 {
-            self.grow_window(cfg, arrived);
-        }
+        let has_grown = arrived > 0 && self.grow_window(cfg, now, segment, arrived);
         let fin = self.fin == self.nxt && !self.peer_fin;
         if fin {
             self.nxt += 1;
@@ -244,6 +270,7 @@ impl Receiver {
         Arrival {
             place,
             delivered: arrived > 0,
+            has_grown,
             fin,
         }
     }
@@ -260,6 +287,7 @@ impl Receiver {
         Arrival {
             place: Place::Early,
             delivered: false,
+            has_grown: false,
             fin: false,
         }
     }
@@ -297,14 +325,32 @@ impl Receiver {
         }
     }
 
-    /// The window offered grows with use, up to the buffer (Linux's `rcv_ssthresh`).
+    /// The window offered grows with use, up to its limit (Linux's `rcv_ssthresh`), and the limit
+    /// up to the buffer; true where the window has grown by a `segment` that brought `arrived` bytes.
     #[inline]
-    pub fn grow_window(&mut self, cfg: &Config, arrived: u64) {
-        if self.grows {
+    pub fn grow_window(&mut self, cfg: &Config, now: Time, segment: &Packet, arrived: u64) -> bool {
+        self.grows && self.grow(cfg, now, segment, arrived)
+    }
+
+    fn grow(&mut self, cfg: &Config, now: Time, segment: &Packet, arrived: u64) -> bool {
+        let before = self.space;
+        // tcp_event_data_recv does not grow it for less.
+        if arrived >= 128 {
             let grown = self.space as u64 + 2 * arrived;
-            self.space = grown.min(cfg.receive_buffer as u64) as u32;
-            self.grows = self.space != cfg.receive_buffer;
+            self.space = grown.min(self.limit as u64) as u32;
         }
+        if let Some(tuning) = &mut self.tuning {
+            let limit = tuning.on_arrival(segment, self.nxt, self.space, now);
+            self.limit = self.limit.max(limit.min(cfg.receive_buffer));
+        }
+        self.grows = self.space != cfg.receive_buffer;
+        self.space > before
+    }
+
+    /// Bytes offered to the peer.
+    #[inline]
+    pub fn space(&self) -> u32 {
+        self.space
     }
 
     /// Whether the window offered is still smaller than the buffer.

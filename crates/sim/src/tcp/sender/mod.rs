@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The sending direction's sequence space (RFC 9293 §3.3.1): what was written, sent and
-//! acknowledged, and the window the peer offers. How long the next segment may be is in `sizing.rs`.
+//! acknowledged, and the window the peer offers. How long the next segment may be is in `sizing.rs`,
+//! how many may leave together in `bursts.rs`.
 
+mod bursts;
 mod sizing;
+
+pub(super) use bursts::{Pieces, Wait};
 
 use super::config::Config;
 use super::sequence;

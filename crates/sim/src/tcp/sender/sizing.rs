@@ -36,15 +36,20 @@ impl Sender {
         if len == 0 {
             return false;
         }
-        let is_held = match cfg.nagle {
-            Nagle::Off => false,
-            Nagle::On => in_flight > 0,
-            Nagle::Minshall => self.short_end > self.una,
-        };
+        let is_held = self.holds_short(cfg, in_flight);
         if len == self.unsent() {
             return !is_held || self.fin || self.is_repeating();
         }
         len >= self.max_window as u64 / 2 || cfg.nagle == Nagle::Minshall && !is_held
+    }
+
+    /// Whether a short segment has to wait for an ACK.
+    pub(super) fn holds_short(&self, cfg: &Config, in_flight: u32) -> bool {
+        match cfg.nagle {
+            Nagle::Off => false,
+            Nagle::On => in_flight > 0,
+            Nagle::Minshall => self.short_end > self.una,
+        }
     }
 
     /// Payload of a new segment that the peer's window takes whole; 0 for none.
