@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use penstock_linux::qdisc::RootCounters;
 use penstock_sdn::message::{self, Agent, Body, Key, Notice, QueueReport};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::time::Timespec;
 
 use super::config::Sdn;
 use crate::port::sicc::{self, Message, Order};
@@ -111,10 +113,9 @@ impl Link {
                 self.report();
             }
             let next = interval.map_or(hello, |_| hello.min(report));
-            // A timeout of 0 would be none at all.
-            let left = next.saturating_duration_since(Instant::now());
-            let left = left.max(Duration::from_micros(1));
-            let _ = self.socket.set_read_timeout(Some(left));
+            if !is_readable(&self.socket, next) {
+                continue;
+            }
             if let Ok((length, from)) = self.socket.recv_from(&mut bytes)
                 && from == self.sdn.controller
                 && let Ok(notices) = self.agent.unseal(&bytes[..length])
@@ -197,6 +198,14 @@ impl Link {
             let _ = sicc::take(port, &message);
         }
     }
+}
+
+/// Waits for a datagram until then, to the microsecond: a socket's own timeout counts in jiffies.
+fn is_readable(socket: &UdpSocket, until: Instant) -> bool {
+    let left = until.saturating_duration_since(Instant::now());
+    let left = Timespec::try_from(left).ok();
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    matches!(poll(&mut polled, left.as_ref()), Ok(1..))
 }
 
 /// The number of a session, drawn by chance.
