@@ -8,7 +8,7 @@ use crate::openflow::Role;
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_scenario::{Buffer, deployments};
-use penstock_sdn::message::{self, Key};
+use penstock_sdn::message;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// The port that the registry of IANA has for OpenFlow.
 const OPENFLOW: u16 = 6653;
-/// A key that is shorter can be guessed.
-const LEAST_KEY_BYTES: usize = 16;
 
 /// The file.
 #[derive(Clone, Debug, Deserialize)]
@@ -125,7 +123,7 @@ impl Config {
         let params = self.controller.params().context("controller")?;
         let mut watched = BTreeMap::new();
         for (name, one) in &self.watch {
-            let datapath = u64::from_str_radix(one.datapath.trim_start_matches("0x"), 16);
+            let datapath = penstock_sdn::datapath(&one.datapath);
             let datapath = datapath.with_context(|| format!("watch.{name}.datapath"))?;
             let place = Place {
                 datapath,
@@ -136,17 +134,8 @@ impl Config {
         }
         let mut keys = BTreeMap::new();
         for (name, one) in &self.agent {
-            let secret = std::fs::read(&one.key)
-                .with_context(|| format!("agent.{name}.key: {}", one.key.display()))?;
-            if secret.len() < LEAST_KEY_BYTES {
-                bail!(
-                    "agent.{name}.key: {} has {} bytes; at least {LEAST_KEY_BYTES}: \
-                     head -c 32 /dev/urandom > {0}",
-                    one.key.display(),
-                    secret.len()
-                );
-            }
-            keys.insert(one.number, Key::new(&secret));
+            let key = penstock_sdn::key(&one.key).with_context(|| format!("agent.{name}.key"))?;
+            keys.insert(one.number, key);
         }
         let common = watched.values().next().context("watch: no port")?;
         let incast = Incast::new(common, Limits::default());

@@ -7,7 +7,7 @@ use crate::status::Status;
 use anyhow::{Context, Result};
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use mio::{Events, Interest, Poll, Token};
-use rustix::rand::{GetRandomFlags, getrandom};
+use penstock_sdn::random;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -38,14 +38,6 @@ pub struct Server {
     controller: Controller,
     begun: Instant,
     buffer: Vec<u8>,
-}
-
-/// Bytes drawn by chance.
-fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    let filled = getrandom(&mut bytes, GetRandomFlags::empty()).context("random numbers")?;
-    anyhow::ensure!(filled == N, "random numbers: too few");
-    Ok(bytes)
 }
 
 impl Server {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The messages between SICC's controller and the agents of hosts and switches (SICC §4.2), and what they
-//! are written with.
+//! The messages between SICC's controller and the agents of hosts and switches (SICC §4.2), what they
+//! are written with, and what both ends read from their configurations.
 
 pub mod codec;
 pub mod message;
+mod shared;
+
+pub use shared::{datapath, key, random};

@@ -9,11 +9,10 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use penstock_linux::qdisc::RootCounters;
 use penstock_sdn::message::{self, Agent, Body, Key, Notice, QueueReport};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::Timespec;
 
 use super::config::Sdn;
@@ -25,9 +24,6 @@ const HELLO: Duration = Duration::from_secs(1);
 
 /// Silence after which another session begins.
 const SILENCE: Duration = Duration::from_secs(3);
-
-/// A key that is shorter can be guessed.
-const LEAST_KEY_BYTES: usize = 16;
 
 /// Starts the thread, if a controller is configured.
 ///
@@ -61,22 +57,17 @@ struct Link {
 
 impl Link {
     fn new(sdn: Sdn, pins: PinsArg) -> Result<Link> {
-        let file = sdn.key.display();
-        let secret = std::fs::read(&sdn.key).with_context(|| format!("sdn.key: {file}"))?;
-        if secret.len() < LEAST_KEY_BYTES {
-            let has = secret.len();
-            bail!("sdn.key: {file} has {has} bytes; at least {LEAST_KEY_BYTES}");
-        }
+        let key = penstock_sdn::key(&sdn.key).context("sdn.key")?;
         let datapath = match &sdn.switch {
-            Some(switch) => u64::from_str_radix(switch.datapath.trim_start_matches("0x"), 16)
-                .with_context(|| format!("sdn.switch.datapath: {:?}", switch.datapath))?,
+            Some(switch) => {
+                penstock_sdn::datapath(&switch.datapath).context("sdn.switch.datapath")?
+            }
             None => 0,
         };
         let any: SocketAddr = match sdn.controller {
             SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
             SocketAddr::V6(_) => ([0; 16], 0).into(),
         };
-        let key = Key::new(&secret);
         let guests = sdn
             .guests
             .iter()
@@ -210,7 +201,6 @@ fn is_readable(socket: &UdpSocket, until: Instant) -> bool {
 
 /// The number of a session, drawn by chance.
 fn session() -> Result<u64> {
-    let mut bytes = [0; 8];
-    getrandom(&mut bytes, GetRandomFlags::empty()).context("random numbers")?;
+    let bytes = penstock_sdn::random().context("random numbers")?;
     Ok(u64::from_ne_bytes(bytes))
 }
