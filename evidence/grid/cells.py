@@ -22,15 +22,22 @@ def axes(name: str) -> dict[str, list[Any]]:
     return tomllib.loads((HERE / "axes.toml").read_text("utf-8"))[name]
 
 
-def sets() -> list[str]:
-    """The names of all sets."""
-    return list(tomllib.loads((HERE / "axes.toml").read_text("utf-8")))
-
-
 def cells(name: str) -> list[Cell]:
     """All cells of a set."""
     table = axes(name)
-    return [dict(zip(table, values, strict=True)) for values in itertools.product(*table.values())]
+    of_all = itertools.product(*table.values())
+    every = [dict(zip(table, values, strict=True)) for values in of_all]
+    return [cell for cell in every if not is_by_tools(cell) or can_be_by_tools(cell)]
+
+
+def is_by_tools(cell: Cell) -> bool:
+    """Whether nginx, ab and iperf3 generate the traffic."""
+    return cell.get("generator") == "tools"
+
+
+def can_be_by_tools(cell: Cell) -> bool:
+    """Whether they can."""
+    return cell["mode"] == "pull" and not is_together(cell)
 
 
 def sample(all_cells: list[Cell], count: int, seed: int) -> list[Cell]:
@@ -63,7 +70,8 @@ def name(cell: Cell) -> str:
     flows = f"{cell['clients']}+{cell['elephants']}"
     port = f"{cell['rate']}, {cell['buffer']}"
     words = (cell["connection"], cell["rounds"], flows, cell["mode"], cell["size"])
-    return f"{', '.join(words)}, scale {cell['window_scale']}, {port}"
+    tools = ", nginx and ab" if is_by_tools(cell) else ""
+    return f"{', '.join(words)}, scale {cell['window_scale']}, {port}{tools}"
 
 
 def flows(cell: Cell) -> int:
@@ -93,6 +101,10 @@ def scenario(cell: Cell) -> dict[str, Any]:
         "barrier": cell["rounds"] == "all together",
     }
     document["traffic"]["elephants"]["flows"] = cell["elephants"]
+    if is_by_tools(cell):
+        del document["traffic"]["elephants"]["start_spread"]
+        # nginx sets TCP_NODELAY once a connection is kept alive.
+        document["tcp"]["nagle"] = cell["connection"] == "new"
     if not cell["elephants"]:
         del document["traffic"]["elephants"]
     return document

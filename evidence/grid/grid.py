@@ -26,8 +26,10 @@ from cells import Cell
 import penstock
 from penstock.errors import PenstockError
 from penstock.sweep.journal import JOURNAL, Journal
+from penstock.units import three
 
 ROOT = Path(__file__).resolve().parents[2]
+SETS = ("tuning", "verdict")
 IDEAL = "ideal"
 REFERENCES = ("drop-tail", IDEAL)
 SCHEMES = ("fairq", "hscc")
@@ -45,7 +47,7 @@ def main() -> int:
         description="Judge the schemes on real TCP, over a grid of cells (needs root).",
         epilog="Example: grid.py tuning --sample 24 --set scheme.fairq.window.floor=1",
     )
-    parser.add_argument("name", choices=cells.sets(), metavar="SET", help=" or ".join(cells.sets()))
+    parser.add_argument("name", choices=SETS, metavar="SET", help=" or ".join(SETS))
     parser.add_argument("--sample", type=int, metavar="N", help="of the cells; default: all")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each cell and scheme")
@@ -257,7 +259,7 @@ def show(rows: list[dict[str, Any]], summary: list[dict[str, Any]]) -> None:
 
 
 def text(numbers: Numbers) -> str:
-    times = f"{1e3 * numbers['mean']:.3g} / {1e3 * numbers['p99']:.3g}"
+    times = " / ".join(three(1e3 * numbers[name]) for name in ("mean", "p99"))
     return f"{times}; {numbers['drops']:.0f}, {numbers['timeouts']:.0f}"
 
 
