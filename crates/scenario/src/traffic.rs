@@ -204,7 +204,7 @@ pub struct Incast {
     #[serde(default = "no_time", skip_serializing_if = "is_zero")]
     pub think: Time,
     /// Closed loop: the next transfers begin when those of all flows have arrived, as a client reads
-    /// blocks that are striped over servers. Default: false.
+    /// blocks that are striped over servers; one after another, `start_gap` apart. Default: false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub barrier: bool,
     /// Who opens the connection. Default: push.

@@ -202,10 +202,11 @@ impl Player {
             client.connection = None;
         }
         if client.remaining > 0 {
-            let next = now + profile.think;
-            if profile.barrier {
+            let mut next = now + profile.think;
+            if let Some(gap) = profile.barrier {
                 for all in self.barriers[client.profile as usize].arrive(index) {
                     self.at(next, Action::Begin(all));
+                    next += gap;
                 }
             } else {
                 self.at(next, Action::Begin(index));

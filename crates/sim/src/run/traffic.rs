@@ -44,14 +44,14 @@ fn profile((index, traffic): (u32, &Traffic)) -> ClientProfile {
         request_bytes: None,
         reconnects: true,
         think: Time::ZERO,
-        barrier: false,
+        barrier: None,
     };
     match traffic {
         Traffic::Incast(t) => ClientProfile {
             request_bytes: (t.mode == Mode::Pull).then_some(t.request.0),
             reconnects: t.connection == Connection::New,
             think: t.think,
-            barrier: t.barrier,
+            barrier: t.barrier.then_some(t.start_gap),
             ..open
         },
         Traffic::Poisson(t) => ClientProfile {

@@ -91,6 +91,12 @@ fn a_persistent_connection_saves_the_handshake_and_pull_costs_a_request() {
 
 #[test]
 fn at_a_barrier_all_wait_for_the_last() {
+    rounds_begin("start_spread = \"500 us\"", 0.0);
+    rounds_begin("start_gap = \"20 us\"", 20e-6);
+}
+
+/// Each round begins 1 ms after the end of the last, its flows `gap` seconds apart.
+fn rounds_begin(starts: &str, gap: f64) {
     let traffic = r#"
         [traffic.blocks]
         kind = "incast"
@@ -102,9 +108,9 @@ fn at_a_barrier_all_wait_for_the_last() {
         mode = "pull"
         barrier = true
         think = "1 ms"
-        start_spread = "500 us"
     "#;
-    let outcome = outcome(&wide("1 s", "1000 packets", traffic), "drop-tail");
+    let traffic = format!("{traffic}{starts}\n");
+    let outcome = outcome(&wide("1 s", "1000 packets", &traffic), "drop-tail");
     let flows = &outcome.flows;
     assert_eq!(flows.len() % 5, 0);
     let rounds: Vec<_> = flows.chunks(flows.len() / 5).collect();
@@ -116,11 +122,12 @@ fn at_a_barrier_all_wait_for_the_last() {
         let ends = pair[0].iter().map(|flow| flow.end_s.unwrap());
         let last = ends.clone().fold(0.0, f64::max);
         assert!(ends.fold(1.0, f64::min) < last);
-        assert!(
-            pair[1]
-                .iter()
-                .all(|flow| (flow.start_s - last - 1e-3).abs() < 1e-9)
-        );
+        let mut begins = (0..).map(|place| last + 1e-3 + gap * f64::from(place));
+        assert!(pair[1].iter().all(|flow| {
+            begins
+                .next()
+                .is_some_and(|at| (flow.start_s - at).abs() < 1e-9)
+        }));
     }
 }
 

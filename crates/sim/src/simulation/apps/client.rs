@@ -23,8 +23,9 @@ pub struct ClientProfile {
     pub reconnects: bool,
     /// Time between the end of a transfer and the next.
     pub think: Time,
-    /// The next transfers of all its clients begin together, when each has completed the last.
-    pub barrier: bool,
+    /// The next transfers of all its clients begin one after another with this gap, when each has
+    /// completed the last; `None`: each client's begins on its own.
+    pub barrier: Option<Time>,
 }
 
 impl ClientProfile {

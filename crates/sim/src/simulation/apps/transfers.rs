@@ -265,10 +265,11 @@ impl Transfers {
             client.data = None;
         }
         if client.remaining > 0 {
-            let next = context.now + profile.think;
-            if profile.barrier {
+            let mut next = context.now + profile.think;
+            if let Some(gap) = profile.barrier {
                 for all in self.barriers[client.profile as usize].arrive(index) {
                     context.at(next, Action::Begin(all));
+                    next += gap;
                 }
             } else {
                 context.at(next, Action::Begin(index));
