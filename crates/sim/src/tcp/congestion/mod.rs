@@ -322,6 +322,11 @@ impl Congestion {
         }
     }
 
+    /// When a segment last left, where silence changes the window.
+    pub fn last_sent(&self) -> Time {
+        self.last_sent
+    }
+
     /// All is acknowledged and something is to be sent: the window after more than a `timeout` of
     /// silence (RFC 5681 §4.1).
     pub fn resume_after_idle(&mut self, cfg: &Config, now: Time, mss: u16, timeout: Time) {

@@ -8,6 +8,7 @@ use crate::tcp::recovery::NextLost;
 use crate::tcp::sender::Wait;
 use crate::tcp::timers::Timer;
 use crate::tcp::{Ctx, Wire};
+use penstock_scenario::units::Time;
 
 /// Why the sender stopped.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -159,6 +160,16 @@ impl Endpoint {
             Err(Wait::Window) => return Some(Stop::Window),
         };
         let mss = self.snd.mss() as u32;
+        if burst.len > mss || self.snd.unsent() > mss as u64 {
+            let usable = self.snd.usable(ctx.cfg);
+            if self.defers(ctx, room.min(usable)) {
+                return Some(if room < usable {
+                    Stop::Congestion
+                } else {
+                    Stop::Window
+                });
+            }
+        }
         let mut left = burst.len;
         while left > mss {
             self.transmit_next(ctx, mss as u16);
@@ -170,6 +181,24 @@ impl Endpoint {
             self.snd.note_short();
         }
         None
+    }
+
+    /// Whether a burst of at most `limit` bytes waits for the next ACK, to become longer: while less
+    /// than a third of the window may leave, the last burst left within a millisecond, and an ACK is
+    /// about to arrive (`tcp_tso_should_defer`).
+    fn defers(&self, ctx: &Ctx<impl Wire>, limit: u32) -> bool {
+        let millisecond = Time::from_millis(1);
+        let window = self.congestion.cwnd().min(self.snd.window());
+        if limit >= window / 3
+            || self.snd.is_finishing()
+            || !self.recovery.is_growing()
+            || ctx.now > self.congestion.last_sent() + millisecond
+        {
+            return false;
+        }
+        let round_trip = self.rtt.smoothed(ctx.cfg);
+        let soon = Time(round_trip.0 / 2).min(millisecond);
+        self.recovery.head_sent(ctx.now) + round_trip <= ctx.now + soon
     }
 
     /// Sends `len` bytes from SND.NXT and moves it.

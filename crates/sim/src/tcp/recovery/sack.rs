@@ -224,7 +224,7 @@ impl Recovery {
     }
 
     /// When the first segment in flight was last sent; `now` where there is none.
-    fn head_sent(&self, now: Time) -> Time {
+    pub fn head_sent(&self, now: Time) -> Time {
         let selective = self.selective.as_ref();
         selective.and_then(|s| s.board.head_sent()).unwrap_or(now)
     }

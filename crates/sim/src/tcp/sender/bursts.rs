@@ -75,6 +75,11 @@ pub enum Wait {
 }
 
 impl Sender {
+    /// Bytes from SND.NXT that the peer's window takes.
+    pub fn usable(&self, cfg: &Config) -> u32 {
+        self.edge(cfg).saturating_sub(self.nxt) as u32
+    }
+
     /// The next burst as far as the peer's window, Nagle and `room` in the congestion window, of which
     /// `in_flight` bytes are used, allow. Something must be unsent.
     pub fn next_burst(
@@ -85,7 +90,7 @@ impl Sender {
         room: u32,
     ) -> Result<Burst, Wait> {
         let (mss, left) = (self.mss as u64, pieces.left(self));
-        let usable = self.edge(cfg).saturating_sub(self.nxt);
+        let usable = self.usable(cfg) as u64;
         let first = left.min(mss);
         if room < first as u32 && in_flight > 0 {
             return Err(Wait::Congestion);
