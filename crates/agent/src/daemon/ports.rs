@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The ports of the daemon: those of its configuration and those attached by hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -149,6 +149,10 @@ impl Ports {
         let located = location::all_of(&self.pins, interfaces, &links);
         let moves = location::renamed_of(&self.pins, &located, &links);
         let gone = self.gone(config, &located, &links);
+        let resized = match all {
+            true => self.settled.resized(config, &links),
+            false => BTreeSet::new(),
+        };
         let indexes: Indexes = links
             .into_iter()
             .map(|link| (link.name, link.index))
@@ -156,11 +160,10 @@ impl Ports {
         self.forget_gone(config, &indexes);
         let to_attach = |ports: &Ports| -> Vec<(String, u32)> {
             let missing = indexes.iter().filter(|(name, index)| {
-                config.port_of(name).is_some_and(|(_, port)| {
-                    let is_as_attached =
-                        || ports.is_on(name, **index) && !ports.settled.is_resized(name, port);
-                    !ports.settled.has(name, **index) || (all && !is_as_attached())
-                })
+                let is_changed = !ports.settled.has(name, **index)
+                    || resized.contains(*name)
+                    || (all && !ports.is_on(name, **index));
+                config.port_of(name).is_some() && is_changed
             });
             missing
                 .map(|(name, index)| (name.clone(), *index))

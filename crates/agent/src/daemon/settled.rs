@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What configured ports were attached to, by interface.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use penstock_linux::link::Link;
+use penstock_linux::qdisc;
 use penstock_scenario::{Buffer, Deployment, Queue};
 
-use crate::attach::buffer_of;
+use super::config::Config;
+use crate::host::interface;
 
 /// Configured ports that this daemon has attached since it started or reloaded. It attaches each once
 /// even if it is attached already, as an upgrade has other programs.
@@ -41,13 +44,26 @@ impl Settled {
         place.is_some_and(|place| place.index == index)
     }
 
-    /// Whether the qdisc of a port reports another size than it did then. HCF's is its own.
-    pub fn is_resized(&self, interface: &str, port: &Deployment) -> bool {
-        let is_own = matches!(port.queue, Queue::Hcf(_));
-        let place = self.0.get(interface).filter(|_| !is_own);
-        place.is_some_and(|place| {
-            let now = buffer_of(interface, place.index, port);
-            now.is_ok_and(|now| now != place.buffer)
-        })
+    /// The ports whose qdiscs report another size than they did then.
+    pub fn resized(&self, config: &Config, links: &[Link]) -> BTreeSet<String> {
+        let roots = qdisc::roots().unwrap_or_default();
+        let is_resized = |link: &&Link| {
+            let place = self.0.get(&link.name);
+            let place = place.filter(|place| place.index == link.index);
+            let port = config.port_of(&link.name);
+            let (Some(place), Some((_, port))) = (place, port) else {
+                return false;
+            };
+            let root = roots.iter().find(|qdisc| qdisc.interface == link.index);
+            let now = root.and_then(|root| interface::buffer_by(root, link));
+            reads_size(port) && now.is_some_and(|now| now != place.buffer)
+        };
+        let resized = links.iter().filter(is_resized);
+        resized.map(|link| link.name.clone()).collect()
     }
+}
+
+/// Whether a port's queue is as large as a qdisc reports: of another's, and not configured.
+fn reads_size(port: &Deployment) -> bool {
+    port.buffer.is_none() && !port.is_below_host() && !matches!(port.queue, Queue::Hcf(_))
 }

@@ -2,8 +2,8 @@
 //! The network interfaces of this network namespace.
 
 use anyhow::{Result, anyhow};
-use penstock_linux::link;
-use penstock_linux::qdisc::{self, Limit};
+use penstock_linux::link::{self, Link};
+use penstock_linux::qdisc::{self, Limit, Qdisc};
 use penstock_scenario::{Buffer, nearest};
 
 /// The index of the interface `name`.
@@ -37,17 +37,21 @@ pub fn find(name: &str) -> Option<u32> {
 /// Neither is known.
 pub fn buffer(name: &str, index: u32) -> Result<Buffer> {
     let qdisc = qdisc::root(index)?;
-    match qdisc.limit {
-        Some(Limit::Bytes(bytes)) if bytes > 0 => return Ok(Buffer::Bytes(bytes.into())),
-        Some(Limit::Packets(packets)) if packets > 0 => return Ok(Buffer::Packets(packets)),
-        _ => {}
-    }
-    match link::get(name)?.tx_queue_len {
-        packets if packets > 0 && qdisc.kind != "noqueue" => Ok(Buffer::Packets(packets)),
-        _ => Err(anyhow!(
+    buffer_by(&qdisc, &link::get(name)?).ok_or_else(|| {
+        anyhow!(
             "the qdisc of {name} ({}) does not report its size; give it: --buffer \"128 kB\"",
             qdisc.kind
-        )),
+        )
+    })
+}
+
+/// The same by the interface and its root qdisc as they were read; none if neither shows it.
+pub fn buffer_by(qdisc: &Qdisc, link: &Link) -> Option<Buffer> {
+    match (qdisc.limit, link.tx_queue_len) {
+        (Some(Limit::Bytes(bytes)), _) if bytes > 0 => Some(Buffer::Bytes(bytes.into())),
+        (Some(Limit::Packets(packets)), _) if packets > 0 => Some(Buffer::Packets(packets)),
+        (_, packets) if packets > 0 && qdisc.kind != "noqueue" => Some(Buffer::Packets(packets)),
+        _ => None,
     }
 }
 

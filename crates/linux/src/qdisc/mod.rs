@@ -77,13 +77,24 @@ impl Qdisc {
 /// # Errors
 /// The kernel gives no answer.
 pub fn all(interface: u32) -> Result<Vec<Qdisc>> {
-    // The kernel lists those of every interface.
+    let action = || format!("list the qdiscs of {}", link::label(interface));
+    list(action, |qdisc| qdisc.interface == interface)
+}
+
+/// The root qdiscs of all interfaces.
+///
+/// # Errors
+/// The kernel gives no answer.
+pub fn roots() -> Result<Vec<Qdisc>> {
+    list(|| "list the root qdiscs".to_owned(), Qdisc::is_root)
+}
+
+/// The kernel lists the qdiscs of every interface. `action`: what it is for, for errors.
+fn list(action: impl FnOnce() -> String, is_wanted: impl Fn(&Qdisc) -> bool) -> Result<Vec<Qdisc>> {
     let message = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
     Rtnetlink::open()?
-        .dump(message, |payload| {
-            decode::qdisc(payload).filter(|qdisc| qdisc.interface == interface)
-        })
-        .map_err(|failure| failure.of(format!("list the qdiscs of {}", link::label(interface))))
+        .dump(message, |payload| decode::qdisc(payload).filter(&is_wanted))
+        .map_err(|failure| failure.of(action()))
 }
 
 /// The root qdisc of the interface with this index.
