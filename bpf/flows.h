@@ -177,6 +177,16 @@ static __always_inline void flow_count(struct port_state *port, const struct por
 		state_set_flows(port, config, port->flows + delta, acting);
 }
 
+/*
+ * A sequence number of an entry, which another CPU may have moved on since it was read: what took
+ * it back would make the packets that follow implausible, a FIN among them.
+ */
+static __always_inline void flow_move(u32 *seq, u32 to)
+{
+	if (flow_is_after(to, *(volatile u32 *)seq))
+		*seq = to;
+}
+
 /* Updates a flow by an ordinary packet; returns the change of the number of flows. */
 static __always_inline s32 flow_update(struct port_state *port, const struct port_config *config,
 				       struct port_flow *flow, struct flow_entry *copy,
@@ -188,8 +198,8 @@ static __always_inline s32 flow_update(struct port_state *port, const struct por
 
 	if (copy->phase == flow->entry.phase) {
 		flow->entry.last_ns = copy->last_ns;
-		flow->entry.next[own] = copy->next[own];
-		flow->entry.acked[peer] = copy->acked[peer];
+		flow_move(&flow->entry.next[own], copy->next[own]);
+		flow_move(&flow->entry.acked[peer], copy->acked[peer]);
 		if (own == FLOW_ACKS && flow->entry.acks != copy->acks)
 			flow->entry.acks = copy->acks;
 		if (own == FLOW_DATA && flow->entry.segment != copy->segment)
