@@ -26,7 +26,7 @@ const LONGEST_NAME: usize = 15;
 const IFINFOMSG: usize = 16;
 
 /// A network interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// Its number, unique within its network namespace.
     pub index: u32,

@@ -30,8 +30,8 @@ pub fn find(name: &str) -> Option<u32> {
     link::index(name).ok().flatten()
 }
 
-/// Size of the interface's queue: as its qdisc reports (tbf, bfifo, pfifo), else the length of its
-/// transmit queue.
+/// Size of the interface's queue: as its qdisc reports, else the length of its transmit queue; of kinds
+/// that count packets, apart from pfifo, the lesser of the two, as most drop long before their limit.
 ///
 /// # Errors
 /// Neither is known.
@@ -47,10 +47,14 @@ pub fn buffer(name: &str, index: u32) -> Result<Buffer> {
 
 /// The same by the interface and its root qdisc as they were read; none if neither shows it.
 pub fn buffer_by(qdisc: &Qdisc, link: &Link) -> Option<Buffer> {
-    match (qdisc.limit, link.tx_queue_len) {
+    let length = link.tx_queue_len;
+    match (qdisc.limit, length) {
         (Some(Limit::Bytes(bytes)), _) if bytes > 0 => Some(Buffer::Bytes(bytes.into())),
+        (Some(Limit::Packets(packets)), 1..) if packets > 0 && qdisc.kind != "pfifo" => {
+            Some(Buffer::Packets(packets.min(length)))
+        }
         (Some(Limit::Packets(packets)), _) if packets > 0 => Some(Buffer::Packets(packets)),
-        (_, packets) if packets > 0 && qdisc.kind != "noqueue" => Some(Buffer::Packets(packets)),
+        (_, 1..) if qdisc.kind != "noqueue" => Some(Buffer::Packets(length)),
         _ => None,
     }
 }
@@ -59,4 +63,41 @@ pub fn buffer_by(qdisc: &Qdisc, link: &Link) -> Option<Buffer> {
 pub fn is_bare(name: &str) -> bool {
     let link = link::find(name).ok().flatten();
     link.is_some_and(|link| !link.has_ethernet_header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_as_large_as_its_qdisc_or_else_its_interface_reports() {
+        let buffer = |kind: &str, limit: Option<Limit>, tx_queue_len: u32| {
+            let kind = kind.to_owned();
+            let qdisc = Qdisc {
+                kind,
+                limit,
+                ..Qdisc::default()
+            };
+            let link = Link {
+                tx_queue_len,
+                ..Link::default()
+            };
+            buffer_by(&qdisc, &link)
+        };
+        let packets = |count| Some(Limit::Packets(count));
+        let tbf = buffer("tbf", Some(Limit::Bytes(131_072)), 1000);
+        assert_eq!(tbf, Some(Buffer::Bytes(131_072)));
+        for (kind, limit, length, expected) in [
+            ("pfifo", packets(5000), 1000, Some(5000)),
+            ("fq_codel", packets(10_240), 1000, Some(1000)),
+            ("fq_codel", packets(100), 1000, Some(100)),
+            ("fq_codel", packets(10_240), 0, Some(10_240)),
+            ("htb", None, 1000, Some(1000)),
+            ("htb", None, 0, None),
+            ("noqueue", None, 1000, None),
+        ] {
+            let expected = expected.map(Buffer::Packets);
+            assert_eq!(buffer(kind, limit, length), expected, "{kind} {length}");
+        }
+    }
 }

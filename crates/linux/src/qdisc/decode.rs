@@ -15,6 +15,11 @@ const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
+const TCA_RED_PARMS: u16 = 1;
+/// Of codel, fq_codel and pie.
+const TCA_CODEL_LIMIT: u16 = 2;
+/// Of fq and fq_pie.
+const TCA_FQ_LIMIT: u16 = 1;
 
 /// The qdisc of an RTM_NEWQDISC message.
 pub fn qdisc(payload: &[u8]) -> Option<Qdisc> {
@@ -71,6 +76,14 @@ fn options(qdisc: &mut Qdisc, value: &[u8]) {
     match qdisc.kind.as_str() {
         "bfifo" => qdisc.limit = u32_at(value, 0).map(Limit::Bytes),
         "pfifo" => qdisc.limit = u32_at(value, 0).map(Limit::Packets),
+        // `struct tc_netem_qopt` and `struct tc_sfq_qopt`
+        "netem" => qdisc.limit = u32_at(value, 4).map(Limit::Packets),
+        "sfq" => qdisc.limit = u32_at(value, 8).map(Limit::Packets),
+        "red" => qdisc.limit = word(value, TCA_RED_PARMS).map(Limit::Bytes),
+        "codel" | "fq_codel" | "pie" => {
+            qdisc.limit = word(value, TCA_CODEL_LIMIT).map(Limit::Packets);
+        }
+        "fq" | "fq_pie" => qdisc.limit = word(value, TCA_FQ_LIMIT).map(Limit::Packets),
         "tbf" => {
             let mut large = None;
             for attribute in attributes(value) {
@@ -92,6 +105,13 @@ fn options(qdisc: &mut Qdisc, value: &[u8]) {
         }
         _ => (),
     }
+}
+
+/// The first word of the attribute of a kind.
+fn word(options: &[u8], kind: u16) -> Option<u32> {
+    let mut all = attributes(options);
+    let attribute = all.find(|attribute| attribute.kind() == kind)?;
+    u32_at(attribute.value(), 0)
 }
 
 #[cfg(test)]
@@ -154,6 +174,38 @@ mod tests {
                 drops: 118,
             }
         );
+    }
+
+    #[test]
+    fn other_kinds_report_their_limits() {
+        let limit = |kind: &str, options: &[u8]| {
+            let kind = [kind.as_bytes(), b"\0"].concat();
+            let parts = [
+                attribute(libc::TCA_KIND, &kind),
+                attribute(libc::TCA_OPTIONS, options),
+            ];
+            qdisc(&message(u32::MAX, &parts)).unwrap().limit
+        };
+        let packets = Some(Limit::Packets(70));
+        let [first, second] = [1, 2].map(|kind| attribute(kind, &words(&[70])));
+        let other = attribute(9, &words(&[5]));
+        assert_eq!(limit("netem", &words(&[3000, 70, 0])), packets);
+        assert_eq!(limit("sfq", &words(&[1514, 0, 70, 1024, 127])), packets);
+        for kind in ["codel", "fq_codel", "pie"] {
+            assert_eq!(
+                limit(kind, &[other.clone(), second.clone()].concat()),
+                packets
+            );
+        }
+        for kind in ["fq", "fq_pie"] {
+            assert_eq!(
+                limit(kind, &[other.clone(), first.clone()].concat()),
+                packets
+            );
+        }
+        assert_eq!(limit("red", &first), Some(Limit::Bytes(70)));
+        assert_eq!(limit("cake", &first), None);
+        assert_eq!(limit("fq_codel", &first), None);
     }
 
     #[test]

@@ -52,7 +52,8 @@ pub struct Qdisc {
     pub parent: u32,
     /// `tbf`, `fq_codel`, `noqueue` ...
     pub kind: String,
-    /// How much it holds, of the kinds that report it: tbf, bfifo, pfifo.
+    /// How much it holds at most, of the kinds that report it: tbf, bfifo, pfifo, netem, sfq, red, codel,
+    /// fq_codel, pie, fq, fq_pie.
     pub limit: Option<Limit>,
     /// Rate of a tbf, bits per second.
     pub rate_bps: Option<u64>,
