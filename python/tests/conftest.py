@@ -4,11 +4,16 @@
 import random
 import signal
 
+import hypothesis
 import pytest
 
 from penstock import stats, tables
 from penstock.execution import threads
 from penstock.runs import Run
+
+# On a loaded machine an example may take any time.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 SMALL = """
 title = "Six mice against two elephants"
