@@ -227,7 +227,8 @@ def test_every_tcp_parameter_that_the_kernel_has_is_set():
     assert tcp.sysctls == {"net.ipv4.tcp_ecn": 1}
     assert tcp.not_set == ()
     assert "rto_min 1ms" in host.of({"profile": "linux", "min_rto": "200 us"}).route
-    other = host.of({"mss": 1000})
+    assert host.of({}).congestion == "cubic"
+    other = host.of({"profile": "newreno-ns2", "mss": 1000})
     assert other.congestion == "newreno"
     assert other.not_set == ("mss", "profile")
 

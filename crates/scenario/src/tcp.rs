@@ -12,9 +12,9 @@ use crate::units::Time;
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// The papers' simulations: NewReno as ns-2 has it, an ACK for each segment, no options.
-    #[default]
     NewrenoNs2,
     /// What a modern guest runs: CUBIC, SACK, timestamps, RACK-TLP, PRR.
+    #[default]
     Linux,
     /// The papers' testbeds: Ubuntu 14.04 with Linux 3.18, before RACK; window scale 7.
     #[serde(rename = "linux-3.18")]
@@ -62,7 +62,7 @@ pub enum Recovery {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tcp {
-    /// Where every parameter starts. Default: newreno-ns2.
+    /// Where every parameter starts. Default: linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
     /// Congestion control.

@@ -45,7 +45,7 @@ def is_available(congestion: str) -> bool:
 
 def of(table: dict[str, Any]) -> Tcp:
     """The TCP of a resolved scenario's `[tcp]`, with the scheme's own keys merged in."""
-    profile = table.get("profile", "newreno-ns2")
+    profile = table.get("profile", "linux")
     congestion = table.get("congestion", _BY_PROFILE[profile])
     # By the route, as a namespace may not choose one by sysctl.
     route = [f"congctl {_KERNEL[congestion]}"]
