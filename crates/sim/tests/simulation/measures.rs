@@ -407,3 +407,45 @@ fn delayed_acks_are_counted() {
     assert!((3..=6).contains(&early), "{early}");
     assert!(late <= 1, "{late}");
 }
+
+/// A window of one segment on persistent connections: the client waits for more of each answer, and
+/// the server for its ACK. Two segments are acknowledged at once.
+#[test]
+fn a_window_of_one_segment_makes_each_answer_wait_for_a_delayed_ack() {
+    let run = |floor: u32| {
+        let text = format!(
+            r#"
+            title = "persistent"
+            duration = "2 s"
+            schemes = ["drop-tail"]
+            [fabric]
+            kind = "dumbbell"
+            senders = 8
+            receivers = 1
+            access = {{ rate = "10 Gb/s", delay = "5 us" }}
+            bottleneck = {{ rate = "200 Mb/s", delay = "15 us", buffer = "128 kB" }}
+            [tcp]
+            profile = "linux"
+            nagle = false
+            [traffic.web]
+            kind = "incast"
+            flows = 32
+            size = "11.5 kB"
+            from = "senders"
+            to = "receivers"
+            mode = "pull"
+            requests = 1000000
+            connection = "persistent"
+            [scheme.fairq.window]
+            floor = {floor}
+            "#
+        );
+        let outcome = outcome(&text, "fairq");
+        let web = &outcome.groups["web"];
+        let share = outcome.delayed_acks as f64 / web.finished as f64;
+        (web.fct_s.unwrap().p50, share)
+    };
+    let (one, two) = (run(1), run(2));
+    assert!(one.0 > 0.04 && one.1 > 0.5, "{one:?}");
+    assert!(two.0 < 0.02 && two.1 < 0.01, "{two:?}");
+}
