@@ -90,8 +90,8 @@ def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
 
 def add_pictures(_app: Sphinx, name: str, source: list[str]) -> None:
     """Adds the pictures of captions, and to the page of results the recorded ones."""
-    if name == pictures.RESULTS:
-        text, _ = pictures.results()
+    if name in (pictures.RESULTS, pictures.LABORATORY):
+        text = pictures.results()[0] if name == pictures.RESULTS else pictures.on_real_tcp()
         source[0] += "\n" + re.sub(r"(?<=\]\()(?=target/)", "/", text)
     source[0] = pictures.with_pictures(source[0])
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import refresh
 
-from penstock import scenario
+from penstock import execution, scenario
 from penstock_papers import experiment_files, experiments_dir, markdown_page, recorded
 from penstock_papers.setups import claims_map, kept, tables
 
@@ -28,6 +28,8 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # reports each font of
 
 RESULTS = "papers/results"
 """The page that the recorded results continue."""
+LABORATORY = "docs/laboratory"
+"""That which those on real TCP continue."""
 
 
 def with_pictures(text: str) -> str:
@@ -63,15 +65,28 @@ def _drawn(picture: refresh.Picture) -> str:
 @cache
 def results() -> tuple[str, dict[str, str]]:
     """The map of claims and the papers' recorded results as Markdown, and where each figure is."""
-    folder = MADE / "reproduction"
-    inputs = [path for path in experiments_dir().glob("*/*") if path.is_file()]
-    if not _is_newer(folder / "reproduction.json", inputs):
-        recorded.reproduce(["all"], out=folder)
+    folder = _recorded(execution.SIMULATOR)
     outcomes = kept.read([name for name, _ in experiment_files.listed()])
     text, figures = markdown_page.results(folder, MADE / "papers", ROOT, tables.texts(outcomes))
     picture = MADE / "papers/map.svg"
     picture.write_text(claims_map.svg(outcomes), encoding="utf-8")
     return f"{tables.markdown(outcomes, str(picture.relative_to(ROOT)))}\n{text}", figures
+
+
+@cache
+def on_real_tcp() -> str:
+    """The papers' results recorded in the laboratory, as Markdown."""
+    folder = _recorded(execution.LABORATORY)
+    return markdown_page.results(folder, MADE / "papers-lab", ROOT)[0]
+
+
+def _recorded(on: str) -> Path:
+    """The folder of what is recorded on a substrate, made again if a file of papers/ is newer."""
+    folder = MADE / f"reproduction-{on}"
+    inputs = [path for path in experiments_dir().glob("*/*") if path.is_file()]
+    if not _is_newer(folder / "reproduction.json", inputs):
+        recorded.reproduce(["all"], on=on, out=folder)
+    return folder
 
 
 def _is_newer(file: Path, inputs: list[Path]) -> bool:

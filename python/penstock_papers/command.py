@@ -117,7 +117,7 @@ def reproduce(
         )
         return
     if record and not again:
-        records.check(quick=quick, seeds=seeds, on=on)
+        records.check(quick=quick, seeds=seeds)
     with Progress() as progress:
 
         def ended(one: reproduction.Reproduction) -> None:
@@ -133,7 +133,7 @@ def reproduce(
             done, folder = rejudge.again(again, ended), again
         elif recorded:
             rejudge.check("--recorded", {**run_options, "--record": record})
-            done, folder = records.reproduce(experiments or [], out=out, ended=ended)
+            done, folder = records.reproduce(experiments or [], on=on, out=out, ended=ended)
         else:
             done, folder = running.reproduce(
                 experiments or [],

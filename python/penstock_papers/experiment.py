@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from penstock import execution
 from penstock.errors import ScenarioError
 from penstock.sweep import values
 from penstock_papers.claims import Claim
@@ -162,8 +163,14 @@ class Experiment:
             shortened=", ".join(changes) or "nothing shortened",
         )
 
+    def played(self, on: str, *, quick: bool = False) -> "Experiment":
+        """The same, as it is run on a substrate, or shortened."""
+        if on == execution.LABORATORY:
+            return self.in_laboratory()
+        return self.quickly() if quick else self
+
     def in_laboratory(self) -> "Experiment":
-        """The same, changed as `[lab]` specifies."""
+        """The same, changed as `[lab]` specifies; `why` is about simulations."""
         if self.lab.runs:
             runs = {name: overrides(name, table) for name, table in self.lab.runs.items()}
         else:
@@ -172,6 +179,7 @@ class Experiment:
             self,
             runs={name: {**own, **self.lab.set} for name, own in runs.items()},
             schemes=self.lab.schemes,
+            why="",
         )
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded results: `papers/ID/recorded.json` has an experiment's numbers, verdicts and curves.
 
-With them the page of results and its figures are drawn without running anything. Texts and claims
-are those of `claims.toml`; a claim that was added later is not judged.
+Those on real TCP are in `laboratory.json` next to it. With them the page of results and its figures
+are drawn without running anything. Texts and claims are those of `claims.toml`; a claim that was
+added later is not judged.
 """
 
 import json
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import execution, folders
-from penstock.errors import ScenarioError
+from penstock.errors import RunError, ScenarioError
 from penstock_papers import claims, drawing, experiment_files, reproduction, reproduction_folder
 from penstock_papers.claims import Claim, Finding
 from penstock_papers.experiment import Experiment
@@ -20,7 +21,8 @@ from penstock_papers.reproduce import Ended, chosen
 from penstock_papers.reproduction import Reproduction
 from penstock_papers.values import Value
 
-NAME = "recorded.json"
+NAMES = {execution.SIMULATOR: "recorded.json", execution.LABORATORY: "laboratory.json"}
+"""The file by substrate."""
 _ORIGIN = ("command", "date", "penstock", "machine", "wall_s")
 _DIGITS = 6
 """Significant digits of a claim's numbers."""
@@ -28,25 +30,25 @@ _LINE = 160
 """Longest line of the file, but for curves."""
 
 
-def check(*, quick: bool, seeds: int | None, on: str) -> None:
-    """Refuses to record anything but whole simulations.
+def check(*, quick: bool, seeds: int | None) -> None:
+    """Refuses to record anything but whole experiments.
 
     Raises:
-        ScenarioError: an option shortens or replaces them.
+        ScenarioError: an option shortens them.
     """
-    given = {"--quick": quick, "--seeds": seeds, "--on lab": on != execution.SIMULATOR}
+    given = {"--quick": quick, "--seeds": seeds}
     if wrong := next((name for name, value in given.items() if value), ""):
-        message = f"{wrong}: --record keeps whole simulations only; leave one of the two out"
+        message = f"{wrong}: --record keeps whole experiments only; leave one of the two out"
         raise ScenarioError(message)
 
 
 def record(done: Sequence[Reproduction], document: Mapping[str, Any]) -> None:
-    """Writes the `recorded.json` of each experiment; `document` is that of `reproduction.json`.
+    """Writes the file of each experiment; `document` is that of `reproduction.json`.
 
     Raises:
-        ScenarioError: its runs were shortened, or not simulated.
+        ScenarioError: its runs were shortened.
     """
-    check(quick=document["quick"], seeds=None, on=document["substrate"])
+    check(quick=document["quick"], seeds=None)
     origin = {key: document[key] for key in _ORIGIN}
     for one in [one for one in done if not one.failed]:
         kept = {
@@ -57,21 +59,31 @@ def record(done: Sequence[Reproduction], document: Mapping[str, Any]) -> None:
             },
             "figures": {drawn.drawing.name: drawn.data for drawn in one.drawn},
         }
-        path = experiment_files.find(one.experiment.id) / NAME
+        path = _path(one.experiment.id, document["substrate"])
         folders.write(path, _json(kept) + "\n")
 
 
 def reproduce(
-    ids: Sequence[str], *, out: Path | None = None, ended: Ended | None = None
+    ids: Sequence[str],
+    *,
+    on: str = execution.SIMULATOR,
+    out: Path | None = None,
+    ended: Ended | None = None,
 ) -> tuple[list[Reproduction], Path]:
     """A reproduction's folder from recorded results, without runs; as `reproduce.reproduce`.
+
+    Of `all`, those of which something is recorded on that substrate.
 
     Raises:
         ScenarioError: no such experiment.
         RunError: nothing is recorded of one, or its file is damaged.
     """
-    wanted = [(experiment_files.load(name), read(name)) for name in chosen(ids)]
+    names = [name for name in chosen(ids) if name in ids or _path(name, on).exists()]
+    wanted = [(experiment_files.load(name).played(on), read(name, on)) for name in names]
     folder = out or folders.free("reproduction")
+    if not wanted:
+        message = f"nothing is recorded: {_how('ID', on)}"
+        raise RunError(message)
     with folders.replaced(folder, folders.REPRODUCTION) as new:
         done = []
         for made, kept in wanted:
@@ -80,23 +92,23 @@ def reproduce(
                 drawn.save(reproduction_folder.figures_of(new))
             if ended is not None:
                 ended(done[-1])
-        document = {**origin([kept for _, kept in wanted]), **reproduction.as_json(done)}
+        origins = origin([kept for _, kept in wanted], on)
+        document = {**origins, **reproduction.as_json(done)}
         reproduction_folder.put(new, document)
     return done, folder
 
 
-def read(experiment: str) -> dict[str, Any]:
+def read(experiment: str, on: str = execution.SIMULATOR) -> dict[str, Any]:
     """The recorded results of an experiment.
 
     Raises:
         ScenarioError: no such experiment.
         RunError: nothing is recorded of it, or its file is damaged.
     """
-    path = experiment_files.find(experiment) / NAME
-    return folders.read_json(path, f"run `penstock reproduce {experiment} --record`")
+    return folders.read_json(_path(experiment, on), _how(experiment, on))
 
 
-def origin(recorded: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def origin(recorded: Sequence[Mapping[str, Any]], on: str = execution.SIMULATOR) -> dict[str, Any]:
     """Where results come from, as `reproduction.json` has it: the commands, and the last date."""
     distinct = {json.dumps(one["origin"]): one["origin"] for one in recorded}
     in_order = sorted(distinct.values(), key=lambda one: str(one["date"]))
@@ -104,9 +116,18 @@ def origin(recorded: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         **in_order[-1],
         "command": "; ".join(one["command"] for one in in_order),
         "wall_s": sum(one["wall_s"] for one in in_order),
-        "substrate": execution.SIMULATOR,
+        "substrate": on,
         "quick": False,
     }
+
+
+def _path(experiment: str, on: str) -> Path:
+    return experiment_files.find(experiment) / NAMES[on]
+
+
+def _how(experiment: str, on: str) -> str:
+    lab = "--on lab " if on == execution.LABORATORY else ""
+    return f"run `penstock reproduce {experiment} {lab}--record`"
 
 
 def _reproduction(made: Experiment, kept: Mapping[str, Any]) -> Reproduction:

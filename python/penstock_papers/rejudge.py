@@ -4,7 +4,6 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from penstock import execution
 from penstock.errors import RunError, ScenarioError
 from penstock.runs import Run
 from penstock_papers import experiment_files, reproduction, reproduction_folder
@@ -31,7 +30,8 @@ def again(
     """
     document = reproduction_folder.read(folder)
     old = {one["id"]: one for one in document["experiments"]}
-    wanted = [_as_run(experiment_files.load(name), document) for name in old]
+    on, quick = document["substrate"], document["quick"]
+    wanted = [experiment_files.load(name).played(on, quick=quick) for name in old]
     found = {one.id: _runs(one, folder) for one in wanted}  # all are there before any is changed
     done = []
     for one in wanted:
@@ -41,12 +41,6 @@ def again(
             ended(done[-1])
     reproduction_folder.put(folder, {**document, **reproduction.as_json(done)})
     return done
-
-
-def _as_run(one: Experiment, document: dict[str, object]) -> Experiment:
-    if document["substrate"] == execution.LABORATORY:
-        return one.in_laboratory()
-    return one.quickly() if document["quick"] else one
 
 
 def _runs(one: Experiment, folder: Path) -> dict[str, Path]:

@@ -69,8 +69,7 @@ def reproduce(
             what = f"{theory[0]}: is theory" if theory else "--quick: is for the simulator"
             message = f"{what}; leave out --on lab"
             raise ScenarioError(message)
-        wanted = [one.in_laboratory() for one in wanted]
-    wanted = [one.quickly() if quick else one for one in wanted]
+    wanted = [one.played(on, quick=quick) for one in wanted]
     if seeds is not None:
         wanted = [replace(one, seeds=seeds) for one in wanted]
     works = [experiment_runs.prepare(one, on) for one in wanted]

@@ -258,7 +258,7 @@ def test_the_command_fails_where_an_experiment_does(monkeypatch, capsys):
     )
 
 
-def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
+def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch, capsys):
     (shipped / "exp-1/claims.toml").write_text(
         CLAIMS + '[lab]\nschemes = ["drop-tail"]\nset = { duration = "50 ms" }\n[lab.runs.few]\n'
     )
@@ -281,6 +281,17 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch):
     assert [finding.holds for finding in done.findings] == [None, None], "fairq was left out"
     assert reported[-1] == (1.0, "1 of 1 run")
     assert reproduction_folder.read(folder)["substrate"] == "lab"
+
+    command(monkeypatch, "exp-1", "--on", "lab", "--record", "--out", "made")
+    assert not (shipped / "exp-1/recorded.json").exists()
+    command(monkeypatch, "all", "--on", "lab", "--recorded", "--out", "again")
+    made, again = (reproduction_folder.read(Path(name)) for name in ("made", "again"))
+    assert again["claims"] == made["claims"]
+    assert again["substrate"] == "lab"
+    assert [one["id"] for one in again["experiments"]] == ["exp-1"]
+    with pytest.raises(SystemExit):
+        command(monkeypatch, "all", "--recorded")
+    assert "nothing is recorded: run `penstock reproduce ID --record`" in capsys.readouterr().err
 
     (shipped / "exp-2/claims.toml").write_text('title = "Theory"')
     with pytest.raises(ScenarioError, match="exp-2: is theory; leave out --on lab"):
@@ -351,8 +362,8 @@ def test_recorded_results_give_the_same_tables_and_figures(shipped, monkeypatch,
 
 
 @pytest.mark.usefixtures("shipped")
-def test_only_whole_simulations_are_recorded(monkeypatch, capsys):
-    for wrong in (["--quick"], ["--seeds", "1"], ["--on", "lab"], ["--recorded"]):
+def test_only_whole_experiments_are_recorded(monkeypatch, capsys):
+    for wrong in (["--quick"], ["--seeds", "1"], ["--recorded"]):
         with pytest.raises(SystemExit) as left:
             command(monkeypatch, "exp-1", "--record", *wrong)
         assert left.value.code == 2
@@ -360,7 +371,7 @@ def test_only_whole_simulations_are_recorded(monkeypatch, capsys):
     command(monkeypatch, "exp-1", "--quick", "--out", "made")
     with pytest.raises(SystemExit):
         command(monkeypatch, "--again", "made", "--record")
-    assert "--quick: --record keeps whole simulations only" in capsys.readouterr().err
+    assert "--quick: --record keeps whole experiments only" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command(monkeypatch, "exp-1", "--recorded")
     assert "run `penstock reproduce exp-1 --record`" in capsys.readouterr().err
@@ -369,9 +380,13 @@ def test_only_whole_simulations_are_recorded(monkeypatch, capsys):
 def test_the_recorded_results_are_of_the_claims_and_figures_of_now():
     """When this fails: `penstock reproduce ID --record` for the experiment."""
     for name, _ in experiment_files.listed():
-        made, kept = experiment_files.load(name), recorded.read(name)
-        assert set(kept["claims"]) == {one.id.removeprefix(f"{name}.") for one in made.claims}
-        assert set(kept["figures"]) <= {drawing.name_of(one, made) for one in made.figures}
+        for on, file in recorded.NAMES.items():
+            made = experiment_files.load(name).played(on)
+            if on == execution.LABORATORY and not (experiment_files.find(name) / file).exists():
+                continue
+            kept = recorded.read(name, on)
+            assert set(kept["claims"]) == {one.id.removeprefix(f"{name}.") for one in made.claims}
+            assert set(kept["figures"]) <= {drawing.name_of(one, made) for one in made.figures}
 
 
 def test_a_wrong_id_next_to_all_is_refused():
