@@ -44,8 +44,13 @@ pub struct Fabric {
     switches: BTreeMap<u64, BTreeSet<u32>>,
     /// The far end of each port that leads to another switch.
     links: BTreeMap<Place, Place>,
-    hosts: BTreeMap<Mac, Place>,
+    /// Where each host is, and when it was last seen there.
+    hosts: BTreeMap<Mac, (Place, u64)>,
 }
+
+/// Silence after which an address may appear at another port: until then who claims it is not
+/// believed, as long as the port where it was first seen has a link.
+pub const REBIND_NS: u64 = 5_000_000_000;
 
 /// Most hosts; more are not learned, and reached by flooding. Each pair is a rule of each switch on its way.
 pub const MAX_HOSTS: usize = 256;
@@ -71,7 +76,7 @@ impl Fabric {
             ports.is_some_and(|ports| ports.contains(&place.port))
         };
         self.links.retain(|from, to| is_there(from) && is_there(to));
-        self.hosts.retain(|_, place| is_there(place));
+        self.hosts.retain(|_, (place, _)| is_there(place));
     }
 
     /// A frame that left by one port has arrived at the other: a link, in both directions. Returns
@@ -84,7 +89,7 @@ impl Fabric {
             if let Some(old) = self.links.remove(&end) {
                 self.links.remove(&old);
             }
-            self.hosts.retain(|_, place| *place != end);
+            self.hosts.retain(|_, (place, _)| *place != end);
         }
         self.links.insert(from, to);
         self.links.insert(to, from);
@@ -93,15 +98,21 @@ impl Fabric {
     }
 
     /// A frame of a host has arrived at a port. Returns whether that is new; it is ignored at ports
-    /// that lead to switches.
-    pub fn add_host(&mut self, host: Mac, place: Place) -> bool {
-        let is_known = self.hosts.get(&host) == Some(&place);
-        let is_full = self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(&host);
-        if is_known || is_full || !host.is_of_host() || !self.is_edge(place) {
+    /// that lead to switches, and if the host is at another one ([`REBIND_NS`]).
+    pub fn add_host(&mut self, host: Mac, place: Place, now_ns: u64) -> bool {
+        if !host.is_of_host() || !self.is_edge(place) {
             return false;
         }
-        self.hosts.insert(host, place);
-        true
+        let known = self.hosts.get(&host).copied();
+        if known.is_none() && self.hosts.len() >= MAX_HOSTS
+            || known.is_some_and(|(at, last_ns)| {
+                at != place && now_ns.saturating_sub(last_ns) < REBIND_NS
+            })
+        {
+            return false;
+        }
+        self.hosts.insert(host, (place, now_ns));
+        known.is_none_or(|(at, _)| at != place)
     }
 
     /// Whether a port exists and leads to no switch.
@@ -112,7 +123,7 @@ impl Fabric {
 
     /// All hosts, and where they are.
     pub fn hosts(&self) -> impl Iterator<Item = (Mac, Place)> {
-        self.hosts.iter().map(|(host, place)| (*host, *place))
+        self.hosts.iter().map(|(host, (place, _))| (*host, *place))
     }
 
     /// All links, each once.
@@ -136,7 +147,7 @@ impl Fabric {
     /// shortest paths, chosen by both addresses, and the same switches and links as back.
     pub fn path(&self, from: Mac, to: Mac) -> Option<Vec<Place>> {
         let (first, last) = if from <= to { (from, to) } else { (to, from) };
-        let (start, end) = (*self.hosts.get(&first)?, *self.hosts.get(&last)?);
+        let [(start, _), (end, _)] = [*self.hosts.get(&first)?, *self.hosts.get(&last)?];
         let mut choice = DefaultHasher::new();
         (first, last).hash(&mut choice);
         let distances = self.distances(end.datapath);
@@ -155,7 +166,7 @@ impl Fabric {
         if from > to {
             places = places.iter().rev().map(|out| self.links[out]).collect();
         }
-        places.push(self.hosts[&to]);
+        places.push(self.hosts[&to].0);
         Some(places)
     }
 

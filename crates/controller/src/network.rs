@@ -2,7 +2,7 @@
 //! The controller: what arrives by connections and datagrams changes what it knows, and leaves what
 //! is to be sent.
 
-use crate::fabric::{Fabric, Mac, Place};
+use crate::fabric::{Fabric, Mac, Place, REBIND_NS};
 use crate::incast::{Counters, Incast};
 use crate::lldp::Lldp;
 use crate::openflow::{
@@ -12,7 +12,7 @@ use crate::rules::{self, Reason};
 use crate::segment::Segment;
 use penstock_core::Params;
 use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Peer, Received};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -22,8 +22,6 @@ const LLDP_NS: u64 = SECOND_NS;
 /// Silence after which a switch is asked for a sign of life, and after which it is given up.
 const ECHO_NS: u64 = 2 * SECOND_NS;
 const GIVE_UP_NS: u64 = 3 * ECHO_NS;
-/// Silence after which an address may appear at another port, or a guest below another shim.
-const REBIND_NS: u64 = 5 * SECOND_NS;
 
 /// Number of a connection with a switch.
 pub type Connection = usize;
@@ -36,6 +34,8 @@ struct Switch {
     datapath: Option<u64>,
     ports: BTreeMap<u32, Port>,
     is_ready: bool,
+    /// It has no rules of an earlier controller.
+    is_clean: bool,
     last_ns: u64,
     echo_ns: u64,
 }
@@ -66,7 +66,6 @@ pub struct Controller {
     /// When the rules are to be written again.
     rules_ns: Option<u64>,
     generation: u8,
-    is_first: bool,
     lldp_ns: u64,
     role: (Role, u64),
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
@@ -109,7 +108,6 @@ impl Controller {
             paths: HashMap::new(),
             rules_ns: None,
             generation,
-            is_first: true,
             lldp_ns: 0,
             role,
             datagrams: Vec::new(),
@@ -140,6 +138,7 @@ impl Controller {
             datapath: None,
             ports: BTreeMap::new(),
             is_ready: false,
+            is_clean: false,
             last_ns: now_ns,
             echo_ns: now_ns,
         };
@@ -265,7 +264,7 @@ impl Controller {
             }
             Reason::Segment | Reason::Miss => {
                 let host = Mac::at(data, 6);
-                host.is_some_and(|host| self.fabric.add_host(host, place))
+                host.is_some_and(|host| self.fabric.add_host(host, place, now_ns))
             }
             Reason::None => false,
         };
@@ -389,14 +388,6 @@ impl Controller {
         let before = self.generation;
         self.generation = before.wrapping_add(1);
         let rules = rules::all(&self.fabric, self.generation);
-        let old: BTreeSet<u8> = if self.is_first {
-            (0..=u8::MAX)
-                .filter(|one| *one != self.generation)
-                .collect()
-        } else {
-            BTreeSet::from([before])
-        };
-        self.is_first = false;
         for switch in self.switches.values_mut() {
             let Some(rules) = switch.datapath.and_then(|datapath| rules.get(&datapath)) else {
                 continue;
@@ -405,10 +396,15 @@ impl Controller {
                 switch.out.add(rule);
             }
             switch.out.barrier();
-            for number in &old {
-                let (cookie, mask) = rules::generation(*number);
+            let is_old = |number: &u8| match switch.is_clean {
+                true => *number == before,
+                false => *number != self.generation,
+            };
+            for number in (0..=u8::MAX).filter(is_old) {
+                let (cookie, mask) = rules::generation(number);
                 switch.out.delete(cookie, mask);
             }
+            switch.is_clean = true;
         }
     }
 

@@ -46,7 +46,7 @@ fn leaf_spine(leaves: u64, spines: u64, hosts: u16) -> Fabric {
     for leaf in 1..=leaves {
         for host in 1..=hosts {
             let number = leaf as u16 * 100 + host;
-            assert!(fabric.add_host(mac(number), place(leaf, host.into())));
+            assert!(fabric.add_host(mac(number), place(leaf, host.into()), 0));
         }
     }
     fabric
@@ -124,9 +124,25 @@ fn what_is_behind_a_port_that_goes_is_forgotten() {
 #[test]
 fn no_host_is_learned_behind_a_switch_or_from_a_forged_address() {
     let mut fabric = leaf_spine(2, 1, 1);
-    assert!(!fabric.add_host(mac(999), place(1, 101)));
-    assert!(!fabric.add_host(mac(999), place(1, 77)), "no such port");
-    assert!(!fabric.add_host(Mac([0xff; 6]), place(1, 1)));
+    assert!(!fabric.add_host(mac(999), place(1, 101), 0));
+    assert!(!fabric.add_host(mac(999), place(1, 77), 0), "no such port");
+    assert!(!fabric.add_host(Mac([0xff; 6]), place(1, 1), 0));
+}
+
+#[test]
+fn who_claims_the_address_of_another_is_not_believed_while_that_sends() {
+    let mut fabric = leaf_spine(2, 1, 2);
+    let second = 1_000_000_000;
+    assert!(!fabric.add_host(mac(101), place(1, 1), 10 * second));
+    assert!(!fabric.add_host(mac(101), place(2, 2), 12 * second));
+    assert_eq!(fabric.path(mac(102), mac(101)), Some(vec![place(1, 1)]));
+    assert!(
+        fabric.add_host(mac(101), place(2, 2), 15 * second),
+        "it has moved"
+    );
+    // Its port goes down: it may be anywhere.
+    fabric.set_ports(2, BTreeSet::from([1, 101]));
+    assert!(fabric.add_host(mac(101), place(1, 1), 16 * second));
 }
 
 fn copy(flow: Flow, flags: u8, options: &[TcpOptionElement]) -> Vec<u8> {

@@ -7,6 +7,7 @@ use penstock_controller::config::Config;
 use penstock_controller::server::Server;
 use penstock_controller::status::Status;
 use penstock_sdn::message::{Agent, Body, Key, Notice, Order, QueueReport};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
@@ -166,6 +167,17 @@ fn sent(bed: &Switch, bridge: &str, port: &str) -> u64 {
     number.parse().expect("a number")
 }
 
+/// The generations of the controllers' rules in a bridge.
+fn generations(bed: &Switch, bridge: &str) -> BTreeSet<u64> {
+    let target = format!("unix:{}", bed.path(&format!("{bridge}.mgmt")));
+    let printed = bed.run("ovs-ofctl", &["-OOpenFlow13", "dump-flows", &target]);
+    let text = String::from_utf8(printed.stdout).expect("text");
+    let cookies = text.split("cookie=0x").skip(1);
+    let digits = cookies.map(|rest| rest.split(',').next().unwrap_or_default());
+    let cookies = digits.map(|digits| u64::from_str_radix(digits, 16).expect("a cookie"));
+    cookies.map(|cookie| cookie >> 8).collect()
+}
+
 /// The datagrams of one agent.
 struct Host {
     socket: UdpSocket,
@@ -214,6 +226,13 @@ fn incast_is_foreseen_across_two_switches() {
     let mut controller = Running::new(&bed);
     let target = format!("tcp:{}", controller.switches);
     for bridge in ["br1", "br2"] {
+        // Rules of two earlier controllers.
+        for stale in ["41", "42"] {
+            let target = format!("unix:{}", bed.path(&format!("{bridge}.mgmt")));
+            let rule =
+                format!("cookie=0x50656e0000{stale}00,table=1,priority={stale},actions=drop");
+            bed.run("ovs-ofctl", &["-OOpenFlow13", "add-flow", &target, &rule]);
+        }
         bed.vsctl(&["set-controller", bridge, &target]);
     }
     controller.wait("switches", |status| status.switches.len() == 2);
@@ -231,6 +250,17 @@ fn incast_is_foreseen_across_two_switches() {
     let status = controller.wait_with("host B", || from("host2", B, A), is_known);
     assert_eq!(status.hosts[A], "0000000000000001:1");
     assert_eq!(status.hosts[B], "0000000000000002:1");
+
+    let begun = Instant::now();
+    while ["br1", "br2"]
+        .iter()
+        .any(|bridge| generations(&bed, bridge).len() != 1)
+    {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "rules of earlier controllers are gone"
+        );
+    }
 
     let guest = IpAddr::from([10, 0, 0, 1]);
     let mut shim = Host::new(&controller, 1, &Body::Hello(vec![guest]));
