@@ -69,28 +69,30 @@ impl Controller {
         }
     }
 
-    /// Sends an order in the session that the agent has now: without signs of life it begins others.
-    fn send(&mut self, order: Order) {
-        self.wait(guests);
-        let notice = Notice {
-            source: GUEST.parse().unwrap(),
-            destination: OTHER.parse().unwrap(),
-            order,
-        };
-        let sealed = self.peer.seal(vec![notice]).unwrap();
-        self.send_again(&sealed);
-        self.sent.push(sealed);
+    /// Orders until so many pairs are clamped: without signs of life, which the test does not send all
+    /// the time, the agent begins other sessions, and an order of one before is lost.
+    fn order(&mut self, lab: &PortLab, order: Order, pairs: u64) {
+        let begun = Instant::now();
+        while lab.status()["clamped_pairs"] != pairs {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{order:?} is not taken: {}",
+                lab.log()
+            );
+            self.wait(guests);
+            let notice = Notice {
+                source: GUEST.parse().unwrap(),
+                destination: OTHER.parse().unwrap(),
+                order,
+            };
+            let sealed = self.peer.seal(vec![notice]).unwrap();
+            self.send_again(&sealed);
+            self.sent.push(sealed);
+        }
     }
 
     fn send_again(&self, sealed: &[u8]) {
         self.socket.send_to(sealed, self.agent.unwrap()).unwrap();
-    }
-
-    /// Waits until so many pairs are clamped.
-    fn settle(&self, lab: &PortLab, pairs: u64) {
-        until("the agent takes it", || {
-            lab.status()["clamped_pairs"] == pairs
-        });
     }
 }
 
@@ -124,10 +126,8 @@ fn queues_go_to_the_controller_and_notices_to_the_shim() {
     assert_eq!((report.datapath, report.queues), (0x2a, vec![(7, 0)]));
     until("the shim is there", || lab.status()["scheme"] == "sicc");
 
-    controller.send(Order::On(1448, Some(7)));
-    controller.settle(&lab, 1);
-    controller.send(Order::Off);
-    controller.settle(&lab, 0);
+    controller.order(&lab, Order::On(1448, Some(7)), 1);
+    controller.order(&lab, Order::Off, 0);
 
     // The ON again, one that is changed, and one of another key; then an order that is right.
     let on = controller.sent[0].clone();
@@ -144,8 +144,6 @@ fn queues_go_to_the_controller_and_notices_to_the_shim() {
     controller.peer = Peer::new(Key::new(SECRET), NUMBER);
     assert_eq!(controller.wait(guests), [guest]);
     controller.send_again(&on);
-    controller.send(Order::On(1448, None));
-    controller.settle(&lab, 1);
-    controller.send(Order::Off);
-    controller.settle(&lab, 0);
+    controller.order(&lab, Order::On(1448, None), 1);
+    controller.order(&lab, Order::Off, 0);
 }
