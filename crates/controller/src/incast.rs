@@ -3,7 +3,7 @@
 
 use crate::fabric::Place;
 use crate::segment::{Flow, Segment};
-use penstock_core::sicc::SiccOrder;
+use penstock_core::sicc;
 use penstock_core::{Params, SiccPort};
 use penstock_sdn::message::{Notice, Order, QueueReport};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -11,9 +11,6 @@ use std::hash::Hash;
 
 const SYN: u8 = 2;
 const ACK: u8 = 16;
-/// `enum sicc_new_connections` and `enum sicc_end` of `core/sicc.h`.
-const COUNTS_SYN_ACK: u64 = 1;
-const OF_SENDER: u64 = 1;
 
 /// What bounds the controller's state, and what one guest can do to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +121,8 @@ impl Incast {
     pub fn new(params: &Params, limits: Limits) -> Incast {
         Incast {
             limits,
-            counts_answers: params.field("counts") == COUNTS_SYN_ACK,
-            sends_own_options: params.field("options_of") == OF_SENDER,
+            counts_answers: sicc::counts_answers(params),
+            sends_own_options: sicc::sends_own_options(params),
             mss_bytes: params.field("mss_bytes") as u16,
             ports: HashMap::new(),
             options: Recent::default(),
@@ -210,12 +207,10 @@ impl Incast {
             self.counters.queues += 1;
             port.new_flows.clear();
             let order = port.core.on_interval(*queue_bytes, now_ns);
-            let (ends, starts) = match order {
-                SiccOrder::Keep => continue,
-                SiccOrder::On => (false, true),
-                SiccOrder::Off => (true, false),
-                SiccOrder::OffOn => (true, true),
-            };
+            let (starts, ends) = (order.starts(), order.ends());
+            if !starts && !ends {
+                continue;
+            }
             self.counters.incasts += u64::from(starts);
             let flows: Vec<_> = port.flows.known.keys().copied().collect();
             let begin = notices.len();

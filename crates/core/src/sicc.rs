@@ -22,6 +22,32 @@ pub enum SiccOrder {
     OffOn = 3,
 }
 
+impl SiccOrder {
+    /// INCAST_OFF is to be sent.
+    pub fn ends(self) -> bool {
+        matches!(self, SiccOrder::Off | SiccOrder::OffOn)
+    }
+
+    /// INCAST_ON is to be sent, after an OFF if both are.
+    pub fn starts(self) -> bool {
+        matches!(self, SiccOrder::On | SiccOrder::OffOn)
+    }
+}
+
+/// `enum sicc_new_connections` and `enum sicc_end`.
+const COUNTS_SYN_ACK: u64 = 1;
+const OF_SENDER: u64 = 1;
+
+/// Whether SYN-ACKs count, in both directions of a port (`counts`).
+pub fn counts_answers(params: &Params) -> bool {
+    params.field("counts") == COUNTS_SYN_ACK
+}
+
+/// Whether an ON has the options of the sender, not of the receiver (`options_of`).
+pub fn sends_own_options(params: &Params) -> bool {
+    params.field("options_of") == OF_SENDER
+}
+
 // The pointers are to `struct sicc_port` and `struct sicc_params`.
 unsafe extern "C" {
     fn core_sicc_on_packet(port: *mut c_void, params: *const c_void, flags: u32);

@@ -5,15 +5,11 @@
 use super::{Channel, Controller, ControllerCounters, FRAME_BYTES, HEADER_BYTES, Way};
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet, SynOptions, flag};
-use penstock_core::sicc::SiccOrder;
+use penstock_core::sicc;
 use penstock_core::tcp_rewrite::AckKind;
 use penstock_core::{Params, SiccPort, SiccShim};
 use penstock_scenario::units::Time;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// `enum sicc_new_connections` and `enum sicc_end` of `core/sicc.h`.
-const COUNTS_SYN_ACK: u64 = 1;
-const OF_SENDER: u64 = 1;
 
 /// A port's queue in a report, bytes (SICC §5.4).
 const QUEUE_BYTES: u64 = 2;
@@ -99,7 +95,7 @@ impl Sicc {
     /// Links whose SYN and FIN the network is to report for a port with these parameters: its own,
     /// and that by which SYN-ACKs enter next to it, if these count.
     pub fn reported_links(link: u32, params: &Params) -> impl Iterator<Item = u32> {
-        let back = (params.field("counts") == COUNTS_SYN_ACK).then_some(link ^ 1);
+        let back = sicc::counts_answers(params).then_some(link ^ 1);
         std::iter::once(link).chain(back)
     }
 
@@ -124,8 +120,8 @@ impl Sicc {
         let numbered = ports.iter().enumerate();
         Sicc {
             interval,
-            counts_answers: params.field("counts") == COUNTS_SYN_ACK,
-            sends_own_options: params.field("options_of") == OF_SENDER,
+            counts_answers: sicc::counts_answers(&params),
+            sends_own_options: sicc::sends_own_options(&params),
             mss_bytes: params.field("mss_bytes") as u16,
             params,
             port_of_link: numbered
@@ -222,8 +218,7 @@ impl Sicc {
         for (place, &queue) in queues.iter().enumerate() {
             let number = self.switches[switch][place];
             let order = self.ports[number].core.on_interval(queue, now.as_nanos());
-            let starts = matches!(order, SiccOrder::On | SiccOrder::OffOn);
-            let ends = matches!(order, SiccOrder::Off | SiccOrder::OffOn);
+            let (starts, ends) = (order.starts(), order.ends());
             self.counters.incasts += u64::from(starts);
             if ends {
                 self.notify(now, self.offs(number), false);
