@@ -5,10 +5,11 @@ use std::net::IpAddr;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use penstock_sdn::message::{Notice, Order};
 
 use crate::host::requirements;
 use crate::port::PinsArg;
-use crate::port::sicc::{self, Message, Order, SICC};
+use crate::port::sicc::{self, SICC};
 
 /// Options of `penstockd sicc`.
 #[derive(clap::Args, Debug)]
@@ -77,15 +78,15 @@ pub fn run(args: Args) -> Result<()> {
         bail!("{interface} has {scheme}; do: penstockd attach {interface} --scheme {SICC}");
     }
     let (order, word) = match (args.order, args.mss) {
-        (Switch::On, Some(mss)) => (Order::On { mss, scale }, "on"),
+        (Switch::On, Some(mss)) => (Order::On(mss, scale), "on"),
         _ => (Order::Off, "off"),
     };
-    let message = Message {
+    let notice = Notice {
         source,
         destination,
         order,
     };
-    sicc::take(&pins.open(&interface)?, &message)?;
+    sicc::take(&pins.open(&interface)?, &notice)?;
     println!("{interface}: {source} to {destination}: {word}");
     Ok(())
 }

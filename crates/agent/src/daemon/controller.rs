@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use penstock_linux::qdisc::RootCounters;
-use penstock_sdn::message::{self, Agent, Body, Key, Notice, QueueReport};
+use penstock_sdn::message::{Agent, Body, Key, Notice, QueueReport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::config::Sdn;
-use crate::port::sicc::{self, Message, Order};
-use crate::port::{PinsArg, Port};
+use crate::port::{PinsArg, Port, sicc};
 
 /// Between signs of life; interfaces that came or were attached again are found as often.
 const HELLO: Duration = Duration::from_secs(1);
@@ -51,8 +50,8 @@ struct Link {
     datapath: u64,
     /// When the controller was last understood, or the session began.
     last: Instant,
-    is_answered: bool,
-    is_unanswered: bool,
+    /// Whether it answers, as was printed last.
+    printed: Option<bool>,
 }
 
 impl Link {
@@ -79,8 +78,7 @@ impl Link {
             ports: HashMap::new(),
             queues: HashMap::new(),
             last: Instant::now(),
-            is_answered: false,
-            is_unanswered: false,
+            printed: None,
             sdn,
             pins,
             key,
@@ -112,10 +110,7 @@ impl Link {
                 && let Ok(notices) = self.agent.unseal(&bytes[..length])
             {
                 self.last = Instant::now();
-                self.is_unanswered = false;
-                if !std::mem::replace(&mut self.is_answered, true) {
-                    eprintln!("controller {}: it answers", self.sdn.controller);
-                }
+                self.print(true);
                 notices.iter().for_each(|notice| self.take(notice));
             }
         }
@@ -127,15 +122,24 @@ impl Link {
         let _ = self.socket.send_to(&sealed, self.sdn.controller);
     }
 
+    /// Prints whether the controller answers, each time that it changes.
+    fn print(&mut self, answers: bool) {
+        if self.printed.replace(answers) != Some(answers) {
+            let what = if answers {
+                "it answers"
+            } else {
+                "it does not answer"
+            };
+            eprintln!("controller {}: {what}", self.sdn.controller);
+        }
+    }
+
     fn greet(&mut self, now: Instant) {
         if now.duration_since(self.last) > SILENCE
             && let Ok(session) = session()
         {
-            if !std::mem::replace(&mut self.is_unanswered, true) {
-                eprintln!("controller {}: it does not answer", self.sdn.controller);
-            }
+            self.print(false);
             self.agent = Agent::new(self.key.clone(), self.sdn.number, session);
-            self.is_answered = false;
             self.last = now;
         }
         // Interfaces may have gone, and come again with another number.
@@ -175,18 +179,8 @@ impl Link {
         {
             self.ports.insert(interface.clone(), port);
         }
-        let order = match notice.order {
-            message::Order::On(0, _) => return,
-            message::Order::On(mss, scale) => Order::On { mss, scale },
-            message::Order::Off => Order::Off,
-        };
         if let Some(port) = self.ports.get(interface) {
-            let message = Message {
-                source: notice.source,
-                destination: notice.destination,
-                order,
-            };
-            let _ = sicc::take(port, &message);
+            let _ = sicc::take(port, notice);
         }
     }
 }

@@ -11,6 +11,7 @@ use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
 use penstock_core::sicc::{self, SiccOrder};
 use penstock_core::tcp_rewrite::raw_scale;
+use penstock_sdn::message::{Notice, Order};
 
 use super::Port;
 use super::plain::of_bytes;
@@ -42,32 +43,6 @@ pub fn definition() -> &'static Definition {
     definitions::of(SICC)
 }
 
-/// What a controller sends to the shim of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Sends the data, behind the port.
-    pub source: IpAddr,
-    /// Gets the data, and sends the ACKs.
-    pub destination: IpAddr,
-    /// What to do.
-    pub order: Order,
-}
-
-/// What to do with the ACKs of a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// INCAST_ON: clamp them to a segment of so many bytes. `scale`: of the destination's windows, for
-    /// flows whose own is not known.
-    On {
-        /// Bytes, above 0.
-        mss: u16,
-        /// Bits, at most 14.
-        scale: Option<u8>,
-    },
-    /// INCAST_OFF: let them pass.
-    Off,
-}
-
 /// Sets the parameters of a port's shim.
 ///
 /// # Errors
@@ -96,11 +71,11 @@ pub fn differences(port: &Port, wanted: &Params) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Has a port's shim take a message.
+/// Has a port's shim take a controller's notice. An ON of 0 bytes is malformed and does nothing.
 ///
 /// # Errors
 /// The kernel refuses, or the port has another scheme.
-pub fn take(port: &Port, message: &Message) -> Result<()> {
+pub fn take(port: &Port, notice: &Notice) -> Result<()> {
     let address = |address: IpAddr| -> [u32; 4] {
         let mapped = match address {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -108,14 +83,14 @@ pub fn take(port: &Port, message: &Message) -> Result<()> {
         };
         words(mapped)
     };
-    let (order, mss_bytes, scale) = match message.order {
-        Order::On { mss, scale } => (SiccOrder::On, mss, scale),
+    let (order, mss_bytes, scale) = match notice.order {
+        Order::On(mss, scale) => (SiccOrder::On, mss, scale),
         Order::Off => (SiccOrder::Off, 0, None),
     };
     let mut raw = sicc_message {
         pair: sicc_key {
-            source: address(message.source),
-            destination: address(message.destination),
+            source: address(notice.source),
+            destination: address(notice.destination),
             port: port.id,
         },
         order: order as u32,
