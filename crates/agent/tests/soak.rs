@@ -94,8 +94,9 @@ fn the_count_of_flows_is_exact() {
     let (drops, repeated) = (lab.drops(), lab.tcp_counter("RetransSegs"));
     let grown = resident_kb(&agent).saturating_sub(memory);
     println!(
-        "{flows} flows in {:.0} s, {failed} failed, {drops} drops, {repeated} segments sent again, {} SYNs seen, {} begun, {} ended, {} ACKs rewritten, agent {memory} kB + {grown} kB",
+        "{flows} flows in {:.0} s, {failed} failed, {drops} drops, {repeated} segments sent again, {} resets sent, {} SYNs seen, {} begun, {} ended, {} ACKs rewritten, agent {memory} kB + {grown} kB",
         elapsed.as_secs_f64(),
+        lab.tcp_counter("OutRsts"),
         counters.syns,
         counters.flows_begun,
         counters.flows_ended,

@@ -3,6 +3,7 @@
 //! token bucket filter.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -48,6 +49,7 @@ impl SwitchLab {
                 lab.netns(netns).run(change).unwrap().unwrap();
             }
             lab.set_sysctl(host, "net/ipv4/ip_local_port_range", "1024 65535");
+            lab.keep_flows_on_one_cpu(host);
         }
         lab
     }
@@ -72,6 +74,19 @@ impl SwitchLab {
             "right" => &self.network.right,
             _ => panic!("{host}: expected left, switch or right"),
         }
+    }
+
+    /// One CPU takes all packets of a host, as a card's hash does for each flow. Without that, the first data
+    /// may arrive on one CPU while another turns the handshake into a connection, and Linux 6.18 then
+    /// finds neither and answers with a reset.
+    fn keep_flows_on_one_cpu(&self, host: &str) {
+        let script = "mount -t sysfs sysfs /sys && cd /sys/class/net/eth0/queues/rx-0 && \
+                      if [ -e rps_cpus ]; then echo 1 > rps_cpus; fi";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]);
+        let output = || testkit::output(&mut command, super::LIMIT);
+        let output = self.netns(host).run(output).unwrap();
+        assert!(output.status.success(), "{output:?}");
     }
 
     fn set_sysctl(&self, host: &str, name: &str, value: &str) {
