@@ -107,13 +107,13 @@ fn guests(body: Body) -> Option<Vec<IpAddr>> {
 fn queues_go_to_the_controller_and_notices_to_the_shim() {
     let lab = PortLab::quiet();
     lab.congest();
-    let mut controller = Controller::new(&lab);
+    let (mut controller, mut second) = (Controller::new(&lab), Controller::new(&lab));
     let key = lab.folder.path().join("key");
     std::fs::write(&key, SECRET).unwrap();
-    let address = controller.socket.local_addr().unwrap();
+    let [address, other] = [&controller, &second].map(|one| one.socket.local_addr().unwrap());
     let _daemon = lab.daemon(&format!(
         "[port.{PORT}]\nscheme = \"sicc\"\ncontroller.duration = \"60 min\"\n\
-         [sdn]\ncontroller = \"{address}\"\nnumber = {NUMBER}\nkey = {key:?}\n\
+         [sdn]\ncontroller = [\"{address}\", \"{other}\"]\nnumber = {NUMBER}\nkey = {key:?}\n\
          guests = {{ {PORT} = [\"{GUEST}\"] }}\n\
          [sdn.switch]\ndatapath = \"2a\"\nports = {{ {PORT} = 7 }}\n"
     ));
@@ -146,4 +146,11 @@ fn queues_go_to_the_controller_and_notices_to_the_shim() {
     controller.send_again(&on);
     controller.order(&lab, Order::On(1448, None), 1);
     controller.order(&lab, Order::Off, 0);
+
+    // Without the first, the second goes on; what the first began ends by the second's word.
+    assert_eq!(second.wait(guests), [guest]);
+    controller.order(&lab, Order::On(1448, None), 1);
+    drop(controller);
+    second.order(&lab, Order::Off, 0);
+    second.order(&lab, Order::On(1448, None), 1);
 }

@@ -3,8 +3,8 @@
 
 use crate::fabric::Place;
 use crate::incast::{Incast, Limits};
-use crate::network::Controller;
-use crate::openflow::Role;
+use crate::lldp::Lldp;
+use crate::network::{Controller, Writes};
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_scenario::{Buffer, deployments};
@@ -29,29 +29,18 @@ pub struct Config {
     pub agents: SocketAddr,
     /// Where `status` asks. Default: none.
     pub status: Option<PathBuf>,
-    /// What it asks of the switches: `equal`, or `master` if there are several controllers.
+    /// Who writes rules, if there are several controllers.
     #[serde(default)]
-    pub role: Asked,
-    /// With `master`: a later election wins.
-    #[serde(default)]
-    pub election: u64,
+    pub writes: Writes,
+    /// The file of a key that all controllers of the network share. Default: a key drawn by chance,
+    /// for one controller.
+    pub key: Option<PathBuf>,
     /// SICC's parameters, as in a scenario.
     pub controller: penstock_scenario::Controller,
     /// The ports that are watched, by names of the operator's.
     pub watch: IndexMap<String, Watch>,
     /// The agents of hosts and switches, likewise.
     pub agent: IndexMap<String, Agent>,
-}
-
-/// A role that can be asked for.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Asked {
-    /// As all the others.
-    #[default]
-    Equal,
-    /// The only one that may change the switch.
-    Master,
 }
 
 /// A port whose queue may fill.
@@ -112,6 +101,9 @@ impl Config {
         if let Some(twice) = numbers.windows(2).find(|two| two[0] == two[1]) {
             bail!("agent: two have the number {}", twice[0]);
         }
+        if self.writes == Writes::One && self.key.is_none() {
+            bail!("writes: \"one\" needs key, a file that is the same for all controllers");
+        }
         Ok(())
     }
 
@@ -139,13 +131,12 @@ impl Config {
         }
         let common = watched.values().next().context("watch: no port")?;
         let incast = Incast::new(common, Limits::default());
-        let role = match self.role {
-            Asked::Equal => Role::Equal,
-            Asked::Master => Role::Master,
+        let (sender, secret) = random.split_first_chunk().expect("it is longer");
+        let secret = match &self.key {
+            Some(file) => penstock_sdn::secret(file).context("key")?,
+            None => secret.to_vec(),
         };
-        let (role, generation) = ((role, self.election), random[0]);
-        Ok(Controller::new(
-            incast, watched, keys, random, generation, role,
-        ))
+        let lldp = Lldp::new(&secret, u64::from_ne_bytes(*sender));
+        Ok(Controller::new(incast, watched, keys, lldp, self.writes))
     }
 }

@@ -40,8 +40,10 @@ pub struct Place {
 /// What is known of the network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fabric {
-    /// The ports of each switch that have a link.
-    switches: BTreeMap<u64, BTreeSet<u32>>,
+    /// The ports of each switch that have a link, and since when.
+    switches: BTreeMap<u64, BTreeMap<u32, u64>>,
+    /// Whatever leads to a switch was found at the ports that were there before.
+    settled_ns: u64,
     /// The far end of each port that leads to another switch.
     links: BTreeMap<Place, Place>,
     /// Where each host is, and when it was last seen there.
@@ -52,14 +54,39 @@ pub struct Fabric {
 /// believed, as long as the port where it was first seen has a link.
 pub const REBIND_NS: u64 = 5_000_000_000;
 
+/// Time in which a link between two switches is found; until then a port is taken to lead nowhere, as
+/// frames that are flooded over an unknown link go round forever.
+pub const FIND_NS: u64 = 1_500_000_000;
+
 /// Most hosts; more are not learned, and reached by flooding. Each pair is a rule of each switch on its way.
 pub const MAX_HOSTS: usize = 256;
 
 impl Fabric {
     /// A switch has these ports, those without a link left out.
-    pub fn set_ports(&mut self, datapath: u64, ports: BTreeSet<u32>) {
+    pub fn set_ports(&mut self, datapath: u64, ports: BTreeSet<u32>, now_ns: u64) {
+        let before = self.switches.remove(&datapath).unwrap_or_default();
+        let since = |port| (port, before.get(&port).copied().unwrap_or(now_ns));
+        let ports = ports.into_iter().map(since).collect();
         self.switches.insert(datapath, ports);
         self.forget();
+    }
+
+    /// Ports that have been there for [`FIND_NS`] lead to hosts, if no link was found. Returns whether
+    /// there are others.
+    pub fn settle(&mut self, now_ns: u64) -> bool {
+        self.settled_ns = now_ns.saturating_sub(FIND_NS);
+        let mut since = self.switches.values().flat_map(BTreeMap::values);
+        since.any(|since| *since > self.settled_ns)
+    }
+
+    /// Whether a switch has ports of which it is known where they lead.
+    pub fn is_known(&self, datapath: u64) -> bool {
+        let mut since = self
+            .switches
+            .get(&datapath)
+            .into_iter()
+            .flat_map(BTreeMap::values);
+        since.any(|since| *since <= self.settled_ns)
     }
 
     /// A switch is gone.
@@ -73,7 +100,7 @@ impl Fabric {
         let switches = &self.switches;
         let is_there = |place: &Place| {
             let ports = switches.get(&place.datapath);
-            ports.is_some_and(|ports| ports.contains(&place.port))
+            ports.is_some_and(|ports| ports.contains_key(&place.port))
         };
         self.links.retain(|from, to| is_there(from) && is_there(to));
         self.hosts.retain(|_, (place, _)| is_there(place));
@@ -115,10 +142,13 @@ impl Fabric {
         known.is_none_or(|(at, _)| at != place)
     }
 
-    /// Whether a port exists and leads to no switch.
+    /// Whether a port exists and is known to lead to no switch.
     pub fn is_edge(&self, place: Place) -> bool {
-        let ports = self.switches.get(&place.datapath);
-        ports.is_some_and(|ports| ports.contains(&place.port)) && !self.links.contains_key(&place)
+        let since = self
+            .switches
+            .get(&place.datapath)
+            .and_then(|ports| ports.get(&place.port));
+        since.is_some_and(|since| *since <= self.settled_ns) && !self.links.contains_key(&place)
     }
 
     /// All hosts, and where they are.
@@ -137,10 +167,11 @@ impl Fabric {
         self.switches.keys().copied()
     }
 
-    /// Ports of a switch that lead to no other.
+    /// Ports of a switch that are known to lead to no other.
     pub fn edges(&self, datapath: u64) -> impl Iterator<Item = u32> {
-        let ports = self.switches.get(&datapath).into_iter().flatten().copied();
-        ports.filter(move |&port| !self.links.contains_key(&Place { datapath, port }))
+        let ports = self.switches.get(&datapath).into_iter();
+        let ports = ports.flat_map(BTreeMap::keys).copied();
+        ports.filter(move |&port| self.is_edge(Place { datapath, port }))
     }
 
     /// The ports by which frames from one host to another leave, in their order. It is one of the

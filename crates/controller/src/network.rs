@@ -2,16 +2,17 @@
 //! The controller: what arrives by connections and datagrams changes what it knows, and leaves what
 //! is to be sent.
 
-use crate::fabric::{Fabric, Mac, Place, REBIND_NS};
+use crate::fabric::{FIND_NS, Fabric, MAX_HOSTS, Mac, Place, REBIND_NS};
 use crate::incast::{Counters, Incast};
 use crate::lldp::Lldp;
 use crate::openflow::{
-    Action, Error, Frames, Header, Message, Port, Role, Version, Writer, number,
+    Action, Error, Frames, Header, Message, Port, Role, Route, Version, Writer, failure, number,
 };
 use crate::rules::{self, Reason};
 use crate::segment::Segment;
 use penstock_core::Params;
 use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Peer, Received};
+use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,6 +23,8 @@ const LLDP_NS: u64 = SECOND_NS;
 /// Silence after which a switch is asked for a sign of life, and after which it is given up.
 const ECHO_NS: u64 = 2 * SECOND_NS;
 const GIVE_UP_NS: u64 = 3 * ECHO_NS;
+/// Time without a frame of another controller after which this one writes rules.
+const STAND_IN_NS: u64 = 3 * LLDP_NS;
 
 /// Number of a connection with a switch.
 pub type Connection = usize;
@@ -34,10 +37,28 @@ struct Switch {
     datapath: Option<u64>,
     ports: BTreeMap<u32, Port>,
     is_ready: bool,
-    /// It has no rules of an earlier controller.
-    is_clean: bool,
+    /// It takes rules and frames.
+    is_ours: bool,
+    /// The last election of a master that the switch knows of.
+    election: u64,
+    /// Where the rules that it had led to, as long as its links are not known.
+    routes: Vec<Route>,
+    /// The digest of the rules that were written last.
+    digest: Option<u64>,
     last_ns: u64,
     echo_ns: u64,
+}
+
+/// Who writes the rules of a network with several controllers. All of them foresee incast and send
+/// notices, so that there is no moment without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writes {
+    /// Each of them; they come to the same rules.
+    #[default]
+    All,
+    /// One, the switches' master; when nothing is seen of it any more, another one.
+    One,
 }
 
 /// A host with a shim, or a switch's agent.
@@ -65,11 +86,18 @@ pub struct Controller {
     paths: HashMap<(Mac, Mac), (Vec<Place>, Vec<Place>)>,
     /// When the rules are to be written again.
     rules_ns: Option<u64>,
-    generation: u8,
     lldp_ns: u64,
-    role: (Role, u64),
+    /// Number of the last frames.
+    round: u64,
+    writes: Writes,
+    /// The frame of another controller that was seen last: whose, its number and when it came.
+    other: (u64, u64),
+    other_ns: u64,
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
 }
+
+/// Most routes of an earlier controller that are read.
+const MAX_ROUTES: usize = MAX_HOSTS * MAX_HOSTS;
 
 /// Most guests that are known.
 const MAX_GUESTS: usize = 65_536;
@@ -77,15 +105,13 @@ const MAX_GUESTS: usize = 65_536;
 impl Controller {
     /// A controller that knows no switch.
     ///
-    /// `secret` and `generation` are drawn by chance; `role` is what it asks of the switches, and its
-    /// election.
+    /// `lldp` makes and reads the frames that find links.
     pub fn new(
         incast: Incast,
         watched: BTreeMap<Place, Params>,
         keys: BTreeMap<u16, Key>,
-        secret: [u8; 32],
-        generation: u8,
-        role: (Role, u64),
+        lldp: Lldp,
+        writes: Writes,
     ) -> Controller {
         let host = |(number, key): (u16, Key)| {
             let host = Host {
@@ -100,16 +126,18 @@ impl Controller {
             fabric: Fabric::default(),
             incast,
             watched,
-            lldp: Lldp::new(secret),
+            lldp,
             switches: BTreeMap::new(),
             hosts: keys.into_iter().map(host).collect(),
             shims: HashMap::new(),
             guests: HashMap::new(),
             paths: HashMap::new(),
             rules_ns: None,
-            generation,
             lldp_ns: 0,
-            role,
+            round: 0,
+            writes,
+            other: (0, 0),
+            other_ns: 0,
             datagrams: Vec::new(),
         }
     }
@@ -122,6 +150,11 @@ impl Controller {
     /// Switches, links and hosts.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
+    }
+
+    /// How many switches take rules from this controller.
+    pub fn written(&self) -> usize {
+        self.switches.values().filter(|one| one.is_ours).count()
     }
 
     /// Messages of each host that were refused.
@@ -138,7 +171,10 @@ impl Controller {
             datapath: None,
             ports: BTreeMap::new(),
             is_ready: false,
-            is_clean: false,
+            is_ours: false,
+            election: 0,
+            routes: Vec::new(),
+            digest: None,
             last_ns: now_ns,
             echo_ns: now_ns,
         };
@@ -200,8 +236,20 @@ impl Controller {
             Message::EchoRequest(data) => switch.out.echo_reply(header.xid, data),
             Message::Features { datapath, .. } => {
                 switch.datapath = Some(datapath);
-                switch.out.role(self.role.0, self.role.1);
+                match self.writes {
+                    Writes::All => switch.out.role(Role::Equal, 0),
+                    Writes::One => {
+                        switch.out.asynchronous();
+                        switch.out.role(Role::Same, 0)
+                    }
+                };
+                let (table, cookie, mask) = rules::ALL_ROUTES;
+                switch.out.rules(table, cookie, mask);
                 switch.out.ports();
+            }
+            Message::Routes(routes, _) => {
+                let room = MAX_ROUTES.saturating_sub(switch.routes.len());
+                switch.routes.extend(routes.into_iter().take(room));
             }
             Message::Ports(ports, more) => {
                 switch
@@ -213,6 +261,26 @@ impl Controller {
             Message::PortStatus(_, port) => {
                 switch.ports.insert(port.number, port);
                 self.on_ports(connection, now_ns);
+            }
+            Message::Role(role, election) => {
+                let is_ours = match self.writes {
+                    Writes::All => role != Role::Slave,
+                    Writes::One => role == Role::Master,
+                };
+                if self.writes == Writes::One && role == Role::Equal {
+                    switch.out.role(Role::Slave, election);
+                }
+                if is_ours && !switch.is_ours {
+                    // Another controller may have written since.
+                    switch.digest = None;
+                    switch.out.add(&rules::frames_of_links());
+                    self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
+                }
+                (switch.is_ours, switch.election) = (is_ours, election);
+            }
+            Message::Error(failure::BAD_REQUEST, failure::IS_SLAVE) => switch.is_ours = false,
+            Message::Error(failure::ROLE_REQUEST_FAILED, _) => {
+                switch.out.role(Role::Same, 0);
             }
             Message::PacketIn {
                 cookie,
@@ -240,27 +308,29 @@ impl Controller {
         let Some(datapath) = switch.datapath else {
             return;
         };
-        let real = switch
-            .ports
-            .values()
-            .filter(|port| port.number <= number::MAX);
-        let up = real.filter(|port| port.is_up).map(|port| port.number);
-        self.fabric.set_ports(datapath, up.collect());
+        let ports = switch.ports.values().filter(|port| is_usable(port));
+        let up = ports.map(|port| port.number);
+        self.fabric.set_ports(datapath, up.collect(), now_ns);
         self.paths.clear();
         for (place, params) in &self.watched {
             if place.datapath == datapath {
                 self.incast.watch(*place, params);
             }
         }
-        self.rules_ns = Some(now_ns + SETTLE_NS);
+        self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
         self.lldp_ns = now_ns;
     }
 
     fn on_packet(&mut self, place: Place, reason: Reason, data: &[u8], now_ns: u64) {
         let is_changed = match reason {
             Reason::Lldp => {
-                let from = self.lldp.read(data);
-                from.is_some_and(|from| self.fabric.add_link(from, place))
+                let seen = self.lldp.read(data);
+                if let Some(other) = seen.and_then(|seen| seen.other)
+                    && (other.0 != self.other.0 || other.1 > self.other.1)
+                {
+                    (self.other, self.other_ns) = (other, now_ns);
+                }
+                seen.is_some_and(|seen| self.fabric.add_link(seen.from, place))
             }
             Reason::Segment | Reason::Miss => {
                 let host = Mac::at(data, 6);
@@ -364,12 +434,15 @@ impl Controller {
     /// Does what is due. Returns the connections that are to be closed.
     pub fn tick(&mut self, now_ns: u64) -> Vec<Connection> {
         if self.rules_ns.is_some_and(|due| due <= now_ns) {
-            self.rules_ns = None;
+            let is_more = self.fabric.settle(now_ns);
+            self.rules_ns = is_more.then_some(now_ns + FIND_NS);
+            self.recall(now_ns);
             self.write_rules();
         }
         if self.lldp_ns <= now_ns {
             self.lldp_ns = now_ns + LLDP_NS;
             self.find_links();
+            self.stand_in(now_ns);
         }
         for switch in self.switches.values_mut() {
             let silent_ns = now_ns.saturating_sub(switch.last_ns.max(switch.echo_ns));
@@ -383,43 +456,64 @@ impl Controller {
         lost.map(|(connection, _)| *connection).collect()
     }
 
+    /// Learns the hosts to which the rules of an earlier controller led.
+    fn recall(&mut self, now_ns: u64) {
+        for switch in self.switches.values_mut() {
+            let known = switch.datapath.filter(|one| self.fabric.is_known(*one));
+            let Some(datapath) = known else { continue };
+            for route in std::mem::take(&mut switch.routes) {
+                let port = route.port;
+                let place = Place { datapath, port };
+                self.fabric.add_host(Mac(route.destination), place, now_ns);
+            }
+        }
+    }
+
     /// Writes the rules of all switches, and then removes those before.
     fn write_rules(&mut self) {
-        let before = self.generation;
-        self.generation = before.wrapping_add(1);
-        let rules = rules::all(&self.fabric, self.generation);
-        for switch in self.switches.values_mut() {
-            let Some(rules) = switch.datapath.and_then(|datapath| rules.get(&datapath)) else {
+        let rules = rules::all(&self.fabric);
+        for switch in self.switches.values_mut().filter(|one| one.is_ours) {
+            let known = switch.datapath.filter(|one| self.fabric.is_known(*one));
+            let rules = known.and_then(|datapath| rules.get(&datapath));
+            let Some((digest, rules)) = rules.filter(|one| Some(one.0) != switch.digest) else {
                 continue;
             };
             for rule in rules {
                 switch.out.add(rule);
             }
             switch.out.barrier();
-            let is_old = |number: &u8| match switch.is_clean {
-                true => *number == before,
-                false => *number != self.generation,
-            };
-            for number in (0..=u8::MAX).filter(is_old) {
-                let (cookie, mask) = rules::generation(number);
+            for (cookie, mask) in rules::others(*digest) {
                 switch.out.delete(cookie, mask);
             }
-            switch.is_clean = true;
+            switch.digest = Some(*digest);
+        }
+    }
+
+    /// If only one writes, and nothing is seen of another one: it is this one.
+    fn stand_in(&mut self, now_ns: u64) {
+        if self.writes == Writes::One && now_ns.saturating_sub(self.other_ns) >= STAND_IN_NS {
+            let ready = self.switches.values_mut().filter(|one| one.is_ready);
+            for switch in ready.filter(|one| !one.is_ours) {
+                switch
+                    .out
+                    .role(Role::Master, switch.election.wrapping_add(1));
+            }
         }
     }
 
     fn find_links(&mut self) {
-        for switch in self.switches.values_mut() {
+        self.round += 1;
+        for switch in self.switches.values_mut().filter(|one| one.is_ours) {
             let Some(datapath) = switch.datapath else {
                 continue;
             };
             for port in switch.ports.values() {
-                if port.is_up && port.number <= number::MAX {
+                if is_usable(port) {
                     let place = Place {
                         datapath,
                         port: port.number,
                     };
-                    let frame = self.lldp.frame(place);
+                    let frame = self.lldp.frame(place, self.round);
                     switch
                         .out
                         .packet_out(&[Action::Output(port.number)], &frame);
@@ -442,4 +536,9 @@ impl Controller {
     pub fn datagrams(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         std::mem::take(&mut self.datagrams)
     }
+}
+
+/// Whether a port has a link, and is none of the switch's own.
+fn is_usable(port: &Port) -> bool {
+    port.is_up && port.number <= number::MAX
 }

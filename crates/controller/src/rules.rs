@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rules of a switch. Table 0 copies, table 1 forwards; without the controller they stay.
+//!
+//! Controllers that know the same of the network write the same rules, cookies included.
 
 use crate::fabric::{Fabric, Mac, Place};
 use crate::lldp;
 use crate::openflow::{Action, Field, FlowMod, Instruction, Match, tcp_flag};
 use crate::segment::COPY_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 const COPIES: u8 = 0;
 const ROUTES: u8 = 1;
@@ -41,16 +44,20 @@ impl Reason {
 
 const MASK_OWNER: u64 = 0xffff_ffff << 32;
 
-/// The cookie and the mask of all rules of one generation.
-pub fn generation(number: u8) -> (u64, u64) {
-    (MARK | u64::from(number) << 8, MASK_OWNER | 0xff00)
+/// The bits of a cookie that are the same in all rules of a switch: a digest of them.
+const DIGEST_BITS: std::ops::Range<u32> = 8..32;
+
+/// The cookies and masks that find all of our rules with another digest.
+pub fn others(digest: u64) -> impl Iterator<Item = (u64, u64)> {
+    let differs = move |bit| (MARK | !digest & bit, MASK_OWNER | bit);
+    DIGEST_BITS.map(|bit| 1 << bit).map(differs)
 }
 
-/// The rules of all switches.
-pub fn all(fabric: &Fabric, number: u8) -> BTreeMap<u64, Vec<FlowMod>> {
+/// The rules of all switches, with their digests.
+pub fn all(fabric: &Fabric) -> BTreeMap<u64, (u64, Vec<FlowMod>)> {
     let mut rules = BTreeMap::new();
     for (datapath, ports) in fabric.tree() {
-        rules.insert(datapath, of_switch(fabric, datapath, &ports, number));
+        rules.insert(datapath, of_switch(fabric, datapath, &ports));
     }
     let hosts: Vec<_> = fabric.hosts().map(|(host, _)| host).collect();
     for from in &hosts {
@@ -59,16 +66,28 @@ pub fn all(fabric: &Fabric, number: u8) -> BTreeMap<u64, Vec<FlowMod>> {
                 rules
                     .entry(out.datapath)
                     .or_default()
-                    .push(route(*from, *to, out, number));
+                    .push(route(*from, *to, out));
             }
         }
     }
-    rules
+    let rules = rules.into_iter();
+    rules.map(|(at, rules)| (at, digested(rules))).collect()
 }
 
-fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>, number: u8) -> Vec<FlowMod> {
+fn digested(mut rules: Vec<FlowMod>) -> (u64, Vec<FlowMod>) {
+    let mut hasher = DefaultHasher::new();
+    rules.hash(&mut hasher);
+    let mask = DIGEST_BITS.fold(0, |mask, bit| mask | 1 << bit);
+    let digest = hasher.finish() & mask;
+    for rule in &mut rules {
+        rule.cookie |= digest;
+    }
+    (digest, rules)
+}
+
+fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>) -> Vec<FlowMod> {
     let rule = |table, priority, reason, matches, instructions| FlowMod {
-        cookie: generation(number).0 | reason as u64,
+        cookie: MARK | reason as u64,
         table,
         priority,
         matches: Match(matches),
@@ -77,13 +96,7 @@ fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>, number: u8) -
     let goto = || Instruction::Goto(ROUTES);
     let copy = |bytes| Action::Copy(bytes);
     let mut rules = vec![
-        rule(
-            COPIES,
-            100,
-            Reason::Lldp,
-            vec![Field::EthType(lldp::ETHERTYPE)],
-            vec![Instruction::Apply(vec![copy(WHOLE)])],
-        ),
+        frames_of_links(),
         rule(COPIES, 0, Reason::None, vec![], vec![goto()]),
     ];
     for port in fabric.edges(datapath) {
@@ -115,9 +128,23 @@ fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>, number: u8) -
     rules
 }
 
-fn route(from: Mac, to: Mac, out: Place, number: u8) -> FlowMod {
+/// What finds links: frames of LLDP are copied.
+pub fn frames_of_links() -> FlowMod {
     FlowMod {
-        cookie: generation(number).0,
+        cookie: MARK | Reason::Lldp as u64,
+        table: COPIES,
+        priority: 100,
+        matches: Match(vec![Field::EthType(lldp::ETHERTYPE)]),
+        instructions: vec![Instruction::Apply(vec![Action::Copy(WHOLE)])],
+    }
+}
+
+/// The table, cookie and mask of all routes.
+pub const ALL_ROUTES: (u8, u64, u64) = (ROUTES, MARK, MASK_OWNER);
+
+fn route(from: Mac, to: Mac, out: Place) -> FlowMod {
+    FlowMod {
+        cookie: MARK,
         table: ROUTES,
         priority: 10,
         matches: Match(vec![Field::EthSrc(from.0), Field::EthDst(to.0)]),

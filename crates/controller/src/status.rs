@@ -11,6 +11,8 @@ use std::fmt;
 pub struct Status {
     /// Switches that are connected, hexadecimal.
     pub switches: Vec<String>,
+    /// How many of them take rules from this controller.
+    pub written: usize,
     /// Links between them: switch and port of both ends.
     pub links: Vec<String>,
     /// Hosts by their address of Ethernet: switch and port.
@@ -37,6 +39,7 @@ impl Status {
         let counters = controller.counters();
         Status {
             switches: fabric.switches().map(|one| format!("{one:016x}")).collect(),
+            written: controller.written(),
             links: fabric
                 .links()
                 .map(|(from, to)| format!("{} {}", place(from), place(to)))
@@ -57,7 +60,12 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "switches  {}", self.switches.join(", "))?;
+        let switches = self.switches.join(", ");
+        writeln!(
+            f,
+            "switches  {switches} (rules written to {})",
+            self.written
+        )?;
         for link in &self.links {
             writeln!(f, "link      {link}")?;
         }

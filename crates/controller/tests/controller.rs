@@ -2,7 +2,7 @@
 //! Routes, and incast at ports.
 
 use etherparse::{PacketBuilder, TcpOptionElement};
-use penstock_controller::fabric::{Fabric, Mac, Place};
+use penstock_controller::fabric::{FIND_NS, Fabric, Mac, Place};
 use penstock_controller::incast::{Incast, Limits};
 use penstock_controller::segment::{COPY_BYTES, Flow, Segment};
 use penstock_core::{Params, definitions};
@@ -26,11 +26,11 @@ fn leaf_spine(leaves: u64, spines: u64, hosts: u16) -> Fabric {
     for leaf in 1..=leaves {
         let up = (1..=spines).map(|spine| 100 + spine as u32);
         let ports = (1..=u32::from(hosts)).chain(up).collect();
-        fabric.set_ports(leaf, ports);
+        fabric.set_ports(leaf, ports, 0);
     }
     for spine in 1..=spines {
         let ports = (1..=leaves as u32).collect();
-        fabric.set_ports(1000 + spine, ports);
+        fabric.set_ports(1000 + spine, ports, 0);
         for leaf in 1..=leaves {
             let ends = (
                 place(leaf, 100 + spine as u32),
@@ -43,6 +43,10 @@ fn leaf_spine(leaves: u64, spines: u64, hosts: u16) -> Fabric {
             );
         }
     }
+    assert!(
+        !fabric.settle(FIND_NS),
+        "all ports have been there for long enough"
+    );
     for leaf in 1..=leaves {
         for host in 1..=hosts {
             let number = leaf as u16 * 100 + host;
@@ -117,8 +121,22 @@ fn what_is_behind_a_port_that_goes_is_forgotten() {
     assert_eq!(path, [place(1, 102), place(1002, 2), place(2, 1)]);
     fabric.remove_switch(1002);
     assert_eq!(fabric.path(mac(101), mac(201)), None);
-    fabric.set_ports(1, BTreeSet::from([101]));
+    fabric.set_ports(1, BTreeSet::from([101]), 0);
     assert_eq!(fabric.hosts().count(), 1);
+}
+
+#[test]
+fn nothing_is_flooded_over_a_port_before_it_is_known_where_it_leads() {
+    let mut fabric = leaf_spine(2, 1, 2);
+    let now_ns = 10 * FIND_NS;
+    fabric.set_ports(1, BTreeSet::from([1, 2, 3, 101]), now_ns);
+    assert!(fabric.settle(now_ns + FIND_NS - 1), "port 3 is new");
+    assert!(!fabric.tree()[&1].contains(&3));
+    assert!(!fabric.add_host(mac(103), place(1, 3), now_ns));
+    assert!(fabric.tree()[&1].contains(&1), "the others are as before");
+    assert!(!fabric.settle(now_ns + FIND_NS));
+    assert!(fabric.tree()[&1].contains(&3));
+    assert!(fabric.add_host(mac(103), place(1, 3), now_ns));
 }
 
 #[test]
@@ -141,7 +159,7 @@ fn who_claims_the_address_of_another_is_not_believed_while_that_sends() {
         "it has moved"
     );
     // Its port goes down: it may be anywhere.
-    fabric.set_ports(2, BTreeSet::from([1, 101]));
+    fabric.set_ports(2, BTreeSet::from([1, 101]), 0);
     assert!(fabric.add_host(mac(101), place(1, 1), 16 * second));
 }
 

@@ -92,6 +92,8 @@ fn requests_are_what_open_vswitch_reads() {
         out.counters();
         out.ports();
         out.packet_out(&[Action::Output(2)], &[0; 60]);
+        out.asynchronous();
+        out.rules(1, 0x50 << 32, 0xff << 32);
     });
     let begins = [
         "OFPT_HELLO (OF) (xid=0x1):",
@@ -108,6 +110,15 @@ fn requests_are_what_open_vswitch_reads() {
     for (number, begin) in begins.into_iter().enumerate() {
         let line = &lines[number];
         assert!(line.starts_with(begin), "{line:?} is not {begin:?}");
+    }
+    for (begin, times) in [
+        ("OFPST_FLOW request (OF) (xid=0xa): table=1", 1),
+        ("OFPT_SET_ASYNC (OF)", 1),
+        ("       PACKET_IN: no_match action", 2),
+        ("     PORT_STATUS: add delete modify", 2),
+    ] {
+        let found = lines.iter().filter(|line| line.starts_with(begin)).count();
+        assert_eq!(found, times, "{begin:?} of {lines:#?}");
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The controller, as it runs, with two switches and an agent: from the first packet to a notice.
+//! The controller, as it runs, with two switches and an agent: from the first packet to a notice, alone
+//! and with another controller, and what is left when one of them ends.
 
 mod testbed;
 
@@ -23,6 +24,9 @@ const SECRET: &[u8] = b"a secret of sixteen bytes or more";
 const A: &str = "02:00:00:00:00:01";
 const B: &str = "02:00:00:00:00:02";
 
+/// The 8 flows that are new at once, and what their source is to do.
+const FLOWS: u16 = 8;
+
 /// A controller in a thread.
 struct Running {
     stop: Arc<AtomicBool>,
@@ -33,17 +37,18 @@ struct Running {
 }
 
 impl Running {
-    fn new(bed: &Switch) -> Running {
-        let (key, status) = (bed.path("key"), bed.path("status.sock"));
+    /// With a name, and further lines of its configuration.
+    fn new(bed: &Switch, name: &str, lines: &str) -> Running {
+        let (key, status) = (bed.path("key"), bed.path(name));
         std::fs::write(&key, SECRET).expect("it is written");
         let config = format!(
-            "openflow = \"127.0.0.1:0\"\nagents = \"127.0.0.1:0\"\nstatus = \"{status}\"\n\
+            "{lines}\nopenflow = \"127.0.0.1:0\"\nagents = \"127.0.0.1:0\"\nstatus = \"{status}\"\n\
              [controller]\nkind = \"sicc\"\n\
              [watch.b]\ndatapath = \"2\"\nport = 1\nbuffer = \"100 kB\"\n\
              [agent.a]\nnumber = 1\nkey = \"{key}\"\n\
              [agent.switch]\nnumber = 2\nkey = \"{key}\"\n"
         );
-        let path = bed.path("controller.toml");
+        let path = bed.path(&format!("{name}.toml"));
         std::fs::write(&path, config).expect("it is written");
         let config = Config::read(path.as_ref()).expect("it is right");
         let mut server = Server::new(&config).expect("it listens");
@@ -167,11 +172,16 @@ fn sent(bed: &Switch, bridge: &str, port: &str) -> u64 {
     number.parse().expect("a number")
 }
 
-/// The generations of the controllers' rules in a bridge.
-fn generations(bed: &Switch, bridge: &str) -> BTreeSet<u64> {
+/// The rules of a bridge.
+fn rules(bed: &Switch, bridge: &str) -> String {
     let target = format!("unix:{}", bed.path(&format!("{bridge}.mgmt")));
     let printed = bed.run("ovs-ofctl", &["-OOpenFlow13", "dump-flows", &target]);
-    let text = String::from_utf8(printed.stdout).expect("text");
+    String::from_utf8(printed.stdout).expect("text")
+}
+
+/// The digests of the controllers' rules in a bridge.
+fn digests(bed: &Switch, bridge: &str) -> BTreeSet<u64> {
+    let text = rules(bed, bridge);
     let cookies = text.split("cookie=0x").skip(1);
     let digits = cookies.map(|rest| rest.split(',').next().unwrap_or_default());
     let cookies = digits.map(|digits| u64::from_str_radix(digits, 16).expect("a cookie"));
@@ -220,11 +230,120 @@ impl Host {
     }
 }
 
+/// Has both bridges connect to these controllers, and waits until each knows the link and both hosts.
+fn begin(bed: &Switch, controllers: &[&Running]) {
+    let targets: Vec<_> = controllers
+        .iter()
+        .map(|one| format!("tcp:{}", one.switches))
+        .collect();
+    for bridge in ["br1", "br2"] {
+        let targets = targets.iter().map(String::as_str);
+        bed.vsctl(
+            &["set-controller", bridge]
+                .into_iter()
+                .chain(targets)
+                .collect::<Vec<_>>(),
+        );
+    }
+    let link = ["0000000000000001:2 0000000000000002:2".to_owned()];
+    for controller in controllers {
+        controller.wait("switches", |status| status.switches.len() == 2);
+        controller.wait("the link", |status| status.links == link);
+        // Nothing is known of the hosts: what they send is flooded, and a copy of it shows where they are.
+        let is_at = |status: &Status, host: &str, place: &str| {
+            status.hosts.get(host).is_some_and(|at| at == place)
+        };
+        controller.wait_with(
+            "host A",
+            || send(bed, "host1", A, B),
+            |status| is_at(status, A, "0000000000000001:1"),
+        );
+        controller.wait_with(
+            "host B",
+            || send(bed, "host2", B, A),
+            |status| is_at(status, B, "0000000000000002:1"),
+        );
+    }
+    until("rules of one kind, with routes forth and back", || {
+        ["br1", "br2"].iter().all(|bridge| {
+            digests(bed, bridge).len() == 1
+                && rules(bed, bridge).matches("priority=10,").count() == 2
+        })
+    });
+}
+
+/// A packet of no flow.
+fn send(bed: &Switch, host: &str, from: &str, to: &str) {
+    bed.receive(host, &packet(from, to, 1, "ack"));
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The agents of a shim and of a switch, as one controller knows them.
+struct Agents {
+    shim: Host,
+    switch: Host,
+}
+
+impl Agents {
+    fn new(controller: &Running) -> Agents {
+        let mut shim = Host::new(controller, 1, &Body::Hello(vec![guest()]));
+        let switch = Host::new(controller, 2, &Body::Hello(Vec::new()));
+        while shim.receive().is_some() {}
+        shim.socket
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a socket");
+        Agents { shim, switch }
+    }
+
+    /// Reports an empty queue, and returns the notices.
+    fn report(&mut self) -> Vec<Notice> {
+        let report = Body::Queues(QueueReport {
+            datapath: 2,
+            queues: vec![(1, 0)],
+        });
+        let sealed = self.switch.agent.seal(&report);
+        self.switch.socket.send(&sealed).expect("it is sent");
+        self.shim.receive().expect("a notice")
+    }
+}
+
+fn guest() -> IpAddr {
+    IpAddr::from([10, 0, 0, 1])
+}
+
+fn expected() -> [Notice; 1] {
+    [Notice {
+        source: guest(),
+        destination: IpAddr::from([10, 0, 0, 2]),
+        order: Order::On(1460, None),
+    }]
+}
+
+/// Begins flows from host A to host B.
+fn incast(bed: &Switch, first: u16) {
+    for port in first..first + FLOWS {
+        bed.receive("host1", &packet(A, B, port, "syn"));
+    }
+}
+
+/// The network takes a packet from host A to host B.
+fn forwards(bed: &Switch) {
+    let before = sent(bed, "br2", "host2");
+    send(bed, "host1", A, B);
+    until("the packet arrives", || sent(bed, "br2", "host2") > before);
+}
+
 #[test]
 fn incast_is_foreseen_across_two_switches() {
     let bed = bed();
-    let mut controller = Running::new(&bed);
-    let target = format!("tcp:{}", controller.switches);
+    let mut controller = Running::new(&bed, "one", "");
     for bridge in ["br1", "br2"] {
         // Rules of two earlier controllers.
         for stale in ["41", "42"] {
@@ -233,67 +352,95 @@ fn incast_is_foreseen_across_two_switches() {
                 format!("cookie=0x50656e0000{stale}00,table=1,priority={stale},actions=drop");
             bed.run("ovs-ofctl", &["-OOpenFlow13", "add-flow", &target, &rule]);
         }
-        bed.vsctl(&["set-controller", bridge, &target]);
     }
-    controller.wait("switches", |status| status.switches.len() == 2);
-    let link = ["0000000000000001:2 0000000000000002:2".to_owned()];
-    controller.wait("the link", |status| status.links == link);
+    begin(&bed, &[&controller]);
+    let mut agents = Agents::new(&controller);
+    incast(&bed, 2000);
+    controller.wait("copies", |status| status.copies == u64::from(FLOWS));
+    assert_eq!(agents.report(), expected());
 
-    // Nothing is known of the hosts: what they send is flooded, and a copy of it shows where they are.
-    let from = |host, from, to| bed.receive(host, &packet(from, to, 1, "ack"));
-    controller.wait_with(
-        "host A",
-        || from("host1", A, B),
-        |status| status.hosts.len() == 1,
-    );
-    let is_known = |status: &Status| status.hosts.len() == 2;
-    let status = controller.wait_with("host B", || from("host2", B, A), is_known);
-    assert_eq!(status.hosts[A], "0000000000000001:1");
-    assert_eq!(status.hosts[B], "0000000000000002:1");
-
-    let begun = Instant::now();
-    while ["br1", "br2"]
-        .iter()
-        .any(|bridge| generations(&bed, bridge).len() != 1)
-    {
-        assert!(
-            begun.elapsed() < PATIENCE,
-            "rules of earlier controllers are gone"
-        );
-    }
-
-    let guest = IpAddr::from([10, 0, 0, 1]);
-    let mut shim = Host::new(&controller, 1, &Body::Hello(vec![guest]));
-    let report = Body::Queues(QueueReport {
-        datapath: 2,
-        queues: vec![(1, 0)],
-    });
-    let mut agent = Host::new(&controller, 2, &Body::Hello(Vec::new()));
-    while shim.receive().is_some() {}
-
-    for port in 0..8 {
-        bed.receive("host1", &packet(A, B, 2000 + port, "syn"));
-    }
-    controller.wait("copies", |status| status.copies == 8);
-    let sealed = agent.agent.seal(&report);
-    agent.socket.send(&sealed).expect("it is sent");
-    shim.socket
-        .set_read_timeout(Some(PATIENCE))
-        .expect("a socket");
-    let notices = shim.receive().expect("a notice");
-    let expected = Notice {
-        source: guest,
-        destination: IpAddr::from([10, 0, 0, 2]),
-        order: Order::On(1460, None),
-    };
-    assert_eq!(notices, [expected]);
-
-    // Without the controller the network forwards as before.
+    // Without the controller the network forwards as before; another one knows soon what it knew.
+    let before = digests(&bed, "br2");
     controller.stop();
-    let before = sent(&bed, "br2", "host2");
-    from("host1", A, B);
-    let begun = Instant::now();
-    while sent(&bed, "br2", "host2") <= before {
-        assert!(begun.elapsed() < PATIENCE, "the packet arrives");
+    forwards(&bed);
+    let again = Running::new(&bed, "again", "");
+    begin(&bed, &[&again]);
+    assert_eq!(digests(&bed, "br2"), before);
+    let mut agents = Agents::new(&again);
+    incast(&bed, 3000);
+    again.wait("copies", |status| status.copies >= u64::from(FLOWS));
+    assert_eq!(agents.report(), expected());
+}
+
+#[test]
+fn a_switch_that_comes_back_is_as_before() {
+    let bed = bed();
+    let controller = Running::new(&bed, "one", "");
+    begin(&bed, &[&controller]);
+    let before = digests(&bed, "br2");
+    // Its connection is cut; then its rules are lost, as when it starts again.
+    bed.vsctl(&["set-controller", "br2", "tcp:127.0.0.1:1"]);
+    controller.wait("it is gone", |status| status.written == 1);
+    forwards(&bed);
+    let target = format!("unix:{}", bed.path("br2.mgmt"));
+    bed.run("ovs-ofctl", &["-OOpenFlow13", "del-flows", &target]);
+    bed.vsctl(&[
+        "set-controller",
+        "br2",
+        &format!("tcp:{}", controller.switches),
+    ]);
+    until("its rules are there", || digests(&bed, "br2") == before);
+    forwards(&bed);
+}
+
+#[test]
+fn controllers_that_all_write_leave_no_gap() {
+    let bed = bed();
+    let mut first = Running::new(&bed, "first", "");
+    let second = Running::new(&bed, "second", "");
+    begin(&bed, &[&first, &second]);
+    let mut agents = [&first, &second].map(Agents::new);
+    incast(&bed, 2000);
+    for (controller, agents) in [&first, &second].into_iter().zip(&mut agents) {
+        controller.wait("copies", |status| status.copies == u64::from(FLOWS));
+        assert_eq!(controller.wait("", |_| true).written, 2);
+        assert_eq!(agents.report(), expected());
     }
+    let before = digests(&bed, "br1");
+    first.stop();
+    incast(&bed, 3000);
+    second.wait("copies", |status| status.copies == 2 * u64::from(FLOWS));
+    assert_eq!(agents[1].report(), expected());
+    forwards(&bed);
+    assert_eq!(digests(&bed, "br1"), before);
+}
+
+#[test]
+fn one_writes_and_another_takes_its_place() {
+    let bed = bed();
+    let lines = format!("writes = \"one\"\nkey = \"{}\"", bed.path("key"));
+    let mut first = Running::new(&bed, "first", &lines);
+    begin(&bed, &[&first]);
+    let second = Running::new(&bed, "second", &lines);
+    begin(&bed, &[&first, &second]);
+    // Each sees the frames of the one that writes, and which that is does not change.
+    for _ in 0..3 {
+        let written = [&first, &second].map(|one| one.wait("", |_| true).written);
+        assert_eq!(written, [2, 0]);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    // The other one foresees as well.
+    let mut agents = Agents::new(&second);
+    incast(&bed, 2000);
+    second.wait("copies", |status| status.copies == u64::from(FLOWS));
+    assert_eq!(agents.report(), expected());
+
+    first.stop();
+    second.wait("it writes", |status| status.written == 2);
+    forwards(&bed);
+    // The first comes back, and waits.
+    let first = Running::new(&bed, "again", &lines);
+    begin(&bed, &[&first, &second]);
+    let written = [&first, &second].map(|one| one.wait("", |_| true).written);
+    assert_eq!(written, [0, 2]);
 }

@@ -4,8 +4,8 @@
 mod testbed;
 
 use penstock_controller::openflow::{
-    Action, Field, FlowMod, Frames, Instruction, Match, Message, Port, Role, Version, Writer,
-    tcp_flag,
+    Action, Field, FlowMod, Frames, Instruction, Match, Message, Port, Role, Route, Version,
+    Writer, tcp_flag,
 };
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -166,6 +166,30 @@ fn converses(wire: &str, version: Version) {
     connection.out.add(&rule(1, vec![], forward));
     connection.out.barrier();
     connection.wait(|message| (message == Message::Barrier).then_some(()));
+
+    let destination = [2, 0, 0, 0, 0, 2];
+    let ends = vec![
+        Field::EthSrc([2, 0, 0, 0, 0, 1]),
+        Field::EthDst(destination),
+    ];
+    let forward = vec![Instruction::Apply(vec![Action::Output(2)])];
+    connection.out.add(&FlowMod {
+        cookie: 8,
+        ..rule(1, ends, forward)
+    });
+    // Of the rules with these cookies, one has a destination.
+    connection.out.rules(1, 0, !15);
+    let routes = connection.wait(|message| match message {
+        Message::Routes(routes, false) => Some(routes),
+        _ => None,
+    });
+    assert_eq!(
+        routes,
+        [Route {
+            destination,
+            port: 2
+        }]
+    );
     let packet = |flags| {
         format!(
             "in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),eth_type(0x0800),\

@@ -6,4 +6,4 @@ pub mod codec;
 pub mod message;
 mod shared;
 
-pub use shared::{datapath, key, random};
+pub use shared::{datapath, key, random, secret};

@@ -14,6 +14,14 @@ const LEAST_KEY_BYTES: usize = 16;
 /// # Errors
 /// It cannot be read, or is shorter than 16 bytes.
 pub fn key(file: &Path) -> Result<Key> {
+    Ok(Key::new(&secret(file)?))
+}
+
+/// The bytes of a file with a secret.
+///
+/// # Errors
+/// It cannot be read, or is shorter than 16 bytes.
+pub fn secret(file: &Path) -> Result<Vec<u8>> {
     let named = |why: String| format!("{}: {why}", file.display());
     let secret =
         std::fs::read(file).map_err(|error| Error::new(error.kind(), named(error.to_string())))?;
@@ -24,7 +32,7 @@ pub fn key(file: &Path) -> Result<Key> {
         );
         return Err(Error::new(ErrorKind::InvalidData, named(why)));
     }
-    Ok(Key::new(&secret))
+    Ok(secret)
 }
 
 /// Bytes drawn by chance.

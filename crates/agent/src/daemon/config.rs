@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployments};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
@@ -74,8 +74,9 @@ pub struct Metrics {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sdn {
-    /// Address of the controller (UDP), as in "10.0.0.1:6654".
-    pub controller: SocketAddr,
+    /// Address of the controller (UDP), as in "10.0.0.1:6654", or a list of several.
+    #[serde(deserialize_with = "one_or_more")]
+    pub controller: Vec<SocketAddr>,
     /// The number of this agent in the controller's configuration.
     pub number: u16,
     /// File of the key that both share.
@@ -98,6 +99,22 @@ pub struct Switch {
     pub interval: Time,
     /// The number of each port, by its interface.
     pub ports: IndexMap<String, u32>,
+}
+
+fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SocketAddr>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "expected an address, as \"10.0.0.1:6654\", or a list of addresses"
+    )]
+    enum Given {
+        One(SocketAddr),
+        More(Vec<SocketAddr>),
+    }
+    Ok(match Given::deserialize(from)? {
+        Given::One(address) => vec![address],
+        Given::More(addresses) => addresses,
+    })
 }
 
 fn interval() -> Time {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The conversation with SICC's controller, on a thread of its own: its notices go to the shims, the
-//! queues of a switch's ports to it.
+//! queues of a switch's ports to it. Of several controllers each has a thread, and the last notice
+//! counts, whichever it is from.
 //!
 //! Messages are sealed ([`penstock_sdn::message`]). A controller that is silent for some time may
 //! have been restarted: another session begins. What a shim was ordered ends by itself.
@@ -24,21 +25,24 @@ const HELLO: Duration = Duration::from_secs(1);
 /// Silence after which another session begins.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Starts the thread, if a controller is configured.
+/// Starts a thread for each controller that is configured.
 ///
 /// # Errors
 /// The key cannot be read, or the kernel refuses a socket.
 pub fn begin(sdn: Option<&Sdn>, pins: PinsArg) -> Result<()> {
     let Some(sdn) = sdn else { return Ok(()) };
-    let mut link = Link::new(sdn.clone(), pins)?;
-    std::thread::Builder::new()
-        .name("controller".to_owned())
-        .spawn(move || link.run())
-        .context("sdn")?;
+    for controller in &sdn.controller {
+        let mut link = Link::new(*controller, sdn.clone(), pins.clone())?;
+        std::thread::Builder::new()
+            .name("controller".to_owned())
+            .spawn(move || link.run())
+            .context("sdn")?;
+    }
     Ok(())
 }
 
 struct Link {
+    controller: SocketAddr,
     sdn: Sdn,
     pins: PinsArg,
     key: Key,
@@ -55,7 +59,7 @@ struct Link {
 }
 
 impl Link {
-    fn new(sdn: Sdn, pins: PinsArg) -> Result<Link> {
+    fn new(controller: SocketAddr, sdn: Sdn, pins: PinsArg) -> Result<Link> {
         let key = penstock_sdn::key(&sdn.key).context("sdn.key")?;
         let datapath = match &sdn.switch {
             Some(switch) => {
@@ -63,7 +67,7 @@ impl Link {
             }
             None => 0,
         };
-        let any: SocketAddr = match sdn.controller {
+        let any: SocketAddr = match controller {
             SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
             SocketAddr::V6(_) => ([0; 16], 0).into(),
         };
@@ -72,6 +76,7 @@ impl Link {
             .iter()
             .flat_map(|(interface, guests)| guests.iter().map(|guest| (*guest, interface.clone())));
         Ok(Link {
+            controller,
             agent: Agent::new(key.clone(), sdn.number, session()?),
             socket: UdpSocket::bind(any).context("sdn")?,
             guests: guests.collect(),
@@ -106,7 +111,7 @@ impl Link {
                 continue;
             }
             if let Ok((length, from)) = self.socket.recv_from(&mut bytes)
-                && from == self.sdn.controller
+                && from == self.controller
                 && let Ok(notices) = self.agent.unseal(&bytes[..length])
             {
                 self.last = Instant::now();
@@ -119,7 +124,7 @@ impl Link {
     fn send(&mut self, body: &Body) {
         let sealed = self.agent.seal(body);
         // What cannot be sent is lost, as it may be on its way.
-        let _ = self.socket.send_to(&sealed, self.sdn.controller);
+        let _ = self.socket.send_to(&sealed, self.controller);
     }
 
     /// Prints whether the controller answers, each time that it changes.
@@ -130,7 +135,7 @@ impl Link {
             } else {
                 "it does not answer"
             };
-            eprintln!("controller {}: {what}", self.sdn.controller);
+            eprintln!("controller {}: {what}", self.controller);
         }
     }
 

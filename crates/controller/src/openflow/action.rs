@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Actions (§7.2.6) and instructions (§7.2.5).
 
-use penstock_sdn::codec::Output;
+use penstock_sdn::codec::{Input, Output};
 
 const OUTPUT: u16 = 0;
 const GOTO_TABLE: u16 = 1;
@@ -9,7 +9,7 @@ const APPLY_ACTIONS: u16 = 4;
 const WHOLE: u16 = 0xffff;
 
 /// What is done with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// It is sent out by a port; see [`number`](crate::openflow::number).
     Output(u32),
@@ -34,7 +34,7 @@ impl Action {
 }
 
 /// What a rule does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// These, at once.
     Apply(Vec<Action>),
@@ -43,6 +43,17 @@ pub enum Instruction {
 }
 
 impl Instruction {
+    /// The port by which a rule with one action sends packets.
+    pub(crate) fn read_output(mut bytes: Input<'_>) -> Option<u32> {
+        let kind = bytes.u16()?;
+        bytes.take(6)?;
+        let action = bytes.u16()?;
+        bytes.take(2)?;
+        let port = bytes.u32()?;
+        bytes.take(8)?;
+        ((kind, action) == (APPLY_ACTIONS, OUTPUT) && bytes.0.is_empty()).then_some(port)
+    }
+
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         match self {

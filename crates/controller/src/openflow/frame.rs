@@ -64,6 +64,8 @@ pub mod kind {
     pub const ROLE_REQUEST: u8 = 24;
     /// Has it.
     pub const ROLE_REPLY: u8 = 25;
+    /// Chooses the messages that the switch sends unasked.
+    pub const SET_ASYNC: u8 = 28;
 }
 
 /// The header of a message.

@@ -8,7 +8,8 @@ const TYPE_OXM: u16 = 1;
 const BASIC: u16 = 0x8000;
 const EXPERIMENTER: u16 = 0xffff;
 const ONF: u32 = 0x4f4e_4600;
-const IN_PORT: u8 = 0;
+pub(crate) const IN_PORT: u8 = 0;
+pub(crate) const ETH_DST: u8 = 3;
 const TCP_FLAGS: u8 = 42;
 
 /// Bits of a TCP header, for [`Field::TcpFlags`].
@@ -25,7 +26,7 @@ pub mod tcp_flag {
 
 /// One field of a match. What a field needs (an Ethernet type for addresses of IP, a protocol for
 /// TCP's flags) has to come before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// The port that a packet came from.
     InPort(u32),
@@ -54,7 +55,7 @@ impl Field {
         };
         match self {
             Field::InPort(port) => basic(IN_PORT, &port.to_be_bytes()),
-            Field::EthDst(address) => basic(3, &address),
+            Field::EthDst(address) => basic(ETH_DST, &address),
             Field::EthSrc(address) => basic(4, &address),
             Field::EthType(value) => basic(5, &value.to_be_bytes()),
             Field::IpProto(protocol) => basic(10, &[protocol]),
@@ -78,7 +79,7 @@ impl Field {
 }
 
 /// All fields of a match; without any, every packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match(pub Vec<Field>);
 
 impl Match {
@@ -93,8 +94,11 @@ impl Match {
         out.pad8(start);
     }
 
-    /// Takes a match from the front and returns the port that its packet came from, if it has it.
-    pub(crate) fn read_in_port(bytes: &mut Input<'_>) -> Option<Option<u32>> {
+    /// Takes a match from the front, and shows the basic fields that are whole: number and value.
+    pub(crate) fn read<'a>(
+        bytes: &mut Input<'a>,
+        mut field: impl FnMut(u8, Input<'a>),
+    ) -> Option<()> {
         let mut header = *bytes;
         let (kind, length) = (header.u16()?, header.u16()?);
         if kind != TYPE_OXM || length < 4 {
@@ -103,14 +107,14 @@ impl Match {
         let mut fields = bytes.take(length.into())?;
         bytes.take(usize::from(length).wrapping_neg() % 8)?;
         fields.take(4)?;
-        let mut in_port = None;
         while !fields.0.is_empty() {
-            let (class, field, length) = (fields.u16()?, fields.u8()?, fields.u8()?);
-            let mut value = fields.take(length.into())?;
-            if (class, field) == (BASIC, IN_PORT << 1) {
-                in_port = Some(value.u32()?);
+            let (class, number, length) = (fields.u16()?, fields.u8()?, fields.u8()?);
+            let value = fields.take(length.into())?;
+            let has_mask = number & 1 != 0;
+            if class == BASIC && !has_mask {
+                field(number >> 1, value);
             }
         }
-        Some(in_port)
+        Some(())
     }
 }

@@ -10,6 +10,7 @@
 
 mod action;
 mod error;
+pub mod failure;
 mod frame;
 mod matching;
 mod port;
@@ -21,5 +22,5 @@ pub use error::Error;
 pub use frame::{Frames, Header, MAX_MESSAGE_BYTES, Version, kind};
 pub use matching::{Field, Match, tcp_flag};
 pub use port::{Port, PortCounters, number};
-pub use read::{Message, PortChange, Role};
+pub use read::{Message, PortChange, Role, Route};
 pub use write::{FlowMod, Writer};

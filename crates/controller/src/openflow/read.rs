@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a switch sends.
 
+use crate::openflow::action::Instruction;
 use crate::openflow::frame::{Header, Version, kind};
-use crate::openflow::matching::Match;
+use crate::openflow::matching::{ETH_DST, IN_PORT, Match};
 use crate::openflow::port::{Port, PortCounters};
 use crate::openflow::write::multipart;
 use crate::openflow::{Error, write};
@@ -33,6 +34,41 @@ pub enum Role {
     Master = 2,
     /// May read only.
     Slave = 3,
+}
+
+/// A rule by which frames for an address leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Destination of Ethernet.
+    pub destination: [u8; 6],
+    /// The port's number.
+    pub port: u32,
+}
+
+impl Route {
+    fn read(version: Version, bytes: &mut Input<'_>) -> Option<Option<Route>> {
+        let length = usize::from(bytes.u16()?);
+        let mut bytes = bytes.take(length.checked_sub(2)?)?;
+        // Table, priority, times, flags and counters; in 1.5, these follow the match (§7.3.5.2).
+        bytes.take(if version == Version::V13 { 46 } else { 22 })?;
+        let mut destination = None;
+        Match::read(&mut bytes, |field, value| {
+            if field == ETH_DST {
+                destination = value.0.try_into().ok();
+            }
+        })?;
+        if version == Version::V15 {
+            let mut header = bytes;
+            header.u16()?;
+            let length = usize::from(header.u16()?);
+            bytes.take(length.next_multiple_of(8))?;
+        }
+        let route = |destination| {
+            let port = Instruction::read_output(bytes)?;
+            Some(Route { destination, port })
+        };
+        Some(destination.and_then(route))
+    }
 }
 
 /// A message of a switch.
@@ -69,6 +105,8 @@ pub enum Message<'a> {
     },
     /// A port came, went or changed.
     PortStatus(PortChange, Port),
+    /// Rules that send the frames for one address out by one port, others left out; `true`: more follow.
+    Routes(Vec<Route>, bool),
     /// Ports; `true`: more follow.
     Ports(Vec<Port>, bool),
     /// Counters of ports; likewise.
@@ -115,7 +153,12 @@ fn read<'a>(version: Version, header: Header, mut body: Input<'a>) -> Option<Mes
             let total_bytes = body.u16()?;
             body.u16()?;
             let cookie = body.u64()?;
-            let in_port = Match::read_in_port(&mut body)?;
+            let mut in_port = None;
+            Match::read(&mut body, |field, mut value| {
+                if field == IN_PORT {
+                    in_port = value.u32();
+                }
+            })?;
             body.u16()?;
             Message::PacketIn {
                 cookie,
@@ -139,6 +182,10 @@ fn read<'a>(version: Version, header: Header, mut body: Input<'a>) -> Option<Mes
             body.u32()?;
             let more = flags & MORE != 0;
             match subject {
+                multipart::RULES => {
+                    let rules = all(version, body, Route::read)?;
+                    Message::Routes(rules.into_iter().flatten().collect(), more)
+                }
                 multipart::PORT_DESC => Message::Ports(all(version, body, Port::read)?, more),
                 multipart::PORT_STATS => {
                     Message::Counters(all(version, body, PortCounters::read)?, more)

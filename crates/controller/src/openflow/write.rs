@@ -19,12 +19,18 @@ const DELETE: u8 = 3;
 
 /// Subjects of multipart requests, `enum ofp_multipart_type`.
 pub(crate) mod multipart {
+    pub const RULES: u16 = 1;
     pub const PORT_STATS: u16 = 4;
     pub const PORT_DESC: u16 = 13;
 }
 
+/// Reasons of packets for the controller: no rule matches, or one sends it.
+const PACKETS: u32 = 0b11;
+/// Reasons why a port is reported: it is new, gone or changed.
+const PORTS: u32 = 0b111;
+
 /// A rule of a flow table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlowMod {
     /// Its mark.
     pub cookie: u64,
@@ -109,6 +115,20 @@ impl Writer {
         })
     }
 
+    /// Asks for the rules of a table whose cookies are as this one in the bits of the mask.
+    pub fn rules(&mut self, table: u8, cookie: u64, mask: u64) -> u32 {
+        self.multipart(multipart::RULES, |version, out| {
+            out.push(table);
+            out.zeros(3);
+            out.u32(number::ANY);
+            out.u32(ALL_GROUPS);
+            out.zeros(4);
+            out.u64(cookie);
+            out.u64(mask);
+            Match::default().write(version, out);
+        })
+    }
+
     /// Adds a rule, or replaces that with the same priority and match.
     pub fn add(&mut self, rule: &FlowMod) -> u32 {
         self.message(kind::FLOW_MOD, |version, out| {
@@ -164,6 +184,24 @@ impl Writer {
             out.u32(role as u32);
             out.zeros(4);
             out.u64(election);
+        })
+    }
+
+    /// Asks for packets and changes of ports in any role; unasked, a slave gets no packets (§7.3.10).
+    pub fn asynchronous(&mut self) -> u32 {
+        self.message(kind::SET_ASYNC, |version, out| match version {
+            // Each for master and slave; the last two are of rules that end.
+            Version::V13 => [PACKETS, PACKETS, PORTS, PORTS, 0, 0]
+                .into_iter()
+                .for_each(|mask| out.u32(mask)),
+            Version::V15 => [PACKETS, PACKETS, PORTS, PORTS]
+                .into_iter()
+                .zip(0..)
+                .for_each(|(mask, property)| {
+                    out.u16(property);
+                    out.u16(8);
+                    out.u32(mask);
+                }),
         })
     }
 

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Types and codes of requests that a switch refuses, `enum ofp_error_type`.
+
+/// A request that cannot be done.
+pub const BAD_REQUEST: u16 = 1;
+/// Of [`BAD_REQUEST`]: a slave may not change the switch.
+pub const IS_SLAVE: u16 = 10;
+/// A role that is not given: there was a later election.
+pub const ROLE_REQUEST_FAILED: u16 = 11;
