@@ -17,7 +17,12 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("penstock-scenario", &["penstock-core"]),
     (
         "penstock-controller",
-        &["penstock-core", "penstock-scenario", "penstock-sdn"],
+        &[
+            "penstock-core",
+            "penstock-linux",
+            "penstock-scenario",
+            "penstock-sdn",
+        ],
     ),
     ("penstock-sim", &["penstock-core", "penstock-scenario"]),
     (

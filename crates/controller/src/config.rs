@@ -29,6 +29,8 @@ pub struct Config {
     pub agents: SocketAddr,
     /// Where `status` asks. Default: none.
     pub status: Option<PathBuf>,
+    /// Where metrics are served over HTTP, under /metrics, as in "127.0.0.1:9469". Default: nowhere.
+    pub metrics: Option<SocketAddr>,
     /// Who writes rules, if there are several controllers.
     #[serde(default)]
     pub writes: Writes,

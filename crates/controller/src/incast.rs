@@ -3,6 +3,7 @@
 
 use crate::fabric::Place;
 use crate::segment::{Flow, Segment};
+use crate::status;
 use penstock_core::sicc;
 use penstock_core::{Params, SiccPort};
 use penstock_sdn::message::{Notice, Order, QueueReport};
@@ -39,8 +40,6 @@ pub struct Counters {
     pub ignored_syns: u64,
     /// Queues reported.
     pub queues: u64,
-    /// Times that incast was found ahead of a port.
-    pub incasts: u64,
     /// Notices to shims.
     pub notices: u64,
 }
@@ -95,6 +94,7 @@ struct Port {
     flows: Recent<Flow, ()>,
     /// New flows from each edge port since the last report.
     new_flows: HashMap<Place, u32>,
+    seen: status::Port,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +136,7 @@ impl Incast {
             core: SiccPort::new(params),
             flows: Recent::default(),
             new_flows: HashMap::new(),
+            seen: status::Port::default(),
         };
         self.ports.insert(place, port);
     }
@@ -143,6 +144,18 @@ impl Incast {
     /// A port is gone.
     pub fn forget(&mut self, place: Place) {
         self.ports.remove(&place);
+    }
+
+    /// The ports that are watched.
+    pub fn ports(&self) -> impl Iterator<Item = (Place, status::Port)> {
+        self.ports.iter().map(|(place, port)| {
+            let flows = port.flows.known.len() as u64;
+            let seen = status::Port {
+                flows,
+                ..port.seen.clone()
+            };
+            (*place, seen)
+        })
     }
 
     /// What was seen and done so far.
@@ -206,12 +219,13 @@ impl Incast {
             };
             self.counters.queues += 1;
             port.new_flows.clear();
+            port.seen.queue_bytes = *queue_bytes;
             let order = port.core.on_interval(*queue_bytes, now_ns);
             let (starts, ends) = (order.starts(), order.ends());
             if !starts && !ends {
                 continue;
             }
-            self.counters.incasts += u64::from(starts);
+            port.seen.incasts += u64::from(starts);
             let flows: Vec<_> = port.flows.known.keys().copied().collect();
             let begin = notices.len();
             if ends {

@@ -10,6 +10,7 @@ use crate::openflow::{
 };
 use crate::rules::{self, Reason};
 use crate::segment::Segment;
+use crate::status;
 use penstock_core::Params;
 use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Peer, Received};
 use serde::Deserialize;
@@ -145,6 +146,11 @@ impl Controller {
     /// What was seen and done.
     pub fn counters(&self) -> Counters {
         self.incast.counters()
+    }
+
+    /// The ports that are watched.
+    pub fn ports(&self) -> impl Iterator<Item = (Place, status::Port)> {
+        self.incast.ports()
     }
 
     /// Switches, links and hosts.

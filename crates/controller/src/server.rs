@@ -2,17 +2,19 @@
 //! Connections, datagrams and time for the controller, in one thread.
 
 use crate::config::Config;
+use crate::metrics;
 use crate::network::{Connection, Controller};
 use crate::status::Status;
 use anyhow::{Context, Result};
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use mio::{Events, Interest, Poll, Token};
+use penstock_linux::scrape;
 use penstock_sdn::random;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const SWITCHES: Token = Token(0);
@@ -21,6 +23,8 @@ const STATUS: Token = Token(2);
 const FIRST: usize = 3;
 /// Often enough for what is due; connections wake the thread at once.
 const TICK: Duration = Duration::from_millis(20);
+/// Age at which what the metrics show is written again.
+const REFRESH: Duration = Duration::from_millis(500);
 /// Most switches; of a network with more, each controller has a part.
 const MOST: usize = 4096;
 /// A switch that reads so little is not there.
@@ -37,6 +41,8 @@ pub struct Server {
     next: Connection,
     controller: Controller,
     begun: Instant,
+    /// What the metrics show, and when it was written.
+    shown: Option<(Arc<Mutex<Status>>, Instant)>,
     buffer: Vec<u8>,
 }
 
@@ -58,6 +64,11 @@ impl Server {
             let socket = UnixListener::bind(path);
             status = Some(socket.with_context(|| format!("status: {}", path.display()))?);
         }
+        let now = Instant::now();
+        let shown = match config.metrics {
+            Some(address) => Some((metrics(address)?, now)),
+            None => None,
+        };
         let registry = poll.registry();
         registry.register(&mut listener, SWITCHES, Interest::READABLE)?;
         registry.register(&mut agents, AGENTS, Interest::READABLE)?;
@@ -72,7 +83,8 @@ impl Server {
             streams: HashMap::new(),
             next: FIRST,
             controller,
-            begun: Instant::now(),
+            begun: now,
+            shown,
             buffer: vec![0; READ_BYTES],
         })
     }
@@ -119,8 +131,20 @@ impl Server {
                 // What cannot be sent is lost, as it may be on its way.
                 let _ = self.agents.send_to(&bytes, to);
             }
+            self.publish();
         }
         Ok(())
+    }
+
+    /// Shows what is known now to the readers of metrics.
+    fn publish(&mut self) {
+        if let Some((shown, last)) = &mut self.shown
+            && last.elapsed() >= REFRESH
+            && let Ok(mut shown) = shown.lock()
+        {
+            *shown = Status::of(&self.controller);
+            *last = Instant::now();
+        }
     }
 
     fn accept(&mut self) {
@@ -207,6 +231,23 @@ impl Server {
             write_all(&mut stream, &text);
         }
     }
+}
+
+/// Serves metrics on a thread of its own: what stands in the value that is returned.
+fn metrics(address: SocketAddr) -> Result<Arc<Mutex<Status>>> {
+    let listener = std::net::TcpListener::bind(address);
+    let listener = listener.with_context(|| format!("metrics: {address}"))?;
+    let shown = Arc::new(Mutex::new(Status::default()));
+    let status = shown.clone();
+    let page = move || match status.lock() {
+        Ok(status) => metrics::encode(status.clone()).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    std::thread::Builder::new()
+        .name("metrics".to_owned())
+        .spawn(move || scrape::serve(&listener, page))
+        .context("metrics")?;
+    Ok(shown)
 }
 
 /// As much as the socket takes at once: it holds more than a status, of a reader that reads.

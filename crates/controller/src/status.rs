@@ -6,6 +6,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// A port that is watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Port {
+    /// The queue that was reported last.
+    pub queue_bytes: u32,
+    /// Flows through it.
+    pub flows: u64,
+    /// Times that incast was found ahead of it.
+    pub incasts: u64,
+}
+
 /// A controller at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -23,8 +34,8 @@ pub struct Status {
     pub ignored_syns: u64,
     /// Queues reported.
     pub queues: u64,
-    /// Times that incast was found ahead of a port.
-    pub incasts: u64,
+    /// The ports that are watched: switch and port.
+    pub ports: BTreeMap<String, Port>,
     /// Notices to shims.
     pub notices: u64,
     /// Messages that were refused, by the agent's number.
@@ -51,7 +62,10 @@ impl Status {
             copies: counters.copies,
             ignored_syns: counters.ignored_syns,
             queues: counters.queues,
-            incasts: counters.incasts,
+            ports: controller
+                .ports()
+                .map(|(at, port)| (place(at), port))
+                .collect(),
             notices: counters.notices,
             refused: controller.refused().collect(),
         }
@@ -78,7 +92,18 @@ impl fmt::Display for Status {
             self.copies, self.ignored_syns
         )?;
         writeln!(f, "queues    {}", self.queues)?;
-        writeln!(f, "incasts   {}, notices {}", self.incasts, self.notices)?;
+        for (place, port) in &self.ports {
+            let Port {
+                queue_bytes,
+                flows,
+                incasts,
+            } = port;
+            writeln!(
+                f,
+                "port      {place}  {queue_bytes} bytes queued, {flows} flows, {incasts} incasts"
+            )?;
+        }
+        writeln!(f, "notices   {}", self.notices)?;
         let refused: u64 = self.refused.values().sum();
         write!(f, "refused   {refused}")
     }

@@ -9,8 +9,8 @@ use penstock_controller::server::Server;
 use penstock_controller::status::Status;
 use penstock_sdn::message::{Agent, Body, Key, Notice, Order, QueueReport};
 use std::collections::BTreeSet;
-use std::io::Read;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +33,7 @@ struct Running {
     thread: Option<JoinHandle<()>>,
     switches: SocketAddr,
     agents: SocketAddr,
+    metrics: SocketAddr,
     status: String,
 }
 
@@ -41,8 +42,9 @@ impl Running {
     fn new(bed: &Switch, name: &str, lines: &str) -> Running {
         let (key, status) = (bed.path("key"), bed.path(name));
         std::fs::write(&key, SECRET).expect("it is written");
+        let metrics = free_address();
         let config = format!(
-            "{lines}\nopenflow = \"127.0.0.1:0\"\nagents = \"127.0.0.1:0\"\nstatus = \"{status}\"\n\
+            "{lines}\nmetrics = \"{metrics}\"\nopenflow = \"127.0.0.1:0\"\nagents = \"127.0.0.1:0\"\nstatus = \"{status}\"\n\
              [controller]\nkind = \"sicc\"\n\
              [watch.b]\ndatapath = \"2\"\nport = 1\nbuffer = \"100 kB\"\n\
              [agent.a]\nnumber = 1\nkey = \"{key}\"\n\
@@ -61,6 +63,7 @@ impl Running {
             thread: Some(thread),
             switches,
             agents,
+            metrics,
             status,
         }
     }
@@ -86,12 +89,35 @@ impl Running {
         }
     }
 
+    /// The metrics, once they are as wanted.
+    fn metrics(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let mut text = String::new();
+            let mut stream = TcpStream::connect(self.metrics).expect("it listens");
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
+                .and_then(|()| stream.read_to_string(&mut text))
+                .expect("it answers");
+            if wanted(&text) {
+                return text;
+            }
+            assert!(begun.elapsed() < PATIENCE, "metrics: {text}");
+        }
+    }
+
     fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.join().expect("it ends");
         }
     }
+}
+
+/// An address that is free now.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    listener.local_addr().expect("it has one")
 }
 
 impl Drop for Running {
@@ -361,6 +387,17 @@ fn incast_is_foreseen_across_two_switches() {
 
     // Without the controller the network forwards as before; another one knows soon what it knew.
     let before = digests(&bed, "br2");
+    let metrics =
+        controller.metrics(|text| text.contains("incasts_total{port=\"0000000000000002:1\"} 1"));
+    for line in [
+        "penstock_controller_hosts 2",
+        "penstock_controller_flows{port=\"0000000000000002:1\"} 8",
+        "penstock_controller_copies_total 8",
+        "penstock_controller_refused_messages_total{agent=\"1\"} 0",
+        "# EOF",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "{line}: {metrics}");
+    }
     controller.stop();
     forwards(&bed);
     let again = Running::new(&bed, "again", "");

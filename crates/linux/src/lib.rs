@@ -9,6 +9,7 @@
 //! | [`qdisc`] | queueing disciplines: list, counters, replace and delete the root, [`qdisc::Tbf`] |
 //! | [`filter`] | whether filters hang on an interface's clsact qdisc |
 //! | [`netns`] | network namespaces: create, open, enter and leave |
+//! | [`scrape`] | metrics over HTTP |
 //! | [`counters`] | the kernel's own counters of TCP and IP (`nstat`) |
 //! | [`socket`] | options of a TCP socket that Rust's libraries lack, and its [`socket::TcpInfo`] |
 //! | [`Error`] | why the kernel refused, with interface and remedy, in one line |
@@ -39,6 +40,7 @@ pub mod monitor;
 mod netlink;
 pub mod netns;
 pub mod qdisc;
+pub mod scrape;
 pub mod socket;
 #[cfg(feature = "testkit")]
 pub mod testkit;

@@ -2,7 +2,6 @@
 //! `penstockd metrics`: OpenMetrics of every attached port, on a local TCP port or in a file for
 //! node_exporter's textfile collector. The daemon runs the same in a thread.
 
-pub mod http;
 pub mod openmetrics;
 pub mod table;
 
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use penstock_linux::scrape;
 use penstock_scenario::units::Time;
 use rustix::fs::Mode;
 
@@ -98,7 +98,7 @@ pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<TcpListener> {
 /// Serves metrics; never returns.
 pub fn serve(listener: &TcpListener, pins: &PinsArg) {
     let sights = Sights::default();
-    http::serve(listener, || {
+    scrape::serve(listener, || {
         text(pins, &sights).map_err(|error| format!("{error:#}"))
     });
 }

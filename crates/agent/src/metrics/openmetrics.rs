@@ -15,9 +15,6 @@ use super::table::GAUGES;
 use crate::port::counters;
 use crate::status::reading::Reading;
 
-/// Content type by the specification.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 /// First bucket of the histogram, which holds everything below 1 kB.
 const FIRST_BUCKET: usize = 10;
 

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::openmetrics::CONTENT_TYPE;
+/// Content type of OpenMetrics by its specification.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Longest head of a request.
 const HEAD: usize = 8192;
@@ -208,7 +209,7 @@ fn bytes((status, content_type, body): &Response, is_head: bool) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use penstock_linux::testkit::join;
+    use crate::testkit::join;
     use std::net::SocketAddr;
 
     /// Longest wait of a test.
