@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whatever switches and agents send, the controller stands, and its state stays bounded.
+
+use penstock_controller::fabric::{FIND_NS, MAX_HOSTS, Place};
+use penstock_controller::incast::{Incast, Limits};
+use penstock_controller::lldp::Lldp;
+use penstock_controller::network::{Controller, Writes};
+use penstock_controller::openflow::kind;
+use penstock_controller::rules::ALL_ROUTES;
+use penstock_core::{Params, definitions};
+use penstock_sdn::message::{Agent, Body, Key, QueueReport};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const SECRET: &[u8] = b"a secret of sixteen bytes or more";
+const SWITCHES: usize = 2;
+const WATCHED: Place = Place {
+    datapath: 1,
+    port: 1,
+};
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A message of a switch: its type and body.
+    Message(usize, u8, Vec<u8>),
+    /// A copy, as a rule made it: of a switch, with a reason and a port.
+    Copy(usize, u8, u32, Vec<u8>),
+    /// A datagram.
+    Datagram(Vec<u8>),
+    /// The agent reports a queue.
+    Queue(u64, u32, u32),
+    /// Time passes.
+    Later(u64),
+    /// The switch connects again.
+    Again(usize),
+}
+
+fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..most)
+}
+
+/// LLDP of this controller or another one, by some port of a switch.
+fn link() -> impl Strategy<Value = Vec<u8>> {
+    (1u64..3, 1u64..3, 0u32..4, 0u64..5).prop_map(|(sender, datapath, port, number)| {
+        Lldp::new(SECRET, sender).frame(Place { datapath, port }, number)
+    })
+}
+
+/// A SYN or FIN of one of few hosts.
+fn segment() -> impl Strategy<Value = Vec<u8>> {
+    (0u8..4, 0u8..4, any::<u16>(), any::<u8>()).prop_map(|(from, to, port, flags)| {
+        let mut frame = vec![0; 60];
+        frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from]);
+        frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+        frame[16..18].copy_from_slice(&[0, 46]);
+        frame[23] = 6;
+        frame[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
+        frame[34..36].copy_from_slice(&port.to_be_bytes());
+        frame[46] = 6 << 4;
+        frame[47] = flags;
+        frame
+    })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let switch = || 0..SWITCHES;
+    let multipart = (prop_oneof![Just(1u8), Just(13)], bytes(200)).prop_map(|(subject, rest)| {
+        let head = [0, subject, 0, 0, 0, 0, 0, 0];
+        (kind::MULTIPART_REPLY, [&head[..], &rest].concat())
+    });
+    let message = prop_oneof![(0u8..30, bytes(200)), multipart];
+    prop_oneof![
+        2 => (switch(), message).prop_map(|(at, (kind, body))| Event::Message(at, kind, body)),
+        4 => (switch(), 0u8..5, 0u32..4, prop_oneof![1 => bytes(80), 6 => segment(), 1 => link()])
+            .prop_map(|(at, reason, port, data)| Event::Copy(at, reason, port, data)),
+        1 => bytes(120).prop_map(Event::Datagram),
+        1 => (0u64..3, 0u32..3, any::<u32>()).prop_map(|(at, port, queue)| Event::Queue(at, port, queue)),
+        2 => (0u64..3_000_000_000).prop_map(Event::Later),
+        1 => switch().prop_map(Event::Again),
+    ]
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u16 + 8).to_be_bytes();
+    [&[4, kind, length[0], length[1], 0, 0, 0, 1], body].concat()
+}
+
+/// HELLO, the switch's number, its role, and ports 1 to 3.
+fn greeting(datapath: u64) -> Vec<u8> {
+    let features = [
+        &datapath.to_be_bytes()[..],
+        &[0, 0, 0, 0, 2, 0, 0, 0],
+        &[0; 8],
+    ]
+    .concat();
+    let role = [&[0, 0, 0, 1][..], &[0; 12]].concat();
+    let ports = (1u32..4).flat_map(|number| [&number.to_be_bytes()[..], &[0; 60]].concat());
+    let ports: Vec<u8> = [0, 13, 0, 0, 0, 0, 0, 0].into_iter().chain(ports).collect();
+    [
+        message(kind::HELLO, &[]),
+        message(kind::FEATURES_REPLY, &features),
+        message(kind::ROLE_REPLY, &role),
+        message(kind::MULTIPART_REPLY, &ports),
+    ]
+    .concat()
+}
+
+fn copy(reason: u8, port: u32, data: &[u8]) -> Vec<u8> {
+    let cookie = ALL_ROUTES.1 | u64::from(reason);
+    let body = [
+        &[0xff; 4][..],
+        &(data.len() as u16).to_be_bytes(),
+        &[0, 0],
+        &cookie.to_be_bytes(),
+        &[0, 1, 0, 12, 0x80, 0, 0, 4],
+        &port.to_be_bytes(),
+        &[0; 6],
+        data,
+    ]
+    .concat();
+    message(kind::PACKET_IN, &body)
+}
+
+fn controller(writes: Writes) -> Controller {
+    let mut params = Params::new(definitions::of("sicc"), 100_000);
+    params.set_field("duration_ns", 10_000_000);
+    let incast = Incast::new(&params, Limits::default());
+    let keys = BTreeMap::from([(1, Key::new(SECRET))]);
+    let watched = BTreeMap::from([(WATCHED, params)]);
+    Controller::new(incast, watched, keys, Lldp::new(SECRET, 1), writes)
+}
+
+proptest! {
+    #[test]
+    fn any_conversation_is_survived(
+        events in proptest::collection::vec(event(), 1..60),
+        one_writes in any::<bool>(),
+    ) {
+        let mut controller = controller(if one_writes { Writes::One } else { Writes::All });
+        let (mut now_ns, mut agent) = (1, Agent::new(Key::new(SECRET), 1, 7));
+        let from = "127.0.0.1:1".parse().expect("an address");
+        for at in 0..SWITCHES {
+            controller.connect(at, now_ns);
+            controller.on_bytes(at, &greeting(at as u64 + 1), now_ns).expect("it is right");
+        }
+        prop_assert_eq!(controller.fabric().switches().count(), SWITCHES);
+        let hello = agent.seal(&Body::Hello(vec!["10.0.0.1".parse().expect("an address")]));
+        controller.on_datagram(from, &hello, 5, now_ns);
+        for (_, answer) in controller.datagrams() {
+            agent.unseal(&answer).expect("it is of the controller");
+        }
+        now_ns += FIND_NS;
+        for event in events {
+            match event {
+                Event::Message(at, kind, body) => {
+                    if controller.on_bytes(at, &message(kind, &body), now_ns).is_err() {
+                        controller.disconnect(at);
+                    }
+                }
+                Event::Copy(at, reason, port, data) => {
+                    let _ = controller.on_bytes(at, &copy(reason, port, &data), now_ns);
+                }
+                Event::Datagram(bytes) => controller.on_datagram(from, &bytes, 5, now_ns),
+                Event::Queue(datapath, port, queue) => {
+                    let queues = vec![(port, queue)];
+                    let report = agent.seal(&Body::Queues(QueueReport { datapath, queues }));
+                    controller.on_datagram(from, &report, 5, now_ns);
+                }
+                Event::Later(ns) => now_ns += ns,
+                Event::Again(at) => {
+                    controller.disconnect(at);
+                    controller.connect(at, now_ns);
+                    let _ = controller.on_bytes(at, &greeting(at as u64 + 1), now_ns);
+                }
+            }
+            for lost in controller.tick(now_ns) {
+                controller.disconnect(lost);
+            }
+            for (_, answer) in controller.datagrams() {
+                let taken = agent.unseal(&answer);
+                prop_assert!(taken.is_ok(), "{:?}", taken);
+            }
+            prop_assert!(controller.fabric().hosts().count() <= MAX_HOSTS);
+            for connection in controller.connections() {
+                let out = controller.output(connection).expect("it is connected");
+                prop_assert!(out.len() < 1 << 20, "{} bytes", out.len());
+                out.clear();
+            }
+        }
+        let counters = controller.counters();
+        prop_assert!(controller.ports().all(|(_, port)| port.flows <= counters.copies));
+    }
+}
