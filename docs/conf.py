@@ -36,6 +36,8 @@ NAVIGATION = {
         "adding-a-scheme",
         "/ARCHITECTURE",
         "/CONTRIBUTING",
+        "/CODE_OF_CONDUCT",
+        "/SECURITY",
         "tcp",
         "/evidence/README",
         "/evidence/mutants/README",
