@@ -72,7 +72,7 @@ nitpicky = True
 # Names in annotations that no page of this site documents.
 nitpick_ignore_regex = [
     ("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides"),
-    ("py:.*", r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedSweepError"),
+    ("py:.*", r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedRunError"),
     ("py:.*", r"penstock\.execution\.task\.Row"),
 ]
 default_role = "code"  # for docstrings

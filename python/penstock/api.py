@@ -10,9 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock import _native, folders, provenance
+from penstock import _native, provenance
 from penstock.errors import ScenarioError
-from penstock.execution import SIMULATOR, Progress, Row, Task, execute, substrate_of
+from penstock.execution import (
+    SIMULATOR,
+    Progress,
+    Row,
+    Rows,
+    Task,
+    execute,
+    substrate_of,
+    unfinished,
+)
 from penstock.scenario import (
     Overrides,
     Scenario,
@@ -50,7 +59,7 @@ def run(
         seeds: how many (1 to n), or which.
         jobs: threads; default: one per core. The results do not depend on it.
         cluster: the address of a Dask scheduler whose workers simulate.
-        out: also write the run's folder here.
+        out: also write the run's folder here; what it has of an unfinished run is not run again.
         progress: called with (fraction done, "12 of 40 runs"), at least ten times a second.
         on: the substrate: `sim`, or `lab` for the laboratory (root; one run after another, and
             the seeds are repeats with arrivals and sizes of their own).
@@ -60,16 +69,10 @@ def run(
         ScenarioError: the scenario, a scheme or an override cannot be used; one line.
         RunError: a run could not be computed.
     """
-    if out is not None:
-        folders.check_target(Path(out), folders.RUN)
     prepared = prepare(
         scenario, schemes=schemes, overrides=overrides, seeds=seeds, on=on, tools=tools
     )
-    rows = execute(prepared.tasks, jobs=jobs, cluster=cluster, progress=progress)
-    result = prepared.collect(dict(rows))
-    if out is not None:
-        result.save(out)
-    return result
+    return prepared.run(out=out, jobs=jobs, cluster=cluster, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,27 @@ class Prepared:
     """The overrides: dotted path, value as TOML writes it."""
     tasks: tuple[Task, ...]
     """One for each scheme and seed, in the order of the run's tables."""
+
+    def run(
+        self,
+        *,
+        out: str | Path | None = None,
+        jobs: int | None = None,
+        cluster: str | None = None,
+        progress: Progress | None = None,
+    ) -> "Run":
+        """Runs the tasks; the arguments are those of `api.run`."""
+
+        def collected(kept: Rows | None = None) -> "Run":
+            options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress}
+            return self.collect(dict(execute(self.tasks, kept=kept, **options)))
+
+        if out is None:
+            return collected()
+        with unfinished.kept(Path(out), self.text) as kept:
+            result = collected(kept)
+            result.save(out)
+        return result
 
     def collect(self, rows: Mapping[Task, Row]) -> "Run":
         """The run of the tasks' rows; those of other tasks may be among them."""

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong, as one line each: what, where, and what to do."""
 
+from pathlib import Path
+
+
+def resumable(finished: str, folder: Path) -> str:
+    """Where finished work is, such as `3 of 12 runs`, and how the rest follows."""
+    return f"{finished} kept in {folder}; the same command goes on from there"
+
 
 class PenstockError(Exception):
     """Any error that is not a defect of Penstock; `str()` of it is one line for the user."""
@@ -12,6 +19,12 @@ class ScenarioError(PenstockError):
     """A scenario, option or file that cannot be used as given (exit code 2)."""
 
     exit_code = 2
+
+
+class InterruptedRunError(PenstockError):
+    """Ctrl-C; what was finished is in a folder (exit code 130)."""
+
+    exit_code = 130
 
 
 class RunError(PenstockError):

@@ -5,6 +5,8 @@ A folder is of the kind whose file it has: a run's has `run.json`, a sweep's `sw
 is written over a folder of another kind.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import tempfile
@@ -35,10 +37,25 @@ SWEEP = Kind("sweep", "sweep.json", "penstock sweep", "report.html")
 SEARCH = Kind("search", "tune.json", "penstock tune", "report.html")
 KINDS = (RUN, COMPARISON, REPRODUCTION, SWEEP, SEARCH)
 
+UNFINISHED = "unfinished"
+"""The folder of the finished parts of a run that has not ended, in the run's folder."""
+_LOCK = ".lock"
+
 
 def has_kind(folder: Path, kind: Kind) -> bool:
     """Whether the folder is of this kind."""
     return (folder / kind.file).is_file()
+
+
+def check_ended(folder: Path) -> None:
+    """Refuses a run's folder that has not all of its runs.
+
+    Raises:
+        ScenarioError: it is one.
+    """
+    if (folder / UNFINISHED).is_dir() and not has_kind(folder, RUN):
+        message = f"{folder}: the run did not end; give its command again, and it goes on"
+        raise ScenarioError(message)
 
 
 def kind_of(folder: Path) -> Kind:
@@ -53,6 +70,7 @@ def kind_of(folder: Path) -> Kind:
     if not folder.is_dir():
         message = f"{folder}: no such folder"
         raise ScenarioError(message)
+    check_ended(folder)
     files = ", ".join(kind.file for kind in KINDS)
     commands = " or ".join(f"`{kind.command}`" for kind in KINDS)
     message = f"{folder}: nothing to report on (no {files}); make a folder with {commands}"
@@ -66,13 +84,32 @@ def check_target(folder: Path, kind: Kind) -> None:
         ScenarioError: it is a file, a folder with other content, or in a folder that is read-only.
     """
     is_empty = folder.is_dir() and not any(folder.iterdir())
-    if folder.exists() and not (is_empty or has_kind(folder, kind)):
+    is_begun = kind is RUN and (folder / UNFINISHED).is_dir()
+    if folder.exists() and not (is_empty or is_begun or has_kind(folder, kind)):
         message = f"{folder}: exists and is not a {kind.name}'s folder; give another --out"
         raise ScenarioError(message)
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-        message = f"{folder}: cannot be written ({nearest} is read-only); give another --out"
+        reason = "is read-only" if nearest.is_dir() else "is not a folder"
+        message = f"{folder}: cannot be written ({nearest} {reason}); give another --out"
         raise ScenarioError(message)
+
+
+def check_file(path: Path) -> None:
+    """Refuses a file that cannot be written, by trying; makes its folder.
+
+    Raises:
+        ScenarioError: it cannot.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        message = f"{path}: cannot be written ({error.strerror}); give another file"
+        raise ScenarioError(message) from None
 
 
 def free(
@@ -88,7 +125,9 @@ def free(
 
 @contextmanager
 def replaced(folder: Path, kind: Kind) -> Iterator[Path]:
-    """An empty folder to fill, which takes the place of `folder` when the block ends in order.
+    """An empty folder to fill, whose files replace those of `folder` when the block ends in order.
+
+    Other files in `folder` stay.
 
     Raises:
         ScenarioError: `folder` exists and is not of this kind, or its place is read-only.
@@ -101,12 +140,47 @@ def replaced(folder: Path, kind: Kind) -> Iterator[Path]:
             new = Path(temporary) / "new"
             new.mkdir()
             yield new
-            if folder.exists():
-                folder.rename(Path(temporary) / "old")
-            new.rename(folder)
+            (new / kind.file).rename(Path(temporary) / kind.file)
+            _move_files(new, folder)
+            (Path(temporary) / kind.file).replace(folder / kind.file)  # last: now it is of its kind
     except OSError as error:
-        message = f"{folder}: cannot be written ({error.strerror or error}); give another --out"
+        message = f"{folder}: cannot be written ({error.strerror or error})"
         raise RunError(message) from None
+
+
+def _move_files(source: Path, target: Path) -> None:
+    """Moves all files below a folder to the same places below another."""
+    target.mkdir(exist_ok=True)
+    for path in source.iterdir():
+        if path.is_dir():
+            _move_files(path, target / path.name)
+        else:
+            path.replace(target / path.name)
+
+
+@contextmanager
+def locked(folder: Path, what: str) -> Iterator[None]:
+    """Keeps a folder for this process.
+
+    Raises:
+        RunError: another process works on it.
+    """
+    with (folder / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            message = f"{folder}: another {what} is at work there; wait for it, or give --out"
+            raise RunError(message) from None
+        yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process keeps the folder for itself."""
+    try:
+        with locked(folder, "command"):
+            return False
+    except RunError:
+        return True
 
 
 def write(path: Path, content: str | bytes, *, is_durable: bool = False) -> None:
@@ -119,9 +193,11 @@ def write(path: Path, content: str | bytes, *, is_durable: bool = False) -> None
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def write_json(path: Path, value: Any, *, is_durable: bool = False) -> None:  # noqa: ANN401 (JSON)

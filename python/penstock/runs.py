@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from penstock import folders
+from penstock import folders, tables
 from penstock.errors import RunError, ScenarioError
 from penstock.results import Results
 
@@ -22,7 +22,7 @@ class Run(Results):
         """Writes the run's folder, whole or not at all, and returns it.
 
         Args:
-            folder: replaced if it is an earlier run's folder.
+            folder: the files of an earlier run in it are replaced; others stay.
             report: also write `report.html` and `figures/`.
 
         Raises:
@@ -33,12 +33,20 @@ class Run(Results):
             (new / "scenario.toml").write_text(self.scenario, encoding="utf-8")
             folders.write_json(new / folders.RUN.file, self.info)
             folders.write_json(new / "summary.json", self.summary)
-            for name in TABLES if self.windows.is_empty() else (*TABLES, MAYBE):
-                table: pl.DataFrame = getattr(self, name)
-                table.write_parquet(new / f"{name}.parquet", compression="zstd")
+            for name in self._tables():
+                tables.write(getattr(self, name), new / f"{name}.parquet")
             if report:
                 self.report(new / folders.RUN.page)
+        for name, is_written in (
+            (f"{MAYBE}.parquet", MAYBE in self._tables()),
+            (folders.RUN.page, report),
+        ):
+            if not is_written:  # that of an earlier run
+                (folder / name).unlink(missing_ok=True)
         return folder
+
+    def _tables(self) -> tuple[str, ...]:
+        return TABLES if self.windows.is_empty() else (*TABLES, MAYBE)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Run":
@@ -49,6 +57,7 @@ class Run(Results):
             RunError: it is, but a file in it is missing or damaged.
         """
         folder = Path(folder)
+        folders.check_ended(folder)
         if not folders.has_kind(folder, folders.RUN):
             message = f"{folder}: not a run's folder (no run.json); make one with `penstock run`"
             raise ScenarioError(message)

@@ -3,11 +3,12 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from penstock import metrics
+from penstock import folders, metrics
 
 KEYS = {"scheme": pl.String, "seed": pl.Int64}
 """The first columns of every table."""
@@ -45,6 +46,17 @@ def read_queues(text: bytes, ports: Sequence[str], scheme: str, seed: int) -> pl
 def stack(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """The tables of all runs as one, in their order."""
     return pl.concat(frames, how="vertical_relaxed").rechunk()
+
+
+def write(table: pl.DataFrame, path: Path, *, is_durable: bool = False) -> None:
+    """Writes a table as Parquet, whole or not at all; if `is_durable`, even if the power fails.
+
+    Raises:
+        OSError: it cannot be written. Polars itself has errors of its own for that.
+    """
+    content = io.BytesIO()
+    table.write_parquet(content, compression="zstd")
+    folders.write(path, content.getvalue(), is_durable=is_durable)
 
 
 def ports(rows: Iterable[tuple[str, int, Mapping[str, Any]]]) -> pl.DataFrame:

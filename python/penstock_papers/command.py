@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from penstock import folders
 from penstock.cli.options import Cluster, Jobs, Json, On, Seeds, print_json
 from penstock.errors import RunError
 
@@ -116,6 +117,8 @@ def reproduce(
             as_json=as_json,
         )
         return
+    if page is not None:
+        folders.check_file(page)
     if record and not again:
         records.check(quick=quick, seeds=seeds)
     with Progress() as progress:

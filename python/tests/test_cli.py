@@ -15,6 +15,7 @@ import pytest
 import typer
 
 from penstock import cli, papers, scenario
+from penstock.runs import Run
 
 COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
 PENSTOCK = Path(sys.executable).with_name("penstock")
@@ -198,7 +199,7 @@ def test_a_damaged_run_is_a_failure(ran, tmp_path):
     assert "damaged" in penstock("report", tmp_path, code=1).stderr
 
 
-def test_ctrl_c_stops_a_long_run_and_leaves_nothing(small, tmp_path):
+def test_ctrl_c_before_the_first_run_ended_leaves_nothing(small, tmp_path):
     """The runs would take an hour, so an end within this test's time limit is Ctrl-C's."""
     command = [PENSTOCK, "run", small, "--set", "duration=20000 s"]
     ours, theirs = pty.openpty()  # progress is shown in terminals only
@@ -217,11 +218,11 @@ def test_ctrl_c_stops_a_long_run_and_leaves_nothing(small, tmp_path):
     assert running.returncode == 130
     assert stdout == b""
     assert "100%" not in shown
-    assert shown.rpartition("\x1b[2K")[2] == "penstock: interrupted; nothing was written\r\n"
-    assert list(tmp_path.iterdir()) == [small]
+    assert shown.rpartition("\x1b[2K")[2] == "penstock: interrupted\r\n"
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
-def test_sigterm_leaves_nothing_behind(small, tmp_path):
+def test_sigterm_while_the_report_is_drawn_leaves_the_run(small, tmp_path):
     sent = f"""
         import os, signal, sys
         from penstock.cli.program import main
@@ -234,7 +235,8 @@ def test_sigterm_leaves_nothing_behind(small, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 128 + signal.SIGTERM
     assert done.stderr == ""
-    assert list((tmp_path / "runs").iterdir()) == []
+    assert Run.load(tmp_path / "runs/small").info["name"] == "small"
+    assert "Report: runs/small/report.html" in penstock("report", "runs/small", cwd=tmp_path).stdout
 
 
 def test_a_closed_pipe_is_no_traceback(small):

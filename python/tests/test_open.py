@@ -213,7 +213,7 @@ def test_ctrl_c_keeps_what_is_judged(penstock, monkeypatch, ran, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(explore, "_judged", interrupted)
         assert penstock(*command) == 130
-    found = re.search(r"interrupted; (\d) of 9 set-ups are in runs/open", capsys.readouterr().err)
+    found = re.search(r"interrupted; (\d) of 9 set-ups kept in runs/open", capsys.readouterr().err)
     ran.clear()
     assert penstock(*command) == 0
     assert len(ran) == 9 - int(found[1])

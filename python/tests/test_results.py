@@ -19,10 +19,14 @@ def test_a_run_comes_back_from_its_folder(made_up, tmp_path):
 
 
 def test_an_earlier_run_is_replaced_and_nothing_else_is(made_up, tmp_path):
-    folder = made_up.save(tmp_path / "run")
-    (folder / "old").touch()
-    made_up.save(folder)
-    assert not (folder / "old").exists()
+    folder = made_up.save(tmp_path / "run", report=True)
+    (folder / "notes.txt").write_text("a year's work")
+    (folder / "figures" / "mine.svg").touch()
+    replace(made_up, info={"name": "another"}).save(folder)
+    assert Run.load(folder).info == {"name": "another"}
+    assert not (folder / "report.html").exists(), "it would be the earlier run's"
+    assert (folder / "notes.txt").read_text() == "a year's work"
+    assert (folder / "figures" / "mine.svg").exists()
 
     other = tmp_path / "thesis"
     other.mkdir()
@@ -47,7 +51,7 @@ def test_a_failed_save_leaves_the_earlier_run_and_no_litter(made_up, tmp_path, m
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Run, "report", full_disk)
-    with pytest.raises(RunError, match=r"run: cannot be written \(No space left on device\); give"):
+    with pytest.raises(RunError, match=r"run: cannot be written \(No space left on device\)"):
         made_up.save(folder, report=True)
     assert (folder / "summary.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["run"]

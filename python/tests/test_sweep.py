@@ -158,7 +158,7 @@ def test_ctrl_c_keeps_what_is_done(sweep, tmp_path, monkeypatch, ran):
         patch.setattr(sweeping.execution, "execute", interrupted)
         code, _, err = sweep("--over", "traffic.mice.flows=1..6", "--jobs", "1")
     assert code == 130
-    assert "interrupted; 3 of 12 runs are in runs/small-sweep" in err
+    assert "interrupted; 3 of 12 runs kept in runs/small-sweep" in err
     done = measured(tmp_path / "runs/small-sweep")["key"]
     assert done.len() == 3
     ran.clear()

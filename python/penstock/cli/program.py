@@ -99,7 +99,7 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename or 'output'}: cannot be written or read ({error.strerror})", 1)
     if code == _INTERRUPTED:
-        _fail("interrupted; nothing was written", _INTERRUPTED)
+        _fail("interrupted", _INTERRUPTED)
 
 
 def _with_hint(error: click.ClickException) -> str:

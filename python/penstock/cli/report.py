@@ -49,10 +49,11 @@ def redraw(folder: Path, path: Path | None = None, *, pdf: bool = False) -> Path
 
     Raises:
         ScenarioError: the folder is of no kind.
-        RunError: a file in it is missing or damaged.
+        RunError: a file in it is missing or damaged, or the page cannot be written.
     """
     kind = folders.kind_of(folder)
     path = path or folder / kind.page
+    folders.check_file(path)
     from penstock.compare import comparison_page  # start-up: matplotlib
     from penstock.runs import Run  # start-up: polars
     from penstock.sweep import sweep_page  # start-up: matplotlib

@@ -2,7 +2,7 @@
 """The commands `penstock run` and `penstock demo`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,10 @@ from penstock.cli.options import (
     pairs,
     print_json,
 )
+from penstock.errors import InterruptedRunError, RunError
+
+if TYPE_CHECKING:
+    from penstock.runs import Run
 
 
 def demo(
@@ -55,7 +59,8 @@ def run(
     The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
     (versions, command), summary.json (what --json prints), flows, queues and ports as Parquet,
     windows if the scenario samples any, report.html, and figures/ as SVG; `penstock report
-    --pdf` adds them as PDF.
+    --pdf` adds them as PDF. Each finished scheme and seed is kept in it at once, in unfinished/:
+    after Ctrl-C or a crash the same command computes only the others.
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `controller` where the scheme has one (reports
@@ -69,28 +74,37 @@ def run(
     if out is not None:
         folders.check_target(out, folders.RUN)
     from penstock import api  # start-up: the simulator
+    from penstock.execution import unfinished  # start-up: likewise
     from penstock.show import terminal  # start-up: the summary tables
 
+    prepared = api.prepare(
+        file, schemes=schemes, overrides=overrides, seeds=seeds, on=on, tools=tools
+    )
+    if out is None and not as_json:
+        out = unfinished.folder_for(prepared.name, prepared.text)
     with terminal.Progress() as progress:
-        result = api.run(
-            file,
-            schemes=schemes,
-            overrides=overrides,
-            seeds=seeds,
-            jobs=jobs,
-            cluster=cluster,
-            progress=progress,
-            on=on,
-            tools=tools,
-        )
+        result = prepared.run(out=out, jobs=jobs, cluster=cluster, progress=progress)
+    if out is not None:
+        _report(result, out)
     if as_json:
-        if out is not None:
-            result.save(out, report=True)
         print_json(result.summary)
         return
     for note in result.notes:
         typer.echo(note, err=True)
     typer.echo(f"{result.summary['scenario']['title']}\n")
     terminal.show(result.summary)
-    folder: Path = result.save(out or folders.free(result.info["name"]), report=True)
-    typer.echo(f"Run:    {folder}\nReport: {folder / folders.RUN.page}")
+    if out is not None:
+        typer.echo(f"Run:    {out}\nReport: {out / folders.RUN.page}")
+
+
+def _report(result: "Run", folder: Path) -> None:
+    """Writes the page; if that fails the run is in its folder all the same."""
+    remedy = f"the run is in {folder}: `penstock report {folder}` draws its page"
+    try:
+        result.report(folder / folders.RUN.page)
+    except KeyboardInterrupt:
+        message = f"interrupted; {remedy}"
+        raise InterruptedRunError(message) from None
+    except OSError as error:
+        message = f"{error.filename or folder}: cannot be written ({error.strerror}); {remedy}"
+        raise RunError(message) from None

@@ -12,7 +12,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator
 
-from penstock import folders
+from penstock import folders, tables
 from penstock.compare.comparison import Comparison, Line
 from penstock.show import curves, drawing, html, style
 from penstock.show.drawing import Drawing
@@ -30,7 +30,7 @@ def save(comparison: Comparison, folder: Path) -> Path:
     """
     folders.check_target(folder, folders.COMPARISON)
     folder.mkdir(parents=True, exist_ok=True)
-    comparison.flows.write_parquet(folder / "flows.parquet", compression="zstd")
+    tables.write(comparison.flows, folder / "flows.parquet")
     folders.write_json(folder / folders.COMPARISON.file, comparison.as_json())
     return write(comparison, folder / folders.COMPARISON.page)
 

@@ -3,6 +3,7 @@
 
     task           a scenario, a scheme, a seed and a substrate; its key; the row it results in
     build          programs of this repository, and digests of the code that computes results
+    unfinished     rows of a run that has not ended, in its folder
     threads        the simulator on the cores of this machine
     dask_cluster   the simulator on the workers of a Dask scheduler
     lab/           the laboratory: real TCP in network namespaces of this machine
@@ -27,6 +28,7 @@ from penstock.execution.task import (
     Task,
     substrate_of,
 )
+from penstock.execution.unfinished import Rows
 
 __all__ = [
     "LABORATORY",
@@ -34,6 +36,7 @@ __all__ = [
     "SUBSTRATES",
     "Progress",
     "Row",
+    "Rows",
     "Task",
     "execute",
     "substrate_of",
@@ -47,6 +50,7 @@ def execute(
     cluster: str | None = None,
     progress: Progress | None = None,
     failed: Callable[[Task, PenstockError], object] | None = None,
+    kept: Rows | None = None,
 ) -> Iterator[tuple[Task, Row]]:
     """Runs the tasks and yields each with its row as it ends, in any order.
 
@@ -59,6 +63,7 @@ def execute(
         progress: called on this thread when a task ended, and ten times a second meanwhile (not on
             a cluster).
         failed: called with a task that cannot be computed; the others go on.
+        kept: rows of earlier commands, which are not computed again; those of this one are added.
 
     Raises:
         RunError, ScenarioError: a task cannot be computed, and there is no `failed`; or the
@@ -68,9 +73,14 @@ def execute(
     alike: dict[str, list[Task]] = {}
     for task in tasks:
         alike.setdefault(task.key, []).append(task)
+    for key in list(alike):
+        if kept is not None and (row := kept.get(key)) is not None:
+            yield from ((task, row) for task in alike.pop(key))
     distinct = [same[0] for same in alike.values()]
     with contextlib.closing(_started(distinct, jobs, cluster, progress)) as results:
         for number, result in results:
+            if kept is not None and not isinstance(result, BaseException):
+                kept.add(distinct[number].key, result)
             for task in alike[distinct[number].key]:
                 if not isinstance(result, BaseException):
                     yield task, result

@@ -2,14 +2,12 @@
 """A journal of finished work: a line of JSON each, written at once, so that a kill loses none."""
 
 import contextlib
-import fcntl
+import errno
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-from penstock.errors import RunError
 
 JOURNAL = "journal.jsonl"
 """Its name in a folder."""
@@ -21,34 +19,23 @@ class Journal:
     def __init__(self, path: Path) -> None:
         """Reads the entries of an interrupted command, and opens the file for more."""
         self.entries: dict[str, Any] = dict(_read(path))
-        self._file = path.open("ab")
+        self._path = path
+        self._file = path.open("ab", buffering=0)
 
     def add(self, key: str, numbers: Any) -> None:  # noqa: ANN401 (JSON)
-        """Writes an entry, at once."""
+        """Writes an entry, at once.
+
+        Raises:
+            OSError: it cannot be written; those before it stay.
+        """
         self.entries[key] = numbers
-        line = json.dumps({"key": key, "numbers": numbers}, separators=(",", ":"))
-        self._file.write(line.encode() + b"\n")
-        self._file.flush()
+        line = json.dumps({"key": key, "numbers": numbers}, separators=(",", ":")).encode() + b"\n"
+        if self._file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
 
     def close(self) -> None:
         """Ends the writing; the file stays."""
         self._file.close()
-
-
-@contextlib.contextmanager
-def locked(folder: Path, what: str) -> Iterator[None]:
-    """Keeps a folder for this process.
-
-    Raises:
-        RunError: another process works on it.
-    """
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            message = f"{folder}: another {what} is at work there; wait for it, or give --out"
-            raise RunError(message) from None
-        yield
 
 
 def _read(path: Path) -> Iterator[tuple[str, Any]]:

@@ -7,17 +7,16 @@ in the end. A kill at any moment loses no finished run.
 """
 
 import contextlib
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from penstock import _native, folders, provenance
+from penstock import _native, folders, provenance, tables
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Task, build
-from penstock.sweep.journal import JOURNAL, Journal, locked
+from penstock.sweep.journal import JOURNAL, Journal
 from penstock.sweep.points import Plan
 
 Numbers = dict[str, float | None]
@@ -105,7 +104,7 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         with contextlib.ExitStack() as opened:
-            opened.enter_context(locked(folder, "sweep"))
+            opened.enter_context(folders.locked(folder, "sweep"))
             is_begun = folders.has_kind(folder, folders.SWEEP)
             before = read_request(folder) if is_begun else request
             self.request = {**request, "scheme": before["scheme"] | request["scheme"]}
@@ -136,9 +135,7 @@ class Store:
         swept_columns = [key.column for key in plan.keys]
         table = _stacked(rows, self._table, swept_columns, list(self.request["scheme"]))
         if not table.is_empty():
-            text = io.BytesIO()
-            table.write_parquet(text, compression="zstd")
-            folders.write(self.folder / TABLE, text.getvalue(), is_durable=True)
+            tables.write(table, self.folder / TABLE, is_durable=True)
         self._journal.close()
         (self.folder / JOURNAL).unlink()
         return table

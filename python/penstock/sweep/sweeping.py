@@ -11,18 +11,12 @@ from typing import Any
 import polars as pl
 
 from penstock import execution, folders, metrics, results
-from penstock.errors import PenstockError, RunError
+from penstock.errors import InterruptedRunError, PenstockError, RunError, resumable
 from penstock.execution import SIMULATOR, Progress, Task
 from penstock.scenario import Scenario
 from penstock.sweep import means, points, store, sweep_page
 from penstock.sweep.points import Plan
 from penstock.sweep.store import Store
-
-
-class InterruptedSweepError(PenstockError):
-    """Ctrl-C; what is done is stored."""
-
-    exit_code = 130
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,7 @@ def sweep(
     Raises:
         ScenarioError: a point cannot be simulated, or the folder is not this sweep's; one line.
         RunError: the cluster cannot be used, or no run at all could be computed.
-        InterruptedSweepError: Ctrl-C. What was computed is in the folder, whatever is raised.
+        InterruptedRunError: Ctrl-C. What was computed is in the folder, whatever is raised.
     """
     plan = points.plan(scenario, over, schemes=schemes, overrides=overrides, seeds=seeds, on=on)
     request = store.request_of(plan, numbers)
@@ -111,11 +105,9 @@ def _compute(
                 reports.append(summary.get("substrate", {}))
     except KeyboardInterrupt:
         done = sum(task.key in stored.done for task in plan.tasks)
-        message = (
-            f"interrupted; {done} of {len(plan.tasks)} runs are in {stored.folder}, "
-            "and the same command goes on from there"
-        )
-        raise InterruptedSweepError(message) from None
+        finished = resumable(f"{done} of {len(plan.tasks)} runs", stored.folder)
+        message = f"interrupted; {finished}"
+        raise InterruptedRunError(message) from None
     finally:
         table = stored.merge(plan)
     if table.is_empty():

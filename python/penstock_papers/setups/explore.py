@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock import folders, provenance
-from penstock.errors import RunError, ScenarioError
+from penstock.errors import InterruptedRunError, RunError, ScenarioError, resumable
 from penstock.execution import Progress
-from penstock.sweep.journal import JOURNAL, Journal, locked
-from penstock.sweep.sweeping import InterruptedSweepError
+from penstock.sweep.journal import JOURNAL, Journal
 from penstock_papers import claims, experiment_files, experiment_runs, open_space
 from penstock_papers.claims import Claim, Finding
 from penstock_papers.experiment import Experiment
@@ -71,7 +70,7 @@ def explore(
     Raises:
         ScenarioError: no such experiment, one that leaves nothing open, or a set-up cannot run.
         RunError: an experiment's `claims.toml` is wrong, or SALib is not installed.
-        InterruptedSweepError: Ctrl-C. What was judged is in the folder.
+        InterruptedRunError: Ctrl-C. What was judged is in the folder.
     """
     if find_spec("SALib") is None:
         message = "reproduce --open needs SALib; install it with: pip install 'penstock[open]'"
@@ -86,7 +85,7 @@ def explore(
         for one in (one.quickly(seeds) if quick else one for one in wanted)
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, "exploration"), closing(Journal(folder / JOURNAL)) as journal:
+    with folders.locked(folder, "exploration"), closing(Journal(folder / JOURNAL)) as journal:
         if not folders.has_kind(folder, KIND):  # so that the folder is known if this is killed
             folders.write_json(folder / KIND.file, outcome.as_json([]))
         missing = []
@@ -106,11 +105,9 @@ def explore(
                     one.end(ended)
         except KeyboardInterrupt:
             judged = sum(len(one.entries) for one in explorations)
-            message = (
-                f"interrupted; {judged} of {len(works)} set-ups are in {folder}, "
-                "and the same command goes on from there"
-            )
-            raise InterruptedSweepError(message) from None
+            finished = resumable(f"{judged} of {len(works)} set-ups", folder)
+            message = f"interrupted; {finished}"
+            raise InterruptedRunError(message) from None
     in_order = [one.outcome() for one in explorations]
     write(folder, in_order, time.monotonic() - begun)
     return in_order, folder
