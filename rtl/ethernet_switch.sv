@@ -8,11 +8,13 @@
 module ethernet_switch
   import core_pkg::*, types_pkg::*;
 #(
-    parameter int unsigned WIDTH        = 64,
-    parameter int unsigned PORTS        = 4,
-    parameter int unsigned BUFFER_BYTES = 65536,  // of each output; a power of two
-    parameter int unsigned STORE_WORDS  = 4096,   // of each input
-    parameter int unsigned CLOCK_PS     = 6400
+    parameter int unsigned       WIDTH        = 64,
+    parameter int unsigned       PORTS        = 4,      // a power of two
+    parameter int unsigned       BUFFER_BYTES = 65536,  // of each output; a power of two
+    parameter int unsigned       STORE_BYTES  = 32768,  // of each input; a power of two
+    parameter int unsigned       CLOCK_PS     = 6400,
+    // Bit n: scheme number n of the register `port_scheme` is built; bit 0, none, always is.
+    parameter logic        [3:0] SCHEMES      = '1
 ) (
     input  wire logic                          clk,
     input  wire logic                          rst,
@@ -66,10 +68,16 @@ module ethernet_switch
   logic [PORTS-1:0] prepare;
   logic [PORTS-1:0][COUNTERS-1:0][15:0] counts;
 
-  registers #(.PORTS(PORTS)) map (.*);
+  registers #(
+      .PORTS  (PORTS),
+      .SCHEMES(SCHEMES)
+  ) map (
+      .*
+  );
 
   logic [PORTS-1:0] arrived;
-  header_t [PORTS-1:0] arrived_header, header;
+  header_t [PORTS-1:0] arrived_header;
+  frame_t [PORTS-1:0] frames;
   logic [PORTS-1:0][47:0] source, destination;
   logic [PORTS-1:0][PORTS-1:0] outputs;
 
@@ -107,11 +115,12 @@ module ethernet_switch
         .WIDTH       (WIDTH),
         .PORTS       (PORTS),
         .BUFFER_BYTES(BUFFER_BYTES),
-        .STORE_WORDS (STORE_WORDS),
-        .NUMBER      (i)
+        .STORE_BYTES (STORE_BYTES),
+        .SCHEMES     (SCHEMES)
     ) line (
         .clk,
         .rst,
+        .seed(i + 1),
         .now_ns,
         .values(values[i]),
         .prepare(prepare[i]),
@@ -130,7 +139,7 @@ module ethernet_switch
         .arrived_header(arrived_header[i]),
         .outputs(outputs[i]),
         .request(request[i]),
-        .header(header[i]),
+        .frame(frames[i]),
         .granted(granted[i]),
         .queues,
         .thresholds,
@@ -140,7 +149,7 @@ module ethernet_switch
         .words_tlast(words_tlast[i]),
         .words_tvalid(words_tvalid[i]),
         .in_request(in_request[i]),
-        .in_header(header),
+        .in_frames(frames),
         .in_granted(in_granted[i]),
         .in_tdata(words_tdata),
         .in_tkeep(words_tkeep),

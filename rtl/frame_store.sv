@@ -7,8 +7,9 @@
 `default_nettype none
 
 module frame_store #(
-    parameter int unsigned WIDTH = 64,
-    parameter int unsigned WORDS = 4096  // a power of two; at least two of the longest frames
+    parameter int unsigned WIDTH  = 64,
+    parameter int unsigned WORDS  = 4096,  // a power of two; at least two of the longest frames
+    parameter int unsigned FRAMES = 512    // no more are kept at a time; a power of two
 ) (
     input  wire logic               clk,
     input  wire logic               rst,
@@ -35,10 +36,12 @@ module frame_store #(
   logic [WORD_BITS-1:0] memory[WORDS];
   // One bit more than an address: full and empty differ. Frames are complete up to `complete`.
   logic [BITS:0] complete, written, read_at;
-  logic is_full, overflows, reads;
+  logic [$clog2(FRAMES):0] kept_frames, left_frames;
+  logic is_full, is_crowded, overflows, reads;
 
   assign is_full = written - read_at == WORDS[BITS:0];
-  assign reads   = read_at != complete && (!m_tvalid || m_tready);
+  assign is_crowded = kept_frames - left_frames == FRAMES[$clog2(FRAMES):0];
+  assign reads = read_at != complete && (!m_tvalid || m_tready);
 
   always_ff @(posedge clk) begin
     kept <= 1'b0;
@@ -50,20 +53,24 @@ module frame_store #(
       end else overflows <= 1'b1;
       if (s_tlast) begin
         overflows <= 1'b0;
-        if (is_full || overflows || is_bad) begin
+        if (is_full || is_crowded || overflows || is_bad) begin
           written <= complete;
           lost <= 1'b1;
         end else begin
           complete <= written + 1'b1;
+          kept_frames <= kept_frames + 1'b1;
           kept <= 1'b1;
         end
       end
     end
+    if (m_tvalid && m_tready && m_tlast) left_frames <= left_frames + 1'b1;
     if (reads) {m_tlast, m_tkeep, m_tdata} <= memory[read_at[BITS-1:0]];
     if (reads) read_at <= read_at + 1'b1;
     if (!m_tvalid || m_tready) m_tvalid <= reads;
     if (rst) begin
       complete <= '0;
+      kept_frames <= '0;
+      left_frames <= '0;
       written <= '0;
       read_at <= '0;
       overflows <= 1'b0;

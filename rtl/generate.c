@@ -163,6 +163,35 @@ static void print_table(const char *name, const char *type, u64 (*value)(const s
 	printf("      default: register_%s = 32'd0;\n    endcase\n  endfunction\n\n", name);
 }
 
+#define NAME(name, NAME_, ...) #name,
+static const char *const scheme_names[] = {"none", WINDOW_SCHEMES(NAME, 0) "hcf"};
+
+/* Which schemes a parameter is of, a bit each; those of windows are of all window schemes. */
+static u32 schemes_of(const struct row *row)
+{
+	u32 mask = 0;
+
+	for (u32 i = 0; i <= SCHEMES; i++)
+		if (!strcmp(row->scheme, scheme_names[i]))
+			mask |= 1u << i;
+	if (!strcmp(row->scheme, "window"))
+		mask = (1u << SCHEMES) - 2;
+	return mask;
+}
+
+static void print_built(void)
+{
+	printf("  // Whether one of the schemes (bit n: number n) has this register.\n");
+	printf("  function automatic logic register_is_built(input int unsigned index, "
+	       "input logic [%u:0] schemes);\n    case (index)\n", SCHEMES);
+	for (u32 i = 0; i < count; i++)
+		if (schemes_of(&rows[i]))
+			printf("      %u: register_is_built = (schemes & %u'd%u) != 0;\n", i,
+			       SCHEMES + 1, schemes_of(&rows[i]));
+	printf("      default: register_is_built = index < REGISTERS;\n    endcase\n"
+	       "  endfunction\n");
+}
+
 static u64 min_of(const struct row *row)
 {
 	return row->min;
@@ -241,6 +270,7 @@ static void print_package(void)
 			printf("    register_is_counter = index >= %u;\n  endfunction\n", i);
 			break;
 		}
+	print_built();
 	printf("endpackage\n");
 }
 

@@ -2,16 +2,17 @@
 // A port's input: each frame is stored, parsed, and leaves with its headers rewritten.
 //
 // Frames that are bad, longer than MAX_BYTES or without room are dropped whole and counted by
-// `lost`; the input never waits. Latency: 10 clocks from a frame's last word to its first word out
-// (1 parser, 8 window, 1 patch), then one word per clock.
+// `lost`; the input never waits. Latency: 11 clocks from a frame's last word to its first word out
+// (1 parser, 8 window, 1 queue of frames, 1 patch), then one word per clock.
 `default_nettype none
 
 module ingress
   import core_pkg::*, types_pkg::*;
 #(
-    parameter int unsigned WIDTH     = 64,
-    parameter int unsigned MAX_BYTES = 9018,
-    parameter int unsigned WORDS     = 4096
+    parameter int unsigned WIDTH       = 64,
+    parameter int unsigned MAX_BYTES   = 9018,
+    parameter int unsigned STORE_BYTES = 32768,  // a power of two; at least two frames
+    parameter bit          REWRITES    = 1       // without: no window or scale is changed
 ) (
     input wire logic clk,
     input wire logic rst,
@@ -27,11 +28,11 @@ module ingress
     output logic m_tvalid,
     input wire logic m_tready,
     // The frame at the output: from before its first word to its last.
-    output header_t m_header,
-    output logic m_header_valid,
-    input wire logic m_start,  // the frame at m_header may leave
+    output frame_t m_frame,
+    output logic m_frame_valid,
+    input wire logic m_start,  // the frame at m_frame may leave
     output logic m_started,
-    input wire patch_t [1:0] m_patches,  // that the switch adds, such as an ECN mark
+    input wire patch_t [1:0] m_patches,  // such as an ECN mark; a clock after m_started
     // The question to the scheme, and its answer 6 clocks later.
     output logic [15:0] window,
     output logic [7:0] scale,
@@ -48,7 +49,8 @@ module ingress
     output logic lost
 );
   localparam int unsigned LATENCY = 8;
-  localparam int unsigned FRAMES = WORDS;  // no more frames fit than words
+  localparam int unsigned WORDS = STORE_BYTES / (WIDTH / 8);
+  localparam int unsigned FRAMES = STORE_BYTES / 64;
 
   logic header_valid;
   logic [WIDTH-1:0] tdata;
@@ -84,8 +86,9 @@ module ingress
   end
 
   frame_store #(
-      .WIDTH(WIDTH),
-      .WORDS(WORDS)
+      .WIDTH (WIDTH),
+      .WORDS (WORDS),
+      .FRAMES(FRAMES)
   ) store (
       .clk,
       .rst,
@@ -106,60 +109,94 @@ module ingress
 
   // Headers walk with their question; those of lost frames are dropped at the end.
   logic [LATENCY-1:0] valid_pipe;
-  header_t [LATENCY-1:0] header_pipe;
+  frame_t frame;
+  frame_t [LATENCY-1:0] frame_pipe;
   patch_t [4:0] patches;
   logic is_ack, is_rewritten, is_floored;
 
   always_ff @(posedge clk) begin
-    valid_pipe  <= rst ? '0 : {valid_pipe[LATENCY-2:0], arrived};
-    header_pipe <= {header_pipe[LATENCY-2:0], parsed};
+    valid_pipe <= rst ? '0 : {valid_pipe[LATENCY-2:0], arrived};
+    frame_pipe <= {frame_pipe[LATENCY-2:0], frame};
   end
+  assign frame = {
+    parsed.bytes,
+    parsed.reason == PASS_NONE,
+    parsed.is_ip,
+    parsed.is_v6,
+    parsed.ip_at,
+    parsed.ip_word,
+    parsed.ip_checksum,
+    parsed.source,
+    parsed.destination,
+    parsed.source_port,
+    parsed.destination_port,
+    parsed.offset_flags[7:0],
+    parsed.payload
+  };
 
-  window_rewriter rewriter (
-      .clk,
-      .header(parsed),
-      .p,
-      .window,
-      .scale,
-      .kind,
-      .lowered,
-      .changed,
-      .floored,
-      .patches,
-      .is_ack,
-      .is_rewritten,
-      .is_floored
-  );
+  if (REWRITES) begin : g_rewriter
+    window_rewriter rewriter (
+        .clk,
+        .header(parsed),
+        .p,
+        .window,
+        .scale,
+        .kind,
+        .lowered,
+        .changed,
+        .floored,
+        .patches,
+        .is_ack,
+        .is_rewritten,
+        .is_floored
+    );
+  end else begin : g_no_rewriter
+    assign {window, scale, kind, patches, is_ack, is_rewritten, is_floored} = '0;
+  end
   assign acked = valid_pipe[LATENCY-1] && is_ack;
   assign rewritten = valid_pipe[LATENCY-1] && is_rewritten;
   assign was_floored = valid_pipe[LATENCY-1] && is_floored;
 
   // Waiting frames, and the one that is leaving.
   patch_t [4:0] next_patches;
-  patch_t [6:0] held_patches;
-  logic ends, starts;
+  patch_t [4:0] held_patches;
+  patch_t [1:0] held_more, more;
+  logic ends, starts, is_new;
+  localparam int unsigned WAITING_BITS = $bits(frame_t) + (REWRITES ? $bits(patches) : 0);
+  logic [WAITING_BITS-1:0] pushed, popped;
 
-  fifo #(
-      .BITS ($bits(header_t) + $bits(patches)),
-      .DEPTH(FRAMES)
+  ring #(
+      .BITS (WAITING_BITS),
+      .WORDS(FRAMES)
   ) waiting (
       .clk,
       .rst,
       .push (valid_pipe[LATENCY-1]),
-      .value({header_pipe[LATENCY-1], patches}),
-      .valid(m_header_valid),
-      .head ({m_header, next_patches}),
+      .value(pushed),
+      .valid(m_frame_valid),
+      .head (popped),
       .pop  (starts)
   );
+  if (REWRITES) begin : g_patches
+    assign pushed = {patches, frame_pipe[LATENCY-1]};
+    assign {next_patches, m_frame} = popped;
+  end else begin : g_no_patches
+    assign pushed = frame_pipe[LATENCY-1];
+    assign m_frame = popped;
+    assign next_patches = '0;
+  end
   assign ends = is_open && tvalid && tready && tlast;
   assign m_started = starts;
-  assign starts = m_header_valid && m_start && (!is_open || ends);
+  assign starts = m_frame_valid && m_start && (!is_open || ends);
+  assign more = is_new ? m_patches : held_more;
 
   always_ff @(posedge clk) begin
+    is_new <= starts;
+    if (is_new) held_more <= m_patches;
     if (ends) is_open <= 1'b0;
     if (starts) begin
       is_open <= 1'b1;
-      held_patches <= {m_patches, next_patches};
+      held_patches <= next_patches;
     end
     if (rst) is_open <= 1'b0;
   end
@@ -170,7 +207,7 @@ module ingress
   ) patch (
       .clk,
       .rst,
-      .patches (held_patches),
+      .patches ({more, held_patches}),
       .s_tdata (tdata),
       .s_tkeep (tkeep),
       .s_tlast (tlast),

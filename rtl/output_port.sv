@@ -5,7 +5,7 @@
 // input has a memory of its own: four inputs may write in the same clock. With HCF there are two
 // such queues. A frame may leave while its end still arrives; then it never runs dry, as inputs send
 // a word in every clock. Frames shorter than 32 bytes, which no MAC passes, are dropped.
-// Latency: 2 clocks to decide (HCF: 17 + hashes), 3 from a word in to a word out of an empty queue.
+// Latency: none to decide, one frame per clock (HCF: 16 + hashes), 4 from a word in to a word out of an empty queue.
 `default_nettype none
 
 module output_port
@@ -13,7 +13,8 @@ module output_port
 #(
     parameter int unsigned WIDTH        = 64,
     parameter int unsigned INPUTS       = 4,
-    parameter int unsigned BUFFER_BYTES = 65536  // a power of two
+    parameter int unsigned BUFFER_BYTES = 65536,  // a power of two
+    parameter bit          HAS_HCF      = 1
 ) (
     input wire logic clk,
     input wire logic rst,
@@ -24,8 +25,8 @@ module output_port
     input wire logic tick,  // of HCF's period
     // The next frame of each input: a request until it is granted.
     input wire logic [INPUTS-1:0] request,
-    input wire header_t [INPUTS-1:0] header,
-    output logic [INPUTS-1:0] granted,
+    input wire frame_t [INPUTS-1:0] frames,
+    output logic [INPUTS-1:0] granted,  // in the same clock
     // Whether the scheme drops it.
     output logic [31:0] packet_bytes,
     output logic is_control,
@@ -49,8 +50,9 @@ module output_port
 );
   localparam int unsigned INPUT_BITS = $clog2(INPUTS);
   localparam int unsigned WORD_BITS = WIDTH + WIDTH / 8 + 1;
-  // Frames of 32 bytes or more fill at least half of their words' bytes.
-  localparam int unsigned WORDS = 2 * BUFFER_BYTES / (WIDTH / 8);
+  localparam int unsigned WORDS = BUFFER_BYTES / (WIDTH / 8);
+  localparam int unsigned WORD_COUNT_BITS = $clog2(WORDS) + 1;
+  localparam int unsigned QUEUES = HAS_HCF ? 2 : 1;
   localparam int unsigned FRAMES = BUFFER_BYTES / 32;
   localparam logic [7:0] CONTROL = TCP_FLAG_SYN[7:0] | TCP_FLAG_FIN[7:0] | TCP_FLAG_RST[7:0];
 
@@ -59,140 +61,153 @@ module output_port
     departure_t                  d;
   } entry_t;
 
-  // One request is decided at a time, in turn.
+  // One request is decided at a time, in turn: at once, or with HCF after these steps.
   typedef enum logic [2:0] {
     CHOOSE,
-    DECIDE,
     KEY,
     ADMIT,
     WAIT
   } step_e;
   step_e step;
-  logic [INPUT_BITS-1:0] chosen, turn;
+  logic [INPUT_BITS-1:0] chosen, chosen_before, turn;
   logic [2:0] waited;
-  header_t frame;
-  logic is_drained, is_draining, hcf_rst, is_hcf;
-  logic has_choice;
-  logic [INPUT_BITS-1:0] choice;
+  frame_t frame;
+  logic is_drained, is_draining, is_hcf, has_choice;
 
-  assign frame = header[chosen];
   always_comb begin
     has_choice = 1'b0;
-    choice = turn;
-    for (int unsigned i = 0; i < INPUTS; i++)
-    if (!has_choice && request[turn+INPUT_BITS'(i)] && !granted[turn+INPUT_BITS'(i)]) begin
-      has_choice = 1'b1;
-      choice = turn + INPUT_BITS'(i);
-    end
+    chosen = chosen_before;
+    if (step == CHOOSE)
+      for (int unsigned i = 0; i < INPUTS; i++)
+      if (!has_choice && request[turn+INPUT_BITS'(i)]) begin
+        has_choice = !is_draining;
+        chosen = turn + INPUT_BITS'(i);
+      end
   end
+  assign frame = frames[chosen];
 
+  // Room for the frame's bytes in the buffer, and for its words in the memories of its input.
+  logic [QUEUES-1:0][INPUTS-1:0][WORD_COUNT_BITS-1:0] held_words;
+  logic [15:0] frame_words;
+  logic [QUEUES-1:0] has_words;
   logic fits, is_long, accepts, decides;
   logic [1:0] hcf_queue;
-  logic hcf_done, hcf_ready, op_valid;
-  logic [1:0] op_kind, next_queue;
-  logic [31:0] key, key_seed, seed_used;
-  logic to_queue;
+  logic hcf_done, to_queue;
 
   assign packet_bytes = {16'b0, frame.bytes};
   // SYN, FIN, RST and pure ACKs; what is not TCP counts as data.
-  assign is_control = frame.reason == PASS_NONE &&
-      ((frame.offset_flags[7:0] & CONTROL) != 0 || frame.payload == 0);
-  assign fits = {1'b0, queue_bytes} + {17'b0, frame.bytes} <= 33'(BUFFER_BYTES);
+  assign is_control   = frame.is_tcp && ((frame.flags & CONTROL) != 0 || frame.payload == 0);
+  assign frame_words  = (frame.bytes + WIDTH[15:0] / 16'd8 - 16'd1) >> $clog2(WIDTH / 8);
+  always_comb
+    for (int unsigned q = 0; q < QUEUES; q++)
+      has_words[q] = {1'b0, frame_words} + 17'(held_words[q][chosen]) <= 17'(WORDS);
+  assign fits = {1'b0, queue_bytes} + {17'b0, frame.bytes} <= 33'(BUFFER_BYTES) && has_words == '1;
   assign is_long = frame.bytes >= 16'd32;
-  assign decides = step == DECIDE ? !is_hcf || !fits || !is_long : step == WAIT && hcf_done;
+  assign decides = step == CHOOSE ? has_choice && (!is_hcf || !fits || !is_long) :
+      step == WAIT && hcf_done;
   assign accepts = fits && is_long && (is_hcf ? step == WAIT && !hcf_queue[1] : !drops);
   assign to_queue = is_hcf && hcf_queue[0];
+  assign granted = decides ? INPUTS'(1) << chosen : '0;
 
-  // HCF: the key is made again if the period changed meanwhile.
-  logic left_pending, left_queue, tick_pending, send_queue;
-  logic [15:0] left_bytes;
-  assign op_valid = left_pending || tick_pending || (step == ADMIT && seed_used == key_seed);
-  assign op_kind  = left_pending ? 2'd1 : tick_pending ? 2'd2 : 2'd0;
+  logic [1:0] next_queue;
+  logic hcf_ready, left_pending, send_queue;
+  if (HAS_HCF) begin : g_hcf
+    logic [31:0] key, key_seed, seed_used;
+    logic [1:0] op_kind;
+    logic op_valid, hcf_rst, left_queue, tick_pending;
+    logic [15:0] left_bytes;
 
-  hcf_key flow_key (
-      .clk,
-      .seed(key_seed),
-      .source(frame.is_ip ? frame.source : '0),
-      .destination(frame.is_ip ? frame.destination : '0),
-      .source_port(frame.reason == PASS_NONE ? frame.source_port : '0),
-      .destination_port(frame.reason == PASS_NONE ? frame.destination_port : '0),
-      .key
-  );
+    // The key is made again if the period changed meanwhile.
+    assign op_valid = left_pending || tick_pending || (step == ADMIT && seed_used == key_seed);
+    assign op_kind  = left_pending ? 2'd1 : tick_pending ? 2'd2 : 2'd0;
 
-  hcf credits (
-      .clk,
-      .rst(hcf_rst),
-      .p,
-      .seed,
-      .op_valid,
-      .op_ready(hcf_ready),
-      .op_kind,
-      .op_key(key),
-      .op_queue(left_queue),
-      .op_bytes(left_pending ? left_bytes : frame.bytes),
-      .enqueue_done(hcf_done),
-      .enqueue_queue(hcf_queue),
-      .next_queue,
-      .key_seed
-  );
+    hcf_key flow_key (
+        .clk,
+        .seed(key_seed),
+        .source(frame.is_ip ? frame.source : '0),
+        .destination(frame.is_ip ? frame.destination : '0),
+        .source_port(frame.is_tcp ? frame.source_port : '0),
+        .destination_port(frame.is_tcp ? frame.destination_port : '0),
+        .key
+    );
+
+    hcf credits (
+        .clk,
+        .rst(hcf_rst),
+        .p,
+        .seed,
+        .op_valid,
+        .op_ready(hcf_ready),
+        .op_kind,
+        .op_key(key),
+        .op_queue(left_queue),
+        .op_bytes(left_pending ? left_bytes : frame.bytes),
+        .enqueue_done(hcf_done),
+        .enqueue_queue(hcf_queue),
+        .next_queue,
+        .key_seed
+    );
+
+    always_ff @(posedge clk) begin
+      waited <= waited + 3'd1;
+      chosen_before <= chosen;
+      case (step)
+        CHOOSE: begin
+          waited <= '0;
+          seed_used <= key_seed;
+          if (has_choice && !decides) step <= KEY;
+        end
+        KEY: if (waited == 3'd5) step <= ADMIT;
+        ADMIT:
+        if (seed_used != key_seed) step <= CHOOSE;
+        else if (op_kind == 2'd0 && hcf_ready) step <= WAIT;
+        default: if (hcf_done) step <= CHOOSE;
+      endcase
+
+      if (hcf_ready && left_pending) left_pending <= 1'b0;
+      if (hcf_ready && op_kind == 2'd2) tick_pending <= 1'b0;
+      if (tick && is_hcf) tick_pending <= 1'b1;
+      if (departed && is_hcf) begin
+        left_pending <= 1'b1;
+        left_queue   <= send_queue;
+        left_bytes   <= departure.bytes;
+      end
+
+      hcf_rst <= rst;
+      if (is_draining && is_drained && step == CHOOSE) begin
+        is_hcf  <= wants_hcf;
+        hcf_rst <= 1'b1;
+      end
+      if (rst || hcf_rst) begin
+        left_pending <= 1'b0;
+        tick_pending <= 1'b0;
+      end
+      if (rst) begin
+        step   <= CHOOSE;
+        is_hcf <= 1'b0;
+      end
+    end
+  end else begin : g_no_hcf
+    assign step = CHOOSE;
+    assign {chosen_before, waited, is_hcf, hcf_done, hcf_ready, hcf_queue} = '0;
+    assign {next_queue, left_pending} = '0;
+  end
 
   always_ff @(posedge clk) begin
-    granted <= '0;
-    waited  <= waited + 3'd1;
-    case (step)
-      CHOOSE: begin
-        chosen <= choice;
-        if (has_choice && !is_draining) step <= DECIDE;
-      end
-      DECIDE: begin
-        waited <= '0;
-        seed_used <= key_seed;
-        step <= decides ? CHOOSE : KEY;
-      end
-      KEY: if (waited == 3'd6) step <= ADMIT;
-      ADMIT:
-      if (seed_used != key_seed) step <= DECIDE;
-      else if (op_kind == 2'd0 && hcf_ready) step <= WAIT;
-      default: if (hcf_done) step <= CHOOSE;
-    endcase
-    if (decides) begin
-      granted[chosen] <= 1'b1;
-      turn <= chosen + 1'b1;
-    end
+    if (decides) turn <= chosen + 1'b1;
     dropped <= decides && !is_hcf && fits && is_long && drops;
     lost <= decides && !accepts && !(!is_hcf && fits && is_long && drops);
-
-    if (hcf_ready && left_pending) left_pending <= 1'b0;
-    if (hcf_ready && op_kind == 2'd2) tick_pending <= 1'b0;
-    if (tick && is_hcf) tick_pending <= 1'b1;
-    if (departed && is_hcf) begin
-      left_pending <= 1'b1;
-      left_queue   <= send_queue;
-      left_bytes   <= departure.bytes;
-    end
-
-    hcf_rst <= rst;
     if (prepare) is_draining <= 1'b1;
-    if (is_draining && is_drained && step == CHOOSE) begin
-      is_draining <= 1'b0;
-      is_hcf <= wants_hcf;
-      hcf_rst <= 1'b1;
-    end
-    if (rst || hcf_rst) begin
-      left_pending <= 1'b0;
-      tick_pending <= 1'b0;
-    end
+    else if (is_drained && step == CHOOSE) is_draining <= 1'b0;
     if (rst) begin
-      step <= CHOOSE;
       turn <= '0;
       is_draining <= 1'b0;
-      is_hcf <= 1'b0;
     end
   end
 
   // Where the words of each input's frames go, in order of the decisions.
-  logic [1:0][INPUTS-1:0] word_valid, word_pop;
-  logic [1:0][INPUTS-1:0][WORD_BITS-1:0] word;
+  logic [QUEUES-1:0][INPUTS-1:0] word_valid, word_pop;
+  logic [QUEUES-1:0][INPUTS-1:0][WORD_BITS-1:0] word;
   for (genvar i = 0; i < INPUTS; i++) begin : g_input
     logic goes, goes_queue, has_decision;
     fifo #(
@@ -207,7 +222,7 @@ module output_port
         .head ({goes, goes_queue}),
         .pop  (s_tvalid[i] && s_tlast[i])
     );
-    for (genvar q = 0; q < 2; q++) begin : g_queue
+    for (genvar q = 0; q < QUEUES; q++) begin : g_queue
       ring #(
           .BITS (WORD_BITS),
           .WORDS(WORDS)
@@ -220,20 +235,26 @@ module output_port
           .head (word[q][i]),
           .pop  (word_pop[q][i])
       );
+
+      always_ff @(posedge clk) begin
+        held_words[q][i] <= held_words[q][i] - WORD_COUNT_BITS'(word_pop[q][i]);
+        if (granted[i] && accepts && to_queue == q)
+          held_words[q][i] <= held_words[q][i] + frame_words[WORD_COUNT_BITS-1:0] -
+              WORD_COUNT_BITS'(word_pop[q][i]);
+        if (rst) held_words[q][i] <= '0;
+      end
     end
   end
 
   // The order of the frames in each queue.
-  entry_t [1:0] first;
+  entry_t [QUEUES-1:0] first;
   entry_t admitted, sending;
-  logic [1:0] has_frame, takes;
-  assign admitted = {
-    chosen, frame.bytes, frame.reason == PASS_NONE, frame.offset_flags[7:0], frame.payload
-  };
-  for (genvar q = 0; q < 2; q++) begin : g_order
-    fifo #(
+  logic [QUEUES-1:0] has_frame, takes;
+  assign admitted = {chosen, frame.bytes, frame.is_tcp, frame.flags, frame.payload};
+  for (genvar q = 0; q < QUEUES; q++) begin : g_order
+    ring #(
         .BITS ($bits(entry_t)),
-        .DEPTH(FRAMES)
+        .WORDS(FRAMES)
     ) order (
         .clk,
         .rst,
@@ -262,7 +283,7 @@ module output_port
     word_pop = '0;
     word_pop[send_queue][sending.from] = moves;
   end
-  assign is_drained = has_frame == 0 && !is_sending && !departed && !left_pending;
+  assign is_drained = queue_bytes == 0 && !departed && !left_pending;
 
   always_ff @(posedge clk) begin
     departed <= ends;

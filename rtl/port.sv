@@ -6,56 +6,58 @@
 module port
   import core_pkg::*, types_pkg::*;
 #(
-    parameter int unsigned WIDTH        = 64,
-    parameter int unsigned PORTS        = 4,
-    parameter int unsigned BUFFER_BYTES = 65536,
-    parameter int unsigned STORE_WORDS  = 4096,
-    parameter int unsigned NUMBER       = 0
+    parameter int unsigned       WIDTH        = 64,
+    parameter int unsigned       PORTS        = 4,
+    parameter int unsigned       BUFFER_BYTES = 65536,
+    parameter int unsigned       STORE_BYTES  = 32768,
+    parameter logic        [3:0] SCHEMES      = '1
 ) (
-    input  wire logic                                    clk,
-    input  wire logic                                    rst,
-    input  wire logic    [            63:0]              now_ns,
-    input  wire logic    [32*REGISTERS-1:0]              values,
-    input  wire logic                                    prepare,
-    output logic         [    COUNTERS-1:0][       15:0] counts,
+    input  wire logic                                   clk,
+    input  wire logic                                   rst,
+    input  wire logic   [            31:0]              seed,            // of HCF's hashes
+    input  wire logic   [            63:0]              now_ns,
+    input  wire logic   [32*REGISTERS-1:0]              values,
+    input  wire logic                                   prepare,
+    output logic        [    COUNTERS-1:0][       15:0] counts,
     // The line.
-    input  wire logic    [       WIDTH-1:0]              rx_tdata,
-    input  wire logic    [     WIDTH/8-1:0]              rx_tkeep,
-    input  wire logic                                    rx_tlast,
-    input  wire logic                                    rx_tuser,
-    input  wire logic                                    rx_tvalid,
-    output logic         [       WIDTH-1:0]              tx_tdata,
-    output logic         [     WIDTH/8-1:0]              tx_tkeep,
-    output logic                                         tx_tlast,
-    output logic                                         tx_tvalid,
-    input  wire logic                                    tx_tready,
+    input  wire logic   [       WIDTH-1:0]              rx_tdata,
+    input  wire logic   [     WIDTH/8-1:0]              rx_tkeep,
+    input  wire logic                                   rx_tlast,
+    input  wire logic                                   rx_tuser,
+    input  wire logic                                   rx_tvalid,
+    output logic        [       WIDTH-1:0]              tx_tdata,
+    output logic        [     WIDTH/8-1:0]              tx_tkeep,
+    output logic                                        tx_tlast,
+    output logic                                        tx_tvalid,
+    input  wire logic                                   tx_tready,
     // Where frames go: asked at their arrival, answered 2 clocks later.
-    output logic                                         arrived,
-    output header_t                                      arrived_header,
-    input  wire logic    [       PORTS-1:0]              outputs,
+    output logic                                        arrived,
+    output header_t                                     arrived_header,
+    input  wire logic   [       PORTS-1:0]              outputs,
     // This input's next frame, and its words.
-    output logic         [       PORTS-1:0]              request,
-    output header_t                                      header,
-    input  wire logic    [       PORTS-1:0]              granted,
-    input  wire logic    [       PORTS-1:0][       31:0] queues,          // of all outputs, bytes
-    input  wire logic    [       PORTS-1:0][       31:0] thresholds,      // of ECN
-    output logic         [       PORTS-1:0]              marked,          // a frame for this output
-    output logic         [       WIDTH-1:0]              words_tdata,
-    output logic         [     WIDTH/8-1:0]              words_tkeep,
-    output logic                                         words_tlast,
-    output logic         [       PORTS-1:0]              words_tvalid,    // for these outputs
+    output logic        [       PORTS-1:0]              request,
+    output frame_t                                      frame,
+    input  wire logic   [       PORTS-1:0]              granted,
+    input  wire logic   [       PORTS-1:0][       31:0] queues,          // of all outputs, bytes
+    input  wire logic   [       PORTS-1:0][       31:0] thresholds,      // of ECN
+    output logic        [       PORTS-1:0]              marked,          // a frame for this output
+    output logic        [       WIDTH-1:0]              words_tdata,
+    output logic        [     WIDTH/8-1:0]              words_tkeep,
+    output logic                                        words_tlast,
+    output logic        [       PORTS-1:0]              words_tvalid,    // for these outputs
     // All inputs' frames for this output.
-    input  wire logic    [       PORTS-1:0]              in_request,
-    input  wire header_t [       PORTS-1:0]              in_header,
-    output logic         [       PORTS-1:0]              in_granted,
-    input  wire logic    [       PORTS-1:0][  WIDTH-1:0] in_tdata,
-    input  wire logic    [       PORTS-1:0][WIDTH/8-1:0] in_tkeep,
-    input  wire logic    [       PORTS-1:0]              in_tlast,
-    input  wire logic    [       PORTS-1:0]              in_tvalid,
-    output logic         [            31:0]              queue_bytes,
-    input  wire logic                                    is_marked        // a frame for this output
+    input  wire logic   [       PORTS-1:0]              in_request,
+    input  wire frame_t [       PORTS-1:0]              in_frames,
+    output logic        [       PORTS-1:0]              in_granted,
+    input  wire logic   [       PORTS-1:0][  WIDTH-1:0] in_tdata,
+    input  wire logic   [       PORTS-1:0][WIDTH/8-1:0] in_tkeep,
+    input  wire logic   [       PORTS-1:0]              in_tlast,
+    input  wire logic   [       PORTS-1:0]              in_tvalid,
+    output logic        [            31:0]              queue_bytes,
+    input  wire logic                                   is_marked        // a frame for this output
 );
   localparam int unsigned FIRST = REGISTERS - COUNTERS;
+  localparam bit HAS_WINDOWS = SCHEMES[SCHEME_FAIRQ] || SCHEMES[SCHEME_HSCC];
   port_params_t port_p;
   fairq_params_t fairq_p;
   hscc_params_t hscc_p;
@@ -80,80 +82,86 @@ module port
   logic departed, dropped, hcf_tick, lost_in, lost_out, acked, rewritten, was_floored;
   departure_t departure;
 
-  window_scheme windows (
-      .clk,
-      .rst(prepare),
-      .scheme(port_p.scheme),
-      .fairq_p,
-      .hscc_p,
-      .now_ns,
-      .event_valid,
-      .event_ready,
-      .event_kind,
-      .event_value,
-      .event_total(left_bytes),
-      .event_done,
-      .queue_valid(1'b1),
-      .queue_bytes,
-      .packet_bytes,
-      .is_control,
-      .drops,
-      .is_clamping,
-      .window_bytes,
-      .window,
-      .scale,
-      .mss_bytes('0),  // without a table of flows: the port's
-      .kind,
-      .lowered,
-      .changed,
-      .floored
-  );
-
-  port_events events (
-      .clk,
-      .rst(prepare),
-      .p  (fairq_p),
-      .now_ns,
-      .queue_bytes,
-      .flows,
-      .segment_bytes,
-      .event_valid,
-      .event_ready,
-      .event_kind,
-      .event_value
-  );
-
   logic arrives_tcp;
   assign arrives_tcp = arrived && arrived_header.reason == PASS_NONE;
 
-  flow_counter counter (
-      .clk,
-      .rst(prepare),
-      .now_ns,
-      .in_valid(arrives_tcp),
-      .in_flags(arrived_header.offset_flags[7:0]),
-      .in_has_payload(arrived_header.payload != 0),
-      .out_valid(departed && departure.is_tcp),
-      .out_flags(departure.flags),
-      .out_has_payload(departure.payload != 0),
-      .expire(1'b1),
-      .idle_ns(window_p.idle_ns),
-      .flows
-  );
+  if (HAS_WINDOWS) begin : g_windows
+    window_scheme #(
+        .SCHEMES(SCHEMES)
+    ) windows (
+        .clk,
+        .rst(prepare),
+        .scheme(port_p.scheme),
+        .fairq_p,
+        .hscc_p,
+        .now_ns,
+        .event_valid,
+        .event_ready,
+        .event_kind,
+        .event_value,
+        .event_total(left_bytes),
+        .event_done,
+        .queue_valid(1'b1),
+        .queue_bytes,
+        .packet_bytes,
+        .is_control,
+        .drops,
+        .is_clamping,
+        .window_bytes,
+        .window,
+        .scale,
+        .mss_bytes('0),  // without a table of flows: the port's
+        .kind,
+        .lowered,
+        .changed,
+        .floored
+    );
 
-  segment segments (
-      .clk,
-      .rst(prepare),
-      .now_ns,
-      .valid(departed && departure.is_tcp && departure.payload != 0),
-      .size_bytes(departure.payload),
-      .is_full((departure.flags & (TCP_FLAG_PSH[7:0] | TCP_FLAG_FIN[7:0])) == 0),
-      .bytes(segment_bytes)
-  );
+    port_events events (
+        .clk,
+        .rst(prepare),
+        .p  (fairq_p),
+        .now_ns,
+        .queue_bytes,
+        .flows,
+        .segment_bytes,
+        .event_valid,
+        .event_ready,
+        .event_kind,
+        .event_value
+    );
+
+    flow_counter counter (
+        .clk,
+        .rst(prepare),
+        .now_ns,
+        .in_valid(arrives_tcp),
+        .in_flags(arrived_header.offset_flags[7:0]),
+        .in_has_payload(arrived_header.payload != 0),
+        .out_valid(departed && departure.is_tcp),
+        .out_flags(departure.flags),
+        .out_has_payload(departure.payload != 0),
+        .expire(1'b1),
+        .idle_ns(window_p.idle_ns),
+        .flows
+    );
+
+    segment segments (
+        .clk,
+        .rst(prepare),
+        .now_ns,
+        .valid(departed && departure.is_tcp && departure.payload != 0),
+        .size_bytes(departure.payload),
+        .is_full((departure.flags & (TCP_FLAG_PSH[7:0] | TCP_FLAG_FIN[7:0])) == 0),
+        .bytes(segment_bytes)
+    );
+  end else begin : g_no_windows
+    assign {drops, is_clamping, lowered, changed, floored} = '0;
+  end
 
   // The input: a frame starts once every output that it goes to has decided.
-  logic header_valid, start, started, goes_valid;
-  logic [PORTS-1:0] goes, decided, current;
+  logic frame_valid, start, started, goes_valid;
+  logic [PORTS-1:0] goes, decided, current, marked_for;
   logic   [1:0] arrived_pipe;
   patch_t [1:0] mark_patches;
   logic words_valid, marks;
@@ -162,9 +170,9 @@ module port
 
   always_ff @(posedge clk) arrived_pipe <= rst ? '0 : {arrived_pipe[0], arrived};
 
-  fifo #(
+  ring #(
       .BITS (PORTS),
-      .DEPTH(STORE_WORDS)
+      .WORDS(STORE_BYTES / 64)
   ) destinations (
       .clk,
       .rst,
@@ -175,10 +183,10 @@ module port
       .pop  (started)
   );
 
-  assign request = header_valid ? goes & ~decided : '0;
-  assign start   = header_valid && (goes & ~decided) == 0;
+  assign request = frame_valid ? goes & ~decided : '0;
+  assign start   = frame_valid && (request & ~granted) == 0;
   always_ff @(posedge clk) begin
-    if (header_valid) decided <= decided | granted;
+    decided <= decided | granted;
     if (started) begin
       decided <= '0;
       current <= goes;
@@ -197,27 +205,36 @@ module port
     end
   end
 
-  ecn_mark mark (
-      .clk,
-      .queue_bytes(ahead_bytes),
-      .threshold_bytes(threshold),
-      .is_ip(header.is_ip),
-      .is_v6(header.is_v6),
-      .first_word(header.ip_word),
-      .checksum(header.ip_checksum),
-      .marks,
-      .marked_word,
-      .marked_checksum
-  );
-  assign marked = started && marks ? goes : '0;
+  logic [9:0] ip_at;
+  logic frame_is_v6;
+  if (HAS_WINDOWS) begin : g_mark
+    always_ff @(posedge clk) {frame_is_v6, ip_at} <= {frame.is_v6, frame.ip_at};
+    ecn_mark mark (
+        .clk,
+        .queue_bytes(ahead_bytes),
+        .threshold_bytes(threshold),
+        .is_ip(frame.is_ip),
+        .is_v6(frame.is_v6),
+        .first_word(frame.ip_word),
+        .checksum(frame.ip_checksum),
+        .marks,
+        .marked_word,
+        .marked_checksum
+    );
+  end else begin : g_no_mark
+    assign {marks, marked_word, marked_checksum, frame_is_v6, ip_at} = '0;
+  end
+  always_ff @(posedge clk) marked_for <= started && !rst ? goes : '0;
+  assign marked = marks ? marked_for : '0;
   assign mark_patches = {
-    {marks, header.ip_at, marked_word, 2'b11},
-    {marks && !header.is_v6, header.ip_at + 10'd5, marked_checksum, 2'b11}
+    {marks, ip_at, marked_word, 2'b11},
+    {marks && !frame_is_v6, ip_at + 10'd5, marked_checksum, 2'b11}
   };
 
   ingress #(
-      .WIDTH(WIDTH),
-      .WORDS(STORE_WORDS)
+      .WIDTH      (WIDTH),
+      .STORE_BYTES(STORE_BYTES),
+      .REWRITES   (HAS_WINDOWS)
   ) line_in (
       .clk,
       .rst,
@@ -232,8 +249,8 @@ module port
       .m_tlast(words_tlast),
       .m_tvalid(words_valid),
       .m_tready(1'b1),
-      .m_header(header),
-      .m_header_valid(header_valid),
+      .m_frame(frame),
+      .m_frame_valid(frame_valid),
       .m_start(start),
       .m_started(started),
       .m_patches(mark_patches),
@@ -260,17 +277,18 @@ module port
   output_port #(
       .WIDTH       (WIDTH),
       .INPUTS      (PORTS),
-      .BUFFER_BYTES(BUFFER_BYTES)
+      .BUFFER_BYTES(BUFFER_BYTES),
+      .HAS_HCF     (SCHEMES[SCHEME_HCF])
   ) line_out (
       .clk,
       .rst,
       .prepare,
       .wants_hcf(port_p.scheme == SCHEME_HCF),
       .p(hcf_p),
-      .seed(32'(NUMBER + 1)),
+      .seed,
       .tick(hcf_tick),
       .request(in_request),
-      .header(in_header),
+      .frames(in_frames),
       .granted(in_granted),
       .packet_bytes,
       .is_control,

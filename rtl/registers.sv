@@ -8,7 +8,8 @@
 module registers
   import core_pkg::*;
 #(
-    parameter int unsigned PORTS = 4
+    parameter int unsigned PORTS = 4,
+    parameter logic [3:0] SCHEMES = '1  // which are built, by number; others have no registers
 ) (
     input  wire logic                                     clk,
     input  wire logic                                     rst,
@@ -61,12 +62,16 @@ module registers
   assign write_row = {24'b0, write_index};
   assign write_min = register_min(write_row);
   assign write_max = register_max(write_row);
-  assign is_allowed = write_row < REGISTERS && {{STRIDE_BITS{1'b0}}, write_port} < PORTS &&
-      s_axil_awaddr[1:0] == 0 && s_axil_wstrb == '1 && !register_is_counter(
+  assign is_allowed = register_is_built(
+      write_row, SCHEMES
+  ) && {{STRIDE_BITS{1'b0}}, write_port} < PORTS && s_axil_awaddr[1:0] == 0 && s_axil_wstrb == '1 &&
+      !register_is_counter(
       write_row
-  ) && s_axil_wdata >= write_min && s_axil_wdata <= write_max;
-  assign is_there = {24'b0, read_index} < REGISTERS && {{STRIDE_BITS{1'b0}}, read_port} < PORTS &&
-      s_axil_araddr[1:0] == 0;
+  ) && s_axil_wdata >= write_min && s_axil_wdata <= write_max &&
+      (write_row != REG_port_scheme || SCHEMES[s_axil_wdata[1:0]]);
+  assign is_there = register_is_built(
+      {24'b0, read_index}, SCHEMES
+  ) && {{STRIDE_BITS{1'b0}}, read_port} < PORTS && s_axil_araddr[1:0] == 0;
 
   for (genvar port = 0; port < PORTS; port++) begin : g_port
     for (genvar i = 0; i < REGISTERS; i++) begin : g_register
@@ -77,7 +82,9 @@ module registers
       assign values[port][32*i+:32] = 32'(value);
       assign writes[port][i] = is_write && is_allowed && write_port[PORT_BITS-1:0] == port &&
           write_index == i;
-      if (register_is_counter(i)) begin : g_counter
+      if (!register_is_built(i, SCHEMES)) begin : g_absent
+        assign value = '0;
+      end else if (register_is_counter(i)) begin : g_counter
         always_ff @(posedge clk) begin
           value <= value + 32'(counts[port][i-(REGISTERS-COUNTERS)]);
           if (rst) value <= '0;

@@ -31,6 +31,23 @@ package types_pkg;
     logic        is_authenticated;  // TCP-MD5 or TCP-AO
   } header_t;
 
+  // What is known of a frame that waits to leave its input.
+  typedef struct packed {
+    logic [15:0] bytes;
+    logic        is_tcp;
+    logic        is_ip;
+    logic        is_v6;
+    logic [9:0]  ip_at;
+    logic [15:0] ip_word;
+    logic [15:0] ip_checksum;
+    logic [31:0] source;
+    logic [31:0] destination;
+    logic [15:0] source_port;
+    logic [15:0] destination_port;
+    logic [7:0]  flags;
+    logic [15:0] payload;
+  } frame_t;
+
   localparam logic [7:0] SCALE_NONE = 8'hfe;  // FLOW_SCALE_NONE of core/flow.h
 
   // What is counted of a frame that leaves.

@@ -7,7 +7,9 @@
 
 module window_scheme
   import core_pkg::*;
-(
+#(
+    parameter logic [3:0] SCHEMES = '1  // which are built, by number
+) (
     input  wire logic                 clk,
     input  wire logic                 rst,           // prepares both schemes
     input  wire logic          [31:0] scheme,
@@ -43,43 +45,51 @@ module window_scheme
   logic hscc_drops, hscc_clamps;
   logic [31:0] fairq_window;
 
-  fairq fairq_port (
-      .clk,
-      .rst,
-      .p(fairq_p),
-      .event_valid,
-      .event_ready,
-      .event_kind,
-      .event_value,
-      .event_total,
-      .now_ns,
-      .event_done,
-      .scale,
-      .mss_bytes,
-      .kind,
-      .limit(fairq_limit),
-      .floor(fairq_floor),
-      .window_bytes(fairq_window)
-  );
+  if (SCHEMES[SCHEME_FAIRQ]) begin : g_fairq
+    fairq fairq_port (
+        .clk,
+        .rst,
+        .p(fairq_p),
+        .event_valid,
+        .event_ready,
+        .event_kind,
+        .event_value,
+        .event_total,
+        .now_ns,
+        .event_done,
+        .scale,
+        .mss_bytes,
+        .kind,
+        .limit(fairq_limit),
+        .floor(fairq_floor),
+        .window_bytes(fairq_window)
+    );
+  end else begin : g_no_fairq
+    assign {event_ready, event_done, fairq_limit, fairq_floor, fairq_window} = {1'b1, 97'b0};
+  end
 
-  hscc hscc_port (
-      .clk,
-      .rst,
-      .p(hscc_p),
-      .now_ns,
-      .queue_valid,
-      .queue_bytes,
-      .is_clamping(hscc_clamps),
-      .flows(hscc_flows),
-      .scale,
-      .mss_bytes,
-      .kind,
-      .limit(hscc_limit),
-      .floor(hscc_floor),
-      .packet_bytes,
-      .is_control,
-      .drops(hscc_drops)
-  );
+  if (SCHEMES[SCHEME_HSCC]) begin : g_hscc
+    hscc hscc_port (
+        .clk,
+        .rst,
+        .p(hscc_p),
+        .now_ns,
+        .queue_valid,
+        .queue_bytes,
+        .is_clamping(hscc_clamps),
+        .flows(hscc_flows),
+        .scale,
+        .mss_bytes,
+        .kind,
+        .limit(hscc_limit),
+        .floor(hscc_floor),
+        .packet_bytes,
+        .is_control,
+        .drops(hscc_drops)
+    );
+  end else begin : g_no_hscc
+    assign {hscc_clamps, hscc_limit, hscc_floor, hscc_drops} = '0;
+  end
 
   assign drops = scheme == SCHEME_HSCC && hscc_drops;
   assign is_clamping = scheme == SCHEME_HSCC && hscc_clamps;

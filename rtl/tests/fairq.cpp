@@ -65,7 +65,7 @@ struct Bench : Clocked<Vwindow_scheme> {
     }
     void compare() {
         const auto &d = *block.rootp;
-#define SIGNAL(name) d.window_scheme__DOT__fairq_port__DOT__##name
+#define SIGNAL(name) d.window_scheme__DOT__g_fairq__DOT__fairq_port__DOT__##name
         check(SIGNAL(window_q8), s.window_q8, "window_q8", where);
         check((int64_t)(SIGNAL(gamma_q8) << 16) >> 16, s.gamma_q8, "gamma_q8", where);
         check(SIGNAL(flows), s.flows, "flows", where);
