@@ -4,8 +4,8 @@
 // Frames leave in the order in which they were admitted, so this is an output queue, though each
 // input has a memory of its own: four inputs may write in the same clock. With HCF there are two
 // such queues. A frame may leave while its end still arrives; then it never runs dry, as inputs send
-// a word in every clock. Frames shorter than 32 bytes, which no MAC passes, are dropped.
-// Latency: none to decide, one frame per clock (HCF: 16 + hashes), 4 from a word in to a word out of an empty queue.
+// a word in every clock. Latency: none to decide, one frame per clock (HCF: 16 + hashes); 3 from a
+// word in to a word out of an empty queue.
 `default_nettype none
 
 module output_port
@@ -53,7 +53,7 @@ module output_port
   localparam int unsigned WORDS = BUFFER_BYTES / (WIDTH / 8);
   localparam int unsigned WORD_COUNT_BITS = $clog2(WORDS) + 1;
   localparam int unsigned QUEUES = HAS_HCF ? 2 : 1;
-  localparam int unsigned FRAMES = BUFFER_BYTES / 32;
+  localparam int unsigned FRAMES = BUFFER_BYTES / 32;  // no frame is shorter
   localparam logic [7:0] CONTROL = TCP_FLAG_SYN[7:0] | TCP_FLAG_FIN[7:0] | TCP_FLAG_RST[7:0];
 
   typedef struct packed {
@@ -90,7 +90,7 @@ module output_port
   logic [QUEUES-1:0][INPUTS-1:0][WORD_COUNT_BITS-1:0] held_words;
   logic [15:0] frame_words;
   logic [QUEUES-1:0] has_words;
-  logic fits, is_long, accepts, decides;
+  logic fits, accepts, decides;
   logic [1:0] hcf_queue;
   logic hcf_done, to_queue;
 
@@ -102,10 +102,8 @@ module output_port
     for (int unsigned q = 0; q < QUEUES; q++)
       has_words[q] = {1'b0, frame_words} + 17'(held_words[q][chosen]) <= 17'(WORDS);
   assign fits = {1'b0, queue_bytes} + {17'b0, frame.bytes} <= 33'(BUFFER_BYTES) && has_words == '1;
-  assign is_long = frame.bytes >= 16'd32;
-  assign decides = step == CHOOSE ? has_choice && (!is_hcf || !fits || !is_long) :
-      step == WAIT && hcf_done;
-  assign accepts = fits && is_long && (is_hcf ? step == WAIT && !hcf_queue[1] : !drops);
+  assign decides = step == CHOOSE ? has_choice && (!is_hcf || !fits) : step == WAIT && hcf_done;
+  assign accepts = fits && (is_hcf ? step == WAIT && !hcf_queue[1] : !drops);
   assign to_queue = is_hcf && hcf_queue[0];
   assign granted = decides ? INPUTS'(1) << chosen : '0;
 
@@ -195,8 +193,8 @@ module output_port
 
   always_ff @(posedge clk) begin
     if (decides) turn <= chosen + 1'b1;
-    dropped <= decides && !is_hcf && fits && is_long && drops;
-    lost <= decides && !accepts && !(!is_hcf && fits && is_long && drops);
+    dropped <= decides && !is_hcf && fits && drops;
+    lost <= decides && !accepts && !(!is_hcf && fits && drops);
     if (prepare) is_draining <= 1'b1;
     else if (is_drained && step == CHOOSE) is_draining <= 1'b0;
     if (rst) begin

@@ -166,8 +166,28 @@ inline Frame options(Random &r) {
     return list;
 }
 
-// Most are sound TCP over IPv4 or IPv6; some are cut, have a wrong byte, or are something else.
+// Packets of the datapath's fuzzer; the Makefile has them printed.
+inline const std::vector<Frame> &fuzzed() {
+    static const std::vector<Frame> packets = [] {
+        std::ifstream file(FUZZED, std::ios::binary);
+        std::vector<Frame> all;
+        uint8_t size[2];
+        while (file.read((char *)size, 2)) {
+            all.emplace_back(size[0] | size[1] << 8);
+            file.read((char *)all.back().data(), all.back().size());
+        }
+        if (all.empty())
+            fprintf(stderr, "%s: no packets\n", FUZZED), exit(1);
+        return all;
+    }();
+    return packets;
+}
+
+// Most are sound TCP over IPv4 or IPv6; some are cut, have a wrong byte, are something else, or are
+// the fuzzer's.
 inline Frame any_frame(Random &r, u32 max_payload) {
+    if (r.chance(25))
+        return fuzzed()[r.below(fuzzed().size())];
     Frame f, list = options(r);
     u32 payload = r.chance(40) ? 0 : r.below(max_payload), tags = r.chance(70) ? 0 : r.below(4);
     bool is_v6 = r.chance(35);

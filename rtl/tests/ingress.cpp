@@ -135,7 +135,7 @@ int main(int argc, char **argv) {
             bool is_bad = r.chance(3);
             if (r.chance(1))
                 f.resize(9019 + r.below(200)); // longer than allowed
-            bool is_lost = is_bad || f.size() > 9018;
+            bool is_lost = is_bad || f.size() < 32 || f.size() > 9018;
             u32 stop = r.chance(1) && r.chance(20) ? r.below(f.size()) : f.size();
             for (u32 at = 0; at < stop;) {
                 d.m_tready = !r.chance(busy);
