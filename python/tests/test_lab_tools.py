@@ -43,6 +43,8 @@ def test_a_request_of_ab_is_a_flow(tmp_path):
     assert (second.start_s, second.end_s) == (1.0, 1.231)
     assert (first.source, first.destination, first.bytes) == ("sender1", "receiver2", 11500)
     assert first.delivered_bytes == 11500
+    # Where it has completed none it writes no file.
+    assert tools.read_ab(tmp_path / "none.tsv", "web", 3, pair, 11500) == []
 
 
 IPERF = {

@@ -283,7 +283,12 @@ def read_iperf(
 def read_ab(
     report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int
 ) -> list[Transfer]:
-    """The requests of `ab -g`: one a line, start in seconds of the clock, total in milliseconds."""
+    """The requests of `ab -g`: one a line, start in seconds of the clock, total in milliseconds.
+
+    `ab` writes no file if it has completed none.
+    """
+    if not report.exists():
+        return []
     rows = [line.split("\t") for line in report.read_text("utf-8").splitlines()[1:]]
     first = min((int(row[1]) for row in rows), default=0)
     spans = ((float(int(row[1]) - first), int(row[4]) / 1e3) for row in rows)
