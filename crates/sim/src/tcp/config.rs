@@ -235,7 +235,7 @@ pub struct Config {
     /// Segments leave in bursts where nothing paces them, as Linux hands packets of several segments
     /// to the device (`tcp_write_xmit`): the last of a burst carries PSH, only a burst fills the rest
     /// of a window with a short segment, and what is written is sent in pieces of half the largest
-    /// window.
+    /// window. The application writes once the ACK that ends the handshake has left.
     pub bursts: bool,
     /// A segment that repeats sequence and ACK number of the last that set the window may open it or
     /// close it wholly, but not make it smaller (Linux's `tcp_may_update_window`; RFC 9293

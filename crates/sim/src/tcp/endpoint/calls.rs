@@ -25,14 +25,29 @@ impl Endpoint {
         if !self.snd.write(bytes) || !self.conn.can_send() {
             return;
         }
-        let in_pieces = ctx.cfg.bursts && was_drained;
-        if in_pieces {
-            self.pieces.begin(&self.snd);
+        if ctx.cfg.bursts && was_drained {
+            self.output_in_pieces(ctx);
+        } else {
+            self.output(ctx);
         }
+    }
+
+    /// Sends what was written before the connection stood. On a real host the application writes it
+    /// once it learns of that, after the kernel has sent the ACK that ends the handshake, and closes
+    /// afterwards: the FIN is a segment of its own, unless data still waits.
+    pub(super) fn write_first(&mut self, ctx: &mut Ctx<impl Wire>) {
+        let closes = self.snd.withhold_fin();
+        self.output_in_pieces(ctx);
+        if closes {
+            self.snd.finish();
+            self.output(ctx);
+        }
+    }
+
+    fn output_in_pieces(&mut self, ctx: &mut Ctx<impl Wire>) {
+        self.pieces.begin(&self.snd);
         self.output(ctx);
-        if in_pieces {
-            self.pieces.join();
-        }
+        self.pieces.join();
     }
 
     /// Closes the sending direction: a FIN follows what was written.

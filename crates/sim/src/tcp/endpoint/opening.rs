@@ -98,7 +98,10 @@ impl Endpoint {
         }
         self.snd.on_syn_acked(segment.window, false);
         self.establish(ctx.cfg, ctx.now);
-        if !self.output_or_nothing(ctx) {
+        if ctx.cfg.bursts {
+            self.send_ack(ctx);
+            self.write_first(ctx);
+        } else if !self.output_or_nothing(ctx) {
             self.send_ack(ctx);
         }
         Events::CONNECTED

@@ -150,10 +150,11 @@ impl Endpoint {
 
     /// Sends several segments from SND.NXT at once, or returns why not.
     fn send_burst(&mut self, ctx: &mut Ctx<impl Wire>, in_flight: u32) -> Option<Stop> {
-        let room = self.congestion.cwnd().saturating_sub(in_flight);
+        let cwnd = self.congestion.cwnd();
+        let room = cwnd.saturating_sub(in_flight);
         let burst = match self
             .snd
-            .next_burst(ctx.cfg, &mut self.pieces, in_flight, room)
+            .next_burst(ctx.cfg, &mut self.pieces, in_flight, cwnd)
         {
             Ok(burst) => burst,
             Err(Wait::Congestion) => return Some(Stop::Congestion),

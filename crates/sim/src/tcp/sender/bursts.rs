@@ -80,16 +80,18 @@ impl Sender {
         self.edge(cfg).saturating_sub(self.nxt) as u32
     }
 
-    /// The next burst as far as the peer's window, Nagle and `room` in the congestion window, of which
-    /// `in_flight` bytes are used, allow. Something must be unsent.
+    /// The next burst as far as the peer's window, Nagle and the congestion window `cwnd`, of which
+    /// `in_flight` bytes are used, allow: at most half of that, so that there are two in flight
+    /// (`tcp_cwnd_test`). Something must be unsent.
     pub fn next_burst(
         &self,
         cfg: &Config,
         pieces: &mut Pieces,
         in_flight: u32,
-        room: u32,
+        cwnd: u32,
     ) -> Result<Burst, Wait> {
         let (mss, left) = (self.mss as u64, pieces.left(self));
+        let room = cwnd.saturating_sub(in_flight);
         let usable = self.usable(cfg) as u64;
         let first = left.min(mss);
         if room < first as u32 && in_flight > 0 {
@@ -101,7 +103,7 @@ impl Sender {
         let is_held = self.holds_short(cfg, in_flight);
         let mut len = first;
         if left > mss {
-            let most = (room.min(MAX_BURST) as u64 / mss * mss).max(mss);
+            let most = (room.min(cwnd / 2).min(MAX_BURST) as u64 / mss * mss).max(mss);
             len = left.min(usable).min(most);
             if len % mss != 0 && is_held {
                 len -= len % mss;

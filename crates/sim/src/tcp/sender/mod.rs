@@ -106,6 +106,11 @@ impl Sender {
         self.fin = true;
     }
 
+    /// Takes [`Sender::finish`] back; returns whether it was called.
+    pub fn withhold_fin(&mut self) -> bool {
+        std::mem::take(&mut self.fin)
+    }
+
     /// Payload bytes written.
     pub fn written(&self) -> u64 {
         self.end - 1
