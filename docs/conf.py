@@ -43,6 +43,7 @@ NAVIGATION = {
         "/evidence/mutants/README",
         "/evidence/ns2/README",
         "/evidence/linux/README",
+        "/evidence/grant/README",
         "/evidence/grid/README",
         "/evidence/speed/README",
         "/CHANGELOG",
@@ -50,7 +51,7 @@ NAVIGATION = {
 }
 """Pages by heading, relative to docs/. Sphinx fails if a page is under no heading."""
 
-SCHEMES = ["fairq", "hscc", "sicc", "hcf", "baselines"]
+SCHEMES = ["grant", "fairq", "hscc", "sicc", "hcf", "baselines"]
 
 project = "Penstock"
 author = "the Penstock authors"

@@ -101,6 +101,9 @@ PORTS = {
     "acks_first_rewritten": Metric("first ACKs", "neither", "rewritten first ACKs of a flow"),
     "acks_edge_kept": Metric("edges kept", "neither", "ACKs left higher than the scheme's window"),
     "clamps": Metric("clamps", "neither", "times that the scheme began to clamp all flows"),
+    "grants": Metric("grants", "neither", "grants of credit"),
+    "grants_resent": Metric("grants resent", "neither", "grants sent a second time"),
+    "grants_lapsed": Metric("grants lapsed", "neither", "grants taken back, as they had no effect"),
 }
 
 PORT_COUNTERS = (

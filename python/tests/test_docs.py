@@ -198,7 +198,7 @@ def test_every_key_is_documented(part, document):
     [
         *[(kind, "baselines") for kind in ("red", "threshold", "codel", "pie", "sfq", "drr")],
         ("drop-tail", "baselines"),
-        *[(name, name) for name in ("fairq", "hscc", "sicc", "hcf")],
+        *[(name, name) for name in ("fairq", "hscc", "grant", "sicc", "hcf")],
     ],
 )
 def test_every_parameter_is_in_its_tables(kind, page):
@@ -208,7 +208,7 @@ def test_every_parameter_is_in_its_tables(kind, page):
         heading = "dctcp" if kind == "threshold" else kind
         text = re.search(rf"^## {heading}\b.*?(?=^## |\Z)", text, re.M | re.S)[0]
     documented = parameters_in(text)
-    if kind in ("fairq", "hscc"):  # what a port does for any window scheme has a table of its own
+    if kind in ("fairq", "hscc", "grant"):  # what is common to window schemes has its own table
         documented |= parameters_in((SCHEMES / "index.md").read_text())
     if kind == page:
         assert "`variant` chooses the column" in text

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "counters.h"
+#include "grant.h"
 #include "hcf.h"
 #include "schemes.h"
 #include "sicc.h"
@@ -142,6 +143,7 @@ struct core_definition {
 
 #define SCHEME_PRESET(name, NAME, ...) PRESET(name)
 WINDOW_SCHEMES(SCHEME_PRESET)
+PRESET(grant)
 PRESET(sicc)
 PRESET(hcf)
 
@@ -161,6 +163,17 @@ const struct core_definition core_definitions[] = {
 		.port = (const struct core_field[]){{0}},
 		.params_bytes = sizeof(struct window_params),
 		.preset = window_preset,
+	},
+	{
+		.name = "grant",
+		.title = GRANT_TITLE,
+		.params = (const struct core_param[]){GRANT_PARAMS(ROW, grant) GRANT_PORT_PARAMS(
+			CALLERS_ROW, grant){0}},
+		.orders = (const struct core_order[]){GRANT_ORDER(ORDER, grant){0}},
+		.port = PORT_FIELDS(grant),
+		.params_bytes = sizeof(struct grant_params),
+		.state_bytes = sizeof(struct grant_port),
+		.preset = grant_preset,
 	},
 	{
 		.name = "sicc",

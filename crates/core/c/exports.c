@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "flow_counter.h"
+#include "grant.h"
 #include "handshake.h"
 #include "hcf.h"
 #include "schemes.h"
@@ -25,6 +26,12 @@ _Static_assert(sizeof(struct flow_entry) == 32 && sizeof(struct handshake) == 24
 		       sizeof(struct flow_counter) == 16 && sizeof(struct tcp_edge) == 8 &&
 		       sizeof(struct sicc_pair) == 16,
 	       "FlowEntry, Handshake, FlowCounter, Edge, SiccShim");
+
+_Static_assert(sizeof(struct grant_flow) == 72 && sizeof(struct grant_packet) == 40 &&
+		       offsetof(struct grant_packet, window) == 28 &&
+		       offsetof(struct grant_packet, flags) == 33 &&
+		       sizeof(struct grant_action) == 24,
+	       "GrantPacket and GrantAction in src/grant.rs");
 
 /* core_NAME is NAME. */
 #define EXPORT(type, name, parameters, arguments)                                                  \
@@ -229,3 +236,40 @@ EXPORT_VOID(hcf_departed,
 	    (struct hcf_state * s, const struct hcf_params *p, u32 queue, u32 size_bytes),
 	    (s, p, queue, size_bytes))
 EXPORT_VOID(hcf_on_tick, (struct hcf_state * s, const struct hcf_params *p), (s, p))
+
+EXPORT_VOID(grant_init,
+	    (struct grant_port * port, const struct grant_params *p, u64 rate, _Bool never_shrinks),
+	    (port, p, rate, never_shrinks))
+EXPORT(u64, grant_tick_ns, (const struct grant_port *port, const struct grant_params *p), (port, p))
+EXPORT(u32, grant_open,
+       (struct grant_port * port, const struct grant_params *p, struct grant_flow *flows, u32 seq,
+	u32 mss),
+       (port, p, flows, seq, mss))
+EXPORT_VOID(grant_close, (struct grant_port * port, struct grant_flow *flows, u32 index),
+	    (port, flows, index))
+EXPORT(_Bool, grant_is_open, (const struct grant_flow *flows, u32 index), (flows, index))
+EXPORT_VOID(grant_on_bytes,
+	    (struct grant_port * port, const struct grant_params *p, u32 bytes, u64 now_ns),
+	    (port, p, bytes, now_ns))
+EXPORT(u16, grant_on_ack,
+       (struct grant_port * port, const struct grant_params *p, struct grant_flow *flows, u32 index,
+	const struct grant_packet *packet, u32 queue),
+       (port, p, flows, index, packet, queue))
+EXPORT_VOID(grant_on_data,
+	    (struct grant_port * port, const struct grant_params *p, struct grant_flow *flows,
+	     u32 index, const struct grant_packet *packet),
+	    (port, p, flows, index, packet))
+EXPORT(struct grant_action, grant_next,
+       (struct grant_port * port, const struct grant_params *p, struct grant_flow *flows, u32 queue,
+	u64 now_ns),
+       (port, p, flows, queue, now_ns))
+EXPORT(struct grant_action, grant_on_timer,
+       (struct grant_port * port, const struct grant_params *p, struct grant_flow *flows, u32 queue,
+	u64 now_ns),
+       (port, p, flows, queue, now_ns))
+EXPORT_VOID(grant_learn, (struct grant_port * port, const struct grant_params *p), (port, p))
+u32 core_grant_flows(void);
+u32 core_grant_flows(void)
+{
+	return GRANT_FLOWS;
+}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An eBPF program that calls the whole of core/; only compiled, by fuzz.rs. */
 
+#define GRANT_FLOWS 4096u
+
+#include "grant.h"
 #include "handshake.h"
 #include "hcf.h"
 #include "schemes.h"
@@ -83,4 +86,47 @@ __attribute__((section("tc"), used)) static int on_packet(struct ports *p)
 	segment_on_data(&p->segments, p->packet.payload, p->key & 1, p->now_ns);
 	WINDOW_SCHEMES(ON_DATA)
 	return (int)queue + drops;
+}
+
+struct grant_ports {
+	struct grant_params params;
+	struct grant_port port;
+	struct grant_packet packet;
+	struct grant_action action;
+	u32 index;
+	u32 queue_bytes;
+	struct grant_flow flows[GRANT_FLOWS];
+};
+
+__attribute__((section("tc"), used)) static int on_grant_ack(struct grant_ports *p)
+{
+	if (!p->index)
+		p->index = grant_open(&p->port, &p->params, p->flows, p->packet.seq, 1460);
+	p->packet.window =
+		grant_on_ack(&p->port, &p->params, p->flows, p->index, &p->packet, p->queue_bytes);
+	p->action = grant_next(&p->port, &p->params, p->flows, p->queue_bytes, p->packet.now_ns);
+	return grant_is_open(p->flows, p->index);
+}
+
+__attribute__((section("tc"), used)) static int on_grant_data(struct grant_ports *p)
+{
+	grant_on_bytes(&p->port, &p->params, p->packet.payload, p->packet.now_ns);
+	grant_on_data(&p->port, &p->params, p->flows, p->index, &p->packet);
+	p->action = grant_next(&p->port, &p->params, p->flows, p->queue_bytes, p->packet.now_ns);
+	return 0;
+}
+
+__attribute__((section("tc"), used)) static int on_grant_timer(struct grant_ports *p)
+{
+	p->action =
+		grant_on_timer(&p->port, &p->params, p->flows, p->queue_bytes, p->packet.now_ns);
+	grant_learn(&p->port, &p->params);
+	return (int)grant_tick_ns(&p->port, &p->params);
+}
+
+__attribute__((section("tc"), used)) static int on_grant_start(struct grant_ports *p)
+{
+	grant_init(&p->port, &p->params, p->packet.now_ns, 0);
+	grant_close(&p->port, p->flows, p->index);
+	return 0;
 }

@@ -101,7 +101,8 @@ impl Deployment {
 /// marks next to a window policy; those of a controller's shim; `observe` and `shim`.
 pub fn deployable() -> impl Iterator<Item = &'static str> {
     let parts = builtin_schemes().iter().filter(|(_, scheme)| {
-        let has_window = scheme.window.scheme().is_some();
+        // Credit has no programs yet.
+        let has_window = scheme.window.scheme().is_some() && !scheme.window.is_credit();
         match &scheme.queue {
             Queue::DropTail(_) => has_window || scheme.controller.params().is_some(),
             Queue::Threshold(spec) => has_window && spec.mark_at.is_some(),

@@ -148,14 +148,16 @@ impl Kind {
     }
 }
 
-/// The window schemes of `core/`, behind `none`.
+/// The window schemes of `core/`, behind `none`, and credit.
 pub fn window_kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let common = Some(definitions::of("window"));
         let none = Kind::new("none", "ACKs pass as they are", None, common);
         let schemes = definitions::window_schemes();
+        let credit = Kind::of_definition("grant", common);
         std::iter::once(none)
             .chain(schemes.map(|scheme| Kind::of_definition(scheme.name, common)))
+            .chain([credit])
             .collect()
     });
     &KINDS

@@ -29,6 +29,17 @@ impl Window {
         self.0.kind().definition
     }
 
+    /// Whether windows are credit, which the policy of a link grants flow by flow.
+    pub fn is_credit(&self) -> bool {
+        self.scheme()
+            .is_some_and(|definition| definition.scheme == 0)
+    }
+
+    /// Whether the policy is where a port's link ends, and not at the port.
+    pub fn is_behind_port(&self) -> bool {
+        self.is_credit() && self.0.word("side") > 0
+    }
+
     /// Whether the scheme needs the number of flows.
     pub fn counts_flows(&self) -> bool {
         let params = self.scheme().map(|definition| &definition.params);

@@ -8,6 +8,7 @@ mod common;
 mod definitions;
 mod fairq;
 mod flow;
+mod grant;
 mod hcf;
 mod hscc;
 mod schemes;

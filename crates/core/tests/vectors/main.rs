@@ -7,6 +7,7 @@
 mod common;
 mod flow;
 mod flow_counter;
+mod grant;
 mod hcf;
 mod schemes;
 mod segment;

@@ -130,6 +130,9 @@ impl Ports {
                 acks_first_rewritten: 0,
                 acks_edge_kept: 0,
                 clamps: 0,
+                grants: 0,
+                grants_resent: 0,
+                grants_lapsed: 0,
             };
             (port.name.clone(), summary)
         };

@@ -126,6 +126,9 @@ pub(super) fn check_deployment(
     checker.policy(port, &within);
     checker.not_empty(port.buffer, &within("buffer"));
     checker.params(&port.window, &within("window"));
+    checker.require(!port.window.is_credit(), &within("window.kind"), || {
+        "is for the simulator only".to_owned()
+    });
     checker.queue(&port.queue, &within("queue"));
     if let Some(params) = port.shim() {
         checker.params(params, &within("controller"));

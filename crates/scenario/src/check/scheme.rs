@@ -30,6 +30,15 @@ impl Checker<'_> {
                 });
             }
         }
+        if scheme.window.is_credit() {
+            let has_shims = scheme.window.wscale_source().has_shims();
+            self.require(!has_shims, &format!("{key}.window.wscale_source"), || {
+                "needs shims; allowed with credit: tracked, stripped, lowered".to_owned()
+            });
+            self.require(scheme.sampled.is_none(), &format!("{key}.sampled"), || {
+                "has no meaning with credit, which is written into every ACK".to_owned()
+            });
+        }
         if let Some(share) = scheme.sampled {
             self.sampled(share.0, &scheme.window, &format!("{key}.sampled"));
         }

@@ -27,6 +27,8 @@ fn the_built_in_schemes_are_listed() {
             "fairswitch",
             "hscc",
             "hscc-paper",
+            "grant",
+            "grant-receiver",
             "sicc",
             "sicc-paper",
             "hcf",

@@ -32,6 +32,8 @@ pub(super) mod feature {
     pub const REPORT: u8 = 16;
     /// A shim sits between the host and this link.
     pub const SHIM: u8 = 32;
+    /// Next to where this link begins, what arrives is under a credit policy, and what leaves its ACKs.
+    pub const CREDIT: u8 = 64;
 }
 
 /// What happens where the link ends.
@@ -45,6 +47,10 @@ pub(super) enum End {
     Host,
     /// A host takes it from its shim.
     Shim,
+    /// A host takes it from a credit policy.
+    CreditHost,
+    /// A switch forwards what it takes from a credit policy.
+    CreditSwitch,
     /// Another network takes the packet, in time.
     Away,
 }

@@ -31,7 +31,7 @@ use crate::fabric::{Fabric, LinkSpec};
 use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock, flag};
 use crate::queue::{Admission, Scheduler};
 use crate::rng::Rng;
-use crate::window::{Policy, Shims};
+use crate::window::{Credit, Policy, Shims};
 use link::{End, feature};
 use penstock_scenario::units::Time;
 use policies::Policies;
@@ -68,6 +68,12 @@ impl Network {
     /// Gives `link` a window policy: it sees what leaves by the link and what enters next to it.
     pub fn set_window(&mut self, link: u32, policy: Box<Policy>) {
         self.policies.set_window(link, policy, &mut self.wires);
+    }
+
+    /// Puts credit on what leaves by `link`: at its port, or `is_behind` it, where the link ends.
+    pub fn set_credit(&mut self, link: u32, credit: Box<Credit>, is_behind: bool) {
+        self.policies
+            .set_credit(link, credit, is_behind, &mut self.wires);
     }
 
     /// Puts shims below all hosts; to be called once, before any packet is sent.
@@ -155,15 +161,21 @@ impl Network {
         let mut packet = entry.packet;
         let (end, leaf) = (from.end, from.leaf);
         self.wires.events().set_next_arrival(link, leaf, next);
-        if matches!(end, End::Host | End::Shim) {
+        if matches!(end, End::Host | End::Shim | End::CreditHost) {
             if end == End::Shim {
                 self.policies.on_delivery(&mut packet);
+            } else if end == End::CreditHost {
+                self.policies
+                    .on_arrival(now, link, &packet, &mut self.wires, &self.paths);
             }
             return Some(packet);
         }
         if end == End::Window && packet.has_any(flag::ACK | flag::SYN | flag::RST) {
             self.policies
-                .on_ack(now, link, &mut packet, &self.wires, &self.paths);
+                .on_ack(now, link, &mut packet, &mut self.wires, &self.paths);
+        } else if end == End::CreditSwitch {
+            self.policies
+                .on_arrival(now, link, &packet, &mut self.wires, &self.paths);
         }
         let hop = packet.hop + 1;
         self.send(now, entry.onward.link(), packet, hop);
@@ -218,7 +230,8 @@ impl Network {
 
     /// Periodic work of a window policy; returns when it is due again.
     pub fn tick_window(&mut self, now: Time, link: u32) -> Option<Time> {
-        self.policies.tick_window(now, link, &self.wires)
+        self.policies
+            .tick_window(now, link, &mut self.wires, &self.paths)
     }
 
     /// How often the queue policy of a port wants [`Network::tick_queue`].

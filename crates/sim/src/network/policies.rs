@@ -9,7 +9,7 @@ use super::wires::Wires;
 use crate::packet::{FlowId, Packet, flag};
 use crate::queue::{Admission, Arrival, DropReason, Scheduler, Verdict};
 use crate::rng::Rng;
-use crate::window::{Flows, Policy, Shims};
+use crate::window::{Credit, Flows, Policy, Shims};
 use penstock_core::scheme::DataFate;
 use penstock_scenario::units::Time;
 
@@ -24,6 +24,13 @@ pub struct Report {
     pub packet: Packet,
 }
 
+/// Where credit is: at a port, or where its link ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Port,
+    Behind,
+}
+
 /// The policies of a port; few ports have any.
 #[derive(Default)]
 struct Port {
@@ -31,6 +38,7 @@ struct Port {
     /// Number of the scheduled port that it is.
     scheduled: Option<u32>,
     window: Option<Box<Policy>>,
+    credit: Option<(Box<Credit>, Place)>,
     marks: u64,
 }
 
@@ -84,6 +92,38 @@ impl Policies {
         }
     }
 
+    pub fn set_credit(
+        &mut self,
+        link: u32,
+        credit: Box<Credit>,
+        is_behind: bool,
+        wires: &mut Wires,
+    ) {
+        let place = match is_behind {
+            true => Place::Behind,
+            false => Place::Port,
+        };
+        self.ports[link as usize].credit = Some((credit, place));
+        let (data, acks) = (link, link ^ 1);
+        match place {
+            Place::Port => {
+                wires.link_mut(data).features |= feature::WINDOW;
+                let back = wires.link_mut(acks);
+                if back.end == End::Switch {
+                    back.end = End::Window;
+                }
+            }
+            Place::Behind => {
+                wires.link_mut(acks).features |= feature::CREDIT;
+                let there = wires.link_mut(data);
+                there.end = match there.end {
+                    End::Host => End::CreditHost,
+                    _ => End::CreditSwitch,
+                };
+            }
+        }
+    }
+
     pub fn set_shims(&mut self, shims: Shims, wires: &mut Wires) {
         self.shims = Some(shims);
         for link in 0..self.ports.len() as u32 {
@@ -117,6 +157,21 @@ impl Policies {
         wires: &mut Wires,
         paths: &Paths,
     ) {
+        if wires.link(link).features & feature::CREDIT != 0 {
+            self.pass_credit(now, link ^ 1, &mut packet, wires, paths);
+        }
+        self.send_on(now, link, packet, wires, paths);
+    }
+
+    /// The same behind a credit policy.
+    fn send_on(
+        &mut self,
+        now: Time,
+        link: u32,
+        mut packet: Packet,
+        wires: &mut Wires,
+        paths: &Paths,
+    ) {
         let features = wires.link(link).features;
         if features & feature::SHIM != 0
             && let Some(shims) = &mut self.shims
@@ -131,6 +186,7 @@ impl Policies {
             });
         }
         if features & feature::WINDOW != 0 {
+            self.see_data(now, link, &packet, wires, paths);
             match self.fate(now, link, &packet, wires, paths) {
                 DataFate::Passes => {}
                 DataFate::Dropped => return wires.lose(link, packet, DropReason::Reserved),
@@ -196,15 +252,87 @@ impl Policies {
         now: Time,
         link: u32,
         packet: &mut Packet,
-        wires: &Wires,
+        wires: &mut Wires,
         paths: &Paths,
     ) {
         let port = link ^ 1;
+        self.pass_credit(now, port, packet, wires, paths);
         let backlog = self.backlog_bytes(now, port, wires);
         let slot = paths.ack_slot(packet.flow, packet.hop.into(), port);
         if let Some(policy) = &mut self.ports[port as usize].window {
             self.flows.reserve(slot);
             policy.on_ack(now, packet, &mut self.flows, slot, backlog);
+        }
+    }
+
+    /// `packet` comes out of `link`, where a credit policy is.
+    #[inline(never)]
+    pub fn on_arrival(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: &Packet,
+        wires: &mut Wires,
+        paths: &Paths,
+    ) {
+        self.see_data(now, link, packet, wires, paths);
+    }
+
+    /// The credit policy of `link`, if it has one, sees a packet of the data.
+    fn see_data(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: &Packet,
+        wires: &mut Wires,
+        paths: &Paths,
+    ) {
+        if self.ports[link as usize].credit.is_none() {
+            return;
+        }
+        let backlog = self.backlog_bytes(now, link, wires);
+        if let Some((credit, _)) = &mut self.ports[link as usize].credit {
+            let slot = paths.slot(packet.flow, packet.hop.into());
+            credit.on_data(now, packet, slot, backlog);
+            self.send_updates(now, link, wires, paths);
+        }
+    }
+
+    /// The credit policy of `port`, if it has one, sees a packet of the ACKs' direction.
+    fn pass_credit(
+        &mut self,
+        now: Time,
+        port: u32,
+        packet: &mut Packet,
+        wires: &mut Wires,
+        paths: &Paths,
+    ) {
+        if self.ports[port as usize].credit.is_none() {
+            return;
+        }
+        let backlog = self.backlog_bytes(now, port, wires);
+        if let Some((credit, _)) = &mut self.ports[port as usize].credit {
+            let slot = paths.ack_slot(packet.flow, packet.hop.into(), port);
+            credit.on_ack(now, packet, slot, backlog);
+            self.send_updates(now, port, wires, paths);
+        }
+    }
+
+    /// Sends what a credit policy has to send: from where it is, towards the senders of the data.
+    fn send_updates(&mut self, now: Time, port: u32, wires: &mut Wires, paths: &Paths) {
+        let Some((credit, place)) = &mut self.ports[port as usize].credit else {
+            return;
+        };
+        let place = *place;
+        for mut update in credit.take_updates() {
+            match place {
+                Place::Behind => self.send_on(now, port ^ 1, update, wires, paths),
+                Place::Port => {
+                    update.hop += 1;
+                    let link = paths.step(update.flow, update.hop.into()).link();
+                    self.send(now, link, update, wires, paths);
+                }
+            }
         }
     }
 
@@ -274,8 +402,20 @@ impl Policies {
     }
 
     /// Periodic work of a window policy; returns when it is due again.
-    pub fn tick_window(&mut self, now: Time, link: u32, wires: &Wires) -> Option<Time> {
+    pub fn tick_window(
+        &mut self,
+        now: Time,
+        link: u32,
+        wires: &mut Wires,
+        paths: &Paths,
+    ) -> Option<Time> {
         let backlog = self.backlog_bytes(now, link, wires);
+        if let Some((credit, _)) = &mut self.ports[link as usize].credit {
+            credit.tick(now, backlog);
+            let period = credit.period();
+            self.send_updates(now, link, wires, paths);
+            return Some(now + period);
+        }
         let policy = self.ports[link as usize].window.as_mut()?;
         policy.tick(now, &mut self.flows, backlog);
         policy.period().map(|period| now + period)
@@ -309,6 +449,9 @@ impl Policies {
         }
         if let Some(policy) = &port.window {
             counters.window = policy.counters();
+        }
+        if let Some((credit, _)) = &port.credit {
+            counters.window = credit.counters();
         }
     }
 

@@ -301,5 +301,8 @@ fn port_summary(
         acks_first_rewritten: counters.window.acks_first_rewritten,
         acks_edge_kept: counters.window.acks_edge_kept,
         clamps: counters.window.clamps,
+        grants: counters.window.grants,
+        grants_resent: counters.window.grants_resent,
+        grants_lapsed: counters.window.grants_lapsed,
     }
 }

@@ -140,6 +140,12 @@ pub struct PortSummary {
     pub acks_edge_kept: u64,
     /// Times that the scheme began to clamp all flows.
     pub clamps: u64,
+    /// Grants of credit.
+    pub grants: u64,
+    /// Grants sent again, as they had no effect.
+    pub grants_resent: u64,
+    /// Grants taken back.
+    pub grants_lapsed: u64,
 }
 
 /// A queue's length, bytes.

@@ -7,7 +7,7 @@ use crate::fabric::Fabric;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
 use crate::simulation::{Action, Simulation, TrafficSink};
-use crate::window::{Policy, PortParams, Shims, Wscale};
+use crate::window::{Credit, Policy, PortParams, Shims, Wscale};
 use penstock_core::{ParamError, Params, WindowScheme};
 use penstock_scenario::params::{FULL_PACKET, saturated};
 use penstock_scenario::units::Buffer;
@@ -63,7 +63,13 @@ pub fn set_up(
 ) -> Result<(), RunError> {
     let rtt = rtt(&scenario.fabric);
     let of_any = port_params(scheme);
-    let own = |link: &u32| simulation.has_port(*link);
+    // Credit behind the ports is where hosts are, or where a dumbbell's link ends.
+    let is_dumbbell = matches!(scenario.fabric, penstock_scenario::Fabric::Dumbbell(_));
+    let is_skipped = |link: &u32| {
+        let leads_to_host = fabric.is_host(fabric.links[*link as usize].to);
+        scheme.window.is_behind_port() && !is_dumbbell && !leads_to_host
+    };
+    let own = |link: &u32| simulation.has_port(*link) && !is_skipped(link);
     let own: Vec<u32> = protected(&scenario.fabric, fabric).filter(own).collect();
     for link in own {
         let spec = &fabric.links[link as usize];
@@ -288,6 +294,16 @@ impl Port {
             return Ok(());
         }
         let params = window.core(self.buffer.as_bytes(), Some(self.rtt))?;
+        if window.is_credit() {
+            let rate = window.rate("rate").unwrap_or(self.rate);
+            let credit = Credit::new(&params, rate, of_any.wscale, of_any.never_shrink);
+            simulation.at(credit.period(), Action::WindowTick(link));
+            let credit = Box::new(credit);
+            simulation
+                .network
+                .set_credit(link, credit, window.is_behind_port());
+            return Ok(());
+        }
         let policy = Policy::new(WindowScheme::new(&params), of_any);
         if let Some(period) = policy.period() {
             simulation.at(period, Action::WindowTick(link));

@@ -30,7 +30,10 @@ pub fn partition(
         Traffic::Incast(spec) => spec.barrier || spec.mode == Mode::Push && spec.requests > 1,
         _ => false,
     };
-    let is_global = scheme.controller != penstock_scenario::Controller::None
+    // The link that a dumbbell's credit policy sees both ends of is where it would be cut.
+    let is_dumbbell = matches!(scenario.fabric, penstock_scenario::Fabric::Dumbbell(_));
+    let is_global = is_dumbbell && scheme.window.is_behind_port()
+        || scheme.controller != penstock_scenario::Controller::None
         || scenario.traffic.values().any(acts_at_both_ends);
     if is_global || shards.is_none() && fabric.hosts < LEAST_HOSTS {
         return Partition::whole(fabric);

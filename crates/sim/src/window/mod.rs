@@ -3,16 +3,17 @@
 //!
 //! A port's window policy watches what leaves by the port and lowers the receive window of the ACKs
 //! that enter next to it. The schemes themselves are in `core/`; [`Policy`] brings any of them to the
-//! packets. A scheme that holds ACKs back or sends window updates of its own would answer from the
-//! same two calls: [`Policy::on_ack`] is given the whole packet, and the network can inject at any
-//! port.
+//! packets. [`Credit`] is for windows as credit: it also sends window updates of its own, and it may be
+//! where a port's link ends, behind the queue that it protects.
 
 mod count;
+mod credit;
 mod flows;
 mod held;
 mod policy;
 mod wscale;
 
+pub use credit::Credit;
 pub use flows::Flows;
 pub use policy::{Policy, PortParams};
 pub use wscale::{Shims, Wscale};
@@ -36,6 +37,12 @@ pub struct WindowCounters {
     pub acks_edge_kept: u64,
     /// Times that the scheme began to clamp all flows.
     pub clamps: u64,
+    /// Grants of credit.
+    pub grants: u64,
+    /// Grants sent again, as they had no effect.
+    pub grants_resent: u64,
+    /// Grants taken back.
+    pub grants_lapsed: u64,
 }
 
 /// The packet as `core/` follows flows by it.

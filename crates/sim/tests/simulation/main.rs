@@ -8,6 +8,7 @@ mod controllers;
 mod ecmp;
 mod fuzz;
 mod golden;
+mod grant;
 mod measures;
 mod reuse;
 mod shards;

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+use super::common::Fields;
+use super::with;
+use penstock_core::flow::flag;
+use penstock_core::{Grant, GrantPacket, Params};
+use proptest::prelude::*;
+
+const LEVELS: usize = 16;
+const WAITING: i64 = 2;
+const ACTIVE: i64 = 3;
+const MSS: u32 = 1000;
+const SCALE: u8 = 7;
+const RATE_BPS: u64 = 200_000_000;
+
+/// What the structs hold.
+struct View {
+    port: Fields,
+    flow: Fields,
+}
+
+impl View {
+    fn new() -> View {
+        View {
+            port: Fields::of("grant", "grant_port"),
+            flow: Fields::of("grant", "grant_flow"),
+        }
+    }
+
+    fn port(&self, grant: &Grant, name: &str) -> i64 {
+        self.port.get(grant.state(), name, 0)
+    }
+
+    fn flow(&self, grant: &Grant, flow: u32, name: &str) -> i64 {
+        self.flow.get(grant.flow(flow), name, 0)
+    }
+
+    /// The flows of a list, checked in both directions; the lists end the struct.
+    fn list(&self, grant: &Grant, number: usize) -> Vec<u32> {
+        let lists = &grant.state()[grant.state().len() - 8 * (LEVELS + 1)..];
+        let word = |at: usize| {
+            let bytes = lists[8 * number + at..][..4].try_into().unwrap();
+            u32::from_ne_bytes(bytes)
+        };
+        let (mut flows, mut next) = (Vec::new(), word(0));
+        while next != 0 {
+            let before = flows.last().copied().unwrap_or(0);
+            assert_eq!(self.flow(grant, next, "prev"), i64::from(before));
+            flows.push(next);
+            assert!(flows.len() < 1000, "a circle");
+            next = self.flow(grant, next, "next") as u32;
+        }
+        assert_eq!(word(4), flows.last().copied().unwrap_or(0));
+        flows
+    }
+
+    /// No flow is lost, and the sums are those of the flows.
+    fn assert_consistent(&self, grant: &Grant, flows: &[u32]) {
+        let open = || flows.iter().copied().filter(|flow| grant.is_open(*flow));
+        let in_state = |state: i64| -> Vec<u32> {
+            open()
+                .filter(|flow| self.flow(grant, *flow, "state") == state)
+                .collect()
+        };
+        let mut waiting = Vec::new();
+        for level in 0..LEVELS {
+            for flow in self.list(grant, level) {
+                assert_eq!(self.flow(grant, flow, "level"), level as i64);
+                waiting.push(flow);
+            }
+        }
+        let mut active = self.list(grant, LEVELS);
+        waiting.sort_unstable();
+        active.sort_unstable();
+        assert_eq!(waiting, in_state(WAITING));
+        assert_eq!(active, in_state(ACTIVE));
+        assert_eq!(self.port(grant, "waiting"), waiting.len() as i64);
+        assert_eq!(self.port(grant, "active"), active.len() as i64);
+        let credit: i64 = open().map(|flow| self.flow(grant, flow, "credit")).sum();
+        assert_eq!(self.port(grant, "outstanding"), credit);
+        let silent = open().filter(|flow| self.flow(grant, *flow, "flags") & 2 != 0);
+        let silent: i64 = silent.map(|flow| self.flow(grant, flow, "credit")).sum();
+        assert_eq!(self.port(grant, "silent"), silent);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Open,
+    Close(usize),
+    Ack(usize, GrantPacket, u32),
+    Data(usize, GrantPacket),
+    Bytes(u32),
+    Next(u32),
+    Timer(u32),
+    Learn,
+}
+
+/// Numbers of packets are below `most`: a caller passes on what the ends would accept (`core/flow.h`),
+/// but nothing may break if it does not.
+fn packets(most: u32) -> impl Strategy<Value = GrantPacket> {
+    let seq = prop_oneof![0u32..60_000, 0..most];
+    let ack = prop_oneof![0u32..60_000, 0..most];
+    let payload = prop_oneof![Just(0u32), Just(MSS), 1u32..3000, 0..most / 16];
+    let flags = prop_oneof![
+        4 => Just(flag::ACK),
+        2 => Just(flag::ACK | flag::PSH),
+        1 => any::<u8>()
+    ];
+    let scale = prop_oneof![9 => Just(SCALE), 1 => Just(255u8)];
+    (seq, ack, payload, any::<u16>(), flags, scale).prop_map(
+        |(seq, ack, payload, window, flags, scale)| GrantPacket {
+            seq,
+            ack,
+            payload,
+            window,
+            flags,
+            scale,
+            ..GrantPacket::default()
+        },
+    )
+}
+
+fn events(most: u32) -> impl Strategy<Value = Event> {
+    let queue = prop_oneof![Just(0u32), 0u32..200_000, any::<u32>()];
+    prop_oneof![
+        2 => Just(Event::Open),
+        1 => any::<usize>().prop_map(Event::Close),
+        8 => (any::<usize>(), packets(most), queue.clone()).prop_map(|(f, p, q)| Event::Ack(f, p, q)),
+        8 => (any::<usize>(), packets(most)).prop_map(|(f, p)| Event::Data(f, p)),
+        1 => any::<u32>().prop_map(Event::Bytes),
+        4 => queue.clone().prop_map(Event::Next),
+        2 => queue.prop_map(Event::Timer),
+        1 => Just(Event::Learn),
+    ]
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    let sizes = (1u32..300_000, 1u64..20, 0u64..4, 1u64..17);
+    (0u64..3, sizes, 0u64..=65536, 0u64..=65536).prop_map(
+        |(side, (target, grant, allowance, levels), share, overcommit)| {
+            let fields = [
+                ("side", side),
+                ("target_bytes", target.into()),
+                ("long_target_bytes", u64::from(target) / (1 + share % 5)),
+                ("grant_segments", grant),
+                ("allowance_segments", allowance),
+                ("levels", levels),
+                ("long_share_q16", share),
+                ("overcommit_q16", overcommit),
+            ];
+            with("grant", 128_000, &fields)
+        },
+    )
+}
+
+type Events = Vec<(Event, u64)>;
+
+fn many(most: u32) -> impl Strategy<Value = Events> {
+    proptest::collection::vec((events(most), 0u64..3_000_000), 0..300)
+}
+
+proptest! {
+    #[test]
+    fn holds_at_any_input(
+        params in params(),
+        never_shrinks in any::<bool>(),
+        events in many(u32::MAX),
+    ) {
+        replay(&params, never_shrinks, events, false)?;
+    }
+
+    #[test]
+    fn credit_is_bounded_and_edges_are_kept(
+        params in params(),
+        never_shrinks in any::<bool>(),
+        events in many(1 << 20),
+    ) {
+        replay(&params, never_shrinks, events, true)?;
+    }
+}
+
+/// No flow is lost, and no window raised; of packets that are in order also: credit is bounded, and with
+/// `never_shrinks` no window is taken back.
+fn replay(
+    params: &Params,
+    never_shrinks: bool,
+    events: Events,
+    is_in_order: bool,
+) -> Result<(), TestCaseError> {
+    let (mut grant, view) = (Grant::new(params, RATE_BPS, never_shrinks), View::new());
+    let (mut flows, mut now_ns) = (Vec::new(), 0);
+    let budget = params.field("target_bytes") + RATE_BPS * params.field("rtt_ns") / 8_000_000_000;
+    let overcommitted = (params.field("target_bytes") * params.field("overcommit_q16")) >> 16;
+    let segments = params
+        .field("grant_segments")
+        .max(params.field("allowance_segments"));
+    // A SYN-ACK shows up to the whole of an unscaled window, rounded as the others.
+    let grant_bytes = segments * u64::from(MSS) + (1 << SCALE);
+    for (event, elapsed) in events {
+        now_ns += elapsed;
+        let pick = |index: usize| {
+            if flows.is_empty() {
+                0
+            } else {
+                flows[index % flows.len()]
+            }
+        };
+        let at = |packet: GrantPacket| GrantPacket { now_ns, ..packet };
+        match event {
+            Event::Open => {
+                let flow = grant.open(0, MSS).unwrap();
+                if !flows.contains(&flow) {
+                    flows.push(flow);
+                    flows.sort_unstable();
+                }
+            }
+            Event::Close(index) => grant.close(pick(index)),
+            Event::Ack(index, packet, queue) => {
+                let flow = pick(index);
+                let most = view.flow(&grant, flow, "most") as u32;
+                let is_followed = grant.is_open(flow);
+                let window = grant.on_ack(flow, &at(packet), queue);
+                prop_assert!(window <= packet.window);
+                let is_plain = packet.flags & (flag::SYN | flag::RST) == 0;
+                let owed = most.wrapping_sub(packet.ack);
+                if is_in_order && never_shrinks && is_plain && is_followed && owed >> 31 == 0 {
+                    let kept = (u32::from(window) << SCALE) >= owed;
+                    prop_assert!(kept || window == packet.window, "{owed} {window}");
+                }
+            }
+            Event::Data(index, packet) => grant.on_data(pick(index), &at(packet)),
+            Event::Bytes(bytes) => grant.on_bytes(bytes, now_ns),
+            Event::Next(queue) => drop(grant.next(queue, now_ns)),
+            Event::Timer(queue) => drop(grant.on_timer(queue, now_ns)),
+            Event::Learn => grant.learn(),
+        }
+        view.assert_consistent(&grant, &flows);
+        let active = view.port(&grant, "active") as u64;
+        let most = (budget + overcommitted).max(grant_bytes) + active * (4 << SCALE);
+        if is_in_order && !never_shrinks {
+            prop_assert!(view.port(&grant, "outstanding") as u64 <= most);
+        }
+    }
+    Ok(())
+}
+
+/// A port under more load of new messages than it can carry, and a sender for each flow.
+struct Overload {
+    grant: Grant,
+    params: Params,
+    now_ns: u64,
+    passed: u64,
+    next_seq: std::collections::HashMap<u32, u32>,
+}
+
+impl Overload {
+    fn new(changes: &[(&str, u64)]) -> Overload {
+        let params = with("grant", 128_000, changes);
+        Overload {
+            grant: Grant::new(&params, RATE_BPS, false),
+            params,
+            now_ns: 0,
+            passed: 0,
+            next_seq: Default::default(),
+        }
+    }
+
+    /// A request passes.
+    fn ask(&mut self) -> u32 {
+        let flow = self.grant.open(0, MSS).unwrap();
+        self.next_seq.insert(flow, 0);
+        let request = GrantPacket {
+            now_ns: self.now_ns,
+            payload: 100,
+            window: 60_000,
+            scale: SCALE,
+            flags: flag::ACK,
+            ..GrantPacket::default()
+        };
+        // A full queue: it has to wait.
+        self.grant.on_ack(flow, &request, 1_000_000);
+        flow
+    }
+
+    /// `bytes` of a flow pass, in segments; the last ends its message if `is_end`.
+    fn send(&mut self, flow: u32, bytes: u32, is_end: bool) {
+        let mut left = bytes;
+        while left > 0 {
+            let payload = left.min(MSS);
+            left -= payload;
+            let seq = self.next_seq[&flow];
+            let is_last = is_end && left == 0;
+            let packet = GrantPacket {
+                now_ns: self.now_ns,
+                seq,
+                payload,
+                mss: MSS as u16,
+                flags: flag::ACK | if is_last { flag::FIN } else { 0 },
+                ..GrantPacket::default()
+            };
+            self.grant.on_data(flow, &packet);
+            self.now_ns += 40_000;
+            self.passed += u64::from(payload);
+            self.next_seq.insert(flow, seq + payload);
+        }
+    }
+
+    /// The next grant, to a flow whose sender uses it at once.
+    fn next(&mut self) -> u32 {
+        let action = self.grant.next(0, self.now_ns);
+        action.expect("room in an empty queue").flow
+    }
+}
+
+/// Flows amid long messages are served within the bound of the header, however many new ones come.
+#[test]
+fn every_waiting_flow_is_served_within_its_bound() {
+    for share in [0.125, 0.5] {
+        let share_q16 = (share * 65536.0) as u64;
+        let targets = [("target_bytes", 64_000), ("long_target_bytes", 64_000)];
+        let order = [("long_share_q16", share_q16), ("learns", 0)];
+        let mut port = Overload::new(&[targets, order].concat());
+        // Five flows in levels of 256 KiB to 2 MiB, which come after all new ones.
+        let long: Vec<u32> = (0..5).map(|_| port.ask()).collect();
+        for (index, flow) in long.iter().enumerate() {
+            port.send(*flow, 300_000 << index.min(3), false);
+        }
+        let grant_bytes = port.params.field("grant_segments") * u64::from(MSS);
+        let width = 1u64 << 21;
+        let turns = |place: u64| place * (width / grant_bytes + 1);
+        let bound = (LEVELS as u64 * grant_bytes) as f64 / share * turns(5) as f64;
+        let mut last_served = vec![port.passed; long.len()];
+        let mut served = vec![0; long.len()];
+        let begun = port.passed;
+        while port.passed < begun + 40_000_000 {
+            port.ask();
+            let flow = port.next();
+            if let Some(index) = long.iter().position(|each| *each == flow) {
+                last_served[index] = port.passed;
+                served[index] += 1;
+                port.send(flow, grant_bytes as u32, false);
+            } else {
+                port.send(flow, 5000, true);
+                port.grant.close(flow);
+            }
+            for last in &last_served {
+                assert!(((port.passed - last) as f64) < bound);
+            }
+        }
+        // Together they get their share, and each of them some of it.
+        let got = served.iter().sum::<u64>() * grant_bytes;
+        let part = got as f64 / (port.passed - begun) as f64;
+        assert!((part / share - 1.0).abs() < 0.1, "{part} of {share}");
+        assert!(served.iter().all(|grants| *grants > 10), "{served:?}");
+    }
+}
+
+/// Equal messages run to completion once their sizes are known; in a mixture the shorter go first.
+#[test]
+fn the_order_follows_the_sizes() {
+    let view = View::new();
+    let order = |sizes: &[(u32, u32)]| -> Vec<i64> {
+        let mut port = Overload::new(&[]);
+        for (size, count) in sizes {
+            for _ in 0..*count {
+                let flow = port.ask();
+                port.send(flow, *size, true);
+                port.grant.close(flow);
+            }
+        }
+        port.grant.learn();
+        let get = |place| view.port.get(port.grant.state(), "order", place);
+        (0..12).map(get).collect()
+    };
+    let before = |order: &[i64], first: i64, second: i64| {
+        let place = |level| order.iter().position(|each| *each == level).unwrap();
+        place(first) < place(second)
+    };
+    // Levels: 1 to 2 KiB is 1, 32 to 64 KiB is 6, 512 KiB to 1 MiB is 10.
+    let equal = order(&[(60_000, 100)]);
+    assert!(
+        (0..6).all(|level| before(&equal, level + 1, level)),
+        "{equal:?}"
+    );
+    let mixed = order(&[(1500, 500), (800_000, 50)]);
+    assert!((2..9).all(|level| before(&mixed, 0, level)), "{mixed:?}");
+    // Even a long one is best completed when little is left of it.
+    assert!(before(&mixed, 10, 5), "{mixed:?}");
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Windows as credit (`core/grant.h`): a policy that sends window updates of its own.
+//!
+//! It is next to the packets of a link, at its port or where it ends, and numbers the flows for
+//! `core/`. What it sends is an ACK like the last one that passed, with another window.
+
+use super::{WindowCounters, Wscale};
+use crate::packet::{Packet, SynOptions, flag};
+use penstock_core::tcp_rewrite::raw_scale;
+use penstock_core::{Grant, GrantAction, GrantPacket, Params};
+use penstock_scenario::units::{Rate, Time};
+use std::collections::HashMap;
+
+/// The sizes that have passed are looked at this often.
+const LEARN_EVERY: Time = Time::from_millis(10);
+
+/// Bytes of a segment's timestamps option with its padding.
+const TIMESTAMPS_BYTES: u16 = 12;
+
+/// A flow that is followed.
+#[derive(Clone, Copy, Debug)]
+struct Followed {
+    number: u32,
+    /// The last packet that passed in the ACK direction.
+    last: Packet,
+    /// What the ends offered, the sender of the data first.
+    offers: [Option<SynOptions>; 2],
+}
+
+impl Followed {
+    /// Shift of the windows in the ACK direction, if both SYNs have passed.
+    fn scale(&self) -> Option<u8> {
+        match self.offers {
+            [Some(data), Some(acks)] => match (data.window_scale, acks.window_scale) {
+                (Some(_), Some(scale)) => Some(scale),
+                _ => Some(0),
+            },
+            _ => None,
+        }
+    }
+
+    /// Size of the segments of the data, as far as it is known.
+    fn mss(&self) -> u16 {
+        let offers = self.offers.iter().flatten();
+        let mss = offers.clone().map(|offer| offer.mss).min().unwrap_or(0);
+        let has_timestamps = self
+            .offers
+            .iter()
+            .all(|offer| offer.is_some_and(|offer| offer.timestamps));
+        match has_timestamps {
+            true => mss.saturating_sub(TIMESTAMPS_BYTES),
+            false => mss,
+        }
+    }
+}
+
+/// Credit for the data of one link.
+pub struct Credit {
+    core: Grant,
+    wscale: Wscale,
+    /// By the slot of their data at this link.
+    flows: HashMap<usize, Followed>,
+    /// The slot of each number.
+    slots: Vec<usize>,
+    /// ACKs to be sent, each with the hop number of the last of its flow.
+    updates: Vec<Packet>,
+    learnt: Time,
+    counters: WindowCounters,
+}
+
+impl Credit {
+    /// A link without flows, of this rate.
+    pub fn new(params: &Params, rate: Rate, wscale: Wscale, never_shrinks: bool) -> Credit {
+        Credit {
+            core: Grant::new(params, rate.0, never_shrinks),
+            wscale,
+            flows: HashMap::new(),
+            slots: Vec::new(),
+            updates: Vec::new(),
+            learnt: Time::ZERO,
+            counters: WindowCounters::default(),
+        }
+    }
+
+    /// `packet` passes in the direction of the data; `slot` is where its flow is found at this link.
+    pub fn on_data(&mut self, now: Time, packet: &Packet, slot: usize, queue_bytes: u64) {
+        let (now_ns, queue) = (now.as_nanos(), bytes(queue_bytes));
+        self.core.on_bytes(packet.size(), now_ns);
+        if !packet.has(flag::UDP) {
+            if packet.has(flag::SYN) {
+                self.on_syn(packet, slot, 0);
+            }
+            if let Some(flow) = self.flows.get(&slot) {
+                let seen = GrantPacket {
+                    mss: flow.mss(),
+                    ..grant_packet(now_ns, packet)
+                };
+                let number = flow.number;
+                self.core.on_data(number, &seen);
+                self.drop_closed(number, slot);
+            }
+        }
+        self.grant(queue, now_ns);
+    }
+
+    /// `packet` passes in the direction of the ACKs; its window may be lowered.
+    pub fn on_ack(&mut self, now: Time, packet: &mut Packet, slot: usize, queue_bytes: u64) {
+        if packet.has(flag::UDP) {
+            return;
+        }
+        let (now_ns, queue) = (now.as_nanos(), bytes(queue_bytes));
+        if packet.has(flag::SYN) {
+            self.wscale.on_syn(packet);
+            self.on_syn(packet, slot, 1);
+        }
+        self.counters.acks += u64::from(packet.has(flag::ACK));
+        if let Some(flow) = self.flows.get_mut(&slot) {
+            flow.last = *packet;
+            let seen = GrantPacket {
+                scale: raw_scale(flow.scale()) as u8,
+                ..grant_packet(now_ns, packet)
+            };
+            let number = flow.number;
+            let window = self.core.on_ack(number, &seen, queue);
+            self.counters.acks_rewritten += u64::from(window != packet.window);
+            packet.window = window;
+            self.drop_closed(number, slot);
+        }
+        self.grant(queue, now_ns);
+    }
+
+    /// How often [`Credit::tick`] wants to be called.
+    pub fn period(&self) -> Time {
+        Time::from_nanos(self.core.tick_ns())
+    }
+
+    /// Periodic work.
+    pub fn tick(&mut self, now: Time, queue_bytes: u64) {
+        if now >= self.learnt + LEARN_EVERY {
+            self.learnt = now;
+            self.core.learn();
+        }
+        for _ in 0..Grant::BURST {
+            let Some(action) = self.core.on_timer(bytes(queue_bytes), now.as_nanos()) else {
+                return;
+            };
+            self.send(action);
+        }
+    }
+
+    /// Takes the ACKs to be sent, each with the hop number of the last one of its flow.
+    pub fn take_updates(&mut self) -> Vec<Packet> {
+        std::mem::take(&mut self.updates)
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> WindowCounters {
+        let (grants, resends, lapses) = self.core.counts();
+        WindowCounters {
+            grants,
+            grants_resent: resends,
+            grants_lapsed: lapses,
+            ..self.counters
+        }
+    }
+
+    /// A SYN begins a connection, one with ACK answers it.
+    fn on_syn(&mut self, packet: &Packet, slot: usize, direction: usize) {
+        let offer = SynOptions::unpack(packet.options);
+        if !packet.has(flag::ACK) {
+            self.close(slot);
+            let Some(number) = self.core.open(packet.seq.wrapping_add(1), offer.mss.into()) else {
+                return;
+            };
+            if number as usize >= self.slots.len() {
+                self.slots.resize(number as usize + 1, 0);
+            }
+            self.slots[number as usize] = slot;
+            let flow = Followed {
+                number,
+                last: Packet::default(),
+                offers: [None; 2],
+            };
+            self.flows.insert(slot, flow);
+        }
+        if let Some(flow) = self.flows.get_mut(&slot) {
+            flow.offers[direction] = Some(offer);
+        }
+    }
+
+    fn close(&mut self, slot: usize) {
+        if let Some(flow) = self.flows.remove(&slot) {
+            self.core.close(flow.number);
+        }
+    }
+
+    fn drop_closed(&mut self, number: u32, slot: usize) {
+        if !self.core.is_open(number) {
+            self.flows.remove(&slot);
+        }
+    }
+
+    fn grant(&mut self, queue: u32, now_ns: u64) {
+        for _ in 0..Grant::BURST {
+            match self.core.next(queue, now_ns) {
+                Some(action) => self.send(action),
+                None => return,
+            }
+        }
+    }
+
+    fn send(&mut self, action: GrantAction) {
+        let Some(flow) = self.flows.get(&self.slots[action.flow as usize]) else {
+            return;
+        };
+        self.updates.push(Packet {
+            seq: action.seq,
+            ack: action.ack,
+            ts_val: action.ts_val,
+            ts_ecr: action.ts_ecr,
+            window: action.window,
+            payload: 0,
+            options: 0,
+            flags: flag::ACK | flow.last.flags & flag::TIMESTAMPS,
+            ..flow.last
+        });
+    }
+}
+
+fn grant_packet(now_ns: u64, packet: &Packet) -> GrantPacket {
+    GrantPacket {
+        now_ns,
+        seq: packet.seq,
+        ack: packet.ack,
+        payload: packet.payload.into(),
+        ts_val: packet.ts_val,
+        ts_ecr: packet.ts_ecr,
+        window: packet.window,
+        flags: packet.flags as u8,
+        ..GrantPacket::default()
+    }
+}
+
+fn bytes(backlog: u64) -> u32 {
+    u32::try_from(backlog).unwrap_or(u32::MAX)
+}

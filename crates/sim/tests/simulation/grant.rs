@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Windows as credit in whole runs: no loss and no idle port, wherever the policy is.
+
+use super::outcome;
+use penstock_sim::Outcome;
+
+const RATE_BPS: f64 = 200e6;
+const SIZE_BYTES: f64 = 11_500.0;
+/// With eight headers, SYN-ACK, ACK of the request and FIN.
+const WIRE_BYTES: f64 = SIZE_BYTES + 8.0 * 66.0 + 206.0;
+
+/// Clients ask 8 servers through a port of 200 Mb/s and 128 kB, twice at once; `window`: Grant's keys,
+/// `mode`: who opens the connection.
+fn at_once(clients: u32, window: &str, mode: &str, more: &str) -> Outcome {
+    let text = format!(
+        r#"
+        title = "at once"
+        duration = "2 s"
+        schemes = ["own"]
+        [scheme.own]
+        window = {{ kind = "grant", {window} }}
+        [fabric]
+        kind = "dumbbell"
+        senders = 8
+        receivers = 8
+        access = {{ rate = "10 Gb/s", delay = "5 us" }}
+        bottleneck = {{ rate = "200 Mb/s", delay = "15 us", buffer = "128 kB" }}
+        [tcp]
+        profile = "linux"
+        [traffic.answers]
+        kind = "incast"
+        flows = {clients}
+        size = "11.5 kB"
+        from = "senders"
+        to = "receivers"
+        mode = "{mode}"
+        start = "500 ms"
+        epochs = 2
+        every = "700 ms"
+        {more}
+        "#
+    );
+    outcome(&text, "own")
+}
+
+/// Asserts that no packet is lost and no flow stalls; returns the mean over that of an ideal port.
+fn of_ideal(outcome: &Outcome, clients: u32, rate_bps: f64) -> f64 {
+    let answers = &outcome.groups["answers"];
+    let port = &outcome.ports["left->right"];
+    assert_eq!(
+        (answers.finished, answers.timeouts, port.drops),
+        (2 * clients as usize, 0, 0)
+    );
+    let ideal_s = f64::from(clients + 1) / 2.0 * WIRE_BYTES * 8.0 / rate_bps;
+    answers.fct_s.as_ref().unwrap().mean / ideal_s
+}
+
+#[test]
+fn more_answers_than_the_buffer_holds_segments_are_not_lost() {
+    for (clients, side, mode) in [
+        (126, "port", "pull"),
+        (126, "receiver", "pull"),
+        (400, "port", "pull"),
+        (400, "receiver", "push"),
+    ] {
+        let outcome = at_once(clients, &format!("side = \"{side}\""), mode, "");
+        let mean = of_ideal(&outcome, clients, RATE_BPS);
+        assert!(mean < 1.1, "{clients} {side} {mode}: {mean}");
+    }
+}
+
+#[test]
+fn long_flows_take_turns_in_their_share() {
+    let elephants = r#"
+        [traffic.elephants]
+        kind = "bulk"
+        flows = 8
+        from = "senders"
+        to = "receivers"
+    "#;
+    for side in ["port", "receiver"] {
+        let outcome = at_once(126, &format!("side = \"{side}\""), "pull", elephants);
+        let mean = of_ideal(&outcome, 126, RATE_BPS * 7.0 / 8.0);
+        assert!(mean < 1.3, "{side}: {mean}");
+        let long = &outcome.groups["elephants"];
+        let jain = long.jain.unwrap();
+        assert!(jain > 0.97, "{side}: {jain}");
+        assert!(outcome.ports["left->right"].utilization > 0.97, "{side}");
+    }
+}
+
+#[test]
+fn a_limit_drops_nothing() {
+    let window = "side = \"limit\", rate = \"100 Mb/s\"";
+    let mean = of_ideal(&at_once(126, window, "pull", ""), 126, RATE_BPS / 2.0);
+    assert!((0.95..1.1).contains(&mean), "{mean}");
+}
+
+#[test]
+fn credit_that_no_one_uses_is_taken_back() {
+    // Each server thinks for longer than a grant lasts, so that grants lapse.
+    let text = |pause: &str| {
+        format!(
+            "[traffic.other]\nkind = \"incast\"\nflows = 8\nsize = \"11.5 kB\"\nfrom = \"senders\"\n\
+             to = \"receivers\"\nmode = \"push\"\nconnection = \"persistent\"\nrequests = 20\n\
+             think = \"{pause}\""
+        )
+    };
+    let outcome = at_once(126, "side = \"receiver\"", "pull", &text("40 ms"));
+    assert!(of_ideal(&outcome, 126, RATE_BPS) < 1.3);
+    assert_eq!(outcome.groups["other"].unfinished, 0);
+}

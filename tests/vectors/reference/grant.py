@@ -1,0 +1,588 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grant as the head of its header describes it: credit as sums over flows, lists as lists."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+WORD = 2**32
+IDLE, WAITING, ACTIVE = 1, 2, 3
+PORT, RECEIVER, LIMIT = 0, 1, 2
+HANDSHAKE, SILENT, QUIET, CLOSING = 1, 2, 4, 8
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+UNKNOWN = 255
+LEVELS, KILO = 16, 1024
+DEFAULT = {
+    "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
+    "target_bytes": 25_600, "long_target_bytes": 12_800,
+    "rtt_ns": 50_000, "grant_segments": 10, "allowance_segments": 2,
+    "levels": 12, "learns": 1, "long_share_q16": 8192, "overcommit_q16": 0,
+    "resend_after_q16": 98304, "timer_ns": 250_000,
+}  # fmt: skip
+
+
+def beyond(seq: int, than: int) -> int:
+    """How far a sequence number is ahead of another; 0 if it is not (RFC 9293 §3.4)."""
+    ahead = (seq - than) % WORD
+    return ahead if ahead < WORD // 2 else 0
+
+
+def level_of(attained: int) -> int:
+    level = 0
+    while level < LEVELS - 1 and attained >= KILO << level:
+        level += 1
+    return level
+
+
+@dataclass
+class Flow:
+    mss: int
+    size: int
+    seen: int
+    edge: int
+    most: int
+    ack: int
+    last: int = 0
+    seq: int = 0
+    stamps: tuple[int, int] = (0, 0)
+    attained: int = 0
+    window: int = 0
+    scale: int = UNKNOWN
+    state: int = IDLE
+    level: int = 0
+    marks: set[int] = field(default_factory=set)
+    resends: int = 0
+    since: int = 0
+
+    @property
+    def unit(self) -> int:
+        return 1 << min(self.scale, 14)
+
+    def see(self, seq: int) -> None:
+        """What is behind `seq` from here on is no longer ahead, not even after half a cycle."""
+        fresh = beyond(seq, self.seen)
+        edge, most = beyond(self.edge, self.seen), beyond(self.most, self.seen)
+        self.edge = self.edge if edge >= fresh else seq
+        self.most = self.most if most >= fresh else seq
+        self.ack = self.ack if beyond(seq, self.ack) else seq
+        self.seen = seq
+
+    @property
+    def credit(self) -> int:
+        if self.state != ACTIVE:
+            return 0
+        return max(beyond(self.edge, self.seen), beyond(self.most, self.seen))
+
+
+@dataclass
+class Port:
+    p: dict[str, Any]
+    rate: int
+    never_shrinks: bool
+    flows: dict[int, Flow] = field(default_factory=dict)
+    waiting: list[list[int]] = field(default_factory=lambda: [[] for _ in range(LEVELS)])
+    active: list[int] = field(default_factory=list)
+    unused: list[int] = field(default_factory=list)
+    used: int = 1
+    grant_ns: int = 0
+    drained_ns: int = 0
+    owed_q16: int = 0
+    virtual: int = 0
+    turn: int = 0
+    messages: int = 0
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
+    )
+    ended: list[int] = field(default_factory=lambda: [0] * LEVELS)
+    passed: list[int] = field(default_factory=lambda: [0] * LEVELS)
+    reach: list[int] = field(default_factory=lambda: [LEVELS - 1] * LEVELS)
+
+    def __post_init__(self) -> None:
+        # Until sizes are known: up to 256 KiB the longer message first, then the shorter one.
+        common = min(self.p["levels"] - 1, 9)
+        self.order = [*reversed(range(common)), *range(common, LEVELS)]
+
+    def bytes_in(self, time_ns: int) -> int:
+        return (self.rate // 1024) * min(time_ns, 10**9) // 7_812_500
+
+    @property
+    def budget(self) -> int:
+        return min(self.p["target_bytes"] + self.bytes_in(self.p["rtt_ns"]), 2**30)
+
+    def budget_of(self, flow: Flow) -> int:
+        """A flow that comes after new messages leaves room for them."""
+        if self.order.index(flow.level) < self.order.index(0) or flow.level == 0:
+            return self.budget
+        of_long = self.p["long_target_bytes"] + self.bytes_in(self.p["rtt_ns"])
+        return min(of_long, self.budget)
+
+    @property
+    def delay(self) -> int:
+        return self.p["rtt_ns"] + self.p["target_bytes"] * 8 * 10**9 // self.rate
+
+    @property
+    def outstanding(self) -> int:
+        return sum(flow.credit for flow in self.flows.values())
+
+    @property
+    def silent(self) -> int:
+        return sum(flow.credit for flow in self.flows.values() if SILENT in flow.marks)
+
+    def open(self, seq: int, mss: int) -> int:
+        number = self.unused.pop() if self.unused else self.used
+        self.used += number == self.used
+        mss = mss or self.p["mss_bytes"]
+        self.flows[number] = Flow(mss, self.p["grant_segments"] * mss, seq, seq, seq, seq)
+        return number
+
+    def close(self, number: int) -> None:
+        if number in self.flows:
+            self.leave(number)
+            del self.flows[number]
+            self.unused.append(number)
+
+    def leave(self, number: int) -> None:
+        for queue in (*self.waiting, self.active):
+            if number in queue:
+                queue.remove(number)
+
+    def rest(self, number: int) -> None:
+        flow = self.flows[number]
+        self.leave(number)
+        flow.state, flow.attained, flow.level, flow.resends = IDLE, 0, 0, 0
+        flow.marks &= {QUIET, CLOSING}
+        flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+
+    def end_message(self, flow: Flow) -> None:
+        if flow.attained:
+            self.messages += 1
+            self.ended[level_of(flow.attained)] += 1
+
+    def ask(self, number: int) -> None:
+        flow = self.flows[number]
+        self.leave(number)
+        last = self.p["levels"] - 1
+        level = min(level_of(flow.attained), last)
+        goes_on = flow.attained > 0 and flow.level == level < last
+        flow.state, flow.level, flow.resends = WAITING, level, 0
+        flow.marks &= {QUIET, CLOSING}
+        self.waiting[level].insert(0 if goes_on else len(self.waiting[level]), number)
+
+    def choose(self) -> tuple[int, bool]:
+        """Who is next, and whether by the share of the levels that are not first."""
+        best = next((level for level in self.order if self.waiting[level]), None)
+        if best is None:
+            return 0, False
+        if self.owed_q16 >= self.p["grant_segments"] * self.p["mss_bytes"] << 16:
+            for step in range(1, LEVELS + 1):
+                level = (self.turn + step) % LEVELS
+                if level not in (0, best) and self.waiting[level]:
+                    return self.waiting[level][0], True
+        return self.waiting[best][0], False
+
+    def size(self, flow: Flow) -> int:
+        size = min(flow.size, self.p["grant_segments"] * flow.mss, self.budget_of(flow) // 2)
+        reach = self.reach[flow.level]
+        if reach < LEVELS - 1:
+            segments = -(-max((KILO << reach) - flow.attained, 0) // flow.mss)
+            size = min(size, max(segments, 2) * flow.mss)
+        return max(size, flow.mss)
+
+    def has_room(self, flow: Flow, queue: int, now: int) -> bool:
+        budget = self.budget_of(flow) + (
+            min(self.silent, self.p["target_bytes"]) * self.p["overcommit_q16"] >> 16
+        )
+        used = self.outstanding + max(self.size(flow), beyond(flow.most, flow.seen))
+        used += {PORT: queue, RECEIVER: 0, LIMIT: self.virtual}[self.p["side"]]
+        return used <= budget or (not self.active and now - self.grant_ns >= self.delay)
+
+    def activate(self, number: int, is_owed: bool, now: int) -> None:
+        flow = self.flows[number]
+        size = self.size(flow)
+        self.leave(number)
+        if is_owed:
+            self.turn = flow.level
+            self.owed_q16 = max(self.owed_q16 - (size << 16), 0)
+        flow.state, flow.since, flow.resends = ACTIVE, now, 0
+        flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
+        flow.last = flow.edge if flow.attained else (flow.seen - 2**14) % WORD
+        flow.edge = (flow.seen + size) % WORD
+        self.active.append(number)
+        self.grant_ns = now
+        self.counts["grants"] += 1
+
+    def write(self, flow: Flow, ack: int, window: int, unit: int) -> int:
+        left = beyond(flow.seen if flow.state == WAITING else flow.edge, ack)
+        if self.never_shrinks:
+            left = max(left, beyond(flow.most, ack))
+        window = min(-(-left // unit), window)
+        shown = (ack + window * unit) % WORD
+        if beyond(shown, flow.most):
+            flow.most = shown
+        return window
+
+    def update(self, number: int) -> list[int]:
+        flow = self.flows[number]
+        window = self.write(flow, flow.ack, flow.window, flow.unit)
+        return [number, flow.seq, flow.ack, *flow.stamps, window]
+
+    def bytes(self, count: int, now_ns: int) -> None:
+        if self.p["side"] == LIMIT:
+            drained = self.bytes_in(max(now_ns - self.drained_ns, 0))
+            self.drained_ns = max(self.drained_ns, now_ns)
+            self.virtual = max(self.virtual - drained, 0) + count
+
+    def acked(self, number: int, x: dict[str, int], queue: int) -> int:
+        flow = self.flows.get(number)
+        if x["flags"] & RST:
+            self.close(number)
+        if flow is None or x["flags"] & (RST | ACK) != ACK or x["scale"] == UNKNOWN:
+            return x["window"]
+        is_syn = bool(x["flags"] & SYN)
+        flow.scale = x["scale"]
+        if is_syn or not beyond(flow.ack, x["ack"]):
+            flow.ack = x["ack"]
+            flow.seq = (x["seq"] + x["payload"] + is_syn) % WORD
+            flow.stamps = (x["ts_val"], x["ts_ecr"])
+            flow.window = x["window"] // flow.unit if is_syn else x["window"]
+        if beyond(x["ack"], flow.seen):
+            flow.see(x["ack"])
+            if flow.state == IDLE:
+                flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+        if CLOSING in flow.marks and not beyond(flow.seen, x["ack"]):
+            self.close(number)
+            return x["window"]
+        if is_syn and HANDSHAKE not in flow.marks:
+            self.rest(number)
+            flow.seen = flow.edge = flow.most = x["ack"]
+            flow.marks = {HANDSHAKE}
+        if x["payload"] and flow.attained and x["ack"] == flow.seen:
+            self.end_message(flow)
+            self.rest(number)
+        asks = flow.state == IDLE and x["payload"] > 0 and QUIET not in flow.marks
+        waits = any(self.waiting)
+        if asks or (
+            is_syn and flow.state == IDLE and not waits and self.has_room(flow, queue, x["now_ns"])
+        ):
+            self.ask(number)
+        chosen, is_owed = self.choose()
+        if flow.state == WAITING and chosen == number and self.has_room(flow, queue, x["now_ns"]):
+            self.activate(number, is_owed, x["now_ns"])
+        return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
+
+    def data(self, number: int, x: dict[str, int]) -> None:
+        if x["flags"] & RST:
+            self.close(number)
+        flow = self.flows.get(number)
+        if flow is None:
+            return
+        flow.mss = x["mss"] or flow.mss
+        if x["flags"] & SYN:
+            self.rest(number)
+            flow.seen = flow.ack = flow.most = (x["seq"] + 1) % WORD
+            flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+            return
+        is_fin = bool(x["flags"] & FIN)
+        end = (x["seq"] + x["payload"] + is_fin) % WORD
+        fresh = beyond(end, flow.seen)
+        tail = x["payload"] % flow.mss
+        is_short = bool(x["flags"] & PSH) and 0 < tail < flow.mss - 40
+        fills = not beyond(flow.edge, end) or (end - flow.last) % WORD < flow.unit
+        probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
+        if x["payload"]:
+            if SILENT in flow.marks:
+                flow.marks -= {SILENT, QUIET}
+            flow.resends = 0
+            if flow.state == ACTIVE:
+                flow.since = x["now_ns"]
+                self.active.append(self.active.pop(self.active.index(number)))
+        if fresh:
+            before, flow.attained = flow.attained, min(flow.attained + min(fresh, 2**30), 2**30)
+            for level in range(LEVELS):
+                self.passed[level] += before < KILO << level <= flow.attained
+            flow.see(end)
+            self.owed_q16 = min(
+                self.owed_q16 + min(fresh, 2**30) * self.p["long_share_q16"], self.budget << 16
+            )
+        if is_fin:
+            flow.marks.add(CLOSING)
+        if (is_fin or (is_short and not fills)) and end == flow.seen:
+            self.end_message(flow)
+            self.rest(number)
+        elif flow.state == ACTIVE and beyond(flow.edge, flow.seen) < flow.mss:
+            flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
+            self.ask(number)
+        elif flow.state == IDLE and (fresh or probes or HANDSHAKE in flow.marks):
+            self.ask(number)
+
+    def next(self, queue: int, now: int) -> list[int]:
+        number, is_owed = self.choose()
+        if not number or not self.has_room(self.flows[number], queue, now):
+            return []
+        flow = self.flows[number]
+        unit = flow.unit
+        if not beyond((flow.ack + flow.window * unit) % WORD, flow.seen):
+            self.rest(number)
+            return []
+        self.activate(number, is_owed, now)
+        return self.update(number)
+
+    def timer(self, queue: int, now: int) -> list[int]:
+        self.bytes(0, now)
+        wait = (self.delay >> 8) * self.p["resend_after_q16"] >> 8
+        number = self.active[0] if self.active else 0
+        if not number or now - self.flows[number].since < wait:
+            return self.next(queue, now)
+        flow = self.flows[number]
+        if flow.resends < 3:
+            flow.resends += 1
+            flow.since = now
+            self.active.append(self.active.pop(0))
+            flow.edge = (flow.edge + flow.unit) % WORD
+            self.counts["resends"] += 1
+            return self.update(number)
+        if SILENT in flow.marks:
+            flow.marks.add(QUIET)
+        flow.size = max(2 * max(flow.size - flow.credit, 0), 2 * flow.mss)
+        self.counts["lapses"] += 1
+        self.rest(number)
+        return self.update(number)
+
+    def index(self, level: int) -> int:
+        """Gittins index by the product-limit estimate, in fixed point as the header has it."""
+        left, ended, work, best = 2**16, 0, 0, 0
+        for i in range(level, self.p["levels"] - 1):
+            count = self.ended[i] + self.passed[i]
+            if not count:
+                break
+            dies = left * self.ended[i] // count
+            ended += dies
+            work += (left - dies // 2) * (1 if i == 0 else 2 ** (i - 1))
+            left -= dies
+            index = (ended << 20) // max(work, 1)
+            if index > best:
+                best = index
+                self.reach[level] = i
+        return best
+
+    def learn(self) -> None:
+        if not self.p["learns"] or self.messages < 64:
+            return
+        last = self.p["levels"] - 1
+        self.reach[:last] = [LEVELS - 1] * last
+        index = [self.index(level) for level in range(last)]
+        # Where none ends the shorter first; of equal others the longer first.
+        self.order[:last] = sorted(range(last), key=lambda i: (-index[i], -i if index[i] else i))
+        if self.messages >= 65536:
+            self.messages //= 2
+            self.ended = [count // 2 for count in self.ended]
+            self.passed = [count // 2 for count in self.passed]
+
+    def state(self, number: int) -> dict[str, Any]:
+        state = {
+            "outstanding": self.outstanding, "silent": self.silent, "virtual_bytes": self.virtual,
+            "waiting": sum(map(len, self.waiting)), "active": len(self.active), "used": self.used,
+            "owed_q16": self.owed_q16, "turn": self.turn, "messages": self.messages,
+        } | self.counts  # fmt: skip
+        flow = self.flows.get(number)
+        if flow:
+            state["flow"] = {
+                "edge": flow.edge, "most": flow.most, "seen": flow.seen, "credit": flow.credit,
+                "attained": flow.attained, "size": flow.size, "level": flow.level,
+                "state": flow.state, "flags": sum(flow.marks) | flow.resends << 4,
+            }  # fmt: skip
+        return state
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "receiver": {
+        "side": RECEIVER,
+        "target_bytes": 40_000,
+        "long_target_bytes": 40_000,
+        "allowance_segments": 0,
+    },
+    "limit": {"side": LIMIT, "grant_segments": 4, "overcommit_q16": 32768},
+    "never-shrinks": {"target_bytes": 20_000},
+    "fair-share": {"levels": 1, "learns": 0, "long_share_q16": 0},
+    "learnt": {"long_share_q16": 20000},
+    "fast": {"rtt_ns": 20_000, "target_bytes": 100_000, "levels": 16},
+}
+
+
+@dataclass
+class Sender:
+    """A sender that obeys its windows, roughly: some of its segments come twice, some never."""
+
+    number: int
+    seq: int
+    scale: int
+    mss: int
+    edge: int
+    left: int = 0
+    acked: int = 0
+
+
+class Story:
+    """Connections at a port, as a list of events."""
+
+    def __init__(self, port: Port, random: Random) -> None:
+        self.port, self.random = port, random
+        self.now = 0
+        self.senders: list[Sender] = []
+
+    def event(self, name: str, number: int, args: dict[str, int]) -> dict[str, Any]:
+        call = {"open": self.port.open, "close": self.port.close, "learn": self.port.learn}
+        call |= {"bytes": self.port.bytes, "next": self.port.next, "timer": self.port.timer}
+        if name == "ack":
+            packet = {key: args[key] for key in args if key not in ("flow", "queue")}
+            result: Any = self.port.acked(number, packet, args["queue"])
+        elif name == "data":
+            result = self.port.data(number, {key: args[key] for key in args if key != "flow"})
+        else:
+            result = call[name](*args.values())
+        state = self.port.state(number)
+        if name == "learn":
+            state |= {"order": list(self.port.order), "reach": list(self.port.reach)}
+            state |= {"ended": list(self.port.ended), "passed": list(self.port.passed)}
+        return {"event": name, "args": args, "result": result, "state": state}
+
+    def ack(self, sender: Sender, payload: int, flags: int = ACK) -> dict[str, Any]:
+        window = self.random.choice(
+            [65535 >> sender.scale, 2000, 40, 0] if self.random.random() < 0.1 else [60000]
+        )
+        args = {
+            "flow": sender.number, "now_ns": self.now, "seq": 1000 + sender.acked % 7,
+            "ack": sender.acked,
+            "payload": payload, "ts_val": self.now % 977, "ts_ecr": 5, "window": window, "mss": 0,
+            "scale": sender.scale if self.random.random() < 0.98 else UNKNOWN, "flags": flags,
+            "queue": self.random.choice([0, 0, 3000, 30_000, 90_000]),
+        }  # fmt: skip
+        row = self.event("ack", sender.number, args)
+        unit = 1 if flags & SYN else 1 << sender.scale
+        sender.edge = (sender.acked + row["result"] * unit) % WORD
+        return row
+
+    def data(self, sender: Sender) -> dict[str, Any]:
+        random = self.random
+        room = beyond(sender.edge, sender.seq)
+        payload = min(sender.mss, sender.left, room)
+        if random.random() < 0.05:
+            payload = random.choice([0, 1])
+        flags = ACK
+        if (payload and payload == sender.left) or random.random() < 0.05:
+            flags |= PSH
+        if random.random() < 0.01:
+            flags |= FIN
+        if random.random() < 0.002:
+            flags |= RST
+        back = random.choice([1, sender.mss]) if random.random() < 0.05 else 0
+        args = {
+            "flow": sender.number, "now_ns": self.now, "seq": (sender.seq - back) % WORD, "ack": 7,
+            "payload": payload, "ts_val": 0, "ts_ecr": 0, "window": 0,
+            "mss": random.choice([0, 0, sender.mss]), "scale": 0, "flags": flags,
+        }  # fmt: skip
+        row = self.event("data", sender.number, args)
+        if not back:
+            sender.seq = (sender.seq + payload) % WORD
+            sender.left -= payload
+        if random.random() < 0.5:
+            sender.acked = sender.seq
+        return row
+
+    def connect(self) -> Iterator[dict[str, Any]]:
+        random = self.random
+        seq, mss = random.choice([random.randrange(WORD), WORD - 3000]), random.choice([536, 1448])
+        row = self.event("open", 0, {"seq": seq, "mss": mss})
+        scale = random.choice([0, 7, 10, 14])
+        self.senders.append(Sender(row["result"], seq, scale, mss, seq, 0, seq))
+        yield row
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """Enough messages, most of them short, that the order follows them."""
+        while self.port.messages < 70:
+            self.senders = [s for s in self.senders if s.number in self.port.flows]
+            if not self.senders:
+                yield from self.connect()
+            sender = self.senders[0]
+            self.now += 1_000_000
+            sender.left = self.random.choice([600, 600, 5000, 7500, 40_000])
+            sender.acked = sender.seq
+            yield self.ack(sender, 100)
+            for _ in range(60):
+                if not sender.left or sender.number not in self.port.flows:
+                    break
+                self.now += 600_000
+                yield self.data(sender)
+                yield self.event("timer", 0, {"queue": 0, "now_ns": self.now})
+                if not beyond(sender.edge, sender.seq) and sender.number in self.port.flows:
+                    sender.acked = sender.seq
+                    yield self.ack(sender, 0)
+        yield self.event("learn", 0, {})
+
+    def exchange(self, sender: Sender) -> Iterator[dict[str, Any]]:
+        random = self.random
+        if not sender.left:
+            sender.left = random.choice([200, 1000, 1000, 11_500, 60_000, 3_000_000])
+            sender.acked = sender.seq
+            yield self.ack(sender, 100)
+            return
+        for _ in range(random.choice([1, 1, 5])):
+            if sender.left:
+                yield self.data(sender)
+        if random.random() < 0.6:
+            sender.acked = sender.seq
+            yield self.ack(sender, 0)
+
+    def step(self) -> Iterator[dict[str, Any]]:
+        random = self.random
+        self.now += random.choice([0, 1000, 60_000, 60_000, 60_000, 2_000_000])
+        if len(self.senders) < 12 and random.random() < 0.2:
+            yield from self.connect()
+            if random.random() < 0.4:
+                yield self.ack(self.senders[-1], 0, ACK | SYN)
+                self.senders[-1].left = random.choice([500, 20_000, 2_000_000])
+        elif self.senders and random.random() < 0.8:
+            yield from self.exchange(random.choice(self.senders))
+            self.senders = [s for s in self.senders if s.number in self.port.flows]
+        elif random.random() < 0.3:
+            bytes_passed = random.choice([60, 1500, 64_000])
+            yield self.event("bytes", 0, {"count": bytes_passed, "now_ns": self.now})
+        for name in ("next", "next", "timer"):
+            if random.random() < 0.6:
+                yield self.decide(name)
+        if random.random() < 0.05:
+            yield self.event("learn", 0, {})
+        if self.senders and random.random() < 0.01:
+            sender = self.senders.pop()
+            yield self.event("close", sender.number, {"flow": sender.number})
+
+    def decide(self, name: str) -> dict[str, Any]:
+        queue = self.random.choice([0, 20_000, 90_000])
+        row = self.event(name, 0, {"queue": queue, "now_ns": self.now})
+        for sender in self.senders:
+            if row["result"] and sender.number == row["result"][0]:
+                unit = self.port.flows[sender.number].unit
+                sender.edge = (row["result"][2] + row["result"][-1] * unit) % WORD
+        return row
+
+
+RATES = {"limit": 100_000_000, "fast": 10**10}
+
+
+def vectors(random: Random) -> Iterator[dict[str, Any]]:
+    for name, changes in CASES.items():
+        params = DEFAULT | changes
+        rate, never_shrinks = RATES.get(name, 200_000_000), name == "never-shrinks"
+        yield {
+            "case": name,
+            "params": params,
+            "rate_bps": rate,
+            "never_shrinks": int(never_shrinks),
+        }
+        story = Story(Port(params, rate, never_shrinks), random)
+        if name == "learnt":
+            yield from story.messages()
+        for _ in range(200):
+            yield from story.step()
