@@ -26,7 +26,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl clean
-.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath fuzz-datapath fuzz-controller mutants soak chaos deb
+.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,6 +133,9 @@ fuzz-datapath: .venv/.datapath ## Fuzz the datapath with 10 million packets (roo
 
 fuzz-controller: .venv/.datapath ## Fuzz what the SDN controller reads, a million cases of each kind
 	@PROPTEST_CASES=1000000 cargo test --quiet --package penstock-sdn --package penstock-controller --tests any_
+
+fuzz-python: build ## Fuzz the command line with 10,000 command lines and scenarios, and 1,000 folders
+	@PENSTOCK_FUZZ_CASES=10000 $(BIN)/pytest --quiet --timeout 0 python/tests/test_fuzz.py
 
 mutants: .venv/.datapath ## Change core/ and bpf/ in 60 random places; list what no test notices (root)
 	@$(ROOT) env "PATH=$(PATH)" $(BIN)/python evidence/mutants/mutants.py --sample 60

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.errors import RunError, ScenarioError
+from penstock.errors import PenstockError, RunError, ScenarioError
 
 
 class Kind(NamedTuple):
@@ -121,6 +121,23 @@ def free(
         number += 1
         folder = parent / f"{name}-{number}"
     return folder
+
+
+@contextmanager
+def checked(folder: Path) -> Iterator[None]:
+    """For work on what a folder holds: where its files do not fit together it is damaged.
+
+    Raises:
+        RunError: anything but an error of Penstock or of the system is raised in the block.
+    """
+    try:
+        yield
+    except (PenstockError, OSError):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        message = f"{folder}: is damaged, or of another version of Penstock ({reason})"
+        raise RunError(message) from error
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from penstock.errors import RunError, ScenarioError
 from penstock.results import Results
 
 TABLES = ("flows", "queues", "ports")
+SUMMARY = ("scenario", "seeds", "results")
+"""The keys of `summary.json`."""
 MAYBE = "windows"
 """A table that a folder has only where something is in it."""
 
@@ -63,13 +65,17 @@ class Run(Results):
             raise ScenarioError(message)
         names = (*TABLES, MAYBE) if (folder / f"{MAYBE}.parquet").exists() else TABLES
         try:
-            return cls(
-                summary=json.loads((folder / "summary.json").read_text(encoding="utf-8")),
+            summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+            loaded = cls(
+                summary={key: summary[key] for key in SUMMARY},
                 scenario=(folder / "scenario.toml").read_text(encoding="utf-8"),
                 info=json.loads((folder / folders.RUN.file).read_text(encoding="utf-8")),
                 **{name: pl.read_parquet(folder / f"{name}.parquet") for name in names},
             )
-        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+            for name in names:
+                getattr(loaded, name).select(tables.COLUMNS[name])
+            return loaded
+        except (OSError, ValueError, TypeError, KeyError, pl.exceptions.PolarsError) as error:
             reason = str(error).partition("\n")[0]
             message = f"{folder}: the run is incomplete or damaged ({reason}); run it again"
             raise RunError(message) from error

@@ -28,6 +28,7 @@ Settings = tuple[tuple[str, str], ...]
 
 FILE_KEYS = ("file", "size")
 """The keys of a `[traffic.*]` table that may name a file."""
+_STDIN = Path("/dev/stdin")
 TRACE_COLUMNS = ("start_s", "source", "destination", "bytes")
 
 
@@ -87,6 +88,8 @@ def load(scenario: Scenario) -> Source:
     if isinstance(scenario, Mapping):
         return Source(tomli_w.dumps(scenario), Path("scenario"), "run")
     path, name = _find(str(scenario))
+    if _is_pipe(path):
+        return _piped(path)
     try:
         return Source(path.read_text(encoding="utf-8"), path, name)
     except (OSError, UnicodeDecodeError) as error:
@@ -95,8 +98,26 @@ def load(scenario: Scenario) -> Source:
         raise ScenarioError(message) from error
 
 
+def _is_pipe(path: Path) -> bool:
+    return path == _STDIN or path.is_fifo()
+
+
+@lru_cache(maxsize=8)
+def _piped(path: Path) -> Source:
+    """A scenario from a pipe, which can be read once only."""
+    try:
+        with open(0 if path == _STDIN else path, "rb", closefd=path != _STDIN) as pipe:
+            return Source(pipe.read().decode(), Path("stdin"), "stdin")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        message = f"{path}: {reason}; give a scenario in TOML"
+        raise ScenarioError(message) from error
+
+
 def _find(name: str) -> tuple[Path, str]:
-    path = Path(name)
+    path = _STDIN if name == "-" else Path(name)
+    if _is_pipe(path):
+        return path, "stdin"
     if path.is_file():
         return path, path.parent.name if path.name == "scenario.toml" else path.stem
     known = dict(templates())
@@ -170,7 +191,9 @@ def settings_of(
         ScenarioError: no seed is left.
     """
     items = overrides.items() if isinstance(overrides, Mapping) else overrides or ()
-    pairs = [(key, value if isinstance(value, str) else json.dumps(value)) for key, value in items]
+    pairs = [(str(key), _as_toml(key, value)) for key, value in items]
+    if isinstance(schemes, str):
+        schemes = [schemes]
     if schemes:
         pairs.append(("schemes", json.dumps(list(schemes))))
     if seeds is not None:
@@ -179,6 +202,19 @@ def settings_of(
             raise ScenarioError(message)
         pairs.append(("seeds", json.dumps(seeds if isinstance(seeds, int) else list(seeds))))
     return tuple(pairs)
+
+
+def _as_toml(key: object, value: object) -> str:
+    """A value as TOML, of which JSON's numbers, texts and lists are a part.
+
+    Raises:
+        ScenarioError: it has no such form.
+    """
+    try:
+        return value if isinstance(value, str) else json.dumps(value)
+    except (TypeError, ValueError):
+        message = f"{key}: is of type {type(value).__name__}; allowed: a number, a text, a list"
+        raise ScenarioError(message) from None
 
 
 def resolve(source: Source, overrides: Settings) -> str:

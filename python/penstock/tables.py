@@ -17,6 +17,13 @@ _TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 FLOWS = {name: _TYPES[kind] for name, kind in metrics.FLOWS.items()}
 QUEUES = {name: _TYPES[kind] for name, kind in metrics.QUEUES.items()}
 WINDOWS = {name: _TYPES[kind] for name, kind in metrics.WINDOWS.items()}
+COLUMNS = {
+    "flows": [*KEYS, *FLOWS],
+    "queues": [*KEYS, *QUEUES],
+    "ports": [*KEYS, "port"],
+    "windows": [*KEYS, *WINDOWS],
+}
+"""What each table of a run has, at least."""
 NO_WINDOWS = pl.DataFrame(schema={**KEYS, **WINDOWS})
 """The windows of a run that samples none."""
 

@@ -110,6 +110,27 @@ def test_schemes_are_named_and_explained():
     assert all(scheme["title"] and scheme["source"] for scheme in listed.values())
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"overrides": {3: 4}}, "3"),
+        (
+            {"overrides": {"tcp.min_rto": object()}},
+            "tcp.min_rto: is of type object; allowed",
+        ),
+        ({"jobs": 0}, "jobs: is 0; allowed: 1 or more"),
+        ({"out": "/proc/run"}, "/proc/run: cannot be written"),
+    ],
+)
+def test_wrong_arguments_are_errors_of_penstock(small, options, message):
+    with pytest.raises(ScenarioError, match=message):
+        penstock.run(small, **options)
+
+
+def test_one_scheme_needs_no_list(small):
+    assert penstock.run(small, schemes="fairq", jobs=10**30).info["schemes"] == ["fairq"]
+
+
 @pytest.mark.parametrize("seeds", [0, []])
 def test_no_seeds_are_refused(small, seeds):
     with pytest.raises(ScenarioError, match="at least one"):

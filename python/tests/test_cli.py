@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -171,8 +172,11 @@ def test_the_help_describes_each_command_in_a_whole_sentence():
     [
         (["run", "demoo"], 2, "did you mean 'demo'?"),
         (["run"], 2, "Missing argument"),
-        (["ruin"], 2, "No such command 'ruin'"),
+        (["ruin"], 2, "No such command 'ruin'. Did you mean 'run'? (see"),
         (["run", "demo", "--seeds", "0"], 2, "--seeds"),
+        (["run", "demo", "--seeds", "1,x"], 2, "--seeds 1,x: give a number of seeds, as 5, or"),
+        (["report", "runs", "--out", "/proc/x"], 2, "runs: no such folder"),
+        (["validate", "/dev/null"], 2, "/dev/null"),
         (["run", "demo", "--set", "tcp.min_rto"], 2, "give KEY=VALUE"),
         (["run", "demo", "--scheme", "hcff"], 2, " --scheme hcff: no such scheme; allowed: drop"),
         (["run", "demo", "--scheme", "hcff"], 2, 'did you mean "hcf"?'),
@@ -191,6 +195,58 @@ def test_errors_are_one_line(arguments, code, message):
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("penstock: ")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_characters_shows_others(encoding, small, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    shown = subprocess.run(
+        [PENSTOCK, "run", small, "--seeds", "2"], cwd=tmp_path, capture_output=True, check=True
+    ).stdout.decode(encoding)
+    assert " us" in shown if encoding == "ascii" else " \xb5s" in shown
+    assert (tmp_path / "runs/small/report.html").exists()
+
+
+@pytest.mark.parametrize("shell", ["validate -", "validate /dev/stdin", "validate <(cat)"])
+def test_scenarios_are_read_from_pipes(shell, small):
+    command = ["bash", "-c", f"cat '{small}' | '{PENSTOCK}' {shell}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == penstock("validate", small).stdout
+
+
+def test_a_sweep_of_a_pipe_reads_it_once(small, tmp_path):
+    sweep = f"'{PENSTOCK}' sweep - --over traffic.mice.flows=1,2 --scheme fairq --json"
+    command = ["bash", "-c", f"cat '{small}' | {sweep}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["folder"] == "runs/stdin-sweep"
+
+
+def test_seeds_may_be_a_list_and_jobs_any_number(small):
+    done = penstock("run", small, "--scheme", "fairq", "--json", "--seeds", "3,5", "--jobs", 10**30)
+    assert json.loads(done.stdout)["seeds"] == [3, 5]
+
+
+def test_a_page_that_cannot_be_written_is_refused(ran, tmp_path):
+    _, folder = ran
+    for place, code in ((tmp_path, 2), ("/proc/page.html", 2)):
+        error = penstock("report", folder, "--out", place, code=code).stderr
+        assert error.startswith(f"penstock: {place}: cannot be written (")
+
+
+def test_files_of_a_run_that_do_not_fit_are_a_failure(ran, tmp_path):
+    _, folder = ran
+    summary = json.loads((folder / "summary.json").read_text())
+    for name, content in (
+        ("summary.json", b"{}"),
+        ("summary.json", json.dumps(summary | {"results": [{}]}).encode()),
+        ("queues.parquet", (folder / "ports.parquet").read_bytes()),
+    ):
+        damaged = shutil.copytree(folder, tmp_path / "damaged", dirs_exist_ok=True)
+        (damaged / name).write_bytes(content)
+        for arguments in (("report", damaged), ("compare", folder, damaged)):
+            error = penstock(*arguments, code=1, cwd=tmp_path).stderr
+            assert "damaged" in error
+            assert error.count("\n") == 1
 
 
 def test_a_damaged_run_is_a_failure(ran, tmp_path):

@@ -28,10 +28,11 @@ def compare(
     from penstock.compare import compare as compared  # start-up: polars
     from penstock.compare import comparison_page, comparison_table  # start-up: matplotlib, rich
 
-    comparison = compared(first, second)
-    if out is not None or not as_json:
-        name = f"compare-{first.resolve().name}-{second.resolve().name}"
-        page = comparison_page.save(comparison, out or folders.free(name))
+    with folders.checked(first), folders.checked(second):
+        comparison = compared(first, second)
+        if out is not None or not as_json:
+            name = f"compare-{first.resolve().name}-{second.resolve().name}"
+            page = comparison_page.save(comparison, out or folders.free(name))
     if as_json:
         print_json(comparison.as_json())
         return

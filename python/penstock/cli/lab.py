@@ -79,7 +79,7 @@ def demo(
         run(
             f"lab/{mix}",
             settings=settings,
-            seeds=repeats,
+            seeds=str(repeats),
             on="lab",
             out=folder / mix,
             as_json=as_json,

@@ -2,6 +2,7 @@
 """Options that several commands take, how `--json` prints, and the list of commands in help."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,6 +53,14 @@ Seeds = Annotated[
     int | None,
     typer.Option("--seeds", min=1, help="Run seeds 1 to N and show means.", show_default=False),
 ]
+SeedList = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        help="Run seeds 1 to N and show means; or those of a list, as 3,5,8.",
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(
@@ -97,6 +106,21 @@ def pairs(settings: list[str] | None) -> list[tuple[str, str]]:
             raise ScenarioError(message)
         split.append((key.strip(), value.strip()))
     return split
+
+
+def seeds_of(text: str | None) -> int | list[int] | None:
+    """The seeds of `--seeds`: their number, or those of a list.
+
+    Raises:
+        ScenarioError: it is neither.
+    """
+    if text is None:
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,17}|\d{1,18}(,\d{1,18})+", text, re.ASCII):
+        message = f"--seeds {text}: give a number of seeds, as 5, or a list of them, as 3,5,8"
+        raise ScenarioError(message)
+    numbers = [int(number) for number in text.split(",")]
+    return numbers if "," in text else numbers[0]
 
 
 def print_json(value: dict[str, Any]) -> None:

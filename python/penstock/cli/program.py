@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program `penstock`: its commands, and its exit codes."""
 
+import codecs
+import io
 import os
 import signal
 import sys
@@ -20,6 +22,7 @@ from penstock.cli.tune import tune
 from penstock.errors import PenstockError
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
+_PLAIN = {"µ": "u", "±": "+-", "–": "-", "·": "*", "…": "...", "×": "x", "█": "#", "░": "."}
 
 
 app = typer.Typer(
@@ -29,6 +32,7 @@ app = typer.Typer(
     epilog="Begin with: penstock demo",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    suggest_commands=False,  # click does
     rich_markup_mode=None,  # rich would double the time that --help takes
 )
 
@@ -83,6 +87,10 @@ else:
 
 def main() -> None:
     """The program `penstock`: errors are one line on stderr, with an exit code that is not 0."""
+    codecs.register_error("plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="plain")
     # Through every `finally`, so that no half of a folder stays.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
@@ -100,6 +108,14 @@ def main() -> None:
         _fail(f"{error.filename or 'output'}: cannot be written or read ({error.strerror})", 1)
     if code == _INTERRUPTED:
         _fail("interrupted", _INTERRUPTED)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What a terminal shows of characters that its encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
 
 
 def _with_hint(error: click.ClickException) -> str:

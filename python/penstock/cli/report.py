@@ -59,15 +59,16 @@ def redraw(folder: Path, path: Path | None = None, *, pdf: bool = False) -> Path
     from penstock.sweep import sweep_page  # start-up: matplotlib
     from penstock.tune import tune_page  # start-up: likewise
 
-    match kind:
-        case folders.RUN:
-            Run.load(folder).report(path, pdf=pdf)
-        case folders.COMPARISON:
-            comparison_page.redraw(folder, path, pdf=pdf)
-        case folders.REPRODUCTION:
-            papers.module("reproduction_folder").write_page(folder, path)
-        case folders.SWEEP:
-            sweep_page.redraw(folder, path, pdf=pdf)
-        case folders.SEARCH:
-            tune_page.redraw(folder, path, pdf=pdf)
+    with folders.checked(folder):
+        match kind:
+            case folders.RUN:
+                Run.load(folder).report(path, pdf=pdf)
+            case folders.COMPARISON:
+                comparison_page.redraw(folder, path, pdf=pdf)
+            case folders.REPRODUCTION:
+                papers.module("reproduction_folder").write_page(folder, path)
+            case folders.SWEEP:
+                sweep_page.redraw(folder, path, pdf=pdf)
+            case folders.SEARCH:
+                tune_page.redraw(folder, path, pdf=pdf)
     return path

@@ -15,10 +15,11 @@ from penstock.cli.options import (
     On,
     Out,
     Schemes,
-    Seeds,
+    SeedList,
     Settings,
     pairs,
     print_json,
+    seeds_of,
 )
 from penstock.errors import InterruptedRunError, RunError
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def demo(
     schemes: Schemes = None,
-    seeds: Seeds = None,
+    seeds: SeedList = None,
     jobs: Jobs = None,
     as_json: Json = False,
     out: Out = None,
@@ -41,7 +42,7 @@ def run(
     file: File,
     schemes: Schemes = None,
     settings: Settings = None,
-    seeds: Seeds = None,
+    seeds: SeedList = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
     as_json: Json = False,
@@ -78,7 +79,7 @@ def run(
     from penstock.show import terminal  # start-up: the summary tables
 
     prepared = api.prepare(
-        file, schemes=schemes, overrides=overrides, seeds=seeds, on=on, tools=tools
+        file, schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on, tools=tools
     )
     if out is None and not as_json:
         out = unfinished.folder_for(prepared.name, prepared.text)

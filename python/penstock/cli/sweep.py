@@ -14,10 +14,11 @@ from penstock.cli.options import (
     Json,
     On,
     Schemes,
-    Seeds,
+    SeedList,
     Settings,
     pairs,
     print_json,
+    seeds_of,
 )
 from penstock.errors import RunError, ScenarioError
 
@@ -35,7 +36,7 @@ def sweep(
     ] = None,
     schemes: Schemes = None,
     settings: Settings = None,
-    seeds: Seeds = None,
+    seeds: SeedList = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
     show: Annotated[
@@ -82,7 +83,7 @@ def sweep(
             over,
             schemes=schemes,
             overrides=overrides,
-            seeds=seeds,
+            seeds=seeds_of(seeds),
             numbers=show or (),
             jobs=jobs,
             cluster=cluster,

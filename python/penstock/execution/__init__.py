@@ -70,6 +70,9 @@ def execute(
             cluster cannot be used.
         KeyboardInterrupt: within a second of Ctrl-C.
     """
+    if jobs is not None and jobs < 1:
+        message = f"jobs: is {jobs}; allowed: 1 or more"
+        raise ScenarioError(message)
     alike: dict[str, list[Task]] = {}
     for task in tasks:
         alike.setdefault(task.key, []).append(task)

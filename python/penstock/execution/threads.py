@@ -13,6 +13,7 @@ from penstock.execution.task import Finished, Progress, Row, Task, counted
 from penstock.scenario import trace_to_csv
 
 TICK_S = 0.1  # how often progress is shown
+_MOST_JOBS = 4096  # more threads than machines have cores
 
 
 def simulate(task: Task, progress: Progress | None = None, threads: int = 1) -> Row:
@@ -32,7 +33,7 @@ class _StoppedError(Exception):
 
 def run(tasks: Sequence[Task], jobs: int | None, progress: Progress | None) -> Finished:
     """Runs the tasks on `jobs` threads; default: one per core."""
-    jobs = jobs or cores()
+    jobs = min(jobs or cores(), _MOST_JOBS)
     stop = threading.Event()
     fractions = [0.0] * len(tasks)
     # A few only: a caller that is slower than the simulations would else fill the memory.

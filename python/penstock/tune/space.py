@@ -85,6 +85,9 @@ def parameter(key: str, text: str) -> Parameter:
     """
     match = _RANGE.fullmatch(text.strip())
     if match is None:
+        if text.lstrip().startswith("-"):
+            message = f"--param {key}={text}: the lower end is negative; allowed: 0 or more"
+            raise ScenarioError(message)
         message = f"--param {key}={text}: give LOW..HIGH, as 0.05..0.5, 1..64, or 10us..1ms log"
         raise ScenarioError(message)
     first, low_unit, second, high_unit, log = match.groups()
