@@ -74,9 +74,9 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@NEED="$(BROWSER_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
 	@touch $@
 
-lab: .venv/.datapath ## Build penstockd and penstock-traffic, for this host and the laboratory
-	@echo "== penstockd and penstock-traffic (about two minutes when new)"
-	@cargo build --release --quiet --package penstockd --package penstock-loadgen
+lab: .venv/.datapath ## Build penstockd, penstock-controller and penstock-traffic, for this host and the laboratory
+	@echo "== penstockd, penstock-controller and penstock-traffic (about two minutes when new)"
+	@cargo build --release --quiet --package penstockd --package penstock-controller --package penstock-loadgen
 
 lint: .venv/.tools .venv/.datapath ## Check format, lint and types without changing files
 	@echo "== Rust: rustfmt, clippy"

@@ -62,7 +62,8 @@ def run(
         out: also write the run's folder here; what it has of an unfinished run is not run again.
         progress: called with (fraction done, "12 of 40 runs"), at least ten times a second.
         on: the substrate: `sim`, or `lab` for the laboratory (root; one run after another, and
-            the seeds are repeats with arrivals and sizes of their own).
+            the seeds are repeats with arrivals and sizes of their own), or `ovs` for that with
+            Open vSwitch and a controller.
         tools: in the laboratory, the traffic is that of iperf3, nginx and ab.
 
     Raises:

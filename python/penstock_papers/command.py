@@ -98,7 +98,7 @@ def reproduce(
 
         open_command.check(
             is_open=is_open,
-            others={"--on lab": on == "lab", "--again": again, "--page": page},
+            others={f"--on {on}": on != "sim", "--again": again, "--page": page},
             needless={"--samples": samples, "--seed": seed} if recorded or not is_open else {},
         )
         open_command.run(

@@ -165,7 +165,7 @@ class Experiment:
 
     def played(self, on: str, *, quick: bool = False) -> "Experiment":
         """The same, as it is run on a substrate, or shortened."""
-        if on == execution.LABORATORY:
+        if on != execution.SIMULATOR:
             return self.in_laboratory()
         return self.quickly() if quick else self
 

@@ -21,7 +21,11 @@ from penstock_papers.reproduce import Ended, chosen
 from penstock_papers.reproduction import Reproduction
 from penstock_papers.values import Value
 
-NAMES = {execution.SIMULATOR: "recorded.json", execution.LABORATORY: "laboratory.json"}
+NAMES = {
+    execution.SIMULATOR: "recorded.json",
+    execution.LABORATORY: "laboratory.json",
+    execution.OVS: "laboratory.json",
+}
 """The file by substrate."""
 _ORIGIN = ("command", "date", "penstock", "machine", "wall_s")
 _DIGITS = 6
@@ -126,8 +130,8 @@ def _path(experiment: str, on: str) -> Path:
 
 
 def _how(experiment: str, on: str) -> str:
-    lab = "--on lab " if on == execution.LABORATORY else ""
-    return f"run `penstock reproduce {experiment} {lab}--record`"
+    where = "" if on == execution.SIMULATOR else f"--on {on} "
+    return f"run `penstock reproduce {experiment} {where}--record`"
 
 
 def _reproduction(made: Experiment, kept: Mapping[str, Any]) -> Reproduction:

@@ -63,11 +63,11 @@ def reproduce(
             marked as `failed`.
     """
     wanted = [experiment_files.load(name) for name in chosen(ids)]
-    if on == execution.LABORATORY:
+    if on != execution.SIMULATOR:
         theory = [one.id for one in wanted if one.scenario is None]
         if theory or quick:
             what = f"{theory[0]}: is theory" if theory else "--quick: is for the simulator"
-            message = f"{what}; leave out --on lab"
+            message = f"{what}; leave out --on {on}"
             raise ScenarioError(message)
     wanted = [one.played(on, quick=quick) for one in wanted]
     if seeds is not None:

@@ -163,6 +163,11 @@ impl Controller {
         self.switches.values().filter(|one| one.is_ours).count()
     }
 
+    /// Whether the rules for all that is known were sent.
+    pub fn is_settled(&self) -> bool {
+        self.rules_ns.is_none()
+    }
+
     /// Messages of each host that were refused.
     pub fn refused(&self) -> impl Iterator<Item = (u16, u64)> {
         self.hosts.iter().map(|(host, one)| (*host, one.refused))

@@ -28,6 +28,8 @@ pub struct Status {
     pub links: Vec<String>,
     /// Hosts by their address of Ethernet: switch and port.
     pub hosts: BTreeMap<String, String>,
+    /// Whether the switches have the rules for all of these.
+    pub settled: bool,
     /// Copies of SYN and FIN.
     pub copies: u64,
     /// SYNs that did not count.
@@ -59,6 +61,7 @@ impl Status {
                 .hosts()
                 .map(|(host, at)| (host.to_string(), place(at)))
                 .collect(),
+            settled: controller.is_settled(),
             copies: counters.copies,
             ignored_syns: counters.ignored_syns,
             queues: counters.queues,

@@ -86,8 +86,11 @@ On = Annotated[
     str,
     typer.Option(
         "--on",
-        click_type=click.Choice(["sim", "lab"]),
-        help="Run in the simulator, or in the laboratory: real TCP on this machine, needs root.",
+        click_type=click.Choice(["sim", "lab", "ovs"]),
+        help=(
+            "Run in the simulator, or in the laboratory, on real TCP on this machine as root: lab, "
+            "or ovs with Open vSwitch and a controller."
+        ),
     ),
 ]
 

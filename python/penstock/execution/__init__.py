@@ -20,6 +20,7 @@ from penstock.execution import dask_cluster, threads
 from penstock.execution.lab import executor as laboratory
 from penstock.execution.task import (
     LABORATORY,
+    OVS,
     SIMULATOR,
     SUBSTRATES,
     Finished,
@@ -32,6 +33,7 @@ from penstock.execution.unfinished import Rows
 
 __all__ = [
     "LABORATORY",
+    "OVS",
     "SIMULATOR",
     "SUBSTRATES",
     "Progress",
@@ -103,6 +105,6 @@ def _started(
             threads.run(tasks, jobs, progress) if on_simulator else laboratory.run(tasks, progress)
         )
     if not on_simulator:
-        message = "--cluster: is for the simulator; leave out --on lab"
+        message = "--cluster: is for the simulator; leave out --on"
         raise ScenarioError(message)
     return dask_cluster.run(tasks, cluster, progress)

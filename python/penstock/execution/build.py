@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock import _native
 from penstock.errors import RunError
 
-TRAFFIC, AGENT = "penstock-traffic", "penstockd"
+TRAFFIC, AGENT, CONTROLLER = "penstock-traffic", "penstockd", "penstock-controller"
 _BUILT = Path(__file__).parents[3] / "target" / "release"
 
 
@@ -36,7 +36,8 @@ def digest(on: str) -> str:
     """
     if on == "sim":
         return digest_of(Path(_native.__file__))
-    programs = [digest_of(Path(find(name))) for name in (TRAFFIC, AGENT)]
+    names = (TRAFFIC, AGENT, CONTROLLER) if on == "ovs" else (TRAFFIC, AGENT)
+    programs = [digest_of(Path(find(name))) for name in names]
     return " ".join([on, platform.release(), *programs])
 
 

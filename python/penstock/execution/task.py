@@ -13,9 +13,10 @@ from penstock.errors import ScenarioError
 from penstock.execution import build
 from penstock.scenario import FILE_KEYS, parsed
 
-SIMULATOR, LABORATORY, TOOLS = "sim", "lab", "lab-tools"
-"""Substrates: the simulator, the laboratory, and that with traffic by iperf3, nginx and ab."""
-SUBSTRATES = (SIMULATOR, LABORATORY)
+SIMULATOR, LABORATORY, OVS, TOOLS = "sim", "lab", "ovs", "lab-tools"
+"""Substrates: the simulator, the laboratory, that with Open vSwitch and a controller, and that with
+traffic by iperf3, nginx and ab."""
+SUBSTRATES = (SIMULATOR, LABORATORY, OVS)
 """Those that users name."""
 
 _NOT_SIMULATED = ("title", "about", "schemes", "seeds")

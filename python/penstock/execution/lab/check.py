@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from penstock.errors import RunError
@@ -47,6 +47,12 @@ _TRIALS = {
         "CONFIG_NET_SCH_TBF",
     ),
 }
+# To the queue of a port of Open vSwitch.
+_REDIRECTION = (
+    "ip link add name queue type ifb && ip link set lo up && tc qdisc add dev lo clsact && "
+    "tc filter add dev lo egress protocol all u32 match u32 0 0 "
+    "action mirred egress redirect dev queue"
+)
 _LEAST = {"red": "limit 100000 avpkt 1500 burst 20 bandwidth 1mbit"}
 
 
@@ -81,6 +87,7 @@ def _findings(*, is_root: bool) -> Iterator[Finding]:
     yield Finding("CUBIC", has_cubic, availability, "the kernel needs CONFIG_TCP_CONG_CUBIC")
     for name in (build.TRAFFIC, build.AGENT):
         yield _built(name)
+    yield from _ovs(is_root=is_root)
     if is_root:
         yield from _agent()
         for kind in sorted({*DISCIPLINES} - {"threshold"}):
@@ -97,6 +104,15 @@ def _findings(*, is_root: bool) -> Iterator[Finding]:
     rest = [] if is_busy else system.leftovers()
     state = "a run is under way" if is_busy else f"{len(rest)} namespaces" if rest else "none"
     yield Finding("left by dead runs", not rest, state, "`penstock lab clean`", is_needed=False)
+
+
+def _ovs(*, is_root: bool) -> Iterator[Finding]:
+    """What the laboratory on Open vSwitch needs, and no other run."""
+    yield replace(_built(build.CONTROLLER), is_needed=False)
+    yield _program("ovs-vswitchd", "openvswitch-switch", is_needed=False)
+    if is_root:
+        remedy = "--on ovs needs CONFIG_IFB, CONFIG_NET_CLS_U32, CONFIG_NET_ACT_MIRRED"
+        yield _trial("redirection", _REDIRECTION, remedy, is_needed=False)
 
 
 def _program(name: str, package: str, *, is_needed: bool) -> Finding:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tasks on real TCP, one after another: each scheme on a fabric of its own."""
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,13 +15,15 @@ from penstock.execution.lab import (
     fabric,
     generator,
     host,
+    ovs,
     plan,
     schemes,
+    sicc,
     substrate,
     system,
     tools,
 )
-from penstock.execution.task import TOOLS, Finished, Progress, Row, Task, counted
+from penstock.execution.task import OVS, TOOLS, Finished, Progress, Row, Task, counted
 from penstock.scenario import layout, parsed
 
 
@@ -50,12 +53,13 @@ class Setup:
         table = document["scheme"][task.scheme]
         described = layout(task.scenario, task.origin)
         tcp = host.of({**document.get("tcp", {}), **table.get("tcp", {})})
+        with_ovs = task.on == OVS
         return cls(
             task,
-            schemes.of(task.scheme, table, described["rtt_s"]),
+            schemes.of(task.scheme, table, described["rtt_s"], with_ovs=with_ovs),
             tcp,
             described,
-            plan.of(described, tcp.route, tcp.sysctls),
+            plan.of(described, tcp.route, tcp.sysctls, with_ovs=with_ovs),
         )
 
 
@@ -70,6 +74,8 @@ def run(tasks: Sequence[Task], progress: Progress | None) -> Finished:
     system.need_root()
     for program in _programs(setups):
         build.find(program)
+    if any(setup.plan.bridges for setup in setups):
+        ovs.check()
     with system.locked():
         for setup in setups:
             setup.tcp.check()
@@ -86,8 +92,10 @@ def run(tasks: Sequence[Task], progress: Progress | None) -> Finished:
 def _programs(setups: Iterable[Setup]) -> Iterator[str]:
     """The programs of this repository that the runs need: a missing one is an error up front."""
     yield build.TRAFFIC
-    if any(setup.scheme.agent for setup in setups):
+    if any(setup.scheme.agent or setup.scheme.controller for setup in setups):
         yield build.AGENT
+    if any(setup.plan.bridges for setup in setups):
+        yield build.CONTROLLER
 
 
 def _result(setup: Setup, listen: Callable[[float], object]) -> Row | PenstockError:
@@ -102,15 +110,17 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
     begun = time.monotonic()
     with fabric.built(setup.plan) as tag:
         _set_queues(setup, tag)
-        with agent.attached(setup.scheme, setup.plan, tag):
+        with _schemes(setup, tag) as counters:
             cpus = system.cpu_times()
             played = _play(setup, tag, listen)
             idle = system.idle_since(cpus)
-            counters = agent.counters(setup.scheme, setup.plan, tag)
+            counted_at_ports, counted_by_controller = counters()
     summary = played.summary
-    for port, values in counters.items():
+    for port, values in counted_at_ports.items():
         if port in summary["ports"]:
             summary["ports"][port] |= values
+    if counted_by_controller:
+        summary["controller"] = counted_by_controller
     wall = time.monotonic() - begun
     summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall, "cpu_idle": idle}}
     summary["substrate"] = substrate.described(
@@ -118,6 +128,21 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
     )
     text = json.dumps(summary)
     return Row(setup.scheme.name, setup.task.seed, text, *played[1:])
+
+
+Counters = Callable[[], tuple[dict[str, dict[str, int]], dict[str, int]]]
+"""Reads what is counted at each port, and by the controller."""
+
+
+@contextlib.contextmanager
+def _schemes(setup: Setup, tag: str) -> Iterator[Counters]:
+    """Holds the scheme while the block runs."""
+    if setup.plan.bridges:
+        with sicc.controlled(setup.scheme, setup.plan, tag) as running:
+            yield lambda: ({}, running.counters())
+    else:
+        with agent.attached(setup.scheme, setup.plan, tag):
+            yield lambda: (agent.counters(setup.scheme, setup.plan, tag), {})
 
 
 def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generator.Played:

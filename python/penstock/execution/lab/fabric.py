@@ -31,7 +31,7 @@ def built(plan: Plan) -> Iterator[str]:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda node: _set_up(plan, node, tag), plan.namespaces))
         for node, space in plan.namespaces.items():
-            if space.is_switch:
+            if space.is_switch and not space.is_ovs:
                 _wait(plan.name(node, tag))
         yield tag
     finally:

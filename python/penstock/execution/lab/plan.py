@@ -5,11 +5,15 @@ Nothing here touches the machine. Every node of the fabric becomes a namespace; 
 bridge; a cable is a veth pair whose ends are called after the node at the far end; a port is TBF at
 the port's rate, over a FIFO of the port's buffer. Where there are more hosts than namespaces can be
 had cheaply, neighbours under one switch share a namespace and its cable.
+
+With Open vSwitch all switches are in one namespace, as one daemon runs all bridges. The packets of
+a port are redirected to an ifb device, which has the TBF: where the queue of its own interface
+refuses a packet, Open vSwitch drops the rest of a batch with it, and no counter shows these.
 """
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +33,9 @@ _MOST_SWITCHES = 150
 _ETHERNET = 14  # bytes of a frame that a scenario's sizes, of IP packets, do not count
 _LEAST_BURST = 4000  # bytes: two packets, as a switch port has no credit to speak of
 _BURST_S = 100e-6  # of credit at high rates, as timers wake up so late
+
+OVS_NAMESPACE = "switches"
+"""The node in whose namespace Open vSwitch's bridges are."""
 
 _SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": 1,  # no router solicitations between the samples
@@ -50,6 +57,7 @@ class Port:
     node: str
     """The node that sends."""
     interface: str
+    """The one with the queue."""
     rate_bps: int
     buffer_bytes: int
     buffer_packets: int | None
@@ -87,9 +95,22 @@ class Namespace:
     """The switch, or the first of the hosts; its name ends so."""
     number: int
     is_switch: bool
+    is_ovs: bool = False
+    """Whether it is a bridge of Open vSwitch, among others in one namespace."""
     hosts: dict[str, str] = field(default_factory=dict)
     """Addresses by host."""
-    interfaces: list[str] = field(default_factory=list)
+    interfaces: dict[str, str] = field(default_factory=dict)
+    """By the node at the far end; those of Open vSwitch in the order of their ports' numbers."""
+
+    def join(self, far: str) -> None:
+        """Adds the end of a cable to another node."""
+        number = len(self.interfaces) + 1
+        self.interfaces[far] = f"{self.bridge}-{number}" if self.is_ovs else far
+
+    @property
+    def bridge(self) -> str:
+        """Of Open vSwitch, the bridge's name."""
+        return f"s{self.number}"
 
     @property
     def mac(self) -> str:
@@ -130,11 +151,17 @@ class Plan:
 
     def name(self, node: str, tag: str) -> str:
         """The namespace's name on the machine, in the run `tag`."""
-        return f"{PREFIX}{tag}-{node}"
+        return f"{PREFIX}{tag}-{OVS_NAMESPACE if self.namespaces[node].is_ovs else node}"
+
+    @property
+    def bridges(self) -> list[Namespace]:
+        """The switches that are Open vSwitch's."""
+        return [space for space in self.namespaces.values() if space.is_ovs]
 
     def creation(self, tag: str) -> list[str]:
         """Namespaces and cables, as lines for `ip -batch`."""
-        lines = [f"netns add {self.name(node, tag)}" for node in self.namespaces]
+        names = dict.fromkeys(self.name(node, tag) for node in self.namespaces)
+        lines = [f"netns add {name}" for name in names]
         for near, far in self.cables:
             ends = (self._end(near, far, tag), f"peer {self._end(far, near, tag)}")
             lines.append(f"link add {' type veth '.join(ends)}")
@@ -144,13 +171,19 @@ class Plan:
         """What a shell inside the namespace of `node` runs to set it up."""
         here = self.namespaces[node]
         sysctls = " ".join(f"{key}={value}" for key, value in {**_SYSCTLS, **self.sysctls}.items())
-        offloads = "gso off tso off gro off"
-        links = self._bridge(here) if here.is_switch else self._host(here)
-        queues = [line for port in self.ports if port.node == node for line in port.queue()]
+        # Open vSwitch sends packets as they are, so their checksums have to be complete.
+        offloads = f"gso off tso off gro off{' tx off' if self.bridges else ''}"
+        ports = [port for port in self.ports if port.node == node and port.is_shaped]
+        queues = [line for port in ports for line in port.queue()]
+        if here.is_ovs:
+            queues += [line for port in ports for line in _redirection(port.interface)]
+            links = self._ports(here, ports)
+        else:
+            links = self._bridge(here) if here.is_switch else self._host(here)
         return "\n".join(
             (
                 f"sysctl -qw {sysctls}",
-                *(f"ethtool -K {interface} {offloads}" for interface in here.interfaces),
+                *(f"ethtool -K {interface} {offloads}" for interface in here.interfaces.values()),
                 "ip -batch - <<'END'",
                 "link set lo up",
                 *links,
@@ -178,16 +211,23 @@ class Plan:
     def _end(self, node: str, far: str, tag: str) -> str:
         here = self.namespaces[node]
         address = "" if here.is_switch else f" address {here.mac}"
-        return f"name {far} netns {self.name(node, tag)}{address}"
+        return f"name {here.interfaces[far]} netns {self.name(node, tag)}{address}"
+
+    def _ports(self, here: Namespace, shaped: list[Port]) -> Iterator[str]:
+        for port in shaped:
+            yield f"link add name {port.interface} type ifb"
+            yield f"link set dev {port.interface} up"
+        for interface in here.interfaces.values():
+            yield f"link set dev {interface} up"
 
     def _bridge(self, here: Namespace) -> Iterator[str]:
         yield "link add name bridge0 type bridge stp_state 0 mcast_snooping 0"
-        for interface in here.interfaces:
+        for interface in here.interfaces.values():
             yield f"link set dev {interface} master bridge0 up"
         yield "link set dev bridge0 up"
 
     def _host(self, here: Namespace) -> Iterator[str]:
-        (link,) = here.interfaces
+        (link,) = here.interfaces.values()
         yield f"link set dev {link} up"
         for address in here.hosts.values():
             yield f"address add {address}/32 dev {link}"
@@ -199,19 +239,35 @@ class Plan:
                 yield f"route add {other.subnet}.0/24 via {gate} dev {link} onlink{options}"
 
 
+def _redirection(queue: str) -> Iterator[str]:
+    """Redirects what leaves by an interface to its queue, as lines for `tc -batch`."""
+    interface = f"s{queue[1:]}"
+    yield f"qdisc add dev {interface} clsact"
+    yield (
+        f"filter add dev {interface} egress protocol all u32 match u32 0 0 "
+        f"action mirred egress redirect dev {queue}"
+    )
+
+
 def of(
-    layout: dict[str, Any], routes: str = "", sysctls: dict[str, int | str] | None = None
+    layout: dict[str, Any],
+    routes: str = "",
+    sysctls: dict[str, int | str] | None = None,
+    *,
+    with_ovs: bool = False,
 ) -> Plan:
-    """Plans the fabric that `penstock._native.layout` describes.
+    """Plans the fabric that `penstock._native.layout` describes, of bridges or of Open vSwitch.
 
     Raises:
         ScenarioError: this laboratory cannot hold it; one line.
     """
     switches = set(layout["switches"])
     between = [p for p in layout["ports"] if {p["from"], p["to"]} <= switches]
-    _check(layout, len(between) // 2)
+    if not with_ovs:
+        _check_paths(layout, len(between) // 2)
+    _check(layout)
     attached = {p["from"]: p["to"] for p in layout["ports"] if p["from"] not in switches}
-    spaces = _namespaces(layout, attached)
+    spaces = _namespaces(layout, attached, with_ovs=with_ovs)
     _check_ends(layout["ends"], spaces)
     lead = {host: space.node for space in spaces.values() for host in space.hosts}
     lead |= {switch: switch for switch in switches}
@@ -221,15 +277,10 @@ def of(
         if port["from"] in spaces and port["to"] in spaces
     ]
     for near, far in cables:
-        spaces[near].interfaces.append(far)
-        spaces[far].interfaces.append(near)
+        spaces[near].join(far)
+        spaces[far].join(near)
     ports = [
-        Port(
-            name=f"{port['from']}->{port['to']}",
-            node=lead[port["from"]],
-            interface=lead[port["to"]],
-            **{key: port[key] for key in _PORT_KEYS},
-        )
+        _port(port, spaces[lead[port["from"]]], lead[port["to"]])
         for port in layout["ports"]
         if port["from"] in spaces and port["to"] in spaces
     ]
@@ -239,10 +290,22 @@ def of(
 _PORT_KEYS = ("rate_bps", "buffer_bytes", "buffer_packets", "is_protected", "is_measured")
 
 
-def _namespaces(layout: dict[str, Any], attached: dict[str, str]) -> dict[str, Namespace]:
+def _port(port: dict[str, Any], here: Namespace, far: str) -> Port:
+    """The port of the layout that leads from a namespace to the one of another node."""
+    interface = here.interfaces[far]
+    values = {key: port[key] for key in _PORT_KEYS}
+    made = Port(f"{port['from']}->{port['to']}", here.node, interface, **values)
+    if here.is_ovs and made.is_shaped:
+        return replace(made, interface=f"q{interface[1:]}")
+    return made
+
+
+def _namespaces(
+    layout: dict[str, Any], attached: dict[str, str], *, with_ovs: bool
+) -> dict[str, Namespace]:
     """A namespace for each switch, and one for each host or for several under one switch."""
     spaces = {
-        name: Namespace(name, number, is_switch=True)
+        name: Namespace(name, number, is_switch=True, is_ovs=with_ovs)
         for number, name in enumerate(layout["switches"], 1)
     }
     size = -(-len(layout["hosts"]) // HOST_NAMESPACES)
@@ -270,14 +333,18 @@ def _check_ends(ends: dict[str, Any], spaces: dict[str, Namespace]) -> None:
                 raise ScenarioError(message)
 
 
-def _check(layout: dict[str, Any], cables: int) -> None:
-    """Refuses what cannot be held."""
+def _check_paths(layout: dict[str, Any], cables: int) -> None:
+    """Refuses several paths: bridges without spanning tree would send packets in circles."""
     if cables >= len(layout["switches"]):
         message = (
             "fabric: has several paths between hosts; the laboratory's switches are bridges, "
-            "so give one core, one aggregation switch or one spine"
+            "so give one core, one aggregation switch or one spine, or --on ovs"
         )
         raise ScenarioError(message)
+
+
+def _check(layout: dict[str, Any]) -> None:
+    """Refuses what cannot be held."""
     hosts, switches = set(layout["hosts"]), len(layout["switches"])
     if switches > _MOST_SWITCHES or len(hosts) > _MOST_SHARED * HOST_NAMESPACES:
         message = f"fabric: {len(hosts)} hosts and {switches} switches are too many; take fewer"

@@ -28,6 +28,8 @@ class Scheme:
     """Options of `penstockd attach`, but for those of the port; empty: nothing is attached."""
     queue: str = ""
     """The kernel's queue discipline under TBF; empty: a FIFO."""
+    controller: dict[str, Any] | None = None
+    """Every parameter of the network's controller and its shims; None: it only writes routes."""
 
     def attach(self, port: Port, pins: str) -> list[str]:
         """The command that keeps the scheme on a port until it is ended."""
@@ -46,15 +48,18 @@ class Scheme:
         return [f"{replaced} {kind} {' '.join(map(str, options))}"]
 
 
-def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
-    """The scheme that a resolved scenario's table `[scheme.NAME]` describes.
+def of(name: str, table: dict[str, Any], rtt_s: float, *, with_ovs: bool = False) -> Scheme:
+    """The scheme that a resolved scenario's table `[scheme.NAME]` describes, at an RTT.
+
+    With Open vSwitch there is a controller, and no penstockd at switches.
 
     Raises:
         ScenarioError: the laboratory cannot hold it; one line that names what is missing.
     """
     window, queue = table["window"], table["queue"]
-    if table["controller"]["kind"] != "none":
-        message = f"{name}: needs a controller, which the laboratory has not; leave it out"
+    has_controller = table["controller"]["kind"] != "none"
+    if has_controller and not with_ovs:
+        message = f"{name}: needs a controller, which the laboratory has with --on ovs only"
         raise ScenarioError(message)
     if "sampled" in table:
         message = f"{name}: sampled needs shims that hold windows, which the laboratory has not"
@@ -65,6 +70,11 @@ def of(name: str, table: dict[str, Any], rtt_s: float) -> Scheme:
     if window["kind"] != "none":
         parts["window"] = window
     kinds = [part["kind"] for part in parts.values()]
+    if has_controller and not kinds:
+        return Scheme(name, controller=_values(table["controller"], rtt_s))
+    if with_ovs and (has_controller or not {*kinds} <= {*DISCIPLINES}):
+        message = f"{name}: {' with '.join(kinds)} is not in the laboratory on Open vSwitch"
+        raise ScenarioError(message)
     agent = "-".join(kinds)
     if window.get("variant") == "paper" and f"{agent}-paper" in _native.deployable():
         agent += "-paper"
@@ -86,12 +96,17 @@ def _agent(scheme: str, parts: dict[str, dict[str, Any]], rtt_s: float) -> tuple
     """Options with every parameter, so that the deployed scheme is the simulated one."""
     words = ["--scheme", scheme]
     for part, table in parts.items():
-        values = {key: value for key, value in table.items() if key not in {"kind", "variant"}}
-        for key, round_trips in _in_round_trips(table["kind"]).items():
-            values.setdefault(key, f"{round_trips * rtt_s * 1e9:.0f} ns")
-        for key, value in values.items():
+        for key, value in _values(table, rtt_s).items():
             words += ["--set", f"{part}.{key}={_text(value)}"]
     return tuple(words)
+
+
+def _values(table: dict[str, Any], rtt_s: float) -> dict[str, Any]:
+    """Every parameter of a part."""
+    values = {key: value for key, value in table.items() if key not in {"kind", "variant"}}
+    for key, round_trips in _in_round_trips(table["kind"]).items():
+        values.setdefault(key, f"{round_trips * rtt_s * 1e9:.0f} ns")
+    return values
 
 
 @cache

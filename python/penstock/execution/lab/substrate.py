@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.execution.lab.host import Tcp
 from penstock.execution.lab.plan import Plan
-from penstock.execution.task import LABORATORY, TOOLS, Task
+from penstock.execution.task import LABORATORY, OVS, TOOLS, Task
 from penstock.scenario import parsed
 
 LEAST_IDLE = 0.1
@@ -34,7 +34,7 @@ def described(
     repeat = f"{task.scheme}, repeat {task.seed}"
     idle = summary["performance"]["cpu_idle"]
     return {
-        "substrate": LABORATORY,
+        "substrate": OVS if task.on == OVS else LABORATORY,
         "kernel": platform.release(),
         "tcp": [tcp.congestion],
         "not_emulated": list(dict.fromkeys(missing)),

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laboratory on Open vSwitch: what is planned, and as root what is built and measured."""
+
+import json
+import tomllib
+
+import polars as pl
+import pytest
+
+from penstock import _native, api
+from penstock.errors import RunError, ScenarioError
+from penstock.execution.lab import fabric, ovs, plan, schemes, sicc, system
+from penstock.scenario import load
+
+from .test_lab_fabric import received
+from .test_lab_plan import DUMBBELL, layout, tree
+
+
+def planned(described):
+    return plan.of(described, with_ovs=True)
+
+
+def test_switches_share_a_namespace_and_their_ports_have_numbers():
+    made = planned(layout())
+    assert made.name("left", "7") == made.name("right", "7") == "penstock-7-switches"
+    assert made.name("sender1", "7") == "penstock-7-sender1"
+    lines = made.creation("7")
+    assert lines.count("netns add penstock-7-switches") == 1
+    assert any("name s1-" in line and "peer name s2-" in line for line in lines)
+    left = made.namespaces["left"]
+    assert list(left.interfaces.values()) == ["s1-1", "s1-2", "s1-3", "s1-4"]
+
+
+def test_a_port_is_redirected_to_the_device_with_its_queue():
+    made = planned(layout())
+    (port, _) = made.protected
+    interface = made.namespaces["left"].interfaces["right"]
+    assert port.interface == interface.replace("s", "q")
+    script = made.script("left")
+    assert f"link add name {port.interface} type ifb" in script
+    assert f"qdisc replace dev {port.interface} root handle 1:" in script
+    assert f"filter add dev {interface} egress" in script
+    assert f"mirred egress redirect dev {port.interface}" in script
+    assert "bridge0" not in script
+    assert "tx off" in made.script("sender1"), "checksums are complete"
+
+
+def test_there_may_be_several_paths():
+    made = planned(tree(leaves=4, spines=2, hosts_per_leaf=4))
+    assert len(made.bridges) == 6
+    assert len(made.namespaces["leaf1"].interfaces) == 6
+
+
+def scheme(name, **settings):
+    document = tomllib.loads(
+        api.resolved(tomllib.loads(DUMBBELL), overrides={"schemes": [name], **settings})
+    )
+    return schemes.of(name, document["scheme"][name], 50e-6, with_ovs=True)
+
+
+def test_the_controller_gets_every_parameter():
+    held = scheme("sicc", **{"scheme.sicc.controller.alpha2": 0.5})
+    assert held.controller["alpha2"] == 0.5
+    assert held.controller["interval"] == "500000 ns"
+    assert "variant" not in held.controller
+    assert scheme("drop-tail").controller is None
+
+
+@pytest.mark.parametrize("name", ["fairq", "hcf"])
+def test_schemes_of_switches_are_refused(name):
+    with pytest.raises(ScenarioError, match="is not in the laboratory on Open vSwitch"):
+        scheme(name)
+
+
+def test_without_open_vswitch_the_error_names_its_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(ovs, "_SCHEMA", tmp_path / "none")
+    with pytest.raises(RunError, match="install the package openvswitch-switch"):
+        ovs.check()
+
+
+def described(name):
+    text = api.resolved(name)
+    return json.loads(_native.layout(text, str(load(name).origin), str))
+
+
+@pytest.mark.parametrize(
+    ("name", "switches", "links", "hosts"), [("lab/sicc", 2, 1, 16), ("lab/sicc-fabric", 6, 8, 16)]
+)
+def test_the_controller_learns_a_fabric_and_leaves_nothing(name, switches, links, hosts):
+    made = planned(described(name))
+    names = list(made.home)
+    with system.locked():
+        with (
+            fabric.built(made) as tag,
+            sicc.controlled(schemes.Scheme("drop-tail"), made, tag) as running,
+        ):
+            status = running.status()
+            assert len(status["switches"]) == switches
+            assert len(status["links"]) == links
+            assert len(status["hosts"]) == hosts
+            assert running.counters() == {}
+            assert received(made, tag, names[0], names[-1])
+            assert received(made, tag, names[-1], names[0])
+        assert system.leftovers() == []
+    assert not system.STATE.exists()
+
+
+# A clamp that begins with any new flow and does not end: one is expected to send 14.6 kB, which is
+# more than half of the buffer.
+CLAMPS = {
+    "duration": "1500 ms",
+    "traffic.mice.start": "500 ms",
+    "fabric.bottleneck.buffer": "29 kB",
+    "scheme.sicc.controller.alpha2": 0.5,
+    "scheme.sicc.controller.duration": "60 min",
+    "scheme.sicc.controller.off_needs_both": True,
+    "measure.windows.traffic": "elephants",
+    "measure.windows.flows": 8,
+    "measure.windows.every": "1 ms",
+}
+
+
+def test_the_clamp_arrives_at_the_senders():
+    run = api.run("lab/sicc", overrides=CLAMPS, on="ovs")
+    without, clamped = run.summary["results"]
+    assert "controller" not in without
+    counted = clamped["controller"]
+    assert counted["incasts"] > 0
+    assert counted["messages_sent"] > 0
+    assert counted["acks_rewritten"] > 0
+    offered = run.windows.filter(pl.col("rwnd_bytes") > 0)  # 0: there is no connection yet
+    least = dict(offered.group_by("scheme").agg(pl.col("rwnd_bytes").min()).iter_rows())
+    assert least["sicc"] < 4 * 1448 < least["drop-tail"], "a segment, rounded up to the scale"
+    assert run.info["substrate"] == "ovs"
