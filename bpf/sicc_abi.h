@@ -14,6 +14,9 @@
 
 #define SICC_PAIRS 16384u
 
+/* Of the controller's frames: a local experiment of IEEE 802, as penstock_sdn::message has it. */
+#define SICC_ETHERTYPE 0x88b5
+
 /* Ends of the data, IPv4 mapped to IPv6 (RFC 4291 §2.5.5.2), as on the wire. */
 struct sicc_key {
 	u32 source[4], destination[4];
@@ -27,6 +30,14 @@ struct sicc_message {
 	u16 mss_bytes;
 	u8 scale; /* TCP_SCALE_UNKNOWN: the flows' own alone */
 	u8 reserved;
+};
+
+#define SICC_FRAME_BYTES 1500u
+
+/* Map `sicc_frames`, by slot: the ring buffer of the agent, if it takes frames. */
+struct sicc_frame {
+	u32 bytes;		   /* of data */
+	u8 data[SICC_FRAME_BYTES]; /* what follows the header of Ethernet */
 };
 
 #endif

@@ -9,6 +9,9 @@
  *
  * Limits. A pair has no VLAN or tunnel: those with the same addresses are clamped together. The
  * message is the only thing that knows the MSS; one that is too large clamps less.
+ *
+ * Where the agent takes frames, those of the controller come towards the guest, which never sees
+ * them. Those that a guest sends are dropped.
  */
 #ifndef PENSTOCK_SICC_SHIM_H
 #define PENSTOCK_SICC_SHIM_H
@@ -24,6 +27,43 @@ struct {
 	__type(key, struct sicc_key);
 	__type(value, struct sicc_pair);
 } sicc_pairs SEC(".maps");
+
+PORT_RINGS(sicc_frames);
+
+/*
+ * A frame of the controller's type. It passes as any other if no agent takes frames. No other frame
+ * is needed, so that one for which there is no room is lost, as it may be on its way.
+ */
+static __noinline int sicc_take_frame(struct __sk_buff *skb, _Bool is_from_guest)
+{
+	u32 slot, bytes = skb->len - ETH_HLEN;
+	struct sicc_frame *frame;
+	struct port_ctx ctx;
+	void *ring;
+
+	if (!port_ctx_open(skb, &ctx))
+		return NEXT;
+	slot = ctx.port->id & PORT_SLOT_MASK;
+	ring = bpf_map_lookup_elem(&sicc_frames, &slot);
+	if (!ring)
+		return NEXT;
+	if (is_from_guest || bytes - 1 >= SICC_FRAME_BYTES)
+		return TC_ACT_SHOT;
+	frame = bpf_ringbuf_reserve(ring, sizeof(*frame), 0);
+	if (!frame)
+		return TC_ACT_SHOT;
+	frame->bytes = bytes;
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, frame->data, bytes))
+		bpf_ringbuf_discard(frame, 0);
+	else
+		bpf_ringbuf_submit(frame, 0);
+	return TC_ACT_SHOT;
+}
+
+static __always_inline _Bool sicc_is_frame(const struct __sk_buff *skb)
+{
+	return skb->protocol == bpf_htons(SICC_ETHERTYPE);
+}
 
 /* Does what a message orders. A pair that is OFF needs no entry. Not 0: the kernel refused. */
 static __noinline int sicc_take(const struct sicc_message *message)
@@ -102,6 +142,8 @@ int sicc_egress(struct __sk_buff *skb)
 	struct port_ctx ctx;
 	struct offer offer;
 
+	if (sicc_is_frame(skb))
+		return sicc_take_frame(skb, 0);
 	if (!open_below_host(skb, &ctx, &packet, FLOW_ACKS, 1))
 		return NEXT;
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
@@ -126,6 +168,8 @@ int sicc_ingress(struct __sk_buff *skb)
 	struct flow_packet seen;
 	struct port_ctx ctx;
 
+	if (sicc_is_frame(skb))
+		return sicc_take_frame(skb, 1);
 	if (!open_below_host(skb, &ctx, &packet, FLOW_DATA, 0))
 		return NEXT;
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);

@@ -9,9 +9,10 @@ mod lab;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use lab::raw::Raw;
 use lab::{PORT, PortLab};
-use penstock_linux::testkit::{PATIENCE, until};
-use penstock_sdn::message::{Body, Key, Notice, Order, Peer, Received};
+use penstock_linux::testkit::{PATIENCE, Process, until};
+use penstock_sdn::message::{Body, ETHERTYPE, Key, Notice, Order, Peer, Received, frame};
 
 const SECRET: &[u8] = b"a secret of sixteen bytes or more";
 const NUMBER: u16 = 5;
@@ -72,21 +73,27 @@ impl Controller {
     /// Orders until so many pairs are clamped: without signs of life, which the test does not send all
     /// the time, the agent begins other sessions, and an order of one before is lost.
     fn order(&mut self, lab: &PortLab, order: Order, pairs: u64) {
+        self.order_by(lab, notice(order), pairs, Controller::send_again);
+    }
+
+    /// The same with a way of sending.
+    fn order_by(
+        &mut self,
+        lab: &PortLab,
+        notice: Notice,
+        pairs: u64,
+        send: impl Fn(&Controller, &[u8]),
+    ) {
         let begun = Instant::now();
         while lab.status()["clamped_pairs"] != pairs {
             assert!(
                 begun.elapsed() < PATIENCE,
-                "{order:?} is not taken: {}",
+                "{notice:?} is not taken: {}",
                 lab.log()
             );
             self.wait(guests);
-            let notice = Notice {
-                source: GUEST.parse().unwrap(),
-                destination: OTHER.parse().unwrap(),
-                order,
-            };
             let sealed = self.peer.seal(vec![notice]).unwrap();
-            self.send_again(&sealed);
+            send(self, &sealed);
             self.sent.push(sealed);
         }
     }
@@ -94,6 +101,27 @@ impl Controller {
     fn send_again(&self, sealed: &[u8]) {
         self.socket.send_to(sealed, self.agent.unwrap()).unwrap();
     }
+}
+
+fn notice(order: Order) -> Notice {
+    Notice {
+        source: GUEST.parse().unwrap(),
+        destination: OTHER.parse().unwrap(),
+        order,
+    }
+}
+
+/// The daemon with a shim, and this in its table `sdn`.
+fn daemon(lab: &PortLab, controllers: &[&Controller], sdn: &str) -> Process {
+    let key = lab.folder.path().join("key");
+    std::fs::write(&key, SECRET).unwrap();
+    let address = |one: &&Controller| one.socket.local_addr().unwrap().to_string();
+    let addresses: Vec<String> = controllers.iter().map(address).collect();
+    lab.daemon(&format!(
+        "[port.{PORT}]\nscheme = \"sicc\"\ncontroller.duration = \"60 min\"\n\
+         [sdn]\ncontroller = {addresses:?}\nnumber = {NUMBER}\nkey = {key:?}\n\
+         guests = {{ {PORT} = [\"{GUEST}\"] }}\n{sdn}"
+    ))
 }
 
 fn guests(body: Body) -> Option<Vec<IpAddr>> {
@@ -108,15 +136,8 @@ fn queues_go_to_the_controller_and_notices_to_the_shim() {
     let lab = PortLab::quiet();
     lab.congest();
     let (mut controller, mut second) = (Controller::new(&lab), Controller::new(&lab));
-    let key = lab.folder.path().join("key");
-    std::fs::write(&key, SECRET).unwrap();
-    let [address, other] = [&controller, &second].map(|one| one.socket.local_addr().unwrap());
-    let _daemon = lab.daemon(&format!(
-        "[port.{PORT}]\nscheme = \"sicc\"\ncontroller.duration = \"60 min\"\n\
-         [sdn]\ncontroller = [\"{address}\", \"{other}\"]\nnumber = {NUMBER}\nkey = {key:?}\n\
-         guests = {{ {PORT} = [\"{GUEST}\"] }}\n\
-         [sdn.switch]\ndatapath = \"2a\"\nports = {{ {PORT} = 7 }}\n"
-    ));
+    let switch = format!("[sdn.switch]\ndatapath = \"2a\"\nports = {{ {PORT} = 7 }}\n");
+    let _daemon = daemon(&lab, &[&controller, &second], &switch);
     let guest: IpAddr = GUEST.parse().unwrap();
     assert_eq!(controller.wait(guests), [guest]);
     let report = controller.wait(|body| match body {
@@ -124,7 +145,9 @@ fn queues_go_to_the_controller_and_notices_to_the_shim() {
         _ => None,
     });
     assert_eq!((report.datapath, report.queues), (0x2a, vec![(7, 0)]));
-    until("the shim is there", || lab.status()["scheme"] == "sicc");
+    until("the shim is there", || {
+        lab.status_of(PORT)["scheme"] == "sicc"
+    });
 
     controller.order(&lab, Order::On(1448, Some(7)), 1);
     controller.order(&lab, Order::Off, 0);
@@ -153,4 +176,58 @@ fn queues_go_to_the_controller_and_notices_to_the_shim() {
     drop(controller);
     second.order(&lab, Order::Off, 0);
     second.order(&lab, Order::On(1448, None), 1);
+}
+
+/// Another pair than that of [`notice`]: its order shows that all frames before it were seen.
+fn marker(order: Order) -> Notice {
+    let destination = "10.0.0.9".parse().unwrap();
+    Notice {
+        destination,
+        ..notice(order)
+    }
+}
+
+#[test]
+fn frames_are_taken_on_their_way_to_the_guest_and_not_from_it() {
+    let lab = PortLab::quiet();
+    let mut controller = Controller::new(&lab);
+    let _daemon = daemon(&lab, &[&controller], "frames = true\n");
+    until("the shim is there", || {
+        lab.status_of(PORT)["scheme"] == "sicc"
+    });
+    let network = lab.near().run(|| Raw::new(PORT)).unwrap();
+    let of = |sealed: &[u8]| frame([2; 6], sealed);
+    let by_frame = |_: &Controller, sealed: &[u8]| network.send_whole(&of(sealed));
+    let on = Order::On(1448, Some(7));
+    controller.order_by(&lab, notice(on), 1, by_frame);
+    // The last is among those taken; earlier ones may have come before the shim took any.
+    let again = controller.sent.last().unwrap().clone();
+    controller.order_by(&lab, notice(Order::Off), 0, by_frame);
+    let guest = lab.far().run(|| Raw::new("eth0")).unwrap();
+
+    // One again, one that is changed, and one that is right, but comes from the guest.
+    let fresh = controller.peer.seal(vec![notice(on)]).unwrap();
+    let mut changed = fresh.clone();
+    changed[40] ^= 1;
+    network.send_whole(&of(&again));
+    network.send_whole(&of(&changed));
+    guest.send_whole(&of(&fresh));
+    network.send_whole(&of(&[0; 100]));
+    network.send_whole(&of(&[]));
+    controller.order_by(&lab, marker(on), 1, by_frame);
+    controller.order_by(&lab, marker(Order::Off), 0, by_frame);
+
+    // The guest gets none of them, but those of another type.
+    let mut other = of(&again);
+    other[13] += 1;
+    network.send_whole(&other);
+    let mut bytes = [0; 2000];
+    let types: Vec<[u8; 2]> = std::iter::from_fn(|| {
+        // The kernel's header of 10 bytes precedes the frame.
+        let found = guest.receive(&mut bytes, Duration::from_millis(900));
+        found.map(|_| [bytes[22], bytes[23]])
+    })
+    .collect();
+    assert!(types.contains(&(ETHERTYPE + 1).to_be_bytes()), "{types:?}");
+    assert!(!types.contains(&ETHERTYPE.to_be_bytes()), "{types:?}");
 }

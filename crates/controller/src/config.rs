@@ -65,6 +65,10 @@ pub struct Agent {
     pub number: u16,
     /// The file of the key that it shares with the controller.
     pub key: PathBuf,
+    /// Whether notices go to it as Ethernet frames, which the shims of its guests take. Default: false,
+    /// as datagrams.
+    #[serde(default)]
+    pub frames: bool,
 }
 
 fn everywhere(port: u16) -> SocketAddr {
@@ -129,7 +133,7 @@ impl Config {
         let mut keys = BTreeMap::new();
         for (name, one) in &self.agent {
             let key = penstock_sdn::key(&one.key).with_context(|| format!("agent.{name}.key"))?;
-            keys.insert(one.number, key);
+            keys.insert(one.number, (key, one.frames));
         }
         let common = watched.values().next().context("watch: no port")?;
         let incast = Incast::new(common, Limits::default());

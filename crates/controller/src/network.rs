@@ -66,8 +66,17 @@ pub enum Writes {
 struct Host {
     peer: Peer,
     address: Option<SocketAddr>,
+    /// Notices go to it as frames.
+    frames: bool,
     last_ns: u64,
     refused: u64,
+}
+
+/// Where a guest was seen.
+struct Guest {
+    place: Place,
+    mac: Mac,
+    last_ns: u64,
 }
 
 /// The controller.
@@ -81,8 +90,8 @@ pub struct Controller {
     hosts: BTreeMap<u16, Host>,
     /// The host of each guest's shim.
     shims: HashMap<IpAddr, u16>,
-    /// The port at which each guest's address was seen, and when last.
-    guests: HashMap<IpAddr, (Place, u64)>,
+    /// By their addresses.
+    guests: HashMap<IpAddr, Guest>,
     /// Paths forth and back, as long as the network does not change.
     paths: HashMap<(Mac, Mac), (Vec<Place>, Vec<Place>)>,
     /// When the rules are to be written again.
@@ -106,18 +115,19 @@ const MAX_GUESTS: usize = 65_536;
 impl Controller {
     /// A controller that knows no switch.
     ///
-    /// `lldp` makes and reads the frames that find links.
+    /// Of each agent, `agents` has the key, and whether it takes frames; `lldp` makes and reads the frames that find links.
     pub fn new(
         incast: Incast,
         watched: BTreeMap<Place, Params>,
-        keys: BTreeMap<u16, Key>,
+        agents: BTreeMap<u16, (Key, bool)>,
         lldp: Lldp,
         writes: Writes,
     ) -> Controller {
-        let host = |(number, key): (u16, Key)| {
+        let host = |(number, (key, frames)): (u16, (Key, bool))| {
             let host = Host {
                 peer: Peer::new(key, number),
                 address: None,
+                frames,
                 last_ns: 0,
                 refused: 0,
             };
@@ -129,7 +139,7 @@ impl Controller {
             watched,
             lldp,
             switches: BTreeMap::new(),
-            hosts: keys.into_iter().map(host).collect(),
+            hosts: agents.into_iter().map(host).collect(),
             shims: HashMap::new(),
             guests: HashMap::new(),
             paths: HashMap::new(),
@@ -356,7 +366,7 @@ impl Controller {
         if reason == Reason::Segment
             && self.fabric.is_edge(place)
             && let Some(segment) = Segment::read(data)
-            && self.is_at(segment.flow.source.ip(), place, now_ns)
+            && self.is_at(segment.flow.source.ip(), segment.macs.0, place, now_ns)
         {
             let (path, back) = self
                 .paths
@@ -371,17 +381,21 @@ impl Controller {
 
     /// Whether an address is known to be at this port: of two that claim it, the first, as long as it
     /// sends.
-    fn is_at(&mut self, guest: IpAddr, place: Place, now_ns: u64) -> bool {
-        let is_full = self.guests.len() >= MAX_GUESTS;
-        if is_full && !self.guests.contains_key(&guest) {
-            return false;
+    fn is_at(&mut self, address: IpAddr, mac: Mac, place: Place, now_ns: u64) -> bool {
+        let known = self.guests.get(&address);
+        let is_refused = known.map_or(self.guests.len() >= MAX_GUESTS, |guest| {
+            guest.place != place && now_ns.saturating_sub(guest.last_ns) < REBIND_NS
+        });
+        if !is_refused {
+            let last_ns = now_ns;
+            let guest = Guest {
+                place,
+                mac,
+                last_ns,
+            };
+            self.guests.insert(address, guest);
         }
-        let (at, seen_ns) = self.guests.entry(guest).or_insert((place, now_ns));
-        if *at != place && now_ns.saturating_sub(*seen_ns) < REBIND_NS {
-            return false;
-        }
-        (*at, *seen_ns) = (place, now_ns);
-        true
+        !is_refused
     }
 
     /// A datagram of an agent; `random` is drawn by chance.
@@ -433,11 +447,29 @@ impl Controller {
         }
     }
 
+    /// Sends notices to the shims of a host, in a frame to a guest of it whose port is known, or in a
+    /// datagram.
     fn send(&mut self, number: u16, notices: Vec<Notice>) {
-        if let Some(host) = self.hosts.get_mut(&number)
-            && let Some(address) = host.address
-            && let Some(sealed) = host.peer.seal(notices)
-        {
+        let Some(host) = self.hosts.get_mut(&number) else {
+            return;
+        };
+        let source = notices.first().map(|notice| notice.source);
+        let guest = source.and_then(|source| self.guests.get(&source));
+        let is_edge = |guest: &&Guest| host.frames && self.fabric.is_edge(guest.place);
+        let guest = guest.filter(is_edge);
+        let (Some(address), Some(sealed)) = (host.address, host.peer.seal(notices)) else {
+            return;
+        };
+        let mut switches = self.switches.values_mut();
+        let switch = guest.and_then(|guest| {
+            switches.find(|switch| switch.datapath == Some(guest.place.datapath))
+        });
+        if let (Some(guest), Some(switch)) = (guest, switch) {
+            let frame = message::frame(guest.mac.0, &sealed);
+            switch
+                .out
+                .packet_out(&[Action::Output(guest.place.port)], &frame);
+        } else {
             self.datagrams.push((address, sealed));
         }
     }
@@ -482,7 +514,8 @@ impl Controller {
 
     /// Writes the rules of all switches, and then removes those before.
     fn write_rules(&mut self) {
-        let rules = rules::all(&self.fabric);
+        let has_frames = self.hosts.values().any(|host| host.frames);
+        let rules = rules::all(&self.fabric, has_frames);
         for switch in self.switches.values_mut().filter(|one| one.is_ours) {
             let known = switch.datapath.filter(|one| self.fabric.is_known(*one));
             let rules = known.and_then(|datapath| rules.get(&datapath));

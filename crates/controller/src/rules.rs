@@ -7,6 +7,7 @@ use crate::fabric::{Fabric, Mac, Place};
 use crate::lldp;
 use crate::openflow::{Action, Field, FlowMod, Instruction, Match, tcp_flag};
 use crate::segment::COPY_BYTES;
+use penstock_sdn::message::ETHERTYPE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -53,11 +54,14 @@ pub fn others(digest: u64) -> impl Iterator<Item = (u64, u64)> {
     DIGEST_BITS.map(|bit| 1 << bit).map(differs)
 }
 
-/// The rules of all switches, with their digests.
-pub fn all(fabric: &Fabric) -> BTreeMap<u64, (u64, Vec<FlowMod>)> {
+/// The rules of all switches, with their digests. If the controller sends messages as frames, those of
+/// guests are dropped: its own do not pass the tables.
+pub fn all(fabric: &Fabric, has_frames: bool) -> BTreeMap<u64, (u64, Vec<FlowMod>)> {
     let mut rules = BTreeMap::new();
     for (datapath, ports) in fabric.tree() {
-        rules.insert(datapath, of_switch(fabric, datapath, &ports));
+        let mut own = of_switch(fabric, datapath, &ports);
+        own.extend(has_frames.then(forged));
+        rules.insert(datapath, own);
     }
     let hosts: Vec<_> = fabric.hosts().map(|(host, _)| host).collect();
     for from in &hosts {
@@ -126,6 +130,16 @@ fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>) -> Vec<FlowMo
     let miss = vec![Instruction::Apply(flood)];
     rules.push(rule(ROUTES, 0, Reason::Miss, vec![], miss));
     rules
+}
+
+fn forged() -> FlowMod {
+    FlowMod {
+        cookie: MARK,
+        table: COPIES,
+        priority: 100,
+        matches: Match(vec![Field::EthType(ETHERTYPE)]),
+        instructions: Vec::new(),
+    }
 }
 
 /// What finds links: frames of LLDP are copied.

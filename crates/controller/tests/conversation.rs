@@ -126,7 +126,7 @@ fn controller(writes: Writes) -> Controller {
     let mut params = Params::new(definitions::of("sicc"), 100_000);
     params.set_field("duration_ns", 10_000_000);
     let incast = Incast::new(&params, Limits::default());
-    let keys = BTreeMap::from([(1, Key::new(SECRET))]);
+    let keys = BTreeMap::from([(1, (Key::new(SECRET), false))]);
     let watched = BTreeMap::from([(WATCHED, params)]);
     Controller::new(incast, watched, keys, Lldp::new(SECRET, 1), writes)
 }

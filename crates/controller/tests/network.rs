@@ -7,7 +7,9 @@ mod testbed;
 use penstock_controller::config::Config;
 use penstock_controller::server::Server;
 use penstock_controller::status::Status;
-use penstock_sdn::message::{Agent, Body, Key, Notice, Order, QueueReport};
+use penstock_sdn::message::{
+    Agent, Body, ETHERTYPE, Key, Notice, Order, QueueReport, frame, of_frame,
+};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -40,6 +42,11 @@ struct Running {
 impl Running {
     /// With a name, and further lines of its configuration.
     fn new(bed: &Switch, name: &str, lines: &str) -> Running {
+        Running::with(bed, name, lines, "")
+    }
+
+    /// The same, with further lines of the shims' agent.
+    fn with(bed: &Switch, name: &str, lines: &str, shims: &str) -> Running {
         let (key, status) = (bed.path("key"), bed.path(name));
         std::fs::write(&key, SECRET).expect("it is written");
         let metrics = free_address();
@@ -47,7 +54,7 @@ impl Running {
             "{lines}\nmetrics = \"{metrics}\"\nopenflow = \"127.0.0.1:0\"\nagents = \"127.0.0.1:0\"\nstatus = \"{status}\"\n\
              [controller]\nkind = \"sicc\"\n\
              [watch.b]\ndatapath = \"2\"\nport = 1\nbuffer = \"100 kB\"\n\
-             [agent.a]\nnumber = 1\nkey = \"{key}\"\n\
+             [agent.a]\nnumber = 1\nkey = \"{key}\"\n{shims}\n\
              [agent.switch]\nnumber = 2\nkey = \"{key}\"\n"
         );
         let path = bed.path(&format!("{name}.toml"));
@@ -330,13 +337,17 @@ impl Agents {
 
     /// Reports an empty queue, and returns the notices.
     fn report(&mut self) -> Vec<Notice> {
+        self.send_report();
+        self.shim.receive().expect("a notice")
+    }
+
+    fn send_report(&mut self) {
         let report = Body::Queues(QueueReport {
             datapath: 2,
             queues: vec![(1, 0)],
         });
         let sealed = self.switch.agent.seal(&report);
         self.switch.socket.send(&sealed).expect("it is sent");
-        self.shim.receive().expect("a notice")
     }
 }
 
@@ -480,4 +491,61 @@ fn one_writes_and_another_takes_its_place() {
     begin(&bed, &[&first, &second]);
     let written = [&first, &second].map(|one| one.wait("", |_| true).written);
     assert_eq!(written, [0, 2]);
+}
+
+/// The frames of messages that have left by a port, without the headers of Ethernet.
+fn frames(file: &str) -> Vec<Vec<u8>> {
+    let bytes = std::fs::read(file).expect("the switch writes it");
+    let mut rest = bytes.get(24..).unwrap_or_default();
+    let mut found = Vec::new();
+    // Four numbers of 32 bits, of which the third is the length, precede each packet of a pcap.
+    while let Some((length, packets)) = rest.get(8..12).zip(rest.get(16..)) {
+        let length = u32::from_le_bytes(length.try_into().expect("4 bytes"));
+        let Some((packet, after)) = packets.split_at_checked(length as usize) else {
+            break; // it is being written
+        };
+        if packet.get(12..14) == Some(&ETHERTYPE.to_be_bytes()) {
+            found.push(packet[14..].to_vec());
+        }
+        rest = after;
+    }
+    found
+}
+
+#[test]
+fn notices_leave_as_frames_by_the_port_of_the_guest_and_those_of_guests_end() {
+    let bed = bed();
+    let files = ["host1", "host2"].map(|host| bed.path(&format!("{host}.pcap")));
+    for (host, file) in ["host1", "host2"].iter().zip(&files) {
+        let option = format!("options:tx_pcap={file}");
+        bed.vsctl(&["set", "interface", host, &option]);
+    }
+    let controller = Running::with(&bed, "one", "", "frames = true");
+    begin(&bed, &[&controller]);
+    let mut agents = Agents::new(&controller);
+    incast(&bed, 2000);
+    controller.wait("copies", |status| status.copies == u64::from(FLOWS));
+    agents.send_report();
+    until("the frame leaves", || !frames(&files[0]).is_empty());
+    let mut shim = agents.shim;
+    let sent = frames(&files[0]);
+    let message = of_frame(&sent[0]).expect("a message");
+    assert_eq!(shim.agent.unseal(message), Ok(expected().to_vec()));
+    assert!(shim.agent.unseal(message).is_err(), "only once");
+
+    // Host A sends it to B, whose shim would be asked: it ends at the port where it enters.
+    let forged = frame([2, 0, 0, 0, 0, 2], message);
+    let hex: String = forged.iter().map(|byte| format!("{byte:02x}")).collect();
+    let copies = controller.wait("any", |_| true).copies;
+    bed.receive("host1", &hex);
+    let target = format!("unix:{}", bed.path("br1.mgmt"));
+    let dropped = || {
+        let rule = "table=0,dl_type=0x88b5";
+        let printed = bed.run("ovs-ofctl", &["-OOpenFlow13", "dump-flows", &target, rule]);
+        let text = String::from_utf8(printed.stdout).expect("text");
+        text.contains("n_packets=1,") && text.contains("actions=drop")
+    };
+    until("the rule takes it", dropped);
+    assert!(frames(&files[1]).is_empty(), "B gets nothing");
+    assert_eq!(controller.wait("any", |_| true).copies, copies);
 }

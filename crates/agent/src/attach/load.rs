@@ -189,7 +189,13 @@ fn load<'o>(
             continue;
         }
         let entries = match name.as_str() {
-            "config" | "heartbeat" | "port" | "samples" | "events" | sicc::PARAMS => room.ports,
+            "config"
+            | "heartbeat"
+            | "port"
+            | "samples"
+            | "events"
+            | sicc::PARAMS
+            | sicc::FRAMES => room.ports,
             "policy" => 2 * room.ports,
             "stats" => room.ports.div_ceil(STATS_PORTS),
             "flows4" | "flows6" | "records" | "known" => room.flows,

@@ -84,6 +84,10 @@ pub struct Sdn {
     /// The addresses of the guest behind each interface with a shim. Default: none.
     #[serde(default)]
     pub guests: IndexMap<String, Vec<IpAddr>>,
+    /// Whether the shims take the controller's notices out of Ethernet frames, of type 0x88b5, that are
+    /// sent to their guests. Default: false, as datagrams only.
+    #[serde(default)]
+    pub frames: bool,
     /// The switch whose queues are reported. Default: none.
     pub switch: Option<Switch>,
 }

@@ -10,13 +10,14 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use penstock_linux::qdisc::RootCounters;
-use penstock_sdn::message::{Agent, Body, Key, Notice, QueueReport};
+use penstock_sdn::message::{Agent, Body, Key, Notice, QueueReport, of_frame};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::config::Sdn;
+use crate::port::sicc::Frames;
 use crate::port::{PinsArg, Port, sicc};
 
 /// Between signs of life; interfaces that came or were attached again are found as often.
@@ -31,6 +32,9 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// The key cannot be read, or the kernel refuses a socket.
 pub fn begin(sdn: Option<&Sdn>, pins: PinsArg) -> Result<()> {
     let Some(sdn) = sdn else { return Ok(()) };
+    if sdn.frames && sdn.controller.len() > 1 {
+        bail!("sdn.frames: goes with one controller; leave out frames, or all but one");
+    }
     for controller in &sdn.controller {
         let mut link = Link::new(*controller, sdn.clone(), pins.clone())?;
         std::thread::Builder::new()
@@ -92,6 +96,13 @@ impl Link {
     }
 
     fn run(&mut self) {
+        let frames = match self.sdn.frames.then(Frames::new).transpose() {
+            Ok(frames) => frames,
+            Err(error) => return eprintln!("sdn.frames: {error:#}"),
+        };
+        if frames.is_none() {
+            self.shims().for_each(|port| Frames::stop(&port));
+        }
         let (mut hello, mut report) = (Instant::now(), Instant::now());
         let interval = self.sdn.switch.as_ref().map(|switch| switch.interval);
         let interval = interval.map(|time| Duration::from_nanos(time.as_nanos()));
@@ -101,24 +112,44 @@ impl Link {
             if now >= hello {
                 hello = now + HELLO;
                 self.greet(now);
+                if let Some(frames) = &frames {
+                    // A port of another scheme has none.
+                    self.shims().for_each(|port| drop(frames.of(&port)));
+                }
             }
             if let Some(interval) = interval.filter(|_| now >= report) {
                 report = (report + interval).max(now);
                 self.report();
             }
             let next = interval.map_or(hello, |_| hello.min(report));
-            if !is_readable(&self.socket, next) {
-                continue;
-            }
-            if let Ok((length, from)) = self.socket.recv_from(&mut bytes)
+            if is_readable(&self.socket, frames.as_ref(), next)
+                && let Ok((length, from)) = self.socket.recv_from(&mut bytes)
                 && from == self.controller
-                && let Ok(notices) = self.agent.unseal(&bytes[..length])
             {
-                self.last = Instant::now();
-                self.print(true);
-                notices.iter().for_each(|notice| self.take(notice));
+                self.receive(&bytes[..length]);
+            }
+            let payloads = frames.as_ref().and_then(|frames| frames.take().ok());
+            for payload in payloads.into_iter().flatten() {
+                of_frame(&payload)
+                    .into_iter()
+                    .for_each(|message| self.receive(message));
             }
         }
+    }
+
+    /// A message, if it is the controller's.
+    fn receive(&mut self, message: &[u8]) {
+        if let Ok(notices) = self.agent.unseal(message) {
+            self.last = Instant::now();
+            self.print(true);
+            notices.iter().for_each(|notice| self.take(notice));
+        }
+    }
+
+    /// The shims of this host that are attached.
+    fn shims(&self) -> impl Iterator<Item = Port> {
+        let guests = self.sdn.guests.keys();
+        guests.filter_map(|interface| self.pins.open(interface).ok())
     }
 
     fn send(&mut self, body: &Body) {
@@ -190,12 +221,14 @@ impl Link {
     }
 }
 
-/// Waits for a datagram until then, to the microsecond: a socket's own timeout counts in jiffies.
-fn is_readable(socket: &UdpSocket, until: Instant) -> bool {
+/// Waits for a datagram or a frame until then, to the microsecond: a socket's own timeout counts in
+/// jiffies. Returns whether there is a datagram.
+fn is_readable(socket: &UdpSocket, frames: Option<&Frames>, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
     let left = Timespec::try_from(left).ok();
-    let mut polled = [PollFd::new(socket, PollFlags::IN)];
-    matches!(poll(&mut polled, left.as_ref()), Ok(1..))
+    let mut polled = vec![PollFd::new(socket, PollFlags::IN)];
+    polled.extend(frames.map(|one| PollFd::from_borrowed_fd(one.descriptor(), PollFlags::IN)));
+    matches!(poll(&mut polled, left.as_ref()), Ok(1..)) && !polled[0].revents().is_empty()
 }
 
 /// The number of a session, drawn by chance.

@@ -2,11 +2,16 @@
 //! SICC's shim: its parameters, the messages that it takes, and the pairs that it clamps
 //! (`bpf/sicc_abi.h`).
 
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use libbpf_rs::{MapCore, MapFlags, Program, libbpf_sys as sys};
+use libbpf_rs::{
+    MapCore, MapFlags, MapHandle, MapType, Program, RingBuffer, RingBufferBuilder,
+    libbpf_sys as sys,
+};
 use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
 use penstock_core::sicc::{self, SiccOrder};
@@ -14,6 +19,7 @@ use penstock_core::tcp_rewrite::raw_scale;
 use penstock_sdn::message::{Notice, Order};
 
 use super::Port;
+use super::maps::{create, put};
 use super::plain::of_bytes;
 use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{sicc_key, sicc_message};
@@ -30,8 +36,11 @@ pub const ORDER: &str = "sicc_order";
 /// The map of pairs.
 const PAIRS: &str = "sicc_pairs";
 
+/// The map with the ring buffer of each port.
+pub const FRAMES: &str = "sicc_frames";
+
 /// The maps that only its programs use.
-pub const MAPS: [&str; 2] = [PARAMS, PAIRS];
+pub const MAPS: [&str; 3] = [PARAMS, PAIRS, FRAMES];
 
 /// Whether a port with this scheme has this shim.
 pub fn is_scheme(name: &str) -> bool {
@@ -140,8 +149,82 @@ pub fn clamped_pairs(port: &Port) -> Result<u64> {
     Ok(pairs.keys().filter(is_clamped).count() as u64)
 }
 
-/// Removes the pairs of a port.
+/// Room for the controller's frames, bytes: some 40.
+const FRAMES_BYTES: u32 = 1 << 16;
+
+/// The controller's frames that come to ports with this shim.
+pub struct Frames {
+    map: MapHandle,
+    ring: RingBuffer<'static>,
+    payloads: Rc<RefCell<Vec<Vec<u8>>>>,
+}
+
+impl Frames {
+    /// Of no port yet.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn new() -> Result<Frames> {
+        let map = create(MapType::RingBuf, FRAMES, (0, 0), FRAMES_BYTES)?;
+        let payloads = Rc::new(RefCell::new(Vec::new()));
+        let into = Rc::clone(&payloads);
+        let mut builder = RingBufferBuilder::new();
+        builder.add(&map, move |record| {
+            if let Some((bytes, data)) = record.split_first_chunk()
+                && let Some(payload) = data.get(..u32::from_ne_bytes(*bytes) as usize)
+            {
+                into.borrow_mut().push(payload.to_vec());
+            }
+            0
+        })?;
+        Ok(Frames {
+            ring: builder.build()?,
+            map,
+            payloads,
+        })
+    }
+
+    /// Takes those of a port, too.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the port has another scheme.
+    pub fn of(&self, port: &Port) -> Result<()> {
+        let rings = port.map(FRAMES)?;
+        let own = self.map.info()?.info.id.to_ne_bytes();
+        let slot = port.slot();
+        // The kernel waits for all programs when one is put there.
+        if rings.lookup(&slot.to_ne_bytes(), MapFlags::ANY)?.as_deref() != Some(&own) {
+            put(&rings, slot, &self.map)?;
+        }
+        Ok(())
+    }
+
+    /// Takes none of a port, where an earlier process did: they pass as any other.
+    pub fn stop(port: &Port) {
+        if let Ok(rings) = port.map(FRAMES) {
+            let _ = rings.delete(&port.slot().to_ne_bytes());
+        }
+    }
+
+    /// Is readable when there is a frame.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        // SAFETY: it is open as long as the ring.
+        unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
+    }
+
+    /// What followed the headers of Ethernet in those that have come since.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn take(&self) -> Result<Vec<Vec<u8>>> {
+        self.ring.consume()?;
+        Ok(self.payloads.take())
+    }
+}
+
+/// Removes the pairs of a port, and what takes its frames.
 pub fn forget(port: &Port) {
+    Frames::stop(port);
     let Ok(pairs) = port.map(PAIRS) else { return };
     let is_own = |key: &Vec<u8>| of_bytes::<sicc_key>(key).is_some_and(|key| key.port == port.id);
     for key in pairs.keys().filter(is_own) {

@@ -16,10 +16,12 @@
 
 mod body;
 mod ends;
+mod frame;
 mod seal;
 
 pub use body::{Body, MAX_NOTICES, Notice, Order, QueueReport};
 pub use ends::{Agent, Peer, Received};
+pub use frame::{frame, of_frame};
 pub use seal::{Key, Refused, host_of};
 
 /// The experimental type of Ethernet frames with a message (IEEE 802, local experiments).
