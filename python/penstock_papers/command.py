@@ -11,10 +11,20 @@ from penstock.cli.options import Cluster, Jobs, Json, On, Seeds, print_json
 from penstock.errors import RunError
 
 
+def _ids() -> list[str]:
+    from penstock_papers import experiment_files  # start-up: the simulator
+
+    return ["all", *(name for name, _ in experiment_files.listed())]
+
+
 def reproduce(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID...", help="Experiments of the papers, or `all`."),
+        typer.Argument(
+            metavar="ID...",
+            help="Experiments of the papers, or `all`.",
+            autocompletion=_ids,
+        ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     quick: Annotated[

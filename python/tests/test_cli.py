@@ -344,13 +344,58 @@ def test_a_command_loads_only_what_it_needs(command, code, heavy, small):
     assert not heavy & imported
 
 
-def test_completion_can_be_installed():
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("penstock re", ["report", "reproduce"]),
+        ("penstock run lab/incast", ["lab/incast", "lab/incast-elephants"]),
+        ("penstock run small", ["small.toml"]),
+        ("penstock run small.toml --set tcp.prof", ["tcp.profile="]),
+        ("penstock run demo --scheme hcf", ["hcf", "hcf-paper", "hcf-fairq"]),
+        ("penstock show fairs", ["fairswitch"]),
+        ("penstock run small.toml --set traffic.mice.si", ["traffic.mice.size="]),
+        ("penstock reproduce hcf-2", ["hcf-2a", "hcf-2b", "hcf-2c"]),
+    ],
+)
+def test_the_shell_completes(words, completed, small):
+    count = str(len(words.split()) - 1)
+    complete = {"_PENSTOCK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}
     shown = subprocess.run(
         [PENSTOCK],
-        env={**os.environ, "_PENSTOCK_COMPLETE": "complete_bash", "COMP_WORDS": "penstock re"}
-        | {"COMP_CWORD": "1"},
+        env={**os.environ, **complete},
+        cwd=small.parent,
         capture_output=True,
         text=True,
         check=False,
-    )
-    assert shown.stdout.split() == ["report", "reproduce"]
+    ).stdout.split()
+    assert shown == completed
+
+
+def test_a_scheme_is_shown_with_its_parameters(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = penstock("show", "fairq").stdout
+    assert max(map(len, shown.splitlines())) <= 100
+    assert "scheme.fairq.window.alpha" in shown
+    assert "Target queue, as a share of the buffer" in shown
+    assert "no parameters" in penstock("show", "drop-tail").stdout
+    assert "did you mean 'hscc'?" in penstock("show", "hsc", code=2).stderr
+    for scheme in scheme_list():
+        rows = json.loads(penstock("show", scheme, "--json").stdout)["parameters"]
+        assert all(row["key"].startswith(f"scheme.{scheme}.") and row["meaning"] for row in rows)
+    (codel,) = [
+        row
+        for row in json.loads(penstock("show", "codel", "--json").stdout)["parameters"]
+        if row["key"] == "scheme.codel.queue.target"
+    ]
+    assert codel["value"] == "100 us"
+
+
+def scheme_list():
+    return ["red", "pie", "fairswitch", "sicc", "hcf-fairq"]
+
+
+def test_a_report_may_be_left_out(small, tmp_path):
+    done = penstock("run", small, "--scheme", "fairq", "--no-report", cwd=tmp_path)
+    assert done.stdout.endswith("Run:    runs/small\n")
+    assert not (tmp_path / "runs/small/report.html").exists()
+    assert Run.load(tmp_path / "runs/small").flows.height

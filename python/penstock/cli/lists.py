@@ -27,7 +27,7 @@ def schemes(as_json: Json = False) -> None:
     if as_json:
         print_json({"schemes": listed})
         return
-    _print_list([(scheme["name"], f"{scheme['title']} · {scheme['source']}") for scheme in listed])
+    print_list([(scheme["name"], f"{scheme['title']} · {scheme['source']}") for scheme in listed])
 
 
 def scenarios(as_json: Json = False) -> None:
@@ -45,7 +45,7 @@ def scenarios(as_json: Json = False) -> None:
     for part, members in groupby(listed, lambda row: row[0].rpartition("/")[0]):
         if part:
             typer.echo(f"\n{_GROUPS.get(part, part)}")
-        _print_list([(name, title) for name, title, _ in members], width)
+        print_list([(name, title) for name, title, _ in members], width)
 
 
 def schema() -> None:
@@ -67,7 +67,7 @@ def validate(file: File, settings: Settings = None) -> None:
     typer.echo(api.resolved(file, overrides=overrides).rstrip())
 
 
-def _print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
+def print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
     """Names with their descriptions, wrapped to the terminal."""
     width = max(width, *(len(name) for name, _ in rows)) + 2
     for name, text in rows:

@@ -3,6 +3,8 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,14 +27,48 @@ class Commands(TyperGroup):
             formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])
 
 
-def _scheme_names() -> list[str]:
+def scheme_names() -> list[str]:
+    """For the shell's completion."""
     from penstock import _native  # start-up: the simulator
 
     return list(json.loads(_native.schemes()))
 
 
+def _scenario_names(incomplete: str) -> list[str]:
+    """Templates, and files as the shell would list them."""
+    from penstock import scenario  # start-up: the simulator
+
+    folder = Path(incomplete).parent if "/" in incomplete else Path()
+    files = [str(path) + "/" * path.is_dir() for path in sorted(folder.glob("[!.]*"))]
+    fitting = [file for file in files if file.endswith((".toml", "/"))]
+    return [*(name for name, _ in scenario.templates()), *fitting]
+
+
+def _setting_keys(context: click.Context) -> list[str]:
+    """The keys of the scenario on this command line, as `tcp.min_rto=`, and all of `[tcp]`."""
+    from penstock import _native, api  # start-up: the simulator
+
+    def flat(prefix: str, table: dict[str, Any]) -> Iterator[str]:
+        for key, value in table.items():
+            if isinstance(value, dict):
+                yield from flat(f"{prefix}{key}.", value)
+            else:
+                yield f"{prefix}{key}="
+
+    of_tcp = json.loads(_native.schema())["$defs"]["Tcp"]["properties"]
+    keys = dict.fromkeys(f"tcp.{key}=" for key in of_tcp)
+    with suppress(ScenarioError):
+        keys |= dict.fromkeys(flat("", api.validate(context.params.get("file") or "demo")))
+    return list(keys)
+
+
 File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A scenario in TOML, or the name of a template.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A scenario in TOML, the name of a template, or - for standard input.",
+        autocompletion=_scenario_names,
+    ),
 ]
 Schemes = Annotated[
     list[str] | None,
@@ -40,13 +76,16 @@ Schemes = Annotated[
         "--scheme",
         metavar="NAME",
         help="Only this scheme; may be repeated.",
-        autocompletion=_scheme_names,
+        autocompletion=scheme_names,
     ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Set a value by its dotted path; may be repeated."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set a value by its dotted path; may be repeated.",
+        autocompletion=_setting_keys,
     ),
 ]
 Seeds = Annotated[

@@ -17,6 +17,7 @@ from penstock.cli.compare import compare
 from penstock.cli.options import Commands
 from penstock.cli.report import report
 from penstock.cli.run import demo, run
+from penstock.cli.show import show
 from penstock.cli.sweep import sweep
 from penstock.cli.tune import tune
 from penstock.errors import PenstockError
@@ -65,6 +66,7 @@ for command, example in (
         "--subject-to 'elephants.goodput>=0.95'",
     ),
     (lists.schemes, "penstock schemes --json"),
+    (show, "penstock show fairq"),
     (lists.scenarios, "penstock scenarios"),
     (lists.schema, "penstock schema > scenario.schema.json"),
     (lists.validate, "penstock validate my.toml --set traffic.mice.flows=120"),

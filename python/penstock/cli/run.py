@@ -54,6 +54,10 @@ def run(
             "--tools", help="With --on lab: traffic by iperf3, nginx and ab instead of our own."
         ),
     ] = False,
+    no_report: Annotated[
+        bool,
+        typer.Option("--no-report", help="Draw no report; `penstock report` can do so later."),
+    ] = False,
 ) -> None:
     """Run a scenario under each of its schemes; show a table and write the run's folder.
 
@@ -85,7 +89,7 @@ def run(
         out = unfinished.folder_for(prepared.name, prepared.text)
     with terminal.Progress() as progress:
         result = prepared.run(out=out, jobs=jobs, cluster=cluster, progress=progress)
-    if out is not None:
+    if out is not None and not no_report:
         _report(result, out)
     if as_json:
         print_json(result.summary)
@@ -95,7 +99,9 @@ def run(
     typer.echo(f"{result.summary['scenario']['title']}\n")
     terminal.show(result.summary)
     if out is not None:
-        typer.echo(f"Run:    {out}\nReport: {out / folders.RUN.page}")
+        typer.echo(f"Run:    {out}")
+        if not no_report:
+            typer.echo(f"Report: {out / folders.RUN.page}")
 
 
 def _report(result: "Run", folder: Path) -> None:
