@@ -47,12 +47,19 @@ def has_kind(folder: Path, kind: Kind) -> bool:
     return (folder / kind.file).is_file()
 
 
-def check_ended(folder: Path) -> None:
-    """Refuses a run's folder that has not all of its runs.
+def check_run(folder: Path) -> None:
+    """Refuses all but the folder of a run that has ended.
 
     Raises:
-        ScenarioError: it is one.
+        ScenarioError: it is something else.
     """
+    _check_ended(folder)
+    if not has_kind(folder, RUN):
+        message = f"{folder}: not a run's folder (no run.json); make one with `penstock run`"
+        raise ScenarioError(message)
+
+
+def _check_ended(folder: Path) -> None:
     if (folder / UNFINISHED).is_dir() and not has_kind(folder, RUN):
         message = f"{folder}: the run did not end; give its command again, and it goes on"
         raise ScenarioError(message)
@@ -70,7 +77,7 @@ def kind_of(folder: Path) -> Kind:
     if not folder.is_dir():
         message = f"{folder}: no such folder"
         raise ScenarioError(message)
-    check_ended(folder)
+    _check_ended(folder)
     files = ", ".join(kind.file for kind in KINDS)
     commands = " or ".join(f"`{kind.command}`" for kind in KINDS)
     message = f"{folder}: nothing to report on (no {files}); make a folder with {commands}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from penstock import folders, tables
-from penstock.errors import RunError, ScenarioError
+from penstock.errors import RunError
 from penstock.results import Results
 
 TABLES = ("flows", "queues", "ports")
@@ -59,10 +59,7 @@ class Run(Results):
             RunError: it is, but a file in it is missing or damaged.
         """
         folder = Path(folder)
-        folders.check_ended(folder)
-        if not folders.has_kind(folder, folders.RUN):
-            message = f"{folder}: not a run's folder (no run.json); make one with `penstock run`"
-            raise ScenarioError(message)
+        folders.check_run(folder)
         names = (*TABLES, MAYBE) if (folder / f"{MAYBE}.parquet").exists() else TABLES
         try:
             summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))

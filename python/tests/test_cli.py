@@ -19,6 +19,8 @@ from penstock import cli, papers, scenario
 from penstock.runs import Run
 
 COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+SLOW = {"polars", "matplotlib", "numpy", "rich.console", "optuna"}
+"""What takes longer to load than an error may take, 0.3 s."""
 PENSTOCK = Path(sys.executable).with_name("penstock")
 
 
@@ -326,7 +328,13 @@ def test_help_is_quick_and_has_an_example(command):
 @pytest.mark.parametrize(
     ("command", "code", "heavy"),
     [
-        ("run nosuch", 2, {"polars", "matplotlib", "numpy", "rich.console"}),
+        ("run nosuch", 2, SLOW),
+        ("sweep small.toml --over traffic.mice.flows=", 2, SLOW),
+        ("sweep small.toml --over traffic.mouse.flows=1", 2, SLOW),
+        ("tune small.toml --scheme nosuch --minimize mice.fct.p99", 2, SLOW),
+        ("tune small.toml --scheme fairq --minimize mice.fct.p99 --param x", 2, SLOW),
+        ("compare here nowhere", 2, SLOW),
+        ("report nowhere", 2, SLOW),
         ("run small.toml", 0, {"fontTools.subset", "matplotlib.backends.backend_pdf"}),
     ],
 )
@@ -340,7 +348,7 @@ def test_a_command_loads_only_what_it_needs(command, code, heavy, small):
     )
     assert done.returncode == code, done.stderr
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "penstock.api" in imported
+    assert "penstock.folders" in imported
     assert not heavy & imported
 
 

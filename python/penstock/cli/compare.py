@@ -25,6 +25,8 @@ def compare(
     and `lines`: a list of `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`.
     With --json and without --out no folder is written.
     """
+    for folder in (first, second):
+        folders.check_run(folder)
     from penstock.compare import compare as compared  # start-up: polars
     from penstock.compare import comparison_page, comparison_table  # start-up: matplotlib, rich
 

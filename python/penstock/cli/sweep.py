@@ -74,22 +74,17 @@ def sweep(
         message = "--over: is missing; give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
         raise ScenarioError(message)
     overrides = pairs(settings)
+    from penstock.sweep import points  # start-up: the simulator
+
+    plan = points.plan(
+        file, over, schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on
+    )
     from penstock.show import terminal  # start-up: rich
     from penstock.sweep import means, sweep_table, sweeping  # start-up: polars and matplotlib
 
     with terminal.Progress() as progress:
-        result = sweeping.sweep(
-            file,
-            over,
-            schemes=schemes,
-            overrides=overrides,
-            seeds=seeds_of(seeds),
-            numbers=show or (),
-            jobs=jobs,
-            cluster=cluster,
-            out=out,
-            progress=progress,
-            on=on,
+        result = sweeping.run(
+            plan, numbers=show or (), jobs=jobs, cluster=cluster, out=out, progress=progress
         )
     for note in result.notes:
         typer.echo(note, err=True)

@@ -74,6 +74,11 @@ def tune(
     `trials`.
     """
     overrides = pairs(settings)
+    from penstock import api  # start-up: the simulator
+    from penstock.tune import space  # start-up: likewise
+
+    space.named(params or ())  # errors are quick: those of `tuning.tune` come seconds later
+    api.prepare(file, schemes=[baseline, scheme], overrides=overrides, seeds=seeds, on=on)
     from penstock.show import terminal  # start-up: rich
     from penstock.tune import answer, tune_page, tuning  # start-up: polars and matplotlib
 

@@ -74,6 +74,19 @@ def sweep(
         InterruptedRunError: Ctrl-C. What was computed is in the folder, whatever is raised.
     """
     plan = points.plan(scenario, over, schemes=schemes, overrides=overrides, seeds=seeds, on=on)
+    return run(plan, numbers=numbers, jobs=jobs, cluster=cluster, out=out, progress=progress)
+
+
+def run(
+    plan: Plan,
+    *,
+    numbers: Sequence[str] = (),
+    jobs: int | None = None,
+    cluster: str | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Runs a plan; the arguments are those of `sweep`."""
     request = store.request_of(plan, numbers)
     folder = store.folder_for(request, plan.name, Path(out) if out is not None else None)
     with closing(Store(folder, request)) as stored:
