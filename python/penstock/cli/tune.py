@@ -78,7 +78,7 @@ def tune(
     from penstock.tune import space  # start-up: likewise
 
     space.named(params or ())  # errors are quick: those of `tuning.tune` come seconds later
-    api.prepare(file, schemes=[baseline, scheme], overrides=overrides, seeds=seeds, on=on)
+    api.prepare(file, schemes=list({baseline, scheme}), overrides=overrides, seeds=seeds, on=on)
     from penstock.show import terminal  # start-up: rich
     from penstock.tune import answer, tune_page, tuning  # start-up: polars and matplotlib
 
