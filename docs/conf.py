@@ -26,6 +26,7 @@ NAVIGATION = {
         "deploying",
         "runbook",
         "laboratory",
+        "sicc-on-open-vswitch",
         "/evidence/kernels/README",
         "/evidence/datapath/README",
     ],
