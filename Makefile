@@ -25,7 +25,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
-.PHONY: help demo test build lint format docs refresh bench crosscheck rtl clean
+.PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-page clean
 .PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb
 
 help: ## Show this list
@@ -97,6 +97,13 @@ format: .venv/.tools ## Format Rust, C and Python
 
 rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 	@$(MAKE) --no-print-directory -C rtl all
+
+rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (10 minutes)
+	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl resources
+
+rtl-page: build ## Write rtl/resources.md from the synthesis
+	@$(BIN)/python -m penstock_papers.analysis.hardware_page >rtl/resources.new
+	@mv rtl/resources.new rtl/resources.md
 
 target/rtl/venv/.tools: pyproject.toml uv.lock
 	@echo "== Tools for the hardware (0.4 GB)"

@@ -30,6 +30,7 @@ NAVIGATION = {
         "/evidence/kernels/README",
         "/evidence/datapath/README",
     ],
+    "Hardware": ["/rtl/README", "/rtl/resources"],
     "Papers": ["/papers/results", "analysis", "/papers/README"],
     "Reference": [
         "glossary",
@@ -65,8 +66,16 @@ html_static_path = ["site"]
 html_css_files = ["site.css"]
 html_theme_options = {"top_of_page_buttons": []}
 root_doc = "docs/index"
-include_patterns = ["docs/**", "*.md", "papers/*.md", "evidence/*.md", "evidence/*/README.md"]
-exclude_patterns = ["[a-cf-oq-z]*/**", "p[ay][ct]*/**", ".?*/**"]  # folders not to be searched
+include_patterns = [
+    "docs/**",
+    "*.md",
+    "papers/*.md",
+    "rtl/*.md",
+    "evidence/*.md",
+    "evidence/*/README.md",
+]
+# Folders that are not to be searched.
+exclude_patterns = ["[a-cf-oqs-z]*/**", "p[ay][ct]*/**", "ru*/**", "rtl/[a-z]*/**", ".?*/**"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = True
@@ -133,6 +142,7 @@ def keep_colons(_app: Sphinx, what: str, *rest: object) -> None:
 def setup(app: Sphinx) -> None:
     """Registers the functions above with Sphinx."""
     app.add_lexer("csv", TextLexer)
+    app.add_lexer("mermaid", TextLexer)  # GitHub draws it
     app.connect("source-read", add_navigation)
     app.connect("source-read", add_pictures)
     app.connect("source-read", drop_folders)

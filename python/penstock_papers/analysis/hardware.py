@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the switch of `rtl/` takes of an FPGA, by synthesis (FairQ Table II).
+
+`make rtl-resources` synthesizes what is not synthesized yet: the switch without a scheme, and with
+each. A configuration is named FAMILY-SCHEMES-WIDTH-PORTS; SCHEMES has a bit for each scheme, bit 0
+for none.
+"""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from penstock.errors import RunError
+
+ROOT = Path(__file__).parents[3]
+SCHEMES = {"none": 1, "fairq": 3, "hscc": 5, "hcf": 9}
+PORTS = 4
+BOARD = {"flip-flops": 47232, "LUTs": 47232, "BRAMs": 232, "multipliers": 232}
+"""What the paper's board has, an XC2VP50: Table II prints 47323 flip-flops, which is a misprint."""
+
+Counts = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What a block takes, and its clock."""
+
+    luts: int
+    flip_flops: int
+    clock_mhz: float
+
+
+_CELLS = {
+    "flip-flops": {"FD": 1},
+    "LUTs": {"LUT": 1, "SRL": 1, "RAM64M": 4, "RAM32M": 4, "RAM16X1": 2},
+    "BRAMs": {"RAMB16_": 1, "RAMB18": 1, "RAMB36": 2},
+    "multipliers": {"MULT18X18": 1, "DSP48": 1},
+}
+"""Cells by the beginning of their names. A block memory is one of 18 kb."""
+
+
+def counted(cells: Mapping[str, int]) -> Counts:
+    """The resources that a synthesized module takes, by the names of `BOARD`."""
+    return {
+        name: sum(
+            weight * number
+            for begin, weight in kinds.items()
+            for cell, number in cells.items()
+            if cell.startswith(begin)
+        )
+        for name, kinds in _CELLS.items()
+    }
+
+
+@cache
+def folder() -> Path:
+    """Where the results of the synthesis are; runs it if necessary (10 minutes on one core).
+
+    Raises:
+        RunError: it fails, or this is no clone of the repository.
+    """
+    if not (ROOT / "rtl").is_dir():
+        message = "rtl/ is only in a clone of the repository: run this there"
+        raise RunError(message)
+    done = subprocess.run(
+        ["make", "--silent", "rtl-resources"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        message = f"make rtl-resources: {(done.stderr or done.stdout).strip()[-500:]}"
+        raise RunError(message)
+    return ROOT / "target" / "rtl" / "synth"
+
+
+def switch(scheme: str) -> Counts:
+    """The resources of a switch with one scheme: its ports, and what is around them."""
+    port, rest = (
+        counted(_read(f"xc2vp-{SCHEMES[scheme]}-64-{PORTS}-{part}")) for part in ("port", "rest")
+    )
+    return {key: PORTS * port[key] + rest[key] for key in port}
+
+
+def increase(scheme: str) -> Counts:
+    """What a scheme adds to the switch without one."""
+    with_scheme, without = (switch(one) for one in (scheme, "none"))
+    return {key: with_scheme[key] - without[key] for key in without}
+
+
+def placed(block: str) -> Placed:
+    """A block of 64 bits alone, placed and routed on an ECP5 of speed grade 8."""
+    report = json.loads((folder() / f"{block}-ecp5.json").read_text(encoding="utf-8"))
+    used = report["utilization"]
+    return Placed(
+        used["TRELLIS_COMB"]["used"],
+        used["TRELLIS_FF"]["used"],
+        report["fmax"]["clk"]["achieved"],
+    )
+
+
+def _read(name: str) -> Mapping[str, int]:
+    document = json.loads((folder() / f"{name}.json").read_text(encoding="utf-8"))
+    cells: Mapping[str, int] = document["design"]["num_cells_by_type"]
+    return cells
+
+
+def reference_flip_flops(_runs: Mapping[str, object]) -> float:
+    """Flip-flops of the switch without a scheme."""
+    return switch("none")["flip-flops"]
+
+
+def reference_luts(_runs: Mapping[str, object]) -> float:
+    """LUTs of the switch without a scheme."""
+    return switch("none")["LUTs"]
+
+
+def fairq_flip_flops(_runs: Mapping[str, object]) -> float:
+    """Flip-flops that FairQ adds."""
+    return increase("fairq")["flip-flops"]
+
+
+def fairq_luts(_runs: Mapping[str, object]) -> float:
+    """LUTs that FairQ adds."""
+    return increase("fairq")["LUTs"]
+
+
+def fairq_brams(_runs: Mapping[str, object]) -> float:
+    """Memory blocks that FairQ adds."""
+    return increase("fairq")["BRAMs"]
