@@ -163,7 +163,9 @@ def test_only_a_reproduction_is_written_over(tmp_path):
     assert not (tmp_path / "out").exists()
     reproduce.reproduce(["exp-1"], out=tmp_path / "out")
     reproduce.reproduce(["exp-2"], out=tmp_path / "out")
-    assert not (tmp_path / "out/exp-1").exists()
+    assert (tmp_path / "out/exp-1").exists(), "other files in the folder stay"
+    listed = reproduction_folder.read(tmp_path / "out")["experiments"]
+    assert [one["id"] for one in listed] == ["exp-2"]
     with pytest.raises(ScenarioError, match="is not a reproduction's folder"):
         reproduce.reproduce(["exp-1"], out=tmp_path / "shipped")
     with pytest.raises(ScenarioError, match="not a reproduction"):
