@@ -4,7 +4,8 @@
 use crate::fabric::Place;
 use crate::incast::{Incast, Limits};
 use crate::lldp::Lldp;
-use crate::network::{Controller, Writes};
+use crate::network::Controller;
+use crate::switch::Writes;
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_scenario::{Buffer, deployments};

@@ -2,20 +2,20 @@
 //! The controller: what arrives by connections and datagrams changes what it knows, and leaves what
 //! is to be sent.
 
-use crate::fabric::{FIND_NS, Fabric, MAX_HOSTS, Mac, Place, REBIND_NS};
+use crate::agents::Agents;
+use crate::fabric::{FIND_NS, Fabric, Mac, Place};
+use crate::guests::Guests;
 use crate::incast::{Counters, Incast};
 use crate::lldp::Lldp;
-use crate::openflow::{
-    Action, Error, Frames, Header, Message, Port, Role, Route, Version, Writer, failure, number,
-};
+use crate::openflow::{Action, Error, Header, Message, Role, Version, failure};
 use crate::rules::{self, Reason};
 use crate::segment::Segment;
 use crate::status;
+use crate::switch::{Switch, Writes};
 use penstock_core::Params;
-use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Peer, Received};
-use serde::Deserialize;
+use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Received};
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// After a change of the network, further ones are waited for.
@@ -30,55 +30,6 @@ const STAND_IN_NS: u64 = 3 * LLDP_NS;
 /// Number of a connection with a switch.
 pub type Connection = usize;
 
-/// A connection and what is known of its switch.
-struct Switch {
-    frames: Frames,
-    out: Writer,
-    version: Option<Version>,
-    datapath: Option<u64>,
-    ports: BTreeMap<u32, Port>,
-    is_ready: bool,
-    /// It takes rules and frames.
-    is_ours: bool,
-    /// The last election of a master that the switch knows of.
-    election: u64,
-    /// Where the rules that it had led to, as long as its links are not known.
-    routes: Vec<Route>,
-    /// The digest of the rules that were written last.
-    digest: Option<u64>,
-    last_ns: u64,
-    echo_ns: u64,
-}
-
-/// Who writes the rules of a network with several controllers. All of them foresee incast and send
-/// notices, so that there is no moment without.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Writes {
-    /// Each of them; they come to the same rules.
-    #[default]
-    All,
-    /// One, the switches' master; when nothing is seen of it any more, another one.
-    One,
-}
-
-/// A host with a shim, or a switch's agent.
-struct Host {
-    peer: Peer,
-    address: Option<SocketAddr>,
-    /// Notices go to it as frames.
-    frames: bool,
-    last_ns: u64,
-    refused: u64,
-}
-
-/// Where a guest was seen.
-struct Guest {
-    place: Place,
-    mac: Mac,
-    last_ns: u64,
-}
-
 /// The controller.
 pub struct Controller {
     fabric: Fabric,
@@ -87,11 +38,8 @@ pub struct Controller {
     watched: BTreeMap<Place, Params>,
     lldp: Lldp,
     switches: BTreeMap<Connection, Switch>,
-    hosts: BTreeMap<u16, Host>,
-    /// The host of each guest's shim.
-    shims: HashMap<IpAddr, u16>,
-    /// By their addresses.
-    guests: HashMap<IpAddr, Guest>,
+    agents: Agents,
+    guests: Guests,
     /// Paths forth and back, as long as the network does not change.
     paths: HashMap<(Mac, Mac), (Vec<Place>, Vec<Place>)>,
     /// When the rules are to be written again.
@@ -106,16 +54,11 @@ pub struct Controller {
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
 }
 
-/// Most routes of an earlier controller that are read.
-const MAX_ROUTES: usize = MAX_HOSTS * MAX_HOSTS;
-
-/// Most guests that are known.
-const MAX_GUESTS: usize = 65_536;
-
 impl Controller {
     /// A controller that knows no switch.
     ///
-    /// Of each agent, `agents` has the key, and whether it takes frames; `lldp` makes and reads the frames that find links.
+    /// Of each agent, `agents` has the key, and whether it takes frames; `lldp` makes and reads the frames
+    /// that find links.
     pub fn new(
         incast: Incast,
         watched: BTreeMap<Place, Params>,
@@ -123,25 +66,14 @@ impl Controller {
         lldp: Lldp,
         writes: Writes,
     ) -> Controller {
-        let host = |(number, (key, frames)): (u16, (Key, bool))| {
-            let host = Host {
-                peer: Peer::new(key, number),
-                address: None,
-                frames,
-                last_ns: 0,
-                refused: 0,
-            };
-            (number, host)
-        };
         Controller {
             fabric: Fabric::default(),
             incast,
             watched,
             lldp,
             switches: BTreeMap::new(),
-            hosts: agents.into_iter().map(host).collect(),
-            shims: HashMap::new(),
-            guests: HashMap::new(),
+            agents: Agents::new(agents),
+            guests: Guests::default(),
             paths: HashMap::new(),
             rules_ns: None,
             lldp_ns: 0,
@@ -178,28 +110,14 @@ impl Controller {
         self.rules_ns.is_none()
     }
 
-    /// Messages of each host that were refused.
+    /// Messages of each agent that were refused.
     pub fn refused(&self) -> impl Iterator<Item = (u16, u64)> {
-        self.hosts.iter().map(|(host, one)| (*host, one.refused))
+        self.agents.refused()
     }
 
     /// A switch has connected.
     pub fn connect(&mut self, connection: Connection, now_ns: u64) {
-        let mut switch = Switch {
-            frames: Frames::default(),
-            out: Writer::new(Version::V13),
-            version: None,
-            datapath: None,
-            ports: BTreeMap::new(),
-            is_ready: false,
-            is_ours: false,
-            election: 0,
-            routes: Vec::new(),
-            digest: None,
-            last_ns: now_ns,
-            echo_ns: now_ns,
-        };
-        switch.out.hello();
+        let switch = Switch::new(now_ns);
         self.switches.insert(connection, switch);
     }
 
@@ -257,20 +175,10 @@ impl Controller {
             Message::EchoRequest(data) => switch.out.echo_reply(header.xid, data),
             Message::Features { datapath, .. } => {
                 switch.datapath = Some(datapath);
-                match self.writes {
-                    Writes::All => switch.out.role(Role::Equal, 0),
-                    Writes::One => {
-                        switch.out.asynchronous();
-                        switch.out.role(Role::Same, 0)
-                    }
-                };
-                let (table, cookie, mask) = rules::ALL_ROUTES;
-                switch.out.rules(table, cookie, mask);
-                switch.out.ports();
+                switch.ask(self.writes);
             }
             Message::Routes(routes, _) => {
-                let room = MAX_ROUTES.saturating_sub(switch.routes.len());
-                switch.routes.extend(routes.into_iter().take(room));
+                switch.remember(routes);
             }
             Message::Ports(ports, more) => {
                 switch
@@ -284,20 +192,10 @@ impl Controller {
                 self.on_ports(connection, now_ns);
             }
             Message::Role(role, election) => {
-                let is_ours = match self.writes {
-                    Writes::All => role != Role::Slave,
-                    Writes::One => role == Role::Master,
-                };
-                if self.writes == Writes::One && role == Role::Equal {
-                    switch.out.role(Role::Slave, election);
-                }
-                if is_ours && !switch.is_ours {
-                    // Another controller may have written since.
-                    switch.digest = None;
-                    switch.out.add(&rules::frames_of_links());
+                let begins = switch.on_role(self.writes, role, election);
+                if begins {
                     self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
                 }
-                (switch.is_ours, switch.election) = (is_ours, election);
             }
             Message::Error(failure::BAD_REQUEST, failure::IS_SLAVE) => switch.is_ours = false,
             Message::Error(failure::ROLE_REQUEST_FAILED, _) => {
@@ -329,9 +227,8 @@ impl Controller {
         let Some(datapath) = switch.datapath else {
             return;
         };
-        let ports = switch.ports.values().filter(|port| is_usable(port));
-        let up = ports.map(|port| port.number);
-        self.fabric.set_ports(datapath, up.collect(), now_ns);
+        self.fabric
+            .set_ports(datapath, switch.usable_ports().collect(), now_ns);
         self.paths.clear();
         for (place, params) in &self.watched {
             if place.datapath == datapath {
@@ -366,7 +263,9 @@ impl Controller {
         if reason == Reason::Segment
             && self.fabric.is_edge(place)
             && let Some(segment) = Segment::read(data)
-            && self.is_at(segment.flow.source.ip(), segment.macs.0, place, now_ns)
+            && self
+                .guests
+                .is_at(segment.flow.source.ip(), segment.macs.0, place, now_ns)
         {
             let (path, back) = self
                 .paths
@@ -379,98 +278,47 @@ impl Controller {
         }
     }
 
-    /// Whether an address is known to be at this port: of two that claim it, the first, as long as it
-    /// sends.
-    fn is_at(&mut self, address: IpAddr, mac: Mac, place: Place, now_ns: u64) -> bool {
-        let known = self.guests.get(&address);
-        let is_refused = known.map_or(self.guests.len() >= MAX_GUESTS, |guest| {
-            guest.place != place && now_ns.saturating_sub(guest.last_ns) < REBIND_NS
-        });
-        if !is_refused {
-            let last_ns = now_ns;
-            let guest = Guest {
-                place,
-                mac,
-                last_ns,
-            };
-            self.guests.insert(address, guest);
-        }
-        !is_refused
-    }
-
     /// A datagram of an agent; `random` is drawn by chance.
     pub fn on_datagram(&mut self, from: SocketAddr, bytes: &[u8], random: u64, now_ns: u64) {
-        let number = message::host_of(bytes);
-        let Some((number, host)) = number.and_then(|one| Some((one, self.hosts.get_mut(&one)?)))
-        else {
-            return;
-        };
-        match host.peer.unseal(bytes, random.max(1)) {
-            Err(_) => host.refused += 1,
-            Ok(Received::Answer(answer)) => self.datagrams.push((from, answer)),
-            Ok(Received::Body(body)) => {
-                (host.address, host.last_ns) = (Some(from), now_ns);
-                match body {
-                    Body::Hello(guests) => self.on_hello(number, guests, now_ns),
-                    Body::Queues(report) => {
-                        let notices = self.incast.on_queues(&report, now_ns);
-                        self.notify(notices);
-                    }
-                    Body::Notices(_) => (),
-                }
+        match self.agents.take(from, bytes, random, now_ns) {
+            Some((_, Received::Answer(answer))) => self.datagrams.push((from, answer)),
+            Some((number, Received::Body(Body::Hello(_)))) => {
+                self.send(number, Vec::new()); // a sign of life
             }
-        }
-    }
-
-    fn on_hello(&mut self, number: u16, guests: Vec<IpAddr>, now_ns: u64) {
-        for guest in guests.into_iter().take(MAX_GUESTS) {
-            let owner = self.shims.get(&guest).and_then(|one| self.hosts.get(one));
-            let is_free = owner.is_none_or(|one| now_ns.saturating_sub(one.last_ns) > REBIND_NS);
-            if is_free && self.shims.len() < MAX_GUESTS {
-                self.shims.insert(guest, number);
+            Some((_, Received::Body(Body::Queues(report)))) => {
+                let notices = self.incast.on_queues(&report, now_ns);
+                self.notify(notices);
             }
+            Some((_, Received::Body(Body::Notices(_)))) | None => (),
         }
-        self.send(number, Vec::new()); // a sign of life
     }
 
     fn notify(&mut self, notices: Vec<Notice>) {
-        let mut by_host: BTreeMap<u16, Vec<Notice>> = BTreeMap::new();
-        for notice in notices {
-            if let Some(host) = self.shims.get(&notice.source) {
-                by_host.entry(*host).or_default().push(notice);
-            }
-        }
-        for (host, notices) in by_host {
+        for (number, notices) in self.agents.by_shim(notices) {
             for some in notices.chunks(MAX_NOTICES) {
-                self.send(host, some.to_vec());
+                self.send(number, some.to_vec());
             }
         }
     }
 
-    /// Sends notices to the shims of a host, in a frame to a guest of it whose port is known, or in a
-    /// datagram.
+    /// Sends notices to an agent, in a frame to a guest of it whose port is known, or in a datagram.
     fn send(&mut self, number: u16, notices: Vec<Notice>) {
-        let Some(host) = self.hosts.get_mut(&number) else {
-            return;
-        };
         let source = notices.first().map(|notice| notice.source);
-        let guest = source.and_then(|source| self.guests.get(&source));
-        let is_edge = |guest: &&Guest| host.frames && self.fabric.is_edge(guest.place);
-        let guest = guest.filter(is_edge);
-        let (Some(address), Some(sealed)) = (host.address, host.peer.seal(notices)) else {
+        let Some(sealed) = self.agents.seal(number, notices) else {
             return;
         };
+        let guest = source.filter(|_| sealed.takes_frames);
+        let guest = guest.and_then(|source| self.guests.get(source));
+        let guest = guest.filter(|guest| self.fabric.is_edge(guest.place));
         let mut switches = self.switches.values_mut();
-        let switch = guest.and_then(|guest| {
-            switches.find(|switch| switch.datapath == Some(guest.place.datapath))
-        });
+        let switch =
+            guest.and_then(|guest| switches.find(|one| one.datapath == Some(guest.place.datapath)));
         if let (Some(guest), Some(switch)) = (guest, switch) {
-            let frame = message::frame(guest.mac.0, &sealed);
-            switch
-                .out
-                .packet_out(&[Action::Output(guest.place.port)], &frame);
+            let frame = message::frame(guest.mac.0, &sealed.bytes);
+            let out = [Action::Output(guest.place.port)];
+            switch.out.packet_out(&out, &frame);
         } else {
-            self.datagrams.push((address, sealed));
+            self.datagrams.push((sealed.address, sealed.bytes));
         }
     }
 
@@ -478,6 +326,7 @@ impl Controller {
     pub fn tick(&mut self, now_ns: u64) -> Vec<Connection> {
         if self.rules_ns.is_some_and(|due| due <= now_ns) {
             let is_more = self.fabric.settle(now_ns);
+            self.paths.clear();
             self.rules_ns = is_more.then_some(now_ns + FIND_NS);
             self.recall(now_ns);
             self.write_rules();
@@ -514,22 +363,13 @@ impl Controller {
 
     /// Writes the rules of all switches, and then removes those before.
     fn write_rules(&mut self) {
-        let has_frames = self.hosts.values().any(|host| host.frames);
-        let rules = rules::all(&self.fabric, has_frames);
+        let rules = rules::all(&self.fabric, self.agents.take_frames());
         for switch in self.switches.values_mut().filter(|one| one.is_ours) {
             let known = switch.datapath.filter(|one| self.fabric.is_known(*one));
             let rules = known.and_then(|datapath| rules.get(&datapath));
-            let Some((digest, rules)) = rules.filter(|one| Some(one.0) != switch.digest) else {
-                continue;
-            };
-            for rule in rules {
-                switch.out.add(rule);
+            if let Some((digest, rules)) = rules {
+                switch.write(*digest, rules);
             }
-            switch.out.barrier();
-            for (cookie, mask) in rules::others(*digest) {
-                switch.out.delete(cookie, mask);
-            }
-            switch.digest = Some(*digest);
         }
     }
 
@@ -551,17 +391,9 @@ impl Controller {
             let Some(datapath) = switch.datapath else {
                 continue;
             };
-            for port in switch.ports.values() {
-                if is_usable(port) {
-                    let place = Place {
-                        datapath,
-                        port: port.number,
-                    };
-                    let frame = self.lldp.frame(place, self.round);
-                    switch
-                        .out
-                        .packet_out(&[Action::Output(port.number)], &frame);
-                }
+            for port in switch.usable_ports().collect::<Vec<_>>() {
+                let frame = self.lldp.frame(Place { datapath, port }, self.round);
+                switch.out.packet_out(&[Action::Output(port)], &frame);
             }
         }
     }
@@ -580,9 +412,4 @@ impl Controller {
     pub fn datagrams(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         std::mem::take(&mut self.datagrams)
     }
-}
-
-/// Whether a port has a link, and is none of the switch's own.
-fn is_usable(port: &Port) -> bool {
-    port.is_up && port.number <= number::MAX
 }

@@ -4,9 +4,10 @@
 use penstock_controller::fabric::{FIND_NS, MAX_HOSTS, Place};
 use penstock_controller::incast::{Incast, Limits};
 use penstock_controller::lldp::Lldp;
-use penstock_controller::network::{Controller, Writes};
+use penstock_controller::network::Controller;
 use penstock_controller::openflow::kind;
 use penstock_controller::rules::ALL_ROUTES;
+use penstock_controller::switch::Writes;
 use penstock_core::{Params, definitions};
 use penstock_sdn::message::{Agent, Body, Key, QueueReport};
 use proptest::prelude::*;

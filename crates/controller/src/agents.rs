@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The agents of hosts and switches: their messages, and which of them has a guest's shim.
+
+use crate::fabric::REBIND_NS;
+use penstock_sdn::message::{self, Body, Key, Notice, Peer, Received};
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+/// Most guests that are known.
+pub(crate) const MAX_GUESTS: usize = 65_536;
+
+/// A host with shims, or a switch's agent.
+struct Agent {
+    peer: Peer,
+    address: Option<SocketAddr>,
+    /// Notices go to it as frames.
+    takes_frames: bool,
+    last_ns: u64,
+    refused: u64,
+}
+
+/// All agents that are configured.
+pub(crate) struct Agents {
+    /// By their numbers.
+    agents: BTreeMap<u16, Agent>,
+    /// The agent of each guest's shim.
+    shims: HashMap<IpAddr, u16>,
+}
+
+/// A message to an agent.
+pub(crate) struct Sealed {
+    pub address: SocketAddr,
+    pub takes_frames: bool,
+    pub bytes: Vec<u8>,
+}
+
+impl Agents {
+    /// The key of each, and whether it takes frames.
+    pub fn new(keys: BTreeMap<u16, (Key, bool)>) -> Agents {
+        let agent = |(number, (key, takes_frames))| {
+            let agent = Agent {
+                peer: Peer::new(key, number),
+                address: None,
+                takes_frames,
+                last_ns: 0,
+                refused: 0,
+            };
+            (number, agent)
+        };
+        Agents {
+            agents: keys.into_iter().map(agent).collect(),
+            shims: HashMap::new(),
+        }
+    }
+
+    /// Messages of each that were refused.
+    pub fn refused(&self) -> impl Iterator<Item = (u16, u64)> {
+        self.agents
+            .iter()
+            .map(|(number, one)| (*number, one.refused))
+    }
+
+    /// Whether any takes frames.
+    pub fn take_frames(&self) -> bool {
+        self.agents.values().any(|one| one.takes_frames)
+    }
+
+    /// Takes a datagram: the number of its agent and what it asks for, if it is an agent's.
+    pub fn take(
+        &mut self,
+        from: SocketAddr,
+        bytes: &[u8],
+        random: u64,
+        now_ns: u64,
+    ) -> Option<(u16, Received)> {
+        let number = message::host_of(bytes)?;
+        let agent = self.agents.get_mut(&number)?;
+        let Ok(received) = agent.peer.unseal(bytes, random.max(1)) else {
+            agent.refused += 1;
+            return None;
+        };
+        if let Received::Body(body) = &received {
+            (agent.address, agent.last_ns) = (Some(from), now_ns);
+            if let Body::Hello(guests) = body {
+                self.claim(number, guests, now_ns);
+            }
+        }
+        Some((number, received))
+    }
+
+    /// A guest's shim is its first agent's, as long as that sends.
+    fn claim(&mut self, number: u16, guests: &[IpAddr], now_ns: u64) {
+        for guest in guests.iter().take(MAX_GUESTS) {
+            let owner = self.shims.get(guest).and_then(|one| self.agents.get(one));
+            let is_free = owner.is_none_or(|one| now_ns.saturating_sub(one.last_ns) > REBIND_NS);
+            if is_free && self.shims.len() < MAX_GUESTS {
+                self.shims.insert(*guest, number);
+            }
+        }
+    }
+
+    /// Notices by the agent of the source's shim; those without one are left out.
+    pub fn by_shim(&self, notices: Vec<Notice>) -> BTreeMap<u16, Vec<Notice>> {
+        let mut sorted: BTreeMap<u16, Vec<Notice>> = BTreeMap::new();
+        for notice in notices {
+            if let Some(number) = self.shims.get(&notice.source) {
+                sorted.entry(*number).or_default().push(notice);
+            }
+        }
+        sorted
+    }
+
+    /// The message for an agent, if one of it has been taken.
+    pub fn seal(&mut self, number: u16, notices: Vec<Notice>) -> Option<Sealed> {
+        let agent = self.agents.get_mut(&number)?;
+        Some(Sealed {
+            address: agent.address?,
+            takes_frames: agent.takes_frames,
+            bytes: agent.peer.seal(notices)?,
+        })
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A switch, as one connection shows it: its ports, our role at it, and the rules that it has.
+
+use crate::fabric::MAX_HOSTS;
+use crate::openflow::{FlowMod, Frames, Port, Role, Route, Version, Writer, number};
+use crate::rules;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Most routes of an earlier controller that are read.
+const MAX_ROUTES: usize = MAX_HOSTS * MAX_HOSTS;
+
+/// Who writes the rules of a network with several controllers. All of them foresee incast and send
+/// notices, so that there is no moment without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writes {
+    /// Each of them; they come to the same rules.
+    #[default]
+    All,
+    /// One, the switches' master; when nothing is seen of it any more, another one.
+    One,
+}
+
+/// A connection and what is known of its switch.
+pub(crate) struct Switch {
+    pub frames: Frames,
+    pub out: Writer,
+    pub version: Option<Version>,
+    pub datapath: Option<u64>,
+    pub ports: BTreeMap<u32, Port>,
+    pub is_ready: bool,
+    /// It takes rules and frames.
+    pub is_ours: bool,
+    /// The last election of a master that the switch knows of.
+    pub election: u64,
+    /// Where the rules that it had led to, as long as its links are not known.
+    pub routes: Vec<Route>,
+    /// The digest of the rules that were written last.
+    digest: Option<u64>,
+    pub last_ns: u64,
+    pub echo_ns: u64,
+}
+
+impl Switch {
+    /// One that has connected.
+    pub fn new(now_ns: u64) -> Switch {
+        let mut switch = Switch {
+            frames: Frames::default(),
+            out: Writer::new(Version::V13),
+            version: None,
+            datapath: None,
+            ports: BTreeMap::new(),
+            is_ready: false,
+            is_ours: false,
+            election: 0,
+            routes: Vec::new(),
+            digest: None,
+            last_ns: now_ns,
+            echo_ns: now_ns,
+        };
+        switch.out.hello();
+        switch
+    }
+
+    /// Asks for a role, and for the routes and ports that it has.
+    pub fn ask(&mut self, writes: Writes) {
+        match writes {
+            Writes::All => self.out.role(Role::Equal, 0),
+            Writes::One => {
+                self.out.asynchronous();
+                self.out.role(Role::Same, 0)
+            }
+        };
+        let (table, cookie, mask) = rules::ALL_ROUTES;
+        self.out.rules(table, cookie, mask);
+        self.out.ports();
+    }
+
+    /// It gave this controller a role. Returns whether it takes rules from now on.
+    pub fn on_role(&mut self, writes: Writes, role: Role, election: u64) -> bool {
+        let is_ours = match writes {
+            Writes::All => role != Role::Slave,
+            Writes::One => role == Role::Master,
+        };
+        if writes == Writes::One && role == Role::Equal {
+            self.out.role(Role::Slave, election);
+        }
+        let begins = is_ours && !self.is_ours;
+        if begins {
+            // Another controller may have written since.
+            self.digest = None;
+            self.out.add(&rules::frames_of_links());
+        }
+        (self.is_ours, self.election) = (is_ours, election);
+        begins
+    }
+
+    /// Keeps the routes that it had, as many as there is room for.
+    pub fn remember(&mut self, routes: Vec<Route>) {
+        let room = MAX_ROUTES.saturating_sub(self.routes.len());
+        self.routes.extend(routes.into_iter().take(room));
+    }
+
+    /// Writes its rules, unless it has them, and then removes all others of ours.
+    pub fn write(&mut self, digest: u64, rules: &[FlowMod]) {
+        if self.digest == Some(digest) {
+            return;
+        }
+        for rule in rules {
+            self.out.add(rule);
+        }
+        self.out.barrier();
+        for (cookie, mask) in rules::others(digest) {
+            self.out.delete(cookie, mask);
+        }
+        self.digest = Some(digest);
+    }
+
+    /// The ports that have a link, without the switch's own.
+    pub fn usable_ports(&self) -> impl Iterator<Item = u32> {
+        let ports = self.ports.values();
+        let usable = ports.filter(|port| port.is_up && port.number <= number::MAX);
+        usable.map(|port| port.number)
+    }
+}
