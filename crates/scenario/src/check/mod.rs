@@ -16,8 +16,8 @@ use super::measure::{BOTTLENECK, matches};
 use super::{Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until};
 use crate::units::Time;
 
-/// Most samples of a port or flow, which are kept in memory.
-const MOST_SAMPLES: u64 = 10_000_000;
+/// Least time between samples, all of which are kept in memory.
+const LEAST_EVERY: Time = Time::from_nanos(1000);
 
 /// Gathers what is wrong, with where it was written.
 struct Checker<'a> {
@@ -227,20 +227,17 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses a time between samples that is 0, or so short that a run has too many.
-    fn samples(&mut self, every: Time, scenario: &Scenario, key: &str) {
+    /// Refuses a time between samples that is 0, or so short that they fill the memory.
+    fn samples(&mut self, every: Time, key: &str) {
         self.positive(Some(every), key);
-        let least = Time(scenario.duration.0.div_ceil(MOST_SAMPLES));
-        self.require(every == Time::ZERO || every >= least, key, || {
-            format!(
-                "is {every}; allowed: {least} and more, at most {MOST_SAMPLES} samples in a run"
-            )
+        self.require(every == Time::ZERO || every >= LEAST_EVERY, key, || {
+            format!("is {every}; allowed: {LEAST_EVERY} and more")
         });
     }
 
     fn measure(&mut self, scenario: &Scenario) {
         let measure = &scenario.measure;
-        self.samples(measure.queue_every, scenario, "measure.queue_every");
+        self.samples(measure.queue_every, "measure.queue_every");
         self.require(measure.from < scenario.duration, "measure.from", || {
             format!("is not before the end of the run, {}", scenario.duration)
         });
@@ -264,7 +261,7 @@ impl Checker<'_> {
                 unknown("traffic over TCP", &windows.traffic, &known)
             });
             self.at_least_one(windows.flows, "measure.windows.flows");
-            self.samples(windows.every, scenario, "measure.windows.every");
+            self.samples(windows.every, "measure.windows.every");
         }
         if measure.ports.is_empty() {
             return;
