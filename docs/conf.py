@@ -84,7 +84,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides"),
     ("py:.*", r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedRunError"),
-    ("py:.*", r"penstock\.execution\.task\.Row"),
+    ("py:.*", r"penstock\.execution\.(task\.Row|unfinished\.Rows)"),
 ]
 default_role = "code"  # for docstrings
 autodoc_member_order = "bysource"

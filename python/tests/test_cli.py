@@ -177,7 +177,7 @@ def test_the_help_describes_each_command_in_a_whole_sentence():
         (["ruin"], 2, "No such command 'ruin'. Did you mean 'run'? (see"),
         (["run", "demo", "--seeds", "0"], 2, "--seeds"),
         (["run", "demo", "--seeds", "1,x"], 2, "--seeds 1,x: give a number of seeds, as 5, or"),
-        (["report", "runs", "--out", "/proc/x"], 2, "runs: no such folder"),
+        (["report", "nowhere", "--out", "/proc/x"], 2, "nowhere: no such folder"),
         (["validate", "/dev/null"], 2, "/dev/null"),
         (["run", "demo", "--set", "tcp.min_rto"], 2, "give KEY=VALUE"),
         (["run", "demo", "--scheme", "hcff"], 2, " --scheme hcff: no such scheme; allowed: drop"),
