@@ -84,12 +84,8 @@ impl Policies {
     }
 
     pub fn set_window(&mut self, link: u32, policy: Box<Policy>, wires: &mut Wires) {
-        wires.link_mut(link).features |= feature::WINDOW;
         self.ports[link as usize].window = Some(policy);
-        let back = wires.link_mut(link ^ 1);
-        if back.end == End::Switch {
-            back.end = End::Window;
-        }
+        show_windows(link, wires);
     }
 
     pub fn set_credit(
@@ -106,13 +102,7 @@ impl Policies {
         self.ports[link as usize].credit = Some((credit, place));
         let (data, acks) = (link, link ^ 1);
         match place {
-            Place::Port => {
-                wires.link_mut(data).features |= feature::WINDOW;
-                let back = wires.link_mut(acks);
-                if back.end == End::Switch {
-                    back.end = End::Window;
-                }
-            }
+            Place::Port => show_windows(data, wires),
             Place::Behind => {
                 wires.link_mut(acks).features |= feature::CREDIT;
                 let there = wires.link_mut(data);
@@ -142,6 +132,15 @@ impl Policies {
     /// Draws the salt of the calendar.
     pub fn draw_salt(&mut self) -> u64 {
         self.rng.bits()
+    }
+}
+
+/// Has the policies of a port see its data, and the ACKs that enter next to it.
+fn show_windows(link: u32, wires: &mut Wires) {
+    wires.link_mut(link).features |= feature::WINDOW;
+    let back = wires.link_mut(link ^ 1);
+    if back.end == End::Switch {
+        back.end = End::Window;
     }
 }
 
@@ -278,7 +277,8 @@ impl Policies {
         self.see_data(now, link, packet, wires, paths);
     }
 
-    /// The credit policy of `link`, if it has one, sees a packet of the data.
+    /// `packet` passes the credit policy of `link`, if it has one, in the direction of the data.
+    #[inline]
     fn see_data(
         &mut self,
         now: Time,
@@ -287,18 +287,13 @@ impl Policies {
         wires: &mut Wires,
         paths: &Paths,
     ) {
-        if self.ports[link as usize].credit.is_none() {
-            return;
-        }
-        let backlog = self.backlog_bytes(now, link, wires);
-        if let Some((credit, _)) = &mut self.ports[link as usize].credit {
+        self.with_credit(now, link, wires, paths, |credit, backlog| {
             let slot = paths.slot(packet.flow, packet.hop.into());
             credit.on_data(now, packet, slot, backlog);
-            self.send_updates(now, link, wires, paths);
-        }
+        });
     }
 
-    /// The credit policy of `port`, if it has one, sees a packet of the ACKs' direction.
+    /// `packet` passes the credit policy of `port`, if it has one, in the direction of the ACKs.
     fn pass_credit(
         &mut self,
         now: Time,
@@ -307,15 +302,29 @@ impl Policies {
         wires: &mut Wires,
         paths: &Paths,
     ) {
-        if self.ports[port as usize].credit.is_none() {
-            return;
-        }
-        let backlog = self.backlog_bytes(now, port, wires);
-        if let Some((credit, _)) = &mut self.ports[port as usize].credit {
+        self.with_credit(now, port, wires, paths, |credit, backlog| {
             let slot = paths.ack_slot(packet.flow, packet.hop.into(), port);
             credit.on_ack(now, packet, slot, backlog);
-            self.send_updates(now, port, wires, paths);
-        }
+        });
+    }
+
+    /// Has the credit policy of `port`, if there is one, do something with the queue that it has, and
+    /// sends the updates that follow.
+    #[inline]
+    fn with_credit<T>(
+        &mut self,
+        now: Time,
+        port: u32,
+        wires: &mut Wires,
+        paths: &Paths,
+        act: impl FnOnce(&mut Credit, u64) -> T,
+    ) -> Option<T> {
+        self.ports[port as usize].credit.as_ref()?;
+        let backlog = self.backlog_bytes(now, port, wires);
+        let (credit, _) = self.ports[port as usize].credit.as_mut()?;
+        let done = act(credit, backlog);
+        self.send_updates(now, port, wires, paths);
+        Some(done)
     }
 
     /// Sends what a credit policy has to send: from where it is, towards the senders of the data.
@@ -409,13 +418,14 @@ impl Policies {
         wires: &mut Wires,
         paths: &Paths,
     ) -> Option<Time> {
-        let backlog = self.backlog_bytes(now, link, wires);
-        if let Some((credit, _)) = &mut self.ports[link as usize].credit {
+        let credit = self.with_credit(now, link, wires, paths, |credit, backlog| {
             credit.tick(now, backlog);
-            let period = credit.period();
-            self.send_updates(now, link, wires, paths);
+            credit.period()
+        });
+        if let Some(period) = credit {
             return Some(now + period);
         }
+        let backlog = self.backlog_bytes(now, link, wires);
         let policy = self.ports[link as usize].window.as_mut()?;
         policy.tick(now, &mut self.flows, backlog);
         policy.period().map(|period| now + period)
