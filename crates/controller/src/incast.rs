@@ -7,6 +7,7 @@ use crate::status;
 use penstock_core::sicc;
 use penstock_core::{Params, SiccPort};
 use penstock_sdn::message::{Notice, Order, QueueReport};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 
@@ -32,7 +33,7 @@ impl Default for Limits {
 }
 
 /// What was seen and done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Copies of SYN and FIN.
     pub copies: u64,

@@ -40,10 +40,14 @@ impl Collector for Status {
         }
         let none: Option<&Exemplar<Labels, f64>> = None;
         for (name, help, value) in [
-            ("copies", "Copies of SYN and FIN", self.copies),
-            ("ignored_syns", "SYNs that did not count", self.ignored_syns),
-            ("queue_reports", "Queues reported", self.queues),
-            ("notices", "Notices to shims", self.notices),
+            ("copies", "Copies of SYN and FIN", self.counters.copies),
+            (
+                "ignored_syns",
+                "SYNs that did not count",
+                self.counters.ignored_syns,
+            ),
+            ("queue_reports", "Queues reported", self.counters.queues),
+            ("notices", "Notices to shims", self.counters.notices),
         ] {
             let mut family = encoder.encode_descriptor(name, help, None, Counter)?;
             family.encode_counter(&value, none)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a running controller knows and did.
 
+use crate::incast::Counters;
 use crate::network::Controller;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,16 +31,11 @@ pub struct Status {
     pub hosts: BTreeMap<String, String>,
     /// Whether the switches have the rules for all of these.
     pub settled: bool,
-    /// Copies of SYN and FIN.
-    pub copies: u64,
-    /// SYNs that did not count.
-    pub ignored_syns: u64,
-    /// Queues reported.
-    pub queues: u64,
+    /// What was seen and done.
+    #[serde(flatten)]
+    pub counters: Counters,
     /// The ports that are watched: switch and port.
     pub ports: BTreeMap<String, Port>,
-    /// Notices to shims.
-    pub notices: u64,
     /// Messages that were refused, by the agent's number.
     pub refused: BTreeMap<u16, u64>,
 }
@@ -49,7 +45,6 @@ impl Status {
     pub fn of(controller: &Controller) -> Status {
         let fabric = controller.fabric();
         let place = |at: crate::fabric::Place| format!("{:016x}:{}", at.datapath, at.port);
-        let counters = controller.counters();
         Status {
             switches: fabric.switches().map(|one| format!("{one:016x}")).collect(),
             written: controller.written(),
@@ -62,14 +57,11 @@ impl Status {
                 .map(|(host, at)| (host.to_string(), place(at)))
                 .collect(),
             settled: controller.is_settled(),
-            copies: counters.copies,
-            ignored_syns: counters.ignored_syns,
-            queues: counters.queues,
+            counters: controller.counters(),
             ports: controller
                 .ports()
                 .map(|(at, port)| (place(at), port))
                 .collect(),
-            notices: counters.notices,
             refused: controller.refused().collect(),
         }
     }
@@ -92,9 +84,9 @@ impl fmt::Display for Status {
         writeln!(
             f,
             "copies    {} ({} not counted)",
-            self.copies, self.ignored_syns
+            self.counters.copies, self.counters.ignored_syns
         )?;
-        writeln!(f, "queues    {}", self.queues)?;
+        writeln!(f, "queues    {}", self.counters.queues)?;
         for (place, port) in &self.ports {
             let Port {
                 queue_bytes,
@@ -106,7 +98,7 @@ impl fmt::Display for Status {
                 "port      {place}  {queue_bytes} bytes queued, {flows} flows, {incasts} incasts"
             )?;
         }
-        writeln!(f, "notices   {}", self.notices)?;
+        writeln!(f, "notices   {}", self.counters.notices)?;
         let refused: u64 = self.refused.values().sum();
         write!(f, "refused   {refused}")
     }

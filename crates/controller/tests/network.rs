@@ -393,7 +393,9 @@ fn incast_is_foreseen_across_two_switches() {
     begin(&bed, &[&controller]);
     let mut agents = Agents::new(&controller);
     incast(&bed, 2000);
-    controller.wait("copies", |status| status.copies == u64::from(FLOWS));
+    controller.wait("copies", |status| {
+        status.counters.copies == u64::from(FLOWS)
+    });
     assert_eq!(agents.report(), expected());
 
     // Without the controller the network forwards as before; another one knows soon what it knew.
@@ -416,7 +418,9 @@ fn incast_is_foreseen_across_two_switches() {
     assert_eq!(digests(&bed, "br2"), before);
     let mut agents = Agents::new(&again);
     incast(&bed, 3000);
-    again.wait("copies", |status| status.copies >= u64::from(FLOWS));
+    again.wait("copies", |status| {
+        status.counters.copies >= u64::from(FLOWS)
+    });
     assert_eq!(agents.report(), expected());
 }
 
@@ -450,14 +454,18 @@ fn controllers_that_all_write_leave_no_gap() {
     let mut agents = [&first, &second].map(Agents::new);
     incast(&bed, 2000);
     for (controller, agents) in [&first, &second].into_iter().zip(&mut agents) {
-        controller.wait("copies", |status| status.copies == u64::from(FLOWS));
+        controller.wait("copies", |status| {
+            status.counters.copies == u64::from(FLOWS)
+        });
         assert_eq!(controller.wait("", |_| true).written, 2);
         assert_eq!(agents.report(), expected());
     }
     let before = digests(&bed, "br1");
     first.stop();
     incast(&bed, 3000);
-    second.wait("copies", |status| status.copies == 2 * u64::from(FLOWS));
+    second.wait("copies", |status| {
+        status.counters.copies == 2 * u64::from(FLOWS)
+    });
     assert_eq!(agents[1].report(), expected());
     forwards(&bed);
     assert_eq!(digests(&bed, "br1"), before);
@@ -480,7 +488,9 @@ fn one_writes_and_another_takes_its_place() {
     // The other one foresees as well.
     let mut agents = Agents::new(&second);
     incast(&bed, 2000);
-    second.wait("copies", |status| status.copies == u64::from(FLOWS));
+    second.wait("copies", |status| {
+        status.counters.copies == u64::from(FLOWS)
+    });
     assert_eq!(agents.report(), expected());
 
     first.stop();
@@ -524,7 +534,9 @@ fn notices_leave_as_frames_by_the_port_of_the_guest_and_those_of_guests_end() {
     begin(&bed, &[&controller]);
     let mut agents = Agents::new(&controller);
     incast(&bed, 2000);
-    controller.wait("copies", |status| status.copies == u64::from(FLOWS));
+    controller.wait("copies", |status| {
+        status.counters.copies == u64::from(FLOWS)
+    });
     agents.send_report();
     until("the frame leaves", || !frames(&files[0]).is_empty());
     let mut shim = agents.shim;
@@ -536,7 +548,7 @@ fn notices_leave_as_frames_by_the_port_of_the_guest_and_those_of_guests_end() {
     // Host A sends it to B, whose shim would be asked: it ends at the port where it enters.
     let forged = frame([2, 0, 0, 0, 0, 2], message);
     let hex: String = forged.iter().map(|byte| format!("{byte:02x}")).collect();
-    let copies = controller.wait("any", |_| true).copies;
+    let copies = controller.wait("any", |_| true).counters.copies;
     bed.receive("host1", &hex);
     let target = format!("unix:{}", bed.path("br1.mgmt"));
     let dropped = || {
@@ -547,5 +559,5 @@ fn notices_leave_as_frames_by_the_port_of_the_guest_and_those_of_guests_end() {
     };
     until("the rule takes it", dropped);
     assert!(frames(&files[1]).is_empty(), "B gets nothing");
-    assert_eq!(controller.wait("any", |_| true).copies, copies);
+    assert_eq!(controller.wait("any", |_| true).counters.copies, copies);
 }
