@@ -3,7 +3,7 @@
 //! (`bpf/sicc_abi.h`).
 
 use std::cell::RefCell;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
 use penstock_core::sicc::{self, SiccOrder};
 use penstock_core::tcp_rewrite::raw_scale;
-use penstock_sdn::message::{Notice, Order};
+use penstock_sdn::message::{Notice, Order, mapped};
 
 use super::Port;
 use super::maps::{create, put};
@@ -85,21 +85,14 @@ pub fn differences(port: &Port, wanted: &Params) -> Result<Vec<String>> {
 /// # Errors
 /// The kernel refuses, or the port has another scheme.
 pub fn take(port: &Port, notice: &Notice) -> Result<()> {
-    let address = |address: IpAddr| -> [u32; 4] {
-        let mapped = match address {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
-        };
-        words(mapped)
-    };
     let (order, mss_bytes, scale) = match notice.order {
         Order::On(mss, scale) => (SiccOrder::On, mss, scale),
         Order::Off => (SiccOrder::Off, 0, None),
     };
     let mut raw = sicc_message {
         pair: sicc_key {
-            source: address(notice.source),
-            destination: address(notice.destination),
+            source: words(mapped(notice.source)),
+            destination: words(mapped(notice.destination)),
             port: port.id,
         },
         order: order as u32,

@@ -67,7 +67,9 @@ impl Body {
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Body::Hello(guests) => guests.iter().for_each(|guest| address(*guest, out)),
+            Body::Hello(guests) => guests
+                .iter()
+                .for_each(|guest| out.extend(mapped(*guest).octets())),
             Body::Queues(report) => {
                 out.u64(report.datapath);
                 for (port, bytes) in &report.queues {
@@ -95,8 +97,8 @@ impl Body {
 
 impl Notice {
     fn write(&self, out: &mut Vec<u8>) {
-        address(self.source, out);
-        address(self.destination, out);
+        out.extend(mapped(self.source).octets());
+        out.extend(mapped(self.destination).octets());
         match self.order {
             Order::On(mss_bytes, scale) => {
                 out.extend([ON, scale.unwrap_or(SCALE_UNKNOWN)]);
@@ -133,12 +135,12 @@ fn all<T>(
     Some(found)
 }
 
-fn address(address: IpAddr, out: &mut Vec<u8>) {
-    let wide = match address {
+/// An address as all are kept: IPv4 mapped to IPv6 (RFC 4291 §2.5.5.2).
+pub fn mapped(address: IpAddr) -> Ipv6Addr {
+    match address {
         IpAddr::V4(short) => short.to_ipv6_mapped(),
         IpAddr::V6(long) => long,
-    };
-    out.extend(wide.octets());
+    }
 }
 
 fn from_wire(octets: [u8; ADDRESS_BYTES]) -> IpAddr {

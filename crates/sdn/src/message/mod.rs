@@ -19,7 +19,7 @@ mod ends;
 mod frame;
 mod seal;
 
-pub use body::{Body, MAX_NOTICES, Notice, Order, QueueReport};
+pub use body::{Body, MAX_NOTICES, Notice, Order, QueueReport, mapped};
 pub use ends::{Agent, Peer, Received};
 pub use frame::{frame, of_frame};
 pub use seal::{Key, Refused, host_of};
