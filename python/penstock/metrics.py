@@ -7,14 +7,13 @@ numbers of a traffic and of a port by their dotted paths in `summary.json`, `FLO
 `match` look them up.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from penstock import units
-from penstock.errors import ScenarioError
+from penstock.errors import ScenarioError, suggestion
 
 Result = Mapping[str, Any]
 """One scheme's part of a summary, of one seed or the mean of several."""
@@ -244,8 +243,7 @@ def match(name: str, known: Iterable[str]) -> str:
     for alias in (name, f"{name}.mean"):
         if alias in full:
             return full[alias]
-    near = difflib.get_close_matches(name, full, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"allowed: {', '.join(full)}"
+    hint = suggestion(name, full, f"allowed: {', '.join(full)}", cutoff=0.5)
     message = f"{name}: no such number in the summary; {hint}"
     raise ScenarioError(message)
 

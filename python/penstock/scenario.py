@@ -5,7 +5,6 @@ The simulator's parser is the only one that knows the schema (`crates/scenario`)
 finds the text, applies overrides, and returns the scenario with its defaults written out.
 """
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 import tomli_w
 
 from penstock import _native, papers
-from penstock.errors import ScenarioError
+from penstock.errors import ScenarioError, suggestion
 
 Scenario = str | Path | Mapping[str, Any]
 """A TOML file, the name of a shipped template, or a dict of the same shape."""
@@ -28,6 +27,8 @@ Settings = tuple[tuple[str, str], ...]
 
 FILE_KEYS = ("file", "size")
 """The keys of a `[traffic.*]` table that may name a file."""
+PARTS = ("queue", "window", "controller")
+"""What a scheme consists of."""
 _STDIN = Path("/dev/stdin")
 TRACE_COLUMNS = ("start_s", "source", "destination", "bytes")
 
@@ -126,10 +127,22 @@ def _find(name: str) -> tuple[Path, str]:
     if path.is_dir():
         message = f"{name}: is a folder; give a scenario file"
         raise ScenarioError(message)
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else "see `penstock scenarios`"
+    hint = suggestion(name, known, "see `penstock scenarios`")
     message = f"{name}: no such file, and no template of this name; {hint}"
     raise ScenarioError(message)
+
+
+def parameters(part: str, kind: str | None) -> dict[str, dict[str, Any]]:
+    """The parameters of a kind of queue, window or controller: by key, as the schema has them."""
+    definitions = json.loads(_native.schema())["$defs"]
+    for alternative in definitions[part.capitalize()]["anyOf"]:
+        properties: dict[str, Any] = dict(alternative.get("properties", {}))
+        if properties.pop("kind", {}).get("const") != kind:
+            continue
+        if reference := alternative.get("$ref"):
+            properties |= definitions[reference.rpartition("/")[2]].get("properties", {})
+        return properties
+    return {}
 
 
 def title(path: Path) -> str:

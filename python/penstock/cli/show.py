@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `penstock show`: one scheme and its parameters, from the schema of scenarios."""
 
-import difflib
 import json
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from penstock.cli.lists import print_list
 from penstock.cli.options import Json, print_json, scheme_names
-from penstock.errors import ScenarioError
-
-_PARTS = ("queue", "window", "controller")
+from penstock.errors import ScenarioError, suggestion
 
 
 def show(
@@ -32,19 +28,19 @@ def show(
     `title`, `source`, and `parameters`: a list of `key`, `meaning`, `allowed`, and `value`, which
     is null where the default of the meaning holds.
     """
-    from penstock import _native  # start-up: the simulator
+    from penstock import _native, scenario  # start-up: the simulator
 
     known = json.loads(_native.schemes())
     if scheme not in known:
-        near = difflib.get_close_matches(scheme, known, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else "; see `penstock schemes`"
-        message = f"{scheme}: no such scheme{hint}"
+        hint = suggestion(scheme, known, "see `penstock schemes`")
+        message = f"{scheme}: no such scheme; {hint}"
         raise ScenarioError(message)
-    about, definitions = known[scheme], json.loads(_native.schema())["$defs"]
+    about = known[scheme]
     parameters = [
-        row
-        for part in _PARTS
-        for row in _parameters(f"scheme.{scheme}.{part}", about[part], definitions[part.title()])
+        _parameter(f"scheme.{scheme}.{part}.{key}", schema, about[part].get(key))
+        for part in scenario.PARTS
+        if about[part]["kind"] != "none"
+        for key, schema in scenario.parameters(part, about[part]["kind"]).items()
     ]
     if as_json:
         named = {"name": scheme, "title": about["title"], "source": about["source"]}
@@ -57,22 +53,14 @@ def show(
     print_list([(row["key"], _sentence(row)) for row in parameters])
 
 
-def _parameters(
-    prefix: str, part: dict[str, Any], schema: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """The keys of a part of this kind, with what the built-in scheme gives them."""
-    for kind in schema["anyOf"]:
-        properties = kind["properties"]
-        if part["kind"] == "none" or properties["kind"]["const"] != part["kind"]:
-            continue
-        for key, value in properties.items():
-            if key != "kind":
-                yield {
-                    "key": f"{prefix}.{key}",
-                    "meaning": " ".join(value.get("description", "").split()),
-                    "allowed": _allowed(value),
-                    "value": part.get(key),
-                }
+def _parameter(key: str, schema: dict[str, Any], value: object) -> dict[str, Any]:
+    """A key of a scheme, with what the built-in scheme gives it."""
+    return {
+        "key": key,
+        "meaning": " ".join(schema.get("description", "").split()),
+        "allowed": _allowed(schema),
+        "value": value,
+    }
 
 
 def _allowed(schema: dict[str, Any]) -> str:

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The points of a sweep, and the runs that they take."""
 
-import difflib
 import itertools
-import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from penstock import _native, api
-from penstock.errors import ScenarioError
+from penstock import api
+from penstock.errors import ScenarioError, suggestion
 from penstock.execution import SIMULATOR, Task
-from penstock.scenario import Scenario
+from penstock.scenario import PARTS, Scenario, parameters
 from penstock.sweep import values
 from penstock.sweep.values import Value
 
 MOST_RUNS = 1_000_000
-_PARTS = ("queue", "window", "controller")
 _OPTIONS = {"schemes": "--scheme", "seeds": "--seeds"}
 
 Point = tuple[Value, ...]
@@ -139,31 +136,17 @@ def _paths(name: str, document: dict[str, Any]) -> list[str]:
     first, _, parameter = name.partition(".")
     if first != "scheme" or "." in parameter or not parameter:
         return [name]
-    definitions = json.loads(_native.schema())["$defs"]
     known: dict[str, list[str]] = {}
     for scheme in document["schemes"]:
-        for part in _PARTS:
+        for part in PARTS:
             kind = document["scheme"][scheme].get(part, {}).get("kind")
-            for key in _parameters(definitions, part, kind):
+            for key in parameters(part, kind):
                 known.setdefault(key, []).append(f"scheme.{scheme}.{part}.{key}")
     if parameter in known:
         return known[parameter]
-    near = difflib.get_close_matches(parameter, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"they have: {', '.join(sorted(known))}"
+    hint = suggestion(parameter, known, f"they have: {', '.join(sorted(known))}")
     message = f"--over {name}: no scheme of {', '.join(document['schemes'])} has it; {hint}"
     raise ScenarioError(message)
-
-
-def _parameters(definitions: dict[str, Any], part: str, kind: str | None) -> list[str]:
-    """The parameters of a kind of queue, window or controller, by the schema of scenarios."""
-    for alternative in definitions[part.capitalize()]["anyOf"]:
-        properties: dict[str, Any] = dict(alternative.get("properties", {}))
-        if properties.get("kind", {}).get("const") != kind:
-            continue
-        if reference := alternative.get("$ref"):
-            properties |= definitions[reference.rpartition("/")[2]].get("properties", {})
-        return [name for name in properties if name != "kind"]
-    return []
 
 
 def _renamed(error: ScenarioError, values: list[tuple[str, str]]) -> ScenarioError:
