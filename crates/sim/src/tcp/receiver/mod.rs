@@ -5,7 +5,7 @@
 mod reassembly;
 mod tuning;
 
-use super::config::Config;
+use super::config::{AckRules, Config};
 use super::{Stats, sequence};
 use crate::packet::{Packet, SackBlock, flag};
 use penstock_scenario::units::Time;
@@ -334,9 +334,13 @@ impl Receiver {
 
     fn grow(&mut self, cfg: &Config, now: Time, segment: &Packet, arrived: u64) -> bool {
         let before = self.space;
-        // tcp_event_data_recv does not grow it for less.
+        // tcp_event_data_recv does not grow it for less; tcp_grow_window takes two full segments for
+        // short ones too, and ACKs are quick as long as it grows. What was recorded with linux-3.18
+        // is without the latter.
         if arrived >= 128 {
-            let grown = self.space as u64 + 2 * arrived;
+            let is_whole = cfg.ack_rules == AckRules::Linux;
+            let least = if is_whole { cfg.mss as u64 } else { 0 };
+            let grown = self.space as u64 + 2 * arrived.max(least);
             self.space = grown.min(self.limit as u64) as u32;
         }
         if let Some(tuning) = &mut self.tuning {
