@@ -22,7 +22,7 @@ from typing import NamedTuple
 import penstock
 from penstock import _native, scenario
 from penstock.runs import Run
-from penstock.show import run_figures, summary_table
+from penstock.show import chart_files, run_charts, summary_table
 
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPT = re.compile(
@@ -45,9 +45,8 @@ class Picture(NamedTuple):
 
     def drawn(self) -> str:
         """The figure's SVG from a fresh run, with coordinates rounded to a tenth of a point."""
-        svg = next(
-            each.svg for each in run_figures.draw(run_of(self.command)) if each.name == self.figure
-        )
+        figures = run_charts.figures(run_of(self.command))
+        svg = chart_files.draw(next(each for each in figures if each.name == self.figure)).svg
         return re.sub(r'\bd="[^"]*"', short, svg)
 
 

@@ -253,6 +253,14 @@ def text(name: str, value: float | None) -> str:
     return Field(name, tuple(name.split("."))).text(value)
 
 
+def described(name: str) -> str:
+    """A full name in words: `mice.fct_s.p99` is `FCT p99 of mice`."""
+    for path, metric in (GROUPS | PORTS).items():
+        if name.endswith(f".{path}"):
+            return f"{metric.heading} of {name.removesuffix(path)[:-1]}"
+    return name
+
+
 def axis_unit(name: str) -> str | None:
     """The unit that prefixes go to on an axis of a full name's numbers; None for mere numbers."""
     return units.AXES.get(Field(name, tuple(name.split("."))).unit)

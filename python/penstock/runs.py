@@ -25,7 +25,7 @@ class Run(Results):
 
         Args:
             folder: the files of an earlier run in it are replaced; others stay.
-            report: also write `report.html` and `figures/`.
+            report: also write `report.html`.
 
         Raises:
             ScenarioError: the folder exists and is not a run's.
@@ -78,10 +78,10 @@ class Run(Results):
             raise RunError(message) from error
 
     def report(self, path: str | Path, *, pdf: bool = False) -> Path:
-        """Writes the report, one HTML page without external parts, and `figures/` next to it.
+        """Writes the report, one HTML page without external parts.
 
-        `pdf`: write the figures as PDF too, which takes longer than all else.
+        `pdf`: write the figures as SVG and PDF too, in `figures/` next to it.
         """
-        from penstock.show import run_page  # start-up: matplotlib takes half a second
+        from penstock.show import run_page  # start-up: not needed to compute
 
         return run_page.write(self, Path(path), pdf=pdf)

@@ -54,6 +54,11 @@ def to_bytes(text: str) -> int:
     return round(_number(text, "bytes"))
 
 
+def number(value: object) -> float:
+    """A number of a table's column as a float; 0 for none."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
 _EXAMPLES = {
     "s": "time, such as 200 ms",
     "bps": "rate, such as 1 Gb/s",
@@ -107,6 +112,11 @@ FORMS: dict[str, Callable[[float | None], str]] = {"s": seconds, "bps": rate, "b
 """How people read a number, by its quantity."""
 AXES = {"s": "s", "bps": "b/s", "bytes": "B"}
 """The unit that prefixes go to on an axis, by the quantity of its numbers."""
+
+
+def axis_of(name: str) -> str:
+    """The unit of an axis for a number whose name ends with its quantity, as `size_bytes`."""
+    return AXES.get(name.rpartition("_")[2], "")
 
 
 def three(value: float) -> str:

@@ -60,10 +60,9 @@ class _Plot:
     """Of the schemes, as the paper calls them."""
 
     @property
-    def schemes(self) -> dict[str, int]:
-        """The place of each scheme, which gives its colour."""
-        places: dict[str, int] = self.data["schemes"]
-        return places
+    def schemes(self) -> dict[str, style.Look]:
+        """The colour and dashes of each scheme."""
+        return style.looks(self.data["schemes"])
 
 
 def _name(made: Experiment, scheme: str) -> str:
@@ -122,16 +121,15 @@ def _line(plot: _Plot) -> Canvas:
     canvas, panels = _panels(len(plot.data["panels"]), sharex=True)
     for axes, panel in zip(panels, plot.data["panels"], strict=True):
         means: list[float] = []
-        for scheme, place in plot.schemes.items():
+        for scheme, look in plot.schemes.items():
             points = panel["series"][scheme]
             x, mean = ([point[i] for point in points] for i in (0, 1))
             half = np.array([point[2] or 0.0 for point in points])
-            colour, dashes = style.series(place)
             axes.plot(
                 x,
                 mean,
-                color=colour,
-                linestyle=dashes,
+                color=look.colour,
+                linestyle=look.dashes,
                 marker="o",
                 markersize=2.5,
                 label=plot.names[scheme],
@@ -139,7 +137,7 @@ def _line(plot: _Plot) -> Canvas:
             if half.any():
                 least = 1e-3 * np.array(mean) if "y" in plot.figure.log else 0.0
                 low = np.maximum(np.array(mean) - half, least)
-                axes.fill_between(x, low, np.array(mean) + half, color=colour, alpha=0.2, lw=0)
+                axes.fill_between(x, low, np.array(mean) + half, color=look.colour, alpha=0.2, lw=0)
             means += mean
         _scale(axes, plot, means)
         if panel["title"]:
@@ -164,16 +162,15 @@ def _cdf(plot: _Plot) -> Canvas:
     canvas, panels = _panels(len(plot.data["panels"]), sharex=True, sharey=True)
     for axes, panel in zip(panels, plot.data["panels"], strict=True):
         greatest = max((x[-1] for x, *_ in panel["series"].values() if x), default=0.0)
-        for scheme, place in plot.schemes.items():
+        for scheme, look in plot.schemes.items():
             x, known, total = panel["series"][scheme]
             share = [(place + 1) / total for place in figure_data.places(known)]
-            colour, dashes = style.series(place)
             axes.step(
                 [*x[:1], *x, greatest],
                 [*([0.0] if x else []), *share, share[-1] if share else 0.0],
                 where="post",
-                color=colour,
-                linestyle=dashes,
+                color=look.colour,
+                linestyle=look.dashes,
                 label=plot.names[scheme],
             )
         if panel["title"]:
@@ -186,7 +183,7 @@ def _bars(plot: _Plot) -> Canvas:
     canvas, axes = report.plot()
     clusters, means = plot.data["clusters"], []
     width = 0.8 / len(plot.schemes)
-    for number, (scheme, place) in enumerate(plot.schemes.items()):
+    for number, (scheme, look) in enumerate(plot.schemes.items()):
         heights = [mean for mean, _ in plot.data["series"][scheme]]
         offset = (number - (len(plot.schemes) - 1) / 2) * width
         axes.bar(
@@ -195,8 +192,8 @@ def _bars(plot: _Plot) -> Canvas:
             width,
             yerr=[half or 0.0 for _, half in plot.data["series"][scheme]],
             error_kw={"elinewidth": 0.8, "ecolor": style.QUIET.light},
-            color=style.SERIES[place % len(style.SERIES)].light,
-            hatch="//" * (place // len(style.SERIES)),  # colours begin again
+            color=look.colour,
+            hatch="//" * look.dash,  # another scheme of this colour
             edgecolor=style.GROUND,
             linewidth=0,
             label=plot.names[scheme],
@@ -212,11 +209,10 @@ def _bars(plot: _Plot) -> Canvas:
 
 def _histogram(plot: _Plot) -> Canvas:
     canvas, panels = _panels(len(plot.schemes), sharex=True, sharey=True)
-    for axes, (scheme, place) in zip(panels, plot.schemes.items(), strict=True):
+    for axes, (scheme, look) in zip(panels, plot.schemes.items(), strict=True):
         counts = plot.data["series"][scheme]
         edges = np.linspace(0, plot.data["greatest"], len(counts) + 1)
-        colour = style.SERIES[place % len(style.SERIES)].light
-        axes.stairs(counts, edges, fill=True, color=colour)
+        axes.stairs(counts, edges, fill=True, color=look.colour)
         axes.set_title(plot.names[scheme], loc="left", pad=2)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     return _finish(canvas, panels, plot, "x")
@@ -226,15 +222,16 @@ def _heat(plot: _Plot) -> Canvas:
     """Opacity instead of a scale of colours: it reads on light and dark."""
     canvas, panels = _panels(len(plot.schemes), sharex=True, sharey=True)
     xs, ys = plot.data["xs"], plot.data["ys"]
-    for axes, (scheme, place) in zip(panels, plot.schemes.items(), strict=True):
+    for axes, (scheme, look) in zip(panels, plot.schemes.items(), strict=True):
         cells = plot.data["series"][scheme]
         values = [value for *_, value in cells]
         least, span = min(values, default=0.0), max(values, default=0.0) - min(values, default=0.0)
-        colour = style.SERIES[place % len(style.SERIES)].light
         for x, y, value in cells:
             depth = 0.03 + 0.32 * ((value - least) / span if span else 0.0)
             axes.add_patch(
-                mpl.patches.Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, alpha=depth, lw=0)
+                mpl.patches.Rectangle(
+                    (x - 0.5, y - 0.5), 1, 1, color=look.colour, alpha=depth, lw=0
+                )
             )
             text = replace(plot.figure.measure, scheme=scheme).show(value)
             axes.text(x, y, text.replace(" ", "\n"), ha="center", va="center", fontsize=style.SMALL)
@@ -251,9 +248,9 @@ def _analysis(plot: _Plot) -> Canvas:
     canvas, panels = _panels(len(plot.data["panels"]), sharex=True, sharey=True)
     for axes, panel in zip(panels, plot.data["panels"], strict=True):
         for line in panel["lines"]:
-            colour, dashes = style.series(line["colour"])
-            dashes = "" if line["mark"] else dashes
-            shown = {"color": colour, "linestyle": dashes, "marker": line["mark"]}
+            look = style.Look(line["colour"])
+            dashes = "" if line["mark"] else style.DASHES[line["colour"] % len(style.DASHES)]
+            shown = {"color": look.colour, "linestyle": dashes, "marker": line["mark"]}
             axes.plot(line["x"], line["y"], markersize=3, lw=0.9, label=line["name"], **shown)
         for level in panel["levels"]:
             axes.axhline(level, color=style.QUIET.light, linewidth=0.7, linestyle=":")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a figure shows, as numbers: taken from runs, small enough to be kept, drawn by `drawing`.
 
-A figure's data are JSON: `schemes` with the places that give their colours, and by its kind
+A figure's data are JSON: `schemes` with their places in the run, and by its kind
 
     line       panels of series [x, mean, half-width]; `ticks` where the x are names
     cdf        panels of series [some of the sorted values, how many there are, how many flows]

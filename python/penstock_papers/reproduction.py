@@ -26,7 +26,7 @@ class Drawn:
 
     def save(self, folder: Path) -> None:
         """Writes the figure's files."""
-        self.drawing.save(folder, pdf=True)
+        self.drawing.save(folder)
         if self.png:
             (folder / f"{self.drawing.name}.png").write_bytes(self.png)
 

@@ -20,22 +20,45 @@ function checkPage(width) {
 
 function checkFigure(figure, number) {
   const report = (what) => problems.push(`figure ${number + 1}: ${what}`);
-  const picture = figure.querySelector("svg, img");
+  const picture = figure.querySelector(".plot, .bars, .heats, svg, img");
   if (!picture) return report("no picture");
   const box = picture.getBoundingClientRect();
-  if (box.width < 150 || box.height < 60) report(`not drawn: ${box.width} x ${box.height} pixels`);
+  if (box.width < 150 || box.height < 40) report(`not drawn: ${box.width} x ${box.height} pixels`);
   const holder = figure.querySelector(".scroll")?.getBoundingClientRect() ?? box;
   if (holder.left < 0 || holder.right > viewport + 0.5) report(`not within the viewport: ${holder.left} to ${holder.right}`);
   const name = picture.getAttribute("aria-label") ?? picture.getAttribute("alt") ?? "";
-  if (!name.trim() || (picture.tagName === "svg" && picture.getAttribute("role") !== "img")) report("no accessible name");
-  if (picture.tagName === "svg" ? !isDrawn(picture) : !picture.naturalWidth) report("empty");
+  if (!name.trim() || (picture.tagName !== "IMG" && !/^(img|group)$/.test(picture.getAttribute("role")))) report("no accessible name");
+  if (!isDrawn(picture)) report("empty");
   const sentence = figure.querySelector("figcaption p")?.textContent.trim() ?? "";
   if (!/^.+[.!?]$/s.test(sentence) || /[.!?]["”)]?\s+["“(]?\p{Lu}/u.test(sentence))
     report(`not explained in one sentence: ${shown(sentence)}`);
 }
 
-// Matplotlib clips to the axes what stands for data, and the grid.
-function isDrawn(svg) {
+// Matplotlib clips to the axes what stands for data, and the grid. A canvas of the script has grey axes, and coloured or thick marks.
+function isDrawn(picture) {
+  if (picture.tagName === "IMG") return picture.naturalWidth > 0;
+  if (picture.classList.contains("plot")) return [...picture.querySelectorAll("canvas")].every(hasMarks) && picture.querySelector("canvas");
+  if (picture.tagName !== "svg") return picture.textContent.trim().length > 0;
+  return isDrawing(picture);
+}
+
+function hasMarks(canvas) {
+  const { width, height } = canvas;
+  const copy = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const pixels = copy.getImageData(0, 0, width, height).data;
+  const left = Math.round(0.25 * width);
+  let strong = 0;
+  for (let y = 4; y < height - 40; y++)
+    for (let x = left; x < width - 8; x++) {
+      const i = 4 * (y * width + x);
+      const red = pixels[i], blue = pixels[i + 2];
+      if (pixels[i + 3] > 200 && (Math.abs(red - blue) > 40 || Math.abs(red - 128) < 60) && (strong += 1) > 40) return true;
+    }
+  return false;
+}
+
+function isDrawing(svg) {
   return [...svg.querySelectorAll("[clip-path]:not([style*='--grid'])")].some((mark) => {
     const { width, height } = mark.getBoundingClientRect();
     return width + height > 4 && getComputedStyle(mark).visibility === "visible";
@@ -63,7 +86,10 @@ function checkCell(cell) {
   if (cell.scrollWidth > cell.clientWidth + 1) problems.push(`table: ${shown(cell.textContent)} is wider than its cell`);
 }
 
-const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+function channels(colour) {
+  const numbers = colour.replace("srgb", "").match(/[\d.]+/g).map(Number);
+  return colour.startsWith("color(") ? numbers.map((n, i) => (i < 3 ? 255 * n : n)) : numbers;
+}
 const over = ([r, g, b, alpha = 1], ground) => [r, g, b].map((c, i) => c * alpha + ground[i] * (1 - alpha));
 
 function luminance(colour) {

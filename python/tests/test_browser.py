@@ -161,7 +161,9 @@ def reproduction(folder):
 def swept(folder, keys, points):
     schemes = ["drop-tail", "red-ecn", LONG[1]]
     cells = {
-        (point, scheme): means.Cell(0.001 * (row + 1) ** 3, 0.0004, row == column == 1)
+        (point, scheme): means.Cell(
+            0.001 * (row + 1) ** 3, 0.0004, row == column == 1, (0.001 * (row + 1) ** 3,) * 3
+        )
         for column, scheme in enumerate(schemes)
         for row, point in enumerate(points)
     }
@@ -257,49 +259,188 @@ def test_a_page_is_well_everywhere(browser, page, make):
 
 
 BREAKAGES = {
-    "a warning": ("</body>", "<script>console.warn('so')</script></body>", "console: "),
-    "an error": ("</body>", "<script>throw 1</script></body>", "console: "),
-    "a request": ("</body>", "<img src='http://a.invalid/b.png' alt='b'></body>", "asked for http"),
-    "no language": (' lang="en"', "", "lang: not set"),
-    "no title": ("<title>.*?</title>", "<title></title>", "title: empty"),
-    "no viewport": ('<meta name="viewport".*?>', "", "phone, light: viewport: "),
-    "a wide page": ("overflow-x: auto;", "", "phone, light: overflow: "),
-    "no heading": ("<h1>", "<h1 hidden></h1><h1>", "headings: one h1"),
-    "a heading left out": ("<(/?)h2>", r"<\1h3>", "headings: 1,3"),
-    "no figures": ("figure>", "aside>", "figures: none"),
-    "no picture": ("<svg.*?</svg>", "", "figure 1: no picture"),
-    "a hidden picture": ("display: block; height: auto;", "display: none;", "figure 1: not drawn"),
-    "a picture aside": ("<figure>", "<figure style='margin-left: -2rem'>", "figure 1: not within"),
-    "a nameless picture": ('aria-label="', 'data-label="', "figure 1: no accessible name"),
-    "an empty picture": (
-        r"figure svg \{",
-        "[clip-path]:not([style*='--grid']) { display: none; } figure svg {",
+    "a warning": (run, "</body>", "<script>console.warn('so')</script></body>", "console: "),
+    "an error": (run, "</body>", "<script>throw 1</script></body>", "console: "),
+    "a request": (
+        *(run, "</body>", "<img src='http://a.invalid/b.png' alt='b'></body>"),
+        "asked for http",
+    ),
+    "no language": (run, ' lang="en"', "", "lang: not set"),
+    "no title": (run, "<title>.*?</title>", "<title></title>", "title: empty"),
+    "no viewport": (run, '<meta name="viewport".*?>', "", "phone, light: viewport: "),
+    "a wide page": (run, "overflow-x: auto;", "", "phone, light: overflow: "),
+    "no heading": (run, "<h1>", "<h1 hidden></h1><h1>", "headings: one h1"),
+    "a heading left out": (run, "<(/?)h2>", r"<\1h3>", "headings: 1,3"),
+    "no figures": (run, "<(/?)figure(?=[ >])", r"<\1aside", "figures: none"),
+    "no picture": (run, 'class="plot"', "", "figure 1: no picture"),
+    "a hidden picture": (
+        *(run, r"\.plot \{ clear: both; \}", ".plot { display: none; }"),
+        "figure 1: not drawn",
+    ),
+    "a nameless picture": (run, 'aria-label="', 'data-label="', "figure 1: no accessible name"),
+    "lines of no colour": (run, "ctx.stroke\\(\\);", "", ": empty"),
+    "no data": (run, '"x": \\[[^]]*\\]', '"x": []', "figure 1: empty"),
+    "a figure aside": (
+        *(reproduction, "<figure>", "<figure style='margin-left: -2rem'>"),
+        "figure 1: not within",
+    ),
+    "an empty drawing": (
+        reproduction,
+        r"figure > .scroll svg \{",
+        "[clip-path]:not([style*='--grid']) { display: none; } figure > .scroll svg {",
         "figure 1: empty",
     ),
-    "a broken image": ("<svg.*?</svg>", "<img alt='a' src='data:image/png,'>", "figure 1: empty"),
-    "no sentence": ("(<figcaption>.*?<p>).*?</p>", r"\1</p>", "figure 1: not explained"),
-    "two sentences": ("</p></figcaption>", " It is.</p></figcaption>", "figure 1: not explained"),
-    "labels on a heap": (r"figure svg \{", "text { transform: none; } figure svg {", "overlap"),
-    "labels cut off": (r"figure svg \{", "text { translate: 0 40px; } figure svg {", "is cut off"),
-    "a narrow cell": ("<td>", "<td style='max-width: 1rem'>", "is wider than its cell"),
-    "small print": ("font-size: .8rem", "font-size: .7rem", "text: 11.2 pixels"),
-    "a small figure": (r"width: 100%; fill: (.*?);\s*min-width: .*?;", "width: 50%;", "text: 6."),
-    "pale text": ("--quiet: #6a7180", "--quiet: #8a91a0", "desk, light: contrast: 3."),
-    "dark on dark": ("--ink: #e6e8ee", "--ink: #404652", "phone, dark: contrast: 1."),
+    "a broken image": (
+        *(reproduction, "<svg role.*?</svg>", "<img alt='a' src='data:image/png,'>"),
+        "figure 1: empty",
+    ),
+    "no sentence": (
+        *(run, "(<figcaption>.*?<p>).*?</p>", r"\1</p>"),
+        "figure 1: not explained",
+    ),
+    "two sentences": (
+        *(run, r"</p>\s*</figcaption>", " It is.</p></figcaption>"),
+        "figure 1: not explained",
+    ),
+    "labels on a heap": (
+        *(reproduction, r"figure > .scroll svg \{", "text { transform: none; } svg {"),
+        "overlap",
+    ),
+    "labels cut off": (
+        *(reproduction, r"figure > .scroll svg \{", "text { translate: 0 40px; } svg {"),
+        "is cut off",
+    ),
+    "a narrow cell": (run, "<td ", "<td style='max-width: 1rem' ", "is wider than its cell"),
+    "small print": (run, "font-size: .8rem", "font-size: .7rem", "text: 11.2 pixels"),
+    "a small figure": (
+        *(reproduction, r"width: 100%; fill: (.*?);\s*min-width: .*?;", "width: 50%;"),
+        "text: 6.",
+    ),
+    "pale text": (run, "--quiet: #6a7180", "--quiet: #8a91a0", "desk, light: contrast: 3."),
+    "dark on dark": (run, "--ink: #e6e8ee", "--ink: #404652", "phone, dark: contrast: 1."),
     "labels on a bar": (
-        "(<svg[^>]*>)",
+        reproduction,
+        "(<svg role[^>]*>)",
         r"\1<path d='M0 0H999V999H0z' style='fill: #777777; opacity: .9'/>",
         "desk, light: contrast: ",
     ),
-    "faint text": ("body {", "body { opacity: .6;", "contrast: "),
+    "faint text": (run, "body {", "body { opacity: .6;", "contrast: "),
 }
 
 
 @pytest.mark.parametrize("broken", BREAKAGES)
 def test_each_check_can_fail(browser, page, tmp_path, broken):
-    wanted, instead, expected = BREAKAGES[broken]
-    text, count = re.subn(wanted, instead, page(run).read_text("utf-8"), flags=re.DOTALL)
+    make, wanted, instead, expected = BREAKAGES[broken]
+    text, count = re.subn(wanted, instead, page(make).read_text("utf-8"), flags=re.DOTALL)
     assert count, "the page has nothing of the kind any more"
     (tmp_path / "broken.html").write_text(text, encoding="utf-8")
     found = problems(browser, tmp_path / "broken.html")
     assert any(expected in problem for problem in found), "\n".join(found)
+
+
+@pytest.fixture
+def opened(browser, page):
+    """A run's page on a desk, and a function that runs a script in it."""
+    metrics = {**SCREENS["desk"]._asdict(), "deviceScaleFactor": 1}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get(page(run).as_uri())
+    return browser
+
+
+PLOT = "const at = (name) => penstock.plots.filter((plot) => plot.chart.name === name); "
+
+
+def hover(browser, chart, share):
+    """What the page shows while the pointer is on a chart, this far to the right."""
+    return browser.execute_script(
+        PLOT
+        + """const over = at(arguments[0])[0].u.over;
+        over.scrollIntoView({block: "center"});
+        const box = over.getBoundingClientRect();
+        const clientX = box.left + arguments[1] * box.width, clientY = box.top + 20;
+        over.dispatchEvent(new PointerEvent("pointermove", {clientX, clientY, bubbles: true}));
+        const tip = document.getElementById("tip").getBoundingClientRect();
+        if (tip.left < 0 || tip.right > innerWidth) throw "out of sight";
+        return document.getElementById("tip").innerText;""",
+        *(chart, share),
+    )
+
+
+def test_a_pointer_shows_the_values_below_it(opened):
+    shown = hover(opened, "fct-mice", 0.99)
+    assert re.search(r"flow completion time\s+[\d.]+ m?s", shown)
+    assert re.search(r"hcf\s+96\.67 % \(2 of 60 unfinished\)", shown), shown
+    queue = hover(opened, "queue-a->b", 0.5)
+    assert re.search(r"[\d.]+ kB \([\d.]+ kB to [\d.]+ kB\)", queue), queue
+
+
+def test_a_click_on_a_scheme_isolates_it(opened):
+    opened.execute_script("document.querySelector('.chip[data-scheme=hcf]').click()")
+    shown = hover(opened, "fct-mice", 0.9)
+    assert "hcf" in shown
+    assert "drop-tail" not in shown
+    hidden = (
+        "return [...document.querySelectorAll('.plot .off, .bar.off')].map(e => e.dataset.scheme)"
+    )
+    assert set(opened.execute_script(hidden)) == {"drop-tail", "red-ecn"}
+    opened.execute_script("document.querySelector('.chip[data-all]').click()")
+    assert "drop-tail" in hover(opened, "fct-mice", 0.9)
+    assert not opened.execute_script(hidden)
+
+
+def test_charts_of_one_axis_are_zoomed_together_and_back(opened):
+    scale = (
+        PLOT + "return at(arguments[0]).map((plot) => [plot.u.scales.x.min, plot.u.scales.x.max])"
+    )
+    before = opened.execute_script(scale, "queue-a->b")
+    opened.execute_script(PLOT + "at('queue-a->b')[0].u.setScale('x', {min: 0.1, max: 0.2})")
+    assert opened.execute_script(scale, "queue-a->b") == [[0.1, 0.2]] * 3
+    button = opened.find_element("css selector", "[id='queue-a->b'] [data-do=reset]")
+    button.click()
+    assert opened.execute_script(scale, "queue-a->b") == before
+    assert not button.is_displayed()
+
+
+def test_tables_are_sorted_and_copied(opened):
+    table = "const t = [...document.querySelectorAll('.tablebox')].at(-1); "
+    names = table + "return [...t.querySelectorAll('tbody tr')].map((row) => row.dataset.scheme)"
+    drops = (
+        table + "return [...t.querySelectorAll('tbody td:nth-child(2)')].map(c => +c.dataset.value)"
+    )
+    opened.execute_script(table + "t.querySelectorAll('thead button')[1].click()")
+    assert opened.execute_script(drops) == sorted(opened.execute_script(drops))
+    opened.execute_script(table + "t.querySelectorAll('thead button')[0].click()")
+    assert opened.execute_script(names) == ["drop-tail", "hcf", "red-ecn"]
+    copied = opened.execute_async_script(
+        table
+        + """const done = arguments[0];
+        const copied = [], writeText = async (text) => { copied.push(text); };
+        Object.defineProperty(navigator, "clipboard", {value: {writeText}});
+        t.querySelector("[data-do=csv]").click();
+        t.querySelector("[data-do=latex]").click();
+        setTimeout(() => done(copied));"""
+    )
+    assert copied[0].startswith("scheme,drops,utilization")
+    assert re.search(r"^drop-tail,[\d.]+,0.98,", copied[0], re.M)
+    assert copied[1].startswith("\\begin{tabular}{lrrrrr}\n\\toprule\nscheme & drops")
+    assert "98.0 \\%" in copied[1]
+
+
+def test_a_chart_is_saved_as_numbers_and_as_a_picture(opened):
+    saved = opened.execute_async_script(
+        PLOT
+        + """const done = arguments[0], saved = [];
+        HTMLAnchorElement.prototype.click = async function () {
+          const blob = await (await fetch(this.href)).arrayBuffer();
+          saved.push([this.download, String.fromCharCode(...new Uint8Array(blob).slice(0, 80))]);
+          if (saved.length === 2) done(saved);
+        };
+        const figure = document.getElementById("fct-mice");
+        figure.querySelector("[data-do=csv]").click();
+        figure.querySelector("[data-do=png]").click();"""
+    )
+    texts = dict(saved)
+    assert texts["fct-mice.csv"].startswith(
+        "series,flow completion time (s),share of flows,low,high\n"
+    )
+    assert texts["fct-mice.png"][1:4] == "PNG"

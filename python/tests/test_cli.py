@@ -51,7 +51,7 @@ def test_a_run_shows_a_table_and_writes_its_folder(ran):
     assert max(map(len, done.stdout.splitlines())) <= 100
     files = {path.name for path in folder.iterdir()}
     tables = {"flows.parquet", "queues.parquet", "ports.parquet"}
-    pages = {"report.html", "figures", "scenario.toml", "run.json", "summary.json"}
+    pages = {"report.html", "scenario.toml", "run.json", "summary.json"}
     assert files == tables | pages
     info = json.loads((folder / "run.json").read_text())
     assert info["command"].endswith("run small.toml --jobs 2")

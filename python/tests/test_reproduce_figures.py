@@ -119,8 +119,9 @@ def test_schemes_are_named_as_the_paper_does_and_have_one_colour_each(drawn):
         assert "RWNDQ" in texts(drawn[name])
         assert "fairq" not in texts(drawn[name])
         colours = set(re.findall(r"#[0-9a-f]{6}", drawn[name].svg))
-        assert style.SERIES[1].light in colours, "the second of the scenario's schemes"
-        assert (style.SERIES[0].light in colours) == (name != "cdf")
+        looks = style.looks(["drop-tail", "fairq"])
+        assert looks["fairq"].colour in colours, "the same as on every page"
+        assert (looks["drop-tail"].colour in colours) == (name != "cdf")
 
 
 def test_axes_have_labels_and_units(drawn):

@@ -21,6 +21,7 @@ def test_a_run_comes_back_from_its_folder(made_up, tmp_path):
 def test_an_earlier_run_is_replaced_and_nothing_else_is(made_up, tmp_path):
     folder = made_up.save(tmp_path / "run", report=True)
     (folder / "notes.txt").write_text("a year's work")
+    (folder / "figures").mkdir()
     (folder / "figures" / "mine.svg").touch()
     replace(made_up, info={"name": "another"}).save(folder)
     assert Run.load(folder).info == {"name": "another"}

@@ -192,6 +192,7 @@ def test_the_page_is_drawn_again_from_the_folder_alone(tune, tmp_path):
     for name in ("report.html", "tune.journal"):
         (tmp_path / "copy" / name).unlink()
     assert redraw(tmp_path / "copy").read_text() == first
+    redraw(tmp_path / "copy", pdf=True)
     for name in ("history", "slice-alpha"):
         assert (tmp_path / f"copy/figures/{name}.svg").is_file()
 

@@ -131,9 +131,9 @@ def test_two_at_once_have_folders_of_their_own(command, small, tmp_path):
     assert "Run:    runs/small\n" in command()[1], "it was left by a command that was killed"
 
 
-@pytest.mark.parametrize(("room", "place"), [(2, ".row"), (6, "small"), (10, "figures/")])
+@pytest.mark.parametrize(("room", "place"), [(2, ".row"), (6, "small"), (8, "report.html")])
 def test_a_full_disk_keeps_what_has_ended(room, place, command, monkeypatch, ran):
-    """Whatever does not fit: a row, a table, or a figure."""
+    """Whatever does not fit: a row, a table, or the page."""
     write, files = folders.write, []
 
     def full_disk(path, content, **options):
@@ -149,7 +149,7 @@ def test_a_full_disk_keeps_what_has_ended(room, place, command, monkeypatch, ran
     failed, _, remedy = err.partition(" cannot be written (No space left on device); ")
     assert place in failed
     assert "runs/small" in remedy
-    if place == "figures/":
+    if place == "report.html":
         assert Run.load("runs/small").flows.height
     else:
         ran.clear()

@@ -28,7 +28,7 @@ def compare(
     for folder in (first, second):
         folders.check_run(folder)
     from penstock.compare import compare as compared  # start-up: polars
-    from penstock.compare import comparison_page, comparison_table  # start-up: matplotlib, rich
+    from penstock.compare import comparison_page, comparison_table  # start-up: rich
 
     with folders.checked(first), folders.checked(second):
         comparison = compared(first, second)

@@ -22,17 +22,18 @@ def report(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The page; figures/ is written next to it. Default: in FOLDER.",
+            help="The page; figures/ of --pdf is next to it. Default: in FOLDER.",
         ),
     ] = None,
     pdf: Annotated[
         bool,
         typer.Option(
-            "--pdf", help="Write the figures as PDF too. Those of a reproduction always are."
+            "--pdf",
+            help="Write the figures as SVG and PDF too. Those of a reproduction always are.",
         ),
     ] = False,
 ) -> None:
-    """Write a report again: one HTML page that needs no network, and figures for papers.
+    """Write a report again: one HTML page that needs no network; figures for papers by --pdf.
 
     The folder is that of a run, a comparison, a reproduction, a sweep, or a search of `tune`.
     """
@@ -40,12 +41,12 @@ def report(
 
 
 def redraw(folder: Path, path: Path | None = None, *, pdf: bool = False) -> Path:
-    """Writes the page of a folder again, with `figures/` next to it; returns the page's path.
+    """Writes the page of a folder again; returns the page's path.
 
     Args:
         folder: of a kind that `penstock.folders` lists.
         path: of the page; default: its usual place in the folder.
-        pdf: write the figures as PDF too.
+        pdf: write the figures as SVG and PDF too.
 
     Raises:
         ScenarioError: the folder is of no kind.
@@ -54,9 +55,9 @@ def redraw(folder: Path, path: Path | None = None, *, pdf: bool = False) -> Path
     kind = folders.kind_of(folder)
     path = path or folder / kind.page
     folders.check_file(path)
-    from penstock.compare import comparison_page  # start-up: matplotlib
+    from penstock.compare import comparison_page  # start-up: polars
     from penstock.runs import Run  # start-up: polars
-    from penstock.sweep import sweep_page  # start-up: matplotlib
+    from penstock.sweep import sweep_page  # start-up: polars
     from penstock.tune import tune_page  # start-up: likewise
 
     with folders.checked(folder):

@@ -63,9 +63,9 @@ def run(
 
     The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
     (versions, command), summary.json (what --json prints), flows, queues and ports as Parquet,
-    windows if the scenario samples any, report.html, and figures/ as SVG; `penstock report
-    --pdf` adds them as PDF. Each finished scheme and seed is kept in it at once, in unfinished/:
-    after Ctrl-C or a crash the same command computes only the others.
+    windows if the scenario samples any, and report.html; `penstock report --pdf` adds its figures
+    as SVG and PDF. Each finished scheme and seed is kept in it at once, in unfinished/: after
+    Ctrl-C or a crash the same command computes only the others.
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `controller` where the scheme has one (reports

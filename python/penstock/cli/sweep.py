@@ -62,7 +62,7 @@ def sweep(
     `--over scheme.fairq.window.alpha=...` that of one. Other keys are those of --set.
 
     The folder holds sweep.json (command and scenario), sweep.parquet (a row for each point, scheme
-    and seed: the values, then every number of the summary), report.html, and figures/. Each run is
+    and seed: the values, then every number of the summary), and report.html. Each run is
     kept as soon as it ends: after Ctrl-C or a crash the same command goes on, and one with more
     values, schemes or seeds computes only the missing ones.
 
@@ -80,7 +80,7 @@ def sweep(
         file, over, schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on
     )
     from penstock.show import terminal  # start-up: rich
-    from penstock.sweep import means, sweep_table, sweeping  # start-up: polars and matplotlib
+    from penstock.sweep import means, sweep_table, sweeping  # start-up: polars
 
     with terminal.Progress() as progress:
         result = sweeping.run(

@@ -80,7 +80,7 @@ def tune(
     space.named(params or ())  # errors are quick: those of `tuning.tune` come seconds later
     api.prepare(file, schemes=list({baseline, scheme}), overrides=overrides, seeds=seeds, on=on)
     from penstock.show import terminal  # start-up: rich
-    from penstock.tune import answer, tune_page, tuning  # start-up: polars and matplotlib
+    from penstock.tune import answer, tune_page, tuning  # start-up: polars
 
     with terminal.Progress() as progress:
         tuned = tuning.tune(

@@ -4,9 +4,12 @@
     terminal        progress, and tables as wide as the terminal
     summary_table   rows and columns of a run's summary, the same in terminal and page
     sentences       a scenario and its results in a sentence each
-    run_page        the page of a run; `run_figures` draws it from `curves`
-    html, drawing   the parts of all pages and of all figures; `style` has colours and type
+    style           colours and dashes: a scheme has the same everywhere
+    charts          what a figure shows, apart from how it is drawn
+    run_page        the page of a run; `run_charts` takes its figures from `curves`
+    html            the parts of all pages: templates/, page.css, page.js, and vendor/ with uPlot
+    chart_files     the same figures as SVG and PDF, on demand; `drawing` has their parts
 
-A module of another package that shows something (`sweep.sweep_page`) builds on `html`, `drawing`
-and `terminal`.
+A module of another package that shows something (`sweep.sweep_page`) makes charts and a page of
+`html`, or tables of `terminal`.
 """

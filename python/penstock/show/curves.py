@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-POINTS = 300
+POINTS = 240
 """Most points of a curve."""
 TAIL = 60
 """Of a distribution, so many of its largest values are always drawn."""
@@ -45,17 +45,17 @@ def cdf(flows: pl.DataFrame) -> Curve:
 
 
 def sorted_goodput(flows: pl.DataFrame) -> Curve:
-    """The flows' goodputs in Mb/s from the slowest to the fastest, over their rank in percent."""
-    rates = flows["goodput_bps"].drop_nulls().sort().to_numpy() / 1e6
+    """The flows' goodputs in b/s from the slowest to the fastest, over the share of slower ones."""
+    rates = flows["goodput_bps"].drop_nulls().sort().to_numpy()
     picked = _picked(len(rates))
     if not len(rates):
         return Curve(rates, rates)
-    ranks = 100 * (picked + 0.5) / len(rates)  # to both ends, or a single flow would be no line
-    return Curve(np.concatenate([[0.0], ranks, [100.0]]), np.pad(rates[picked], 1, mode="edge"))
+    ranks = (picked + 0.5) / len(rates)  # to both ends, or a single flow would be no line
+    return Curve(np.concatenate([[0.0], ranks, [1.0]]), np.pad(rates[picked], 1, mode="edge"))
 
 
 def envelope(samples: pl.DataFrame) -> Envelope:
-    """The queue in kB over time, in at most `POINTS` intervals."""
+    """The queue in bytes over time, in at most `POINTS` intervals."""
     size = -(-samples.height // POINTS) or 1
     by_interval = (
         samples.sort("time_s")
@@ -68,8 +68,8 @@ def envelope(samples: pl.DataFrame) -> Envelope:
             pl.col("bytes").max().alias("greatest"),
         )
     )
-    kilobytes = [by_interval[name].to_numpy() / 1e3 for name in ("least", "mean", "greatest")]
-    return Envelope(by_interval["time_s"].to_numpy(), *kilobytes)
+    queue = [by_interval[name].to_numpy() for name in ("least", "mean", "greatest")]
+    return Envelope(by_interval["time_s"].to_numpy(), *queue)
 
 
 def _picked(count: int) -> NDArray[np.int64]:

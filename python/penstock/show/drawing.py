@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures drawn once, of a column's width: SVG for the page, PDF for papers on demand."""
+"""Figures as files for papers, of a column's width: SVG and PDF."""
 
 import io
 import re
@@ -35,11 +35,11 @@ class Drawing:
     svg: str
     figure: Figure
 
-    def save(self, folder: Path, *, pdf: bool = False) -> None:
-        """Writes `NAME.svg`, and `NAME.pdf` if it is wanted."""
+    def save(self, folder: Path) -> None:
+        """Writes `NAME.svg` and `NAME.pdf`."""
+        folder.mkdir(parents=True, exist_ok=True)
         folders.write(folder / f"{self.name}.svg", self.svg)
-        if pdf:
-            folders.write(folder / f"{self.name}.pdf", self.pdf())
+        folders.write(folder / f"{self.name}.pdf", self.pdf())
 
     def pdf(self) -> bytes:
         """The figure for papers, its fonts embedded, without a ground."""

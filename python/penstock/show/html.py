@@ -1,147 +1,170 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages: HTML and CSS in one file, no script, nothing from a network."""
+"""Pages: one HTML file each, with style, script and data inside and nothing from a network."""
 
 import re
-from collections.abc import Iterable, Sequence
-from html import escape
-from itertools import groupby
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from penstock import folders
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from penstock import folders, units
 from penstock.show import style
-from penstock.show.drawing import Drawing
+from penstock.show.charts import Chart, Figure, dash_of
+from penstock.show.style import Look
 
-FIGURES = (
-    "figures as SVG in <code>figures/</code>, "
-    "as PDF too by <code>penstock report FOLDER --pdf</code>"
-)
-"""Of a page's foot: where its figures are."""
+Html = Markup
+"""Text of a page that is HTML already; all other text is escaped."""
+
+_HERE = Path(__file__).parent
 _NUMBER, _NAME = 24, 60  # characters; longer texts are no numbers, and no names
 
 
-def save(text: str, drawings: Iterable[Drawing], path: Path, *, pdf: bool = False) -> Path:
-    """Writes the page and, next to it, `figures/*.svg`; returns the page's path.
+class Cell(NamedTuple):
+    """A cell of a table."""
 
-    `pdf`: write `figures/*.pdf` too.
+    text: str
+    value: float | None = None
+    """What the column is sorted by; None: by the text."""
+    best: bool = False
+    spread: str = ""
+    """What follows in small type, as ± 3 ms."""
 
-    Each file is replaced at once; other files stay.
+
+class Column(NamedTuple):
+    """The head of a column."""
+
+    text: str
+    meaning: str = ""
+
+
+def render(
+    template: str,
+    page_title: str,
+    figures: Sequence[Figure] = (),
+    looks: Mapping[str, Look] | None = None,
+    **values: Any,  # noqa: ANN401 (what the template takes)
+) -> str:
+    """A page.
+
+    Args:
+        template: a file in `templates/`.
+        page_title: of the browser's window.
+        figures: those that the template places with `figures()`.
+        looks: of the schemes, which the reader can pick; none: there is nothing to pick.
+        values: what the template takes.
     """
-    figures = path.parent / "figures"
-    figures.mkdir(parents=True, exist_ok=True)
-    for drawing in drawings:
-        drawing.save(figures, pdf=pdf)
+    charts = [chart.as_json() for chart in figures if isinstance(chart, Chart)]
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            page_title=page_title,
+            figures=_by_section(figures),
+            has_charts=bool(charts),
+            data={"charts": charts},
+            schemes=looks or {},
+            **values,
+        )
+    )
+
+
+def save(text: str, figures: Sequence[Figure], path: Path, *, pdf: bool = False) -> Path:
+    """Writes the page, and if `pdf` its figures as SVG and PDF in `figures/` next to it.
+
+    Each file is replaced at once; other files stay. Returns the page's path.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if pdf:
+        from penstock.show import chart_files  # start-up: matplotlib
+
+        chart_files.save(figures, path.parent / "figures")
     folders.write(path, text)
     return path
 
 
 def document(title: str, body: str) -> str:
-    """A whole page: head and style around what the body holds."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)} · Penstock</title>
-<style>
-{_css()}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
-
-
-def sections(drawings: list[Drawing]) -> str:
-    """The figures under their headings."""
-    return "".join(_section(name, list(part)) for name, part in groupby(drawings, _heading))
-
-
-def _heading(drawing: Drawing) -> str:
-    return drawing.section
-
-
-def _css() -> str:
-    css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-    css = css.partition("*/\n")[2]  # the licence line
-    return css.replace("/*light*/", style.css_colours("light")).replace(
-        "/*dark*/", style.css_colours("dark")
-    )
-
-
-class Html(str):
-    """Text of a table that is HTML already."""
-
-    __slots__ = ()
+    """A page without charts around a body that is HTML."""
+    return render("body.html", title, body=Html(body))
 
 
 def table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], about: str = ""
-) -> str:
+    title: str,
+    headings: Sequence[str | Column],
+    rows: Iterable[Sequence[str | Cell]],
+    about: str = "",
+    looks: Mapping[str, Look] | None = None,
+) -> Html:
     """A table that scrolls in its own box where it is too wide; each row's first cell names it.
 
     Args:
         title: above it, may be empty; `about` follows, less loud.
         headings: of its columns, that of the names included.
-        rows: texts, or `Html`.
+        rows: texts, `Html`, or cells.
         about: what the title is, or how much is counted.
+        looks: of the schemes that the rows are of.
     """
-    lines = [list(row) for row in rows]
+    columns = [each if isinstance(each, Column) else Column(each) for each in headings]
+    lines = [[each if isinstance(each, Cell) else Cell(each) for each in row] for row in rows]
     kinds = [
-        _kind([line[place] for line in lines], _NAME if place == 0 else _NUMBER)
-        for place in range(len(headings))
+        _kind([line[place].text for line in lines], _NAME if place == 0 else _NUMBER)
+        for place in range(len(columns))
     ]
-    head = "".join(
-        f"<th{kind}{_scope(text)}>{_cell(text)}</th>"
-        for text, kind in zip(headings, kinds, strict=True)
-    )
-    body = "".join(
-        f'<tr><th{kinds[0]} scope="row">{_cell(name)}</th>'
-        + "".join(
-            f"<td{kind}>{_cell(text)}</td>" for text, kind in zip(cells, kinds[1:], strict=True)
-        )
-        + "</tr>\n"
-        for name, *cells in lines
-    )
-    caption = f"<b>{escape(title)}</b> {escape(about)}".removeprefix("<b></b> ")
-    return f"""<div class="scroll"><table>
-{f"<caption>{caption}</caption>" if caption else ""}
-<thead><tr>{head}</tr></thead>
-<tbody>
-{body}</tbody>
-</table></div>
-"""
+    parts: Any = _environment().get_template("parts.html").module
+    made: Html = parts.table(title, about, columns, lines, kinds, looks or {})
+    return made
 
 
-def _cell(text: str) -> str:
-    return text if isinstance(text, Html) else escape(text)
+def _by_section(figures: Sequence[Figure]) -> dict[str, list[Figure]]:
+    sections: dict[str, list[Figure]] = {}
+    for figure in figures:
+        sections.setdefault(figure.section, []).append(figure)
+    return sections
 
 
 def _kind(texts: list[str], most: int) -> str:
     """Words wrap and begin at the left, unlike numbers; long ones do not stay when one scrolls."""
     lengths = (len(re.sub("<.*?>", "", t) if isinstance(t, Html) else t) for t in texts)
-    return ' class="text"' if max(lengths, default=0) > most else ""
+    return "text" if max(lengths, default=0) > most else ""
 
 
-def _scope(text: str) -> str:
-    return ' scope="col"' if text else ""
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "css": _file("vendor/uPlot.css") + _css(),
+        "script": _file("page.js"),
+        "uplot": _file("vendor/uPlot.js"),
+        "uplot_licence": _file("vendor/uPlot.LICENSE"),
+        "swatch": _swatch,
+    }
+    environment.filters["as_count"] = units.count
+    return environment
 
 
-def _section(name: str, drawings: list[Drawing]) -> str:
-    figures = "".join(_figure(drawing) for drawing in drawings)
-    return f"""<section>
-<h2>{escape(name)}</h2>
-{figures}</section>
-"""
+def _file(name: str) -> Html:
+    return Html((_HERE / name).read_text(encoding="utf-8").rstrip())
 
 
-def _figure(drawing: Drawing) -> str:
-    label = escape(f"{drawing.section}: {drawing.title}".removesuffix(": "))
-    title = f"<b>{escape(drawing.title)}</b>" if drawing.title else ""
-    return f"""<figure>
-<figcaption>{title}<p>{escape(drawing.meaning)}</p></figcaption>
-<div class="scroll">{style.for_page(drawing.svg, label)}</div>
-</figure>
-"""
+def _css() -> Html:
+    css = _file("page.css").partition("*/\n")[2]  # the licence line
+    light, dark = (style.css_colours(mode) for mode in ("light", "dark"))
+    return Html(css.replace("/*light*/", light).replace("/*dark*/", dark))
+
+
+def _swatch(look: Look) -> Html:
+    """A short piece of a scheme's line."""
+    dash = " ".join(f"{length * 1.6:g}" for length in dash_of(look))
+    dashes = Html(' stroke-dasharray="{}"').format(dash) if dash else ""
+    return Html(
+        '<svg class="swatch" width="20" height="8" aria-hidden="true">'
+        '<path d="M0 4H20" stroke="var(--{})" stroke-width="3"{}/></svg>'
+    ).format(style.SERIES[look.ink].name, dashes)

@@ -1,97 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a run: its findings, summary tables and figures."""
+"""The page of a run: its findings, figures and summary tables."""
 
-from html import escape
 from pathlib import Path
 
 from penstock import metrics, units
 from penstock.results import Results
-from penstock.show import html, run_figures, sentences, style, summary_table
-from penstock.show.drawing import Drawing
-from penstock.show.html import Html
+from penstock.show import html, run_charts, sentences, style, summary_table
+from penstock.show.charts import Figure
+from penstock.show.html import Cell, Column, Html
+from penstock.show.summary_table import Block
 
 
 def write(run: Results, path: Path, *, pdf: bool = False) -> Path:
-    """Writes the page and, next to it, `figures/`, as PDF too if `pdf`; returns the page's path."""
-    drawn = list(run_figures.draw(run))
-    return html.save(render(run, drawn), drawn, path, pdf=pdf)
+    """Writes the page and, if `pdf`, `figures/` next to it; returns the page's path."""
+    figures = run_charts.figures(run)
+    return html.save(render(run, figures), figures, path, pdf=pdf)
 
 
-def render(run: Results, drawings: list[Drawing]) -> str:
+def render(run: Results, figures: list[Figure]) -> str:
     """The page as text."""
-    summary = run.summary
-    title = escape(summary["scenario"]["title"])
-    about = summary["scenario"].get("about", "")
-    body = f"""<header>
-<p class="brand">Penstock</p>
-<h1>{title}</h1>
-<p class="lead">{escape(sentences.scenario(summary, run.info.get("substrate", "sim")))}</p>
-{f'<p class="about">{escape(about)}</p>' if about else ""}
-{_findings(run)}
-</header>
-<main>
-<section>
-<h2>Summary</h2>
-<p class="hint">The best of each column is bold; of completion times, the best of the schemes under
-which most flows finished. “{metrics.UNFINISHED}”: more than 1 % of the flows had not ended.
-{_ci_hint(run)}</p>
-{"".join(_of_schemes(block) for block in summary_table.blocks(summary))}
-</section>
-<div class="columns">
-{html.sections(drawings)}
-</div>
-</main>
-{_footer(run)}"""
-    return html.document(run.summary["scenario"]["title"], body)
-
-
-def _findings(run: Results) -> str:
-    findings = sentences.findings(run.summary["results"])
-    return "".join(f'<p class="finding">{sentence}</p>' for sentence in findings)
-
-
-def _ci_hint(run: Results) -> str:
-    seeds = len(run.summary["seeds"])
-    return (
+    summary, seeds = run.summary, len(run.summary["seeds"])
+    intervals = (
         f"Numbers are means of {seeds} seeds, ± the half-width of the 95 % confidence interval."
-        if seeds > 1
-        else ""
+    )
+    return html.render(
+        "run.html",
+        summary["scenario"]["title"],
+        figures,
+        style.looks(result["scheme"] for result in summary["results"]),
+        title=summary["scenario"]["title"],
+        lead=sentences.scenario(summary, run.info.get("substrate", "sim")),
+        about=summary["scenario"].get("about", ""),
+        findings=sentences.findings(summary["results"]),
+        unfinished=metrics.UNFINISHED,
+        intervals=intervals if seeds > 1 else "",
+        tables=[_table(block) for block in summary_table.blocks(summary)],
+        info=run.info,
+        effort=_effort(run),
     )
 
 
-def _of_schemes(block: summary_table.Block) -> str:
+def _table(block: Block) -> Html:
     best = [column.best(block.rows) for column in block.columns]
-    headings = [
-        Html(f'<span title="{escape(column.metric.meaning)}">{escape(column.heading)}</span>')
-        for column in block.columns
+    headings = [Column(column.heading, column.metric.meaning) for column in block.columns]
+    rows = [
+        [
+            Cell(scheme),
+            *(
+                Cell(
+                    column.text(block.rows[number]),
+                    column.value(block.rows[number]),
+                    best=number in best[place],
+                    spread=_half_width(column, block, number),
+                )
+                for place, column in enumerate(block.columns)
+            ),
+        ]
+        for number, scheme in enumerate(block.schemes)
     ]
-    rows = []
-    for number, scheme in enumerate(block.schemes):
-        swatch = f'<i style="background: var(--s{number % len(style.SERIES)})"></i>'
-        cells = [Html(swatch + escape(scheme))]
-        for place, column in enumerate(block.columns):
-            text = escape(column.text(block.rows[number]))
-            text = f"<b>{text}</b>" if number in best[place] else text
-            cells.append(Html(text + _half_width(column, block, number)))
-        rows.append(cells)
-    return html.table(block.title, ["scheme", *headings], rows, block.about)
+    return html.table(
+        block.title, ["scheme", *headings], rows, block.about, style.looks(block.schemes)
+    )
 
 
-def _half_width(column: summary_table.Column, block: summary_table.Block, number: int) -> str:
+def _half_width(column: summary_table.Column, block: Block, number: int) -> str:
     half = block.ci95[number]
     value = column.value(half) if half else None
     hidden = value is None or column.text(block.rows[number]) == metrics.UNFINISHED
-    return "" if hidden else f"<small>± {escape(column.form(value))}</small>"
-
-
-def _footer(run: Results) -> str:
-    return f"""<footer>
-<p><code>{escape(run.info["command"])}</code></p>
-<p>Penstock {escape(run.info["penstock"])} ·
-{_effort(run)} ·
-{html.FIGURES} · the scenario as run in
-<code>scenario.toml</code></p>
-</footer>"""
+    return "" if hidden else f"± {column.form(value)}"
 
 
 def _effort(run: Results) -> str:
@@ -102,9 +78,10 @@ def _effort(run: Results) -> str:
         hops = units.count(sum(cost["packet_hops"] for cost in costs))
         return f"{hops} packet-hops in {wall} of computing, per seed"
     missing = ", ".join(run.info["not_emulated"]) or "nothing"
-    return escape(
+    busy = run.info["busy"]
+    return (
         f"real TCP of Linux {run.info['kernel']} in network namespaces, {wall} per repeat; "
         f"not emulated: {missing}"
-        + (f"; the CPUs were busy in: {'; '.join(busy)}" if (busy := run.info["busy"]) else "")
+        + (f"; the CPUs were busy in: {'; '.join(busy)}" if busy else "")
         + "".join(f"; {warning}" for warning in run.info.get("warnings", ()))
     )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scenario and its outcome in a sentence each."""
 
-from html import escape
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from penstock import units
 from penstock.show import summary_table
@@ -22,7 +23,7 @@ def scenario(summary: dict[str, Any], substrate: str = "sim") -> str:
     return f"{traffic} on {fabric}; {tcp}; {document['duration']} {done}{repeated}."
 
 
-def findings(results: list[dict[str, Any]]) -> list[str]:
+def findings(results: list[dict[str, Any]]) -> list[Markup]:
     """For each traffic whose schemes differ: the best and the worst of them, as HTML.
 
     First by how many flows finished; the slowest 1 % are compared only among schemes under which as
@@ -38,7 +39,7 @@ def findings(results: list[dict[str, Any]]) -> list[str]:
     return sentences
 
 
-def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
+def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[Markup]:
     shares = {scheme: row["finished"] / max(row["flows"], 1) for scheme, row in rows.items()}
     best, worst = max(shares, key=lambda s: shares[s]), min(shares, key=lambda s: shares[s])
     if shares[best] - shares[worst] < 0.01:
@@ -49,17 +50,20 @@ def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
         for scheme in (best, worst)
     ]
     return [
-        f"Of the {escape(group)}, {parts[0]} finished within the run, and {parts[1]}; completion "
-        "times are those of the finished ones, so compare them only where as many finished."
+        Markup(
+            f"Of the {escape(group)}, {parts[0]} finished within the run, and {parts[1]}; "
+            "completion times are those of the finished ones, so compare them only where as many "
+            "finished."
+        )
     ]
 
 
 def _named(schemes: list[str]) -> str:
     few = len(schemes) <= 3
-    return escape(_listed(schemes)) if few else f"{len(schemes)} schemes"
+    return str(escape(_listed(schemes))) if few else f"{len(schemes)} schemes"
 
 
-def _slowest(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
+def _slowest(group: str, rows: dict[str, dict[str, Any]]) -> list[Markup]:
     most = summary_table.comparable(list(rows.values()))
     tails = {
         scheme: row["fct_s"]["p99"]
@@ -74,7 +78,9 @@ def _slowest(group: str, rows: dict[str, dict[str, Any]]) -> list[str]:
     parts = [
         f"<b>{units.seconds(tails[scheme])}</b> under {escape(scheme)}" for scheme in (best, worst)
     ]
-    return [f"99 % of the finished {escape(group)} took at most {parts[0]}, and {parts[1]}."]
+    return [
+        Markup(f"99 % of the finished {escape(group)} took at most {parts[0]}, and {parts[1]}.")
+    ]
 
 
 def _traffic(name: str, table: dict[str, Any]) -> str:

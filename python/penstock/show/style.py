@@ -5,8 +5,14 @@ A figure is drawn once, in the light colours. On the page each of them becomes a
 that one figure serves light and dark.
 """
 
+import json
 import re
+import zlib
+from collections.abc import Iterable
+from functools import cache
 from typing import Any, NamedTuple
+
+from penstock import _native
 
 
 class Ink(NamedTuple):
@@ -21,11 +27,10 @@ TEXT = Ink("ink", "#1f2430", "#e6e8ee")
 QUIET = Ink("quiet", "#6a7180", "#9aa3b5")
 GRID = Ink("grid", "#e3e6ec", "#2d3341")
 
-# Okabe and Ito's colours for the colour-blind, darkened for lines on white; the first scheme is
-# usually the base line, hence grey.
+# Okabe and Ito's colours for the colour-blind, each with a contrast above 3 on the page.
 SERIES = (
     Ink("s0", "#6b7383", "#a3acbd"),
-    Ink("s1", "#d98e04", "#f2b134"),
+    Ink("s1", "#b87503", "#f2b134"),
     Ink("s2", "#0072b3", "#4ba6e3"),
     Ink("s3", "#009e74", "#2cc79a"),
     Ink("s4", "#c5659b", "#e58fbf"),
@@ -79,9 +84,60 @@ MATPLOTLIB: Any = {
 }
 
 
-def series(index: int) -> tuple[str, Any]:
-    """Colour and dashes of the scheme at this place; no two of the first 32 are alike."""
-    return SERIES[index % len(SERIES)].light, DASHES[(index + index // len(SERIES)) % len(DASHES)]
+class Look(NamedTuple):
+    """How a line is drawn: the place of its colour in `SERIES`, that of its dashes in `DASHES`."""
+
+    ink: int
+    dash: int = 0
+
+    @property
+    def colour(self) -> str:
+        """As files have it."""
+        return SERIES[self.ink].light
+
+    @property
+    def dashes(self) -> Any:  # noqa: ANN401 (matplotlib's)
+        """As matplotlib takes them."""
+        return DASHES[self.dash]
+
+
+# Of the families of built-in schemes in the order of `penstock schemes`: a family is a scheme with
+# those whose names continue its own. No two families look alike.
+_FAMILIES = (
+    *(Look(0), Look(7), Look(1), Look(2, 1), Look(4, 1), Look(3, 1), Look(6, 1)),
+    *(Look(2), Look(7, 1), Look(4), Look(5), Look(6), Look(3)),
+)
+_ALL = [Look(ink, dash) for dash in range(len(DASHES)) for ink in range(len(SERIES))]
+
+
+@cache
+def _built_in() -> dict[str, Look]:
+    """The looks of the built-in schemes; a member of a family has its colour and other dashes."""
+    looks: dict[str, Look] = {}
+    heads: dict[str, int] = {}
+    for name in json.loads(_native.schemes()):
+        head = next((head for head in heads if name.startswith(f"{head}-")), name)
+        members = heads.setdefault(head, -1) + 1
+        heads[head] = members
+        look = _FAMILIES[(list(heads).index(head)) % len(_FAMILIES)]
+        looks[name] = Look(look.ink, (look.dash + (0, 2, 3)[members % 3]) % len(DASHES))
+    return looks
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """The look of each scheme: that of a built-in one always, of others as far as it is free.
+
+    A name that is not built in has a look that follows from its letters, or the next one that no
+    scheme of `names` has.
+    """
+    names = list(dict.fromkeys(names))
+    found = {name: _built_in()[name] for name in names if name in _built_in()}
+    for name in names:
+        if name not in found:
+            first = zlib.crc32(name.encode()) % len(_ALL)
+            free = [look for look in _ALL[first:] + _ALL[:first] if look not in found.values()]
+            found[name] = free[0] if free else _ALL[first]
+    return {name: found[name] for name in names}
 
 
 def css_colours(mode: str) -> str:

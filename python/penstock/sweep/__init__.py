@@ -7,5 +7,5 @@ points       the points of a sweep, and the tasks of each
 store        the folder: sweep.json, sweep.parquet, and a journal while it runs
 journal      finished work that a kill does not lose
 means        one number at all points: means over the seeds
-sweep_table, sweep_figures, sweep_page   in the terminal; as figures; as a page
+sweep_table, sweep_charts, sweep_page   in the terminal; as figures; as a page
 """

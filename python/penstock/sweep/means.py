@@ -21,6 +21,13 @@ class Cell:
     half: float | None
     unfinished: bool
     """It is a 99th percentile, and more than 1 % of the flows did not end."""
+    seeds: tuple[float, ...] = ()
+    """The number of each seed that has it."""
+
+    @classmethod
+    def none(cls) -> "Cell":
+        """Of a point that was not run."""
+        return cls(None, None, unfinished=False)
 
     @property
     def value(self) -> float | None:
@@ -58,6 +65,14 @@ class Shown:
     def point_text(self, point: tuple[Any, ...]) -> list[str]:
         """The values of a point as people read them."""
         return [value_text(c, value) for c, value in zip(self.swept, point, strict=True)]
+
+
+def key_text(key: str) -> str:
+    """A swept key in words: `traffic.mice.flows` is `flows of mice`."""
+    table, *parts = key.split(".")
+    if table in ("traffic", "scheme") and len(parts) > 1:
+        return f"{parts[-1].replace('_', ' ')} of {parts[0]}"
+    return " ".join(parts or [table]).replace("_", " ")
 
 
 def value_text(column: str, value: Any) -> str:  # noqa: ANN401 (of a typed column)
@@ -107,6 +122,7 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
             mean=math.fsum(values) / len(values) if values else None,
             half=stats.ci95_of(values),
             unfinished=bool(owner) and _is_unfinished(part, owner),
+            seeds=tuple(values),
         )
     return Shown(
         name=name,

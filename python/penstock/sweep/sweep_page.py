@@ -2,14 +2,13 @@
 """The page of a sweep: figures, and the tables that the terminal shows."""
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from penstock import units
-from penstock.show import html
-from penstock.show.drawing import Drawing
-from penstock.sweep import means, store, sweep_figures
+from penstock import metrics, units
+from penstock.show import html, style
+from penstock.show.html import Cell, Html
+from penstock.sweep import means, store, sweep_charts
 from penstock.sweep.means import Shown
 
 
@@ -28,49 +27,41 @@ def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
 def write(
     request: dict[str, Any], results: Sequence[Shown], path: Path, *, pdf: bool = False
 ) -> Path:
-    """Writes the page, and `figures/` next to it; returns the page's path."""
-    drawn = list(sweep_figures.draw(results))
-    text = _render(request, results, drawn)
-    return html.save(text, drawn, path, pdf=pdf)
-
-
-def _render(request: dict[str, Any], results: Sequence[Shown], drawn: list[Drawing]) -> str:
+    """Writes the page, and if `pdf` `figures/` next to it; returns the page's path."""
+    figures = sweep_charts.figures(results)
     first = results[0]
-    swept = " and ".join(f"<code>{escape(key)}</code>" for key in first.swept.values())
-    seeds = f", means of {first.seeds} seeds" if first.seeds > 1 else ""
-    note = sweep_figures.TOO_MANY if len(first.swept) > 2 else ""
-    body = f"""<header>
-<p class="brand">Penstock</p>
-<h1>{escape(request["title"])}</h1>
-<p class="lead">{len(first.points)} points of {swept}, each under {len(first.schemes)}
-scheme{"s" if len(first.schemes) > 1 else ""}{seeds}.</p>
-{f'<p class="about">{note}</p>' if note else ""}
-</header>
-<main>
-<div {'class="columns"' if len(drawn) > 1 else 'style="max-width: 36rem"'}>
-{html.sections(drawn)}
-</div>
-<section>
-<h2>Numbers</h2>
-<p class="hint">± is the half-width of the 95 % confidence interval in percent of the mean.</p>
-{"".join(map(_table, results))}
-</section>
-</main>
-<footer>
-<p><code>{escape(request["command"])}</code></p>
-<p>Penstock {escape(request["penstock"])} · every number of every run in
-<code>{store.TABLE}</code> · {html.FIGURES}</p>
-</footer>"""
-    return html.document(request["title"], body)
+    text = html.render(
+        "sweep.html",
+        request["title"],
+        figures,
+        style.looks(first.schemes),
+        request=request,
+        swept=list(first.swept.values()),
+        points=len(first.points),
+        of_schemes=len(first.schemes),
+        seeds=first.seeds,
+        note=sweep_charts.TOO_MANY if len(first.swept) > 2 else "",
+        tables=[_table(result) for result in results],
+        kept=store.TABLE,
+    )
+    return html.save(text, figures, path, pdf=pdf)
 
 
-def _table(result: Shown) -> str:
+def _table(result: Shown) -> Html:
     rows = [
-        [*result.point_text(point)]
-        + [
-            cell.text(result.name) if (cell := result.cells.get((point, scheme))) else units.NONE
-            for scheme in result.schemes
+        [
+            *(
+                Cell(text, value if isinstance(value, int | float) else None)
+                for text, value in zip(result.point_text(point), point, strict=True)
+            ),
+            *(
+                Cell(cell.text(result.name), cell.value)
+                if (cell := result.cells.get((point, scheme)))
+                else Cell(units.NONE)
+                for scheme in result.schemes
+            ),
         ]
         for point in result.points
     ]
-    return html.table(result.name, [*result.swept.values(), *result.schemes], rows)
+    headings = [*map(means.key_text, result.swept.values()), *result.schemes]
+    return html.table(metrics.described(result.name), headings, rows)

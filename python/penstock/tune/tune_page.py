@@ -3,18 +3,17 @@
 
 import math
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.ticker import FuncFormatter
-
-from penstock.show import html, style
-from penstock.show.drawing import Drawing, drawing, legend, plot
+from penstock.show import html
+from penstock.show.charts import Axis, Chart, Panel, Series
+from penstock.show.style import Look
 from penstock.tune.tuning import load
+from penstock.units import AXES
 
 Table = dict[str, Any]
+_GOOD, _BAD, _BEST = Look(2), Look(0), Look(1)
 
 
 def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
@@ -24,116 +23,79 @@ def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
         RunError: the search has not ended, or the folder is damaged.
     """
     document = load(folder)
-    with mpl.rc_context(style.MATPLOTLIB):
-        drawn = [*_history(document), *_slices(document)]
-    return html.save(_render(document, drawn), drawn, path, pdf=pdf)
+    charts = [_history(document), *_slices(document)]
+    return html.save(_render(document, charts), charts, path, pdf=pdf)
 
 
 def _good(trial: Table) -> bool:
     return bool(not trial["error"] and trial["objective"] is not None and max(trial["excess"]) <= 0)
 
 
-def _unit(document: Table) -> tuple[str, float]:
-    """Axis label and scale of the objective."""
-    name = document["question"]["minimize"]
-    known = {"s": (" (ms)", 1e3), "bps": (" (Mb/s)", 1e-6), "bytes": (" (kB)", 1e-3)}
-    label, scale = known.get(document["unit"], ("", 1.0))
-    return name + label, scale
+def _objective(document: Table) -> Axis:
+    return Axis(document["question"]["minimize"], AXES.get(document["unit"], ""), least=0.0)
 
 
-def _points(document: Table) -> Iterator[tuple[str, int, list[Table]]]:
-    """Label, place in the colours, and trials of each sort that has a number."""
+def _dots(document: Table, key: str = "", scale: float = 1.0) -> Iterator[Series]:
+    """The trials that keep all constraints, and the others, over a parameter or their number."""
     shown = [trial for trial in document["trials"] if trial["objective"] is not None]
-    bad = [trial for trial in shown if not _good(trial)]
-    if bad:
-        yield "misses a constraint", 0, bad
-    yield "keeps all", 2, [trial for trial in shown if _good(trial)]
+    for name, look, is_good in (("misses a constraint", _BAD, False), ("keeps all", _GOOD, True)):
+        trials = [trial for trial in shown if _good(trial) is is_good]
+        x = [scale * trial["values"][key] if key else float(trial["number"]) for trial in trials]
+        if trials:
+            yield Series(name, look, x, [trial["objective"] for trial in trials], kind="dots")
 
 
-def _history(document: Table) -> Iterator[Drawing]:
-    label, scale = _unit(document)
-    figure, axes = plot(2.6)
-    for name, place, trials in _points(document):
-        at = [t["number"] for t in trials], [t["objective"] * scale for t in trials]
-        axes.plot(*at, "o", markersize=3.5, color=style.series(place)[0], label=name)
+def _history(document: Table) -> Chart:
     best, course = math.inf, []
     for trial in document["trials"]:
-        best = min(best, trial["objective"] * scale if _good(trial) else math.inf)
-        course.append((trial["number"], best))
+        best = min(best, trial["objective"] if _good(trial) else math.inf)
+        course.append((float(trial["number"]), best))
     known = [point for point in course if math.isfinite(point[1])]
-    if known:
-        where = [point[0] for point in known], [point[1] for point in known]
-        axes.step(*where, where="post", color=style.series(1)[0], label="best so far")
-    axes.set(xlabel="trial", ylabel=label)
-    axes.set_ylim(bottom=0)
-    legend(figure, axes)
+    x, y = [x for x, _ in known], [y for _, y in known]
+    line = [Series("best so far", _BEST, x, y, kind="step")] if known else []
     meaning = "Each dot is a trial; the line falls where the search found something better."
-    yield drawing(figure, "How the search went", "history", "", meaning)
+    return Chart(
+        *("How the search went", "history", "", meaning),
+        *(Axis("trial"), _objective(document), (Panel((*_dots(document), *line)),)),
+    )
 
 
-def _slices(document: Table) -> Iterator[Drawing]:
-    label, scale = _unit(document)
+def _slices(document: Table) -> Iterator[Chart]:
     for parameter in document["question"]["parameters"]:
-        name = parameter["key"].rpartition(".")[2]
-        size = 1e-3 if parameter["unit"] == "ns" else 1.0
-        unit = {"ns": " (µs)", "": ""}.get(parameter["unit"], f" ({parameter['unit']})")
-        figure, axes = plot(2.2)
-        axes.set(xlabel=name + unit, ylabel=label)
-        for sort, place, trials in _points(document):
-            at = (
-                [t["values"][parameter["key"]] * size for t in trials],
-                [t["objective"] * scale for t in trials],
-            )
-            axes.plot(*at, "o", markersize=3.5, color=style.series(place)[0], label=sort)
-        if parameter["is_log"]:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-        axes.set_ylim(bottom=0)
-        legend(figure, axes)
-        meaning = "Dots that lie lower on parameter side show where the parameter should be."
-        yield drawing(figure, "What each parameter did", f"slice-{name}", parameter["key"], meaning)
+        key, unit = parameter["key"], parameter["unit"]
+        name = key.rpartition(".")[2]
+        scale, axis_unit = (1e-9, "s") if unit == "ns" else (1.0, "")
+        label = name if axis_unit or not unit else f"{name} ({unit})"
+        meaning = "Each dot is a trial; the parameter is best where dots lie lowest."
+        yield Chart(
+            *("What each parameter did", f"slice-{name}", key, meaning),
+            Axis(label, axis_unit, log=parameter["is_log"]),
+            _objective(document),
+            (Panel(tuple(_dots(document, key, scale))),),
+        )
 
 
-def _render(document: Table, drawn: list[Drawing]) -> str:
-    question = document["question"]
+def _render(document: Table, charts: list[Chart]) -> str:
+    question, check = document["question"], document["check"]
     goal = " subject to ".join(
         part for part in (question["minimize"], ", ".join(question["subject_to"])) if part
     )
-    sentences = "".join(f'<p class="finding">{escape(text)}</p>' for text in document["sentences"])
     rows = [(key, str(value)) for key, value in document["best"]["values"].items()]
-    check = document["check"]
-    tables = html.table("Found", ["parameter", "value"], rows)
+    tables = [html.table("Found", ["parameter", "value"], rows)]
     if check:
         seeds = f"means of the seeds {check['seeds'][0]} to {check['seeds'][-1]}, ± 95 % confidence"
         numbers = [
             (variant, *(number["text"] for number in row))
             for variant, row in check["variants"].items()
         ]
-        tables += html.table("Check on fresh seeds", ["", *check["names"]], numbers, seeds)
+        tables.append(html.table("Check on fresh seeds", ["", *check["names"]], numbers, seeds))
     code = (document["scheme_toml"], document["agent_toml"]) if check else ()
-    blocks = "".join(f"<pre>{escape(text)}</pre>" for text in code if text)
-    body = f"""<header>
-<p class="brand">Penstock</p>
-<h1>{escape(document["title"])}</h1>
-<p class="lead">{escape(question["scheme"])}, {len(document["trials"])} trials of
-{question["seeds"]} seeds to minimize {escape(goal)}.</p>
-{sentences}
-</header>
-<main>
-<section>
-<h2>Result</h2>
-<div class="tables">
-{tables}
-</div>
-{blocks}
-</section>
-<div class="columns">
-{html.sections(drawn)}
-</div>
-</main>
-<footer>
-<p><code>{escape(document["command"])}</code></p>
-<p>Penstock {escape(document["penstock"])} · every trial in <code>tune.json</code> ·
-{html.FIGURES}</p>
-</footer>"""
-    return html.document(document["title"], body)
+    return html.render(
+        "search.html",
+        document["title"],
+        charts,
+        document=document,
+        goal=goal,
+        tables=tables,
+        blocks=[text for text in code if text],
+    )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a sweep: lines over one swept key, coloured tables over two."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from penstock import metrics, stats, units
+from penstock.show import style
+from penstock.show.charts import Axis, Chart, Figure, Heat, Panel, Series
+from penstock.show.style import Look
+from penstock.sweep import means
+from penstock.sweep.means import Cell, Shown, value_text
+
+TOO_MANY = "Three or more values are swept: there is the table, but no figure of it."
+_TICKS = 8  # more values than this have no tick each
+_FEW = 5  # fewer seeds are drawn as dots: an interval of so few is wide and unsure
+
+
+def figures(results: Sequence[Shown]) -> list[Figure]:
+    """One for each number; none where three or more keys are swept."""
+    return [
+        _lines(result) if len(result.swept) == 1 else _heat(result)
+        for result in results
+        if result.known() and len(result.swept) <= 2
+    ]
+
+
+def is_geometric(values: Sequence[Any]) -> bool:
+    """Whether numbers grow by one factor, so that a logarithmic axis spreads them evenly."""
+    if len(values) < 3 or not all(isinstance(v, int | float) and v > 0 for v in values):
+        return False
+    factors = [later / earlier for earlier, later in pairwise(values)]
+    steps = [later - earlier for earlier, later in pairwise(values)]
+    return bool(max(steps) > 1.5 * min(steps) and max(factors) < 1.8 * min(factors))
+
+
+def _lines(result: Shown) -> Chart:
+    ((column, key),) = result.swept.items()
+    values = [point[0] for point in result.points]
+    is_numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    known = result.known()
+    is_log = min(known) > 0 and max(known) > 30 * min(known)
+    x = Axis(
+        means.key_text(key),
+        units.axis_of(column) if is_numeric else "",
+        log=is_geometric(values),
+        names=() if is_numeric else tuple(value_text(column, value) for value in values),
+        ticks=tuple(map(float, values)) if is_numeric and len(values) <= _TICKS else (),
+    )
+    y = Axis(
+        metrics.described(result.name),
+        metrics.axis_unit(result.name) or "",
+        log=is_log,
+        least=None if is_log else min(0.0, *known),
+    )
+    places = (
+        [float(value) for value in values] if is_numeric else list(map(float, range(len(values))))
+    )
+    looks = style.looks(result.schemes)
+    top = max(known)
+    series = [
+        line
+        for scheme, look in looks.items()
+        for line in _of_scheme(scheme, look, places, result, top)
+    ]
+    meaning = "Each point is the mean over the seeds"
+    if result.seeds >= _FEW:
+        meaning += ", the band the 95 % interval of a bootstrap"
+    elif result.seeds > 1:
+        meaning += ", the dots are the seeds"
+    return Chart(*_texts(result), _meaning(result, meaning), x, y, (Panel(tuple(series)),))
+
+
+def _of_scheme(
+    scheme: str, look: Look, places: list[float], result: Shown, top: float
+) -> Iterator[Series]:
+    """The line of a scheme, its seeds as dots if they are few, and rings for what is unfinished."""
+    cells = [result.cells.get((point, scheme)) or Cell.none() for point in result.points]
+    means_of = [cell.value for cell in cells]
+    ends = [stats.bootstrap(cell.seeds) for cell in cells] if result.seeds >= _FEW else []
+    low, high = ([end[side] for end in ends] or None for side in (0, 1))
+    yield Series(scheme, look, places, means_of, low=low, high=high)
+    if 1 < result.seeds < _FEW:
+        dots = [(x, y) for x, cell in zip(places, cells, strict=True) for y in cell.seeds]
+        yield Series(scheme, look, [x for x, _ in dots], [y for _, y in dots], kind="dots")
+    for x, cell in zip(places, cells, strict=True):
+        if cell.unfinished:
+            yield Series(scheme, look, [x], [top], open_end=metrics.UNFINISHED)
+
+
+def _heat(result: Shown) -> Heat:
+    (x_column, x_key), (y_column, y_key) = result.swept.items()
+    xs = list(dict.fromkeys(point[0] for point in result.points))
+    ys = list(dict.fromkeys(point[1] for point in result.points))
+
+    def cell(x: object, y: object, scheme: str) -> tuple[float | None, str]:
+        found = result.cells.get(((x, y), scheme)) or Cell.none()
+        if found.unfinished:
+            return None, metrics.UNFINISHED
+        return found.value, metrics.text(result.name, found.value)
+
+    meaning = "Each cell is the mean over the seeds; all schemes share one scale of colours"
+    return Heat(
+        *_texts(result),
+        _meaning(result, meaning),
+        label=metrics.described(result.name),
+        x=means.key_text(x_key),
+        y=means.key_text(y_key),
+        xs=tuple(value_text(x_column, x) for x in xs),
+        ys=tuple(value_text(y_column, y) for y in ys),
+        cells={
+            scheme: tuple(tuple(cell(x, y, scheme) for x in xs) for y in ys)
+            for scheme in result.schemes
+        },
+    )
+
+
+def _texts(result: Shown) -> tuple[str, str, str]:
+    """Section, name and title."""
+    over = " and ".join(map(means.key_text, result.swept.values()))
+    return f"{metrics.described(result.name)} over {over}", f"sweep-{result.name}", ""
+
+
+def _meaning(result: Shown, meaning: str) -> str:
+    if any(cell.unfinished for cell in result.cells.values()):
+        meaning += "; where more than 1 % of the flows did not end there is a ring at the top"
+    return f"{meaning}."
