@@ -18,7 +18,7 @@ Each module imports only those of lines above its own:
     show/                     terminal, pages and figures
     runs                      results with their folder and report
     api                       `run`, `prepare` and the like
-    compare/, sweep/, tune/   two runs; a grid of runs; a search
+    comparisons/, sweep/, tune/   several runs; a grid of runs; a search
     cli/                      the command `penstock`
 
 Start with `api.run`. Public names are imported when first used (PEP 562): `import penstock` itself

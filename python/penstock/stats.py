@@ -57,6 +57,20 @@ def ci95_of(values: Sequence[Any]) -> Any:  # noqa: ANN401 (a JSON value)
     return student_t(len(known) - 1) * math.sqrt(variance / len(known))
 
 
+def welch(first: tuple[float, float, int], second: tuple[float, float, int]) -> bool:
+    """Whether two means differ at 95 % (Welch's t test, two-sided).
+
+    Each is a mean, its standard error, and how many values it is of (two or more). Without any
+    spread, different means differ.
+    """
+    (one, error, count), (other, its_error, its_count) = first, second
+    variance = error**2 + its_error**2
+    if variance == 0:
+        return one != other
+    freedom = variance**2 / (error**4 / (count - 1) + its_error**4 / (its_count - 1))
+    return abs(one - other) > student_t(max(1, int(freedom))) * math.sqrt(variance)
+
+
 def bootstrap(values: Sequence[float]) -> tuple[float | None, float | None]:
     """The 95 % interval of the mean by the percentiles of resampled means.
 

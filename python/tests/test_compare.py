@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs side by side: the maths, what is refused, and the page."""
+"""Runs next to each other: the maths, what is refused, and the page."""
 
 import json
 import re
@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock import _native, metrics
+from penstock import _native, metrics, stats
 from penstock.cli.report import redraw
-from penstock.compare import comparison, comparison_page
+from penstock.comparisons import comparison, comparison_page
 from penstock.errors import RunError, ScenarioError
 
 from .conftest import SMALL, make_run
@@ -19,7 +19,8 @@ from .test_cli import penstock
 
 def line(first, second, name="FCT mean"):
     metric = next(one for one in metrics.GROUPS.values() if one.heading == name)
-    return comparison._line("fairq", "mice", metric, first, second)
+    first, second = (comparison.Number(mean, None, 1) for mean in (first, second))
+    return comparison._line("sim", "fairq", "mice", metric, first, second)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_run_agrees_with_itself_and_has_a_page(tmp_path):
     done = penstock("compare", run, run, "--out", tmp_path / "page")
     document = json.loads((tmp_path / "page/compare.json").read_text())
     assert document["agree"] == document["of"] > 20
-    assert f"{document['agree']} of {document['of']} numbers agree." in done.stdout
+    assert f"{document['agree']} of {document['of']} numbers agree: " in done.stdout
     page = (tmp_path / "page/compare.html").read_text()
     assert "FCT p99" in page
     assert page.count('class="plot"') == 1  # the elephants have no completion times
@@ -98,20 +99,54 @@ def test_the_runs_are_called_by_their_substrates(tmp_path):
     assert comparison.compare(first, second).names == ("sim", "lab")
 
 
-def test_runs_of_different_scenarios_are_refused(tmp_path):
-    first = make_run().save(tmp_path / "first")
-    other = make_run(mice=31)
-    second = other.save(tmp_path / "second")
-    with pytest.raises(ScenarioError, match=r"traffic\.mice\.flows is 30 in the first and 31"):
-        comparison.compare(first, second)
-    run = make_run()
-    scenario = run.summary["scenario"] | {"measure": {"from": "50 ms"}}
-    late = replace(run, summary=run.summary | {"scenario": scenario}).save(tmp_path / "late")
-    with pytest.raises(ScenarioError, match=r"measure different times: measure\.from is"):
-        comparison.compare(first, late)
-    third = make_run(schemes=("sfq",)).save(tmp_path / "third")
+def test_what_differs_in_the_settings_is_listed(tmp_path):
+    first = make_run()
+    scenario = first.summary["scenario"] | {"tcp": {"profile": "linux"}}
+    second = replace(make_run(mice=31), info=first.info | {"substrate": "lab"})
+    third = replace(first, summary=first.summary | {"scenario": scenario})
+    names = ("first", "second", "third")
+    runs = [
+        run.save(tmp_path / name) for run, name in zip((first, second, third), names, strict=True)
+    ]
+    made = comparison.compare(*runs)
+    assert made.names == names
+    assert {one.key: one.values for one in made.settings} == {
+        "substrate": ("sim", "lab", "sim"),
+        "traffic.mice.flows": ("30", "31", "30"),
+        "tcp.profile": ("–", "–", "linux"),
+    }
+    assert {line.run for line in made.lines} == {"second", "third"}
+    page = comparison_page.save(made, tmp_path / "page").read_text(encoding="utf-8")
+    assert "traffic.mice.flows" in page
+
+
+def test_a_difference_is_significant_if_the_seeds_differ_less():
+    metric = metrics.GROUPS["fct_s.mean"]
+
+    def judged(*numbers):
+        return comparison._line("b", "s", "g", metric, *numbers).significant
+
+    number = comparison.Number
+    assert judged(number(1.0, 0.1, 5), number(1.05, 0.1, 5)) is False
+    assert judged(number(1.0, 0.1, 5), number(1.2, 0.1, 5)) is True
+    assert judged(number(1.0, 0.0, 5), number(1.0, 0.0, 5)) is False
+    assert judged(number(1.0, None, 1), number(1.2, 0.1, 5)) is None
+    assert judged(number(None, None, 5), number(1.2, 0.1, 5)) is None
+
+
+def test_welch_is_that_of_the_textbook():
+    """Welch 1947 by Wikipedia's example 1: t = -2.46, 25 degrees of freedom, p = 0.021."""
+    one = (20.8, (7.9 / 15) ** 0.5, 15)
+    assert stats.welch(one, (23.0, (3.8 / 15) ** 0.5, 15))
+    assert not stats.welch(one, (22.4, (3.8 / 15) ** 0.5, 15)), "t = 1.81 is below 2.06"
+
+
+def test_schemes_are_compared_with_each_other_where_each_run_has_one(tmp_path):
+    first, second = (make_run(schemes=(name,)).save(tmp_path / name) for name in ("sfq", "fairq"))
+    assert {line.scheme for line in comparison.compare(first, second).lines} == {"sfq and fairq"}
+    both = make_run().save(tmp_path / "both")
     with pytest.raises(ScenarioError, match="no scheme in common"):
-        comparison.compare(first, third)
+        comparison.compare(first, both)
 
 
 def test_runs_that_differ_by_their_folders_have_short_names(tmp_path):

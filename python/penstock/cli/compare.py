@@ -12,28 +12,33 @@ from penstock.cli.options import Json, print_json
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="The reference.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="The run to compare with it.")],
+    others: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="The runs to compare with it.")
+    ],
     as_json: Json = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="The folder of page and figures; default: new."),
     ] = None,
 ) -> None:
-    """Compare two runs of a scenario, e.g. laboratory and simulator.
+    """Compare runs with the first: what differs in their settings, and in their results.
 
-    Times and rates agree within 15 %, tails and counts within 25 %. --json prints `agree`, `of`,
-    and `lines`: a list of `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`.
-    With --json and without --out no folder is written.
+    The runs may be of other settings, seeds or substrates; what both have is compared. Times and
+    rates agree within 15 %, tails and counts within 25 %; a difference is significant if it is
+    more than that of the seeds (Welch's t test, 95 %), which takes several seeds in each run.
+    --json prints `settings`, `agree`, `of`, `significant`, `tested`, and `lines`: a list of `run`,
+    `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`, `significant`. With --json
+    and without --out no folder is written.
     """
-    for folder in (first, second):
+    for folder in (first, *others):
         folders.check_run(folder)
-    from penstock.compare import compare as compared  # start-up: polars
-    from penstock.compare import comparison_page, comparison_table  # start-up: rich
+    from penstock.comparisons import compare as compared  # start-up: polars
+    from penstock.comparisons import comparison_page, comparison_table  # start-up: rich
 
-    with folders.checked(first), folders.checked(second):
-        comparison = compared(first, second)
+    with folders.checked(first):
+        comparison = compared(first, *others)
         if out is not None or not as_json:
-            name = f"compare-{first.resolve().name}-{second.resolve().name}"
+            name = f"compare-{first.resolve().name}-{others[0].resolve().name}"
             page = comparison_page.save(comparison, out or folders.free(name))
     if as_json:
         print_json(comparison.as_json())

@@ -58,7 +58,7 @@ for command, example in (
     (demo, "penstock demo --seeds 5"),
     (run, "penstock run demo --scheme drop-tail --scheme hcf --set tcp.min_rto='10 ms'"),
     (report, "penstock report runs/demo"),
-    (compare, "penstock compare runs/incast runs/incast-2"),
+    (compare, "penstock compare runs/demo runs/demo-2"),
     (sweep, "penstock sweep demo --over traffic.mice.flows=10..60+10"),
     (
         tune,

@@ -55,7 +55,7 @@ def redraw(folder: Path, path: Path | None = None, *, pdf: bool = False) -> Path
     kind = folders.kind_of(folder)
     path = path or folder / kind.page
     folders.check_file(path)
-    from penstock.compare import comparison_page  # start-up: polars
+    from penstock.comparisons import comparison_page  # start-up: polars
     from penstock.runs import Run  # start-up: polars
     from penstock.sweep import sweep_page  # start-up: polars
     from penstock.tune import tune_page  # start-up: likewise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a comparison: completion times of both runs overlaid, then every number."""
+"""The page of a comparison: settings, completion times of the runs overlaid, every number."""
 
 import math
 from collections.abc import Iterator
@@ -9,12 +9,13 @@ from pathlib import Path
 import polars as pl
 
 from penstock import folders, tables
-from penstock.compare.comparison import Comparison, Line
+from penstock.comparisons.comparison import Comparison, Line
 from penstock.show import curves, html, style
 from penstock.show.charts import Axis, Chart, Panel, Series
 from penstock.show.html import Cell, Html
 
 _FARTHEST = 12  # so many of the numbers that are apart are listed first
+_DASHES = (0, 1, 3, 2)  # of the runs; the colour is the scheme's
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
@@ -42,14 +43,15 @@ def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
 def write(comparison: Comparison, path: Path, *, pdf: bool = False) -> Path:
     """Writes the page and, if `pdf`, `figures/` next to it; returns the page's path."""
     charts = list(_charts(comparison))
-    by_table = groupby(comparison.lines, lambda line: (line.scheme, line.group))
+    by_table = groupby(comparison.lines, lambda line: (line.run, line.scheme, line.group))
     text = html.render(
         "comparison.html",
         f"{comparison.title} · compared",
         charts,
         title=comparison.title,
         names=comparison.names,
-        counted=comparison.as_json(),
+        sentences=comparison.sentences(),
+        settings=_settings(comparison),
         apart=_apart(comparison),
         tables=[_table(comparison, *of, list(lines)) for of, lines in by_table],
     )
@@ -58,7 +60,7 @@ def write(comparison: Comparison, path: Path, *, pdf: bool = False) -> Path:
 
 def _charts(comparison: Comparison) -> Iterator[Chart]:
     """For each group a chart with a panel for each scheme."""
-    schemes = list(dict.fromkeys(line.scheme for line in comparison.lines))
+    schemes = comparison.flows["scheme"].unique(maintain_order=True).to_list()
     looks = style.looks(schemes)
     for group in dict.fromkeys(line.group for line in comparison.lines):
         members = comparison.flows.filter(pl.col("group") == group)
@@ -69,14 +71,18 @@ def _charts(comparison: Comparison) -> Iterator[Chart]:
             flows = members.filter(pl.col("scheme") == scheme)
             lines = []
             for number, name in enumerate(comparison.names):
-                curve = curves.cdf(flows.filter(pl.col("run") == name))
-                look = looks[scheme]._replace(dash=(0, 3)[number])
+                its = flows.filter(pl.col("run") == name)
+                if its.is_empty():
+                    continue
+                curve = curves.cdf(its)
+                look = looks[scheme]._replace(dash=_DASHES[number % len(_DASHES)])
                 lines.append(Series(name, look, [*curve.x], [*curve.y], kind="step", scheme=scheme))
-            panels.append(Panel(tuple(lines), title=scheme, scheme=scheme))
+            if lines:
+                panels.append(Panel(tuple(lines), title=scheme, scheme=scheme))
         yield Chart(
             *("Flow completion times", f"compare-{group}", group),
-            "Share of flows completed within a time, the first run solid and the second dashed: "
-            "where the lines lie on each other, the runs agree.",
+            "Share of flows completed within a time, a line for each run: where they lie on each "
+            "other, the runs agree.",
             Axis("flow completion time", "s", log=True),
             Axis("share of flows", "%", least=0.0, greatest=1.0),
             tuple(panels),
@@ -85,31 +91,50 @@ def _charts(comparison: Comparison) -> Iterator[Chart]:
         )
 
 
+def _settings(comparison: Comparison) -> Html | None:
+    rows = [[setting.key, *setting.values] for setting in comparison.settings]
+    return html.table("", ("setting", *comparison.names), rows) if rows else None
+
+
 def _apart(comparison: Comparison) -> Html | None:
-    """What does not agree, the farthest apart first."""
+    """What does not agree, what is no chance first, then the farthest apart."""
     lines = [line for line in comparison.lines if line.agrees is False]
-    lines.sort(key=lambda line: -abs(math.log(line.ratio)) if line.ratio else -math.inf)
+    lines.sort(key=lambda line: (line.significant is False, -_distance(line)))
     if not lines:
         return None
-    rows = [
-        (f"{line.scheme}, {line.group}: {line.measure}", *_cells(line))
+    is_one = len(comparison.names) == 2
+    rows: list[tuple[str | Cell, ...]] = [
+        (
+            f"{line.scheme}, {line.group}: {line.measure}",
+            *(() if is_one else (line.run,)),
+            *_cells(line),
+        )
         for line in lines[:_FARTHEST]
     ]
     about = f"The {_FARTHEST} farthest of {len(lines)}." if len(lines) > _FARTHEST else ""
-    return html.table("", ("number", *comparison.names, "ratio"), rows, about)
+    names = comparison.names if is_one else ("run", comparison.names[0], "there")
+    return html.table("", ("number", *names, "ratio", "chance?"), rows, about)
 
 
-def _table(comparison: Comparison, scheme: str, group: str, lines: list[Line]) -> Html:
-    rows = [(line.measure, *_cells(line)) for line in lines if line.agrees is not None]
-    return html.table(scheme, ("", *comparison.names, "ratio"), rows, group)
+def _distance(line: Line) -> float:
+    return abs(math.log(line.ratio)) if line.ratio else math.inf
 
 
-def _cells(line: Line) -> tuple[Cell, Cell, Cell]:
-    """Both values and their ratio."""
+def _table(comparison: Comparison, run: str, scheme: str, group: str, lines: list[Line]) -> Html:
+    rows: list[tuple[str | Cell, ...]] = [
+        (line.measure, *_cells(line)) for line in lines if line.agrees is not None
+    ]
+    return html.table(scheme, ("", comparison.names[0], run, "ratio", "chance?"), rows, group)
+
+
+def _cells(line: Line) -> tuple[Cell, ...]:
+    """Both values, their ratio, and whether chance explains it."""
     first, second, ratio, verdict = line.shown()
     shown = verdict if line.agrees is False and line.ratio is None else ratio
+    chance = {None: "", True: "no", False: "maybe"}[line.significant]
     return (
         Cell(first, line.first),
         Cell(second, line.second),
         Cell(shown, line.ratio, best=line.agrees is False),
+        Cell(chance, best=line.significant is True),
     )

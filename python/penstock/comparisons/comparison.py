@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs compared with a reference, number by number.
+
+The first run is the reference: the kernel for the simulator, or the state before a change. A number
+is judged twice: whether it is near the reference (its `tolerance`), and, where both runs have
+several seeds, whether they differ by more than the seeds do.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from penstock import folders, metrics, stats, units
+from penstock.errors import RunError, ScenarioError
+from penstock.metrics import Metric
+from penstock.runs import Run
+
+METRICS = {"groups": metrics.GROUPS, "ports": metrics.PORTS}
+_SETTINGS = ("seeds", "schemes", "title", "about")
+"""Keys of a scenario that are no settings of what is simulated, or are compared apart."""
+
+
+class Number(NamedTuple):
+    """A number of a run: the mean of its seeds, and how sure that is."""
+
+    mean: float | None
+    half: float | None
+    """Half-width of its 95 % confidence interval; None with one seed."""
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of one group or port under one scheme, in the reference and in another run."""
+
+    run: str
+    """The other run's name."""
+    scheme: str
+    group: str
+    """The traffic, or the port."""
+    measure: str
+    first: float | None
+    second: float | None
+    ratio: float | None
+    """The second over the first; None where one is missing or the first is zero."""
+    tolerance: float
+    agrees: bool | None
+    """Whether they differ by no more than the tolerance; None where both are missing."""
+    significant: bool | None
+    """Whether they differ by more than the seeds do (Welch's t test, 95 %); None: unknown."""
+
+    def shown(self) -> tuple[str, str, str, str]:
+        """The two values, their ratio and the verdict as people read them."""
+        path, metric = next(
+            (path, metric)
+            for table in METRICS.values()
+            for path, metric in table.items()
+            if metric.heading == self.measure
+        )
+        first, second = (
+            metric.text(metrics.quantity(path.split(".")), value)
+            for value in (self.first, self.second)
+        )
+        ratio = units.NONE if self.ratio is None else f"{self.ratio:.2f}"
+        if self.agrees is None:
+            return first, second, ratio, ""
+        verdict = f"within {100 * self.tolerance:.0f} %" if self.agrees else "apart"
+        if self.significant is not None:
+            verdict += ", significant" if self.significant else ", maybe by chance"
+        return first, second, ratio, verdict
+
+
+class Setting(NamedTuple):
+    """A setting that is not the same in all runs."""
+
+    key: str
+    values: tuple[str, ...]
+    """Of each run."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs and how they differ from the first."""
+
+    title: str
+    names: tuple[str, ...]
+    """What each run is called: its substrate, or its folder where several have the same."""
+    settings: tuple[Setting, ...]
+    lines: tuple[Line, ...]
+    flows: pl.DataFrame
+    """The flows of all: `run`, `scheme`, `group`, `fct_s`."""
+
+    def as_json(self) -> dict[str, Any]:
+        """What `penstock compare --json` prints."""
+        judged = [line for line in self.lines if line.agrees is not None]
+        tested = [line for line in judged if line.significant is not None]
+        return {
+            "title": self.title,
+            "runs": list(self.names),
+            "settings": [{"key": each.key, "values": list(each.values)} for each in self.settings],
+            "agree": sum(bool(line.agrees) for line in judged),
+            "of": len(judged),
+            "significant": sum(bool(line.significant) for line in tested),
+            "tested": len(tested),
+            "lines": [asdict(line) for line in self.lines],
+        }
+
+    def sentences(self) -> list[str]:
+        """How much differs, of what can be judged."""
+        counted = self.as_json()
+        agree = (
+            f"{counted['agree']} of {counted['of']} numbers agree: times and rates within 15 %, "
+            "counts and tails within 25 %."
+        )
+        if not counted["tested"]:
+            return [agree, "Runs of one seed do not show what is chance; run more with --seeds."]
+        by_chance = round(0.05 * counted["tested"])
+        return [
+            agree,
+            f"{counted['significant']} of {counted['tested']} differ by more than the seeds do "
+            f"(Welch's t test, 95 %); by chance alone {by_chance} would.",
+        ]
+
+    @classmethod
+    def load(cls, folder: Path) -> "Comparison":
+        """Reads a comparison's folder.
+
+        Raises:
+            RunError: a file of it is missing or damaged.
+        """
+        try:
+            document = json.loads((folder / folders.COMPARISON.file).read_text(encoding="utf-8"))
+            settings = [Setting(one["key"], tuple(one["values"])) for one in document["settings"]]
+            lines = tuple(Line(**line) for line in document["lines"])
+            flows = pl.read_parquet(folder / "flows.parquet")
+            return cls(document["title"], tuple(document["runs"]), tuple(settings), lines, flows)
+        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+            reason = str(error).partition("\n")[0]
+            message = f"{folder}: the comparison is damaged ({reason}); compare the runs again"
+            raise RunError(message) from error
+
+
+def compare(first: Path, *others: Path) -> Comparison:
+    """Compares runs with the first, also of different settings, seeds and substrates.
+
+    Raises:
+        ScenarioError: a folder is no run's, or two runs have no scheme or no traffic in common.
+        RunError: a run is damaged.
+    """
+    places = (first, *others)
+    runs = [Run.load(place) for place in places]
+    names = _names(runs, places)
+    lines = [
+        line
+        for run, name in zip(runs[1:], names[1:], strict=True)
+        for line in _lines(runs[0], run, name)
+    ]
+    flows = [
+        run.members(group).select(
+            pl.lit(name).alias("run"), "scheme", pl.lit(group).alias("group"), "fct_s"
+        )
+        for run, name in zip(runs, names, strict=True)
+        for group in run.summary["results"][0]["groups"]
+    ]
+    titles = dict.fromkeys(run.summary["scenario"]["title"] for run in runs)
+    return Comparison(
+        title=" · ".join(titles),
+        names=names,
+        settings=tuple(_settings(runs)),
+        lines=tuple(lines),
+        flows=pl.concat(flows),
+    )
+
+
+def _names(runs: Sequence[Run], places: Sequence[Path]) -> tuple[str, ...]:
+    """Short ones that differ: substrates, else names of folders, else their paths."""
+    choices = (
+        [str(run.info.get("substrate", "sim")) for run in runs],
+        [place.resolve().name for place in places],
+        [str(place) for place in places],
+    )
+    fitting = (names for names in choices if len(set(names)) == len(names))
+    return tuple(next(fitting, [f"{n}: {place}" for n, place in enumerate(places, 1)]))
+
+
+def _settings(runs: Sequence[Run]) -> Iterator[Setting]:
+    """What differs: on what the runs ran, then their settings by dotted path."""
+    documents = [run.summary["scenario"] for run in runs]
+    tables = [
+        {
+            "substrate": run.info.get("substrate", "sim"),
+            "penstock": run.info.get("penstock", ""),
+            "seeds": len(run.summary["seeds"]),
+            "schemes": ", ".join(_by_scheme(run)),
+            **_flat({k: v for k, v in document.items() if k not in _SETTINGS}),
+        }
+        for run, document in zip(runs, documents, strict=True)
+    ]
+    for key in dict.fromkeys(key for table in tables for key in table):
+        values = tuple(str(table.get(key, units.NONE)) for table in tables)
+        if len(set(values)) > 1:
+            yield Setting(key, values)
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        is_table = isinstance(value, dict) and value
+        flat |= _flat(value, f"{prefix}{key}.") if is_table else {f"{prefix}{key}": value}
+    return flat
+
+
+def _by_scheme(run: Run) -> dict[str, dict[str, Any]]:
+    return {result["scheme"]: result for result in run.summary["results"]}
+
+
+def _pairs(first: Run, second: Run) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """The results to compare, by a name: of schemes in common, or of the only one of each run.
+
+    Raises:
+        ScenarioError: there are none.
+    """
+    one, other = _by_scheme(first), _by_scheme(second)
+    pairs = {scheme: (one[scheme], other[scheme]) for scheme in one if scheme in other}
+    if not pairs and len(one) == len(other) == 1:
+        (mine, first_result), (its, second_result) = *one.items(), *other.items()
+        pairs = {f"{mine} and {its}": (first_result, second_result)}
+    if not pairs:
+        message = "compare: the runs have no scheme in common"
+        raise ScenarioError(message)
+    return pairs
+
+
+def _lines(first: Run, second: Run, name: str) -> Iterator[Line]:
+    is_any = False
+    for scheme, results in _pairs(first, second).items():
+        for kind, table in METRICS.items():
+            for owner in results[0][kind]:
+                if owner not in results[1][kind]:
+                    continue
+                is_any = is_any or kind == "groups"
+                for path, metric in table.items():
+                    if metric.tolerance is not None:
+                        numbers = [
+                            _number(run, result, (kind, owner, *path.split(".")))
+                            for run, result in zip((first, second), results, strict=True)
+                        ]
+                        yield _line(name, scheme, owner, metric, *numbers)
+    if not is_any:
+        message = "compare: the runs have no traffic in common"
+        raise ScenarioError(message)
+
+
+def _number(run: Run, result: dict[str, Any], path: tuple[str, ...]) -> Number:
+    half = metrics.number(result["ci95"], path) if result["ci95"] else None
+    return Number(metrics.number(result, path), half, len(run.summary["seeds"]))
+
+
+def _line(run: str, scheme: str, group: str, metric: Metric, first: Number, second: Number) -> Line:
+    tolerance = metric.tolerance or 0.0
+    ratio = second.mean / first.mean if first.mean and second.mean is not None else None
+    agrees = None
+    if first.mean is not None and second.mean is not None:
+        margin = tolerance * abs(first.mean)
+        agrees = math.isclose(first.mean, second.mean, rel_tol=0.0, abs_tol=margin)
+    elif (first.mean is None) != (second.mean is None):
+        agrees = False
+    return Line(
+        *(run, scheme, group, metric.heading, first.mean, second.mean, ratio, tolerance, agrees),
+        significant=_is_significant(first, second),
+    )
+
+
+def _is_significant(first: Number, second: Number) -> bool | None:
+    """Welch's t test at 95 %; None where a run has one seed, or no number."""
+    if None in (*first, *second):
+        return None
+    errors = [
+        (number.half or 0.0) / stats.student_t(number.seeds - 1) for number in (first, second)
+    ]
+    return stats.welch(
+        (first.mean or 0.0, errors[0], first.seeds), (second.mean or 0.0, errors[1], second.seeds)
+    )
