@@ -24,9 +24,14 @@ SLOW = {"polars", "matplotlib", "numpy", "rich.console", "optuna"}
 PENSTOCK = Path(sys.executable).with_name("penstock")
 
 
-def penstock(*arguments, cwd=None, code=0):
+def penstock(*arguments, cwd=None, code=0, stdin=""):
     done = subprocess.run(
-        [PENSTOCK, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+        [PENSTOCK, *map(str, arguments)],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == code, done.stderr
     return done

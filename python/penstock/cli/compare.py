@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from penstock import folders
-from penstock.cli.options import Json, print_json
+from penstock.cli.options import Format, Json, print_json
 
 
 def compare(
@@ -20,6 +20,7 @@ def compare(
         Path | None,
         typer.Option("--out", metavar="DIR", help="The folder of page and figures; default: new."),
     ] = None,
+    form: Format = "table",
 ) -> None:
     """Compare runs with the first: what differs in their settings, and in their results.
 
@@ -28,7 +29,7 @@ def compare(
     more than that of the seeds (Welch's t test, 95 %), which takes several seeds in each run.
     --json prints `settings`, `agree`, `of`, `significant`, `tested`, and `lines`: a list of `run`,
     `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`, `significant`. With --json
-    and without --out no folder is written.
+    or --format, and without --out, no folder is written.
     """
     for folder in (first, *others):
         folders.check_run(folder)
@@ -37,11 +38,14 @@ def compare(
 
     with folders.checked(first):
         comparison = compared(first, *others)
-        if out is not None or not as_json:
+        if out is not None or not (as_json or form != "table"):
             name = f"compare-{first.resolve().name}-{others[0].resolve().name}"
             page = comparison_page.save(comparison, out or folders.free(name))
     if as_json:
         print_json(comparison.as_json())
+        return
+    if form != "table":
+        typer.echo(comparison_table.text(comparison, form))
         return
     comparison_table.show(comparison)
     typer.echo(f"Page: {page}")

@@ -3,11 +3,12 @@
 
 import shutil
 import textwrap
+from collections.abc import Sequence
 from itertools import groupby
 
 import typer
 
-from penstock.cli.options import File, Json, Settings, pairs, print_json
+from penstock.cli.options import File, Format, Json, Settings, pairs, print_json
 
 # The heading of a folder's scenarios.
 _GROUPS = {
@@ -19,7 +20,7 @@ _GROUPS = {
 }
 
 
-def schemes(as_json: Json = False) -> None:
+def schemes(as_json: Json = False, form: Format = "table") -> None:
     """List the built-in schemes: what each does, and where it comes from."""
     from penstock import api  # start-up: the simulator
 
@@ -27,10 +28,14 @@ def schemes(as_json: Json = False) -> None:
     if as_json:
         print_json({"schemes": listed})
         return
+    if form != "table":
+        rows = [(scheme["name"], scheme["title"], scheme["source"]) for scheme in listed]
+        typer.echo(_plain(form, ("name", "title", "source"), rows))
+        return
     print_list([(scheme["name"], f"{scheme['title']} · {scheme['source']}") for scheme in listed])
 
 
-def scenarios(as_json: Json = False) -> None:
+def scenarios(as_json: Json = False, form: Format = "table") -> None:
     """List the templates that come with Penstock; `penstock run NAME` runs one."""
     from penstock import scenario  # start-up: polars and the simulator
 
@@ -39,6 +44,9 @@ def scenarios(as_json: Json = False) -> None:
         keys = ("name", "title", "file")
         rows = [dict(zip(keys, map(str, row), strict=True)) for row in listed]
         print_json({"scenarios": rows})
+        return
+    if form != "table":
+        typer.echo(_plain(form, ("name", "title"), [(name, text) for name, text, _ in listed]))
         return
     width = max((len(name) for name, _, _ in listed), default=0)
     listed.sort(key=lambda row: row[0].rpartition("/")[0])  # templates have no folder
@@ -74,3 +82,9 @@ def print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
         room = max(shutil.get_terminal_size((100, 24)).columns - width, 20)
         lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
         typer.echo(f"{name:<{width}}" + f"\n{'':<{width}}".join(lines))
+
+
+def _plain(form: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    from penstock.show import plain  # start-up: only where it is asked for
+
+    return (plain.csv_text if form == "csv" else plain.markdown)(headings, rows)

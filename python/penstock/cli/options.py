@@ -107,6 +107,14 @@ Jobs = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        click_type=click.Choice(["table", "csv", "md"]),
+        help="Print tables for people, CSV with every number, or tables in Markdown.",
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option(

@@ -14,6 +14,8 @@ import typer
 from penstock import papers
 from penstock.cli import lab, lists
 from penstock.cli.compare import compare
+from penstock.cli.init import init
+from penstock.cli.open import open_page
 from penstock.cli.options import Commands
 from penstock.cli.report import report
 from penstock.cli.run import demo, run
@@ -65,13 +67,16 @@ for command, example in (
         "penstock tune demo --scheme fairq --minimize mice.fct.p99 "
         "--subject-to 'elephants.goodput>=0.95'",
     ),
+    (open_page, "penstock open"),
+    (init, "penstock init mine.toml"),
     (lists.schemes, "penstock schemes --json"),
     (show, "penstock show fairq"),
     (lists.scenarios, "penstock scenarios"),
     (lists.schema, "penstock schema > scenario.schema.json"),
     (lists.validate, "penstock validate my.toml --set traffic.mice.flows=120"),
 ):
-    app.command(epilog=f"Example: {example}")(command)
+    name = "open" if command is open_page else None  # `open` itself is a function of Python
+    app.command(name, epilog=f"Example: {example}")(command)
 
 
 def _no_papers(_: typer.Context) -> None:

@@ -10,6 +10,7 @@ from penstock import folders
 from penstock.cli.options import (
     Cluster,
     File,
+    Format,
     Jobs,
     Json,
     On,
@@ -58,6 +59,7 @@ def run(
         bool,
         typer.Option("--no-report", help="Draw no report; `penstock report` can do so later."),
     ] = False,
+    form: Format = "table",
 ) -> None:
     """Run a scenario under each of its schemes; show a table and write the run's folder.
 
@@ -73,7 +75,7 @@ def run(
     ACKs rewritten), `delayed_acks` (in the laboratory in `kernel`), `performance`, and `ci95`. With
     several seeds every number is the mean over them, and `ci95` holds `groups` and `ports` once
     more with the half-widths of the 95 % confidence intervals (Student's t); with one seed it is
-    null. With --json and without --out no folder is written.
+    null. With --json or --format csv|md, and without --out, no folder is written.
     """
     overrides = pairs(settings)
     if out is not None:
@@ -85,7 +87,8 @@ def run(
     prepared = api.prepare(
         file, schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on, tools=tools
     )
-    if out is None and not as_json:
+    is_piped = as_json or form != "table"
+    if out is None and not is_piped:
         out = unfinished.folder_for(prepared.name, prepared.text)
     with terminal.Progress() as progress:
         result = prepared.run(out=out, jobs=jobs, cluster=cluster, progress=progress)
@@ -96,6 +99,11 @@ def run(
         return
     for note in result.notes:
         typer.echo(note, err=True)
+    if form != "table":
+        from penstock.show import plain  # start-up: only where it is asked for
+
+        typer.echo(plain.summary(result.summary, form))
+        return
     typer.echo(f"{result.summary['scenario']['title']}\n")
     terminal.show(result.summary)
     if out is not None:

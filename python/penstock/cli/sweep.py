@@ -10,6 +10,7 @@ from penstock import folders
 from penstock.cli.options import (
     Cluster,
     File,
+    Format,
     Jobs,
     Json,
     On,
@@ -55,6 +56,7 @@ def sweep(
         typer.Option("--out", metavar="DIR", help="The sweep's folder; default: runs/NAME-sweep."),
     ] = None,
     on: On = "sim",
+    form: Format = "table",
 ) -> None:
     """Run a scenario at every combination of some values, under each scheme and seed.
 
@@ -92,6 +94,8 @@ def sweep(
         tables = means.as_json(result.shown)
         folder = str(result.folder)
         print_json({"folder": folder, "failures": result.failures, "tables": tables})
+    elif form != "table":
+        typer.echo("\n\n".join(sweep_table.text(number, form) for number in result.shown))
     else:
         typer.echo(f"{result.title}\n")
         for number in result.shown:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of a comparison in the terminal."""
 
+from dataclasses import asdict, fields
 from itertools import groupby
 
 from rich.markup import escape
 
 from penstock.comparisons.comparison import Comparison, Line
-from penstock.show import terminal
+from penstock.show import plain, terminal
 
 
 def show(comparison: Comparison) -> None:
@@ -39,3 +40,16 @@ def show(comparison: Comparison) -> None:
 
 def _coloured(line: Line, verdict: str) -> str:
     return f"[red]{verdict}[/]" if line.agrees is False else f"[dim]{verdict}[/]"
+
+
+def text(comparison: Comparison, form: str) -> str:
+    """The numbers as CSV, or as a table in Markdown."""
+    if form == "csv":
+        rows = [tuple(asdict(line).values()) for line in comparison.lines]
+        return plain.csv_text([field.name for field in fields(Line)], rows)
+    cells = [
+        (f"{line.scheme}, {line.group}: {line.measure}", line.run, *line.shown())
+        for line in comparison.lines
+        if line.agrees is not None
+    ]
+    return plain.markdown(("number", "run", comparison.names[0], "there", "ratio", ""), cells)

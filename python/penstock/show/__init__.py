@@ -8,6 +8,7 @@
     charts          what a figure shows, apart from how it is drawn
     run_page        the page of a run; `run_charts` takes its figures from `curves`
     html            the parts of all pages: templates/, page.css, page.js, and vendor/ with uPlot
+    index_page      a page that lists folders of results; `plain` makes CSV and Markdown
     chart_files     the same figures as SVG and PDF, on demand; `drawing` has their parts
 
 A module of another package that shows something (`sweep.sweep_page`) makes charts and a page of

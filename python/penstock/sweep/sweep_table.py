@@ -3,8 +3,8 @@
 
 from rich.markup import escape
 
-from penstock import units
-from penstock.show import terminal
+from penstock import metrics, units
+from penstock.show import plain, terminal
 from penstock.sweep.means import Shown
 
 
@@ -24,3 +24,29 @@ def show(result: Shown) -> None:
     console.print(f"[bold]{escape(result.name)}[/]  [dim]{spread}[/]")
     console.print(table)
     console.print()
+
+
+def text(result: Shown, form: str) -> str:
+    """The same as CSV, with a line for each point and scheme, or as a table in Markdown."""
+    keys = list(result.swept.values())
+    if form == "csv":
+        rows = [
+            (*point, scheme, result.name, cell.mean, cell.half, cell.unfinished)
+            for (point, scheme), cell in result.cells.items()
+        ]
+        headings = (*keys, "scheme", "number", "mean", "ci95", "unfinished")
+        return plain.csv_text(headings, rows)
+    cells = [
+        [
+            *result.point_text(point),
+            *(
+                cell.text(result.name)
+                if (cell := result.cells.get((point, scheme)))
+                else units.NONE
+                for scheme in result.schemes
+            ),
+        ]
+        for point in result.points
+    ]
+    table = plain.markdown([*keys, *result.schemes], cells)
+    return f"**{metrics.described(result.name)}**\n\n{table}"

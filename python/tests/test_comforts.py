@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`init`, `open`, and tables as CSV and Markdown."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from penstock import api
+from penstock.cli import init
+from penstock.errors import ScenarioError
+from penstock.show import index_page, plain
+
+from .conftest import make_run
+from .test_cli import penstock
+
+
+def test_init_takes_answers_from_a_pipe_and_asks_again(tmp_path):
+    file = tmp_path / "mine.toml"
+    answers = "ten\n1 Gb/s\n\n4\n10 kB\nmany\n0\n"
+    done = penstock("init", file, stdin=answers)
+    assert done.stdout.endswith(f"Wrote {file}; next: penstock run {file}\n")
+    assert done.stdout.count("links?") == 2
+    assert "whole number" in done.stderr
+    document = api.validate(file)
+    assert document["title"] == "4 answers of 10 kB at 1 Gb/s"
+    assert document["fabric"]["bottleneck"]["buffer"] == "256 kB"
+    assert list(document["traffic"]) == ["answers"]
+    again = penstock("init", file, stdin=answers, code=2)
+    assert "exists already" in again.stderr
+
+
+def test_the_answers_of_those_who_press_enter_run():
+    defaults = {question.key: question.default for question in init.QUESTIONS}
+    text = init.text_of(defaults | {"flows": "3", "long": "1"})
+    assert 'from = "senders[3..4]"' in text
+    for bad in ({"flows": "0"}, {"long": "x"}, {"rate": '1"'}):
+        with pytest.raises(ScenarioError, match="give a"):
+            init.text_of(defaults | bad)
+
+
+def test_the_index_lists_folders_with_links_to_their_pages(tmp_path):
+    make_run().save(tmp_path / "runs/one <b>", report=True)
+    make_run().save(tmp_path / "runs/lab/two")
+    text = index_page.write(tmp_path / "runs").read_text(encoding="utf-8")
+    assert 'href="one &lt;b&gt;/report.html"' in text
+    assert "lab/two" in text
+    assert "lab/two/report.html" not in text, "it has no page"
+    assert text.count("Made up &lt;of&gt; numbers") == 2
+    assert "2 folders of results" in text
+
+
+def test_open_prints_the_page_and_writes_one_that_is_missing(tmp_path):
+    folder = make_run().save(tmp_path / "runs/one")
+    done = penstock("open", folder, "--print")
+    assert done.stdout.strip() == str(folder / "report.html")
+    assert (folder / "report.html").is_file()
+    assert penstock("open", tmp_path / "runs", "--print").stdout.endswith("index.html\n")
+    assert "no such folder" in penstock("open", tmp_path / "no", code=2).stderr
+
+
+def test_a_summary_is_csv_with_every_number_and_markdown_with_the_tables():
+    summary = make_run(seeds=(1, 2)).summary
+    rows = list(csv.DictReader(io.StringIO(plain.summary(summary, "csv"))))
+    assert {row["scheme"] for row in rows} == {"drop-tail", "hcf"}
+    (tail,) = (r for r in rows if (r["scheme"], r["number"]) == ("hcf", "mice.fct_s.p99"))
+    assert float(tail["value"]) == summary["results"][1]["groups"]["mice"]["fct_s"]["p99"]
+    assert float(tail["ci95"]) > 0
+    text = plain.summary(summary, "md")
+    assert re.search(r"^\| scheme \| finished \| FCT mean", text, re.M)
+    assert re.search(r"^\| --- \| ---: \|", text, re.M)
+
+
+def test_commands_print_csv_and_markdown(small, tmp_path):
+    done = penstock("run", small, "--format", "csv", "--scheme", "fairq")
+    assert done.stdout.startswith("scheme,number,value,ci95\nfairq,")
+    assert not (tmp_path / "runs").exists()
+    listed = penstock("schemes", "--format", "md").stdout
+    assert listed.startswith("| name | title | source |\n| --- | ---: | ---: |\n| drop-tail |")
+    run = make_run(seeds=(1, 2)).save(tmp_path / "run")
+    compared = penstock("compare", run, run, "--format", "csv").stdout
+    first = next(csv.DictReader(io.StringIO(compared)))
+    assert (first["agrees"], first["significant"]) == ("True", "False")
+    assert json.loads(penstock("compare", run, run, "--json").stdout)["significant"] == 0
