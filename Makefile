@@ -22,7 +22,7 @@ ifneq ($(ROOT),)
 export $(RUNNER) := $(ROOT)
 endif
 DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
-LAB_NEEDS := iperf3 nginx-light apache2-utils openvswitch-switch
+LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-page clean

@@ -31,8 +31,8 @@ def cells(name: str) -> list[Cell]:
 
 
 def is_by_tools(cell: Cell) -> bool:
-    """Whether nginx, ab and iperf3 generate the traffic."""
-    return cell.get("generator") == "tools"
+    """Whether nginx, a client of its own and iperf3 generate the traffic."""
+    return cell.get("generator") in ("ab", "wrk")
 
 
 def can_be_by_tools(cell: Cell) -> bool:
@@ -70,7 +70,7 @@ def name(cell: Cell) -> str:
     flows = f"{cell['clients']}+{cell['elephants']}"
     port = f"{cell['rate']}, {cell['buffer']}"
     words = (cell["connection"], cell["rounds"], flows, cell["mode"], cell["size"])
-    tools = ", nginx and ab" if is_by_tools(cell) else ""
+    tools = f", nginx and {cell['generator']}" if is_by_tools(cell) else ""
     return f"{', '.join(words)}, scale {cell['window_scale']}, {port}{tools}"
 
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the simulator's TCP profile `linux` with the kernel of this machine.
 
-Plays 40 cells of the set `calibration` (evidence/grid/axes.toml), or the named scenarios of this
-folder, in the laboratory and in the simulator, under drop-tail, FairQ and HSCC, and compares the
-means of the repeats. A cell agrees under a scheme if mean and median of the completion times (for
-endless flows, the goodput) are within 15 % of the kernel's, the 99th percentile within 25 %, and
-drops, timeouts and delayed ACKs within 25 % or 5 a run. What is further apart counts only if
-Welch's t-test finds a difference at the level of 5 %: what the kernel's own repeats span is no
-evidence. The tables of README.md have both counts, and how far the kernel's first repeats agree
-with the others. The exit code is 1 where fewer than 90 % agree, 2 where a run fails.
+Plays 40 cells of the set `calibration` and 8 of `calibration-wrk` (evidence/grid/axes.toml), or the
+named scenarios of this folder, in the laboratory and in the simulator, under drop-tail, FairQ and
+HSCC, and compares the means of the repeats. A cell agrees under a scheme if mean and median of the
+completion times (for endless flows, the goodput) are within 15 % of the kernel's, the 99th
+percentile within 25 %, and drops, timeouts and delayed ACKs within 25 % or 5 a run. What is further
+apart counts only if Welch's t-test finds a difference at the level of 5 %: what the kernel's own
+repeats span is no evidence. The tables of README.md have both counts, and how far the kernel's
+first repeats agree with the others. The exit code is 1 where fewer than 90 % agree, 2 where a run
+fails.
 """
 
 import argparse
@@ -39,7 +40,7 @@ from penstock.stats import student_t  # noqa: E402
 from penstock.sweep.journal import JOURNAL, Journal  # noqa: E402
 from penstock.units import to_bytes  # noqa: E402
 
-CELLS, SEED = 40, 1
+CELLS, SEED = {"calibration": 40, "calibration-wrk": 8}, 1
 REPEATS = 4
 DURATION_S, SETTLED_S = 5.0, 1.5
 """How long clients are measured, and after how long the tools' begin if there are long flows: by
@@ -52,8 +53,8 @@ TOOLS_SPREAD = "10 ms"
 """Within this time the tools start."""
 HEADERS_BYTES = 240
 """Of an answer of nginx."""
-REQUEST = {"new": "85 B", "persistent": "109 B"}
-"""Of ab."""
+REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "41 B"}
+"""Of each client."""
 SCHEMES = ("drop-tail", "fairq", "hscc")
 NEEDED = 0.9
 """Share of the cells that must agree."""
@@ -108,14 +109,19 @@ def main() -> int:
 def named(name: str) -> dict[str, Any]:
     """A scenario of this folder."""
     document = tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8"))
-    return {"name": name, "document": document, "by_tools": False}
+    return {"name": name, "document": document, "client": None}
 
 
 def half(*, is_aside: bool) -> list[dict[str, Any]]:
     """Every second cell is set aside, and looked at when the simulator has been changed."""
-    sample = cells.sample(cells.cells("calibration"), CELLS, SEED)
+    samples = [cells.sample(cells.cells(of), count, SEED) for of, count in CELLS.items()]
     return [
-        {"name": cells.name(cell), "document": scenario(cell), "by_tools": cells.is_by_tools(cell)}
+        {
+            "name": cells.name(cell),
+            "document": scenario(cell),
+            "client": cell["generator"] if cells.is_by_tools(cell) else None,
+        }
+        for sample in samples
         for cell in sample[int(is_aside) :: 2]
     ]
 
@@ -134,10 +140,10 @@ def scenario(cell: cells.Cell) -> dict[str, Any]:
 def simulated(one: dict[str, Any]) -> dict[str, Any]:
     """The document as the simulator plays it: with the bytes and the start of the tools."""
     document: dict[str, Any] = copy.deepcopy(one["document"])
-    if one["by_tools"]:
+    if one["client"]:
         web = document["traffic"]["web"]
         web["size"] = f"{to_bytes(web['size']) + HEADERS_BYTES} B"
-        web |= {"request": REQUEST[web["connection"]], "start_spread": TOOLS_SPREAD}
+        web |= {"request": REQUEST[one["client"], web["connection"]], "start_spread": TOOLS_SPREAD}
     return document
 
 
@@ -197,7 +203,7 @@ def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
     run = penstock.run(
         one["document"] if on == "lab" else simulated(one),
         **{"schemes": [scheme], "seeds": [seed], "on": on},
-        tools=on == "lab" and one["by_tools"],
+        tools=one["client"] if on == "lab" else None,
     )
     (result,) = run.summary["results"]
     groups, (port, *_) = result["groups"], result["ports"].values()
@@ -208,7 +214,7 @@ def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
         "timeouts": sum(group["timeouts"] + group["syn_timeouts"] for group in groups.values()),
         "delayed_acks": result.get("delayed_acks"),
     }
-    if on == "sim" and one["by_tools"] and elephants:
+    if on == "sim" and one["client"] and elephants:
         # Each iperf3 delays an ACK on its control connection, which the simulator does not have.
         counted["delayed_acks"] += groups["elephants"]["flows"]
     return {

@@ -48,7 +48,7 @@ def run(
     out: str | Path | None = None,
     progress: Progress | None = None,
     on: str = SIMULATOR,
-    tools: bool = False,
+    tools: str | None = None,
 ) -> "Run":
     """Runs a scenario under each of its schemes and seeds: simulated, or on real TCP.
 
@@ -64,7 +64,8 @@ def run(
         on: the substrate: `sim`, or `lab` for the laboratory (root; one run after another, and
             the seeds are repeats with arrivals and sizes of their own), or `ovs` for that with
             Open vSwitch and a controller.
-        tools: in the laboratory, the traffic is that of iperf3, nginx and ab.
+        tools: in the laboratory, the traffic is that of iperf3, nginx, and this client: `ab` or
+            `wrk`.
 
     Raises:
         ScenarioError: the scenario, a scheme or an override cannot be used; one line.
@@ -136,7 +137,7 @@ def prepare(
     overrides: Overrides | None = None,
     seeds: int | Sequence[int] | None = None,
     on: str = SIMULATOR,
-    tools: bool = False,
+    tools: str | None = None,
 ) -> Prepared:
     """Checks a scenario and returns its tasks; `execution.execute` runs them.
 

@@ -13,7 +13,7 @@ import tomli_w
 
 from penstock import api, metrics
 from penstock.errors import RunError, ScenarioError
-from penstock.execution import Row, Task
+from penstock.execution import Row, Task, task
 from penstock.execution.lab import (
     agent,
     check,
@@ -45,6 +45,42 @@ def test_a_request_of_ab_is_a_flow(tmp_path):
     assert first.delivered_bytes == 11500
     # Where it has completed none it writes no file.
     assert tools.read_ab(tmp_path / "none.tsv", "web", 3, pair, 11500) == []
+
+
+def test_a_request_of_wrk_is_a_flow(tmp_path):
+    (tmp_path / "wrk.tsv").write_text("7.500000\t7.512345\n7.512400\t7.520000\n")
+    pair = ("sender1", "receiver2")
+    first, second = tools.read_wrk(tmp_path / "wrk.tsv", "web", 3, pair, 11500)
+    assert (first.start_s, first.end_s) == (0.0, pytest.approx(0.012345))
+    assert (second.start_s, second.end_s) == (pytest.approx(0.0124), pytest.approx(0.02))
+    assert (first.source, first.flow, first.bytes) == ("sender1", 3, 11500)
+    (tmp_path / "none.tsv").write_text("")
+    assert tools.read_wrk(tmp_path / "none.tsv", "web", 3, pair, 11500) == []
+
+
+def test_each_flow_has_a_wrk_of_its_own(tmp_path):
+    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
+    (tmp_path / "www").mkdir()
+    given = replace(traffic(tmp_path, connection="persistent", **asked), is_wrk=True)
+    _, client = tools.programs_of(given)
+    assert client.command[0] == "wrk"
+    assert client.command[client.command.index("-d") + 1] == "5s"
+    script = client.command[client.command.index("-s") + 1]
+    assert str(tmp_path / "web-0.tsv") in (tmp_path / script).read_text()
+    given = replace(traffic(tmp_path, connection="new", **asked), is_wrk=True)
+    with pytest.raises(ScenarioError, match=r"traffic\.web\.connection: wrk does not count"):
+        tools.programs_of(given)
+
+
+def test_the_laboratory_alone_has_tools():
+    assert [task.substrate_of("lab", tools=client) for client in ("ab", "wrk")] == [
+        "lab-tools",
+        "lab-wrk",
+    ]
+    with pytest.raises(ScenarioError, match="--tools: no client 'curl'; allowed: ab, wrk"):
+        task.substrate_of("lab", tools="curl")
+    with pytest.raises(ScenarioError, match="--tools: is for the laboratory"):
+        task.substrate_of("sim", tools="ab")
 
 
 IPERF = {

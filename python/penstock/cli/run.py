@@ -50,11 +50,13 @@ def run(
     out: Out = None,
     on: On = "sim",
     tools: Annotated[
-        bool,
+        str | None,
         typer.Option(
-            "--tools", help="With --on lab: traffic by iperf3, nginx and ab instead of our own."
+            "--tools",
+            metavar="CLIENT",
+            help="With --on lab: traffic by iperf3, nginx, and ab or wrk instead of our own.",
         ),
-    ] = False,
+    ] = None,
     no_report: Annotated[
         bool,
         typer.Option("--no-report", help="Draw no report; `penstock report` can do so later."),

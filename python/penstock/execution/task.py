@@ -13,9 +13,10 @@ from penstock.errors import ScenarioError
 from penstock.execution import build
 from penstock.scenario import FILE_KEYS, parsed
 
-SIMULATOR, LABORATORY, OVS, TOOLS = "sim", "lab", "ovs", "lab-tools"
-"""Substrates: the simulator, the laboratory, that with Open vSwitch and a controller, and that with
-traffic by iperf3, nginx and ab."""
+SIMULATOR, LABORATORY, OVS = "sim", "lab", "ovs"
+"""Substrates: the simulator, the laboratory, and that with Open vSwitch and a controller."""
+TOOLS = {"ab": "lab-tools", "wrk": "lab-wrk"}
+"""The laboratory with traffic by iperf3, nginx and this client."""
 SUBSTRATES = (SIMULATOR, LABORATORY, OVS)
 """Those that users name."""
 
@@ -67,11 +68,11 @@ class Task:
         return {name: value for name, value in self.__dict__.items() if name != "key"}
 
 
-def substrate_of(on: str, *, tools: bool = False) -> str:
+def substrate_of(on: str, *, tools: str | None = None) -> str:
     """The substrate of a task.
 
     Raises:
-        ScenarioError: `on` names none, or `tools` are asked of the simulator.
+        ScenarioError: `on` or `tools` names none, or tools are asked of the simulator.
     """
     if on not in SUBSTRATES:
         message = f"on: no substrate '{on}'; allowed: {', '.join(SUBSTRATES)}"
@@ -79,7 +80,10 @@ def substrate_of(on: str, *, tools: bool = False) -> str:
     if tools and on != LABORATORY:
         message = "--tools: is for the laboratory; give --on lab too"
         raise ScenarioError(message)
-    return TOOLS if tools else on
+    if tools and tools not in TOOLS:
+        message = f"--tools: no client '{tools}'; allowed: {', '.join(TOOLS)}"
+        raise ScenarioError(message)
+    return TOOLS[tools] if tools else on
 
 
 def counted(done: int, total: int) -> str:

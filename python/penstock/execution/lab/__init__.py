@@ -8,7 +8,7 @@ host        a scenario's TCP as routes and sysctls
 schemes     a scheme as queue disciplines and options of penstockd; `agent` runs that
 ovs         Open vSwitch as the switches; `sicc` runs controller and shims there
 generator   penstock-traffic, the scenario's own traffic; `programs` starts and ends programs
-tools       iperf3, nginx and ApacheBench instead
+tools       iperf3, nginx, and ApacheBench or wrk instead
 substrate   what a run reports of itself: TCP, what is not emulated, warnings
 check       whether this machine can run it
 """

@@ -35,6 +35,7 @@ class Finding:
 _TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux"}
 _TOOLS |= {"ethtool": "ethtool"}
 _OPTIONAL_TOOLS = {"iperf3": "iperf3", "nginx": "nginx-light", "ab": "apache2-utils"}
+_OPTIONAL_TOOLS |= {"wrk": "wrk"}
 
 # A shell command in a network namespace of its own, and the kernel option that it needs.
 _TRIALS = {

@@ -148,7 +148,7 @@ def _schemes(setup: Setup, tag: str) -> Iterator[Counters]:
 def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generator.Played:
     """Plays the scenario's traffic on the built fabric."""
     task, plan = setup.task, setup.plan
-    if task.on == TOOLS:
+    if task.on in TOOLS.values():
         return tools.play(task, setup.layout["ends"], plan, tag, listen)
     with generator.playing(task, plan, tag) as playing:
         while not playing.is_over(listen):

@@ -20,7 +20,7 @@ def described(
 
     `summary` is that of the traffic, with `performance`; `layout` is the fabric's.
     """
-    with_tools = task.on == TOOLS
+    client = next((name for name, substrate in TOOLS.items() if task.on == substrate), None)
     delays = sorted({port["delay_s"] for port in layout["ports"]} - {0.0})
     missing = [f"propagation delay of {1e6 * delay:g} us" for delay in delays]
     missing += [
@@ -29,7 +29,7 @@ def described(
         if not port.is_shaped
     ]
     warnings = summary.get("warnings", ())
-    keys = tcp.not_set if with_tools else _refused(warnings, tcp, parsed(task.scenario))
+    keys = tcp.not_set if client else _refused(warnings, tcp, parsed(task.scenario))
     missing += [f"tcp.{key}" for key in keys]
     repeat = f"{task.scheme}, repeat {task.seed}"
     idle = summary["performance"]["cpu_idle"]
@@ -38,7 +38,7 @@ def described(
         "kernel": platform.release(),
         "tcp": [tcp.congestion],
         "not_emulated": list(dict.fromkeys(missing)),
-        "traffic": "iperf3, nginx, ab" if with_tools else "penstock-traffic",
+        "traffic": f"iperf3, nginx, {client}" if client else "penstock-traffic",
         "busy": [f"{repeat}: {idle:.0%} idle"] if idle < LEAST_IDLE else [],
         "warnings": [f"{repeat}: {warning}" for warning in warnings if not _key(warning)],
     }

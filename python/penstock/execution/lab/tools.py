@@ -7,6 +7,10 @@ connections as the pair has flows. They report less than penstock-traffic: `ab` 
 times in whole milliseconds and starts in whole seconds, and neither has timeouts. Meanwhile
 penstock-traffic samples the ports, and `_native.summarize` sums the transfers up as the simulator
 does its own.
+
+wrk in place of `ab` plays persistent connections, one process for each, whose script reports each
+request in microseconds. Its own statistics add requests that it did not send, to make up for those
+that it would have sent at a constant rate.
 """
 
 import io
@@ -25,7 +29,7 @@ from penstock.errors import RunError, ScenarioError
 from penstock.execution.lab import programs, system
 from penstock.execution.lab.generator import Listener, Played, playing
 from penstock.execution.lab.plan import Plan
-from penstock.execution.task import Task
+from penstock.execution.task import TOOLS, Task
 from penstock.scenario import parsed
 from penstock.units import to_bytes, to_seconds
 
@@ -39,6 +43,22 @@ http {{
   access_log off; keepalive_requests 1000000000; root {folder}/www;
   server {{ listen {address}:{port} backlog=4096; }}
 }}
+"""
+
+# The hooks of a thread of wrk; `done` would see its statistics only.
+_WRK = """local ffi = require("ffi")
+ffi.cdef("typedef struct {{ long s, ns; }} moment; int clock_gettime(int, moment *);")
+local moment, report, begun = ffi.new("moment"), nil, nil
+local function now() -- CLOCK_MONOTONIC
+  ffi.C.clock_gettime(1, moment)
+  return tonumber(moment.s) + tonumber(moment.ns) * 1e-9
+end
+function init() report = io.open("{report}", "w") end
+function request()
+  begun = now()
+  return wrk.request()
+end
+function response() report:write(string.format("%.6f\\t%.6f\\n", begun, now())) end
 """
 
 UNKNOWN = {
@@ -89,6 +109,8 @@ class Traffic:
     folder: Path
     duration_s: float
     port: int
+    is_wrk: bool = False
+    """wrk in place of `ab`."""
 
     def address(self, host: str) -> str:
         """The address of a host."""
@@ -111,11 +133,11 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
     (folder / "www").mkdir(parents=True)
     folder.chmod(0o755)
     document = parsed(task.scenario)
-    duration = to_seconds(document["duration"])
+    duration, is_wrk = to_seconds(document["duration"]), task.on == TOOLS["wrk"]
     tools: list[Program] = []
     for place, (name, table) in enumerate(document["traffic"].items()):
         pairs, port = pairs_of(table, ends.get(name)), 5201 + 100 * place
-        tools += programs_of(Traffic(name, table, pairs, plan, folder, duration, port))
+        tools += programs_of(Traffic(name, table, pairs, plan, folder, duration, port, is_wrk))
     with ExitStack() as stack:
 
         def start(program: Program) -> programs.Process:
@@ -243,6 +265,9 @@ def _web(of: Traffic) -> Iterator[Program]:
         command = ("nginx", "-e", "stderr", "-p", str(of.folder), "-c", str(config))
         yield Program(source, command, config.with_suffix(".log"))
     start = to_seconds(of.table["start"])
+    if of.is_wrk:
+        yield from _wrk(of, size, start)
+        return
     keep = ("-k",) if of.table["connection"] == "persistent" else ()
     limit = f"{max(1, round(of.duration_s - start))}"
     for number, (pair, flows) in enumerate(Counter(of.pairs).items()):
@@ -253,6 +278,24 @@ def _web(of: Traffic) -> Iterator[Program]:
         command = ("ab", *options, "-g", str(report), "-B", of.address(pair[1]), url)
         read = partial(read_ab, report, of.name, number, pair, size)
         yield Program(pair[1], command, report.with_suffix(".log"), start, read)
+
+
+def _wrk(of: Traffic, size: int, start: float) -> Iterator[Program]:
+    if of.table["connection"] == "new":
+        of.refuse(".connection", "wrk does not count the time of handshakes")
+    limit = max(1, round(of.duration_s - start))
+    for flow, (source, destination) in enumerate(of.pairs):
+        if len(of.plan.home[destination].hosts) > 1:
+            of.refuse(".to", "wrk does not choose its address, and hosts share their namespace")
+        report = of.folder / f"{of.name}-{flow}.tsv"
+        script = report.with_suffix(".lua")
+        script.write_text(_WRK.format(report=report), encoding="utf-8")
+        # What takes longer than the timeout is counted only.
+        options = ("-t", "1", "-c", "1", "-d", f"{limit}s", "--timeout", f"{limit + 1}s")
+        url = f"http://{of.address(source)}:{of.port}/{of.name}"
+        command = ("wrk", *options, "-s", str(script), url)
+        read = partial(read_wrk, report, of.name, flow, (source, destination), size)
+        yield Program(destination, command, report.with_suffix(".log"), start, read)
 
 
 def read_iperf(
@@ -295,4 +338,17 @@ def read_ab(
     return [
         Transfer(traffic, flow, *pair, start, start + took, None, size, size)
         for start, took in spans
+    ]
+
+
+def read_wrk(
+    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int
+) -> list[Transfer]:
+    """The requests of a connection of wrk: one a line, start and end in seconds of the clock."""
+    rows = [line.split("\t") for line in report.read_text("utf-8").splitlines()]
+    spans = [(float(start), float(end)) for start, end in rows]
+    first = spans[0][0] if spans else 0.0
+    return [
+        Transfer(traffic, flow, *pair, start - first, end - first, None, size, size)
+        for start, end in spans
     ]
