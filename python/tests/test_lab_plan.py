@@ -141,6 +141,14 @@ def test_a_leaf_and_spine_is_shaped_at_every_port():
             "left->right is faster",
         ),
         (lambda: tree(spines=2), "several paths"),
+        (
+            lambda: layout(**{"fabric.port_at": '{ "left->*" = { loss = 0.1 } }'}),
+            "left->right fails",
+        ),
+        (
+            lambda: layout(**{"fabric.shared_at": '{ right = { size = "1 MB" } }'}),
+            "shares a buffer",
+        ),
         (lambda: tree(hosts_per_leaf=40), "needs its own cable"),
         (lambda: layout(**{"fabric.senders": 20_000}), "too many"),
         (

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::kinds::kinds;
 use super::link::Link;
 use super::measure::matches;
+use super::ports::{PortChange, SharedBuffer};
 use super::quantities::Buffer;
 use crate::units::{Rate, Time};
 
@@ -78,6 +79,15 @@ macro_rules! fabric {
             /// that fits counts. Default: none.
             #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
             pub buffer_at: IndexMap<String, Buffer>,
+            /// Buffers that all ports of a switch share, by its name or a pattern, over any other:
+            /// `{ "leaf*" = { size = "4 MB", alpha = 1.0 } }`. Default: none, each port has its own.
+            #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+            pub shared_at: IndexMap<String, SharedBuffer>,
+            /// What is different at some ports, by name or pattern:
+            /// `{ "leaf1->spine2" = { rate = "1 Gb/s", loss = "0.1 %" } }`; the first name that fits
+            /// counts. Default: nothing.
+            #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+            pub port_at: IndexMap<String, PortChange>,
             /// Queue of each host's own port. Default: 1000 packets.
             #[serde(default = "host_buffer")]
             pub host_buffer: Buffer,
@@ -170,6 +180,13 @@ fabric! {
     }
 }
 
+/// The value of the first name or pattern that fits.
+fn first_fit<'a, T>(named: &'a IndexMap<String, T>, name: &str) -> Option<&'a T> {
+    let mut named = named.iter();
+    let fitting = named.find(|(pattern, _)| matches(pattern, name));
+    fitting.map(|(_, value)| value)
+}
+
 /// A value that fabrics of all kinds have.
 macro_rules! of_any {
     ($self:ident, $fabric:ident => $value:expr) => {
@@ -200,9 +217,27 @@ impl Fabric {
 
     /// Buffer of each port of a switch, if it has one of its own.
     pub fn buffer_at(&self, switch: &str) -> Option<Buffer> {
-        let mut named = self.buffers_at().iter();
-        let fitting = named.find(|(pattern, _)| matches(pattern, switch));
-        fitting.map(|(_, buffer)| *buffer)
+        first_fit(self.buffers_at(), switch).copied()
+    }
+
+    /// Buffers that the ports of some switches share, by the names of these or patterns.
+    pub const fn shared_at(&self) -> &IndexMap<String, SharedBuffer> {
+        of_any!(self, fabric => &fabric.shared_at)
+    }
+
+    /// The buffer that the ports of a switch share, if they do.
+    pub fn shared_buffer(&self, switch: &str) -> Option<&SharedBuffer> {
+        first_fit(self.shared_at(), switch)
+    }
+
+    /// What is different at some ports, by the names of these or patterns.
+    pub const fn port_at(&self) -> &IndexMap<String, PortChange> {
+        of_any!(self, fabric => &fabric.port_at)
+    }
+
+    /// What is different at a port, if anything is.
+    pub fn port_change(&self, port: &str) -> Option<&PortChange> {
+        first_fit(self.port_at(), port)
     }
 
     /// Names or patterns of the switches that have the scheme; empty for the default.

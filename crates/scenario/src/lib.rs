@@ -11,7 +11,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`document`], [`de`] | TOML with the place of every value; its types, with errors at that place |
-//! | [`fabric`], [`link`], [`naming`], [`selector`] | topologies; names of hosts, switches and ports; sets of hosts |
+//! | [`fabric`], [`link`], [`ports`], [`naming`], [`selector`] | topologies; ports that differ; names of hosts, switches and ports; sets of hosts |
 //! | [`tcp`], [`traffic`], [`size`], [`measure`], [`seeds`] | the other tables of a scenario |
 //! | [`scheme`], [`queue`], [`window`], [`params`], [`definitions`] | schemes, built-in (`builtin.toml`) or one's own; their parameters, from `core/` |
 //! | [`check`], [`error`] | what cannot be run; errors in one line |
@@ -31,6 +31,7 @@ mod measure;
 mod naming;
 pub mod params;
 pub mod policy;
+mod ports;
 mod priority;
 mod quantities;
 mod queue;
@@ -61,6 +62,7 @@ pub use link::Link;
 pub use measure::{BOTTLENECK, Measure, Windows};
 pub use naming::{Groups, port};
 pub use policy::{MOST_RULES, Rule};
+pub use ports::{PortChange, SharedBuffer, Span};
 pub use priority::Priority;
 pub use quantities::{Bytes, Level, Share};
 pub use queue::{Codel, DropTail, Drr, Hcf, Period, Pie, Queue, Red, Sfq, Threshold};

@@ -225,6 +225,12 @@ impl Buffer {
 }
 
 impl Share {
+    /// Whether it is nothing.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0.0
+    }
+
     /// Reads a share such as "20 %".
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 use super::Checker;
 use crate::error::unknown;
 use crate::measure::matches;
-use crate::{Buffer, Fabric};
+use crate::{Buffer, Fabric, PortChange, SharedBuffer};
 
 /// More hosts than a run could hold.
 const MOST_HOSTS: u64 = 1_000_000;
@@ -12,6 +12,8 @@ const MOST_HOSTS: u64 = 1_000_000;
 const MOST_LINKS: u64 = 10_000_000;
 /// Names of switches in an error.
 const SHOWN: usize = 8;
+/// Thresholds of real switches go up to 16 times what is free.
+const MOST_ALPHA: f64 = 1024.0;
 /// A full-size Ethernet packet.
 const PACKET_BYTES: u64 = 1500;
 
@@ -68,27 +70,66 @@ impl Checker<'_> {
         for (pattern, buffer) in fabric.buffers_at() {
             self.buffer(Some(*buffer), &format!("fabric.buffer_at.{pattern}"));
         }
+        for (pattern, shared) in fabric.shared_at() {
+            self.shared_buffer(shared, &format!("fabric.shared_at.{pattern}"));
+        }
+        for (pattern, change) in fabric.port_at() {
+            self.port_change(change, &format!("fabric.port_at.{pattern}"));
+        }
         if is_buildable {
-            self.switch_names(fabric);
+            let at = |key: &str, name: &String| (name.clone(), format!("fabric.{key}.{name}"));
+            let buffers = fabric.buffers_at().keys().map(|name| at("buffer_at", name));
+            let shared = fabric.shared_at().keys().map(|name| at("shared_at", name));
+            let schemes = fabric.scheme_at().iter().enumerate();
+            let schemes = schemes.map(|(n, name)| (name.clone(), format!("fabric.scheme_at[{n}]")));
+            let named = buffers.chain(shared).chain(schemes).collect();
+            self.names("switch", named, || fabric.switches());
+            let ports = fabric.port_at().keys().map(|name| at("port_at", name));
+            self.names("port", ports.collect(), || fabric.ports());
         }
         is_buildable
     }
 
-    /// Each name and pattern is that of a switch.
-    fn switch_names(&mut self, fabric: &Fabric) {
-        let buffers = fabric.buffers_at().keys();
-        let buffers = buffers.map(|name| (name, format!("fabric.buffer_at.{name}")));
-        let schemes = fabric.scheme_at().iter().enumerate();
-        let schemes = schemes.map(|(index, name)| (name, format!("fabric.scheme_at[{index}]")));
-        let named: Vec<(&String, String)> = buffers.chain(schemes).collect();
+    /// Each name and pattern, with where it is written, fits a switch or a port.
+    fn names(&mut self, what: &str, named: Vec<(String, String)>, known: impl Fn() -> Vec<String>) {
         if named.is_empty() {
             return;
         }
-        let switches = fabric.switches();
-        let allowed: Vec<&str> = switches.iter().map(String::as_str).take(SHOWN).collect();
+        let known = known();
+        let allowed: Vec<&str> = known.iter().map(String::as_str).take(SHOWN).collect();
         for (pattern, key) in named {
-            let is_known = switches.iter().any(|switch| matches(pattern, switch));
-            self.require(is_known, &key, || unknown("switch", pattern, &allowed));
+            let is_known = known.iter().any(|name| matches(&pattern, name));
+            self.require(is_known, &key, || unknown(what, &pattern, &allowed));
+        }
+    }
+
+    fn shared_buffer(&mut self, shared: &SharedBuffer, key: &str) {
+        let alpha = shared.alpha;
+        let is_valid = alpha > 0.0 && alpha <= MOST_ALPHA;
+        self.require(is_valid, &format!("{key}.alpha"), || {
+            format!("is {alpha}; allowed: above 0, at most {MOST_ALPHA}")
+        });
+        if is_valid {
+            let alone = shared.alone(PACKET_BYTES);
+            let holds_one = u64::from(alone.as_bytes()) >= PACKET_BYTES;
+            self.require(holds_one, &format!("{key}.size"), || {
+                format!(
+                    "leaves a port {alone}, less than one packet; allowed: more, or a larger alpha"
+                )
+            });
+        }
+    }
+
+    fn port_change(&mut self, change: &PortChange, key: &str) {
+        self.buffer(change.buffer, &format!("{key}.buffer"));
+        let loss = change.loss.0;
+        self.require((0.0..=1.0).contains(&loss), &format!("{key}.loss"), || {
+            format!("is {loss}; allowed: from 0 to 1 (100 %)")
+        });
+        for (index, span) in change.down.iter().enumerate() {
+            self.require(span.from < span.to, &format!("{key}.down[{index}]"), || {
+                "ends before it begins; allowed: `to` after `from`".to_owned()
+            });
         }
     }
 

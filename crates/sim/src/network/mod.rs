@@ -8,12 +8,13 @@
 //! - `wires`: links with FIFO ports (`link`), which are all that most packets meet; the packets on
 //!   them, and which comes next (`events`).
 //! - `policies`: ports that do more than drop-tail: admission, scheduling (`scheduled`), windows,
-//!   shims.
+//!   shims; links that fail and buffers that ports share (`losses`).
 //! - `paths`: the links that each flow takes. `sacks`: SACK blocks of packets on the way.
 
 mod counters;
 mod events;
 mod link;
+mod losses;
 mod paths;
 mod policies;
 mod sacks;
@@ -23,6 +24,7 @@ mod wires;
 pub use counters::PortCounters;
 pub use events::{Event, Source};
 pub(crate) use link::InFlight;
+pub use losses::{Failures, Shared};
 pub(crate) use paths::Paths;
 pub use policies::Report;
 pub(crate) use sacks::SackList;
@@ -63,6 +65,16 @@ impl Network {
     /// Gives `link` a policy that holds the packets; the buffer's size is the policy's.
     pub fn set_scheduler(&mut self, link: u32, queue: Box<dyn Scheduler>) {
         self.policies.set_scheduler(link, queue, &mut self.wires);
+    }
+
+    /// Has the link of a port lose packets.
+    pub fn set_failures(&mut self, link: u32, failures: Failures) {
+        self.policies.set_failures(link, failures, &mut self.wires);
+    }
+
+    /// Has ports share a buffer.
+    pub fn set_shared(&mut self, shared: Shared) {
+        self.policies.set_shared(shared, &mut self.wires);
     }
 
     /// Gives `link` a window policy: it sees what leaves by the link and what enters next to it.

@@ -3,6 +3,7 @@
 
 use super::counters::PortCounters;
 use super::link::{End, feature};
+use super::losses::{Failures, Shared};
 use super::paths::Paths;
 use super::scheduled::ScheduledPort;
 use super::wires::Wires;
@@ -39,6 +40,9 @@ struct Port {
     scheduled: Option<u32>,
     window: Option<Box<Policy>>,
     credit: Option<(Box<Credit>, Place)>,
+    failures: Option<Box<Failures>>,
+    /// Number of the buffer that it shares with others.
+    shared: Option<u32>,
     marks: u64,
 }
 
@@ -46,6 +50,7 @@ struct Port {
 pub(super) struct Policies {
     ports: Vec<Port>,
     scheduled: Vec<ScheduledPort>,
+    shared: Vec<Shared>,
     flows: Flows,
     shims: Option<Shims>,
     /// What admission policies draw from.
@@ -61,6 +66,7 @@ impl Policies {
         let mut policies = Policies {
             ports: Vec::new(),
             scheduled: Vec::new(),
+            shared: Vec::new(),
             flows: Flows::default(),
             shims: None,
             rng,
@@ -81,6 +87,20 @@ impl Policies {
         self.ports[link as usize].scheduled = Some(number);
         let port = ScheduledPort::new(number, link, queue);
         self.scheduled.push(port);
+    }
+
+    pub fn set_failures(&mut self, link: u32, failures: Failures, wires: &mut Wires) {
+        wires.link_mut(link).features |= feature::LOSS;
+        self.ports[link as usize].failures = Some(Box::new(failures));
+    }
+
+    pub fn set_shared(&mut self, shared: Shared, wires: &mut Wires) {
+        let number = self.shared.len() as u32;
+        for link in shared.ports() {
+            wires.link_mut(*link).features |= feature::LOSS;
+            self.ports[*link as usize].shared = Some(number);
+        }
+        self.shared.push(shared);
     }
 
     pub fn set_window(&mut self, link: u32, policy: Box<Policy>, wires: &mut Wires) {
@@ -195,6 +215,11 @@ impl Policies {
                 }
             }
         }
+        if features & feature::LOSS != 0
+            && let Some(reason) = self.loss(now, link, &packet, wires)
+        {
+            return wires.lose(link, packet, reason);
+        }
         let port = &mut self.ports[link as usize];
         if let Some(number) = port.scheduled {
             return self.scheduled[number as usize].arrive(now, packet, wires, paths);
@@ -222,6 +247,20 @@ impl Policies {
         }
         let onward = paths.onward(packet.flow, packet.hop);
         wires.transmit(now, link, packet, packet.hop, onward);
+    }
+
+    /// Why `packet` does not even get to the queue of `link`.
+    fn loss(&mut self, now: Time, link: u32, packet: &Packet, wires: &Wires) -> Option<DropReason> {
+        let port = &mut self.ports[link as usize];
+        let shared = port.shared;
+        if let Some(failures) = &mut port.failures
+            && let Some(reason) = failures.strike(now)
+        {
+            return Some(reason);
+        }
+        let shared = &self.shared[shared? as usize];
+        let queue = |link: u32| self.backlog_bytes(now, link, wires);
+        (!shared.holds(queue(link), packet.size().into(), queue)).then_some(DropReason::Full)
     }
 
     /// `packet` is about to join the queue of `link`; what the window policy makes of it.

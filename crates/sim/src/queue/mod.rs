@@ -43,17 +43,23 @@ pub enum DropReason {
     /// The space above sigma is kept for SYN, FIN and ACK (HSCC §III-B); of some packets the payload
     /// alone is lost.
     Reserved,
+    /// Lost at random on the link.
+    Lossy,
+    /// The link was down.
+    Down,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [DropReason; 6] = [
+    pub const ALL: [DropReason; 8] = [
         DropReason::Full,
         DropReason::Early,
         DropReason::Forced,
         DropReason::Delay,
         DropReason::Overlimit,
         DropReason::Reserved,
+        DropReason::Lossy,
+        DropReason::Down,
     ];
 
     /// Its name in tables.
@@ -65,6 +71,8 @@ impl DropReason {
             DropReason::Delay => "delay",
             DropReason::Overlimit => "overlimit",
             DropReason::Reserved => "reserved",
+            DropReason::Lossy => "lossy",
+            DropReason::Down => "down",
         }
     }
 }

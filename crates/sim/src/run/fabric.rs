@@ -2,6 +2,7 @@
 //! The scenario's fabric as nodes and links.
 
 use crate::fabric::{Cable, Fabric};
+use penstock_scenario::params::FULL_PACKET;
 use penstock_scenario::units::Buffer;
 
 fn cable(link: &penstock_scenario::Link) -> Cable {
@@ -17,13 +18,27 @@ pub fn build(spec: &penstock_scenario::Fabric) -> Fabric {
     fabric.is_symmetric = spec.has_symmetric_paths();
     let of_switch: Vec<Option<Buffer>> = fabric.nodes[fabric.hosts..]
         .iter()
-        .map(|switch| spec.buffer_at(switch))
+        .map(|switch| match spec.shared_buffer(switch) {
+            Some(shared) => Some(shared.alone(FULL_PACKET)),
+            None => spec.buffer_at(switch),
+        })
         .collect();
     for link in &mut fabric.links {
         let switch = (link.from as usize).checked_sub(fabric.hosts);
         link.buffer = switch
             .and_then(|switch| of_switch[switch])
             .unwrap_or(link.buffer);
+    }
+    if !spec.port_at().is_empty() {
+        for number in 0..fabric.links.len() {
+            let Some(change) = spec.port_change(&fabric.port_name(number as u32)) else {
+                continue;
+            };
+            let link = &mut fabric.links[number];
+            link.rate = change.rate.unwrap_or(link.rate);
+            link.delay = change.delay.unwrap_or(link.delay);
+            link.buffer = change.buffer.unwrap_or(link.buffer);
+        }
     }
     fabric
 }

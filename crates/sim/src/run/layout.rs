@@ -5,7 +5,7 @@ use super::{Inputs, fabric, ports};
 use indexmap::IndexMap;
 use penstock_scenario::params::FULL_PACKET;
 use penstock_scenario::units::Buffer;
-use penstock_scenario::{Scenario, Selector};
+use penstock_scenario::{PortChange, Scenario, Selector};
 use serde::Serialize;
 
 /// Nodes and ports of a scenario's fabric.
@@ -47,6 +47,8 @@ pub struct Port {
     pub buffer_bytes: u64,
     /// The same in packets, where the scenario counts packets.
     pub buffer_packets: Option<u32>,
+    /// Whether its link fails at times, or its switch shares a buffer among ports.
+    pub loses: bool,
     /// Whether the scheme is put on it.
     pub is_protected: bool,
     /// Whether its queue is measured.
@@ -60,6 +62,11 @@ impl Layout {
         let protected: Vec<u32> = ports::protected(&scenario.fabric, &built).collect();
         let measured = ports::measured(scenario, &built, inputs);
         let name = |node: u32| built.nodes[node as usize].clone();
+        let loses = |link: u32| {
+            let change = scenario.fabric.port_change(&built.port_name(link));
+            let from = &built.nodes[built.links[link as usize].from as usize];
+            change.is_some_and(PortChange::fails) || scenario.fabric.shared_buffer(from).is_some()
+        };
         let port = |(index, link): (usize, &crate::fabric::LinkSpec)| Port {
             from: name(link.from),
             to: name(link.to),
@@ -70,6 +77,7 @@ impl Layout {
                 Buffer::Packets(packets) => Some(packets),
                 Buffer::Bytes(_) => None,
             },
+            loses: loses(index as u32),
             is_protected: protected.contains(&(index as u32)),
             is_measured: measured.contains(&(index as u32)),
         };

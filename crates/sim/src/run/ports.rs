@@ -4,6 +4,7 @@
 use super::{Inputs, RunError};
 use crate::controller::{Channel, FlowCounts, QueueReports, Sicc};
 use crate::fabric::Fabric;
+use crate::network::{Failures, Shared};
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
 use crate::simulation::{Action, Simulation, TrafficSink};
@@ -61,6 +62,7 @@ pub fn set_up(
     fabric: &Fabric,
     seed: u64,
 ) -> Result<(), RunError> {
+    set_losses(simulation, &scenario.fabric, fabric, seed);
     let rtt = rtt(&scenario.fabric);
     let of_any = port_params(scheme);
     // Credit behind the ports is where hosts are, or where a dumbbell's link ends.
@@ -128,6 +130,39 @@ pub fn set_up(
         simulation.controller = Some(Box::new(controller));
     }
     Ok(())
+}
+
+/// Has links fail, and switches share their buffer among their ports, whatever the scheme.
+fn set_losses(
+    simulation: &mut Simulation,
+    spec: &penstock_scenario::Fabric,
+    fabric: &Fabric,
+    seed: u64,
+) {
+    let links = 0..fabric.links.len() as u32;
+    let own: Vec<u32> = links.filter(|link| simulation.has_port(*link)).collect();
+    if !spec.port_at().is_empty() {
+        for link in &own {
+            let rng = Rng::new(seed, 2 << 32 | u64::from(*link));
+            let change = spec.port_change(&fabric.port_name(*link));
+            if let Some(failures) = change.and_then(|change| Failures::new(change, rng)) {
+                simulation.network.set_failures(*link, failures);
+            }
+        }
+    }
+    if !spec.shared_at().is_empty() {
+        for switch in fabric.hosts..fabric.nodes.len() {
+            let Some(shared) = spec.shared_buffer(&fabric.nodes[switch]) else {
+                continue;
+            };
+            let of_switch = |link: &&u32| fabric.links[**link as usize].from as usize == switch;
+            let ports: Vec<u32> = own.iter().filter(of_switch).copied().collect();
+            if !ports.is_empty() {
+                let shared = Shared::new(shared, FULL_PACKET, ports);
+                simulation.network.set_shared(shared);
+            }
+        }
+    }
 }
 
 /// What the port does for any window scheme.

@@ -38,8 +38,9 @@ pub fn partition(
     if is_global || shards.is_none() && fabric.hosts < LEAST_HOSTS {
         return Partition::whole(fabric);
     }
-    // A window policy rewrites what enters next to its port, so its switch stays whole.
-    let shares = scheme.window.scheme().is_none();
+    // A window policy rewrites what enters next to its port, and ports may share a buffer: then a
+    // switch stays whole.
+    let shares = scheme.window.scheme().is_none() && scenario.fabric.shared_at().is_empty();
     let partition = Partition::new(fabric, shards.unwrap_or(SHARDS), shares);
     if shards.is_none() && partition.lookahead() < LEAST_LOOKAHEAD {
         return Partition::whole(fabric);

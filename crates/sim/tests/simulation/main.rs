@@ -9,6 +9,7 @@ mod ecmp;
 mod fuzz;
 mod golden;
 mod grant;
+mod losses;
 mod measures;
 mod reuse;
 mod shards;

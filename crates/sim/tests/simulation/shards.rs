@@ -20,6 +20,15 @@ spines = 2
 hosts_per_leaf = 5
 host_link = { rate = "1 Gb/s", delay = "2 us" }
 spine_link = { rate = "1 Gb/s", delay = "3 us", buffer = "40 packets" }"#;
+const LOSSY: &str = r#"
+kind = "leaf-spine"
+leaves = 3
+spines = 2
+hosts_per_leaf = 5
+host_link = { rate = "1 Gb/s", delay = "2 us" }
+spine_link = { rate = "1 Gb/s", delay = "3 us" }
+shared_at = { "leaf*" = { size = "80 kB" } }
+port_at = { "leaf*->spine*" = { loss = "1 %" }, "spine1->*" = { delay = "9 us" } }"#;
 pub(super) const FAT_TREE: &str = r#"
 kind = "fat-tree"
 k = 4
@@ -110,6 +119,8 @@ fn the_number_of_threads_changes_nothing() {
         (LEAF_SPINE, linux, "dctcp", 3),
         (LEAF_SPINE, reno, "hcf", 2),
         (LEAF_SPINE, linux, "hscc", 3),
+        (LOSSY, linux, "drop-tail", 3),
+        (LOSSY, linux, "codel", 2),
         (FAT_TREE, linux, "drop-tail", 1),
         (FAT_TREE, linux, "drop-tail", 4),
         (FAT_TREE, reno, "hcf-fairq", 3),

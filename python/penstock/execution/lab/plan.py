@@ -351,6 +351,12 @@ def _check(layout: dict[str, Any]) -> None:
         raise ScenarioError(message)
     for port in layout["ports"]:
         name = f"{port['from']}->{port['to']}"
+        if port["loses"]:
+            message = (
+                f"fabric: {name} fails at times or shares a buffer, which the laboratory's ports "
+                "cannot; leave out loss, down and shared_at, or run it in the simulator"
+            )
+            raise ScenarioError(message)
         if port["is_protected"] and port["rate_bps"] > FASTEST_BPS:
             message = (
                 f"fabric: {name} is faster than 1 Gb/s, which the laboratory cannot hold; "
