@@ -20,7 +20,7 @@ import pictures  # noqa: E402 (next to this file)
 
 NAVIGATION = {
     "Getting started": ["getting-started", "README </README>"],
-    "Observe": ["observing"],
+    "Observe": ["slow-requests", "observing"],
     "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
     "Deploy": [
         "deploying",
