@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unsigned division, two bits of the quotient per clock (FairQ §IV-E, DIV_32).
+// Unsigned division, BITS bits of the quotient per clock (FairQ §IV-E, DIV_32).
 //
-// Latency: DIVIDEND / 2 + 2 clocks; 18 for 32 bits, as the paper's. PIPELINED: a stage for each
-// step, so one division may start every clock. Otherwise one step is used again and again, and
-// `ready` is low meanwhile. A divisor of 0 gives all ones.
+// Latency: DIVIDEND / BITS + 2 clocks; 18 for 32 bits with two, as the paper's. With one the clock may
+// be twice as fast. PIPELINED: a stage for each step, so one division may start every clock.
+// Otherwise one step is used again and again, and `ready` is low meanwhile. A divisor of 0 gives all
+// ones.
 `default_nettype none
 
 module div_32 #(
-    parameter int unsigned DIVIDEND  = 32,  // bits, even
+    parameter int unsigned DIVIDEND  = 32,  // bits, a multiple of BITS
     parameter int unsigned DIVISOR   = 32,  // bits
+    parameter int unsigned BITS      = 2,
     parameter bit          PIPELINED = 1
 ) (
     input  wire logic                clk,
@@ -20,10 +22,10 @@ module div_32 #(
     output logic                     done,
     output logic      [DIVIDEND-1:0] quotient
 );
-  localparam int unsigned STEPS = DIVIDEND / 2;
+  localparam int unsigned STEPS = DIVIDEND / BITS;
 
-  if (DIVIDEND % 2 != 0) begin : g_odd
-    $fatal(1, "DIVIDEND must be even");
+  if (DIVIDEND % BITS != 0) begin : g_odd
+    $fatal(1, "DIVIDEND must be a multiple of BITS");
   end
 
   // What is left of the dividend moves out at the top, the quotient moves in at the bottom.
@@ -32,12 +34,15 @@ module div_32 #(
     logic [DIVIDEND-1:0] bits;
   } partial_t;
 
-  function automatic partial_t bit_of(input partial_t from, input logic [DIVISOR-1:0] by);
+  function automatic partial_t step_of(input partial_t from, input logic [DIVISOR-1:0] by);
     logic [DIVISOR:0] wide, less;
-    wide = {from.remainder, from.bits[DIVIDEND-1]};
-    less = wide - {1'b0, by};
-    bit_of.remainder = wide >= {1'b0, by} ? less[DIVISOR-1:0] : wide[DIVISOR-1:0];
-    bit_of.bits = {from.bits[DIVIDEND-2:0], wide >= {1'b0, by}};
+    step_of = from;
+    for (int unsigned i = 0; i < BITS; i++) begin
+      wide = {step_of.remainder, step_of.bits[DIVIDEND-1]};
+      less = wide - {1'b0, by};
+      step_of.remainder = wide >= {1'b0, by} ? less[DIVISOR-1:0] : wide[DIVISOR-1:0];
+      step_of.bits = {step_of.bits[DIVIDEND-2:0], wide >= {1'b0, by}};
+    end
   endfunction
 
   if (PIPELINED) begin : g_pipeline
@@ -51,7 +56,7 @@ module div_32 #(
       by[0] <= divisor;
       is_valid <= rst ? '0 : {is_valid[STEPS-1:0], start};
       for (int unsigned i = 0; i < STEPS; i++) begin
-        partial[i+1] <= bit_of(bit_of(partial[i], by[i]), by[i]);
+        partial[i+1] <= step_of(partial[i], by[i]);
         by[i+1] <= by[i];
       end
       quotient <= partial[STEPS].bits;
@@ -72,7 +77,7 @@ module div_32 #(
           done <= 1'b1;
           is_busy <= 1'b0;
         end else begin
-          partial <= bit_of(bit_of(partial, by), by);
+          partial <= step_of(partial, by);
           left <= left - 1'b1;
         end
       end else if (start && ready) begin

@@ -21,16 +21,13 @@ module ecn_mark (
   assign word = first_word | (is_v6 ? 16'h0030 : 16'h0003);
   assign ecn  = is_v6 ? first_word[5:4] : first_word[1:0];
 
-  tcp_checksum update (
-      .clk,
-      .checksum,
-      .old_word(first_word),
-      .new_word(word),
-      .updated (marked_checksum)
-  );
+  // The word grows by 1 or 2, so the checksum needs one sum only (RFC 1624 eqn. 4).
+  logic [16:0] sum;
+  assign sum = {1'b0, ~checksum} + {15'b0, ~ecn};
 
   always_ff @(posedge clk) begin
     marked_word <= word;
+    marked_checksum <= ~(sum[15:0] +{15'b0, sum[16]});
     marks <= is_ip && threshold_bytes != 0 && queue_bytes >= threshold_bytes &&
         ecn != 2'b00 && ecn != 2'b11;
   end

@@ -2,10 +2,10 @@
 // FairQ at a port, and FairSwitch, which is a setting of its parameters (core/fairq.h).
 //
 // core: fairq_init after a reset; fairq_on_flows, _on_mss, _on_tick and its parts as events, one at
-// a time; fairq_on_ack up to tcp_lower_window. Divisions take 34 clocks each on one serial divider,
-// products 2 on one multiplier, so an event takes up to 200 clocks (1.3 us): far less than a tick,
+// a time; fairq_on_ack up to tcp_lower_window. Divisions take 66 clocks each on one serial divider,
+// products 34 on one adder, so an event takes up to 450 clocks (2.9 us): far less than a tick,
 // and ACKs do not wait: until the event is done they see the state before it.
-// Latency: 4 clocks from question to limit and floor, one per clock.
+// Latency: 9 clocks from question to limit and floor, one per clock.
 `default_nettype none
 
 module fairq
@@ -59,20 +59,26 @@ module fairq
     FLOWS_PRODUCT,
     FLOWS_DONE,
     SENT,
+    SENT_SUMS,
+    SENT_ROUND,
     SAMPLE,
     AGE,
+    AGE_OVER,
     INTERVAL,
+    DRIFT,
     DRIFT_PRODUCT,
     DRIFT_DIVIDE,
     GAMMA,
     CHANGE,
     MOVE,
+    MOVED,
     BOUND,
     BOUND_DIVIDE,
     BOUND_DONE,
     INTERVAL_END,
     SHOW,
     SHOW_DIVIDED,
+    SHOWN,
     MULTIPLY,
     DIVIDE
   } step_e;
@@ -81,20 +87,23 @@ module fairq
   logic [31:0] value;
   logic [63:0] total, time_ns;
   logic [24:0] new_flows;
-  logic [31:0] queue, mean;
-  logic is_below, is_up;
+  logic [31:0] queue, mean;  // of the interval; of the samples
+  logic is_up;
 
+  // A product grows by one bit of factor_b per clock.
   logic [39:0] factor_a;
   logic [31:0] factor_b;
   logic [71:0] product;
-  logic        is_product;
+  logic [40:0] product_sum;
+  logic [5:0] product_bits;
   logic div_start, div_ready, div_done;
-  logic [63:0] dividend, numerator, quotient;
+  logic [63:0] dividend, quotient;
   logic [47:0] divisor;
 
   div_32 #(
       .DIVIDEND (64),
       .DIVISOR  (48),
+      .BITS     (1),
       .PIPELINED(0)
   ) divider (
       .clk,
@@ -119,35 +128,47 @@ module fairq
     at_most = amount > {24'b0, MAX_Q8} ? MAX_Q8 : amount[39:0];
   endfunction
 
-  logic [39:0] target_q8, restart_q8;
-  logic [63:0] elapsed, left_total;
-  logic [31:0] round_length, at_queue;
-  logic [39:0] sent_now, sent_most;
-  logic [32:0] age_over;
-  logic [ 1:0] slow_start;
+  // Of parameters and state, some clocks old: no step needs them so soon after a change.
+  logic [39:0] room;
+  logic [31:0] longest_wait, round_length, at_queue, drift;
+  logic [32:0] excess;  // of the queue over its target, below 0 if the highest bit is set
+  logic is_sampled, has_paths, is_last_tick;
 
-  assign target_q8 = {target_bytes, 8'b0};
-  assign restart_q8 = target_q8 > MAX_Q8 ? MAX_Q8 : target_q8;
-  assign elapsed = time_ns > round_ns ? time_ns - round_ns : '0;
-  assign left_total = total - round_total;
-  assign sent_now = left_total > {24'b0, MAX_SENT} ? MAX_SENT : left_total[39:0];
-  assign sent_most = sent_bytes > sent_before_bytes ? sent_bytes : sent_before_bytes;
-  assign age_over = update_age_ns - {1'b0, p.interval_ns};
-  assign at_queue = p.sample_interval_ns != 0 ? mean : value;
-  assign slow_start = in_slow_start ? p.slow_start[1:0] : FAIRQ_SLOW_START_OFF[1:0];
-  always_comb begin
-    round_length = p.longest_rtt_ns;
-    if (p.interval_ns > round_length) round_length = p.interval_ns;
-    if (p.sample_interval_ns > round_length) round_length = p.sample_interval_ns;
+  logic [39:0] target_q8, restart_q8;
+  assign target_q8   = {target_bytes, 8'b0};
+  assign restart_q8  = target_q8 > MAX_Q8 ? MAX_Q8 : target_q8;
+  assign product_sum = {1'b0, product[71:32]} + (product[0] ? {1'b0, factor_a} : '0);
+  always_ff @(posedge clk) begin
+    longest_wait <= p.sample_interval_ns > p.interval_ns ? p.sample_interval_ns : p.interval_ns;
+    round_length <= p.longest_rtt_ns > longest_wait ? p.longest_rtt_ns : longest_wait;
+    is_sampled <= p.sample_interval_ns != 0;
+    has_paths <= p.paths > 1;
+    is_last_tick <= {1'b0, ticks} + 17'd1 >= {1'b0, p.intervals[15:0]};
+    at_queue <= is_sampled ? mean : value;
+    queue <= at_queue > p.buffer_bytes ? p.buffer_bytes : at_queue;
+    excess <= {1'b0, queue} - {1'b0, target_bytes};
+    drift <= excess[32] ? -excess[31:0] : excess[31:0];
+    room <= {8'b0, p.buffer_bytes} +
+        (sent_bytes > sent_before_bytes ? sent_bytes : sent_before_bytes);
   end
+
+  // Of a round, and of the age of the last update.
+  logic [63:0] elapsed, left_total;
+  logic [39:0] sent_now;
+  logic [32:0] age_over;
+  logic is_round, is_late;
+  logic [64:0] moved;  // the window; beyond 0 if its highest bit is set
+  logic [ 1:0] slow_start;
+  logic [63:0] shown;
+
+  assign slow_start  = in_slow_start ? p.slow_start[1:0] : FAIRQ_SLOW_START_OFF[1:0];
 
   assign event_ready = step == IDLE;
 
   always_ff @(posedge clk) begin
     event_done <= 1'b0;
-    div_start  <= 1'b0;
-    is_product <= 1'b0;
-    product    <= factor_a * factor_b;
+    div_start <= 1'b0;
+    product_bits <= '0;
     case (step)
       INIT: begin
         mss <= p.mss_bytes[15:0];
@@ -218,15 +239,26 @@ module fairq
 
       // Rounds of the longest round trip: what left in this one and in the one before.
       SENT: begin
+        elapsed <= time_ns > round_ns ? time_ns - round_ns : '0;
+        left_total <= total - round_total;
+        step <= SENT_SUMS;
+      end
+      SENT_SUMS: begin
+        sent_now <= left_total > {24'b0, MAX_SENT} ? MAX_SENT : left_total[39:0];
+        is_round <= elapsed >= {32'b0, round_length};
+        is_late <= elapsed[63:1] >= {31'b0, round_length};
+        step <= SENT_ROUND;
+      end
+      SENT_ROUND: begin
         sent_bytes <= sent_now;
-        if (elapsed >= {32'b0, round_length}) begin
-          sent_before_bytes <= elapsed[63:1] < {31'b0, round_length} ? sent_now : '0;
+        if (is_round) begin
+          sent_before_bytes <= is_late ? '0 : sent_now;
           sent_bytes <= '0;
           round_total <= total;
           round_ns <= time_ns;
         end
         if (event_now == EVENT_SENT) step <= SHOW;
-        else step <= p.sample_interval_ns != 0 ? SAMPLE : INTERVAL;
+        else step <= is_sampled ? SAMPLE : INTERVAL;
       end
       SAMPLE: begin
         if (event_now == EVENT_TICK) begin
@@ -235,43 +267,42 @@ module fairq
         end else step <= SHOW;
       end
       AGE: begin
-        if (update_age_ns < {1'b0, p.interval_ns}) step <= SHOW;
-        else begin
-          update_age_ns <= age_over > {1'b0, p.interval_ns} ? {1'b0, p.interval_ns} : age_over;
-          step <= INTERVAL;
-        end
+        age_over <= update_age_ns - {1'b0, p.interval_ns};
+        step <= update_age_ns < {1'b0, p.interval_ns} ? SHOW : AGE_OVER;
+      end
+      AGE_OVER: begin
+        update_age_ns <= age_over > {1'b0, p.interval_ns} ? {1'b0, p.interval_ns} : age_over;
+        step <= INTERVAL;
       end
 
       // gamma += kappa * mss / M, with kappa = 1 - Q / target.
       INTERVAL: begin
-        queue <= at_queue > p.buffer_bytes ? p.buffer_bytes : at_queue;
         factor_a <= {8'b0, target_bytes};
         factor_b <= p.intervals;
+        after <= DRIFT;
+        step <= MULTIPLY;
+      end
+      DRIFT: begin
+        divisor <= product[47:0];
+        factor_a <= {16'b0, mss, 8'b0};
+        factor_b <= drift;
         after <= DRIFT_PRODUCT;
         step <= MULTIPLY;
       end
       DRIFT_PRODUCT: begin
-        divisor <= product[47:0];
-        is_below <= queue < target_bytes;
-        factor_a <= {16'b0, mss, 8'b0};
-        factor_b <= queue < target_bytes ? target_bytes - queue : queue - target_bytes;
-        after <= DRIFT_DIVIDE;
-        step <= MULTIPLY;
-      end
-      DRIFT_DIVIDE: begin
         dividend <= product[63:0];
         div_start <= 1'b1;
         after <= GAMMA;
         step <= DIVIDE;
       end
       GAMMA: begin
-        gamma_q8 <= is_below ? gamma_q8 + $signed(
+        gamma_q8 <= excess[32] ? gamma_q8 + $signed(
             {1'b0, quotient[46:0]}
         ) : gamma_q8 - $signed(
             {1'b0, quotient[46:0]}
         );
         ticks <= ticks + 16'd1;
-        step <= {1'b0, ticks} + 17'd1 >= {1'b0, p.intervals[15:0]} ? CHANGE : INTERVAL_END;
+        step <= is_last_tick ? CHANGE : INTERVAL_END;
       end
 
       CHANGE: begin
@@ -292,13 +323,17 @@ module fairq
         end
       end
       MOVE: begin
-        if (is_up) window_q8 <= at_most({24'b0, window_q8} + quotient);
-        else window_q8 <= {24'b0, window_q8} > quotient ? window_q8 - quotient[39:0] : '0;
+        moved <= is_up ? {25'b0, window_q8} + {1'b0, quotient} :
+            {25'b0, window_q8} - {1'b0, quotient};
+        step <= MOVED;
+      end
+      MOVED: begin
+        window_q8 <= moved[64] && !is_up ? '0 : at_most(moved[63:0]);
         step <= p.longest_rtt_ns != 0 && flows != 0 ? BOUND : INTERVAL_END;
       end
       // Flows * window is at most the buffer plus what left within a round.
       BOUND: begin
-        factor_a <= {8'b0, p.buffer_bytes} + sent_most;
+        factor_a <= room;
         factor_b <= p.paths;
         after <= BOUND_DIVIDE;
         step <= MULTIPLY;
@@ -319,7 +354,7 @@ module fairq
           gamma_q8 <= '0;
           ticks <= '0;
         end
-        if (queue >= target_bytes) in_slow_start <= 1'b0;
+        if (!excess[32]) in_slow_start <= 1'b0;
         step <= SHOW;
       end
 
@@ -328,21 +363,22 @@ module fairq
         dividend <= {24'b0, window_q8};
         divisor <= {16'b0, p.paths};
         after <= SHOW_DIVIDED;
-        div_start <= p.paths > 1;
-        numerator <= {24'b0, window_q8};
-        step <= p.paths > 1 ? DIVIDE : SHOW_DIVIDED;
+        div_start <= has_paths;
+        step <= has_paths ? DIVIDE : SHOW_DIVIDED;
       end
       SHOW_DIVIDED: begin
+        shown <= has_paths ? quotient >> 8 : dividend >> 8;
+        step  <= SHOWN;
+      end
+      SHOWN: begin
         event_done <= 1'b1;
         step <= IDLE;
       end
 
-      MULTIPLY: begin  // the factors are in place; a clock later so is the product
-        is_product <= 1'b1;
-        if (is_product) begin
-          is_product <= 1'b0;
-          step <= after;
-        end
+      MULTIPLY: begin
+        product <= product_bits == 0 ? {40'b0, factor_b} : {product_sum, product[31:1]};
+        product_bits <= product_bits + 6'd1;
+        if (product_bits == 6'd32) step <= after;
       end
       default: if (div_done) step <= after;
     endcase
@@ -359,19 +395,17 @@ module fairq
       update_age_ns <= '0;
       in_slow_start <= 1'b1;
       event_done <= 1'b0;
-      is_product <= 1'b0;
+      product_bits <= '0;
       div_start <= 1'b0;
     end
   end
 
   // What ACKs see.
-  logic [63:0] shown;
   logic [24:0] shown_flows;
   logic [15:0] shown_mss;
 
-  assign shown = p.paths > 1 ? quotient >> 8 : numerator >> 8;
   always_ff @(posedge clk) begin
-    if (step == SHOW_DIVIDED) begin
+    if (step == SHOWN) begin
       window_bytes <= shown > {32'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : shown[31:0];
       shown_flows <= flows;
       shown_mss <= mss;
@@ -383,16 +417,13 @@ module fairq
     end
   end
 
-  // 1: sizes. 2: floor, rounded limit. 3: room for such windows of all flows. 4: the floor then.
-  logic [3:0] shift_1;
-  logic [15:0] mss_1, mss_2, mss_3;
-  logic [7:0] segments_1;
-  logic [31:0] limit_1, limit_2, limit_3;
-  logic [23:0] floor_1, floor_2, floor_3;
-  logic [24:0] flows_1, flows_2, written_2;
-  logic [49:0] all_3;
-
-  assign floor_1 = mss_1 * segments_1;
+  // 1: sizes. 2 to 7: the floor. 8, 9: as long as HSCC takes.
+  logic [ 3:0] shift_1;
+  logic [15:0] mss_1;
+  logic [ 7:0] segments_1;
+  logic [31:0] limit_1, limit_2;
+  logic [24:0] flows_1;
+  logic [23:0] floor_7, floor_9;
 
   always_ff @(posedge clk) begin
     mss_1 <= mss_bytes != 0 ? mss_bytes : shown_mss;
@@ -401,21 +432,37 @@ module fairq
         scale > TCP_MAX_SCALE[7:0] ? TCP_MAX_SCALE[3:0] : scale[3:0];
     limit_1 <= window_bytes;
     flows_1 <= shown_flows;
-
-    mss_2 <= mss_1;
-    floor_2 <= floor_1;
-    flows_2 <= flows_1;
-    limit_2 <= p.rounds_down[0] ? limit_1 >> shift_1 << shift_1 : limit_1;
-    written_2 <= ({1'b0, floor_1} + {10'b0, ~(15'h7fff << shift_1)}) >> shift_1 << shift_1;
-
-    mss_3 <= mss_2;
-    floor_3 <= floor_2;
-    limit_3 <= limit_2;
-    all_3 <= written_2 * flows_2;
-
-    limit <= limit_3;
-    floor <= floor_3 != 0 && all_3 > {18'b0, p.buffer_bytes} ? {16'b0, mss_3} : {8'b0, floor_3};
+    limit_2 <= p.rounds_down[0] ? limit_1 & (32'hffffffff << shift_1) : limit_1;
   end
+
+  window_floor smallest (
+      .clk,
+      .mss_bytes(mss_1),
+      .segments(segments_1),
+      .shift(shift_1),
+      .flows({7'b0, flows_1}),
+      .buffer_bytes(p.buffer_bytes),
+      .floor(floor_7)
+  );
+
+  delay #(
+      .BITS  (24),
+      .CLOCKS(2)
+  ) floor_of (
+      .clk,
+      .value  (floor_7),
+      .delayed(floor_9)
+  );
+  assign floor = {8'b0, floor_9};
+
+  delay #(
+      .BITS  (32),
+      .CLOCKS(7)
+  ) limit_of (
+      .clk,
+      .value  (limit_2),
+      .delayed(limit)
+  );
 endmodule
 
 `default_nettype wire

@@ -2,7 +2,7 @@
 // The number of flows of a port: SYN-ACKs minus FINs and RSTs, without knowing flows (FairQ §IV-E).
 //
 // core: flow_counter_on_packet for a packet that enters and one that leaves in the same clock, in
-// this order, then flow_counter_expire. A table of flows (core/flow.h) takes 32 bytes of each flow
+// this order, then flow_counter_expire with the time of some clocks before. A table of flows (core/flow.h) takes 32 bytes of each flow
 // and several reads and writes per packet; this takes two registers and no memory, as the paper's
 // did, and is as exact as it: it drifts when SYN-ACKs or FINs are repeated or lost. Latency: 1
 // clock.
@@ -27,27 +27,35 @@ module flow_counter
   localparam logic [7:0] SYN_ACK = TCP_FLAG_SYN[7:0] | TCP_FLAG_ACK[7:0];
   localparam logic [7:0] ENDS = TCP_FLAG_FIN[7:0] | TCP_FLAG_RST[7:0];
 
-  logic [63:0] last_data_ns;
-  logic in_begins, out_begins, out_ends, has_data, is_idle;
-  logic [31:0] after_in, after_begin, after_out;
+  logic [63:0] last_data_ns, due_ns;  // when the count restarts
+  logic in_begins, out_begins, out_ends, has_data, had_data, is_due;
+  logic [ 1:0] begins;
+  logic [31:0] change;
 
   assign in_begins = in_valid && (in_flags & SYN_ACK) == SYN_ACK;
   assign out_begins = out_valid && (out_flags & SYN_ACK) == SYN_ACK;
   assign out_ends = out_valid && (out_flags & ENDS) != 0;
   assign has_data = in_begins || out_begins || (in_valid && in_has_payload) ||
       (out_valid && out_has_payload);
-  assign is_idle = expire && !has_data && now_ns >= last_data_ns + {32'b0, idle_ns};
-
-  assign after_in = in_begins && flows != '1 ? flows + 32'd1 : flows;
-  assign after_begin = out_begins && after_in != '1 ? after_in + 32'd1 : after_in;
-  assign after_out = out_ends && after_begin != 0 ? after_begin - 32'd1 : after_begin;
+  assign begins = {1'b0, in_begins} + {1'b0, out_begins};
+  assign change = {30'b0, begins} - {31'b0, out_ends};
 
   always_ff @(posedge clk) begin
-    flows <= is_idle ? '0 : after_out;
+    // The count stays within 0 and its largest value.
+    flows <= flows + change;
+    if (flows >= -{30'b0, begins} && begins != 0) flows <= '1 - {31'b0, out_ends};
+    else if (flows == 0 && begins == 0) flows <= '0;
+
     if (has_data) last_data_ns <= now_ns;
+    had_data <= has_data;
+    due_ns   <= last_data_ns + {32'b0, idle_ns};
+    is_due   <= now_ns >= due_ns && !has_data && !had_data;
+    if (expire && is_due && !has_data) flows <= '0;
     if (rst) begin
       flows <= '0;
       last_data_ns <= '0;
+      had_data <= 1'b1;
+      is_due <= 1'b0;
     end
   end
 endmodule

@@ -2,7 +2,7 @@
 // Stores frames until all of one is known, then passes it on; a frame without room or marked bad is
 // forgotten as a whole. The input never waits.
 //
-// `kept` or `lost` follows a frame's last word by a clock, as the parser's header does. Latency: 2
+// `kept` or `lost` follows a frame's last word by a clock, as the parser's header does. Latency: 3
 // clocks from the last word to the first word out; then one word per clock.
 `default_nettype none
 
@@ -37,11 +37,13 @@ module frame_store #(
   // One bit more than an address: full and empty differ. Frames are complete up to `complete`.
   logic [BITS:0] complete, written, read_at;
   logic [$clog2(FRAMES):0] kept_frames, left_frames;
-  logic is_full, is_crowded, overflows, reads;
+  logic [WORD_BITS-1:0] fetched;
+  logic is_full, is_crowded, overflows, reads, is_fetched, advances;
 
   assign is_full = written - read_at == WORDS[BITS:0];
   assign is_crowded = kept_frames - left_frames == FRAMES[$clog2(FRAMES):0];
-  assign reads = read_at != complete && (!m_tvalid || m_tready);
+  assign advances = !m_tvalid || m_tready;
+  assign reads = read_at != complete && (!is_fetched || advances);
 
   always_ff @(posedge clk) begin
     kept <= 1'b0;
@@ -64,9 +66,10 @@ module frame_store #(
       end
     end
     if (m_tvalid && m_tready && m_tlast) left_frames <= left_frames + 1'b1;
-    if (reads) {m_tlast, m_tkeep, m_tdata} <= memory[read_at[BITS-1:0]];
+    if (reads) fetched <= memory[read_at[BITS-1:0]];
     if (reads) read_at <= read_at + 1'b1;
-    if (!m_tvalid || m_tready) m_tvalid <= reads;
+    if (!is_fetched || advances) is_fetched <= reads;
+    if (advances) {m_tvalid, m_tlast, m_tkeep, m_tdata} <= {is_fetched, fetched};
     if (rst) begin
       complete <= '0;
       kept_frames <= '0;
@@ -74,6 +77,7 @@ module frame_store #(
       written <= '0;
       read_at <= '0;
       overflows <= 1'b0;
+      is_fetched <= 1'b0;
       m_tvalid <= 1'b0;
       kept <= 1'b0;
       lost <= 1'b0;

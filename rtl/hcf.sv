@@ -4,7 +4,8 @@
 // core: hcf_init after a reset, then hcf_on_enqueue, hcf_departed and hcf_on_tick as operations, one
 // at a time, and hcf_on_dequeue at any time. Only counts are kept here; the frames are the caller's.
 // The bins are one memory of 256 words. After a reset it is cleared, in 256 clocks.
-// Latency: an enqueue is answered after 7 + hashes clocks and takes 7 + 2 * hashes; the others 1.
+// Latency: an enqueue is answered after 17 + hashes clocks and takes 20 + 2 * hashes; the others take
+// 4, and show in the next.
 `default_nettype none
 
 module hcf
@@ -49,10 +50,11 @@ module hcf
     IDLE,
     HASH,
     DECIDE,
-    SPEND
+    SPEND,
+    SETTLE
   } step_e;
   step_e step;
-  logic [8:0] count;  // bins cleared, or clocks of HASH
+  logic [8:0] count;  // bins cleared, or clocks of HASH or SETTLE
   logic [31:0] key;
   logic [15:0] size;
 
@@ -64,73 +66,115 @@ module hcf
     shuffled = b ^ b << 5;
   endfunction
 
-  logic departs, is_tick, begins, is_empty, departed_last;
+  // Of the counts, a clock old or two: operations wait that long (SETTLE).
+  logic [1:0] is_none, is_one;  // frames in a queue
   logic [31:0] random_next, random_after;
+  logic departs, is_tick, begins, departed_last;
   assign op_ready = step == IDLE;
-  assign departs = op_valid && op_ready && op_kind == OP_DEPARTED && packets[op_queue] != 0;
+  assign departs = op_valid && op_ready && op_kind == OP_DEPARTED && !is_none[op_queue];
   assign is_tick = op_valid && op_ready && op_kind[1];
-  assign is_empty = packets[high] == 0;
-  assign departed_last = departs && op_queue == high && packets[high] == 32'd1;
+  assign departed_last = departs && op_queue == high && is_one[high];
   assign begins = step == START ||
       (departed_last && (p.period == HCF_PERIOD_DYNAMIC || is_due)) ||
-      (is_tick && (p.period == HCF_PERIOD_FIXED || (p.period == HCF_PERIOD_ORDERED && is_empty)));
-  assign random_next = shuffled(random);
-  assign random_after = shuffled(random_next);
+      (is_tick && (p.period == HCF_PERIOD_FIXED ||
+      (p.period == HCF_PERIOD_ORDERED && is_none[high])));
   assign key_seed = offset;
-  assign next_queue = !is_empty ? {1'b0, high} :
-      packets[!high] != 0 ? {1'b0, !high} : HCF_NONE[1:0];
+  assign next_queue = !is_none[high] ? {1'b0, high} : !is_none[!high] ? {1'b0, !high} :
+      HCF_NONE[1:0];
 
   // Room in a queue, and in the buffer as a whole.
-  function automatic logic has_room(input logic [31:0] held, input logic [39:0] load,
-                                    input logic [31:0] max_packets, input logic [31:0] max_bytes,
-                                    input logic [15:0] frame);
-    has_room = held != '1 && (max_packets == 0 || held < max_packets) &&
-        (max_bytes == 0 || {1'b0, load} + {25'b0, frame} <= {9'b0, max_bytes});
-  endfunction
+  logic [1:0][40:0] load;  // with this frame: of the high queue and of the low one
+  logic [1:0][31:0] held;
+  logic [41:0] load_all, max_load_all;
+  logic [32:0] held_all, max_held_all;
+  logic [1:0] has_room;
+  logic has_packets, has_bytes;
 
-  logic has_high, has_low, has_packets, has_bytes;
-  assign has_high = has_room(
-      packets[high], bytes[high], p.capacity_packets_high, p.capacity_bytes_high, size
-  );
-  assign has_low = has_room(
-      packets[!high], bytes[!high], p.capacity_packets_low, p.capacity_bytes_low, size
-  ) && has_packets && has_bytes;
-  assign has_packets = p.capacity_packets_high == 0 || p.capacity_packets_low == 0 ||
-      {1'b0, packets[0]} + {1'b0, packets[1]} <
-      {1'b0, p.capacity_packets_high} + {1'b0, p.capacity_packets_low};
-  assign has_bytes = p.capacity_bytes_high == 0 || p.capacity_bytes_low == 0 ||
-      {2'b0, bytes[0]} + {2'b0, bytes[1]} + {26'b0, size} <=
-      {10'b0, p.capacity_bytes_high} + {10'b0, p.capacity_bytes_low};
+  always_ff @(posedge clk) begin
+    for (int unsigned q = 0; q < 2; q++) begin
+      is_none[q] <= packets[q] == 0;
+      is_one[q]  <= packets[q] == 32'd1;
+      held[q]    <= packets[q==0?high : !high];
+      load[q]    <= {1'b0, bytes[q==0?high : !high]} + {25'b0, size};
+    end
+    has_room[0] <= held[0] != '1 &&
+        (p.capacity_packets_high == 0 || held[0] < p.capacity_packets_high) &&
+        (p.capacity_bytes_high == 0 || load[0] <= {9'b0, p.capacity_bytes_high});
+    has_room[1] <= held[1] != '1 &&
+        (p.capacity_packets_low == 0 || held[1] < p.capacity_packets_low) &&
+        (p.capacity_bytes_low == 0 || load[1] <= {9'b0, p.capacity_bytes_low});
 
-  // The bins of the flow, one hash per clock: 0 sum, 1 product, 2 mixed, 3 bin, 4 read.
-  logic [31:0] sum_0, hash_1, mixed_2, stride;
-  logic [40:0] scaled;
-  logic [7:0] at_3;
-  bin_t read_4;
+    held_all <= {1'b0, packets[0]} + {1'b0, packets[1]};
+    load_all <= {2'b0, bytes[high]} + {1'b0, load[1]};
+    max_held_all <= {1'b0, p.capacity_packets_high} + {1'b0, p.capacity_packets_low};
+    max_load_all <= {10'b0, p.capacity_bytes_high} + {10'b0, p.capacity_bytes_low};
+    has_packets <= p.capacity_packets_high == 0 || p.capacity_packets_low == 0 ||
+        held_all < max_held_all;
+    has_bytes <= p.capacity_bytes_high == 0 || p.capacity_bytes_low == 0 ||
+        load_all <= max_load_all;
+
+    random_next <= shuffled(random);
+    random_after <= shuffled(random_next);
+  end
+
+  // The bins of the flow, one hash per clock.
+  logic [31:0] sum_0, hash_4, mixed_5, stride;
+  logic [63:0] product_3, product_8;
+  logic [40:0] scaled_11;
+  logic [ 7:0] at_12;
+  bin_t read_12, read_13;
+  logic [31:0] credits_14;
   logic [3:0][7:0] flow_bin;
   logic [3:0][31:0] left;
-  logic has_credits;
-  logic [31:0] read_credits, cost;
+  logic has_credits, to_high, to_low;
+  logic [31:0] cost, rest;
   logic [1:0] spent;
+  logic [7:0] spent_bin;
+  logic is_spent;
+  logic [8:0] bin_of, credits_of;  // the hash whose bin is at_12, whose credits are credits_14
 
-  assign scaled = mixed_2 * p.bin_count[8:0];
-  assign read_credits = read_4.epoch == epoch ? read_4.credits : p.credits;
+  multiply by_multiplier (
+      .clk,
+      .a(sum_0),
+      .b(multiplier | 32'd1),
+      .product(product_3)
+  );
 
-  logic to_high, to_low;
-  assign to_high = (has_credits || (p.drop == HCF_DROP_BOTH && !has_low)) && has_high;
-  assign to_low  = !to_high && has_low;
+  multiply by_golden (
+      .clk,
+      .a(mixed_5),
+      .b(GOLDEN),
+      .product(product_8)
+  );
+
+  multiply #(
+      .B(9)
+  ) by_bins (
+      .clk,
+      .a(product_8[31:0]),
+      .b(p.bin_count[8:0]),
+      .product(scaled_11)
+  );
+
+  assign bin_of = count - 9'd13;
+  assign credits_of = count - 9'd15;
+  assign to_high = (has_credits || (p.drop == HCF_DROP_BOTH && !to_low)) && has_room[0];
+  assign to_low = has_room[1] && has_packets && has_bytes;
 
   always_ff @(posedge clk) begin
     enqueue_done <= 1'b0;
+    is_spent <= 1'b0;
+    if (step == CLEAR) memory[count[7:0]] <= '0;
+    else if (is_spent) memory[spent_bin] <= {epoch, rest};
     case (step)
       CLEAR: begin
-        memory[count[7:0]] <= '0;
         count <= count + 9'd1;
         if (count == 9'd255) step <= START;
       end
       START: begin
-        high <= 1'b0;
-        step <= IDLE;
+        high  <= 1'b0;
+        count <= '0;
+        step  <= SETTLE;
       end
       IDLE: begin
         key <= op_key;
@@ -143,28 +187,33 @@ module hcf
           bytes[op_queue] <= bytes[op_queue] > {24'b0, op_bytes} ?
               bytes[op_queue] - {24'b0, op_bytes} : '0;
         end
-        if (is_tick && p.period == HCF_PERIOD_ORDERED && !is_empty) is_due <= 1'b1;
-        if (op_valid && op_kind == OP_ENQUEUE) step <= HASH;
+        if (is_tick && p.period == HCF_PERIOD_ORDERED && !is_none[high]) is_due <= 1'b1;
+        if (op_valid) step <= op_kind == OP_ENQUEUE ? HASH : SETTLE;
       end
       HASH: begin
-        count   <= count + 9'd1;
-        sum_0   <= key + stride;
-        stride  <= stride + GOLDEN;
-        hash_1  <= sum_0 * (multiplier | 32'd1) + offset;
-        mixed_2 <= (hash_1 ^ hash_1 >> 16) * GOLDEN;
-        at_3    <= scaled[39:32];
-        read_4  <= memory[at_3];
-        if (count[3:2] == 2'd1) flow_bin[count[1:0]] <= at_3;  // 4 to 7: of hash count - 4
-        if (count >= 9'd5) begin
-          left[count[1:0]-2'd1] <= read_credits;
-          has_credits <= has_credits || read_credits != 0;
+        count <= count + 9'd1;
+        sum_0 <= key + stride;
+        stride <= stride + GOLDEN;
+        hash_4 <= product_3[31:0] + offset;
+        mixed_5 <= hash_4 ^ hash_4 >> 16;
+        at_12 <= scaled_11[39:32];
+        read_12 <= memory[scaled_11[39:32]];
+        read_13 <= read_12;
+        credits_14 <= read_13.epoch == epoch ? read_13.credits : p.credits;
+        if (bin_of < 9'd4) flow_bin[bin_of[1:0]] <= at_12;
+        if (credits_of < 9'd4) begin
+          left[credits_of[1:0]] <= credits_14;
+          has_credits <= has_credits || credits_14 != 0;
         end
-        if (count == 9'd4 + {6'b0, p.hashes[2:0]}) step <= DECIDE;
+        if (count == 9'd14 + {6'b0, p.hashes[2:0]}) begin
+          count <= '0;
+          step  <= DECIDE;
+        end
       end
       DECIDE: begin
         spent <= '0;
         cost <= !to_high ? '1 : p.credits_in_bytes[0] ? {16'b0, size} : 32'd1;
-        step <= to_high || (to_low && !p.low_keeps_credits[0]) ? SPEND : IDLE;
+        step <= to_high || (to_low && !p.low_keeps_credits[0]) ? SPEND : SETTLE;
         enqueue_done <= 1'b1;
         enqueue_queue <= to_high ? {1'b0, high} : to_low ? {1'b0, !high} : HCF_NONE[1:0];
         if (to_high || to_low) begin
@@ -172,10 +221,16 @@ module hcf
           bytes[to_high?high : !high]   <= bytes[to_high?high : !high] + {24'b0, size};
         end
       end
-      default: begin
-        memory[flow_bin[spent]] <= {epoch, left[spent] > cost ? left[spent] - cost : 32'd0};
+      SPEND: begin
+        is_spent <= 1'b1;
+        spent_bin <= flow_bin[spent];
+        rest <= left[spent] > cost ? left[spent] - cost : 32'd0;
         spent <= spent + 2'd1;
-        if ({1'b0, spent} + 3'd1 == p.hashes[2:0]) step <= IDLE;
+        if ({1'b0, spent} + 3'd1 == p.hashes[2:0]) step <= SETTLE;
+      end
+      default: begin  // SETTLE
+        count <= count + 9'd1;
+        if (count == 9'd2) step <= IDLE;
       end
     endcase
     if (begins) begin
@@ -184,7 +239,7 @@ module hcf
       offset <= random_after;
       random <= random_after;
       is_due <= 1'b0;
-      if (p.swap[0] && (is_empty || departed_last) && step != START) high <= !high;
+      if (p.swap[0] && (is_none[high] || departed_last) && step != START) high <= !high;
     end
     if (rst) begin
       step <= CLEAR;

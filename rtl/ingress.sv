@@ -2,8 +2,8 @@
 // A port's input: each frame is stored, parsed, and leaves with its headers rewritten.
 //
 // Frames that are bad, shorter than 32 bytes, longer than MAX_BYTES or without room are dropped whole and counted by
-// `lost`; the input never waits. Latency: 13 clocks from a frame's last word to its first word out
-// (1 parser, 8 window, 2 queue of frames, 1 to start, 1 patch), then one word per clock.
+// `lost`; the input never waits. Latency: 23 clocks from a frame's last word to its first word out
+// (1 parser, 17 window, 3 queue of frames, 1 to start, 1 patch), then one word per clock.
 `default_nettype none
 
 module ingress
@@ -33,7 +33,7 @@ module ingress
     input wire logic m_start,  // the frame at m_frame may leave
     output logic m_started,
     input wire patch_t [1:0] m_patches,  // such as an ECN mark; a clock after m_started
-    // The question to the scheme, and its answer 6 clocks later.
+    // The question to the scheme, and its answer 14 clocks later.
     output logic [15:0] window,
     output logic [7:0] scale,
     output logic [1:0] kind,
@@ -48,7 +48,7 @@ module ingress
     output logic was_floored,
     output logic lost
 );
-  localparam int unsigned LATENCY = 8;
+  localparam int unsigned LATENCY = 17;
   localparam logic [15:0] MIN_BYTES = 16'd32;  // no MAC passes a shorter frame
   localparam int unsigned WORDS = STORE_BYTES / (WIDTH / 8);
   localparam int unsigned FRAMES = STORE_BYTES / 64;

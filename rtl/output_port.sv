@@ -4,7 +4,7 @@
 // Frames leave in the order in which they were admitted, so this is an output queue, though each
 // input has a memory of its own: four inputs may write in the same clock. With HCF there are two
 // such queues. A frame may leave while its end still arrives; then it never runs dry, as inputs send
-// a word in every clock. Latency: none to decide, one frame per clock (HCF: 16 + hashes); 3 from a
+// a word in every clock. Latency: none to decide, one frame per clock (HCF: 41 + hashes); 4 from a
 // word in to a word out of an empty queue.
 `default_nettype none
 
@@ -54,6 +54,7 @@ module output_port
   localparam int unsigned WORD_COUNT_BITS = $clog2(WORDS) + 1;
   localparam int unsigned QUEUES = HAS_HCF ? 2 : 1;
   localparam int unsigned FRAMES = BUFFER_BYTES / 32;  // no frame is shorter
+  localparam int unsigned KEY_CLOCKS = 21;
   localparam logic [7:0] CONTROL = TCP_FLAG_SYN[7:0] | TCP_FLAG_FIN[7:0] | TCP_FLAG_RST[7:0];
 
   typedef struct packed {
@@ -70,7 +71,7 @@ module output_port
   } step_e;
   step_e step;
   logic [INPUT_BITS-1:0] chosen, chosen_before, turn;
-  logic [2:0] waited;
+  logic [4:0] waited;
   frame_t frame;
   logic is_drained, is_draining, is_hcf, has_choice;
 
@@ -147,7 +148,7 @@ module output_port
     );
 
     always_ff @(posedge clk) begin
-      waited <= waited + 3'd1;
+      waited <= waited + 5'd1;
       chosen_before <= chosen;
       case (step)
         CHOOSE: begin
@@ -155,7 +156,7 @@ module output_port
           seed_used <= key_seed;
           if (has_choice && !decides) step <= KEY;
         end
-        KEY: if (waited == 3'd5) step <= ADMIT;
+        KEY: if (waited == KEY_CLOCKS[4:0] - 5'd1) step <= ADMIT;
         ADMIT:
         if (seed_used != key_seed) step <= CHOOSE;
         else if (op_kind == 2'd0 && hcf_ready) step <= WAIT;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue of words in a memory block, with the oldest at the output while `valid`. Its user keeps it
-// from overflowing. Latency: 2 clocks; one word per clock in and out.
+// from overflowing. A memory block is slow to answer: what it reads rests in a register before it is
+// at the output. Latency: 3 clocks; one word per clock in and out.
 `default_nettype none
 
 module ring #(
@@ -18,20 +19,24 @@ module ring #(
   localparam int unsigned INDEX = $clog2(WORDS);
   logic [BITS-1:0] memory[WORDS];
   logic [INDEX:0] written, read_at;
-  logic reads;
+  logic [BITS-1:0] fetched;
+  logic is_fetched, reads, advances;
 
-  assign reads = read_at != written && (!valid || pop);
+  assign advances = !valid || pop;
+  assign reads = read_at != written && (!is_fetched || advances);
 
   always_ff @(posedge clk) begin
     if (push) memory[written[INDEX-1:0]] <= value;
     if (push) written <= written + 1'b1;
-    if (reads) head <= memory[read_at[INDEX-1:0]];
+    if (reads) fetched <= memory[read_at[INDEX-1:0]];
     if (reads) read_at <= read_at + 1'b1;
-    if (!valid || pop) valid <= reads;
+    if (!is_fetched || advances) is_fetched <= reads;
+    if (advances) {valid, head} <= {is_fetched, fetched};
     if (rst) begin
       written <= '0;
       read_at <= '0;
-      valid   <= 1'b0;
+      is_fetched <= 1'b0;
+      valid <= 1'b0;
     end
   end
 endmodule

@@ -3,8 +3,8 @@
 //
 // The rules are those of bpf/rewrite.h and bpf/scale.h for a port without a table of flows: RSTs and
 // authenticated segments stay as they are; a SYN's window is not scaled; with `stripped` the scale
-// option of a SYN becomes three NOPs. The scheme answers 6 clocks after the question.
-// Latency: 8 clocks from a header to its patches, one header per clock.
+// option of a SYN becomes three NOPs. The scheme answers 14 clocks after the question.
+// Latency: 17 clocks from a header to its patches, one header per clock.
 `default_nettype none
 
 module window_rewriter
@@ -20,13 +20,13 @@ module window_rewriter
     input  wire logic           [15:0] lowered,
     input  wire logic                  changed,
     input  wire logic                  floored,
-    // 8 clocks after the header.
+    // 17 clocks after the header.
     output patch_t              [ 4:0] patches,
     output logic                       is_ack,
     output logic                       is_rewritten,
     output logic                       is_floored
 );
-  localparam int unsigned ANSWER = 6;
+  localparam int unsigned ANSWER = 14;
 
   typedef struct packed {
     logic        is_ack;        // its window may change
@@ -100,19 +100,26 @@ module window_rewriter
   tcp_checksum strip_second (
       .clk,
       .checksum(without_first),
-      .old_word(pipe[1].scale_at[0] ? {KIND_LENGTH[15:8], pipe[1].option_scale} :
-          {pipe[1].option_scale, 8'h00}),
-      .new_word(pipe[1].scale_at[0] ? NOPS : NOPS & 16'hff00),
+      .old_word(pipe[2].scale_at[0] ? {KIND_LENGTH[15:8], pipe[2].option_scale} :
+          {pipe[2].option_scale, 8'h00}),
+      .new_word(pipe[2].scale_at[0] ? NOPS : NOPS & 16'hff00),
       .updated(without_option)
   );
 
-  // The checksum without the option waits for the window: it is known 3 clocks after the question.
-  logic [ANSWER-3:0][15:0] stripped_pipe;
-  always_ff @(posedge clk) stripped_pipe <= {stripped_pipe[ANSWER-4:0], without_option};
+  // The checksum without the option waits for the window: it is known 4 clocks after the question.
+  logic [15:0] stripped_checksum;
+  delay #(
+      .BITS  (16),
+      .CLOCKS(ANSWER - 4)
+  ) stripped_of (
+      .clk,
+      .value  (without_option),
+      .delayed(stripped_checksum)
+  );
 
   logic [15:0] base, final_field;
   logic changes;
-  assign base = last.is_stripped ? stripped_pipe[ANSWER-3] : last.checksum;
+  assign base = last.is_stripped ? stripped_checksum : last.checksum;
   assign changes = last.is_ack && changed;
   assign final_field = last.carries ?
       {last.field[15:12] > 4'd14 ? 4'd14 : last.field[15:12], lowered[11:0]} : lowered;
@@ -125,30 +132,44 @@ module window_rewriter
       .updated (next_checksum)
   );
 
-  patch_t window_patch, flags_patch, first_patch, second_patch;
-  logic [9:0] checksum_at;
-  logic checksum_valid;
+  // The other patches wait for the checksum, which takes 2 clocks.
+  typedef struct packed {
+    logic       is_ack;
+    logic       is_rewritten;
+    logic       is_floored;
+    logic       has_checksum;
+    logic [9:0] checksum_at;
+    patch_t     window;
+    patch_t     flags;
+    patch_t     first;
+    patch_t     second;
+  } written_t;
+
+  written_t written, now_written;
   logic [9:0] scale_word;
   assign scale_word = last.tcp_at + {4'b0, last.scale_at[6:1]};
 
   always_ff @(posedge clk) begin
-    is_ack <= last.is_ack;
-    is_rewritten <= changes;
-    is_floored <= changes && floored;
-    checksum_valid <= changes || last.is_stripped;
-    checksum_at <= last.tcp_at + 10'd8;
-    window_patch <= {changes, last.tcp_at + 10'd7, final_field, 2'b11};
-    flags_patch <= {last.clears, last.tcp_at + 10'd6, last.offset_flags & 16'hf0ff, 2'b11};
-    first_patch <= {last.is_stripped, scale_word - 10'd1, NOPS, 1'b0, 1'b1};
-    if (!last.scale_at[0]) first_patch.enable <= 2'b11;
-    second_patch <= {last.is_stripped, scale_word, NOPS, 1'b1, last.scale_at[0]};
+    written.is_ack <= last.is_ack;
+    written.is_rewritten <= changes;
+    written.is_floored <= changes && floored;
+    written.has_checksum <= changes || last.is_stripped;
+    written.checksum_at <= last.tcp_at + 10'd8;
+    written.window <= {changes, last.tcp_at + 10'd7, final_field, 2'b11};
+    written.flags <= {last.clears, last.tcp_at + 10'd6, last.offset_flags & 16'hf0ff, 2'b11};
+    written.first <= {last.is_stripped, scale_word - 10'd1, NOPS, !last.scale_at[0], 1'b1};
+    written.second <= {last.is_stripped, scale_word, NOPS, 1'b1, last.scale_at[0]};
+    now_written <= written;
   end
+  assign {is_ack, is_rewritten, is_floored} = {
+    now_written.is_ack, now_written.is_rewritten, now_written.is_floored
+  };
   assign patches = {
-    {checksum_valid, checksum_at, next_checksum, 2'b11},
-    window_patch,
-    flags_patch,
-    first_patch,
-    second_patch
+    {now_written.has_checksum, now_written.checksum_at, next_checksum, 2'b11},
+    now_written.window,
+    now_written.flags,
+    now_written.first,
+    now_written.second
   };
 endmodule
 

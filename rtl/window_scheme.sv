@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port's window scheme: FairQ or HSCC by number, and the field that an ACK gets.
 //
-// core: x_on_ack of the scheme. Latency: 6 clocks (4 for limit and floor, 2 for the field), one ACK
-// per clock.
+// core: x_on_ack of the scheme. Latency: 14 clocks (9 for limit and floor, 1 to choose, 4 for the
+// field), one ACK per clock.
 `default_nettype none
 
 module window_scheme
@@ -42,7 +42,7 @@ module window_scheme
 );
   logic [31:0] fairq_limit, fairq_floor, hscc_limit, hscc_floor, limit, floor;
   logic [31:0] hscc_flows;
-  logic hscc_drops, hscc_clamps;
+  logic hscc_drops, hscc_clamps, is_fairq, is_hscc;
   logic [31:0] fairq_window;
 
   if (SCHEMES[SCHEME_FAIRQ]) begin : g_fairq
@@ -91,27 +91,36 @@ module window_scheme
     assign {hscc_clamps, hscc_limit, hscc_floor, hscc_drops} = '0;
   end
 
-  assign drops = scheme == SCHEME_HSCC && hscc_drops;
-  assign is_clamping = scheme == SCHEME_HSCC && hscc_clamps;
-  assign window_bytes = scheme == SCHEME_FAIRQ ? fairq_window : TCP_MAX_WINDOW;
-  assign limit = scheme == SCHEME_FAIRQ ? fairq_limit : scheme == SCHEME_HSCC ? hscc_limit : '1;
-  assign floor = scheme == SCHEME_FAIRQ ? fairq_floor : hscc_floor;
+  assign drops = is_hscc && hscc_drops;
+  assign is_clamping = is_hscc && hscc_clamps;
+  assign window_bytes = is_fairq ? fairq_window : TCP_MAX_WINDOW;
 
   // The question waits for limit and floor.
-  logic [3:0][15:0] window_pipe;
-  logic [3:0][ 7:0] scale_pipe;
+  logic [15:0] held_window;
+  logic [ 7:0] held_scale;
 
   always_ff @(posedge clk) begin
+    is_fairq <= scheme == SCHEME_FAIRQ;
+    is_hscc <= scheme == SCHEME_HSCC;
+    limit <= is_fairq ? fairq_limit : is_hscc ? hscc_limit : '1;
+    floor <= is_fairq ? fairq_floor : hscc_floor;
     if (event_valid && event_kind == 3'd0) hscc_flows <= event_value;
     if (rst) hscc_flows <= '0;
-    window_pipe <= {window_pipe[2:0], window};
-    scale_pipe  <= {scale_pipe[2:0], kind == TCP_ACK_SYN[1:0] ? 8'd0 : scale};
   end
+
+  delay #(
+      .BITS  (24),
+      .CLOCKS(10)
+  ) question (
+      .clk,
+      .value  ({window, kind == TCP_ACK_SYN[1:0] ? 8'd0 : scale}),
+      .delayed({held_window, held_scale})
+  );
 
   lower_window lower (
       .clk,
-      .window(window_pipe[3]),
-      .scale (scale_pipe[3]),
+      .window(held_window),
+      .scale (held_scale),
       .limit,
       .floor,
       .lowered,

@@ -24,25 +24,28 @@ module lower_window_formal
       .floored
   );
 
-  logic [1:0] valid = 0;
-  logic [15:0] window_1, window_2;
-  logic [7:0] scale_1, scale_2;
-  logic [31:0] limit_1, limit_2, floor_1, floor_2;
+  // What was asked, as long ago as an answer takes.
+  typedef struct packed {
+    logic        valid;
+    logic [15:0] window;
+    logic [7:0]  scale;
+    logic [31:0] limit;
+    logic [31:0] floor;
+  } question_t;
+  question_t [3:0] asked = '0;
+  question_t q;
   logic [45:0] bytes;
-  assign bytes = {30'b0, lowered} << (scale_2 > 8'd14 ? 8'd14 : scale_2);
+  assign q = asked[3];
+  assign bytes = {30'b0, lowered} << (q.scale > 8'd14 ? 8'd14 : q.scale);
 
   always_ff @(posedge clk) begin
-    valid <= {valid[0], 1'b1};
-    {window_2, window_1} <= {window_1, window};
-    {scale_2, scale_1} <= {scale_1, scale};
-    {limit_2, limit_1} <= {limit_1, limit};
-    {floor_2, floor_1} <= {floor_1, floor};
-    if (valid[1]) begin
-      assert (lowered <= window_2);
-      assert (changed == (lowered < window_2));
-      assert (!floored || (changed && limit_2 < floor_2));
-      if (scale_2 == TCP_SCALE_UNKNOWN[7:0]) assert (!changed);
-      if (changed) assert (bytes >= {14'b0, limit_2} && bytes >= {14'b0, floor_2});
+    asked <= {asked[2:0], 1'b1, window, scale, limit, floor};
+    if (q.valid) begin
+      assert (lowered <= q.window);
+      assert (changed == (lowered < q.window));
+      assert (!floored || (changed && q.limit < q.floor));
+      if (q.scale == TCP_SCALE_UNKNOWN[7:0]) assert (!changed);
+      if (changed) assert (bytes >= {14'b0, q.limit} && bytes >= {14'b0, q.floor});
     end
   end
 endmodule

@@ -27,12 +27,11 @@ module tcp_checksum_formal (
     add = sum[15:0] + {15'b0, sum[16]};
   endfunction
 
-  logic was_right = 0;
-  logic [15:0] rest_before, new_before;
+  logic [1:0] was_right = 0;
+  logic [1:0][15:0] sum_before;  // of the rest and the new word
   always_ff @(posedge clk) begin
-    was_right   <= rest != 0 && add(add(rest, old_word), checksum) == 16'hffff;
-    rest_before <= rest;
-    new_before  <= new_word;
-    if (was_right) assert (add(add(rest_before, new_before), updated) == 16'hffff);
+    was_right  <= {was_right[0], rest != 0 && add(add(rest, old_word), checksum) == 16'hffff};
+    sum_before <= {sum_before[0], add(rest, new_word)};
+    if (was_right[1]) assert (add(sum_before[1], updated) == 16'hffff);
   end
 endmodule

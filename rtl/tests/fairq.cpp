@@ -8,7 +8,7 @@
 #include <algorithm>
 
 enum { FLOWS, MSS, TICK, SENT, SAMPLE, INTERVAL };
-constexpr int LATENCY = 6;
+constexpr int LATENCY = 14;
 
 struct Answer {
     bool is_asked;
@@ -94,7 +94,7 @@ struct Bench : Clocked<Vwindow_scheme> {
             block.event_valid = 0;
             if (is_cut && i == 40)
                 return;
-            check(i < 400, 1, "done in 400 clocks", where);
+            check(i < 500, 1, "done in 500 clocks", where);
             i++;
         } while (!block.event_done);
         switch (kind) {

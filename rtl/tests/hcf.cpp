@@ -54,6 +54,8 @@ struct Bench : Clocked<Vhcf> {
         }
         tick();
         block.op_valid = 0;
+        for (int i = 0; kind != 0 && i < 4 && !block.op_ready; i++)
+            tick();
     }
     u32 enqueue(u32 key, u16 size) {
         u32 queue = hcf_on_enqueue(&s, &p, key, size);
@@ -61,11 +63,11 @@ struct Bench : Clocked<Vhcf> {
         block.op_bytes = size;
         operate(0);
         for (int i = 0; !block.enqueue_done; i++) {
-            check(i < 20, 1, "enqueued in 20 clocks", where);
+            check(i < 22, 1, "enqueued in 22 clocks", where);
             tick();
         }
         check(block.enqueue_queue, queue, "the queue", where);
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 8 && !block.op_ready; i++)
             tick();
         compare();
         return queue;

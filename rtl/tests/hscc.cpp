@@ -4,7 +4,7 @@
 #include "Vwindow_scheme.h"
 #include "bench.h"
 
-constexpr int LATENCY = 6;
+constexpr int LATENCY = 14;
 
 struct Bench : Clocked<Vwindow_scheme> {
     hscc_state s{};

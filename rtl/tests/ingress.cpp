@@ -7,7 +7,7 @@
 
 #include <deque>
 
-constexpr int ANSWER = 6;
+constexpr int ANSWER = 14;
 
 struct Config {
     u32 source, clears, network_wscale;
@@ -60,7 +60,7 @@ struct Bench : Clocked<Vingress> {
     Config config{};
     std::deque<Frame> expected;
     Frame leaving;
-    // The scheme: what is asked now is answered 6 clocks later.
+    // The scheme: what is asked now is answered 14 clocks later.
     std::deque<tcp_window> answers = std::deque<tcp_window>(ANSWER);
     uint64_t frames = 0, rewrites = 0, counted = 0, bubbles = 0;
 
