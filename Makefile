@@ -25,7 +25,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
-.PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-page clean
+.PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-page rtl-incast clean
 .PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb
 
 help: ## Show this list
@@ -100,6 +100,10 @@ rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 
 rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (10 minutes)
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl resources
+
+rtl-incast: build target/rtl/venv/.tools ## Run real TCP through the Verilated switch, with and without FairQ (root)
+	@$(MAKE) --no-print-directory -C rtl tap
+	@$(ROOT) chrt --rr 10 $(BIN)/python evidence/hardware/incast.py
 
 rtl-page: build ## Write rtl/resources.md from the synthesis
 	@$(BIN)/python -m penstock_papers.analysis.hardware_page >rtl/resources.new
