@@ -5,13 +5,14 @@ use crate::fabric::Place;
 use crate::incast::{Incast, Limits};
 use crate::lldp::Lldp;
 use crate::network::Controller;
+use crate::openflow::number;
 use crate::switch::Writes;
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_scenario::{Buffer, deployments};
 use penstock_sdn::message;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,25 @@ pub struct Watch {
     pub port: u32,
     /// What its queue can hold.
     pub buffer: Buffer,
+}
+
+impl Watch {
+    /// The port, if there can be such a one.
+    fn place(&self) -> Result<Place> {
+        let datapath = penstock_sdn::datapath(&self.datapath).context("datapath")?;
+        if !(1..=number::MAX).contains(&self.port) {
+            bail!(
+                "port: is {}; allowed: 1 to {}, as ovs-vsctl get interface NAME ofport prints it",
+                self.port,
+                number::MAX
+            );
+        }
+        if self.buffer.as_bytes() == 0 {
+            bail!("buffer: is 0; allowed: more than nothing");
+        }
+        let port = self.port;
+        Ok(Place { datapath, port })
+    }
 }
 
 /// A host with a shim, or a switch with an agent.
@@ -103,6 +123,13 @@ impl Config {
         if self.watch.is_empty() {
             bail!("watch: no port; give [watch.NAME] with datapath, port and buffer");
         }
+        let mut places = BTreeSet::new();
+        for (name, one) in &self.watch {
+            let place = one.place().with_context(|| format!("watch.{name}"))?;
+            if !places.insert(place) {
+                bail!("watch.{name}: this port is watched under another name, too");
+            }
+        }
         let mut numbers: Vec<u16> = self.agent.values().map(|one| one.number).collect();
         numbers.sort_unstable();
         if let Some(twice) = numbers.windows(2).find(|two| two[0] == two[1]) {
@@ -122,12 +149,7 @@ impl Config {
         let params = self.controller.params().context("controller")?;
         let mut watched = BTreeMap::new();
         for (name, one) in &self.watch {
-            let datapath = penstock_sdn::datapath(&one.datapath);
-            let datapath = datapath.with_context(|| format!("watch.{name}.datapath"))?;
-            let place = Place {
-                datapath,
-                port: one.port,
-            };
+            let place = one.place().with_context(|| format!("watch.{name}"))?;
             let own = params.core(one.buffer.as_bytes(), None);
             watched.insert(place, own.with_context(|| format!("watch.{name}"))?);
         }

@@ -11,8 +11,11 @@ use mio::{Events, Interest, Poll, Token};
 use penstock_linux::scrape;
 use penstock_sdn::random;
 use std::collections::HashMap;
+use std::fs::DirBuilder;
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -60,8 +63,7 @@ impl Server {
             UdpSocket::bind(config.agents).with_context(|| format!("agents: {}", config.agents))?;
         let mut status = None;
         if let Some(path) = &config.status {
-            let _ = std::fs::remove_file(path); // that of one that was killed
-            let socket = UnixListener::bind(path);
+            let socket = listen(path);
             status = Some(socket.with_context(|| format!("status: {}", path.display()))?);
         }
         let now = Instant::now();
@@ -231,6 +233,22 @@ impl Server {
             write_all(&mut stream, &text);
         }
     }
+}
+
+/// Listens at a path, in a folder that is made if it is not there, for root alone. The socket of a
+/// controller that was killed is removed; that of one that runs, and a file, stay.
+fn listen(path: &Path) -> Result<UnixListener> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+    }
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    if is_socket && UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    Ok(UnixListener::bind(path)?)
 }
 
 /// Serves metrics on a thread of its own: what stands in the value that is returned.

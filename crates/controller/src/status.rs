@@ -21,7 +21,7 @@ pub struct Port {
 /// A controller at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Switches that are connected, hexadecimal.
+    /// Switches that are known, connected or not, hexadecimal.
     pub switches: Vec<String>,
     /// How many of them take rules from this controller.
     pub written: usize,

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::check::check_deployment;
+use super::check::{check_controller, check_deployment};
 use super::document::{self, Node, Value};
 use super::error::{Origin, Problem, ScenarioError, unknown};
 use super::params::Params;
@@ -180,8 +180,8 @@ pub fn deployment(sets: &[(String, String)]) -> Result<Deployment, ScenarioError
     })
 }
 
-/// A whole configuration `T`, whose tables `[port.NAME]` are [`Deployment`]s. `file` is for
-/// messages.
+/// A whole configuration `T`, whose tables `[port.NAME]` are [`Deployment`]s and whose `[controller]` is a
+/// [`Controller`]. `file` is for messages.
 ///
 /// # Errors
 /// What is wrong, with file and line.
@@ -201,6 +201,9 @@ pub fn deployments<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T, Sc
             for (name, port) in typed::<IndexMap<String, Deployment>>(ports)? {
                 check_deployment(&port, &root, &format!("port.{name}"))?;
             }
+        }
+        if let Some(controller) = root.get("controller") {
+            check_controller(&typed(controller)?, &root)?;
         }
         Ok(all)
     };

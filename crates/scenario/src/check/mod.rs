@@ -13,7 +13,7 @@ use penstock_core::scheme::WscaleSource;
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until};
+use super::{Controller, Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until};
 use crate::units::Time;
 
 /// Least time between samples, all of which are kept in memory.
@@ -136,13 +136,29 @@ pub(super) fn check_deployment(
     if let Some(params) = port.shim() {
         checker.params(params, &within("controller"));
     }
-    match checker.problems {
-        problems if problems.is_empty() => Ok(()),
-        problems => Err(problems),
+    checker.verdict()
+}
+
+/// What a controller, written at the top of `root`, cannot do.
+pub(super) fn check_controller(controller: &Controller, root: &Node) -> Result<(), Vec<Problem>> {
+    let mut checker = Checker {
+        root,
+        problems: Vec::new(),
+    };
+    if let Some(params) = controller.params() {
+        checker.params(params, "controller");
     }
+    checker.verdict()
 }
 
 impl Checker<'_> {
+    fn verdict(self) -> Result<(), Vec<Problem>> {
+        match self.problems {
+            problems if problems.is_empty() => Ok(()),
+            problems => Err(problems),
+        }
+    }
+
     /// A shim writes the scales of windows for the ports that read them.
     fn shim(&mut self, port: &Deployment, key: &str) {
         let source = port
