@@ -131,7 +131,7 @@ impl Fabric {
             return false;
         }
         let known = self.hosts.get(&host).copied();
-        if known.is_none() && self.hosts.len() >= MAX_HOSTS
+        if known.is_none() && !self.has_room(place)
             || known.is_some_and(|(at, last_ns)| {
                 at != place && now_ns.saturating_sub(last_ns) < REBIND_NS
             })
@@ -140,6 +140,13 @@ impl Fabric {
         }
         self.hosts.insert(host, (place, now_ns));
         known.is_none_or(|(at, _)| at != place)
+    }
+
+    /// Whether a port may have one more host: as many as there is room for others. A guest that makes
+    /// up addresses takes half of the room, and leaves some for each further port.
+    fn has_room(&self, place: Place) -> bool {
+        let at = self.hosts.values().filter(|(at, _)| *at == place).count();
+        at < MAX_HOSTS - self.hosts.len()
     }
 
     /// Whether a port exists and is known to lead to no switch.

@@ -236,7 +236,8 @@ impl Controller {
             }
         }
         self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
-        self.lldp_ns = now_ns;
+        // Not at once: a guest may have its link go up and down all the time.
+        self.lldp_ns = self.lldp_ns.min(now_ns + SETTLE_NS);
     }
 
     fn on_packet(&mut self, place: Place, reason: Reason, data: &[u8], now_ns: u64) {

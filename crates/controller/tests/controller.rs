@@ -2,7 +2,7 @@
 //! Routes, and incast at ports.
 
 use etherparse::{PacketBuilder, TcpOptionElement};
-use penstock_controller::fabric::{FIND_NS, Fabric, Mac, Place};
+use penstock_controller::fabric::{FIND_NS, Fabric, MAX_HOSTS, Mac, Place};
 use penstock_controller::incast::{Incast, Limits};
 use penstock_controller::segment::{COPY_BYTES, Flow, Segment};
 use penstock_core::{Params, definitions};
@@ -145,6 +145,25 @@ fn no_host_is_learned_behind_a_switch_or_from_a_forged_address() {
     assert!(!fabric.add_host(mac(999), place(1, 101), 0));
     assert!(!fabric.add_host(mac(999), place(1, 77), 0), "no such port");
     assert!(!fabric.add_host(Mac([0xff; 6]), place(1, 1), 0));
+}
+
+#[test]
+fn who_makes_up_addresses_leaves_room_for_others() {
+    let mut fabric = leaf_spine(2, 1, 1);
+    let known = fabric.hosts().count();
+    for number in 1000..2000 {
+        fabric.add_host(mac(number), place(1, 1), 0);
+    }
+    let all = fabric.hosts().count();
+    assert!(
+        (MAX_HOSTS / 2..MAX_HOSTS).contains(&all),
+        "{known} to {all}"
+    );
+    assert!(fabric.add_host(mac(999), place(2, 1), 0), "at another port");
+    for number in 2000..3000 {
+        fabric.add_host(mac(number), place(2, 1), 0);
+    }
+    assert!(fabric.hosts().count() <= MAX_HOSTS);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use penstock_controller::fabric::{FIND_NS, MAX_HOSTS, Place};
 use penstock_controller::incast::{Incast, Limits};
 use penstock_controller::lldp::Lldp;
 use penstock_controller::network::Controller;
-use penstock_controller::openflow::kind;
+use penstock_controller::openflow::{Frames, kind};
 use penstock_controller::rules::ALL_ROUTES;
 use penstock_controller::switch::Writes;
 use penstock_core::{Params, definitions};
@@ -130,6 +130,39 @@ fn controller(writes: Writes) -> Controller {
     let keys = BTreeMap::from([(1, (Key::new(SECRET), false))]);
     let watched = BTreeMap::from([(WATCHED, params)]);
     Controller::new(incast, watched, keys, Lldp::new(SECRET, 1), writes)
+}
+
+/// What is sent while a port of a switch goes up and down for a second.
+#[test]
+fn a_port_that_flaps_has_few_frames_sent() {
+    let mut controller = controller(Writes::All);
+    controller.connect(0, 1);
+    controller
+        .on_bytes(0, &greeting(1), 1)
+        .expect("it is right");
+    let mut now_ns = 3_000_000_000;
+    let mut frames = 0;
+    for flap in 0..1000u64 {
+        let down = (flap % 2) as u8;
+        let mut port = vec![0; 72];
+        port[0] = 2; // changed
+        port[11] = 3; // its number
+        port[8 + 35] = down; // OFPPC_PORT_DOWN
+        let status = message(kind::PORT_STATUS, &port);
+        controller
+            .on_bytes(0, &status, now_ns)
+            .expect("it is right");
+        controller.tick(now_ns);
+        let out = controller.output(0).expect("it is connected");
+        let mut sent = Frames::default();
+        sent.push(out);
+        out.clear();
+        while let Some((header, _)) = sent.take().expect("whole messages") {
+            frames += usize::from(header.kind == kind::PACKET_OUT);
+        }
+        now_ns += 1_000_000;
+    }
+    assert!((3..=40).contains(&frames), "{frames}");
 }
 
 proptest! {
