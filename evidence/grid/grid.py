@@ -25,7 +25,7 @@ from cells import Cell
 
 import penstock
 from penstock.errors import PenstockError
-from penstock.sweep.journal import JOURNAL, Journal
+from penstock.sweeps.journal import JOURNAL, Journal
 from penstock.units import three
 
 ROOT = Path(__file__).resolve().parents[2]

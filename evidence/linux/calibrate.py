@@ -37,7 +37,7 @@ import cells  # noqa: E402 (next to the grid)
 import penstock  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 from penstock.stats import student_t  # noqa: E402
-from penstock.sweep.journal import JOURNAL, Journal  # noqa: E402
+from penstock.sweeps.journal import JOURNAL, Journal  # noqa: E402
 from penstock.units import to_bytes  # noqa: E402
 
 CELLS, SEED = {"calibration": 40, "calibration-wrk": 8}, 1

@@ -8,17 +8,20 @@
 Each module imports only those of lines above its own:
 
     errors                    what can go wrong, as one line each
-    _native, papers           the simulator; the one link to penstock_papers
+    _native                   the simulator
     units, stats              numbers as people write them; means and their confidence
     metrics                   every number of a summary: its name, unit, meaning
-    folders, scenario         folders of results; scenarios as text
+    folders                   folders of results
+    papers                    the one link to penstock_papers
+    scenario                  scenarios as text
     execution/                runs tasks: on threads, on Dask, in the laboratory
     provenance, tables        command and machine; polars tables of flows, queues, ports
     results                   the rows of a scenario's tasks as a summary and tables
     show/                     terminal, pages and figures
     runs                      results with their folder and report
     api                       `run`, `prepare` and the like
-    comparisons/, sweep/, tune/   several runs; a grid of runs; a search
+    comparisons/, sweeps/, searches/   several runs; a grid of runs; a search
+    lab                       the laboratory on this machine
     cli/                      the command `penstock`
 
 Start with `api.run`. Public names are imported when first used (PEP 562): `import penstock` itself
@@ -31,24 +34,48 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PenstockError, RunError, ScenarioError
 
 if TYPE_CHECKING:
+    from penstock import lab
     from penstock.api import prepare, resolved, run, schemes, validate
+    from penstock.comparisons import compare
+    from penstock.papers import reproduce
     from penstock.runs import Run
+    from penstock.searches.tuning import tune
+    from penstock.sweeps.sweeping import sweep
 
 __all__ = [
     "PenstockError",
     "Run",
     "RunError",
     "ScenarioError",
+    "compare",
+    "lab",
     "prepare",
+    "reproduce",
     "resolved",
     "run",
     "schemes",
+    "sweep",
+    "tune",
     "validate",
 ]
+_MODULES = {
+    "Run": "runs",
+    "compare": "comparisons",
+    "reproduce": "papers",
+    "sweep": "sweeps.sweeping",
+    "tune": "searches.tuning",
+}
+"""Where the public names are that are not in `api`."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (any public name)
+    if name == "lab":
+        return import_module("penstock.lab")
     if name not in __all__:
         message = f"module 'penstock' has no attribute '{name}'"
         raise AttributeError(message)
-    return getattr(import_module("penstock.runs" if name == "Run" else "penstock.api"), name)
+    return getattr(import_module(f"penstock.{_MODULES.get(name, 'api')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__doc__"])

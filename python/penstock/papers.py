@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The only place where Penstock refers to the package `penstock_papers`, which may be absent."""
 
+import json
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+from penstock import folders
 from penstock.errors import RunError
 
 _PACKAGE = "penstock_papers"
@@ -26,6 +29,29 @@ def module(name: str) -> ModuleType:
         message = f"the package {_PACKAGE} is not installed; run penstock in a source tree"
         raise RunError(message)
     return import_module(f"{_PACKAGE}.{name}")
+
+
+def reproduce(*ids: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401 (penstock_papers')
+    """Runs experiments of the papers and judges their claims, as `penstock reproduce` does.
+
+    Args:
+        ids: as `sicc-4`; `all` stands for every experiment.
+        options: of `penstock_papers.reproduce.reproduce`: `quick`, `seeds`, `jobs`, `out`, `on`.
+
+    Returns:
+        what `reproduction.json` has: `held` of `judged` claims, and each of them.
+
+    Raises:
+        ScenarioError: there is no such experiment.
+        RunError: the package penstock_papers is not installed.
+    """
+    if "out" in options and options["out"] is not None:
+        options["out"] = Path(options["out"])
+    _, folder = module("reproduce").reproduce(list(ids), **options)
+    document: dict[str, Any] = json.loads(
+        (folder / folders.REPRODUCTION.file).read_text(encoding="utf-8")
+    )
+    return document
 
 
 def experiments() -> Path | None:

@@ -3,12 +3,16 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from penstock import folders, tables
-from penstock.errors import RunError
+from penstock.errors import RunError, ScenarioError, suggestion
 from penstock.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLES = ("flows", "queues", "ports")
 SUMMARY = ("scenario", "seeds", "results")
@@ -76,6 +80,41 @@ class Run(Results):
             reason = str(error).partition("\n")[0]
             message = f"{folder}: the run is incomplete or damaged ({reason}); run it again"
             raise RunError(message) from error
+
+    def figures(self) -> dict[str, "Figure"]:
+        """The report's figures for papers and notebooks, drawn by matplotlib, by their names.
+
+        `run.figures()["fct-mice"].savefig("fct.pdf")` writes one of them.
+        """
+        from penstock.show import chart_files, run_charts  # start-up: matplotlib
+
+        return {each.name: chart_files.canvas(each) for each in run_charts.figures(self)}
+
+    def plot(self, name: str | None = None) -> "Figure":
+        """One of `figures`; default: the first, the completion times of the first traffic.
+
+        Raises:
+            ScenarioError: there is none of this name.
+        """
+        from penstock.show import chart_files, run_charts  # start-up: matplotlib
+
+        charts = {each.name: each for each in run_charts.figures(self)}
+        wanted = name or next(iter(charts), "")
+        if wanted not in charts:
+            hint = suggestion(wanted, charts, f"there are: {', '.join(charts)}")
+            message = f"{wanted}: no such figure; {hint}"
+            raise ScenarioError(message)
+        return chart_files.canvas(charts[wanted])
+
+    def _repr_html_(self) -> str:
+        """The summary tables, for notebooks."""
+        from penstock.show import run_page  # start-up: the templates
+
+        return run_page.notebook(self)
+
+    def __repr__(self) -> str:
+        """One line: the title, and how much was run."""
+        return f"<Run {self}>"
 
     def report(self, path: str | Path, *, pdf: bool = False) -> Path:
         """Writes the report, one HTML page without external parts.

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from penstock import execution
 from penstock.errors import ScenarioError
-from penstock.sweep import values
+from penstock.sweeps import values
 from penstock_papers.claims import Claim
 from penstock_papers.measures import Measure
 

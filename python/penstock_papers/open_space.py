@@ -9,8 +9,8 @@ from functools import cached_property
 
 from penstock import units
 from penstock.errors import ScenarioError
-from penstock.sweep import values
-from penstock.sweep.values import Value
+from penstock.sweeps import values
+from penstock.sweeps.values import Value
 from penstock_papers.experiment import Experiment, Open
 
 _KINDS = ("", "packets", *units.FORMS)

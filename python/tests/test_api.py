@@ -8,7 +8,7 @@ from polars.testing import assert_frame_equal
 import penstock
 from penstock import ScenarioError, api, metrics, tables
 
-from .conftest import SMALL
+from .conftest import SMALL, make_run
 
 
 def without_performance(summary):
@@ -181,3 +181,27 @@ def test_a_parquet_trace_that_lacks_a_column_is_refused(tmp_path):
         penstock.run(traced(tmp_path, "flows.parquet"))
     with pytest.raises(ScenarioError, match=r"there is no file .*none.parquet"):
         penstock.run(traced(tmp_path, "none.parquet"))
+
+
+def test_the_public_names_are_found_and_listed():
+    assert set(penstock.__all__) <= set(dir(penstock))
+    assert not {"Any", "import_module", "TYPE_CHECKING"} & set(dir(penstock))
+    for name in penstock.__all__:
+        assert getattr(penstock, name).__doc__, name
+    assert callable(penstock.sweep), "no package of this name"
+    with pytest.raises(AttributeError, match="no attribute 'sweeep'"):
+        _ = penstock.sweeep
+
+
+def test_a_run_shows_itself_in_a_notebook():
+    run = make_run(seeds=(1, 2))
+    assert repr(run) == "<Run Made up <of> numbers: drop-tail, hcf; 124 flows>"
+    text = run._repr_html_()
+    assert "Made up &lt;of&gt; numbers" in text
+    assert text.count("<table>") == 3
+    assert "±" in text
+    assert set(run.figures()) >= {"fct-mice", "fct-mice-tail", "drops"}
+    assert run.plot("drops").axes[0].get_xlabel() == "packets dropped"
+    assert run.plot().axes[0].get_xlabel() == "flow completion time"
+    with pytest.raises(ScenarioError, match="did you mean 'drops'"):
+        run.plot("drop")

@@ -17,7 +17,7 @@ from selenium.webdriver.chrome.service import Service
 import penstock_papers
 from penstock.cli.report import redraw
 from penstock.comparisons import compare, comparison_page
-from penstock.sweep import means, sweep_page
+from penstock.sweeps import means, sweep_page
 from penstock_papers import reproduce as reproducing
 
 from .conftest import SMALL, make_run

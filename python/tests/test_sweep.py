@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from penstock import api, cli
 from penstock.errors import RunError
 from penstock.execution import build, threads
-from penstock.sweep import sweeping
+from penstock.sweeps import sweeping
 
 OVER = ("--over", "traffic.mice.flows=2..6*3")
 

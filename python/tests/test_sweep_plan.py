@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import ScenarioError
-from penstock.sweep import points, values
+from penstock.sweeps import points, values
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 import penstock
 from penstock import _native, cli, metrics, scenario
 from penstock.cli.report import redraw
-from penstock.tune import constraints, deploy, space, tuning, verdict
-from penstock.tune.trial import Goal
+from penstock.searches import constraints, deploy, space, tuning, verdict
+from penstock.searches.trial import Goal
 
 ASKED = (
     "--scheme",

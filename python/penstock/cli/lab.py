@@ -26,9 +26,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 @app.command(epilog="Example: penstock lab check --json")
 def check(as_json: Json = False) -> None:
     """Check whether this machine can run the laboratory; list what is missing, with remedies."""
-    from penstock.execution.lab import check as machine  # start-up: the simulator
+    from penstock import lab  # start-up: the simulator
+    from penstock.execution.lab import check as machine  # start-up: likewise
 
-    findings = machine.findings()
+    findings = lab.check()
     if as_json:
         print_json(machine.as_json(findings))
     else:
@@ -42,12 +43,9 @@ def check(as_json: Json = False) -> None:
 @app.command(epilog="Example: sudo penstock lab clean")
 def clean() -> None:
     """Remove namespaces that killed runs left on this machine; every run does so first."""
-    from penstock.execution.lab import system  # start-up: the simulator
+    from penstock import lab  # start-up: the simulator
 
-    system.need_root()
-    namespaces = system.leftovers()
-    with system.locked():
-        pass
+    namespaces = lab.clean()
     typer.echo(f"Removed {len(namespaces)} namespaces." if namespaces else "Nothing was left.")
 
 

@@ -57,8 +57,8 @@ def redraw(folder: Path, path: Path | None = None, *, pdf: bool = False) -> Path
     folders.check_file(path)
     from penstock.comparisons import comparison_page  # start-up: polars
     from penstock.runs import Run  # start-up: polars
-    from penstock.sweep import sweep_page  # start-up: polars
-    from penstock.tune import tune_page  # start-up: likewise
+    from penstock.searches import tune_page  # start-up: likewise
+    from penstock.sweeps import sweep_page  # start-up: polars
 
     with folders.checked(folder):
         match kind:

@@ -76,13 +76,13 @@ def sweep(
         message = "--over: is missing; give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
         raise ScenarioError(message)
     overrides = pairs(settings)
-    from penstock.sweep import points  # start-up: the simulator
+    from penstock.sweeps import points  # start-up: the simulator
 
     plan = points.plan(
         file, over, schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on
     )
     from penstock.show import terminal  # start-up: rich
-    from penstock.sweep import means, sweep_table, sweeping  # start-up: polars
+    from penstock.sweeps import means, sweep_table, sweeping  # start-up: polars
 
     with terminal.Progress() as progress:
         result = sweeping.run(

@@ -75,12 +75,12 @@ def tune(
     """
     overrides = pairs(settings)
     from penstock import api  # start-up: the simulator
-    from penstock.tune import space  # start-up: likewise
+    from penstock.searches import space  # start-up: likewise
 
     space.named(params or ())  # errors are quick: those of `tuning.tune` come seconds later
     api.prepare(file, schemes=list({baseline, scheme}), overrides=overrides, seeds=seeds, on=on)
+    from penstock.searches import answer, tune_page, tuning  # start-up: polars
     from penstock.show import terminal  # start-up: rich
-    from penstock.tune import answer, tune_page, tuning  # start-up: polars
 
     with terminal.Progress() as progress:
         tuned = tuning.tune(

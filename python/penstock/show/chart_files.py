@@ -37,14 +37,20 @@ def save(figures: Sequence[Figure], folder: Path) -> None:
 def draw(figure: Figure) -> Drawing:
     """A figure as SVG and PDF have it."""
     with mpl.rc_context(style.MATPLOTLIB):
+        made = canvas(figure)
+        return drawing(made, figure.section, figure.name, figure.title, figure.meaning)
+
+
+def canvas(figure: Figure) -> Canvas:
+    """A figure as matplotlib has it."""
+    with mpl.rc_context(style.MATPLOTLIB):
         match figure:
             case Chart():
-                canvas = _chart(figure)
+                return _chart(figure)
             case Bars():
-                canvas = _bars(figure)
+                return _bars(figure)
             case Heat():
-                canvas = _heat(figure)
-        return drawing(canvas, figure.section, figure.name, figure.title, figure.meaning)
+                return _heat(figure)
 
 
 def _chart(chart: Chart) -> Canvas:

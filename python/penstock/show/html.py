@@ -71,6 +71,11 @@ def render(
     )
 
 
+def fragment(template: str, **values: Any) -> str:  # noqa: ANN401 (what the template takes)
+    """A part of a page, for a notebook."""
+    return _environment().get_template(template).render(**values)
+
+
 def save(text: str, figures: Sequence[Figure], path: Path, *, pdf: bool = False) -> Path:
     """Writes the page, and if `pdf` its figures as SVG and PDF in `figures/` next to it.
 

@@ -40,6 +40,27 @@ def render(run: Results, figures: list[Figure]) -> str:
     )
 
 
+def notebook(run: Results) -> str:
+    """The summary tables alone, without script and style."""
+    return html.fragment(
+        "notebook.html",
+        title=run.summary["scenario"]["title"],
+        lead=sentences.scenario(run.summary, run.info.get("substrate", "sim")),
+        blocks=[
+            {
+                "title": block.title,
+                "about": block.about,
+                "headings": ["scheme", *(column.heading for column in block.columns)],
+                "rows": [
+                    [scheme, *(column.with_spread(row, half) for column in block.columns)]
+                    for scheme, row, half in zip(block.schemes, block.rows, block.ci95, strict=True)
+                ],
+            }
+            for block in summary_table.blocks(run.summary)
+        ],
+    )
+
+
 def _table(block: Block) -> Html:
     best = [column.best(block.rows) for column in block.columns]
     headings = [Column(column.heading, column.metric.meaning) for column in block.columns]

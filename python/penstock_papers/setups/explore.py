@@ -19,7 +19,7 @@ from typing import Any
 from penstock import folders, provenance
 from penstock.errors import InterruptedRunError, RunError, ScenarioError, resumable
 from penstock.execution import Progress
-from penstock.sweep.journal import JOURNAL, Journal
+from penstock.sweeps.journal import JOURNAL, Journal
 from penstock_papers import claims, experiment_files, experiment_runs, open_space
 from penstock_papers.claims import Claim, Finding
 from penstock_papers.experiment import Experiment

@@ -9,8 +9,8 @@ from penstock import metrics, stats, units
 from penstock.show import style
 from penstock.show.charts import Axis, Chart, Figure, Heat, Panel, Series
 from penstock.show.style import Look
-from penstock.sweep import means
-from penstock.sweep.means import Cell, Shown, value_text
+from penstock.sweeps import means
+from penstock.sweeps.means import Cell, Shown, value_text
 
 TOO_MANY = "Three or more values are swept: there is the table, but no figure of it."
 _TICKS = 8  # more values than this have no tick each

@@ -16,8 +16,8 @@ import polars as pl
 from penstock import _native, folders, provenance, tables
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Task, build
-from penstock.sweep.journal import JOURNAL, Journal
-from penstock.sweep.points import Plan
+from penstock.sweeps.journal import JOURNAL, Journal
+from penstock.sweeps.points import Plan
 
 Numbers = dict[str, float | None]
 """The summary of one run, by full names (see `penstock.metrics`)."""

@@ -14,9 +14,9 @@ from penstock import execution, folders, metrics, results
 from penstock.errors import InterruptedRunError, PenstockError, RunError, resumable
 from penstock.execution import SIMULATOR, Progress, Task
 from penstock.scenario import Scenario
-from penstock.sweep import means, points, store, sweep_page
-from penstock.sweep.points import Plan
-from penstock.sweep.store import Store
+from penstock.sweeps import means, points, store, sweep_page
+from penstock.sweeps.points import Plan
+from penstock.sweeps.store import Store
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def sweep(
         schemes: instead of the scenario's own.
         overrides: values by dotted path, the same at each point.
         seeds: how many (1 to n), or which.
-        over: each `KEY=VALUES`, in the grammar of `penstock.sweep.values`.
+        over: each `KEY=VALUES`, in the grammar of `penstock.sweeps.values`.
         numbers: what to show, as `mice.fct.p99`; default: see `penstock sweep --help`.
         jobs: threads; default: one per core.
         cluster: the address of a Dask scheduler whose workers compute.

@@ -8,9 +8,9 @@ from typing import Any
 
 from penstock import stats
 from penstock.metrics import Field, Result
-from penstock.tune import constraints
-from penstock.tune.constraints import Constraint
-from penstock.tune.trial import Goal
+from penstock.searches import constraints
+from penstock.searches.constraints import Constraint
+from penstock.searches.trial import Goal
 
 
 @dataclass(frozen=True)

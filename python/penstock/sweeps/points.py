@@ -12,8 +12,8 @@ from penstock import api
 from penstock.errors import ScenarioError, suggestion
 from penstock.execution import SIMULATOR, Task
 from penstock.scenario import PARTS, Scenario, parameters
-from penstock.sweep import values
-from penstock.sweep.values import Value
+from penstock.sweeps import values
+from penstock.sweeps.values import Value
 
 MOST_RUNS = 1_000_000
 _OPTIONS = {"schemes": "--scheme", "seeds": "--seeds"}

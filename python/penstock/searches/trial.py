@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 
 from penstock.metrics import Field, Result
-from penstock.tune.constraints import Constraint, mean, unfinished, value
+from penstock.searches.constraints import Constraint, mean, unfinished, value
 
 Results = list[Result]
 """Of the seeds, in their order."""

@@ -10,7 +10,7 @@ from penstock import api
 from penstock.errors import ScenarioError
 from penstock.execution.lab import schemes
 from penstock.scenario import parsed
-from penstock.tune.space import Value
+from penstock.searches.space import Value
 
 
 def tuned_name(scheme: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from penstock.searches.tuning import load
 from penstock.show import html
 from penstock.show.charts import Axis, Chart, Panel, Series
 from penstock.show.style import Look
-from penstock.tune.tuning import load
 from penstock.units import AXES
 
 Table = dict[str, Any]

@@ -13,12 +13,12 @@ from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import SIMULATOR, Progress, Task, execute
 from penstock.metrics import Result
 from penstock.scenario import parsed
-from penstock.tune import constraints, deploy, space
-from penstock.tune.answer import sentences
-from penstock.tune.question import Question, Tuned
-from penstock.tune.space import Parameter
-from penstock.tune.trial import Attempt, Goal
-from penstock.tune.verdict import judged
+from penstock.searches import constraints, deploy, space
+from penstock.searches.answer import sentences
+from penstock.searches.question import Question, Tuned
+from penstock.searches.space import Parameter
+from penstock.searches.trial import Attempt, Goal
+from penstock.searches.verdict import judged
 
 CHECK_SEEDS = 10
 """Fresh seeds of the check, at least."""
@@ -68,7 +68,7 @@ def tune(
     if find_spec("optuna") is None:
         message = "penstock tune needs Optuna; install it with: pip install 'penstock[tune]'"
         raise RunError(message)
-    from penstock.tune.search import search  # start-up: Optuna takes a second, and is optional
+    from penstock.searches.search import search  # start-up: Optuna takes a second, and is optional
 
     prepare = partial(api.prepare, file, on=on)
     both = list(dict.fromkeys([baseline, scheme]))

@@ -4,10 +4,10 @@
 from rich.markup import escape
 
 from penstock import folders
+from penstock.searches.question import Tuned
+from penstock.searches.trial import Attempt
+from penstock.searches.verdict import Check
 from penstock.show import terminal
-from penstock.tune.question import Tuned
-from penstock.tune.trial import Attempt
-from penstock.tune.verdict import Check
 
 
 def sentences(tuned: Tuned) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 from penstock import metrics, units
 from penstock.show import html, style
 from penstock.show.html import Cell, Html
-from penstock.sweep import means, store, sweep_charts
-from penstock.sweep.means import Shown
+from penstock.sweeps import means, store, sweep_charts
+from penstock.sweeps.means import Shown
 
 
 def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:

@@ -15,8 +15,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import Task
-from penstock.tune.space import Parameter
-from penstock.tune.trial import Attempt, Goal, Results, answer
+from penstock.searches.space import Parameter
+from penstock.searches.trial import Attempt, Goal, Results, answer
 
 BATCH = 4
 """Trials proposed at once; the same on every machine, so that the seed decides the search."""

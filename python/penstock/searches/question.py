@@ -10,9 +10,9 @@ from typing import Any
 
 from penstock import _native, provenance
 from penstock.execution import build
-from penstock.tune.space import Parameter, Value
-from penstock.tune.trial import Attempt
-from penstock.tune.verdict import Check
+from penstock.searches.space import Parameter, Value
+from penstock.searches.trial import Attempt
+from penstock.searches.verdict import Check
 
 
 @dataclass(frozen=True)

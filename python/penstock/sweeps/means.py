@@ -10,7 +10,7 @@ import polars as pl
 
 from penstock import metrics, stats, units
 from penstock.errors import ScenarioError
-from penstock.sweep.store import KEY
+from penstock.sweeps.store import KEY
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from rich.markup import escape
 
 from penstock import metrics, units
 from penstock.show import plain, terminal
-from penstock.sweep.means import Shown
+from penstock.sweeps.means import Shown
 
 
 def show(result: Shown) -> None:

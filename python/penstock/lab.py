@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laboratory: scenarios on real TCP in network namespaces of this machine (root).
+
+`check` lists what it needs, and `run` is `penstock.run` there.
+"""
+
+from typing import Any
+
+from penstock import api
+from penstock.execution import LABORATORY
+from penstock.execution.lab import check as machine
+from penstock.execution.lab import system
+from penstock.execution.lab.check import Finding
+from penstock.runs import Run
+from penstock.scenario import Scenario
+
+__all__ = ["Finding", "check", "clean", "run"]
+
+
+def check() -> list[Finding]:
+    """What the laboratory needs of this machine, and whether that is there, with remedies."""
+    return machine.findings()
+
+
+def clean() -> list[str]:
+    """Removes the namespaces that killed runs left behind, and returns their names.
+
+    Raises:
+        RunError: this process is not root's.
+    """
+    system.need_root()
+    left = system.leftovers()
+    with system.locked():
+        pass
+    return left
+
+
+def run(scenario: Scenario, **options: Any) -> Run:  # noqa: ANN401 (those of `penstock.run`)
+    """Runs a scenario on real TCP; the arguments are those of `penstock.run`."""
+    return api.run(scenario, **{"on": LABORATORY, **options})
