@@ -120,3 +120,14 @@ def test_an_import_in_a_function_has_its_reason(module):
         if imported.is_in_function and "# start-up: " not in lines[imported.line - 1]
     ]
     assert not bare, "import at the top, or give the reason: `# start-up: what is slow`"
+
+
+def test_no_clamp_depends_on_the_time_of_day():
+    repository = ROOT.parent
+    folders = ("bpf", "core", "crates/agent/src", "crates/controller/src", "crates/sdn/src")
+    sources = [path for folder in folders for path in (repository / folder).rglob("*.[ch]")]
+    sources += [path for folder in folders for path in (repository / folder).rglob("*.rs")]
+    jumps = re.compile(r"SystemTime|ClockId::Realtime|CLOCK_REALTIME|ktime_get_(tai|real)")
+    found = [str(path) for path in sources if jumps.search(path.read_text(encoding="utf-8"))]
+    assert len(sources) > 100
+    assert found == [], "the time of day jumps; a clamp would last, or end too soon"
