@@ -88,6 +88,8 @@ lint: .venv/.tools .venv/.datapath ## Check format, lint and types without chang
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
+	@echo "== SystemVerilog: verible"
+	@$(MAKE) --no-print-directory -C rtl style VENV=$(CURDIR)/.venv
 
 format: .venv/.tools ## Format Rust, C and Python
 	@cargo fmt --all
