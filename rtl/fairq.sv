@@ -55,6 +55,7 @@ module fairq
     INIT,
     INIT_TARGET,
     IDLE,
+    COMPARE,
     FLOWS,
     FLOWS_PRODUCT,
     FLOWS_DONE,
@@ -88,14 +89,14 @@ module fairq
   logic [63:0] total, time_ns;
   logic [24:0] new_flows;
   logic [31:0] queue, mean;  // of the interval; of the samples
-  logic is_up;
+  logic is_up, is_same, is_none;
 
   // A product grows by one bit of factor_b per clock.
   logic [39:0] factor_a;
   logic [31:0] factor_b;
   logic [71:0] product;
   logic [40:0] product_sum;
-  logic [5:0] product_bits;
+  logic [ 5:0] product_bits;
   logic div_start, div_ready, div_done;
   logic [63:0] dividend, quotient;
   logic [47:0] divisor;
@@ -132,7 +133,7 @@ module fairq
   logic [39:0] room;
   logic [31:0] longest_wait, round_length, at_queue, drift;
   logic [32:0] excess;  // of the queue over its target, below 0 if the highest bit is set
-  logic is_sampled, has_paths, is_last_tick;
+  logic is_sampled, has_paths, has_flows, has_bound, is_last_tick;
 
   logic [39:0] target_q8, restart_q8;
   assign target_q8   = {target_bytes, 8'b0};
@@ -143,6 +144,8 @@ module fairq
     round_length <= p.longest_rtt_ns > longest_wait ? p.longest_rtt_ns : longest_wait;
     is_sampled <= p.sample_interval_ns != 0;
     has_paths <= p.paths > 1;
+    has_flows <= flows != 0;
+    has_bound <= p.longest_rtt_ns != 0;
     is_last_tick <= {1'b0, ticks} + 17'd1 >= {1'b0, p.intervals[15:0]};
     at_queue <= is_sampled ? mean : value;
     queue <= at_queue > p.buffer_bytes ? p.buffer_bytes : at_queue;
@@ -191,7 +194,7 @@ module fairq
         new_flows <= event_value > FAIRQ_MAX_FLOWS ? FAIRQ_MAX_FLOWS[24:0] : event_value[24:0];
         if (event_valid)
           case (event_kind)
-            EVENT_FLOWS: step <= FLOWS;
+            EVENT_FLOWS: step <= COMPARE;
             EVENT_MSS: begin
               mss  <= event_value == 0 ? 16'd1 :
                   event_value > MAX_MSS_BYTES ? MAX_MSS_BYTES[15:0] : event_value[15:0];
@@ -204,21 +207,26 @@ module fairq
       end
 
       // The window goes as the inverse of the number of flows, or starts again at a share.
+      COMPARE: begin
+        is_same <= new_flows == flows;
+        is_none <= new_flows == 0;
+        step <= FLOWS;
+      end
       FLOWS: begin
         after <= FLOWS_PRODUCT;
-        factor_a <= flows == 0 ? restart_q8 : window_q8;
-        factor_b <= {7'b0, flows == 0 ? 25'd1 : flows};
+        factor_a <= !has_flows ? restart_q8 : window_q8;
+        factor_b <= {7'b0, !has_flows ? 25'd1 : flows};
         divisor <= {23'b0, new_flows};
-        if (new_flows == flows) step <= SHOW;
-        else if (new_flows == 0) step <= FLOWS_DONE;
+        if (is_same) step <= SHOW;
+        else if (is_none) step <= FLOWS_DONE;
         else if (p.flow_rule[0] == FAIRQ_FLOWS_DIVIDE[0]) begin
-          in_slow_start <= flows == 0 ? 1'b1 : in_slow_start;
+          in_slow_start <= !has_flows ? 1'b1 : in_slow_start;
           dividend <= {24'b0, target_q8};
           after <= FLOWS_DONE;
           div_start <= 1'b1;
           step <= DIVIDE;
         end else begin
-          in_slow_start <= flows == 0 ? 1'b1 : in_slow_start;
+          in_slow_start <= !has_flows ? 1'b1 : in_slow_start;
           step <= MULTIPLY;
         end
       end
@@ -306,7 +314,7 @@ module fairq
       end
 
       CHANGE: begin
-        divisor <= {23'b0, flows == 0 ? 25'd1 : flows};
+        divisor <= {23'b0, !has_flows ? 25'd1 : flows};
         is_up <= 1'b1;
         dividend <= {39'b0, mss, 9'b0};
         div_start <= 1'b1;
@@ -316,7 +324,7 @@ module fairq
         else if (slow_start == FAIRQ_SLOW_START_OFF[1:0]) begin
           is_up <= gamma_q8 >= 0;
           dividend <= {16'b0, gamma_q8 >= 0 ? gamma_q8 : -gamma_q8};
-          if (flows == 0) begin  // gamma / flows is not defined
+          if (!has_flows) begin  // gamma / flows is not defined
             div_start <= 1'b0;
             step <= INTERVAL_END;
           end
@@ -329,7 +337,7 @@ module fairq
       end
       MOVED: begin
         window_q8 <= moved[64] && !is_up ? '0 : at_most(moved[63:0]);
-        step <= p.longest_rtt_ns != 0 && flows != 0 ? BOUND : INTERVAL_END;
+        step <= has_bound && has_flows ? BOUND : INTERVAL_END;
       end
       // Flows * window is at most the buffer plus what left within a round.
       BOUND: begin

@@ -4,7 +4,7 @@
 // core: hcf_init after a reset, then hcf_on_enqueue, hcf_departed and hcf_on_tick as operations, one
 // at a time, and hcf_on_dequeue at any time. Only counts are kept here; the frames are the caller's.
 // The bins are one memory of 256 words. After a reset it is cleared, in 256 clocks.
-// Latency: an enqueue is answered after 17 + hashes clocks and takes 20 + 2 * hashes; the others take
+// Latency: an enqueue is answered after 18 + hashes clocks and takes 21 + 2 * hashes; the others take
 // 4, and show in the next.
 `default_nettype none
 
@@ -128,6 +128,7 @@ module hcf
   logic [3:0][31:0] left;
   logic has_credits, to_high, to_low;
   logic [31:0] cost, rest;
+  logic [32:0] less;  // of a bin's credits; below 0 if the highest bit is set
   logic [1:0] spent;
   logic [7:0] spent_bin;
   logic is_spent;
@@ -156,10 +157,13 @@ module hcf
       .product(scaled_11)
   );
 
+  assign less = {1'b0, left[spent]} - {1'b0, cost};
   assign bin_of = count - 9'd13;
   assign credits_of = count - 9'd15;
-  assign to_high = (has_credits || (p.drop == HCF_DROP_BOTH && !to_low)) && has_room[0];
-  assign to_low = has_room[1] && has_packets && has_bytes;
+  always_ff @(posedge clk) begin
+    to_low  <= has_room[1] && has_packets && has_bytes;
+    to_high <= (has_credits || (p.drop == HCF_DROP_BOTH && !to_low)) && has_room[0];
+  end
 
   always_ff @(posedge clk) begin
     enqueue_done <= 1'b0;
@@ -205,7 +209,7 @@ module hcf
           left[credits_of[1:0]] <= credits_14;
           has_credits <= has_credits || credits_14 != 0;
         end
-        if (count == 9'd14 + {6'b0, p.hashes[2:0]}) begin
+        if (count == 9'd15 + {6'b0, p.hashes[2:0]}) begin
           count <= '0;
           step  <= DECIDE;
         end
@@ -224,7 +228,7 @@ module hcf
       SPEND: begin
         is_spent <= 1'b1;
         spent_bin <= flow_bin[spent];
-        rest <= left[spent] > cost ? left[spent] - cost : 32'd0;
+        rest <= less[32] ? '0 : less[31:0];
         spent <= spent + 2'd1;
         if ({1'b0, spent} + 3'd1 == p.hashes[2:0]) step <= SETTLE;
       end

@@ -4,7 +4,7 @@
 // Frames leave in the order in which they were admitted, so this is an output queue, though each
 // input has a memory of its own: four inputs may write in the same clock. With HCF there are two
 // such queues. A frame may leave while its end still arrives; then it never runs dry, as inputs send
-// a word in every clock. Latency: none to decide, one frame per clock (HCF: 41 + hashes); 4 from a
+// a word in every clock. Latency: none to decide, one frame per clock (HCF: 42 + hashes); 4 from a
 // word in to a word out of an empty queue.
 `default_nettype none
 

@@ -63,7 +63,7 @@ struct Bench : Clocked<Vhcf> {
         block.op_bytes = size;
         operate(0);
         for (int i = 0; !block.enqueue_done; i++) {
-            check(i < 22, 1, "enqueued in 22 clocks", where);
+            check(i < 23, 1, "enqueued in 23 clocks", where);
             tick();
         }
         check(block.enqueue_queue, queue, "the queue", where);
