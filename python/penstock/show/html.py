@@ -130,9 +130,11 @@ def _by_section(figures: Sequence[Figure]) -> dict[str, list[Figure]]:
 
 
 def _kind(texts: list[str], most: int) -> str:
-    """Words wrap and begin at the left, unlike numbers; long ones do not stay when one scrolls."""
-    lengths = (len(re.sub("<.*?>", "", t) if isinstance(t, Html) else t) for t in texts)
-    return "text" if max(lengths, default=0) > most else ""
+    """Words begin at the left, unlike numbers; long ones wrap and do not stay when one scrolls."""
+    shown = [re.sub("<.*?>", "", t) if isinstance(t, Html) else t for t in texts]
+    if max(map(len, shown), default=0) > most:
+        return "text"
+    return "" if any(t[:1].isdigit() or t in ("", units.NONE) for t in shown) else "left"
 
 
 @cache

@@ -25,7 +25,7 @@
     if (value === null || value === undefined) return "–";
     if (axis.names.length) return axis.names[Math.round(value)] ?? "";
     if (axis.unit === "%") return `${digits(100 * value, most)} %`;
-    if (!PREFIXES[axis.unit]) return digits(value, most);
+    if (!PREFIXES[axis.unit]) return digits(value, most + 3);
     if (value === 0) return "0";
     const [factor, name] = prefix(value, axis.unit);
     return `${digits(value / factor, most)} ${name}`;
@@ -140,7 +140,9 @@
 
   function axisOf(axis, side, isLast) {
     const quiet = ink("quiet");
-    const form = (u, splits) => splits.map((value) => (value === null ? "" : text(value, axis, 3)));
+    const isRound = (value) => { const head = value / 10 ** Math.floor(Math.log10(value)); return Math.abs(head - Math.round(head)) < 1e-6; };
+    const form = (u, splits) => splits.map((value) =>
+      (value === null || (axis.log && !axis.ticks.length && !isRound(value)) ? "" : text(value, axis, 3)));
     return {
       side, stroke: quiet, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       grid: { stroke: ink("grid"), width: 1 }, ticks: { stroke: ink("grid"), width: 1, size: 4 },
@@ -199,7 +201,7 @@
         width: box.clientWidth || holder.clientWidth,
         height: isStrip ? (isLast ? 104 : 80) : chart.panels.length > 1 ? 190 : Math.max(250, Math.min(330, holder.clientWidth * 0.56)),
         legend: { show: false },
-        padding: [8, 14, 0, 0],
+        padding: [8, 22, 0, 0],
         cursor: {
           drag: { x: true, y: false, dist: 5 }, points: { show: false }, y: !isStrip,
           sync: chart.linked ? { key: chart.linked, setSeries: false, scales: ["x", null] } : undefined,

@@ -103,7 +103,7 @@ def _heat(result: Shown) -> Heat:
     meaning = "Each cell is the mean over the seeds; all schemes share one scale of colours"
     return Heat(
         *_texts(result),
-        _meaning(result, meaning),
+        f"{meaning}.",
         label=metrics.described(result.name),
         x=means.key_text(x_key),
         y=means.key_text(y_key),
