@@ -98,6 +98,7 @@ format: .venv/.tools ## Format Rust, C and Python
 	@$(BIN)/ruff format --quiet
 
 rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
+	@NEED=iverilog PYTHON="$(PYTHON)" .ci/prerequisites
 	@$(MAKE) --no-print-directory -C rtl all
 
 rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (10 minutes)
