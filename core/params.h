@@ -176,7 +176,7 @@
 
 CORE_INLINE u64 in_range(u64 value, u64 min, u64 max)
 {
-	return value < min ? min : value > max ? max : value;
+	return max_u64(min_u64(value, max), min);
 }
 
 /* A segment size between 1 and MAX_MSS_BYTES. */

@@ -32,6 +32,74 @@ typedef int64_t s64;
 /* Fractions are Q16: 65536 is one. */
 #define Q16_ONE 65536u
 
+/*
+ * Arithmetic in place of branches. After each branch on a number that becomes an index, the
+ * kernel's verifier would follow each of its values to the end. BRANCHLESS keeps clang from making
+ * branches of it again.
+ */
+#ifdef __bpf__
+#define BRANCHLESS(value) asm volatile("" : "+r"(value))
+#else
+#define BRANCHLESS(value) ((void)0)
+#endif
+
+/* 1 unless the value is 0. */
+CORE_INLINE u32 is_nonzero(u32 value)
+{
+	u64 wide = value;
+
+	BRANCHLESS(wide);
+	return (u32)((wide + 0xffffffffu) >> 32);
+}
+
+/* 1 if a < b: the borrow of a - b. */
+CORE_INLINE u32 is_below(u64 a, u64 b)
+{
+	u64 borrow = (~a & b) | ((~a | b) & (a - b));
+
+	BRANCHLESS(borrow);
+	return (u32)(borrow >> 63);
+}
+
+/* `a` if `choice` is 1, `b` if it is 0. */
+CORE_INLINE u64 choose_u64(u32 choice, u64 a, u64 b)
+{
+	u64 mask = 0ull - choice;
+
+	BRANCHLESS(mask);
+	return b ^ ((a ^ b) & mask);
+}
+
+CORE_INLINE u32 choose_u32(u32 choice, u32 a, u32 b)
+{
+	return (u32)choose_u64(choice, a, b);
+}
+
+/* A program may have these without branches, too. */
+#ifdef CORE_BRANCHLESS
+
+CORE_INLINE u64 min_u64(u64 a, u64 b)
+{
+	return choose_u64(is_below(a, b), a, b);
+}
+
+CORE_INLINE u64 max_u64(u64 a, u64 b)
+{
+	return a ^ b ^ min_u64(a, b);
+}
+
+CORE_INLINE u32 min_u32(u32 a, u32 b)
+{
+	return (u32)min_u64(a, b);
+}
+
+CORE_INLINE u32 max_u32(u32 a, u32 b)
+{
+	return (u32)max_u64(a, b);
+}
+
+#else
+
 CORE_INLINE u64 min_u64(u64 a, u64 b)
 {
 	return a < b ? a : b;
@@ -51,6 +119,8 @@ CORE_INLINE u32 max_u32(u32 a, u32 b)
 {
 	return a > b ? a : b;
 }
+
+#endif
 
 /* Time from `since` to `now`; 0 if the clock seems to run backwards (another CPU's clock). */
 CORE_INLINE u64 elapsed_ns(u64 since, u64 now)

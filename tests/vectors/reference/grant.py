@@ -298,7 +298,8 @@ class Port:
                 flow.since = x["now_ns"]
                 self.active.append(self.active.pop(self.active.index(number)))
         if fresh:
-            before, flow.attained = flow.attained, min(flow.attained + min(fresh, 2**30), 2**30)
+            data = min(fresh - is_fin, 2**30)  # a FIN alone is no message
+            before, flow.attained = flow.attained, min(flow.attained + data, 2**30)
             for level in range(LEVELS):
                 self.passed[level] += before < KILO << level <= flow.attained
             flow.see(end)

@@ -21,8 +21,8 @@ struct View {
 impl View {
     fn new() -> View {
         View {
-            port: Fields::of("grant", "grant_port"),
-            flow: Fields::of("grant", "grant_flow"),
+            port: Fields::of("grant_state", "grant_port"),
+            flow: Fields::of("grant_state", "grant_flow"),
         }
     }
 

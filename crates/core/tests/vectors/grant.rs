@@ -32,8 +32,8 @@ fn action(action: Option<GrantAction>) -> Value {
 
 #[test]
 fn follows_vectors() {
-    let port_fields = Fields::of("grant", "grant_port");
-    let flow_fields = Fields::of("grant", "grant_flow");
+    let port_fields = Fields::of("grant_state", "grant_port");
+    let flow_fields = Fields::of("grant_state", "grant_flow");
     let begin = |row: &Value| {
         let params = params(definitions::of("grant"), &row["params"]);
         Grant::new(

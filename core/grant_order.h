@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Grant (grant.h): which flow is served next, and with how much; how that is learned from the sizes
+ * that have passed.
+ */
+#ifndef PENSTOCK_GRANT_ORDER_H
+#define PENSTOCK_GRANT_ORDER_H
+
+#include "grant_state.h"
+
+CORE_INLINE u32 grant_last_level(const struct grant_params *p)
+{
+	return grant_levels(p) - 1;
+}
+
+/* The level of a message of so many bytes, of GRANT_LEVELS. */
+CORE_INLINE u32 grant_level(u32 attained)
+{
+	u32 i, level = 0;
+
+	for (i = 0; i < GRANT_LEVELS - 1; i++)
+		level += is_nonzero(attained >> (GRANT_FIRST_BITS + i));
+	return level;
+}
+
+struct grant_choice {
+	u32 flow;
+	u32 is_owed; /* 1: from `long_share` */
+};
+
+/* The flow to be served next, if any waits. */
+CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
+					     const struct grant_params *p)
+{
+	struct grant_choice out = {0, 0};
+	u32 i, level, best = 0, owed = 0;
+
+	if (!port->waiting)
+		return out;
+	for (i = GRANT_LEVELS; i > 0; i--) {
+		level = port->order[i - 1] & (GRANT_LEVELS - 1);
+		best = choose_u32(is_nonzero(port->lists[level].head), level, best);
+	}
+	out.flow = port->lists[best & (GRANT_LEVELS - 1)].head;
+	if (port->owed_q16 < (u64)(grant_grant_segments(p) * mss_in_range(p->mss_bytes)) << 16)
+		return out;
+	for (i = GRANT_LEVELS; i > 0; i--) {
+		level = (port->turn + i) & (GRANT_LEVELS - 1);
+		owed = choose_u32(is_nonzero(level) & is_nonzero(level ^ best) &
+					  is_nonzero(port->lists[level].head),
+				  level, owed);
+	}
+	if (!owed)
+		return out;
+	out.flow = port->lists[owed & (GRANT_LEVELS - 1)].head;
+	out.is_owed = 1;
+	return out;
+}
+
+/*
+ * Bytes to grant to a flow: as far as it is best served, and no more than half of the budget, so
+ * that flows take turns.
+ */
+CORE_INLINE u32 grant_size(const struct grant_port *port, const struct grant_params *p,
+			   const struct grant_flow *f)
+{
+	u32 mss = mss_in_range(f->mss);
+	u32 most =
+		(u32)min_u64((u64)grant_grant_segments(p) * mss, grant_budget_of(port, p, f) / 2);
+	u32 reach = port->reach[f->level & (GRANT_LEVELS - 1)] & (GRANT_LEVELS - 1);
+	u32 left = grant_beyond((1u << (GRANT_FIRST_BITS + reach)) + mss - 1, f->attained);
+
+	most = min_u32(f->size, most);
+	/* Whole segments; two, that the receiver acknowledges at once. */
+	if (reach < GRANT_LEVELS - 1)
+		most = min_u32(most, max_u32(left - left % mss, 2 * mss));
+	return max_u32(most, mss);
+}
+
+/* Counts the levels that a message grows beyond. */
+CORE_INLINE void grant_count_passed(struct grant_port *port, u32 before, u32 after)
+{
+	u32 level;
+
+	for (level = 0; level < GRANT_LEVELS; level++)
+		port->passed[level] += is_nonzero(after >> (GRANT_FIRST_BITS + level)) -
+				       is_nonzero(before >> (GRANT_FIRST_BITS + level));
+}
+
+/* A flow's message is over. */
+CORE_INLINE void grant_end_message(struct grant_port *port, const struct grant_flow *f)
+{
+	if (!f->attained)
+		return;
+	port->messages++;
+	port->ended[grant_level(f->attained)]++;
+}
+
+/* Levels behind the first in the order, which is that of new messages. */
+CORE_INLINE void grant_note_order(struct grant_port *port)
+{
+	u32 i, is_behind = 0, behind = 0;
+
+	for (i = 0; i < GRANT_LEVELS; i++) {
+		u32 level = port->order[i] & (GRANT_LEVELS - 1);
+
+		behind |= is_behind << level;
+		is_behind |= !level;
+	}
+	port->overtaken = (u16)behind;
+}
+
+/*
+ * Gittins index of a level: up to the end of which later level do most messages end per KiB that
+ * they send until then? Q20. Those that are still in a level count for none (Kaplan, Meier 1958).
+ */
+CORE_INLINE u64 grant_index(const struct grant_port *port, u32 level, u32 last, u8 *reach)
+{
+	u64 left_q16 = Q16_ONE, ended_q16 = 0, work_q16 = 0, best = 0;
+	u32 i, goes_on = 1;
+
+	for (i = 0; i < GRANT_LEVELS; i++) {
+		u32 ended = port->ended[i], all = ended + port->passed[i];
+		u32 is_part = is_below(level, i + 1) & is_below(i, last), is_better;
+		u64 ends_q16, index;
+
+		goes_on &= is_nonzero(all) | (is_part ^ 1);
+		ends_q16 = choose_u64(is_part & goes_on, left_q16 * ended / max_u32(all, 1), 0);
+		ended_q16 += ends_q16;
+		/* Those that end in a level send half of it on average. */
+		work_q16 += choose_u64(is_part & goes_on, left_q16 - ends_q16 / 2, 0)
+			    << (GRANT_FIRST_BITS - 10 + (i ? i - 1 : 0));
+		left_q16 -= ends_q16;
+		index = (ended_q16 << 20) / max_u64(work_q16, 1);
+		is_better = is_part & goes_on & is_below(best, index);
+		best = choose_u64(is_better, index, best);
+		*reach = (u8)choose_u32(is_better, i, *reach);
+	}
+	return best;
+}
+
+/* Orders the levels by the sizes that have passed; some thousand instructions, for the timer. */
+CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params *p)
+{
+	u64 index[GRANT_LEVELS] = {0};
+	u32 i, j, rank, last = grant_last_level(p);
+
+	if (!grant_learns(p) || port->messages < GRANT_LEARN_FROM)
+		return;
+	for (i = 0; i < GRANT_LEVELS; i++) {
+		u8 reach = GRANT_LEVELS - 1;
+
+		index[i] = grant_index(port, i, last, &reach);
+		port->reach[i] = (u8)choose_u32(is_below(i, last), reach, port->reach[i]);
+	}
+	/* Of equal ones the higher level is first, but of those where none ends. */
+	for (i = 0; i < GRANT_LEVELS; i++) {
+		for (rank = 0, j = 0; j < GRANT_LEVELS; j++) {
+			u32 is_equal = is_nonzero(is_below(index[i], index[j]) |
+						  is_below(index[j], index[i])) ^
+				       1;
+			u32 is_first =
+				choose_u32(is_below(0, index[i]), is_below(i, j), is_below(j, i));
+
+			rank += is_below(j, last) &
+				(is_below(index[i], index[j]) | (is_equal & is_first));
+		}
+		rank = choose_u32(is_below(i, last), rank, i);
+		port->order[rank & (GRANT_LEVELS - 1)] = (u8)i;
+	}
+	grant_note_order(port);
+	if (port->messages < GRANT_FORGET_AT)
+		return;
+	port->messages /= 2;
+	for (i = 0; i < GRANT_LEVELS; i++) {
+		port->ended[i] /= 2;
+		port->passed[i] /= 2;
+	}
+}
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Grant (grant.h): its parameters, flows and ports, the lists that flows are in, and the account of
+ * credit.
+ */
+#ifndef PENSTOCK_GRANT_STATE_H
+#define PENSTOCK_GRANT_STATE_H
+
+#include "tcp_rewrite.h"
+
+#ifndef GRANT_FLOWS
+#define GRANT_FLOWS 65536u /* a power of two; number 0 is no flow */
+#endif
+
+#define GRANT_LEVELS	    16u
+#define GRANT_FIRST_BITS    10u /* the second level begins at 1 KiB, each next at twice as much */
+#define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
+#define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
+#define GRANT_BURST	    8u	/* calls of grant_next for each packet */
+#define GRANT_LEARN_FROM    64u /* messages, before the order follows them */
+#define GRANT_FORGET_AT	    65536u     /* messages, after which the older ones count half */
+#define GRANT_MAX_BUDGET    (1u << 30) /* bytes */
+#define GRANT_MAX_RTT_NS    1000000000u
+
+#define GRANT_TITLE                                                                                \
+	"Receive windows as credit: as many flows send at a time as the target holds, the others " \
+	"wait at window 0"
+
+#define GRANT_SIDES(E)                                                                             \
+	E(GRANT_PORT, "port", "At the port itself, where data is queued")                          \
+	E(GRANT_RECEIVER, "receiver",                                                              \
+	  "Behind the port, where its link ends; the port stays as it is")                         \
+	E(GRANT_LIMIT, "limit", "Likewise, as a limit of `rate` that drops nothing")
+
+enum grant_side {
+	GRANT_SIDES(PARAM_ENUM)
+};
+
+/* There is no paper: its column repeats the defaults. */
+#define GRANT_PARAMS(P, X)                                                                         \
+	P(X, ENUM, side, GRANT_SIDES, GRANT_LIMIT, GRANT_PORT, GRANT_PORT,                         \
+	  "Where Grant is attached")                                                               \
+	P(X, BUFFER_SHARE, target, ABOVE_0, 1, 0.2, 0.2,                                           \
+	  "What credit and queue together may take, as a share of the buffer; rate x rtt is "      \
+	  "added")                                                                                 \
+	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.1, 0.1,                                      \
+	  "The same for flows that a new message would overtake, so that it finds room")           \
+	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
+	  "Round trip of the network without queues")                                              \
+	P(X, SEGMENTS, grant, 1, 65535, 10, 10, "Largest grant")                                   \
+	P(X, SEGMENTS, allowance, 0, 255, 2, 2, "What an idle flow may send without a grant")      \
+	P(X, COUNT, levels, 1, GRANT_LEVELS, 12, 12,                                               \
+	  "Levels by bytes of a message: up to 1 KiB, 2 KiB, and so on, the last without an end; " \
+	  "12: from 1 MiB on flows take turns")                                                    \
+	P(X, FLAG, learns, 0, 1, 1, 1, "The levels are served by the sizes that have passed")      \
+	P(X, SHARE, long_share, 0, 1, 0.125, 0.125,                                                \
+	  "Share of the bytes that goes to levels which are not first")                            \
+	P(X, SHARE, overcommit, 0, 1, 0, 0,                                                        \
+	  "Share of the credit of flows that have sent nothing since their grant which is "        \
+	  "granted to others, too")                                                                \
+	P(X, SHARE, resend_after, ABOVE_0, 256, 1.5, 1.5,                                          \
+	  "A grant without effect is sent again after so many times rtt + target / rate")          \
+	P(X, TIME, timer, US(1), MS(100), US(250), US(250),                                        \
+	  "Period of the timer; at fast ports a quarter of rtt + target / rate")
+
+/* The caller's: grant_init takes it. */
+#define GRANT_PORT_PARAMS(P, X)                                                                    \
+	P(X, RATE, rate, 1000, 1e12, 0, 0, "Rate of the port, or the limit. Default: the link's")
+
+#define GRANT_ORDER(O, X)
+
+PARAMS(grant, GRANT_PARAMS)
+
+enum grant_state {
+	GRANT_FREE = 0,	   /* no flow */
+	GRANT_IDLE = 1,	   /* may send its allowance */
+	GRANT_WAITING = 2, /* in the list of its level */
+	GRANT_ACTIVE = 3,  /* holds credit; in the list of active flows, by the last progress */
+};
+
+/* Of a flow. */
+#define GRANT_HANDSHAKE 1u /* its sender opens the connection, and has not acknowledged it */
+#define GRANT_SILENT	2u /* has sent nothing since its grant */
+#define GRANT_QUIET	4u /* let a grant lapse: a request is no longer taken for the sign of data */
+#define GRANT_CLOSING	8u /* its FIN has passed */
+
+/* Sequence numbers are those of the data, except `seq` and `ts_*`, which are for the ACKs. */
+struct grant_flow {
+	u64 since_ns; /* last grant, or progress since */
+	u32 edge;     /* it may send up to here; waiting: it might, before */
+	u32 most;     /* furthest right edge that its sender was shown: data may come up to here */
+	u32 seen;     /* behind the last byte that has passed */
+	u32 ack;      /* of the last ACK, with the next three: what an ACK to its sender needs */
+	u32 seq;
+	u32 ts_val; /* timestamps (RFC 7323) */
+	u32 ts_ecr;
+	u32 credit;   /* its part of the port's outstanding credit */
+	u32 attained; /* bytes of its message so far */
+	u32 size;     /* of its next grant */
+	u32 next;     /* neighbours in its list, or in that of free entries */
+	u32 prev;
+	u16 window; /* as its receiver offered it last */
+	u16 mss;
+	u8 scale;
+	u8 state; /* enum grant_state */
+	u8 level;
+	u8 flags;  /* GRANT_HANDSHAKE ..., and resends << 4 */
+	u32 last;  /* `edge` of the grant before */
+	u32 owner; /* the caller's; grant_open zeroes it */
+};
+
+struct grant_list {
+	u32 head;
+	u32 tail;
+};
+
+/* A port. Prepare it with grant_init. */
+struct grant_port {
+	u64 grant_ns;	/* last grant */
+	u64 drained_ns; /* virtual queue: until when it has been drained */
+	u64 owed_q16;	/* bytes due to the levels that are not first, Q16 */
+	u64 rate_bps;
+	u64 grants;
+	u64 resends;
+	u64 lapses;
+	u32 virtual_bytes;
+	u32 outstanding; /* credit of all flows */
+	u32 silent;	 /* of those that have sent nothing since their grant */
+	u32 waiting;	 /* flows */
+	u32 active;
+	u32 free;	  /* first free entry of those once used */
+	u32 used;	  /* entries once used */
+	u32 messages;	  /* that have ended; with the next two, halved at times */
+	u32 ended[16];	  /* those that ended in each level */
+	u32 passed[16];	  /* those that grew beyond it */
+	u8 order[16];	  /* levels, the one to be served first in front */
+	u8 reach[16];	  /* of each: the level to the end of which it is best served */
+	u8 turn;	  /* level that last got from `long_share` */
+	u8 never_shrinks; /* 1: what a sender was shown is not taken back */
+	u16 overtaken;	  /* bits of the levels that come after the first in `order` */
+	u8 reserved[4];
+	struct grant_list lists[GRANT_LEVELS + 1]; /* waiting flows by level, active flows */
+};
+
+/* A packet of a flow. */
+struct grant_packet {
+	u64 now_ns;
+	u32 seq;
+	u32 ack;
+	u32 payload;
+	u32 ts_val;
+	u32 ts_ecr;
+	u16 window; /* the field, as it came */
+	u16 mss;    /* of the data; 0 unknown */
+	u8 scale;   /* of the window in the ACK direction, or TCP_SCALE_UNKNOWN */
+	u8 flags;   /* TCP_FLAG_... */
+	u8 reserved[6];
+};
+
+/* An ACK to send to a flow's sender, without payload; none if `flow` is 0. */
+struct grant_action {
+	u32 flow;
+	u32 seq;
+	u32 ack;
+	u32 ts_val;
+	u32 ts_ecr;
+	u16 window;
+	u16 reserved;
+};
+
+/* Sequence numbers (RFC 9293 §3.4). */
+CORE_INLINE u32 grant_beyond(u32 seq, u32 than)
+{
+	return (seq - than) >> 31 ? 0 : seq - than;
+}
+
+CORE_INLINE struct grant_flow *grant_flow_at(struct grant_flow *flows, u32 index)
+{
+	return &flows[index & (GRANT_FLOWS - 1)];
+}
+
+/* What does not depend on flows. */
+
+/* Bytes that `rate` carries in a time of at most a second. */
+CORE_INLINE u64 grant_bytes_in(u64 rate_bps, u64 time_ns)
+{
+	return (rate_bps >> 10) * min_u64(time_ns, GRANT_MAX_RTT_NS) / 7812500u;
+}
+
+CORE_INLINE u32 grant_budget_bytes(const struct grant_port *port, const struct grant_params *p)
+{
+	return (u32)min_u64(grant_target_bytes(p) + grant_bytes_in(port->rate_bps, grant_rtt_ns(p)),
+			    GRANT_MAX_BUDGET);
+}
+
+/* The same for a flow: less, if a new message would overtake it. */
+CORE_INLINE u32 grant_budget_of(const struct grant_port *port, const struct grant_params *p,
+				const struct grant_flow *f)
+{
+	u32 budget = grant_budget_bytes(port, p);
+	u64 of_long = grant_long_target_bytes(p) + grant_bytes_in(port->rate_bps, grant_rtt_ns(p));
+
+	return port->overtaken >> (f->level & (GRANT_LEVELS - 1)) & 1
+		       ? (u32)min_u64(of_long, budget)
+		       : budget;
+}
+
+/* From a grant until its data has passed, at most. */
+CORE_INLINE u64 grant_delay_ns(const struct grant_port *port, const struct grant_params *p)
+{
+	u64 target = min_u32(grant_target_bytes(p), GRANT_MAX_BUDGET);
+
+	/* At most 2^30 * 2^33. */
+	return grant_rtt_ns(p) + target * 8000000000u / port->rate_bps;
+}
+
+CORE_INLINE u64 grant_resend_ns(const struct grant_port *port, const struct grant_params *p)
+{
+	/* At most 2^44 / 2^8 * 2^24. */
+	return (min_u64(grant_delay_ns(port, p), 1ull << 44) >> 8) * grant_resend_after_q16(p) >> 8;
+}
+
+CORE_INLINE u64 grant_tick_ns(const struct grant_port *port, const struct grant_params *p)
+{
+	return max_u64(min_u64(grant_timer_ns(p), grant_delay_ns(port, p) / 4), 1000);
+}
+
+/* Lists. */
+
+CORE_INLINE struct grant_list *grant_list_of(struct grant_port *port, const struct grant_flow *f)
+{
+	return &port->lists[f->state == GRANT_ACTIVE ? GRANT_LEVELS
+						     : f->level & (GRANT_LEVELS - 1)];
+}
+
+CORE_INLINE void grant_push(struct grant_port *port, struct grant_flow *flows, u32 index,
+			    _Bool is_first)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+	struct grant_list *list = grant_list_of(port, f);
+	u32 head = list->head, tail = list->tail;
+
+	f->prev = is_first ? 0 : tail;
+	f->next = is_first ? head : 0;
+	if (!head) {
+		list->head = list->tail = index;
+	} else if (is_first) {
+		grant_flow_at(flows, head)->prev = index;
+		list->head = index;
+	} else {
+		grant_flow_at(flows, tail)->next = index;
+		list->tail = index;
+	}
+}
+
+CORE_INLINE void grant_unlink(struct grant_port *port, struct grant_flow *flows, u32 index)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+	struct grant_list *list = grant_list_of(port, f);
+
+	if (f->prev)
+		grant_flow_at(flows, f->prev)->next = f->next;
+	else
+		list->head = f->next;
+	if (f->next)
+		grant_flow_at(flows, f->next)->prev = f->prev;
+	else
+		list->tail = f->prev;
+}
+
+/* Takes a flow out of the list that its state has it in. */
+CORE_INLINE void grant_leave(struct grant_port *port, struct grant_flow *flows, u32 index)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+
+	if (f->state == GRANT_WAITING)
+		port->waiting--;
+	else if (f->state == GRANT_ACTIVE)
+		port->active--;
+	else
+		return;
+	grant_unlink(port, flows, index);
+}
+
+/* Credit. */
+
+/* Takes a flow's credit out of the sums, before anything changes that it follows from. */
+CORE_INLINE void grant_take_credit(struct grant_port *port, struct grant_flow *f)
+{
+	port->outstanding -= f->credit;
+	if (f->flags & GRANT_SILENT)
+		port->silent -= f->credit;
+	f->credit = 0;
+}
+
+/* Puts it back as it is now. What was written counts, not what was meant. */
+CORE_INLINE void grant_put_credit(struct grant_port *port, struct grant_flow *f)
+{
+	if (f->state != GRANT_ACTIVE)
+		return;
+	f->credit = max_u32(grant_beyond(f->edge, f->seen), grant_beyond(f->most, f->seen));
+	port->outstanding += f->credit;
+	if (f->flags & GRANT_SILENT)
+		port->silent += f->credit;
+}
+
+/* The window field for an ACK with this number, and the edge that its sender sees by it. */
+CORE_INLINE u16 grant_window(const struct grant_port *port, struct grant_flow *f, u32 ack,
+			     u16 window, u32 scale)
+{
+	u32 shift = min_u32(scale, TCP_MAX_SCALE);
+	u32 left = grant_beyond(f->state == GRANT_WAITING ? f->seen : f->edge, ack);
+	u64 field;
+
+	if (port->never_shrinks)
+		left = max_u32(left, grant_beyond(f->most, ack));
+	field = ((u64)left + (1u << shift) - 1) >> shift;
+	field = min_u64(field, window);
+	f->most += grant_beyond(ack + (u32)(field << shift), f->most);
+	return (u16)field;
+}
+
+/* All up to `seq` has passed; nothing is left so far behind that it would seem to be ahead. */
+CORE_INLINE void grant_see(struct grant_flow *f, u32 seq)
+{
+	u32 fresh = grant_beyond(seq, f->seen);
+
+	if (grant_beyond(f->edge, f->seen) < fresh)
+		f->edge = seq;
+	if (grant_beyond(f->most, f->seen) < fresh)
+		f->most = seq;
+	if (!grant_beyond(seq, f->ack))
+		f->ack = seq;
+	f->seen = seq;
+}
+
+#endif
