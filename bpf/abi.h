@@ -227,15 +227,18 @@ struct flow_key6 {
 
 struct port_flow {
 	struct flow_entry entry;
-	struct tcp_edge edge; /* offered to the sender, with never_shrink */
-	u32 burst_us;	      /* when the present transfer began, microseconds, wraps */
-	u32 last_us;	      /* when its last new payload passed */
-	u32 burst_bytes;      /* its payload, repeated segments left out; 0: no transfer */
-	u32 begun_ms;	      /* when it was proven, milliseconds, wraps */
-	u16 swept;	      /* number of the last sweep that saw it; 0: none */
-	u8 unified;	      /* by the shim: 1 + the scale its SYN was given; 0: its own */
-	u8 side;	      /* enum policy_side, by what left last ... */
-	u8 policy;	      /* ... under this policy of the configuration */
+	union {
+		struct tcp_edge edge; /* offered to the sender, with never_shrink */
+		u32 credit;	      /* where programs keep an account of each flow: its number */
+	};
+	u32 burst_us;	 /* when the present transfer began, microseconds, wraps */
+	u32 last_us;	 /* when its last new payload passed */
+	u32 burst_bytes; /* its payload, repeated segments left out; 0: no transfer */
+	u32 begun_ms;	 /* when it was proven, milliseconds, wraps */
+	u16 swept;	 /* number of the last sweep that saw it; 0: none */
+	u8 unified;	 /* by the shim: 1 + the scale its SYN was given; 0: its own */
+	u8 side;	 /* enum policy_side, by what left last ... */
+	u8 policy;	 /* ... under this policy of the configuration */
 	u8 reserved[3];
 };
 

@@ -50,6 +50,16 @@
 	C(acks_rewritten, "ACKs whose window was lowered")                                         \
 	C(flow_ms, "Milliseconds for which flows were counted, added up over the flows")
 
+/* Where windows are credit, of a port. */
+#define CREDIT_COUNTERS(C)                                                                         \
+	C(grants, "Grants: each lets a flow send some segments")                                   \
+	C(grants_resent, "Grants sent again, as nothing came of them")                             \
+	C(grants_lapsed, "Grants taken back, as nothing came of them")                             \
+	C(carriers, "Copies of packets made to send grants")                                       \
+	C(carriers_idle, "Of these, those that found nothing to send")                             \
+	C(carriers_failed, "Of these, those that the kernel refused to change")                    \
+	C(flows_refused, "Flows that pass untouched for want of an entry")
+
 /* R(NAME, name, "when"): why a packet passed without being looked at further. */
 #define PASS_REASON_LIST(R)                                                                        \
 	R(NOT_IP, not_ip, "Neither IPv4 nor IPv6")                                                 \

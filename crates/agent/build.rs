@@ -9,7 +9,7 @@ use libbpf_cargo::SkeletonBuilder;
 include!("bpf_flags.rs");
 
 /// The programs of the agent, then those of its benchmark and its tests.
-const OBJECTS: [&str; 4] = ["port", "hcf", "bench/packet_cost", "tests/vectors"];
+const OBJECTS: [&str; 5] = ["port", "hcf", "grant", "bench/packet_cost", "tests/vectors"];
 
 fn main() {
     println!("cargo::rerun-if-changed=../../bpf");
@@ -25,7 +25,7 @@ fn main() {
             .clang_args(&flags)
             .build_and_generate(&skeleton)
             .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c: {error:#}"));
-        if stem == "hcf" || stem == "port" {
+        if ["hcf", "port", "grant"].contains(&stem) {
             let mut hasher = DefaultHasher::new();
             std::fs::read(&skeleton)
                 .unwrap_or_default()

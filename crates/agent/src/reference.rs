@@ -8,7 +8,7 @@ use penstock_core::definitions::{self, Definition, Param};
 use penstock_scenario::deployable;
 use penstock_scenario::params::{preset_text, range_text};
 
-use crate::attach::hcf;
+use crate::attach::{grant, hcf};
 use crate::daemon::config::Agent;
 use crate::port::sicc;
 
@@ -18,7 +18,8 @@ const WIDTH: usize = 100;
 /// The tables of a port's configuration that have parameters, with what they define: window schemes,
 /// what these have in common, HCF's queue, and the controller whose shim can be attached.
 fn tables() -> impl Iterator<Item = (&'static str, &'static Definition)> {
-    let windows = definitions::window_schemes().chain([definitions::of("window")]);
+    let windows =
+        definitions::window_schemes().chain([grant::definition(), definitions::of("window")]);
     let windows = windows.map(|definition| ("window", definition));
     windows.chain([
         ("queue", hcf::definition()),

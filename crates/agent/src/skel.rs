@@ -7,6 +7,12 @@ pub mod port {
     include!(concat!(env!("OUT_DIR"), "/port.skel.rs"));
 }
 
+/// Grant's programs (`bpf/grant.bpf.c`), with the types of `bpf/grant_abi.h`.
+#[allow(missing_docs, clippy::unwrap_used, clippy::all, dead_code)]
+pub mod grant {
+    include!(concat!(env!("OUT_DIR"), "/grant.skel.rs"));
+}
+
 /// HCF as a qdisc (`bpf/hcf.bpf.c`), with the types of `bpf/hcf_abi.h`.
 #[allow(missing_docs, clippy::unwrap_used, clippy::all, dead_code)]
 pub mod hcf {

@@ -205,7 +205,9 @@ const struct core_definition core_definitions[] = {
 #define COUNTER(name, meaning)	    {#name, meaning},
 #define REASON(NAME, name, meaning) {#name, meaning},
 
-extern const struct core_word core_counters[], core_canary_counters[], core_pass_reasons[];
+extern const struct core_word core_counters[], core_canary_counters[], core_credit_counters[],
+	core_pass_reasons[];
 const struct core_word core_counters[] = {PORT_COUNTERS(COUNTER){0}};
 const struct core_word core_canary_counters[] = {CANARY_COUNTERS(COUNTER){0}};
+const struct core_word core_credit_counters[] = {CREDIT_COUNTERS(COUNTER){0}};
 const struct core_word core_pass_reasons[] = {PASS_REASON_LIST(REASON){0}};

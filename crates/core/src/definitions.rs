@@ -185,6 +185,12 @@ pub fn canary_counters() -> &'static [Word] {
     &COUNTERS
 }
 
+/// What a port counts where windows are credit, in the order of `core/counters.h`.
+pub fn credit_counters() -> &'static [Word] {
+    static COUNTERS: LazyLock<Vec<Word>> = LazyLock::new(tables::credit_counters);
+    &COUNTERS
+}
+
 /// Why a packet passes without being looked at further, in the order of `core/counters.h`.
 pub fn pass_reasons() -> &'static [Word] {
     static REASONS: LazyLock<Vec<Word>> = LazyLock::new(tables::pass_reasons);

@@ -33,7 +33,7 @@ pub struct Deployment {
     /// What the port can hold. Default: that of its qdisc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
-    /// HCF: the rate at which the port sends. Default: its own.
+    /// HCF: the rate at which the port sends; Grant: that of the port, or the limit. Default: its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// ECN: packets are marked from this queue, or from this share of the buffer on. Default: where the
@@ -82,6 +82,12 @@ impl Deployment {
         self.controller.params()
     }
 
+    /// The rate of the port that the window policy is for, or its limit, if it is given.
+    pub fn credit_rate(&self) -> Option<Rate> {
+        let of_window = self.window.is_credit().then(|| self.window.rate("rate"));
+        of_window.flatten().or(self.rate)
+    }
+
     /// Whether it runs below a host and not at a queue.
     pub fn is_below_host(&self) -> bool {
         self.is_shim() || self.shim().is_some()
@@ -101,8 +107,7 @@ impl Deployment {
 /// marks next to a window policy; those of a controller's shim; `observe` and `shim`.
 pub fn deployable() -> impl Iterator<Item = &'static str> {
     let parts = builtin_schemes().iter().filter(|(_, scheme)| {
-        // Credit has no programs yet.
-        let has_window = scheme.window.scheme().is_some() && !scheme.window.is_credit();
+        let has_window = scheme.window.scheme().is_some();
         match &scheme.queue {
             Queue::DropTail(_) => has_window || scheme.controller.params().is_some(),
             Queue::Threshold(spec) => has_window && spec.mark_at.is_some(),

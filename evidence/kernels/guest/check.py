@@ -214,11 +214,11 @@ def tbf(*where: str, limit: int, rate: str = "10mbit") -> None:
     tc("add", *where, "tbf", "rate", rate, "burst", "4000", "limit", str(limit))
 
 
-def datapath(hook: str, warning: str = "") -> str:
-    """FairQ rewrites ACKs; nothing remains after the agent's end."""
+def transferred(hook: str, warning: str, *scheme: str) -> tuple[int, dict[str, Any]]:
+    """Transfer through a scheme that ends with its agent: bytes, and the port's counters."""
     tbf("root", limit=60_000)
     words = ["nsenter", f"--net=/run/netns/{SWITCH}", PENSTOCKD, "attach", "p0", "--stay"]
-    words += ["--scheme", "fairq", "--stale", "60 s", "--flows", "1024"]
+    words += [*scheme, "--stale", "60 s", "--flows", "1024"]
     agent = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert agent.stdout
     try:
@@ -233,15 +233,30 @@ def datapath(hook: str, warning: str = "") -> str:
     demand(agent.returncode == 0, f"penstockd ended with {agent.returncode}")
     tc("del", "root")
     leaves_nothing()
+    return done.bytes, counters
+
+
+def datapath(hook: str, warning: str = "") -> str:
+    """FairQ rewrites ACKs; nothing remains after the agent's end."""
+    moved, counters = transferred(hook, warning, "--scheme", "fairq")
     keys = ("acks_rewritten", "acks_first_rewritten", "acks")
     rewritten, first, acks = (counters[key] for key in keys)
     demand(first > 0, f"no first window was held: {counters}")
     # Where the queue is not seen, it is taken for empty, and later windows soon are let go.
     demand(warning or rewritten > first, f"first windows alone were held: {counters}")
     return (
-        f"{done.bytes / 1e6:.1f} MB intact, {rewritten} of {acks} windows held, {first} of them"
+        f"{moved / 1e6:.1f} MB intact, {rewritten} of {acks} windows held, {first} of them"
         f" first ones{'; warning: ' + warning if warning else ''}"
     )
+
+
+def grants(hook: str, side: str) -> str:
+    """Grant opens windows itself, on either side; nothing remains after the agent's end."""
+    words = ("--scheme", "grant", "--side", side, "--rate", "10 Mb/s", "--buffer", "60 kB")
+    moved, counters = transferred(hook, "", *words)
+    rewritten, failed = counters["acks_rewritten"], counters["passed_failed"]
+    demand(rewritten > 0 and failed == 0, f"{counters}")
+    return f"{moved / 1e6:.1f} MB intact, {rewritten} of {counters['acks']} windows lowered"
 
 
 def sockets_are_read() -> str:
@@ -353,12 +368,16 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "no-hcf": [("HCF is refused", hcf_is_absent)],
     "tcx": [
         ("FairQ by tcx", lambda: datapath("tcx")),
+        ("Grant at a port by tcx", lambda: grants("tcx", "port")),
+        ("Grant behind a port by tcx", lambda: grants("tcx", "receiver")),
         ("Open connections by tcx", sockets_are_read),
         ("Containers' open connections by tcx", sockets_behind_a_veth),
         ("SICC's shim by tcx", sicc_takes_orders),
     ],
     "clsact": [
         ("FairQ by clsact", lambda: datapath("clsact", "Linux 6.1 hides queues")),
+        ("Grant at a port by clsact", lambda: grants("clsact", "port")),
+        ("Grant behind a port by clsact", lambda: grants("clsact", "receiver")),
         ("Open connections by clsact", sockets_are_read),
         ("Containers' open connections by clsact", sockets_behind_a_veth),
         ("SICC's shim by clsact", sicc_takes_orders),

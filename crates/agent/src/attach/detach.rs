@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::hook::Hook;
-use super::{hcf, location, versions};
+use super::{grant, hcf, location, versions};
 use crate::host::clock::monotonic_ns;
 use crate::host::{audit, interface, requirements};
 use crate::port::heartbeat::Sweep;
@@ -105,6 +105,7 @@ pub(super) fn remove(pins: &PinsArg, interface: &str) -> Result<()> {
     if let Some(index) = index {
         hcf::detach(&folder, index)?;
     }
+    grant::silence(&folder);
     remove_port(pins, &folder)
 }
 

@@ -47,7 +47,8 @@ fn append_log(_: PrintLevel, text: String) {
     }
 }
 
-fn clear_log() {
+/// Before a load whose error is to have only its own warnings.
+pub(super) fn clear_log() {
     if let Ok(mut log) = LOG.lock() {
         log.clear();
     }
@@ -128,6 +129,14 @@ pub fn programs(pins: &PinsArg, _: &PinsLock, scheme: &str, room: Room) -> Resul
         .map_err(|_| anyhow!("a scheme has two programs"))
 }
 
+/// The pin of a map that all ports share, in their folder.
+pub(super) fn pin_of(map: &str) -> String {
+    match map {
+        "stats_first" => stats_pin(0),
+        name => name.to_owned(),
+    }
+}
+
 /// The names of a scheme's programs.
 fn names(scheme: &str) -> [String; 2] {
     Side::BOTH.map(|side| format!("{scheme}_{}", side.name()))
@@ -202,10 +211,7 @@ fn load<'o>(
             "half_open" => half as u32,
             _ => map.max_entries(),
         };
-        let pin = folder.join(match name.as_str() {
-            "stats_first" => stats_pin(0),
-            name => name.to_owned(),
-        });
+        let pin = folder.join(pin_of(&name));
         let existing = MapHandle::from_pinned_path(&pin);
         map.set_max_entries(existing.map_or(entries, |map| map.max_entries()))?;
         map.set_pin_path(&pin)?;
@@ -213,7 +219,8 @@ fn load<'o>(
     open.load().map_err(|error| refused(&error, folder))
 }
 
-fn refused(error: &libbpf_rs::Error, folder: &Path) -> anyhow::Error {
+/// The error of programs that the kernel refuses, over the maps in `folder`.
+pub(super) fn refused(error: &libbpf_rs::Error, folder: &Path) -> anyhow::Error {
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
     if log.contains("parameter mismatch") {
         return anyhow!(

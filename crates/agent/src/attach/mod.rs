@@ -7,6 +7,7 @@
 
 pub mod clsact;
 pub mod detach;
+pub mod grant;
 pub mod hcf;
 pub mod hook;
 pub mod load;
@@ -195,7 +196,10 @@ pub fn attach_locked(
         true => Some(Snapshot::of(pins, interface).ok()),
         false => None,
     };
-    let scheme = config::programs(port);
+    let scheme = match port.window.is_credit() {
+        true => config::OBSERVE, // its own are loaded for each port
+        false => config::programs(port),
+    };
     let programs = load::programs(pins, lock, scheme, options.room)
         .with_context(|| format!("cannot attach to {interface}"))?;
     if before.is_none() {
@@ -207,7 +211,12 @@ pub fn attach_locked(
         Some(_) => Ok(()),
     };
     let replaced = taken_over
-        .and_then(|()| replace(pins, interface, port, settings, &programs, hook))
+        .and_then(|()| grant::programs(pins, interface, port, buffer))
+        .and_then(|own| {
+            let programs = own.as_ref().unwrap_or(&programs);
+            replace(pins, interface, port, settings, programs, hook)
+        })
+        .and_then(|()| grant::remove_unused(&folder, port))
         .and_then(|()| hcf::attach(&folder, index, port, buffer));
     if let Err(error) = replaced {
         let Some(before) = before else {
@@ -279,8 +288,8 @@ fn take_over(pins: &PinsArg, interface: &str, others: &[Other], hook: Hook) -> R
 pub fn buffer_of(interface: &str, index: u32, port: &Deployment) -> Result<Buffer> {
     match port.buffer {
         Some(buffer) => Ok(buffer),
-        // A shim does not use the queue.
-        None if port.is_below_host() => Ok(Buffer::Bytes(128_000)),
+        // A shim does not use the queue; behind a port, it is another's.
+        None if port.is_below_host() || port.window.is_behind_port() => Ok(Buffer::Bytes(128_000)),
         None => interface::buffer(interface, index),
     }
 }

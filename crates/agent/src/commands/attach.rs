@@ -37,9 +37,16 @@ pub struct Args {
     /// Size of the port's queue, as in "128 kB" or "83 packets" [default: as its qdisc reports].
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<String>,
-    /// HCF: rate to which the port is limited, as in "200 Mb/s" [default: not limited].
+    /// HCF: rate to which the port is limited, as in "200 Mb/s" [default: not limited]; Grant: rate of the
+    /// port, or the limit [default: the link's].
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
+    /// Grant: where data is seen: port, receiver or limit.
+    #[arg(long, value_name = "SIDE")]
+    pub side: Option<String>,
+    /// Grant: what credit and queue together may take, as a share of the buffer.
+    #[arg(long, value_name = "SHARE")]
+    pub target: Option<String>,
     /// Set a parameter by its name in a scenario, such as window.alpha or queue.bins; or mark, drops,
     /// control_priority.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
@@ -101,6 +108,8 @@ impl Args {
             ("exclude", rules(&self.exclude)),
             ("include", rules(&self.include)),
             ("canary", self.canary.clone()),
+            ("window.side", self.side.clone()),
+            ("window.target", self.target.clone()),
         ];
         let options = options
             .into_iter()
@@ -151,6 +160,9 @@ fn name_options(error: &str) -> String {
     let mut text = error.to_owned();
     for option in ["scheme", "buffer", "rate", "exclude", "include", "canary"] {
         text = text.replace(&format!("--set {option}="), &format!("--{option} "));
+    }
+    for option in ["side", "target"] {
+        text = text.replace(&format!("--set window.{option}="), &format!("--{option} "));
     }
     text
 }

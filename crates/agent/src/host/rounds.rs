@@ -12,6 +12,9 @@ enum Change<T> {
     Interval(Duration),
 }
 
+/// How long a thread without items sleeps, unless one comes.
+const LONG: Duration = Duration::from_secs(3600);
+
 /// The thread. Items come and go by messages, so it never waits for a lock. It ends when this is
 /// dropped.
 pub struct Rounds<T> {
@@ -22,7 +25,19 @@ pub struct Rounds<T> {
 impl<T: Send + 'static> Rounds<T> {
     /// Does `work` for each item once in each `interval`. A round that takes longer is followed by
     /// the next after an interval.
-    pub fn start(interval: Duration, work: impl FnMut(&str, &T) + Send + 'static) -> Rounds<T> {
+    pub fn start(interval: Duration, mut work: impl FnMut(&str, &T) + Send + 'static) -> Rounds<T> {
+        Rounds::start_paced(interval, move |name, item| {
+            work(name, item);
+            None
+        })
+    }
+
+    /// The same; `work` may return that the item is to have its next turn, and so have all others, before
+    /// the interval is over. Without items the thread sleeps.
+    pub fn start_paced(
+        interval: Duration,
+        work: impl FnMut(&str, &T) -> Option<Duration> + Send + 'static,
+    ) -> Rounds<T> {
         let (sender, receiver) = channel();
         let thread = std::thread::spawn(move || repeat(&receiver, interval, work));
         Rounds {
@@ -66,21 +81,27 @@ impl<T> Drop for Rounds<T> {
 fn repeat<T>(
     changes: &Receiver<Change<T>>,
     mut interval: Duration,
-    mut work: impl FnMut(&str, &T),
+    mut work: impl FnMut(&str, &T) -> Option<Duration>,
 ) {
     let mut items = BTreeMap::new();
     let mut next = Instant::now();
     loop {
         match changes.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(Change::Insert(name, item)) => drop(items.insert(name, item)),
+            Ok(Change::Insert(name, item)) => {
+                if items.is_empty() {
+                    next = Instant::now();
+                }
+                items.insert(name, item);
+            }
             Ok(Change::Remove(name)) => drop(items.remove(&name)),
             Ok(Change::Interval(changed)) => {
                 interval = changed;
                 next = Instant::now();
             }
             Err(RecvTimeoutError::Timeout) => {
-                items.iter().for_each(|(name, item)| work(name, item));
-                next = Instant::now() + interval;
+                let turns = items.iter().filter_map(|(name, item)| work(name, item));
+                let sooner = turns.min().map_or(interval, |pause| pause.min(interval));
+                next = Instant::now() + if items.is_empty() { LONG } else { sooner };
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }

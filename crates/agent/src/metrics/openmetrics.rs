@@ -56,6 +56,7 @@ impl Collector for Ports {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         self.about(&mut encoder)?;
         self.counters(&mut encoder)?;
+        self.credit(&mut encoder)?;
         self.canary(&mut encoder)?;
         self.would_rewrite(&mut encoder)?;
         for gauge in &GAUGES {
@@ -102,6 +103,20 @@ impl Ports {
                 let value = counters::alone(&reading.counters).nth(index);
                 let value = value.map_or(0, |(_, value)| value);
                 count(&mut family, &labels(reading), value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn credit(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        for counter in definitions::credit_counters() {
+            let (name, help) = (counter.word, counter.meaning);
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for reading in &self.readings {
+                let credit = reading.credit.as_ref();
+                if let Some(value) = credit.and_then(|credit| credit.counters.get(name)) {
+                    count(&mut family, &labels(reading), *value)?;
+                }
             }
         }
         Ok(())

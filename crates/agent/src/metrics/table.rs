@@ -33,7 +33,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 14] = [
+pub const GAUGES: [Gauge; 17] = [
     gauge(
         "acting",
         None,
@@ -78,6 +78,24 @@ pub const GAUGES: [Gauge; 14] = [
         None,
         "Pairs of hosts whose ACKs are clamped by a controller's order; absent if its shim is not here",
         |r| r.clamped_pairs.map(|pairs| pairs as f64),
+    ),
+    gauge(
+        "credit_outstanding",
+        Some(Unit::Bytes),
+        "What flows may send that have been granted it; absent if windows are no credit",
+        |r| Some(r.credit.as_ref()?.outstanding_bytes.into()),
+    ),
+    gauge(
+        "credit_waiting_flows",
+        None,
+        "Flows that wait for a grant; absent if windows are no credit",
+        |r| Some(r.credit.as_ref()?.waiting.into()),
+    ),
+    gauge(
+        "credit_active_flows",
+        None,
+        "Flows that have a grant; absent if windows are no credit",
+        |r| Some(r.credit.as_ref()?.active.into()),
     ),
     gauge(
         "flows_tracked",

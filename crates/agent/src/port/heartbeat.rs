@@ -16,6 +16,7 @@ use libbpf_rs::{MapCore, MapHandle, Program, libbpf_sys as sys};
 use super::PinsArg;
 use super::maps::beat;
 use super::pins::SWEEP;
+use super::timer::{self, Timer};
 use crate::host::bpf::program_info;
 use crate::host::rounds::Rounds;
 
@@ -26,6 +27,7 @@ pub const EVERY: Duration = Duration::from_millis(100);
 pub struct Keeper {
     beats: Rounds<Beat>,
     sweeps: Rounds<Sweep>,
+    timers: Rounds<Timer>,
     kept: Mutex<Kept>,
 }
 
@@ -55,9 +57,17 @@ impl Keeper {
         let sweeps = Rounds::start(interval, move |name, sweep: &Sweep| {
             errors.log_once(name, sweep.run());
         });
+        let mut errors = Errors::default();
+        let timers = Rounds::start_paced(timer::IDLE, move |interface, timer: &Timer| {
+            let next = timer.run();
+            let pause = next.as_ref().ok().copied();
+            errors.log_once(interface, next.map(drop));
+            pause
+        });
         Keeper {
             beats,
             sweeps,
+            timers,
             kept: Mutex::default(),
         }
     }
@@ -79,6 +89,10 @@ impl Keeper {
             slot: port.slot(),
         };
         self.beats.insert(interface, beat);
+        match Timer::open(&port.folder, port.config()?.ifindex) {
+            Some(timer) => self.timers.insert(interface, timer),
+            None => self.timers.remove(interface),
+        }
         // Again for each port, as another build has another program.
         self.sweeps.insert(&number.to_string(), sweep);
         kept.ports.insert(interface.to_owned(), number);
@@ -89,6 +103,7 @@ impl Keeper {
     /// Lets a port become stale.
     pub fn release(&self, interface: &str) {
         self.beats.remove(interface);
+        self.timers.remove(interface);
         let mut kept = self.kept();
         kept.ports.remove(interface);
         self.drop_unused(&mut kept);

@@ -16,6 +16,7 @@ pub mod sicc;
 pub mod side;
 pub mod slots;
 pub mod sockets;
+pub mod timer;
 pub mod vxlan;
 
 pub use maps::Port;

@@ -179,7 +179,7 @@ impl PinsArg {
         let pin = program_pin(&self.of(interface), Side::Egress);
         let program = Program::fd_from_pinned_path(pin).ok()?;
         let name = bpf::name_of(&program)?;
-        name.strip_suffix("_egress").map(str::to_owned)
+        name.split_once("_egress").map(|(name, _)| name.to_owned())
     }
 
     /// The interfaces that have pins, by name.

@@ -13,7 +13,7 @@ use penstock_linux::link;
 use serde::Serialize;
 
 use crate::attach::hook::{HookPrograms, Hooks};
-use crate::attach::{hcf, location};
+use crate::attach::{grant, hcf, location};
 use crate::host::{interface, queue_visibility};
 use crate::port::config::are_below_host;
 use crate::port::counters::{self, Named};
@@ -95,6 +95,9 @@ pub struct Status {
     pub canary: Option<Canary>,
     /// The programs on the hooks, other tools' included.
     pub hooks: Hooks,
+    /// Its credit, if its windows are that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credit: Option<grant::Status>,
     /// State of HCF's queue, if the port has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hcf: Option<hcf::Status>,
@@ -156,8 +159,12 @@ fn status(
     };
     let scheme = pins.scheme(&port.interface);
     let is_here = interface::find(&port.interface) == Some(hooks.ifindex);
+    let is_behind = reading
+        .credit
+        .as_ref()
+        .is_some_and(grant::Status::is_behind_port);
     let queue_unseen = match scheme.as_deref() {
-        Some(scheme) if is_here && !are_below_host(scheme) => {
+        Some(scheme) if is_here && !are_below_host(scheme) && !is_behind => {
             queue_visibility::missing(&port.interface, hooks.ifindex)
         }
         _ => None,
@@ -189,6 +196,7 @@ fn status(
         rates,
         counters,
         hooks,
+        credit: reading.credit,
         hcf: hcf::status(&port.folder)?,
         blind: reading.blind,
     })

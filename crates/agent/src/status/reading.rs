@@ -5,6 +5,7 @@ use anyhow::Result;
 use penstock_core::tcp_rewrite::MAX_WINDOW_BYTES;
 use penstock_linux::qdisc;
 
+use crate::attach::grant;
 use crate::attach::hook::Hooks;
 use crate::host::interface;
 use crate::port::config::{OBSERVE, paused_ns};
@@ -42,6 +43,8 @@ pub struct Reading {
     pub heartbeat_age_s: f64,
     /// Pairs of hosts whose ACKs are clamped by a controller's order; none if its shim is not here.
     pub clamped_pairs: Option<u64>,
+    /// Its credit, if its windows are that.
+    pub credit: Option<grant::Status>,
     /// Packets that the port's qdisc has dropped; wraps. None if it cannot be read.
     pub drops: Option<u32>,
 }
@@ -73,6 +76,7 @@ impl Reading {
             interface: interface.clone(),
             scheme,
             clamped_pairs,
+            credit: grant::status(&port.folder)?,
             is_off: !hooks.are_ours(),
             blind: Vec::new(), // one reading cannot show it
             unknown_scale_share: counters::unknown_scale_share(

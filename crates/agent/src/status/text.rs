@@ -4,8 +4,8 @@
 use penstock_core::tcp_rewrite::MAX_WINDOW_BYTES;
 
 use super::Status;
-use crate::attach::hcf;
 use crate::attach::hook::HookPrograms;
+use crate::attach::{grant, hcf};
 use crate::format;
 
 /// First what the port does, then the programs on its hooks.
@@ -39,10 +39,26 @@ pub fn lines(status: &Status) -> Vec<String> {
         ));
     }
     lines.extend(status.queue_unseen.iter().map(|why| format!("  {why}")));
+    if let Some(credit) = &status.credit {
+        lines.push(format!("  credit: {}", sentence(credit)));
+    }
     if let Some(hcf) = &status.hcf {
         lines.push(format!("  qdisc: {}", queue(hcf)));
     }
     lines
+}
+
+fn sentence(credit: &grant::Status) -> String {
+    let count = |name: &str| format::count(credit.counters.get(name).copied().unwrap_or(0));
+    format!(
+        "{} bytes outstanding of {} flows, {} wait; {} grants, {} sent again, {} taken back",
+        credit.outstanding_bytes,
+        credit.active,
+        credit.waiting,
+        count("grants"),
+        count("grants_resent"),
+        count("grants_lapsed"),
+    )
 }
 
 fn queue(hcf: &hcf::Status) -> String {
@@ -108,6 +124,13 @@ fn activity(status: &Status) -> String {
         return format!(
             "{scheme}, acting; {} clamped, {} ACKs/s rewritten, {flows}, {heartbeat}",
             format::plural(pairs, "pair"),
+            format::count(status.rates["acks_rewritten"] as u64),
+        );
+    }
+    if let Some(credit) = &status.credit {
+        return format!(
+            "{scheme}, acting as {}; {} ACKs/s rewritten, {flows}, {heartbeat}",
+            credit.side,
             format::count(status.rates["acks_rewritten"] as u64),
         );
     }

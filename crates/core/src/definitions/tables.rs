@@ -23,6 +23,11 @@ pub(super) fn canary_counters() -> Vec<Word> {
     words(&raw const core_canary_counters)
 }
 
+/// What a port with credit counts.
+pub(super) fn credit_counters() -> Vec<Word> {
+    words(&raw const core_credit_counters)
+}
+
 /// Why a packet passes.
 pub(super) fn pass_reasons() -> Vec<Word> {
     words(&raw const core_pass_reasons)
@@ -103,6 +108,7 @@ unsafe extern "C" {
     static core_definitions: RawDefinition;
     static core_counters: RawWord;
     static core_canary_counters: RawWord;
+    static core_credit_counters: RawWord;
     static core_pass_reasons: RawWord;
 }
 

@@ -129,9 +129,7 @@ pub(super) fn check_deployment(
     checker.policy(port, &within);
     checker.not_empty(port.buffer, &within("buffer"));
     checker.params(&port.window, &within("window"));
-    checker.require(!port.window.is_credit(), &within("window.kind"), || {
-        "is for the simulator only".to_owned()
-    });
+    checker.credit(port, &within);
     checker.queue(&port.queue, &within("queue"));
     if let Some(params) = port.shim() {
         checker.params(params, &within("controller"));
@@ -182,8 +180,30 @@ impl Checker<'_> {
 
     /// Which flows are controlled matters where a scheme rewrites windows at a port, or `observe` counts
     /// what it would.
+    /// What the programs that keep an account of each flow cannot do.
+    fn credit(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
+        if !port.window.is_credit() {
+            return;
+        }
+        let is_tracked = port.window.wscale_source() == WscaleSource::Tracked;
+        self.require(is_tracked, &within("window.wscale_source"), || {
+            "allowed with credit on a host: tracked".to_owned()
+        });
+        for (key, is_given) in [
+            ("mark", port.mark.is_some()),
+            ("drops", port.drops),
+            ("control_priority", port.control_priority.is_some()),
+        ] {
+            self.require(!is_given, &within(key), || {
+                format!("is not possible with {}", port.scheme)
+            });
+        }
+    }
+
     fn policy(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
-        let rewrites = !port.is_below_host() && !matches!(port.queue, Queue::Hcf(_));
+        let rewrites = !port.is_below_host()
+            && !port.window.is_credit()
+            && !matches!(port.queue, Queue::Hcf(_));
         for (key, is_given) in [
             ("exclude", !port.exclude.is_empty()),
             ("include", !port.include.is_empty()),
@@ -191,7 +211,7 @@ impl Checker<'_> {
         ] {
             self.require(rewrites || !is_given, &within(key), || {
                 format!(
-                    "is for schemes that rewrite windows; {} does not",
+                    "is for schemes that rewrite all windows alike; {} does not",
                     port.scheme
                 )
             });

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Grant at a port (data leaves by it, ACKs come in), or behind one, as a receiver or a limit (data
+ * comes in, ACKs leave).
+ *
+ * Flows are those of the table of all ports (flows.h): one is controlled from when it is proven, if
+ * its scale is known and its headers are usual ones, and no packet counts that its ends would not
+ * accept. Tunnelled flows, those with tags in the packet, and authenticated ones pass untouched.
+ *
+ * The object serves one port: the agent loads the two programs of its side, and pins its maps in
+ * the port's folder.
+ */
+#define CORE_BRANCHLESS 1
+
+#include "port.h"
+
+#include "grant_carrier.h"
+
+/* Bytes of a packet as it was on the wire, where a super-packet was several. */
+static __always_inline u32 bytes_of(struct __sk_buff *skb)
+{
+	return skb->wire_len > skb->len ? skb->wire_len : skb->len;
+}
+
+/* Timestamps, if they are where RFC 7323 appendix A recommends them; 0: there are other options. */
+static __always_inline _Bool read_timestamps(struct __sk_buff *skb, const struct packet *packet,
+					     struct grant_packet *out, u32 *tcp_bytes)
+{
+	u32 options[3], header_bytes = packet_header_bytes(packet);
+
+	out->ts_val = out->ts_ecr = 0;
+	*tcp_bytes = 20;
+	if (header_bytes < 32)
+		return header_bytes == 20;
+	if (bpf_skb_load_bytes(skb, packet->tcp + 20, options, sizeof(options)))
+		return 0;
+	if (options[0] == bpf_htonl(OPTIONS_TIMESTAMP)) {
+		out->ts_val = bpf_ntohl(options[1]);
+		out->ts_ecr = bpf_ntohl(options[2]);
+		*tcp_bytes = 32;
+		return 1;
+	}
+	/* Selective acknowledgements alone (RFC 2018 §3). */
+	return options[0] >> 16 == 0 || (bpf_ntohl(options[0]) & 0xffffff00) == 0x01010500;
+}
+
+/* What Grant has to know of a packet. */
+static __always_inline void packet_note(struct grant_scratch *s, const struct packet *packet,
+					const struct port_flow *flow, u32 segment_bytes, u64 now_ns)
+{
+	s->packet.now_ns = now_ns;
+	s->packet.seq = packet->seq;
+	s->packet.ack = packet->ack;
+	s->packet.payload = packet->payload;
+	s->packet.window = packet->window;
+	s->packet.flags = (u8)packet_flags(packet);
+	s->packet.scale = (u8)flow_scale(&flow->entry, FLOW_ACKS);
+	s->packet.mss = (u16)flow_mss(&flow->entry, segment_bytes);
+}
+
+/* Begins to control a flow, if all is known that this takes. */
+static __noinline int flow_control(struct __sk_buff *skb, const struct packet *packet,
+				   struct port_flow *flow, struct grant_scratch *s,
+				   u32 direction_and_bytes)
+{
+	u32 direction = direction_and_bytes & 1, tcp_bytes = direction_and_bytes >> 1;
+	u32 handle;
+
+	if (!flow_is_live(&flow->entry) || s->packet.scale == TCP_SCALE_UNKNOWN ||
+	    is_authenticated(skb, packet))
+		return 0;
+	s->shown_bytes = flow->credit & GRANT_IS_HANDLE ? 0 : flow->credit;
+	s->is_sender_first = direction == FLOW_DATA && flow->entry.acks <= 1;
+	handle = grant_begin(direction);
+	if (!handle)
+		return 0;
+	if (!peer_note(skb, packet, handle & (GRANT_FLOWS - 1), direction, tcp_bytes)) {
+		s->handle = handle;
+		grant_end(0);
+		return 0;
+	}
+	flow->credit = handle;
+	return 0;
+}
+
+/* The scale of a flow whose SYNs have not passed, if its socket or another version has it. */
+static __noinline int scale_recall(struct __sk_buff *skb, const struct packet *packet,
+				   struct port_flow *flow)
+{
+	struct flow_known recalled = {};
+
+	if (sender_recall(skb, packet, &recalled))
+		known_enter(flow, &recalled);
+	else
+		known_recall(packet, flow, &recalled);
+	return 0;
+}
+
+/* How an ACK gets to the sender, again at times. */
+static __always_inline void peer_refresh(struct __sk_buff *skb, const struct packet *packet,
+					 u32 handle, u32 tcp_bytes, u64 now_ns)
+{
+	u32 index = handle & (GRANT_FLOWS - 1), now_ms = (u32)(now_ns / 1000000);
+	struct grant_peer *peer = bpf_map_lookup_elem(&grant_peers, &index);
+
+	if (!peer || (!peer->is_reversed && now_ms - peer->noted_ms < PEER_NOTE_MS))
+		return;
+	peer->noted_ms = now_ms;
+	peer_note(skb, packet, index, FLOW_ACKS, tcp_bytes);
+}
+
+/* A packet of the data's direction. */
+static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct port_flow *flow = 0;
+	struct flow_packet seen;
+	struct packet *packet;
+	struct grant_ctx own;
+	struct port_ctx ctx;
+	u32 tcp_bytes;
+	int found;
+
+	if (!port_ctx_open(skb, &ctx) || !grant_ctx_open(&own))
+		return NEXT;
+	if (is_behind) {
+		ctx.counted->ingress_packets++;
+	} else {
+		ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
+		ctx.counted->egress_bytes += skb->len;
+	}
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	packet = &own.scratch->parsed;
+	own.scratch->queue_bytes = is_behind ? 0 : queue_read(skb, ctx.port, now_ns);
+	own.scratch->is_let_go = !!released_ns(&ctx, now_ns);
+	own.scratch->bytes = bytes_of(skb);
+	own.scratch->handle = 0;
+	found = parse(skb, packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP) {
+		pass(ctx.counted, (u32)found);
+		if (is_behind)
+			grant_pass_data(now_ns);
+		return NEXT;
+	}
+	packet->family = (u8)forgotten(packet->family, now_ns);
+	packet->is_tunnelled = (u8)forgotten(packet->is_tunnelled, now_ns);
+	seen = flow_packet_of(skb, packet, FLOW_DATA, now_ns);
+	if (is_syn(&seen))
+		half_on_syn_data(ctx.port, ctx.counted, packet, seen_apart(ctx.counted, &seen));
+	else
+		flow = flow_on(ctx.port, ctx.config, ctx.counted, packet, &seen, FLOW_DATA,
+			       SCHEME_NONE);
+	state_on_segment(ctx.port, ctx.counted, &seen, SCHEME_NONE);
+	if (flow && (seen.flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, &seen))) {
+		packet_note(own.scratch, packet, flow, ctx.port->segments.bytes, now_ns);
+		/* The end of a handshake; what is in mid-life begins with an ACK. */
+		if (flow->credit && !(flow->credit & GRANT_IS_HANDLE) && flow->entry.acks <= 1 &&
+		    read_timestamps(skb, packet, &own.scratch->packet, &tcp_bytes))
+			flow_control(skb, packet, flow, own.scratch, tcp_bytes << 1 | FLOW_DATA);
+		if (flow->credit & GRANT_IS_HANDLE &&
+		    (!(seen.flags & TCP_FLAG_RST) || !flow_is_live(&flow->entry)))
+			own.scratch->handle = flow->credit;
+	}
+	grant_pass_data(now_ns);
+	if (flow && own.scratch->is_lost)
+		flow->credit = 0;
+	if (own.scratch->is_due)
+		carriers_send(skb, now_ns);
+	return NEXT;
+}
+
+/* A SYN-ACK offers what its sender may send when the handshake is over. */
+static __noinline int lower_syn(struct __sk_buff *skb, const struct packet *packet,
+				struct port_half *half, u32 segment_bytes, u32 half_open)
+{
+	u32 bytes;
+
+	half->edge.seq = packet->window;
+	if (!(packet_flags(packet) & TCP_FLAG_ACK) || packet->is_tunnelled ||
+	    is_authenticated(skb, packet))
+		return 0;
+	bytes = grant_syn_window(handshake_mss(&half->handshake, segment_bytes), half_open);
+	if (bytes >= packet->window)
+		return 0;
+	return write_window(skb, packet, (u16)bytes) ? 0 : 1;
+}
+
+/* A packet of the ACKs' direction. */
+static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
+{
+	u64 now_ns = bpf_ktime_get_ns(), since_ns;
+	struct port_flow *flow = 0;
+	struct port_half *half;
+	struct flow_packet seen;
+	struct packet *packet;
+	struct grant_ctx own;
+	struct port_ctx ctx;
+	u32 tcp_bytes = 20;
+	u16 window;
+	int found;
+
+	if (!port_ctx_open(skb, &ctx) || !grant_ctx_open(&own))
+		return NEXT;
+	packet = &own.scratch->parsed;
+	own.scratch->queue_bytes = is_behind ? 0 : queue_read(skb, ctx.port, now_ns);
+	since_ns = released_ns(&ctx, now_ns);
+	own.scratch->is_let_go = !!since_ns;
+	if (skb->mark == own.config->mark) {
+		found = carry(skb, now_ns);
+		if (found != NEXT || !is_behind)
+			return found;
+		ctx.counted->egress_packets++;
+		ctx.counted->egress_bytes += skb->len;
+		return NEXT;
+	}
+	if (is_behind) {
+		ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
+		ctx.counted->egress_bytes += skb->len;
+	} else {
+		ctx.counted->ingress_packets++;
+	}
+	if (ctx.config->abi != PENSTOCK_ABI)
+		return pass(ctx.counted, PASS_STALE);
+	found = parse(skb, packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
+	if (found != PARSE_TCP)
+		return pass(ctx.counted, (u32)found);
+	packet->family = (u8)forgotten(packet->family, now_ns);
+	packet->is_tunnelled = (u8)forgotten(packet->is_tunnelled, now_ns);
+	seen = flow_packet_of(skb, packet, FLOW_ACKS, now_ns);
+	ctx.counted->acks++;
+	if (is_syn(&seen)) {
+		half = half_on_syn_acks(ctx.port, ctx.counted, packet,
+					seen_apart(ctx.counted, &seen));
+		if (half && !since_ns &&
+		    lower_syn(skb, packet, half, ctx.port->segments.bytes, ctx.port->half_open)) {
+			ctx.counted->acks_rewritten++;
+			ctx.counted->acks_first_rewritten++;
+		}
+		return NEXT;
+	}
+	flow = flow_on(ctx.port, ctx.config, ctx.counted, packet, &seen, FLOW_ACKS, SCHEME_NONE);
+	if (!flow)
+		return NEXT;
+	if (!(seen.flags & TCP_FLAG_RST) && !flow_is_plausible(&flow->entry, &seen))
+		return NEXT;
+	if (seen.flags & TCP_FLAG_RST && flow_is_live(&flow->entry))
+		return NEXT;
+	if (flow_scale(&flow->entry, FLOW_ACKS) == TCP_SCALE_UNKNOWN)
+		scale_recall(skb, packet, flow);
+	packet_note(own.scratch, packet, flow, ctx.port->segments.bytes, now_ns);
+	if (own.scratch->packet.scale == TCP_SCALE_UNKNOWN)
+		ctx.counted->passed[PASS_UNKNOWN_SCALE]++;
+	if (!packet->window)
+		ctx.counted->zero_windows++;
+	if (!read_timestamps(skb, packet, &own.scratch->packet, &tcp_bytes)) {
+		if (!(flow->credit & GRANT_IS_HANDLE))
+			return NEXT;
+	} else if (flow->credit & GRANT_IS_HANDLE) {
+		peer_refresh(skb, packet, flow->credit, tcp_bytes, now_ns);
+	} else {
+		flow_control(skb, packet, flow, own.scratch, tcp_bytes << 1 | FLOW_ACKS);
+	}
+	own.scratch->handle = flow->credit & GRANT_IS_HANDLE ? flow->credit : 0;
+	grant_pass_ack(now_ns);
+	if (own.scratch->is_lost)
+		flow->credit = 0;
+	window = own.scratch->window;
+	if (window < packet->window && since_ns)
+		window = (u16)release_window(window, packet->window, own.scratch->packet.scale,
+					     own.scratch->packet.mss, since_ns);
+	if (window < packet->window) {
+		if (write_window(skb, packet, window))
+			return pass(ctx.counted, PASS_FAILED);
+		ctx.counted->acks_rewritten++;
+	}
+	if (own.scratch->is_due)
+		carriers_send(skb, now_ns);
+	return NEXT;
+}
+
+SEC("tc")
+int grant_egress(struct __sk_buff *skb)
+{
+	return watch_data(skb, 0);
+}
+
+SEC("tc")
+int grant_ingress(struct __sk_buff *skb)
+{
+	return lower_acks(skb, 0);
+}
+
+/* The same behind a port. */
+SEC("tc")
+int grant_egress_behind(struct __sk_buff *skb)
+{
+	return lower_acks(skb, 1);
+}
+
+SEC("tc")
+int grant_ingress_behind(struct __sk_buff *skb)
+{
+	return watch_data(skb, 1);
+}
+
+/*
+ * Run by the agent while flows wait, as the timer of last resort: a packet of its own is where
+ * carriers are copied from. Returns 1 while there is something to wait for.
+ */
+SEC("tc")
+int grant_timer(struct __sk_buff *skb)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct grant_ctx own;
+	struct port_ctx ctx;
+
+	if (!port_ctx_open(skb, &ctx) || !grant_ctx_open(&own))
+		return 0;
+	own.scratch->queue_bytes = is_at_port(own.config) ? queue_read(skb, ctx.port, now_ns) : 0;
+	own.scratch->is_let_go = !!released_ns(&ctx, now_ns);
+	grant_follow_sizes(now_ns);
+	if (grant_has_more(now_ns))
+		carriers_send(skb, now_ns);
+	return own.own->port.waiting || own.own->port.active;
+}
+
+/* Run by the agent once the configuration has changed. */
+SEC("tc")
+int grant_reset(struct __sk_buff *skb)
+{
+	(void)skb;
+	return grant_restart();
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

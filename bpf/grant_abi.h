@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What Grant's programs and the agent share: the values of the maps `grant_config` and `grant_own`.
+ *
+ * A port has one object, loaded for it alone, and so its own maps of these names, which are pinned
+ * in its folder. The maps of maps.h are those of all ports.
+ */
+#ifndef PENSTOCK_GRANT_ABI_H
+#define PENSTOCK_GRANT_ABI_H
+
+/* The value of an array map has at most 4 MiB, and what a lock guards is one value. */
+#define GRANT_FLOWS 32768u
+
+#include "../core/counters.h"
+#include "../core/grant.h"
+
+#define GRANT_ABI 1u
+
+/* Map `grant_config`, one element; the agent writes it whole, then runs `grant_reset` if it
+ * changed. */
+struct grant_config {
+	u32 abi;	   /* GRANT_ABI; with anything else packets pass untouched */
+	u32 mark;	   /* of carriers (grant_carrier.h), skb->mark; random, not 0 */
+	u64 rate_bps;	   /* of the port, or the limit */
+	u32 never_shrinks; /* as in grant_init */
+	u32 reserved;
+	struct grant_params params;
+};
+
+/* Since the port was attached; core/counters.h has their meanings. */
+#define GRANT_COUNTER(name, ...) u64 name;
+
+struct grant_counters {
+	CREDIT_COUNTERS(GRANT_COUNTER)
+};
+
+/* Map `grant_own`, one element. */
+struct grant_own {
+	struct bpf_spin_lock lock; /* around all of it */
+	u32 serial;		   /* of the last flow that was opened */
+	u32 cursor;		   /* the next entry that is looked at for idleness */
+	u32 reserved;
+	u64 learnt_ns;
+	struct grant_counters counters;
+	struct grant_port port;
+	struct grant_flow flows[GRANT_FLOWS];
+};
+
+/*
+ * Map `grant_peers`, by the flow's number: the headers of an ACK to its sender. The agent only
+ * keeps it.
+ */
+struct grant_peer {
+	u8 ethernet[14];
+	u8 ip[40];		 /* IPv4 in the first 20 */
+	u16 protocol;		 /* of the frame, as on the wire */
+	u16 source, destination; /* TCP ports, as on the wire */
+	u16 vlan_protocol;	 /* of a tag that the kernel keeps; 0: none */
+	u16 vlan_tag;
+	u8 ethernet_bytes; /* 14, or 0 */
+	u8 ip_bytes;	   /* 20 or 40 */
+	u8 tcp_bytes;	   /* 20, or 32 with timestamps */
+	u8 is_reversed;	   /* from a packet of the data direction */
+	u32 pseudo;	   /* sum of the pseudo header, not folded */
+	u32 noted_ms;	   /* when; wraps */
+};
+
+#endif

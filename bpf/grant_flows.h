@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * core/grant.h under the port's lock, one function for each event. They are global, so that the
+ * verifier checks each once, by itself; what they take and return is in a CPU's `grant_scratch`.
+ *
+ * Before Linux 6.8 no function may be called while a lock is held, so all of core/ is inlined.
+ */
+#ifndef PENSTOCK_GRANT_FLOWS_H
+#define PENSTOCK_GRANT_FLOWS_H
+
+#include "grant_abi.h"
+#include "packet.h"
+
+#define GRANT_LEARN_NS	 10000000ull /* the sizes that have passed are looked at this often */
+#define GRANT_FORGET_S	 60u	     /* an idle flow's entry may go to another after */
+#define GRANT_LOOKS	 4u	     /* entries looked at for idleness when one is made */
+#define GRANT_INDEX_BITS 15u
+
+_Static_assert(1u << GRANT_INDEX_BITS == GRANT_FLOWS, "a handle has the number of a flow");
+
+PORT_ARRAY(grant_config, BPF_MAP_TYPE_ARRAY, struct grant_config, 1, 0);
+PORT_ARRAY(grant_own, BPF_MAP_TYPE_ARRAY, struct grant_own, 1, 0);
+PORT_ARRAY(grant_peers, BPF_MAP_TYPE_ARRAY, struct grant_peer, GRANT_FLOWS, 0);
+
+/* What the functions below take and return, as registers and the stack have no room. */
+struct grant_scratch {
+	struct packet parsed;
+	struct grant_packet packet;
+	struct grant_action action;
+	u32 handle;	     /* of the packet's flow, 0: none */
+	u32 bytes;	     /* of the packet */
+	u32 queue_bytes;     /* of the port, where it is known */
+	u32 is_let_go;	     /* 1: the port does not act */
+	u32 shown_bytes;     /* opening: what the SYN-ACK offered */
+	u32 is_sender_first; /* opening: the sender of the data opened the connection */
+	u16 window;	     /* the field that the ACK is to have */
+	u8 is_due;	     /* 1: there may be something to send */
+	u8 is_lost;	     /* 1: the handle is no longer that of an entry */
+};
+
+PORT_ARRAY(grant_scratch, BPF_MAP_TYPE_PERCPU_ARRAY, struct grant_scratch, 1, 0);
+
+/* The look-ups cannot fail, but the verifier requires a test. */
+struct grant_ctx {
+	const struct grant_config *config;
+	struct grant_own *own;
+	struct grant_scratch *scratch;
+};
+
+static __always_inline _Bool grant_ctx_open(struct grant_ctx *ctx)
+{
+	u32 first = 0;
+
+	ctx->config = bpf_map_lookup_elem(&grant_config, &first);
+	ctx->own = bpf_map_lookup_elem(&grant_own, &first);
+	ctx->scratch = bpf_map_lookup_elem(&grant_scratch, &first);
+	return ctx->config && ctx->own && ctx->scratch && ctx->config->abi == GRANT_ABI;
+}
+
+/*
+ * A flow's entry in the table of all ports has a handle: its number here, and the serial number of
+ * that use, as the number may be another flow's by now. The entry here has the same serial number
+ * in `owner`, and above it the second in which the flow was last seen.
+ */
+#define GRANT_IS_HANDLE (1u << 31)
+
+static __always_inline u32 handle_of(u32 index, u32 serial)
+{
+	return GRANT_IS_HANDLE | (serial & 0xffff) << GRANT_INDEX_BITS | index;
+}
+
+/* With the lock held: the number of the flow, 0 if it is no longer followed. */
+static __always_inline u32 handle_index(struct grant_own *own, u32 handle, u64 now_ns)
+{
+	u32 index = handle & (GRANT_FLOWS - 1);
+	struct grant_flow *f = &own->flows[index];
+
+	if (!(handle & GRANT_IS_HANDLE) || index >= own->port.used || f->state == GRANT_FREE ||
+	    (f->owner & 0xffff) != (handle >> GRANT_INDEX_BITS & 0xffff))
+		return 0;
+	f->owner = (f->owner & 0xffff) | (u32)(now_ns / 1000000000u) << 16;
+	return index;
+}
+
+/* With the lock held: what core/ has counted. */
+static __always_inline void grant_count(struct grant_own *own)
+{
+	own->counters.grants = own->port.grants;
+	own->counters.grants_resent = own->port.resends;
+	own->counters.grants_lapsed = own->port.lapses;
+}
+
+/* With the lock held: gives back an entry whose flow has been idle for long, if it is at the
+ * cursor. */
+static __always_inline void grant_forget(struct grant_own *own, u64 now_ns)
+{
+	u32 index = ++own->cursor & (GRANT_FLOWS - 1);
+	struct grant_flow *f = &own->flows[index];
+	u16 silent_s = (u16)((u32)(now_ns / 1000000000u) - (f->owner >> 16));
+
+	if (index && index < own->port.used && f->state == GRANT_IDLE && silent_s > GRANT_FORGET_S)
+		grant_close(&own->port, own->flows, index);
+}
+
+/*
+ * Follows the flow of the packet in `grant_scratch`, which is the first that proves it or one in
+ * mid-life. Returns its handle, 0 if there is no room.
+ */
+__noinline u32 grant_begin(u32 direction)
+{
+	struct grant_scratch *s;
+	struct grant_packet *packet;
+	struct grant_flow *f;
+	struct grant_ctx ctx;
+	u32 index, seq, i, handle = 0;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	s = ctx.scratch;
+	packet = &s->packet;
+	seq = direction == FLOW_DATA ? packet->seq : packet->ack;
+	bpf_spin_lock(&ctx.own->lock);
+	for (i = 0; i < GRANT_LOOKS; i++)
+		grant_forget(ctx.own, packet->now_ns);
+	index = grant_open(&ctx.own->port, &ctx.config->params, ctx.own->flows, seq, packet->mss);
+	if (index) {
+		f = grant_flow_at(ctx.own->flows, index);
+		ctx.own->serial++;
+		f->owner = (ctx.own->serial & 0xffff) | (u32)(packet->now_ns / 1000000000u) << 16;
+		f->scale = (u8)min_u32(packet->scale, TCP_MAX_SCALE);
+		/* The sender may have been shown as much. */
+		f->edge = f->most =
+			seq + grant_allowance_segments(&ctx.config->params) * mss_in_range(f->mss);
+		if (s->is_sender_first)
+			f->flags = GRANT_HANDSHAKE;
+		if (direction == FLOW_DATA) {
+			f->window = (u16)(s->shown_bytes >> f->scale);
+			f->seq = packet->ack;
+			f->ts_val = packet->ts_ecr;
+			f->ts_ecr = packet->ts_val;
+		}
+		handle = handle_of(index, ctx.own->serial);
+	} else {
+		ctx.own->counters.flows_refused++;
+	}
+	bpf_spin_unlock(&ctx.own->lock);
+	return handle;
+}
+
+/* The flow in `grant_scratch` is no longer followed. */
+__noinline int grant_end(u64 now_ns)
+{
+	struct grant_ctx ctx;
+	u32 index;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	bpf_spin_lock(&ctx.own->lock);
+	index = handle_index(ctx.own, ctx.scratch->handle, now_ns);
+	if (index)
+		grant_close(&ctx.own->port, ctx.own->flows, index);
+	bpf_spin_unlock(&ctx.own->lock);
+	return 0;
+}
+
+/* The packet in `grant_scratch` passes in the direction of the data. */
+__noinline int grant_pass_data(u64 now_ns)
+{
+	const struct grant_params *p;
+	struct grant_own *own;
+	struct grant_ctx ctx;
+	struct grant_scratch *s;
+	u32 index;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	own = ctx.own;
+	p = &ctx.config->params;
+	s = ctx.scratch;
+	bpf_spin_lock(&own->lock);
+	if (grant_side(p) == GRANT_LIMIT)
+		grant_on_bytes(&own->port, p, s->bytes, now_ns);
+	index = handle_index(own, s->handle, now_ns);
+	s->is_lost = s->handle && !index;
+	if (index)
+		grant_on_data(&own->port, p, own->flows, index, &s->packet);
+	s->is_due = s->is_let_go ? !!own->port.waiting
+				 : grant_is_due(&own->port, p, own->flows, s->queue_bytes, now_ns);
+	bpf_spin_unlock(&own->lock);
+	return 0;
+}
+
+/* The packet in `grant_scratch` passes in the direction of the ACKs; its window goes there. */
+__noinline int grant_pass_ack(u64 now_ns)
+{
+	const struct grant_params *p;
+	struct grant_own *own;
+	struct grant_ctx ctx;
+	struct grant_scratch *s;
+	u32 index;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	own = ctx.own;
+	p = &ctx.config->params;
+	s = ctx.scratch;
+	s->window = s->packet.window;
+	bpf_spin_lock(&own->lock);
+	index = handle_index(own, s->handle, now_ns);
+	s->is_lost = s->handle && !index;
+	if (index)
+		s->window =
+			grant_on_ack(&own->port, p, own->flows, index, &s->packet, s->queue_bytes);
+	grant_count(own);
+	s->is_due = s->is_let_go ? !!own->port.waiting
+				 : grant_is_due(&own->port, p, own->flows, s->queue_bytes, now_ns);
+	bpf_spin_unlock(&own->lock);
+	return 0;
+}
+
+/* What is to be sent now goes to `grant_scratch`; returns the flow's number, 0: nothing. */
+__noinline u32 grant_take(u64 now_ns)
+{
+	const struct grant_params *p;
+	struct grant_own *own;
+	struct grant_ctx ctx;
+	struct grant_scratch *s;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	own = ctx.own;
+	p = &ctx.config->params;
+	s = ctx.scratch;
+	bpf_spin_lock(&own->lock);
+	if (s->is_let_go)
+		s->action = grant_let_go(&own->port, p, own->flows, now_ns);
+	else
+		s->action = grant_on_timer(&own->port, p, own->flows, s->queue_bytes, now_ns);
+	own->counters.carriers++;
+	own->counters.carriers_idle += !s->action.flow;
+	grant_count(own);
+	bpf_spin_unlock(&own->lock);
+	return s->action.flow;
+}
+
+/* Whether there is something to send; without the lock, as it is looked at again then. */
+__noinline u32 grant_has_more(u64 now_ns)
+{
+	struct grant_ctx ctx;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	if (ctx.scratch->is_let_go)
+		return !!ctx.own->port.waiting;
+	return grant_is_due(&ctx.own->port, &ctx.config->params, ctx.own->flows,
+			    ctx.scratch->queue_bytes, now_ns);
+}
+
+/*
+ * Bytes that a SYN-ACK towards a sender may offer. It has no entry yet, as SYNs are forged easily:
+ * its allowance, if all whose handshake is under way may have theirs.
+ */
+__noinline u32 grant_syn_window(u32 mss, u32 half_open)
+{
+	const struct grant_params *p;
+	struct grant_ctx ctx;
+	u64 allowance, used;
+
+	if (!grant_ctx_open(&ctx))
+		return ~0u;
+	p = &ctx.config->params;
+	allowance = (u64)grant_allowance_segments(p) * mss_in_range(mss);
+	used = (half_open + 1ull) * allowance + ctx.own->port.outstanding +
+	       ctx.scratch->queue_bytes;
+	if (ctx.own->port.waiting || used > grant_budget_bytes(&ctx.own->port, p))
+		return 0;
+	return (u32)allowance;
+}
+
+/* Begins again, with the parameters in `grant_config`: flows are opened again as they pass. */
+__noinline int grant_restart(void)
+{
+	struct grant_ctx ctx;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	bpf_spin_lock(&ctx.own->lock);
+	grant_init(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
+		   ctx.config->never_shrinks & 1);
+	bpf_spin_unlock(&ctx.own->lock);
+	return 0;
+}
+
+/* Orders the levels by the sizes that have passed, when that is due. */
+__noinline int grant_follow_sizes(u64 now_ns)
+{
+	struct grant_ctx ctx;
+
+	if (!grant_ctx_open(&ctx) || elapsed_ns(ctx.own->learnt_ns, now_ns) < GRANT_LEARN_NS)
+		return 0;
+	bpf_spin_lock(&ctx.own->lock);
+	ctx.own->learnt_ns = now_ns;
+	grant_learn(&ctx.own->port, &ctx.config->params);
+	bpf_spin_unlock(&ctx.own->lock);
+	return 0;
+}
+
+#endif

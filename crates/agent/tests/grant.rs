@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Grant on real TCP, at a port and on the receiving host: nothing is lost and no sender times out,
+//! however many send at once; what others forge opens nothing; a dead agent stops no flow. Needs root.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/mod.rs"]
+mod common;
+mod lab;
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard};
+use std::time::Duration;
+
+use common::packet::{ACK, SYN, Segment};
+use lab::raw::Raw;
+use lab::transfers::{connect, send, serve, transfer};
+use lab::{Agent, LEFT, PORT, PortLab, RIGHT, SwitchLab};
+use libbpf_rs::{Program, libbpf_sys as sys};
+use penstock_linux::link;
+use penstock_linux::testkit::{Process, Signal, join, until};
+use penstockd::attach::grant;
+use penstockd::port::pins::{ABI, program_pin};
+use penstockd::port::{Port, Side, counters};
+
+const LIMIT: Duration = Duration::from_secs(120);
+const RATE_BPS: u64 = 200_000_000;
+const BUFFER_BYTES: u32 = 131_072;
+
+/// Of the papers' answers.
+const ANSWER_BYTES: u64 = 11_500;
+
+/// One test at a time, as each needs the machine.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Where Grant is attached: the port of the switch, or the receiver's own interface.
+const PLACES: [(&str, &str, &str); 2] =
+    [("port", "switch", "right"), ("receiver", "right", "eth0")];
+
+/// The laboratory with a server, and Grant at one of [`PLACES`], with these options.
+struct Lab {
+    lab: SwitchLab,
+    agent: Process,
+    port: Port,
+}
+
+impl Lab {
+    fn new((side, host, interface): (&str, &str, &str), options: &[&str]) -> Lab {
+        let lab = SwitchLab::new(RATE_BPS, BUFFER_BYTES);
+        lab.netns("right").run(serve).unwrap();
+        let at = Agent {
+            netns: lab.netns(host),
+            pins: lab.pins(),
+        };
+        let words = [
+            "attach", interface, "--stay", "--scheme", "grant", "--side", side,
+        ];
+        let port = ["--rate", "200 Mb/s", "--buffer", "128 kB"];
+        let agent = at.start(&[&words[..], &port, options].concat(), LIMIT);
+        let folder = lab.pins().join(format!("v{ABI}/{interface}"));
+        until("the port is attached", || {
+            folder.join("program_ingress").exists()
+        });
+        let port = at.port(interface);
+        Lab { lab, agent, port }
+    }
+
+    fn credit(&self) -> grant::Status {
+        grant::status(&self.port.folder).unwrap().unwrap()
+    }
+
+    fn passed(&self, reason: &str) -> u64 {
+        let all = self.port.counters().unwrap();
+        let mut passed = counters::passed(&all);
+        passed.find(|(word, _)| word.word == reason).unwrap().1
+    }
+
+    /// So many transfers that begin together; all their bytes must arrive.
+    fn at_once(&self, flows: u64, bytes: u64) {
+        let start = Arc::new(Barrier::new(flows as usize));
+        let threads = (0..flows).map(|id| {
+            let start = Arc::clone(&start);
+            self.lab.spawn("left", move || {
+                start.wait();
+                transfer(id, bytes).unwrap();
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        for thread in threads {
+            join(thread, LIMIT);
+        }
+    }
+
+    /// Packets that the port dropped, and timeouts of senders.
+    fn harm(&self) -> (u64, u64) {
+        (self.lab.drops(), self.lab.tcp_counter("TCPTimeouts"))
+    }
+
+    /// No credit is left behind, and no flow waits.
+    fn settles(&self) {
+        until("all credit is used or taken back", || {
+            let credit = self.credit();
+            (credit.outstanding_bytes, credit.waiting, credit.active) == (0, 0, 0)
+        });
+    }
+}
+
+#[test]
+fn nothing_is_lost_however_many_send_at_once() {
+    let _alone = alone();
+    for place in PLACES {
+        let lab = Lab::new(place, &[]);
+        for flows in [32, 126] {
+            lab.at_once(flows, ANSWER_BYTES);
+            assert_eq!(lab.harm(), (0, 0), "{flows} flows, {place:?}");
+        }
+        let counted = lab.credit().counters;
+        assert!(counted["grants"] >= 158, "{counted:?}");
+        assert_eq!(counted["carriers_failed"], 0, "{counted:?}");
+        lab.settles();
+    }
+}
+
+/// The control: without Grant the same load overflows the port.
+#[test]
+fn the_same_load_overflows_a_port_without_it() {
+    let _alone = alone();
+    let lab = Lab::new(PLACES[1], &[]);
+    let at = Agent {
+        netns: lab.lab.netns("right"),
+        pins: lab.lab.pins(),
+    };
+    at.ok(&["pause", "eth0"]);
+    lab.at_once(126, ANSWER_BYTES);
+    assert!(
+        lab.harm().0 > 0,
+        "nothing was dropped: the load is too small"
+    );
+}
+
+/// Windows are 0 when the agent dies, and stay Grant's until its heartbeat is stale.
+#[test]
+fn flows_go_on_when_the_agent_dies() {
+    let _alone = alone();
+    for place in PLACES {
+        let mut lab = Lab::new(place, &["--stale", "300 ms"]);
+        let threads: Vec<_> = (0..64)
+            .map(|id| {
+                lab.lab.spawn("left", move || {
+                    let mut stream = connect().unwrap();
+                    for _ in 0..4 {
+                        send(&mut stream, id, 100_000).unwrap();
+                    }
+                })
+            })
+            .collect();
+        until("flows wait", || lab.credit().waiting > 16);
+        lab.agent.signal(Signal::KILL);
+        let _ = lab.agent.wait();
+        for thread in threads {
+            join(thread, LIMIT);
+        }
+        assert_eq!(lab.lab.tcp_counter("EstabResets"), 0, "{place:?}");
+        assert!(lab.passed("stale") > 0 || lab.credit().waiting == 0);
+    }
+}
+
+/// SYNs, data and ACKs of connections that do not exist.
+#[test]
+fn forged_packets_open_nothing() {
+    let _alone = alone();
+    let lab = Lab::new(PLACES[1], &[]);
+    lab.at_once(1, ANSWER_BYTES);
+    lab.settles();
+    let before = lab.credit().counters;
+    let (left, right) = (
+        lab.lab.netns("left").run(|| Raw::new("eth0")).unwrap(),
+        lab.lab.netns("right").run(|| Raw::new("eth0")).unwrap(),
+    );
+    for number in 0..2000u16 {
+        let forged = |flags, payload| {
+            Segment::new(LEFT, RIGHT).with(|s| {
+                (s.source_port, s.destination_port) = (1024 + number, 5002);
+                (s.flags, s.payload) = (flags, payload);
+            })
+        };
+        left.send_whole(&forged(SYN, 0).frame());
+        left.send_whole(&forged(ACK, 1000).frame());
+        right.send_whole(&forged(ACK, 100).reversed().frame());
+    }
+    lab.at_once(4, ANSWER_BYTES);
+    lab.settles();
+    let after = lab.credit().counters;
+    let grants = after["grants"] - before["grants"];
+    assert!((4..100).contains(&grants), "{grants} grants");
+    assert_eq!(lab.lab.tcp_counter("EstabResets"), 0);
+}
+
+/// One run of a program with a packet on an interface: its verdict, and the packet as it left. None: the
+/// kernel takes no such packet, as it ends within its first header.
+fn run(program: &impl AsFd, index: u32, frame: &[u8]) -> Option<(i32, Vec<u8>)> {
+    let mut context = [0u8; 44];
+    context[40..].copy_from_slice(&index.to_ne_bytes()); // ifindex
+    let mut out = vec![0; frame.len() + 64];
+    let mut options = sys::bpf_test_run_opts {
+        sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: frame.len() as u32,
+        data_out: out.as_mut_ptr().cast(),
+        data_size_out: out.len() as u32,
+        ctx_in: context.as_ptr().cast(),
+        ctx_size_in: context.len() as u32,
+        repeat: 1,
+        ..Default::default()
+    };
+    let program = program.as_fd().as_raw_fd();
+    // SAFETY: the descriptor and what the options point to are valid for the call.
+    let status = unsafe { sys::bpf_prog_test_run_opts(program, &raw mut options) };
+    if status == -libc::EINVAL && frame.len() < 54 {
+        return None;
+    }
+    assert_eq!(status, 0, "{frame:02x?}");
+    out.truncate(options.data_size_out as usize);
+    Some((options.retval as i32, out))
+}
+
+/// Whatever a packet is, it passes, and no more than its window and checksum change.
+#[test]
+fn packets_with_random_faults_pass_unharmed() {
+    let _alone = alone();
+    let lab = PortLab::quiet();
+    let index = lab.near().run(|| link::get(PORT)).unwrap().unwrap().index;
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random % below as u64) as usize
+    };
+    let timestamps = vec![1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8];
+    for side in ["port", "receiver", "limit"] {
+        let words = ["attach", PORT, "--scheme", "grant", "--side", side];
+        let rate = ["--rate", "100 Mb/s", "--buffer", "128 kB"];
+        lab.ok(&[&words[..], &rate].concat());
+        let programs = Side::BOTH.map(|side| {
+            Program::fd_from_pinned_path(program_pin(&lab.port_folder(), side)).unwrap()
+        });
+        let mut lowered = 0;
+        for round in 0..3000u32 {
+            let [near, far] = match round % 2 {
+                0 => ["10.0.0.1", "10.0.0.2"],
+                _ => ["fd00::1", "fd00::2"],
+            };
+            // A handshake and some packets of a flow, each with a chance of faults.
+            let flow = Segment::new(near, far).with(|s| s.source_port = round as u16 | 1024);
+            let syn = Segment::syn_options(1460, 7);
+            let steps = [
+                flow.with(|s| (s.flags, s.options) = (SYN, syn.clone())),
+                flow.reversed().with(|s| {
+                    (s.flags, s.seq, s.ack) = (SYN | ACK, 2000, 1001);
+                    s.options = syn.clone();
+                }),
+                flow.with(|s| (s.seq, s.ack, s.options) = (1001, 2001, timestamps.clone())),
+                flow.with(|s| {
+                    (s.seq, s.ack, s.payload) = (1001, 2001, 100);
+                    s.options = timestamps.clone();
+                }),
+                flow.reversed().with(|s| {
+                    (s.seq, s.ack, s.payload) = (2001, 1101, 1448);
+                    s.options = timestamps.clone();
+                }),
+            ];
+            for step in &steps {
+                let leaves = step.source == flow.source;
+                let mut frame = step.frame();
+                if next(3) == 0 {
+                    for _ in 0..=next(3) {
+                        let at = next(frame.len());
+                        frame[at] = next(256) as u8;
+                    }
+                }
+                if next(10) == 0 {
+                    frame.truncate(14 + next(frame.len() - 14));
+                }
+                if frame.len() < 15 {
+                    continue;
+                }
+                let program = &programs[usize::from(!leaves)];
+                let Some((verdict, out)) = run(program, index, &frame) else {
+                    continue;
+                };
+                assert_eq!(verdict, -1, "{frame:02x?}");
+                assert_eq!(out.len(), frame.len());
+                let differs = |(_, (a, b)): &(usize, (&u8, &u8))| a != b;
+                let all = frame.iter().zip(&out).enumerate().filter(differs);
+                let places: Vec<usize> = all.map(|(place, _)| place).collect();
+                let (Some(first), Some(last)) = (places.first(), places.last()) else {
+                    continue;
+                };
+                assert!(last - first < 4, "{places:?} of {frame:02x?}");
+                lowered += 1;
+            }
+        }
+        assert!(lowered > 100, "{side}: {lowered} windows");
+        lab.ok(&["detach", PORT]);
+    }
+}
+
+/// Flows beyond those that there is room for pass untouched.
+#[test]
+fn a_full_table_leaves_flows_alone() {
+    let _alone = alone();
+    let lab = Lab::new(PLACES[0], &["--flows", "64"]);
+    lab.at_once(126, 20_000);
+    assert!(lab.passed("table_full") > 0);
+    assert_eq!(lab.lab.tcp_counter("EstabResets"), 0);
+    lab.settles();
+}
