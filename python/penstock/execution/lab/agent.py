@@ -24,7 +24,7 @@ def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
     """
     processes = []
     with contextlib.ExitStack() as stack:
-        for port in plan.protected if scheme.agent else ():
+        for port in map(scheme.place, plan.protected if scheme.agent else ()):
             log = system.STATE / f"penstockd-{port.node}-{port.interface}.log"
             command = scheme.attach(port, str(_pins(port)))
             inside = system.inside(plan.name(port.node, tag), build.find(build.AGENT), *command)
@@ -45,7 +45,7 @@ def counters(scheme: Scheme, plan: Plan, tag: str) -> dict[str, dict[str, int]]:
     """
     return {
         port.name: _counters(port, plan.name(port.node, tag))
-        for port in (plan.protected if scheme.agent else ())
+        for port in map(scheme.place, plan.protected if scheme.agent else ())
     }
 
 

@@ -63,6 +63,14 @@ class Port:
     buffer_packets: int | None
     is_protected: bool
     is_measured: bool
+    far_node: str = ""
+    """The node at the other end of its link."""
+    far_interface: str = ""
+
+    @property
+    def far_end(self) -> "Port":
+        """The same port as it is named where its link ends."""
+        return replace(self, node=self.far_node, interface=self.far_interface)
 
     @property
     def is_shaped(self) -> bool:
@@ -280,7 +288,7 @@ def of(
         spaces[near].join(far)
         spaces[far].join(near)
     ports = [
-        _port(port, spaces[lead[port["from"]]], lead[port["to"]])
+        _port(port, spaces[lead[port["from"]]], spaces[lead[port["to"]]])
         for port in layout["ports"]
         if port["from"] in spaces and port["to"] in spaces
     ]
@@ -290,10 +298,11 @@ def of(
 _PORT_KEYS = ("rate_bps", "buffer_bytes", "buffer_packets", "is_protected", "is_measured")
 
 
-def _port(port: dict[str, Any], here: Namespace, far: str) -> Port:
-    """The port of the layout that leads from a namespace to the one of another node."""
-    interface = here.interfaces[far]
+def _port(port: dict[str, Any], here: Namespace, there: Namespace) -> Port:
+    """The port of the layout that leads from a namespace to another."""
+    interface = here.interfaces[there.node]
     values = {key: port[key] for key in _PORT_KEYS}
+    values |= {"far_node": there.node, "far_interface": there.interfaces[here.node]}
     made = Port(f"{port['from']}->{port['to']}", here.node, interface, **values)
     if here.is_ovs and made.is_shaped:
         return replace(made, interface=f"q{interface[1:]}")

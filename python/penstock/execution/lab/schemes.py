@@ -28,8 +28,14 @@ class Scheme:
     """Options of `penstockd attach`, but for those of the port; empty: nothing is attached."""
     queue: str = ""
     """The kernel's queue discipline under TBF; empty: a FIFO."""
+    is_behind: bool = False
+    """Whether it is attached where a port's link ends, and not at the port."""
     controller: dict[str, Any] | None = None
     """Every parameter of the network's controller and its shims; None: it only writes routes."""
+
+    def place(self, port: Port) -> Port:
+        """The end of a port's link at which penstockd is attached."""
+        return port.far_end if self.is_behind else port
 
     def attach(self, port: Port, pins: str) -> list[str]:
         """The command that keeps the scheme on a port until it is ended."""
@@ -87,7 +93,8 @@ def of(name: str, table: dict[str, Any], rtt_s: float, *, with_ovs: bool = False
             mark = f"mark={_text(_mark(queue))}"
             return Scheme(name, (*_agent(kind, {"window": window}, rtt_s), "--set", mark))
         case _ if agent in _native.deployable():
-            return Scheme(name, _agent(agent, parts, rtt_s))
+            is_behind = window.get("side", "port") != "port"
+            return Scheme(name, _agent(agent, parts, rtt_s), is_behind=is_behind)
     message = f"{name}: queue {queue['kind']} with window {window['kind']} is not in the laboratory"
     raise ScenarioError(message)
 
