@@ -9,6 +9,9 @@
  * new connections keep coming, and DM runs from the last. A shim's flag expires by itself after
  * DM, as the OFF may be lost.
  *
+ * The paper waits for the end of T. With at_once, which is ours, the start is also tested at each
+ * new connection, with the queue as it was reported last.
+ *
  * Made precise, in the variant `paper` too:
  * - The EWMA is 1/4 old + 3/4 new sample; line 11 of Algorithm 1 repeats Q.
  * - Gamma counts bytes, beta * IW * MSS + Q, with one MSS for all flows.
@@ -48,6 +51,8 @@ enum sicc_order {
 	SICC_ON = 1,	 /* send INCAST_ON */
 	SICC_OFF = 2,	 /* send INCAST_OFF */
 	SICC_OFF_ON = 3, /* send INCAST_OFF, then INCAST_ON: only with off_always */
+	SICC_ON_ONE =
+		4, /* send INCAST_ON to the source of the new connection, the others have it */
 };
 
 #define SICC_TITLE                                                                                 \
@@ -94,6 +99,9 @@ enum sicc_end {
 	P(X, FLAG, on_when_old, 0, 1, 0, 1,                                                        \
 	  "No ON, and no new count of connections, before `duration` has passed since the last "   \
 	  "ON, as Algorithm 1 is indented; if false, at each T")                                   \
+	P(X, FLAG, at_once, 0, 1, 0, 0,                                                            \
+	  "Incast may also begin at each new connection, with the queue as it was reported last; " \
+	  "if false, at each T only")                                                              \
 	P(X, ENUM, counts, SICC_NEW_CONNECTIONS, SICC_COUNTS_SYN_ACK, SICC_COUNTS_SYN,             \
 	  SICC_COUNTS_SYN, "What counts as a new connection")                                      \
 	P(X, ENUM, options_of, SICC_ENDS, SICC_SENDER, SICC_RECEIVER, SICC_SENDER,                 \
@@ -152,18 +160,12 @@ struct sicc_pair {
 	u8 reserved[4];
 };
 
-/*
- * The port forwarded a copy of a SYN or FIN to the controller: of those that leave by it, and with
- * SICC_COUNTS_SYN_ACK also of the SYN-ACKs that enter.
- */
-CORE_INLINE void sicc_on_packet(struct sicc_port *port, const struct sicc_params *p, u32 flags)
+/* Whether a packet with these flags is a new connection. */
+CORE_INLINE _Bool sicc_is_new(const struct sicc_params *p, u32 flags)
 {
 	u32 wanted = p->counts == SICC_COUNTS_SYN_ACK ? TCP_FLAG_SYN | TCP_FLAG_ACK : TCP_FLAG_SYN;
 
-	if ((flags & wanted) == wanted && port->beta < SICC_MAX_BETA)
-		port->beta++;
-	if (flags & TCP_FLAG_FIN && port->beta > 0)
-		port->beta--;
+	return (flags & wanted) == wanted;
 }
 
 /* The bytes expected: gamma = beta * IW * MSS + Q; at most 2^24 * 2^16 * 2^16 + 2^32. */
@@ -175,13 +177,47 @@ CORE_INLINE u64 sicc_expected_bytes(const struct sicc_port *port, const struct s
 	return min_u32(port->beta, SICC_MAX_BETA) * first_flight + (port->queue_q8 >> 8);
 }
 
+/* Whether the last ON is older than DM. */
+CORE_INLINE _Bool sicc_is_old(const struct sicc_port *port, const struct sicc_params *p, u64 now_ns)
+{
+	return !port->on_since_ns || elapsed_ns(port->on_since_ns, now_ns) >= p->duration_ns;
+}
+
+/* Whether incast is ahead. */
+CORE_INLINE _Bool sicc_starts(const struct sicc_port *port, const struct sicc_params *p)
+{
+	u64 start_bytes = ((u64)p->buffer_bytes * sicc_alpha2_q16(p)) >> 16;
+
+	return port->beta > 0 && sicc_expected_bytes(port, p) >= start_bytes;
+}
+
+/*
+ * The port forwarded a copy of a SYN or FIN to the controller: of those that leave by it, and with
+ * SICC_COUNTS_SYN_ACK also of the SYN-ACKs that enter. What to send now: with at_once SICC_ON or
+ * SICC_ON_ONE, else nothing.
+ */
+CORE_INLINE u32 sicc_on_packet(struct sicc_port *port, const struct sicc_params *p, u32 flags,
+			       u64 now_ns)
+{
+	_Bool is_new = sicc_is_new(p, flags), was_on = port->is_on;
+
+	if (is_new && port->beta < SICC_MAX_BETA)
+		port->beta++;
+	if (flags & TCP_FLAG_FIN && port->beta > 0)
+		port->beta--;
+	if (!is_new || !p->at_once || !sicc_starts(port, p) ||
+	    (p->on_when_old && !sicc_is_old(port, p, now_ns)))
+		return SICC_KEEP;
+	port->is_on = 1;
+	port->on_since_ns = now_ns;
+	return was_on ? SICC_ON_ONE : SICC_ON;
+}
+
 /* Every T, with the length of the port's queue: what to send to the sources. */
 CORE_INLINE u32 sicc_on_interval(struct sicc_port *port, const struct sicc_params *p,
 				 u32 queue_bytes, u64 now_ns)
 {
-	u64 start_bytes = ((u64)p->buffer_bytes * sicc_alpha2_q16(p)) >> 16;
-	_Bool is_old =
-		!port->on_since_ns || elapsed_ns(port->on_since_ns, now_ns) >= p->duration_ns;
+	_Bool is_old = sicc_is_old(port, p, now_ns);
 	_Bool is_short = queue_bytes <= fraction_of(p->buffer_bytes, p->alpha1_q16);
 	_Bool ends = p->off_needs_both ? is_old && is_short : is_old || is_short;
 	_Bool may_start = is_old || !p->on_when_old;
@@ -193,7 +229,7 @@ CORE_INLINE u32 sicc_on_interval(struct sicc_port *port, const struct sicc_param
 		port->is_on = 0;
 		order = SICC_OFF;
 	}
-	if (may_start && port->beta > 0 && sicc_expected_bytes(port, p) >= start_bytes) {
+	if (may_start && sicc_starts(port, p)) {
 		port->is_on = 1;
 		port->on_since_ns = now_ns;
 		order = p->off_always ? order | SICC_ON : SICC_ON;

@@ -145,7 +145,7 @@ RUN(fairq_sent, fairq_on_sent(&states.fairq, &params.fairq, args.total_bytes, ar
 RUN(fairq_sample, fairq_on_sample(&states.fairq, (u32)args.queue_bytes))
 RUN(fairq_interval, fairq_on_interval(&states.fairq, &params.fairq, (u32)args.queue_bytes))
 
-RUN(sicc_packet, sicc_on_packet(&sicc, &sicc_params, (u32)args.flags))
+RUN(sicc_packet, result = sicc_on_packet(&sicc, &sicc_params, (u32)args.flags, args.now_ns))
 RUN(sicc_interval,
     result = sicc_on_interval(&sicc, &sicc_params, (u32)args.queue_bytes, args.now_ns))
 RUN(sicc_pair_on,

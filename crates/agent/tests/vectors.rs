@@ -312,6 +312,7 @@ fn sicc() {
                     off_needs_both,
                     off_always,
                     on_when_old,
+                    at_once,
                     counts,
                     options_of,
                     expires,

@@ -194,7 +194,7 @@ impl Incast {
         if flags & SYN == 0 {
             // A FIN ends a flow that is known, once.
             if port.flows.remove(&flow) {
-                port.core.on_packet(flags);
+                port.core.on_packet(flags, 0);
             }
             return;
         }
@@ -204,7 +204,7 @@ impl Incast {
             return;
         }
         port.new_flows.insert(edge, counted + 1);
-        port.core.on_packet(flags);
+        port.core.on_packet(flags, 0);
     }
 
     /// The queues of a switch: what the shims of the sources are to do (SICC Algorithm 1).

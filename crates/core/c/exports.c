@@ -203,8 +203,9 @@ EXPORT_VOID(fairq_on_interval,
 	    (struct fairq_state * s, const struct fairq_params *p, u32 queue_bytes),
 	    (s, p, queue_bytes))
 
-EXPORT_VOID(sicc_on_packet, (struct sicc_port * port, const struct sicc_params *p, u32 flags),
-	    (port, p, flags))
+EXPORT(u32, sicc_on_packet,
+       (struct sicc_port * port, const struct sicc_params *p, u32 flags, u64 now_ns),
+       (port, p, flags, now_ns))
 EXPORT(u32, sicc_on_interval,
        (struct sicc_port * port, const struct sicc_params *p, u32 queue_bytes, u64 now_ns),
        (port, p, queue_bytes, now_ns))

@@ -20,6 +20,8 @@ pub enum SiccOrder {
     Off = 2,
     /// Send INCAST_OFF, then INCAST_ON.
     OffOn = 3,
+    /// Send INCAST_ON to the source of the new connection alone; the others have it.
+    OnOne = 4,
 }
 
 impl SiccOrder {
@@ -50,7 +52,12 @@ pub fn sends_own_options(params: &Params) -> bool {
 
 // The pointers are to `struct sicc_port` and `struct sicc_params`.
 unsafe extern "C" {
-    fn core_sicc_on_packet(port: *mut c_void, params: *const c_void, flags: u32);
+    fn core_sicc_on_packet(
+        port: *mut c_void,
+        params: *const c_void,
+        flags: u32,
+        now_ns: u64,
+    ) -> SiccOrder;
     fn core_sicc_on_interval(
         port: *mut c_void,
         params: *const c_void,
@@ -119,11 +126,12 @@ impl SiccPort {
         }
     }
 
-    /// A copy of a SYN or FIN that passed the port; `flags` as on the wire.
-    pub fn on_packet(&mut self, flags: u8) {
+    /// A copy of a SYN or FIN that passed the port; `flags` as on the wire. Returns what to send now, which
+    /// is something with `at_once` only.
+    pub fn on_packet(&mut self, flags: u8, now_ns: u64) -> SiccOrder {
         let (port, params) = (self.state.at_mut(0), self.params.at(0));
         // SAFETY: as large as the structs, and C keeps no pointer.
-        unsafe { core_sicc_on_packet(port, params, flags.into()) }
+        unsafe { core_sicc_on_packet(port, params, flags.into(), now_ns) }
     }
 
     /// Every `interval`, with the length of the port's queue.

@@ -170,7 +170,7 @@ static void fuzz_sicc(void)
 		u16 window = (u16)any();
 		u32 scale = (u32)any() & 15, kind = (u32)any() % 3;
 
-		sicc_on_packet(&port, &params, (u32)any());
+		sicc_on_packet(&port, &params, (u32)any(), any());
 		if (any() % 4 == 0)
 			sicc_on_interval(&port, &params, (u32)any(), any());
 		expect(port.queue_q8 >> 8 <= 0xffffffffu, "the mean is a queue length");

@@ -10,12 +10,12 @@ from typing import Any
 
 from .tcp_rewrite import FIRST, LATER, SYN, UNKNOWN, lowered
 
-KEEP, ON, OFF, OFF_ON = 0, 1, 2, 3
+KEEP, ON, OFF, OFF_ON, ON_ONE = 0, 1, 2, 3, 4
 COUNTS_SYN, COUNTS_SYN_ACK = 0, 1
 DEFAULT = {
     "interval_ns": 1000000, "duration_ns": 10000000, "buffer_bytes": 125000,
     "alpha1_q16": 13107, "alpha2_q16": 65536, "initial_window_segments": 10, "mss_bytes": 1460,
-    "floor_segments": 1, "off_needs_both": 0, "off_always": 0, "on_when_old": 0,
+    "floor_segments": 1, "off_needs_both": 0, "off_always": 0, "on_when_old": 0, "at_once": 0,
     "counts": COUNTS_SYN, "options_of": 0, "expires": 1, "pair_scale": 0, "rounds_down": 0,
 }  # fmt: skip
 PAPER = {
@@ -36,21 +36,33 @@ class World:
     is_on: bool = False
     pair: tuple[int, int, float] | None = None
 
-    def packet(self, flags: int) -> None:
+    def packet(self, flags: int, now_ns: int) -> int:
         is_answer = bool(flags & ACK_FLAG) or self.p["counts"] == COUNTS_SYN
-        self.beta += bool(flags & SYN_FLAG) and is_answer
-        self.beta = max(0, self.beta - bool(flags & FIN_FLAG))
+        is_new = bool(flags & SYN_FLAG) and is_answer
+        self.beta = max(0, self.beta + is_new - bool(flags & FIN_FLAG))
+        is_free = self.is_old(now_ns) or not self.p["on_when_old"]
+        if not (self.p["at_once"] and is_new and is_free and self.is_ahead()):
+            return KEEP
+        was_on, self.is_on, self.kappa = self.is_on, True, now_ns
+        return ON_ONE if was_on else ON
+
+    def is_old(self, now_ns: int) -> bool:
+        return self.kappa is None or now_ns - self.kappa >= self.p["duration_ns"]
+
+    def is_ahead(self) -> bool:
+        gamma = self.beta * self.p["initial_window_segments"] * self.p["mss_bytes"] + self.mean
+        start = self.p["buffer_bytes"] * self.p["alpha2_q16"] // 65536
+        return self.beta > 0 and floor(gamma) >= start
 
     def interval(self, queue_bytes: int, now_ns: int) -> int:
         size, off, on = self.p["buffer_bytes"], False, False
         self.mean = Fraction(floor((self.mean / 4 + Fraction(3 * queue_bytes, 4)) * 256), 256)
-        gamma = self.beta * self.p["initial_window_segments"] * self.p["mss_bytes"] + self.mean
-        is_old = self.kappa is None or now_ns - self.kappa >= self.p["duration_ns"]
+        is_old = self.is_old(now_ns)
         is_short = queue_bytes <= size * self.p["alpha1_q16"] // 65536
         if self.is_on or self.p["off_always"]:
             off = (all if self.p["off_needs_both"] else any)([is_old, is_short])
         if is_old or not self.p["on_when_old"]:
-            on = self.beta > 0 and floor(gamma) >= size * self.p["alpha2_q16"] // 65536
+            on = self.is_ahead()
             self.beta = 0
         if on:
             self.kappa = now_ns
@@ -87,6 +99,8 @@ CASES = {
     "paper": PAPER,
     **{name: {name: value} for name, value in PAPER.items()},
     "SYN-ACKs": {"counts": COUNTS_SYN_ACK},
+    "at once": {"at_once": 1},
+    "at once, when old": {"at_once": 1, "on_when_old": 1, "counts": COUNTS_SYN_ACK},
     "threshold": {"buffer_bytes": 1, "initial_window_segments": 1, "mss_bytes": 1},
     "large": {
         "buffer_bytes": 2**32 - 1,
@@ -116,7 +130,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                 [SYN_FLAG] * 2 + [SYN_FLAG | ACK_FLAG] * 5 + [FIN_FLAG | ACK_FLAG, ACK_FLAG]
             )
             args = {
-                "packet": {"flags": flags},
+                "packet": {"flags": flags, "now_ns": now},
                 "interval": {"queue_bytes": int(params["buffer_bytes"] * share), "now_ns": now},
                 "pair_on": {
                     "mss_bytes": random.choice([0, 1448, 1448, 8948]),

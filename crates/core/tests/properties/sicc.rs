@@ -20,24 +20,28 @@ proptest! {
     fn the_controller_holds_at_any_input(
         buffer in 1u32..,
         alpha2 in 1u32..=256 * 65536,
-        switches in proptest::array::uniform4(any::<bool>()),
+        switches in proptest::array::uniform5(any::<bool>()),
         events in proptest::collection::vec((0u8..3, any::<u8>(), any::<u32>(), any::<u64>()), 0..200),
     ) {
-        let [always, when_old, both, syn_acks] = switches;
+        let [always, when_old, both, syn_acks, at_once] = switches;
         let mut port = SiccPort::new(&with("sicc", buffer, &[
             ("alpha2_q16", alpha2.into()),
             ("off_always", always.into()),
             ("on_when_old", when_old.into()),
             ("off_needs_both", both.into()),
             ("counts", syn_acks.into()),
+            ("at_once", at_once.into()),
         ]));
         let (mut is_on, mut syns) = (false, 0i64);
         for (event, flags, queue, now) in events {
             if event < 2 {
                 let counts = flags & flag::SYN != 0 && (!syn_acks || flags & flag::ACK != 0);
                 syns += i64::from(counts);
-                port.on_packet(flags);
+                let (order, was_on) = (port.on_packet(flags, now), is_on);
                 prop_assert!(state(&port, "beta") <= syns, "beta is negative or drifts");
+                prop_assert!(order == SiccOrder::Keep || at_once && counts);
+                is_on |= order != SiccOrder::Keep;
+                prop_assert_eq!(order == SiccOrder::OnOne, order != SiccOrder::Keep && was_on);
                 continue;
             }
             let had_new_connections = state(&port, "beta") > 0;
@@ -52,6 +56,7 @@ proptest! {
                     is_on = false;
                 }
                 SiccOrder::Keep => {}
+                SiccOrder::OnOne => prop_assert!(false, "of a new connection alone"),
             }
             prop_assert!(always || order != SiccOrder::OffOn);
             if when_old {
@@ -125,9 +130,9 @@ fn as_indented_no_incast_begins_and_no_count_restarts_while_the_last_is_young() 
 #[test]
 fn by_the_prose_syn_acks_alone_count() {
     let mut port = SiccPort::new(&with("sicc", 125_000, &[("counts", 1)]));
-    port.on_packet(flag::SYN);
+    port.on_packet(flag::SYN, 0);
     assert_eq!(state(&port, "beta"), 0);
-    port.on_packet(flag::SYN | flag::ACK);
+    port.on_packet(flag::SYN | flag::ACK, 0);
     assert_eq!(state(&port, "beta"), 1);
 }
 
@@ -148,7 +153,9 @@ fn as_printed_the_shim_shifts_by_the_pair_and_waits_for_the_off() {
 }
 
 fn syn_acks(port: &mut SiccPort, count: u32) {
-    (0..count).for_each(|_| port.on_packet(flag::SYN | flag::ACK));
+    for _ in 0..count {
+        port.on_packet(flag::SYN | flag::ACK, 0);
+    }
 }
 
 #[test]
@@ -159,13 +166,29 @@ fn incast_is_foreseen_from_new_connections_and_the_queue() {
     syn_acks(&mut port, 8);
     assert_eq!(port.on_interval(12_000, 2), SiccOrder::On); // + 9,000 of the mean
     syn_acks(&mut port, 9);
-    port.on_packet(flag::FIN | flag::ACK);
+    port.on_packet(flag::FIN | flag::ACK, 0);
     assert_eq!(port.on_interval(0, 3), SiccOrder::Off);
     assert_eq!(
         port.on_interval(125_000, 4),
         SiccOrder::Keep,
         "no incast without new connections"
     );
+}
+
+#[test]
+fn at_once_the_connection_that_is_too_many_begins_incast() {
+    let mut port = SiccPort::new(&with("sicc", 125_000, &[("at_once", 1)]));
+    let mut syn = |now| port.on_packet(flag::SYN, now);
+    let early: Vec<SiccOrder> = (1..=8).map(&mut syn).collect();
+    assert_eq!(early, [SiccOrder::Keep; 8], "8 * 14,600 bytes fit");
+    assert_eq!([9, 10].map(&mut syn), [SiccOrder::On, SiccOrder::OnOne]);
+    assert_eq!(port.on_packet(flag::FIN, 11), SiccOrder::Keep);
+    let order = port.on_interval(60_000, 12);
+    assert_eq!(order, SiccOrder::On, "the others' clamps last longer");
+    // 45,000 bytes of the queue are known now.
+    let next: Vec<SiccOrder> = (13..19).map(|now| port.on_packet(flag::SYN, now)).collect();
+    assert_eq!(next[..5], [SiccOrder::Keep; 5]);
+    assert_eq!(next[5], SiccOrder::OnOne);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn follows_vectors() {
     replay(TEXT, begin, |(port, shim), event, a, row| {
         let mut result = Value::Null;
         match event {
-            "packet" => port.on_packet(a.get("flags")),
+            "packet" => result = json!(port.on_packet(a.get("flags"), a.get("now_ns")) as u32),
             "interval" => {
                 result = json!(port.on_interval(a.get("queue_bytes"), a.get("now_ns")) as u32);
             }

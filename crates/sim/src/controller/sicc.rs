@@ -5,7 +5,7 @@
 use super::{Channel, Controller, ControllerCounters, FRAME_BYTES, HEADER_BYTES, Way};
 use crate::network::{Network, Report};
 use crate::packet::{FlowId, Packet, SynOptions, flag};
-use penstock_core::sicc;
+use penstock_core::sicc::{self, SiccOrder};
 use penstock_core::tcp_rewrite::AckKind;
 use penstock_core::{Params, SiccPort, SiccShim};
 use penstock_scenario::units::Time;
@@ -152,9 +152,9 @@ impl Sicc {
                 if u16::from(flags) & flag::SYN != 0 {
                     self.flows[flow.0 as usize].learned = Some(SynOptions::unpack(options));
                 }
-                self.count(link, flow, flags);
+                self.count(now, link, flow, flags);
                 if self.counts_answers && is_answer(flags.into()) {
-                    self.count(link ^ 1, flow.reverse(), flags);
+                    self.count(now, link ^ 1, flow.reverse(), flags);
                 }
             }
             Message::On(pair, mss, scale) => {
@@ -167,16 +167,24 @@ impl Sicc {
     }
 
     /// A SYN or FIN passed the port of `link`, which data of `flow` leaves by.
-    fn count(&mut self, link: u32, flow: FlowId, flags: u8) {
-        let Some(&port) = self.port_of_link.get(&link) else {
+    fn count(&mut self, now: Time, link: u32, flow: FlowId, flags: u8) {
+        let Some(&number) = self.port_of_link.get(&link) else {
             return;
         };
-        let port = &mut self.ports[port as usize];
-        port.core.on_packet(flags);
+        let port = &mut self.ports[number as usize];
+        let order = port.core.on_packet(flags, now.as_nanos());
         if u16::from(flags) & flag::SYN != 0 {
             port.flows.insert(flow);
         } else {
             port.flows.remove(&flow);
+        }
+        match order {
+            SiccOrder::On => {
+                self.counters.incasts += 1;
+                self.notify(now, self.ons(number as usize), false);
+            }
+            SiccOrder::OnOne => self.notify(now, BTreeSet::from([self.on(flow)]), false),
+            _ => {}
         }
     }
 
@@ -238,19 +246,22 @@ impl Sicc {
 
     /// INCAST_ON for each pair with a flow through the port.
     fn ons(&self, port: usize) -> BTreeSet<Message> {
-        let message = |flow: &FlowId| {
-            let pair = self.flows[flow.0 as usize].pair;
-            let end = if self.sends_own_options {
-                *flow
-            } else {
-                flow.reverse()
-            };
-            let learned = self.flows[end.0 as usize].learned;
-            let mss = learned.map_or(self.mss_bytes, |options| options.mss);
-            let scale = learned.map(|options| options.window_scale.unwrap_or(0));
-            Message::On(pair, mss, scale)
+        let flows = self.ports[port].flows.iter();
+        flows.map(|flow| self.on(*flow)).collect()
+    }
+
+    /// INCAST_ON for the pair of a flow.
+    fn on(&self, flow: FlowId) -> Message {
+        let pair = self.flows[flow.0 as usize].pair;
+        let end = if self.sends_own_options {
+            flow
+        } else {
+            flow.reverse()
         };
-        self.ports[port].flows.iter().map(message).collect()
+        let learned = self.flows[end.0 as usize].learned;
+        let mss = learned.map_or(self.mss_bytes, |options| options.mss);
+        let scale = learned.map(|options| options.window_scale.unwrap_or(0));
+        Message::On(pair, mss, scale)
     }
 
     /// INCAST_OFF, likewise.
