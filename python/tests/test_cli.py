@@ -368,6 +368,8 @@ def test_a_command_loads_only_what_it_needs(command, code, heavy, small):
         ("penstock show fairs", ["fairswitch"]),
         ("penstock run small.toml --set traffic.mice.si", ["traffic.mice.size="]),
         ("penstock reproduce hcf-2", ["hcf-2a", "hcf-2b", "hcf-2c"]),
+        ("penstock controller st", ["status"]),
+        ("penstock controller run sma", ["small.toml"]),
     ],
 )
 def test_the_shell_completes(words, completed, small):
@@ -382,6 +384,19 @@ def test_the_shell_completes(words, completed, small):
         check=False,
     ).stdout.split()
     assert shown == completed
+
+
+def test_the_controller_takes_its_words_as_they_are(tmp_path):
+    program = tmp_path / "penstock-controller"
+    program.write_text('#!/bin/sh\necho "$@"; exit 3\n')
+    program.chmod(0o755)
+    script = "import sys; from penstock.cli import program; from penstock.execution import build; "
+    script += f"build.find = lambda _: {str(program)!r}; "
+    script += "sys.argv = ['penstock', 'controller', *sys.argv[1:]]; program.main()"
+    for words in (["status", "x.toml", "--json"], ["--version"]):
+        command = [sys.executable, "-c", script, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.stdout.split(), done.returncode) == (words, 3)
 
 
 def test_a_scheme_is_shown_with_its_parameters(monkeypatch):

@@ -14,6 +14,7 @@ import typer
 from penstock import papers
 from penstock.cli import lab, lists
 from penstock.cli.compare import compare
+from penstock.cli.controller import controller
 from penstock.cli.init import init
 from penstock.cli.open import open_page
 from penstock.cli.options import Commands
@@ -77,6 +78,13 @@ for command, example in (
 ):
     name = "open" if command is open_page else None  # `open` itself is a function of Python
     app.command(name, epilog=f"Example: {example}")(command)
+
+
+# What follows is for the other program.
+app.command(
+    epilog="Example: penstock controller run controller.toml",
+    context_settings={"ignore_unknown_options": True},
+)(controller)
 
 
 def _no_papers(_: typer.Context) -> None:
