@@ -204,6 +204,8 @@ pub struct Config {
     pub tick: Time,
     /// Largest factor of the exponential back-off, as a shift.
     pub max_backoff: u8,
+    /// Timeouts of a SYN that do not double the next one (Linux 6.5); those of a SYN-ACK always do.
+    pub syn_linear_timeouts: u8,
     /// Retransmissions of a SYN or SYN-ACK before giving up; `u8::MAX` for never.
     pub syn_retries: u8,
     /// Retransmissions of data before giving up; `u8::MAX` for never.
@@ -315,6 +317,7 @@ impl Config {
             jiffy: Time::ZERO,
             tick: Time::from_millis(10),
             max_backoff: 16,
+            syn_linear_timeouts: 0,
             syn_retries: u8::MAX,
             retries: u8::MAX,
             receive_buffer: 65535 << 5,
@@ -366,6 +369,7 @@ impl Config {
             max_rto: Time::from_secs(120),
             jiffy: Time::from_millis(4),
             tick: Time::ZERO,
+            syn_linear_timeouts: 4,
             syn_retries: 6,
             retries: 15,
             receive_buffer: 16 << 20,
@@ -400,6 +404,7 @@ impl Config {
             bursts: false,
             recovery: Recovery::Sack,
             early_retransmit: true,
+            syn_linear_timeouts: 0,
             tlp_delay: Time::ZERO,
             tlp_min: Time::from_millis(10),
             ..Config::linux()

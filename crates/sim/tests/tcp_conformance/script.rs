@@ -305,6 +305,7 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         "tlp_single_delay" => cfg.tlp_single_delay = time(value)?,
         "ack_every" => cfg.ack_every = number(value)?,
         "quick_acks" => cfg.quick_acks = number(value)?,
+        "syn_linear_timeouts" => cfg.syn_linear_timeouts = number(value)?,
         "syn_retries" => cfg.syn_retries = number(value)?,
         "retries" => cfg.retries = number(value)?,
         "syn_losses_forgiven" => cfg.syn_losses_forgiven = number(value)?,

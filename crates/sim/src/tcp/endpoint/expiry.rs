@@ -2,6 +2,7 @@
 //! A timer fires.
 
 use super::Endpoint;
+use crate::tcp::connection::State;
 use crate::tcp::timers::Timer;
 use crate::tcp::{Ctx, Events, Wire};
 
@@ -47,7 +48,11 @@ impl Endpoint {
         if !self.timers.try_again(limit) {
             return self.fail();
         }
-        self.rtt.back_off();
+        let is_linear = self.conn.state() == State::SynSent
+            && self.timers.attempts() <= cfg.syn_linear_timeouts;
+        if !is_linear {
+            self.rtt.back_off();
+        }
         self.timers.set_timeout(cfg, &self.rtt);
         // Karn: an ACK may be for either transmission.
         self.timers.stop_timing();
