@@ -117,8 +117,11 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
-        if self.controller.params().is_none() {
+        let Some(params) = self.controller.params() else {
             bail!("controller: kind is not \"sicc\", the only one that runs here");
+        };
+        if params.flag("at_once") {
+            bail!("controller: at_once is of the simulator only; leave it out");
         }
         if self.watch.is_empty() {
             bail!("watch: no port; give [watch.NAME] with datapath, port and buffer");
