@@ -38,7 +38,7 @@ typedef int64_t s64;
  * branches of it again.
  */
 #ifdef __bpf__
-#define BRANCHLESS(value) asm volatile("" : "+r"(value))
+#define BRANCHLESS(value) __asm__ volatile("" : "+r"(value))
 #else
 #define BRANCHLESS(value) ((void)0)
 #endif
