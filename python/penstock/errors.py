@@ -2,8 +2,10 @@
 """What can go wrong, as one line each: what, where, and what to do."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 
 def resumable(finished: str, folder: Path) -> str:
@@ -23,10 +25,53 @@ class PenstockError(Exception):
     exit_code = 1
 
 
+class Problem(NamedTuple):
+    """One thing that is wrong with a scenario."""
+
+    line: int | None
+    """In its file, from 1; None: it is in an override or a built-in scheme."""
+    text: str
+    """`FILE:LINE: KEY: WHAT`, or `--set KEY=VALUE: WHAT`."""
+    key: str
+    """Its dotted path."""
+    what: str
+    """What is wrong, and what is allowed."""
+
+    def excerpt(self, source: str) -> str:
+        """The line of the scenario's text with the key marked below; empty where there is none."""
+        lines = source.splitlines()
+        if self.line is None or not 0 < self.line <= len(lines):
+            return ""
+        written = lines[self.line - 1].expandtabs(4)
+        name = re.escape(re.sub(r"\[\d+\]", "", self.key).rpartition(".")[2])
+        found = name and re.search(rf"(?<![\w-]){name}(?![\w-])", written)
+        start, end = found.span() if found else (0, len(written.rstrip()))
+        if not found:
+            start = len(written) - len(written.lstrip())
+        number = f"{self.line} | "
+        return f"{number}{written}\n{'| '.rjust(len(number))}{' ' * start}{'^' * (end - start)}"
+
+
 class ScenarioError(PenstockError):
     """A scenario, option or file that cannot be used as given (exit code 2)."""
 
     exit_code = 2
+
+    def __init__(
+        self, message: str, problems: Iterable[tuple[int | None, str, str, str]] = ()
+    ) -> None:
+        """`problems`: all that is wrong with a scenario, of which the message is the first."""
+        super().__init__(message)
+        self.problems = [Problem(*problem) for problem in problems]
+        self.source = ""
+        """The scenario's text, once it is known."""
+
+    def lines(self) -> list[str]:
+        """Every problem, each with its line of the scenario and a mark under the key."""
+        if not self.problems:
+            return [str(self)]
+        parts = [(problem.text, problem.excerpt(self.source)) for problem in self.problems]
+        return ["\n".join(filter(None, part)) for part in parts]
 
 
 class InterruptedRunError(PenstockError):

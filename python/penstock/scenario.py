@@ -237,7 +237,11 @@ def resolve(source: Source, overrides: Settings) -> str:
         ScenarioError: it cannot be used; one line.
     """
     origin = str(source.origin)
-    text = _native.validate(source.text, origin, list(overrides), trace_to_csv)
+    try:
+        text = _native.validate(source.text, origin, list(overrides), trace_to_csv)
+    except ScenarioError as error:
+        error.source = source.text
+        raise
     paths = [
         (f"traffic.{name}.{key}", json.dumps(str(path.resolve())))
         for name, traffic in parsed(text)["traffic"].items()

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use penstock_scenario::units::Time;
-use penstock_scenario::{Congestion, Profile};
+use penstock_scenario::{Congestion, Origin, Problem, Profile};
 use penstock_sim::run::{Layout, flow_records, summaries};
 use penstock_sim::simulation::{ENDLESS, Record, TransferCounters};
 use penstock_sim::{Cores, Inputs, Outcome, Scenario, run_on};
@@ -198,8 +198,28 @@ fn caught<R>(work: impl FnOnce() -> R) -> Result<R, String> {
 }
 
 fn parse(text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<Scenario> {
-    Scenario::parse(text, Path::new(origin), overrides)
-        .map_err(|error| ScenarioError::new_err(error.to_string()))
+    Scenario::parse(text, Path::new(origin), overrides).map_err(|error| {
+        let problem = |problem: &Problem| -> PyProblem {
+            (
+                line_of(problem),
+                error.line(problem),
+                problem.key.clone(),
+                problem.what.clone(),
+            )
+        };
+        let problems: Vec<PyProblem> = error.problems.iter().map(problem).collect();
+        ScenarioError::new_err((error.to_string(), problems))
+    })
+}
+
+/// A problem as Python gets it: its line in the file, as one line of text, its key, and what is wrong.
+type PyProblem = (Option<usize>, String, String, String);
+
+fn line_of(problem: &Problem) -> Option<usize> {
+    match problem.at {
+        Origin::Line(line) => Some(line),
+        Origin::Override(_) | Origin::BuiltIn => None,
+    }
 }
 
 fn read_inputs(scenario: &Scenario, origin: &str, to_csv: &Bound<'_, PyAny>) -> PyResult<Inputs> {

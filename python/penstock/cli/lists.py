@@ -2,13 +2,16 @@
 """The commands that list and check: schemes, scenarios, schema, validate."""
 
 import shutil
+import sys
 import textwrap
+import tomllib
 from collections.abc import Sequence
 from itertools import groupby
 
 import typer
 
 from penstock.cli.options import File, Format, Json, Settings, pairs, print_json
+from penstock.errors import Problem, ScenarioError
 
 # The heading of a folder's scenarios.
 _GROUPS = {
@@ -63,16 +66,30 @@ def schema() -> None:
     typer.echo(_native.schema().rstrip())
 
 
-def validate(file: File, settings: Settings = None) -> None:
-    """Check a scenario, and print it with its defaults written out.
+def validate(file: File, settings: Settings = None, as_json: Json = False) -> None:
+    """Check a scenario, and print it with its defaults written out, or all that is wrong with it.
 
     Left open are values that follow from the TCP profile, or from a port's rate and buffer:
-    `penstock run` derives them; docs/tcp.md and docs/schemes/ explain how.
+    `penstock run` derives them; docs/tcp.md and docs/schemes/ explain how. --json prints
+    `problems`, a list of `line`, `text`, `key`, `what`, and `scenario`, null if there are any.
     """
     overrides = pairs(settings)
     from penstock import api  # start-up: the simulator
 
-    typer.echo(api.resolved(file, overrides=overrides).rstrip())
+    try:
+        text = api.resolved(file, overrides=overrides)
+    except ScenarioError as error:
+        if not as_json:
+            for problem in error.lines():
+                typer.echo(f"penstock: {problem}", err=True)
+            sys.exit(error.exit_code)
+        problems = error.problems or [Problem(None, str(error), "", str(error))]
+        print_json({"problems": [problem._asdict() for problem in problems], "scenario": None})
+        sys.exit(error.exit_code)
+    if as_json:
+        print_json({"problems": [], "scenario": tomllib.loads(text)})
+    else:
+        typer.echo(text.rstrip())
 
 
 def print_list(rows: list[tuple[str, str]], width: int = 0) -> None:

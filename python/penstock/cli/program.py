@@ -23,7 +23,7 @@ from penstock.cli.run import demo, run
 from penstock.cli.show import show
 from penstock.cli.sweep import sweep
 from penstock.cli.tune import tune
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, ScenarioError
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
 _PLAIN = {"µ": "u", "±": "+-", "–": "-", "·": "*", "…": "...", "×": "x", "█": "#", "░": "."}
@@ -111,6 +111,9 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except PenstockError as error:
+        if isinstance(error, ScenarioError) and sys.stderr.isatty():
+            typer.echo("\n".join(f"penstock: {text}" for text in error.lines()), err=True)
+            sys.exit(error.exit_code)
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
         _fail(_with_hint(error), error.exit_code)
