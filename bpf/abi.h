@@ -35,6 +35,7 @@ enum port_flag {
 	PORT_FLOW_EVENTS = 1u << 0, /* ring buffer `events`: begin, transfers, end of flows */
 	PORT_BARE_IP = 1u << 1,	    /* the interface has no Ethernet header (tun, wireguard) */
 	PORT_DROPS = 1u << 2,	    /* the scheme may drop data (HSCC's sigma) */
+	PORT_COUNTED = 1u << 3,	    /* a controller counts the flows: map `flow_counts` */
 };
 
 #define PORT_VXLANS 4u
@@ -112,6 +113,16 @@ struct judgement {
 	u32 reserved;
 };
 
+/*
+ * Map `flow_counts`, by slot: how many flows a controller has counted (FairQ §III-B). The port
+ * never takes fewer than it has proven itself, and counts alone when the number is old.
+ */
+struct flow_count {
+	u64 until_ns; /* it holds until then */
+	u32 flows;
+	u32 port; /* its number, port_state.id; of another port it is none */
+};
+
 /* Map `heartbeat`, a u64 by slot: when the agent was last alive. */
 
 #define PORT_STALL_NS 190000000ull /* just below Linux's least retransmission timeout */
@@ -172,6 +183,8 @@ struct port_state {
 	u32 corrected; /* flows that sweeps had to correct, as their entries were lost */
 	u32 queues;    /* of the device, if its root is only their sum; as of a millisecond ago */
 	u32 half_own;  /* entries in the map of that name */
+	u32 own_flows; /* as the port itself counts them ... */
+	u32 counted;   /* ... and as a controller does; 0: none does */
 	u64 next_tick_ns[SCHEMES];
 	struct port_segments segments; /* of the data that leaves */
 	struct scheme_states schemes;
@@ -260,7 +273,8 @@ struct port_half {
 
 /*
  * Map `known`, by flow_key6 (IPv4 mapped to IPv6): flows whose SYNs the programs have not seen.
- * Those of this host's sockets, with network and port 0, and those that another version followed.
+ * Those of this host's sockets, with network and port 0, those that another version followed, and
+ * those of a controller, with network 0.
  */
 #define KNOWN_LIFE_NS 900000000000ull /* as long as idle flows stay: SWEEP_FORGET_NS */
 

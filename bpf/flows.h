@@ -173,8 +173,8 @@ static __always_inline void flow_count(struct port_state *port, const struct por
 		return;
 	if (flow->swept == (u16)port->sweep)
 		port->recount += delta;
-	if (!counts_packets(config, acting) && (delta > 0 || port->flows > 0))
-		state_set_flows(port, config, port->flows + delta, acting);
+	if (!counts_packets(config, acting) && (delta > 0 || port->own_flows > 0))
+		state_count(port, config, port->own_flows + delta, acting);
 }
 
 /*
@@ -224,10 +224,10 @@ static __always_inline void flow_count_packet(struct port_state *port,
 		       elapsed_ns(port->counter.last_data_ns, packet->now_ns) < COUNTER_REPORT_NS))
 		return;
 	bpf_spin_lock(&port->lock);
-	state_set_flows(port, config,
-			flow_counter_on_packet(&port->counter, packet->flags, packet->payload,
-					       packet->direction == FLOW_DATA, packet->now_ns),
-			acting);
+	state_count(port, config,
+		    flow_counter_on_packet(&port->counter, packet->flags, packet->payload,
+					   packet->direction == FLOW_DATA, packet->now_ns),
+		    acting);
 	bpf_spin_unlock(&port->lock);
 }
 

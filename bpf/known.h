@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is known of flows whose SYNs the programs have not seen, because they are older: the kernel
- * has the scales of its own sockets, and the agent copies those of flows that another version
- * followed. What an ACK shows itself comes first (sender.h).
+ * What is known of flows whose SYNs the programs have not seen, because they are older or took
+ * another path: the kernel has the scales of its own sockets, and the agent copies those of flows
+ * that another version followed, and those that a controller has learned at the edge of the
+ * network. What an ACK shows itself comes first (sender.h).
  *
  * It is looked up for packets whose scale is unknown, so that it costs nothing to all others and
  * takes no room in the tables of flows. As any flow in mid-life, one gets its entry, and counts,

@@ -33,6 +33,7 @@ PORT_ARRAY(slots, BPF_MAP_TYPE_ARRAY, u32, PORT_INDEXES, 0);
 PORT_ARRAY(config, BPF_MAP_TYPE_ARRAY, struct port_config, PORTS, 0);
 PORT_ARRAY(heartbeat, BPF_MAP_TYPE_ARRAY, u64, PORTS, 0);
 PORT_ARRAY(port, BPF_MAP_TYPE_ARRAY, struct port_state, PORTS, 0);
+PORT_ARRAY(flow_counts, BPF_MAP_TYPE_ARRAY, struct flow_count, PORTS, 0);
 PORT_ARRAY(policy, BPF_MAP_TYPE_ARRAY, struct port_policy, 2 * PORTS, 0);
 
 struct stats_map {

@@ -125,10 +125,11 @@ static __noinline u32 scheme_first_window(const struct port_state *port,
 					  const struct port_config *config,
 					  const struct offer *offer, u64 now_ns, u32 scheme)
 {
-	struct tcp_window out = scheme_on_first_ack(
-		scheme, scheme_state_of((void *)&port->schemes, scheme),
-		scheme_params_of(&config->schemes, scheme), port->flows + port->half_open,
-		offer->window, offer->scale, offer->mss, offer->kind, now_ns);
+	struct tcp_window out =
+		scheme_on_first_ack(scheme, scheme_state_of((void *)&port->schemes, scheme),
+				    scheme_params_of(&config->schemes, scheme),
+				    max_u32(port->flows, port->own_flows + port->half_open),
+				    offer->window, offer->scale, offer->mss, offer->kind, now_ns);
 
 	return (u32)out.window << 16 | (u32)out.changed << 8 | out.floored;
 }

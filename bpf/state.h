@@ -81,6 +81,50 @@ static __always_inline _Bool counts_packets(const struct port_config *config, u3
 	       COUNTING_PACKETS;
 }
 
+/*
+ * With the lock held: the port has counted so many flows itself. Of what a controller has counted,
+ * it takes more than these, but not less, unless its own count is the one that drifts.
+ */
+static __always_inline void state_count(struct port_state *port, const struct port_config *config,
+					u32 own, u32 acting)
+{
+	u32 flows = max_u32(own, port->counted);
+
+	if (port->counted && counts_packets(config, acting))
+		flows = port->counted;
+	port->own_flows = own;
+	if (flows != port->flows)
+		state_set_flows(port, config, flows, acting);
+}
+
+/* How many flows a controller has counted; 0: none does. */
+static __always_inline u32 state_counted(const struct port_state *port,
+					 const struct port_config *config, u64 now_ns)
+{
+	u32 slot = port->id & PORT_SLOT_MASK;
+	const struct flow_count *count = bpf_map_lookup_elem(&flow_counts, &slot);
+
+	if (!(config->flags & PORT_COUNTED) || !count || count->port != port->id ||
+	    now_ns >= count->until_ns)
+		return 0;
+	return min_u32(count->flows, config->flows_max);
+}
+
+/* Takes a controller's number, where it is another. */
+static __always_inline void state_follow_count(struct port_state *port,
+					       const struct port_config *config, u64 now_ns,
+					       u32 acting)
+{
+	u32 counted = state_counted(port, config, now_ns);
+
+	if (counted == port->counted)
+		return;
+	bpf_spin_lock(&port->lock);
+	port->counted = counted;
+	state_count(port, config, port->own_flows, acting);
+	bpf_spin_unlock(&port->lock);
+}
+
 static __always_inline void scheme_reset(struct port_state *port, const struct port_config *config,
 					 u64 now_ns, u32 scheme)
 {
@@ -170,6 +214,7 @@ __noinline int state_update(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 	if (!state || !setup || !of_port)
 		return 0;
 	state_renew(state, setup, now_ns, acting);
+	state_follow_count(state, setup, now_ns, acting);
 	WINDOW_SCHEMES(FOR_UPDATED, scheme_tick, acting, state, setup, queue_bytes, now_ns, acting)
 	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_queue, acting, state, setup, &of_port->counters,
 		       queue_bytes, now_ns)

@@ -244,6 +244,7 @@ static long sweep_finish(u32 slot, struct sweep_walk *walk)
 
 	if (!setup || !state)
 		return 1;
+	state_follow_count(state, setup, walk->now_ns, state->scheme);
 	bpf_spin_lock(&state->lock);
 	if (state->sweep != walk->sweep->number || setup->abi != PENSTOCK_ABI) {
 		bpf_spin_unlock(&state->lock); /* attached meanwhile, or not at all */
@@ -254,11 +255,11 @@ static long sweep_finish(u32 slot, struct sweep_walk *walk)
 		u32 flows =
 			flow_counter_expire(&state->counter, walk->now_ns, FLOW_COUNTER_IDLE_NS);
 
-		state_set_flows(state, setup, flows, state->scheme);
-	} else if (state->flows != state->recount) {
-		state->corrected += max_u32(state->flows, state->recount) -
-				    min_u32(state->flows, state->recount);
-		state_set_flows(state, setup, state->recount, state->scheme);
+		state_count(state, setup, flows, state->scheme);
+	} else if (state->own_flows != state->recount) {
+		state->corrected += max_u32(state->own_flows, state->recount) -
+				    min_u32(state->own_flows, state->recount);
+		state_count(state, setup, state->recount, state->scheme);
 	}
 	bpf_spin_unlock(&state->lock);
 	return 0;

@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 
 use lab::raw::Raw;
 use lab::{PORT, PortLab};
+use libbpf_rs::MapCore;
 use penstock_linux::testkit::{PATIENCE, Process, until};
-use penstock_sdn::message::{Body, ETHERTYPE, Key, Notice, Order, Peer, Received, frame};
+use penstock_sdn::message::{
+    Ask, Body, ETHERTYPE, FlowOptions, FlowReport, Key, Notice, OptionsReport, Order, Peer,
+    Received, frame,
+};
 
 const SECRET: &[u8] = b"a secret of sixteen bytes or more";
 const NUMBER: u16 = 5;
@@ -92,7 +96,7 @@ impl Controller {
                 lab.log()
             );
             self.wait(guests);
-            let sealed = self.peer.seal(vec![notice]).unwrap();
+            let sealed = self.peer.seal(&Body::Notices(vec![notice])).unwrap();
             send(self, &sealed);
             self.sent.push(sealed);
         }
@@ -113,14 +117,19 @@ fn notice(order: Order) -> Notice {
 
 /// The daemon with a shim, and this in its table `sdn`.
 fn daemon(lab: &PortLab, controllers: &[&Controller], sdn: &str) -> Process {
+    let port = "scheme = \"sicc\"\ncontroller.duration = \"60 min\"";
+    let guests = format!("guests = {{ {PORT} = [\"{GUEST}\"] }}");
+    daemon_with(lab, port, controllers, &format!("{guests}\n{sdn}"))
+}
+
+/// The daemon with these lines for the port, and in its table `sdn`.
+fn daemon_with(lab: &PortLab, port: &str, controllers: &[&Controller], sdn: &str) -> Process {
     let key = lab.folder.path().join("key");
     std::fs::write(&key, SECRET).unwrap();
     let address = |one: &&Controller| one.socket.local_addr().unwrap().to_string();
     let addresses: Vec<String> = controllers.iter().map(address).collect();
     lab.daemon(&format!(
-        "[port.{PORT}]\nscheme = \"sicc\"\ncontroller.duration = \"60 min\"\n\
-         [sdn]\ncontroller = {addresses:?}\nnumber = {NUMBER}\nkey = {key:?}\n\
-         guests = {{ {PORT} = [\"{GUEST}\"] }}\n{sdn}"
+        "[port.{PORT}]\n{port}\n[sdn]\ncontroller = {addresses:?}\nnumber = {NUMBER}\nkey = {key:?}\n{sdn}"
     ))
 }
 
@@ -206,7 +215,10 @@ fn frames_are_taken_on_their_way_to_the_guest_and_not_from_it() {
     let guest = lab.far().run(|| Raw::new("eth0")).unwrap();
 
     // One again, one that is changed, and one that is right, but comes from the guest.
-    let fresh = controller.peer.seal(vec![notice(on)]).unwrap();
+    let fresh = controller
+        .peer
+        .seal(&Body::Notices(vec![notice(on)]))
+        .unwrap();
     let mut changed = fresh.clone();
     changed[40] ^= 1;
     network.send_whole(&of(&again));
@@ -230,4 +242,146 @@ fn frames_are_taken_on_their_way_to_the_guest_and_not_from_it() {
     .collect();
     assert!(types.contains(&(ETHERTYPE + 1).to_be_bytes()), "{types:?}");
     assert!(!types.contains(&ETHERTYPE.to_be_bytes()), "{types:?}");
+}
+
+#[test]
+fn frames_of_several_controllers_are_taken() {
+    let lab = PortLab::quiet();
+    let mut controllers = [Controller::new(&lab), Controller::new(&lab)];
+    let _daemon = daemon(&lab, &controllers.each_ref(), "frames = true\n");
+    until("the shim is there", || {
+        lab.status_of(PORT)["scheme"] == "sicc"
+    });
+    let network = lab.near().run(|| Raw::new(PORT)).unwrap();
+    let by_frame = |_: &Controller, sealed: &[u8]| network.send_whole(&frame([2; 6], sealed));
+    for controller in &mut controllers {
+        controller.order_by(&lab, notice(Order::On(1448, Some(7))), 1, by_frame);
+        controller.order_by(&lab, notice(Order::Off), 0, by_frame);
+    }
+}
+
+const DATAPATH: u64 = 0x2a;
+const NUMBER_OF_PORT: u32 = 7;
+
+fn asked(body: Body) -> Option<Ask> {
+    match body {
+        Body::Ask(ask) => Some(ask),
+        _ => None,
+    }
+}
+
+/// The port has so many flows.
+fn number(port: u32, flows: u32) -> Body {
+    Body::Flows(FlowReport {
+        datapath: DATAPATH,
+        flows: vec![(port, flows)],
+    })
+}
+
+/// The flows of the port, and those that a controller has counted.
+fn flows(lab: &PortLab) -> (Option<u64>, Option<u64>) {
+    let status = lab.status();
+    let of = |key: &str| status[key].as_u64();
+    (of("flows"), of("flows_by_controller"))
+}
+
+/// Sends this until it is so, as often as the agent asks.
+fn send_until(controller: &mut Controller, body: &Body, what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        controller.wait(asked);
+        let sealed = controller.peer.seal(body).unwrap();
+        controller.send_again(&sealed);
+        controller.sent.push(sealed);
+    }
+}
+
+/// The daemon with a port whose flows a controller counts, at an agent that takes few.
+fn counted(lab: &PortLab, controller: &Controller) -> Process {
+    let port = "scheme = \"fairq\"\ncontroller = { kind = \"flow-counts\" }";
+    let switch = format!(
+        "[sdn.switch]\ndatapath = \"2a\"\ninterval = \"0 s\"\nports = {{ {PORT} = {NUMBER_OF_PORT} }}\n"
+    );
+    daemon_with(lab, port, &[controller], &switch)
+}
+
+#[test]
+fn a_port_takes_the_number_of_flows_of_a_controller_that_lives() {
+    let lab = PortLab::quiet();
+    lab.congest();
+    let mut controller = Controller::new(&lab);
+    let _daemon = counted(&lab, &controller);
+    let ask = controller.wait(asked);
+    assert_eq!(
+        (ask.datapath, ask.ports),
+        (DATAPATH, vec![(NUMBER_OF_PORT, true)])
+    );
+    let is = |flows_now: u64| move |lab: &PortLab| flows(lab) == (Some(flows_now), Some(flows_now));
+    let forty = number(NUMBER_OF_PORT, 40);
+    send_until(&mut controller, &forty, "40 flows", || is(40)(&lab));
+    // One that was taken is not taken again, nor one that is changed, of another port, or an agent's own.
+    let old = controller.sent.last().unwrap().clone();
+    let more = number(NUMBER_OF_PORT, 41);
+    send_until(&mut controller, &more, "41 flows", || is(41)(&lab));
+    let mut changed = controller.peer.seal(&number(NUMBER_OF_PORT, 9)).unwrap();
+    changed[40] ^= 1;
+    for forged in [&old, &changed] {
+        controller.send_again(forged);
+    }
+    let other = controller.peer.seal(&number(8, 9)).unwrap();
+    controller.send_again(&other);
+    send_until(&mut controller, &number(8, 9), "a later message", || {
+        assert_ne!(flows(&lab).0, Some(40));
+        assert_ne!(flows(&lab).0, Some(9));
+        flows(&lab).1.is_none() // the number has become old: the port counts itself
+    });
+    assert_eq!(flows(&lab), (Some(0), None));
+    // No more are believed than the port may have.
+    let most = u64::from(penstockd::attach::FLOWS);
+    let all = number(NUMBER_OF_PORT, u32::MAX);
+    send_until(&mut controller, &all, "all flows", || is(most)(&lab));
+}
+
+#[test]
+fn a_port_learns_what_the_syns_of_flows_offered() {
+    let lab = PortLab::quiet();
+    lab.congest();
+    let mut controller = Controller::new(&lab);
+    let _daemon = counted(&lab, &controller);
+    controller.wait(asked);
+    let flow = |port: u16, mss_bytes, scales| FlowOptions {
+        source: ([10, 0, 0, 1], port).into(),
+        destination: ([10, 0, 0, 2], 80).into(),
+        mss_bytes,
+        scales,
+    };
+    let report = Body::Options(OptionsReport {
+        datapath: DATAPATH,
+        port: NUMBER_OF_PORT,
+        flows: vec![
+            flow(1, 1460, Some([7, 15])), // more than the largest
+            flow(0, 1460, Some([7, 9])),
+            flow(3, 40, None), // the MSS is raised to the least
+            flow(2, 1460, Some([7, 9])),
+        ],
+    });
+    let known = || {
+        let map = lab.agent().port(PORT).map("known").unwrap();
+        let value = |key: Vec<u8>| {
+            map.lookup(&key, libbpf_rs::MapFlags::ANY)
+                .ok()??
+                .get(8..12)
+                .map(<[u8]>::to_vec)
+        };
+        let mut values: Vec<Vec<u8>> = map.keys().filter_map(value).collect();
+        values.sort();
+        values
+    };
+    let entry = |mss: u16, scales: [u8; 2]| [mss.to_ne_bytes(), scales].concat();
+    let mut expected = vec![entry(536, [0xfe, 0xfe]), entry(1460, [7, 9])];
+    expected.sort();
+    send_until(&mut controller, &report, "the flows are known", || {
+        known() == expected
+    });
 }

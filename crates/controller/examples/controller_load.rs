@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the controller sustains: copies of SYNs and FINs a second on one core, and the time from a SYN
-//! at the switch to the notice at the shim's host, queues being reported every millisecond.
+//! What the controller sustains: copies of SYNs and FINs a second on one core, many at a time and one by
+//! one, and the time from a SYN at the switch to the notice at the shim's host, queues being reported
+//! every millisecond; waiting for the report (T), and at once.
 //!
-//! `cargo run --release -p penstock-controller --example controller_load`
+//! `cargo run --release -p penstock-controller --example controller_load`; with a number behind `--`, so many
+//! further switches are connected.
 
 use anyhow::{Context, Result};
 use etherparse::{PacketBuilder, TcpOptionElement};
 use penstock_controller::config::Config;
 use penstock_controller::openflow::{Frames, kind};
 use penstock_controller::server::Server;
-use penstock_sdn::message::{Agent, Body, Key, QueueReport};
+use penstock_sdn::message::{Agent, Body, Key, Notice, Order, QueueReport};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::Timespec;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const DATAPATH: u64 = 1;
 const SECRET: &[u8] = b"a secret of sixteen bytes or more";
 const EVENTS: u32 = 1_000_000;
+/// Those that come one by one, and the pause between them: longer than the controller takes for one.
+const SINGLE_EVENTS: u32 = 20_000;
+const PAUSE: Duration = Duration::from_micros(50);
 const ROUNDS: usize = 2_000;
 const BURST: u16 = 8;
 /// Hosts that send, each at a port of its own; one more receives.
@@ -28,6 +34,21 @@ const HOSTS: u8 = 32;
 const RECEIVER: u8 = 100;
 
 fn main() -> Result<()> {
+    let others = std::env::args().nth(1).map_or(Ok(0), |text| text.parse())?;
+    for at_once in [false, true] {
+        println!("{}", measure(at_once, others)?);
+    }
+    Ok(())
+}
+
+/// The processor time that a thread has used, seconds.
+fn busy(thread: &Path) -> Result<f64> {
+    let text = std::fs::read_to_string(Path::new("/proc").join(thread).join("schedstat"))?;
+    let ns: f64 = text.split(' ').next().unwrap_or_default().parse()?;
+    Ok(ns / 1e9)
+}
+
+fn measure(at_once: bool, others: u64) -> Result<String> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("controller.toml");
     let key = folder.path().join("key");
@@ -37,7 +58,7 @@ fn main() -> Result<()> {
         &path,
         format!(
             "openflow = \"127.0.0.1:0\"\nagents = \"127.0.0.1:0\"\n\
-             [controller]\nkind = \"sicc\"\nduration = \"1 ms\"\n\
+             [controller]\nkind = \"sicc\"\nduration = \"1 ms\"\nat_once = {at_once}\n\
              [watch.port]\ndatapath = \"1\"\nport = {RECEIVER}\nbuffer = \"100 kB\"\n{}{}",
             agent("shim", 1),
             agent("switch", 2)
@@ -45,22 +66,20 @@ fn main() -> Result<()> {
     )?;
     let mut server = Server::new(&Config::read(&path)?)?;
     let (switches, agents) = server.addresses()?;
-    let (stop, busy_ns) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicU64::new(0)),
-    );
-    let (asked, busy) = (stop.clone(), busy_ns.clone());
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = stop.clone();
+    let (name, named) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
-        let done = server.run(&asked);
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        busy.store(
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
-            Ordering::Relaxed,
-        );
-        done
+        let own = std::fs::read_link("/proc/thread-self")?;
+        name.send(own).context("its name")?;
+        server.run(&asked)
     });
+    let serving: PathBuf = named.recv()?;
 
-    let mut stream = connect(switches)?;
+    let _others = (0..others)
+        .map(|other| connect(switches, DATAPATH + 1 + other))
+        .collect::<Result<Vec<_>>>()?;
+    let mut stream = connect(switches, DATAPATH)?;
     for host in (1..=HOSTS).chain([RECEIVER]) {
         stream.write_all(&packet_in(host.into(), 3, &segment(host, 1, 9, false)))?;
     }
@@ -80,7 +99,9 @@ fn main() -> Result<()> {
         }
         let mut next = begun + Duration::from_micros(u64::from(port) * 7 % 1000);
         while begun.elapsed() < Duration::from_millis(100) {
-            if Instant::now() >= next {
+            if at_once {
+                next = begun + Duration::from_millis(100);
+            } else if Instant::now() >= next {
                 next += Duration::from_millis(1);
                 let queues = vec![(u32::from(RECEIVER), 0)];
                 let report = QueueReport {
@@ -95,7 +116,7 @@ fn main() -> Result<()> {
                 && shim
                     .1
                     .unseal(&bytes[..length])
-                    .is_ok_and(|notices| !notices.is_empty())
+                    .is_ok_and(|body| is_on(&body))
             {
                 waits.push(begun.elapsed().as_secs_f64() * 1e6);
                 break;
@@ -104,6 +125,14 @@ fn main() -> Result<()> {
         for one in 0..BURST {
             stream.write_all(&packet_in(1, 2, &end(1, RECEIVER, port - one)))?;
         }
+        // The next burst finds the end of this one's clamp.
+        let queues = vec![(u32::from(RECEIVER), 0)];
+        let report = QueueReport {
+            datapath: DATAPATH,
+            queues,
+        };
+        let sealed = reporter.1.seal(&Body::Queues(report));
+        reporter.0.send(&sealed)?;
     }
     waits.sort_by(f64::total_cmp);
     let at = |share: f64| waits.get((waits.len() as f64 * share) as usize).copied();
@@ -134,14 +163,29 @@ fn main() -> Result<()> {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    let begun = Instant::now();
+    let idle = busy(&serving)?;
+    for number in 0..SINGLE_EVENTS / 2 {
+        let (port, host) = (20_000 + number as u16 % 1000, host(number as u16));
+        for frame in [
+            segment(host, RECEIVER, port, true),
+            end(host, RECEIVER, port),
+        ] {
+            stream.write_all(&packet_in(host.into(), 2, &frame))?;
+            let next = Instant::now() + PAUSE;
+            while Instant::now() < next {
+                std::hint::spin_loop();
+            }
+        }
+    }
+    let single = busy(&serving)? - idle;
+    let (begun, before) = (Instant::now(), busy(&serving)?);
     for _ in 0..EVENTS / 2000 {
         stream.write_all(&batch)?;
     }
     // Its answer follows all that was sent.
     stream.write_all(&[4, kind::ECHO_REQUEST, 0, 8, 0, 0, 0, 1])?;
     wait(&mut stream, kind::ECHO_REPLY)?;
-    let wall = begun.elapsed().as_secs_f64();
+    let (wall, used) = (begun.elapsed().as_secs_f64(), busy(&serving)? - before);
     is_over.store(true, Ordering::Relaxed);
     reports
         .join()
@@ -150,17 +194,22 @@ fn main() -> Result<()> {
     thread
         .join()
         .map_err(|_| anyhow::anyhow!("the controller panicked"))??;
-    let busy = busy_ns.load(Ordering::Relaxed) as f64 / 1e9;
-    println!(
-        "{{\"events\": {EVENTS}, \"events_per_s\": {:.0}, \"events_per_core_s\": {:.0}, \
-         \"notices\": {}, \"wait_us\": {{\"p50\": {:.0}, \"p99\": {:.0}}}}}",
+    Ok(format!(
+        "{{\"at_once\": {at_once}, \"switches\": {}, \"events_per_s\": {:.0}, \"events_per_core_s\": {:.0}, \
+         \"single_events_per_core_s\": {:.0}, \"notices\": {}, \"wait_us\": {{\"p50\": {:.0}, \"p99\": {:.0}}}}}",
+        others + 1,
         f64::from(EVENTS) / wall,
-        f64::from(EVENTS) / busy,
+        f64::from(EVENTS) / used,
+        f64::from(SINGLE_EVENTS) / single,
         waits.len(),
         at(0.5).context("no notice")?,
         at(0.99).context("no notice")?
-    );
-    Ok(())
+    ))
+}
+
+fn is_on(body: &Body) -> bool {
+    let is_on = |notice: &Notice| matches!(notice.order, Order::On(..));
+    matches!(body, Body::Notices(all) if all.iter().any(is_on))
 }
 
 /// Waits for a datagram until then; a socket's own timeout counts in jiffies.
@@ -172,12 +221,12 @@ fn is_readable(socket: &UdpSocket, until: Instant) -> bool {
 }
 
 /// A switch that is ready: HELLO, features and ports.
-fn connect(address: std::net::SocketAddr) -> Result<TcpStream> {
+fn connect(address: std::net::SocketAddr, datapath: u64) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     stream.write_all(&[4, kind::HELLO, 0, 8, 0, 0, 0, 1])?;
     let xid = wait(&mut stream, kind::FEATURES_REQUEST)?;
-    let mut body = DATAPATH.to_be_bytes().to_vec();
+    let mut body = datapath.to_be_bytes().to_vec();
     body.extend([0, 0, 0, 0, 254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     stream.write_all(&message(kind::FEATURES_REPLY, xid, &body))?;
     let xid = wait(&mut stream, kind::MULTIPART_REQUEST)?;

@@ -111,12 +111,12 @@ impl Agents {
     }
 
     /// The message for an agent, if one of it has been taken.
-    pub fn seal(&mut self, number: u16, notices: Vec<Notice>) -> Option<Sealed> {
+    pub fn seal(&mut self, number: u16, body: &Body) -> Option<Sealed> {
         let agent = self.agents.get_mut(&number)?;
         Some(Sealed {
             address: agent.address?,
             takes_frames: agent.takes_frames,
-            bytes: agent.peer.seal(notices)?,
+            bytes: agent.peer.seal(body)?,
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::openflow::number;
 use crate::switch::Writes;
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
+use penstock_core::{Params, definitions};
 use penstock_scenario::{Buffer, deployments};
 use penstock_sdn::message;
 use serde::Deserialize;
@@ -39,7 +40,8 @@ pub struct Config {
     /// The file of a key that all controllers of the network share. Default: a key drawn by chance,
     /// for one controller.
     pub key: Option<PathBuf>,
-    /// SICC's parameters, as in a scenario.
+    /// SICC's parameters, as in a scenario; or of the kind "flow-counts": no incast is foreseen, but the
+    /// flows of ports are counted for agents that ask. With SICC they are, too.
     pub controller: penstock_scenario::Controller,
     /// The ports that are watched, by names of the operator's.
     pub watch: IndexMap<String, Watch>,
@@ -55,8 +57,8 @@ pub struct Watch {
     pub datapath: String,
     /// The port's number.
     pub port: u32,
-    /// What its queue can hold.
-    pub buffer: Buffer,
+    /// What its queue can hold. SICC needs it.
+    pub buffer: Option<Buffer>,
 }
 
 impl Watch {
@@ -70,7 +72,7 @@ impl Watch {
                 number::MAX
             );
         }
-        if self.buffer.as_bytes() == 0 {
+        if self.buffer.is_some_and(|buffer| buffer.as_bytes() == 0) {
             bail!("buffer: is 0; allowed: more than nothing");
         }
         let port = self.port;
@@ -117,14 +119,11 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
-        let Some(params) = self.controller.params() else {
-            bail!("controller: kind is not \"sicc\", the only one that runs here");
-        };
-        if params.flag("at_once") {
-            bail!("controller: at_once is of the simulator only; leave it out");
+        if self.controller == penstock_scenario::Controller::None {
+            bail!("controller: kind is \"none\"; allowed: sicc, flow-counts");
         }
         if self.watch.is_empty() {
-            bail!("watch: no port; give [watch.NAME] with datapath, port and buffer");
+            bail!("watch: no port; give [watch.NAME] with datapath, port and, for SICC, buffer");
         }
         let mut places = BTreeSet::new();
         for (name, one) in &self.watch {
@@ -149,11 +148,10 @@ impl Config {
     /// # Errors
     /// A value out of its range, or a key that cannot be read.
     pub fn build(&self, random: [u8; 32]) -> Result<Controller> {
-        let params = self.controller.params().context("controller")?;
         let mut watched = BTreeMap::new();
         for (name, one) in &self.watch {
             let place = one.place().with_context(|| format!("watch.{name}"))?;
-            let own = params.core(one.buffer.as_bytes(), None);
+            let own = self.params_at(one);
             watched.insert(place, own.with_context(|| format!("watch.{name}"))?);
         }
         let mut keys = BTreeMap::new();
@@ -162,7 +160,8 @@ impl Config {
             keys.insert(one.number, (key, one.frames));
         }
         let common = watched.values().next().context("watch: no port")?;
-        let incast = Incast::new(common, Limits::default());
+        let decides = self.controller.params().is_some();
+        let incast = Incast::new(common, Limits::default(), decides);
         let (sender, secret) = random.split_first_chunk().expect("it is longer");
         let secret = match &self.key {
             Some(file) => penstock_sdn::secret(file).context("key")?,
@@ -170,5 +169,14 @@ impl Config {
         };
         let lldp = Lldp::new(&secret, u64::from_ne_bytes(*sender));
         Ok(Controller::new(incast, watched, keys, lldp, self.writes))
+    }
+
+    /// SICC's parameters at a port; those by default where it only counts.
+    fn params_at(&self, port: &Watch) -> Result<Params> {
+        let Some(params) = self.controller.params() else {
+            return Ok(Params::new(definitions::of("sicc"), 1));
+        };
+        let buffer = port.buffer.context("buffer: is missing; SICC needs it")?;
+        Ok(params.core(buffer.as_bytes(), None)?)
     }
 }

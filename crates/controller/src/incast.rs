@@ -2,17 +2,21 @@
 //! Incast at ports: `core/sicc.h` decides; here is whose flows lead through which port.
 
 use crate::fabric::Place;
+use crate::recent::Recent;
 use crate::segment::{Flow, Segment};
 use crate::status;
-use penstock_core::sicc;
+use penstock_core::sicc::{self, SiccOrder};
 use penstock_core::{Params, SiccPort};
-use penstock_sdn::message::{Notice, Order, QueueReport};
+use penstock_sdn::message::{FlowOptions, Notice, Order, QueueReport};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::hash::Hash;
+use std::collections::{BTreeSet, HashMap};
 
 const SYN: u8 = 2;
+const RST: u8 = 4;
 const ACK: u8 = 16;
+
+/// The MSS of who offers none (RFC 9293 §3.7.1).
+const DEFAULT_MSS_BYTES: u16 = 536;
 
 /// What bounds the controller's state, and what one guest can do to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub struct Limits {
     pub flows: usize,
     /// New flows from one edge port that count at a port between two reports of its queue.
     pub new_flows: u32,
+    /// Flows from one edge port that are known at a port at once.
+    pub edge_flows: u32,
 }
 
 impl Default for Limits {
@@ -28,6 +34,7 @@ impl Default for Limits {
         Limits {
             flows: 65_536,
             new_flows: 256,
+            edge_flows: 4096,
         }
     }
 }
@@ -45,101 +52,102 @@ pub struct Counters {
     pub notices: u64,
 }
 
-/// The last of what was inserted, each once.
-#[derive(Clone, Debug)]
-struct Recent<K, V> {
-    known: HashMap<K, (V, u64)>,
-    order: VecDeque<(K, u64)>,
-    inserted: u64,
+/// Flows from one edge port through a port.
+#[derive(Clone, Copy, Debug, Default)]
+struct Edge {
+    /// Since the last report of the queue.
+    new_flows: u32,
+    flows: u32,
 }
 
-impl<K: Copy + Eq + Hash, V> Default for Recent<K, V> {
-    fn default() -> Recent<K, V> {
-        Recent {
-            known: HashMap::new(),
-            order: VecDeque::new(),
-            inserted: 0,
-        }
-    }
-}
-
-impl<K: Copy + Eq + Hash, V> Recent<K, V> {
-    /// Returns whether it was not known.
-    fn insert(&mut self, key: K, value: V, most: usize) -> bool {
-        self.inserted += 1;
-        self.order.push_back((key, self.inserted));
-        let before = self.known.insert(key, (value, self.inserted));
-        while self.known.len() > most || self.order.len() > 2 * most {
-            let Some((oldest, number)) = self.order.pop_front() else {
-                break;
-            };
-            if self
-                .known
-                .get(&oldest)
-                .is_some_and(|(_, last)| *last == number)
-            {
-                self.known.remove(&oldest);
-            }
-        }
-        before.is_none()
-    }
-
-    fn remove(&mut self, key: &K) -> bool {
-        self.known.remove(key).is_some()
-    }
+/// What is known of a flow through a port.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Where its SYN came from.
+    edge: Place,
+    /// Once its SYN is answered.
+    options: Option<FlowOptions>,
 }
 
 #[derive(Clone, Debug)]
 struct Port {
     core: SiccPort,
-    flows: Recent<Flow, ()>,
-    /// New flows from each edge port since the last report.
-    new_flows: HashMap<Place, u32>,
+    flows: Recent<Flow, Known>,
+    edges: HashMap<Place, Edge>,
     seen: status::Port,
 }
 
+impl Port {
+    fn insert(&mut self, flow: Flow, known: Known, most: usize) {
+        self.edges.entry(known.edge).or_default().flows += 1;
+        for gone in self.flows.insert(flow, known, most) {
+            self.uncount(gone.edge);
+        }
+    }
+
+    /// Whether it was known.
+    fn remove(&mut self, flow: &Flow) -> bool {
+        let gone = self.flows.remove(flow);
+        gone.map(|known| self.uncount(known.edge)).is_some()
+    }
+
+    fn uncount(&mut self, edge: Place) {
+        if let Some(edge) = self.edges.get_mut(&edge) {
+            edge.flows = edge.flows.saturating_sub(1);
+        }
+    }
+}
+
+/// What a SYN has shown.
 #[derive(Clone, Copy, Debug)]
 struct Options {
     mss: Option<u16>,
     scale: Option<u8>,
+    seq: u32,
 }
 
 /// The ports that are watched, and the flows through them.
 #[derive(Clone, Debug)]
 pub struct Incast {
     limits: Limits,
+    /// If not, flows are counted for others, and no notices are sent.
+    decides: bool,
     counts_answers: bool,
     sends_own_options: bool,
     mss_bytes: u16,
     ports: HashMap<Place, Port>,
     /// Of the SYN of each direction.
     options: Recent<Flow, Options>,
+    /// Ports whose flows have changed since this was taken.
+    changed: BTreeSet<Place>,
     counters: Counters,
 }
 
 impl Incast {
-    /// No port is watched yet; of `params` those count that are the same at all ports.
-    pub fn new(params: &Params, limits: Limits) -> Incast {
+    /// No port is watched yet; of `params` those count that are the same at all ports. Without `decides`,
+    /// flows are only counted.
+    pub fn new(params: &Params, limits: Limits, decides: bool) -> Incast {
         Incast {
             limits,
+            decides,
             counts_answers: sicc::counts_answers(params),
             sends_own_options: sicc::sends_own_options(params),
             mss_bytes: params.field("mss_bytes") as u16,
             ports: HashMap::new(),
             options: Recent::default(),
+            changed: BTreeSet::new(),
             counters: Counters::default(),
         }
     }
 
-    /// Watches a port, or watches it again: nothing is known of its flows.
+    /// Watches a port, if it is not watched yet: nothing is known of its flows.
     pub fn watch(&mut self, place: Place, params: &Params) {
-        let port = Port {
+        self.ports.entry(place).or_insert_with(|| Port {
             core: SiccPort::new(params),
             flows: Recent::default(),
-            new_flows: HashMap::new(),
+            edges: HashMap::new(),
             seen: status::Port::default(),
-        };
-        self.ports.insert(place, port);
+        });
     }
 
     /// A port is gone.
@@ -150,7 +158,7 @@ impl Incast {
     /// The ports that are watched.
     pub fn ports(&self) -> impl Iterator<Item = (Place, status::Port)> {
         self.ports.iter().map(|(place, port)| {
-            let flows = port.flows.known.len() as u64;
+            let flows = port.flows.len() as u64;
             let seen = status::Port {
                 flows,
                 ..port.seen.clone()
@@ -164,47 +172,179 @@ impl Incast {
         self.counters
     }
 
-    /// A SYN or FIN that a guest at an edge port has sent, the ports by which it leaves the switches on
-    /// its way, and those by which what it answers came.
-    pub fn on_copy(&mut self, edge: Place, segment: &Segment, path: &[Place], back: &[Place]) {
+    /// How many flows a port has; none if it is not watched.
+    pub fn flows(&self, place: Place) -> u32 {
+        self.ports
+            .get(&place)
+            .map_or(0, |port| port.flows.len() as u32)
+    }
+
+    /// The number of the last flow of a port that was learned, if the port is watched.
+    pub(crate) fn inserted(&self, place: Place) -> Option<u64> {
+        Some(self.ports.get(&place)?.flows.inserted())
+    }
+
+    /// The flows of a port that were learned after this number, and what their SYNs offered, where those are
+    /// answered.
+    pub(crate) fn options_after(
+        &self,
+        place: Place,
+        number: u64,
+    ) -> impl Iterator<Item = (u64, Option<FlowOptions>)> {
+        let port = self.ports.get(&place).into_iter();
+        port.flat_map(move |port| port.flows.after(number))
+            .map(|(number, known)| (number, known.options))
+    }
+
+    /// The ports whose flows have changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<Place> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// A SYN, FIN or RST that a guest at an edge port has sent, the ports by which it leaves the switches
+    /// on its way, and those by which what it answers came. Returns what the shims are to do at once.
+    pub fn on_copy(
+        &mut self,
+        edge: Place,
+        segment: &Segment,
+        path: &[Place],
+        back: &[Place],
+        now_ns: u64,
+    ) -> Vec<Notice> {
         self.counters.copies += 1;
-        let is_answer = segment.flags & (SYN | ACK) == SYN | ACK;
-        if segment.flags & SYN != 0 {
-            let options = Options {
-                mss: segment.mss,
-                scale: segment.scale,
-            };
-            let most = self.limits.flows * self.ports.len().max(1);
-            self.options.insert(segment.flow, options, most);
-        }
+        let (flow, flags) = (segment.flow, segment.flags);
+        let agreed = self.learn(segment);
+        let known = Known {
+            edge,
+            options: agreed,
+        };
+        let mut notices = Vec::new();
         for place in path {
-            self.count(edge, *place, segment.flow, segment.flags);
+            let order = match flags & SYN {
+                0 => self.end(*place, flow, flags, now_ns),
+                _ => self.begin(*place, flow, known, flags, now_ns),
+            };
+            notices.extend(self.notices_of(*place, flow, order));
         }
-        if self.counts_answers && is_answer {
-            for place in back {
-                self.count(edge, *place, segment.flow.reverse(), segment.flags);
-            }
+        for place in back {
+            let order = match agreed {
+                Some(own) => self.answer(*place, flow.reverse(), reverse(own), flags, now_ns),
+                // An RST ends both directions.
+                None if flags & RST != 0 => self.end(*place, flow.reverse(), RST, now_ns),
+                None => SiccOrder::Keep,
+            };
+            notices.extend(self.notices_of(*place, flow.reverse(), order));
+        }
+        let notices = once(notices.into_iter());
+        self.counters.notices += notices.len() as u64;
+        notices
+    }
+
+    /// What a SYN offers. Of a SYN-ACK that answers the SYN before it: what both ends agreed on.
+    fn learn(&mut self, segment: &Segment) -> Option<FlowOptions> {
+        if segment.flags & (SYN | RST) != SYN {
+            return None;
+        }
+        let own = Options {
+            mss: segment.mss,
+            scale: segment.scale,
+            seq: segment.seq,
+        };
+        let most = self.limits.flows * self.ports.len().max(1);
+        self.options.insert(segment.flow, own, most);
+        let peer = self.options.get(&segment.flow.reverse())?;
+        let is_answer = segment.flags & ACK != 0 && segment.ack == peer.seq.wrapping_add(1);
+        let [mss, other] = [own, peer].map(|end| end.mss.unwrap_or(DEFAULT_MSS_BYTES));
+        is_answer.then_some(FlowOptions {
+            source: segment.flow.source,
+            destination: segment.flow.destination,
+            mss_bytes: mss.min(other),
+            scales: own.scale.zip(peer.scale).map(|(own, peer)| [own, peer]),
+        })
+    }
+
+    /// A SYN or SYN-ACK leaves by a port.
+    fn begin(
+        &mut self,
+        place: Place,
+        flow: Flow,
+        known: Known,
+        flags: u8,
+        now_ns: u64,
+    ) -> SiccOrder {
+        let Some(port) = self.ports.get_mut(&place) else {
+            return SiccOrder::Keep;
+        };
+        let is_repeated = port.flows.get(&flow).is_some();
+        let edge = port.edges.entry(known.edge).or_default();
+        let is_flood = self.decides && edge.new_flows >= self.limits.new_flows
+            || !is_repeated && edge.flows >= self.limits.edge_flows;
+        if is_flood || is_repeated {
+            self.counters.ignored_syns += 1;
+        }
+        if is_flood {
+            return SiccOrder::Keep;
+        }
+        edge.new_flows += u32::from(!is_repeated);
+        port.insert(flow, known, self.limits.flows);
+        self.changed.insert(place);
+        match is_repeated {
+            true => SiccOrder::Keep,
+            false => port.core.on_packet(flags, now_ns),
         }
     }
 
-    fn count(&mut self, edge: Place, place: Place, flow: Flow, flags: u8) {
+    /// The SYN of a flow that leaves by a port is answered: what both offered.
+    fn answer(
+        &mut self,
+        place: Place,
+        flow: Flow,
+        agreed: FlowOptions,
+        flags: u8,
+        now_ns: u64,
+    ) -> SiccOrder {
         let Some(port) = self.ports.get_mut(&place) else {
-            return;
+            return SiccOrder::Keep;
         };
-        if flags & SYN == 0 {
-            // A FIN ends a flow that is known, once.
-            if port.flows.remove(&flow) {
-                port.core.on_packet(flags, 0);
+        let known = port.flows.get(&flow);
+        let Some(known) = known.filter(|known| known.options != Some(agreed)) else {
+            return SiccOrder::Keep;
+        };
+        let options = Some(agreed);
+        port.insert(flow, Known { options, ..known }, self.limits.flows);
+        self.changed.insert(place);
+        match self.counts_answers {
+            true => port.core.on_packet(flags, now_ns),
+            false => SiccOrder::Keep,
+        }
+    }
+
+    /// A FIN or RST leaves by a port: it ends a flow that is known, once.
+    fn end(&mut self, place: Place, flow: Flow, flags: u8, now_ns: u64) -> SiccOrder {
+        let port = self.ports.get_mut(&place);
+        let Some(port) = port.filter(|port| port.flows.get(&flow).is_some()) else {
+            return SiccOrder::Keep;
+        };
+        port.remove(&flow);
+        self.changed.insert(place);
+        port.core.on_packet(flags, now_ns)
+    }
+
+    /// The notices of an order about a port, which a segment of this flow caused.
+    fn notices_of(&mut self, place: Place, flow: Flow, order: SiccOrder) -> Vec<Notice> {
+        match order {
+            SiccOrder::OnOne => vec![notice(flow, self.on(flow))],
+            order if order.starts() => {
+                let Some(port) = self.ports.get_mut(&place) else {
+                    return Vec::new();
+                };
+                port.seen.incasts += 1;
+                let flows: Vec<Flow> = port.flows.keys().collect();
+                let on = |flow: &Flow| notice(*flow, self.on(*flow));
+                flows.iter().map(on).collect()
             }
-            return;
+            _ => Vec::new(),
         }
-        let counted = port.new_flows.get(&edge).copied().unwrap_or(0);
-        if counted >= self.limits.new_flows || !port.flows.insert(flow, (), self.limits.flows) {
-            self.counters.ignored_syns += 1;
-            return;
-        }
-        port.new_flows.insert(edge, counted + 1);
-        port.core.on_packet(flags, 0);
     }
 
     /// The queues of a switch: what the shims of the sources are to do (SICC Algorithm 1).
@@ -219,15 +359,19 @@ impl Incast {
                 continue;
             };
             self.counters.queues += 1;
-            port.new_flows.clear();
+            port.edges.retain(|_, edge| edge.flows > 0);
+            port.edges.values_mut().for_each(|edge| edge.new_flows = 0);
             port.seen.queue_bytes = *queue_bytes;
+            if !self.decides {
+                continue;
+            }
             let order = port.core.on_interval(*queue_bytes, now_ns);
             let (starts, ends) = (order.starts(), order.ends());
             if !starts && !ends {
                 continue;
             }
             port.seen.incasts += u64::from(starts);
-            let flows: Vec<_> = port.flows.known.keys().copied().collect();
+            let flows: Vec<_> = port.flows.keys().collect();
             let begin = notices.len();
             if ends {
                 notices.extend(once(flows.iter().map(|flow| notice(*flow, Order::Off))));
@@ -247,10 +391,20 @@ impl Incast {
         } else {
             flow.reverse()
         };
-        let learned = self.options.known.get(&end).map(|(options, _)| *options);
+        let learned = self.options.get(&end);
         let mss = learned.and_then(|options| options.mss);
         let scale = learned.map(|options| options.scale.unwrap_or(0));
         Order::On(mss.unwrap_or(self.mss_bytes), scale)
+    }
+}
+
+/// The same of the other direction.
+fn reverse(flow: FlowOptions) -> FlowOptions {
+    FlowOptions {
+        source: flow.destination,
+        destination: flow.source,
+        scales: flow.scales.map(|[own, peer]| [peer, own]),
+        ..flow
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::agents::Agents;
 use crate::fabric::{FIND_NS, Fabric, Mac, Place};
+use crate::followers::Followers;
 use crate::guests::Guests;
 use crate::incast::{Counters, Incast};
 use crate::lldp::Lldp;
@@ -40,6 +41,9 @@ pub struct Controller {
     switches: BTreeMap<Connection, Switch>,
     agents: Agents,
     guests: Guests,
+    followers: Followers,
+    /// Connections with something to be sent, if nothing is due otherwise.
+    touched: Vec<Connection>,
     /// Paths forth and back, as long as the network does not change.
     paths: HashMap<(Mac, Mac), (Vec<Place>, Vec<Place>)>,
     /// When the rules are to be written again.
@@ -52,6 +56,8 @@ pub struct Controller {
     other: (u64, u64),
     other_ns: u64,
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    /// Messages that left as frames.
+    frames: u64,
 }
 
 impl Controller {
@@ -74,6 +80,8 @@ impl Controller {
             switches: BTreeMap::new(),
             agents: Agents::new(agents),
             guests: Guests::default(),
+            followers: Followers::default(),
+            touched: Vec::new(),
             paths: HashMap::new(),
             rules_ns: None,
             lldp_ns: 0,
@@ -82,6 +90,7 @@ impl Controller {
             other: (0, 0),
             other_ns: 0,
             datagrams: Vec::new(),
+            frames: 0,
         }
     }
 
@@ -115,6 +124,11 @@ impl Controller {
         self.agents.refused()
     }
 
+    /// Messages that left as Ethernet frames.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
     /// A switch has connected.
     pub fn connect(&mut self, connection: Connection, now_ns: u64) {
         let switch = Switch::new(now_ns);
@@ -124,7 +138,17 @@ impl Controller {
     /// A connection is closed. The switch goes on as it was; its links are kept until another
     /// switch takes its place, as rules for those that are connected still lead through it.
     pub fn disconnect(&mut self, connection: Connection) {
-        self.switches.remove(&connection);
+        let gone = self.switches.remove(&connection);
+        let Some(datapath) = gone.and_then(|switch| switch.datapath) else {
+            return;
+        };
+        // What passes until it is there again is not seen.
+        let is_there = |one: &Switch| one.datapath == Some(datapath);
+        if !self.switches.values().any(is_there) {
+            let places = self.watched.keys();
+            let places = places.filter(|place| place.datapath == datapath);
+            places.for_each(|place| self.incast.forget(*place));
+        }
     }
 
     /// Bytes of a switch.
@@ -141,6 +165,7 @@ impl Controller {
             return Ok(());
         };
         switch.last_ns = now_ns;
+        self.touched.push(connection);
         let mut frames = std::mem::take(&mut switch.frames);
         frames.push(bytes);
         while let Some((header, body)) = frames.take()? {
@@ -275,7 +300,8 @@ impl Controller {
                     let path = |from, to| self.fabric.path(from, to).unwrap_or_default();
                     (path(*from, *to), path(*to, *from))
                 });
-            self.incast.on_copy(place, &segment, path, back);
+            let notices = self.incast.on_copy(place, &segment, path, back, now_ns);
+            self.notify(notices);
         }
     }
 
@@ -284,37 +310,55 @@ impl Controller {
         match self.agents.take(from, bytes, random, now_ns) {
             Some((_, Received::Answer(answer))) => self.datagrams.push((from, answer)),
             Some((number, Received::Body(Body::Hello(_)))) => {
-                self.send(number, Vec::new()); // a sign of life
+                self.send(number, &Body::Notices(Vec::new())); // a sign of life
+            }
+            Some((number, Received::Body(Body::Ask(ask)))) => {
+                self.followers.ask(number, &ask, &self.incast, now_ns);
             }
             Some((_, Received::Body(Body::Queues(report)))) => {
                 let notices = self.incast.on_queues(&report, now_ns);
                 self.notify(notices);
             }
-            Some((_, Received::Body(Body::Notices(_)))) | None => (),
+            Some((_, Received::Body(_))) | None => (),
         }
     }
 
     fn notify(&mut self, notices: Vec<Notice>) {
         for (number, notices) in self.agents.by_shim(notices) {
             for some in notices.chunks(MAX_NOTICES) {
-                self.send(number, some.to_vec());
+                self.send(number, &Body::Notices(some.to_vec()));
             }
         }
     }
 
-    /// Sends notices to an agent, in a frame to a guest of it whose port is known, or in a datagram.
-    fn send(&mut self, number: u16, notices: Vec<Notice>) {
-        let source = notices.first().map(|notice| notice.source);
-        let Some(sealed) = self.agents.seal(number, notices) else {
+    /// Sends what agents are to know of the flows of ports, as far as it is time. Returns whether something
+    /// is left, of which the time comes soon.
+    pub fn report(&mut self, now_ns: u64) -> bool {
+        for (number, body) in self.followers.due(&mut self.incast, now_ns) {
+            self.send(number, &body);
+        }
+        self.followers.is_owing()
+    }
+
+    /// Sends a message to an agent: notices in a frame to a guest of it whose port is known, or in a
+    /// datagram.
+    fn send(&mut self, number: u16, body: &Body) {
+        let source = match body {
+            Body::Notices(notices) => notices.first().map(|notice| notice.source),
+            _ => None,
+        };
+        let Some(sealed) = self.agents.seal(number, body) else {
             return;
         };
         let guest = source.filter(|_| sealed.takes_frames);
         let guest = guest.and_then(|source| self.guests.get(source));
         let guest = guest.filter(|guest| self.fabric.is_edge(guest.place));
-        let mut switches = self.switches.values_mut();
-        let switch =
-            guest.and_then(|guest| switches.find(|one| one.datapath == Some(guest.place.datapath)));
-        if let (Some(guest), Some(switch)) = (guest, switch) {
+        let mut switches = self.switches.iter_mut();
+        let switch = guest
+            .and_then(|guest| switches.find(|(_, one)| one.datapath == Some(guest.place.datapath)));
+        if let (Some(guest), Some((connection, switch))) = (guest, switch) {
+            self.touched.push(*connection);
+            self.frames += 1;
             let frame = message::frame(guest.mac.0, &sealed.bytes);
             let out = [Action::Output(guest.place.port)];
             switch.out.packet_out(&out, &frame);
@@ -402,6 +446,11 @@ impl Controller {
     /// What is to be sent to a switch; what was sent is to be taken from the front.
     pub fn output(&mut self, connection: Connection) -> Option<&mut Vec<u8>> {
         Some(self.switches.get_mut(&connection)?.out.bytes())
+    }
+
+    /// The connections with something to be sent, other than by [`Controller::tick`].
+    pub fn touched(&mut self) -> Vec<Connection> {
+        std::mem::take(&mut self.touched)
     }
 
     /// The connections with switches.

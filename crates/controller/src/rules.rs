@@ -28,7 +28,7 @@ pub enum Reason {
     None = 0,
     /// It shows a link.
     Lldp = 1,
-    /// It is a SYN or FIN.
+    /// It is a SYN, FIN or RST.
     Segment = 2,
     /// No route leads where it goes.
     Miss = 3,
@@ -105,7 +105,7 @@ fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>) -> Vec<FlowMo
     ];
     for port in fabric.edges(datapath) {
         for ethertype in [IPV4, IPV6] {
-            for flag in [tcp_flag::SYN, tcp_flag::FIN] {
+            for flag in [tcp_flag::SYN, tcp_flag::FIN, tcp_flag::RST] {
                 let matches = vec![
                     Field::InPort(port),
                     Field::EthType(ethertype),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The copy of a SYN or FIN that a switch sends.
+//! The copy of a SYN, FIN or RST that a switch sends.
 
 use crate::fabric::Mac;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
@@ -24,7 +24,7 @@ impl Flow {
     }
 }
 
-/// A SYN or FIN.
+/// A SYN, FIN or RST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The addresses of Ethernet: source and destination.
@@ -33,6 +33,10 @@ pub struct Segment {
     pub flow: Flow,
     /// TCP's flags, as on the wire.
     pub flags: u8,
+    /// Sequence number.
+    pub seq: u32,
+    /// What it acknowledges, where its flags have ACK.
+    pub ack: u32,
     /// MSS, of the options of a SYN.
     pub mss: Option<u16>,
     /// Window scale, likewise.
@@ -76,6 +80,8 @@ impl Segment {
                 destination: SocketAddr::new(destination, tcp.destination_port()),
             },
             flags: tcp.slice()[13],
+            seq: tcp.sequence_number(),
+            ack: tcp.acknowledgment_number(),
             mss,
             scale,
         })

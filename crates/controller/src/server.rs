@@ -26,6 +26,8 @@ const STATUS: Token = Token(2);
 const FIRST: usize = 3;
 /// Often enough for what is due; connections wake the thread at once.
 const TICK: Duration = Duration::from_millis(20);
+/// Wait for what is to be sent soon: the least that epoll counts.
+const SOON: Duration = Duration::from_millis(1);
 /// Age at which what the metrics show is written again.
 const REFRESH: Duration = Duration::from_millis(500);
 /// Most switches; of a network with more, each controller has a part.
@@ -110,8 +112,9 @@ impl Server {
     /// The kernel refuses.
     pub fn run(&mut self, stop: &Arc<AtomicBool>) -> Result<()> {
         let mut events = Events::with_capacity(256);
+        let (mut ticked, mut wait) = (Instant::now(), TICK);
         while !stop.load(Ordering::Relaxed) {
-            match self.poll.poll(&mut events, Some(TICK)) {
+            match self.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 done => done.context("epoll")?,
             }
@@ -120,20 +123,32 @@ impl Server {
                     SWITCHES => self.accept(),
                     AGENTS => self.receive()?,
                     STATUS => self.show(),
-                    Token(connection) => self.read(connection),
+                    Token(connection) => {
+                        self.read(connection);
+                        self.write(connection); // it may be writable again
+                    }
                 }
             }
-            let lost = self.controller.tick(self.now_ns());
-            lost.into_iter()
-                .for_each(|connection| self.close(connection));
-            for connection in self.controller.connections() {
+            let is_left = self.controller.report(self.now_ns());
+            wait = if is_left { SOON } else { TICK };
+            for connection in self.controller.touched() {
                 self.write(connection);
+            }
+            // What costs as much as there are switches, whatever they send.
+            if ticked.elapsed() >= TICK {
+                ticked = Instant::now();
+                let lost = self.controller.tick(self.now_ns());
+                lost.into_iter()
+                    .for_each(|connection| self.close(connection));
+                for connection in self.controller.connections() {
+                    self.write(connection);
+                }
+                self.publish();
             }
             for (to, bytes) in self.controller.datagrams() {
                 // What cannot be sent is lost, as it may be on its way.
                 let _ = self.agents.send_to(&bytes, to);
             }
-            self.publish();
         }
         Ok(())
     }

@@ -36,6 +36,9 @@ pub struct Status {
     pub counters: Counters,
     /// The ports that are watched: switch and port.
     pub ports: BTreeMap<String, Port>,
+    /// Messages with notices that left as Ethernet frames.
+    #[serde(default)]
+    pub frames: u64,
     /// Messages that were refused, by the agent's number.
     pub refused: BTreeMap<u16, u64>,
 }
@@ -62,6 +65,7 @@ impl Status {
                 .ports()
                 .map(|(at, port)| (place(at), port))
                 .collect(),
+            frames: controller.frames(),
             refused: controller.refused().collect(),
         }
     }

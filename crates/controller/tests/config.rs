@@ -54,11 +54,6 @@ fn what_cannot_be_meant_is_refused_in_one_line() {
         ),
         (
             "\"sicc\"",
-            "\"sicc\"\nat_once = true",
-            "controller: at_once is of the simulator only",
-        ),
-        (
-            "\"sicc\"",
             "\"sicc\"\ninterval = \"0 s\"",
             "controller.toml:5: controller.interval: is 0",
         ),

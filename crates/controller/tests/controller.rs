@@ -232,6 +232,8 @@ fn a_copy_has_what_the_guests_agree_on() {
         macs: (mac(101), mac(201)),
         flow: flow(1),
         flags: 2 | 16,
+        seq: 1,
+        ack: 5,
         mss: Some(1460),
         scale: Some(7),
     };
@@ -269,7 +271,7 @@ fn params() -> Params {
 }
 
 fn incast(limits: Limits) -> Incast {
-    let mut incast = Incast::new(&params(), limits);
+    let mut incast = Incast::new(&params(), limits, true);
     incast.watch(PORT, &params());
     incast
 }
@@ -286,6 +288,8 @@ fn syn(flow: Flow) -> Segment {
         macs: (mac(101), mac(201)),
         flow,
         flags: 2,
+        seq: 100,
+        ack: 0,
         mss: Some(1400),
         scale: Some(9),
     }
@@ -296,11 +300,11 @@ fn incast_is_foreseen_and_ends() {
     let mut incast = incast(Limits::default());
     // 7 flows of 10 segments of 1460 bytes are more than the buffer.
     for port in 0..7 {
-        incast.on_copy(EDGE, &syn(flow(port)), &[place(5, 5), PORT], &[]);
+        incast.on_copy(EDGE, &syn(flow(port)), &[place(5, 5), PORT], &[], 0);
     }
     let mut answer = syn(flow(3).reverse());
     (answer.flags, answer.mss, answer.scale) = (2 | 16, Some(8960), Some(3));
-    incast.on_copy(EDGE, &answer, &[place(5, 6)], &[PORT]);
+    incast.on_copy(EDGE, &answer, &[place(5, 6)], &[PORT], 0);
     let notices = incast.on_queues(&report(0), 1_000_000);
     let (source, destination) = (flow(0).source.ip(), flow(0).destination.ip());
     let one = |order| Notice {
@@ -326,8 +330,8 @@ fn the_options_are_those_of_the_receiver() {
     for port in 0..7 {
         let mut answer = syn(flow(port).reverse());
         (answer.flags, answer.mss, answer.scale) = (2 | 16, Some(8960), None);
-        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[]);
-        incast.on_copy(EDGE, &answer, &[], &[]);
+        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
+        incast.on_copy(EDGE, &answer, &[], &[], 0);
     }
     let notices = incast.on_queues(&report(0), 1);
     assert_eq!(
@@ -345,7 +349,7 @@ fn a_guest_that_floods_foresees_no_incast() {
     });
     for round in 0..10 {
         for port in 0..1000 {
-            incast.on_copy(EDGE, &syn(flow(round * 1000 + port)), &[PORT], &[]);
+            incast.on_copy(EDGE, &syn(flow(round * 1000 + port)), &[PORT], &[], 0);
         }
         assert_eq!(
             incast.on_queues(&report(0), u64::from(round) * 1_000_000),
@@ -354,7 +358,7 @@ fn a_guest_that_floods_foresees_no_incast() {
     }
     // The same SYN again and again is one flow.
     for _ in 0..1000 {
-        incast.on_copy(EDGE, &syn(flow(60_000)), &[PORT], &[]);
+        incast.on_copy(EDGE, &syn(flow(60_000)), &[PORT], &[], 0);
     }
     assert_eq!(incast.on_queues(&report(0), 20_000_000), []);
 }
@@ -364,11 +368,89 @@ fn the_state_is_bounded() {
     let mut incast = incast(Limits {
         flows: 4,
         new_flows: 1000,
+        ..Limits::default()
     });
     for port in 0..1000 {
         let mut flow = flow(port);
         flow.source = SocketAddr::from(([10, 1, (port >> 8) as u8, port as u8], 1));
-        incast.on_copy(EDGE, &syn(flow), &[PORT], &[]);
+        incast.on_copy(EDGE, &syn(flow), &[PORT], &[], 0);
     }
     assert_eq!(incast.on_queues(&report(0), 1).len(), 4, "the last four");
+}
+
+#[test]
+fn a_guest_has_a_share_of_the_flows_of_a_port() {
+    let mut incast = incast(Limits {
+        edge_flows: 5,
+        ..Limits::default()
+    });
+    let other = place(5, 2);
+    for port in 0..20 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
+    }
+    incast.on_copy(other, &syn(flow(100)), &[PORT], &[], 0);
+    assert_eq!(incast.flows(PORT), 6);
+    // One that ends makes room for another, also if its other side resets it.
+    let end = |flow, flags| Segment { flags, ..syn(flow) };
+    incast.on_copy(EDGE, &end(flow(0), 1), &[PORT], &[], 0);
+    incast.on_copy(other, &end(flow(1).reverse(), 4), &[], &[PORT], 0);
+    assert_eq!(incast.flows(PORT), 4);
+    for port in 20..30 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
+    }
+    assert_eq!(incast.flows(PORT), 6);
+}
+
+#[test]
+fn at_once_a_new_connection_is_clamped_before_the_queue_is_reported() {
+    let mut params = params();
+    params.set_field("at_once", 1);
+    let mut incast = Incast::new(&params, Limits::default(), true);
+    incast.watch(PORT, &params);
+    let mut from = |host: u8| {
+        let mut flow = flow(7);
+        flow.source = SocketAddr::from(([10, 0, 1, host], 7));
+        incast.on_copy(EDGE, &syn(flow), &[place(5, 5), PORT], &[], u64::from(host))
+    };
+    let early: Vec<usize> = (0..6).map(|host| from(host).len()).collect();
+    assert_eq!(early, [0; 6]);
+    assert_eq!(from(6).len(), 7, "each source that is there");
+    let last = from(7);
+    assert_eq!(last.len(), 1, "the new one");
+    assert_eq!(last[0].source, std::net::IpAddr::from([10, 0, 1, 7]));
+    let counted: Vec<_> = incast.ports().map(|(_, port)| port.incasts).collect();
+    assert_eq!((counted, incast.counters().notices), (vec![1], 8));
+}
+
+#[test]
+fn a_controller_that_only_counts_sends_no_notice() {
+    let mut incast = Incast::new(&params(), Limits::default(), false);
+    incast.watch(PORT, &params());
+    for port in 0..1000 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
+    }
+    assert_eq!(incast.on_queues(&report(BUFFER), 1_000_000), []);
+    assert_eq!(incast.flows(PORT), 1000);
+}
+
+#[test]
+fn with_syn_acks_that_count_both_directions_do_and_each_once() {
+    let mut params = params();
+    params.set_field("counts", 1);
+    let back = place(1, 8);
+    let mut incast = Incast::new(&params, Limits::default(), true);
+    for place in [PORT, back] {
+        incast.watch(place, &params);
+    }
+    for port in 0..7 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[back], 0);
+        let mut answer = syn(flow(port).reverse());
+        (answer.flags, answer.ack) = (2 | 16, 101);
+        for _ in 0..2 {
+            incast.on_copy(place(5, 2), &answer, &[back], &[PORT], 0);
+        }
+    }
+    let mut notices = incast.on_queues(&report(0), 1_000_000);
+    notices.retain(|notice| matches!(notice.order, Order::On(..)));
+    assert_eq!(notices.len(), 2, "both directions: {notices:?}");
 }

@@ -9,7 +9,7 @@ use penstock_controller::openflow::{Frames, kind};
 use penstock_controller::rules::ALL_ROUTES;
 use penstock_controller::switch::Writes;
 use penstock_core::{Params, definitions};
-use penstock_sdn::message::{Agent, Body, Key, QueueReport};
+use penstock_sdn::message::{Agent, Ask, Body, Key, QueueReport};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -31,6 +31,8 @@ enum Event {
     Datagram(Vec<u8>),
     /// The agent reports a queue.
     Queue(u64, u32, u32),
+    /// It asks for the flows of a port.
+    Ask(u64, u32, bool),
     /// Time passes.
     Later(u64),
     /// The switch connects again.
@@ -77,6 +79,7 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(at, reason, port, data)| Event::Copy(at, reason, port, data)),
         1 => bytes(120).prop_map(Event::Datagram),
         1 => (0u64..3, 0u32..3, any::<u32>()).prop_map(|(at, port, queue)| Event::Queue(at, port, queue)),
+        1 => (0u64..3, 0u32..3, any::<bool>()).prop_map(|(at, port, all)| Event::Ask(at, port, all)),
         2 => (0u64..3_000_000_000).prop_map(Event::Later),
         1 => switch().prop_map(Event::Again),
     ]
@@ -126,7 +129,7 @@ fn copy(reason: u8, port: u32, data: &[u8]) -> Vec<u8> {
 fn controller(writes: Writes) -> Controller {
     let mut params = Params::new(definitions::of("sicc"), 100_000);
     params.set_field("duration_ns", 10_000_000);
-    let incast = Incast::new(&params, Limits::default());
+    let incast = Incast::new(&params, Limits::default(), true);
     let keys = BTreeMap::from([(1, (Key::new(SECRET), false))]);
     let watched = BTreeMap::from([(WATCHED, params)]);
     Controller::new(incast, watched, keys, Lldp::new(SECRET, 1), writes)
@@ -201,6 +204,11 @@ proptest! {
                     let report = agent.seal(&Body::Queues(QueueReport { datapath, queues }));
                     controller.on_datagram(from, &report, 5, now_ns);
                 }
+                Event::Ask(datapath, port, wants_all) => {
+                    let ports = vec![(port, wants_all)];
+                    let ask = agent.seal(&Body::Ask(Ask { datapath, ports }));
+                    controller.on_datagram(from, &ask, 5, now_ns);
+                }
                 Event::Later(ns) => now_ns += ns,
                 Event::Again(at) => {
                     controller.disconnect(at);
@@ -208,6 +216,7 @@ proptest! {
                     let _ = controller.on_bytes(at, &greeting(at as u64 + 1), now_ns);
                 }
             }
+            controller.report(now_ns);
             for lost in controller.tick(now_ns) {
                 controller.disconnect(lost);
             }

@@ -4,11 +4,13 @@
 
 mod testbed;
 
+use etherparse::{PacketBuilder, TcpOptionElement};
 use penstock_controller::config::Config;
 use penstock_controller::server::Server;
 use penstock_controller::status::Status;
 use penstock_sdn::message::{
-    Agent, Body, ETHERTYPE, Key, Notice, Order, QueueReport, frame, of_frame,
+    Agent, Ask, Body, ETHERTYPE, FlowOptions, FlowReport, Key, Notice, OptionsReport, Order,
+    QueueReport, frame, of_frame,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -252,14 +254,11 @@ impl Host {
         self.receive().is_some()
     }
 
-    fn receive(&mut self) -> Option<Vec<Notice>> {
+    fn receive(&mut self) -> Option<Body> {
         let mut bytes = [0; 2000];
         let length = self.socket.recv(&mut bytes).ok()?;
-        Some(
-            self.agent
-                .unseal(&bytes[..length])
-                .expect("of the controller"),
-        )
+        let body = self.agent.unseal(&bytes[..length]);
+        Some(body.expect("of the controller"))
     }
 }
 
@@ -338,7 +337,10 @@ impl Agents {
     /// Reports an empty queue, and returns the notices.
     fn report(&mut self) -> Vec<Notice> {
         self.send_report();
-        self.shim.receive().expect("a notice")
+        match self.shim.receive() {
+            Some(Body::Notices(notices)) => notices,
+            other => panic!("a notice: {other:?}"),
+        }
     }
 
     fn send_report(&mut self) {
@@ -542,7 +544,10 @@ fn notices_leave_as_frames_by_the_port_of_the_guest_and_those_of_guests_end() {
     let mut shim = agents.shim;
     let sent = frames(&files[0]);
     let message = of_frame(&sent[0]).expect("a message");
-    assert_eq!(shim.agent.unseal(message), Ok(expected().to_vec()));
+    assert_eq!(
+        shim.agent.unseal(message),
+        Ok(Body::Notices(expected().to_vec()))
+    );
     assert!(shim.agent.unseal(message).is_err(), "only once");
 
     // Host A sends it to B, whose shim would be asked: it ends at the port where it enters.
@@ -560,4 +565,91 @@ fn notices_leave_as_frames_by_the_port_of_the_guest_and_those_of_guests_end() {
     until("the rule takes it", dropped);
     assert!(frames(&files[1]).is_empty(), "B gets nothing");
     assert_eq!(controller.wait("any", |_| true).counters.copies, copies);
+}
+
+/// A SYN, SYN-ACK, FIN or RST between the hosts, as bytes.
+fn whole(from: u8, to: u8, ports: (u16, u16), flags: &str, ack: u32) -> String {
+    let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, from], [2, 0, 0, 0, 0, to])
+        .ipv4([10, 0, 0, from], [10, 0, 0, to], 64)
+        .tcp(ports.0, ports.1, 500, 1000);
+    let options = [
+        TcpOptionElement::MaximumSegmentSize(1000 + u16::from(from)),
+        TcpOptionElement::WindowScale(from),
+    ];
+    let builder = match flags {
+        "syn" => builder.syn().options(&options).expect("they fit"),
+        "syn-ack" => builder.syn().ack(ack).options(&options).expect("they fit"),
+        "fin" => builder.fin().ack(ack),
+        "rst" => builder.rst(),
+        _ => panic!("{flags}"),
+    };
+    let mut bytes = Vec::new();
+    builder.write(&mut bytes, &[]).expect("a frame");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn an_agent_that_asks_gets_the_flows_of_a_port_and_their_scales() {
+    let bed = bed();
+    let controllers = ["one", "two"].map(|name| Running::new(&bed, name, ""));
+    begin(&bed, &controllers.each_ref());
+    let hello = Body::Hello(Vec::new());
+    let mut agents = controllers.each_ref().map(|one| Host::new(one, 2, &hello));
+    let ask = |agent: &mut Host, wants_all| {
+        let ports = vec![(1, wants_all), (7, wants_all)];
+        let sealed = agent.agent.seal(&Body::Ask(Ask { datapath: 2, ports }));
+        agent.socket.send(&sealed).expect("it is sent");
+    };
+    let wait_for = |agent: &mut Host, wanted: &Body| {
+        let begun = Instant::now();
+        loop {
+            ask(agent, true);
+            while let Some(body) = agent.receive() {
+                if body == *wanted {
+                    return;
+                }
+            }
+            assert!(begun.elapsed() < PATIENCE, "{wanted:?}");
+        }
+    };
+    let number = |flows| {
+        let flows = vec![(1, flows)];
+        Body::Flows(FlowReport { datapath: 2, flows })
+    };
+    let send = |host: &str, frame: String| bed.receive(host, &frame);
+    for agent in &mut agents {
+        wait_for(agent, &number(0));
+    }
+    send("host1", whole(1, 2, (4000, 80), "syn", 0));
+    send("host1", whole(1, 2, (4001, 80), "syn", 0));
+    agents
+        .iter_mut()
+        .for_each(|agent| wait_for(agent, &number(2)));
+    send("host2", whole(2, 1, (80, 4000), "syn-ack", 501));
+    let options = Body::Options(OptionsReport {
+        datapath: 2,
+        port: 1,
+        flows: vec![FlowOptions {
+            source: ([10, 0, 0, 1], 4000).into(),
+            destination: ([10, 0, 0, 2], 80).into(),
+            mss_bytes: 1001,
+            scales: Some([1, 2]),
+        }],
+    });
+    agents
+        .iter_mut()
+        .for_each(|agent| wait_for(agent, &options));
+    // One ends, the other is refused.
+    send("host1", whole(1, 2, (4000, 80), "fin", 501));
+    send("host2", whole(2, 1, (80, 4001), "rst", 0));
+    agents
+        .iter_mut()
+        .for_each(|agent| wait_for(agent, &number(0)));
+    // Without asking, nothing more comes.
+    let [agent, _] = &mut agents;
+    std::thread::sleep(Duration::from_secs(4));
+    while agent.receive().is_some() {}
+    send("host1", whole(1, 2, (4002, 80), "syn", 0));
+    controllers[0].wait("the copy", |status| status.counters.copies == 6);
+    assert_eq!(agent.receive(), None);
 }

@@ -62,7 +62,8 @@ pub struct Deployment {
     /// The scheme's queue policy, likewise.
     #[serde(default)]
     pub queue: Queue,
-    /// The scheme's controller, likewise: its shim runs here.
+    /// The scheme's controller, likewise: its shim runs here. Or "flow-counts": a controller counts the
+    /// port's flows.
     #[serde(default, skip_serializing_if = "is_none")]
     pub controller: Controller,
 }
@@ -86,6 +87,11 @@ impl Deployment {
     pub fn credit_rate(&self) -> Option<Rate> {
         let of_window = self.window.is_credit().then(|| self.window.rate("rate"));
         of_window.flatten().or(self.rate)
+    }
+
+    /// Whether a controller counts the port's flows.
+    pub fn is_counted_by_controller(&self) -> bool {
+        matches!(self.controller, Controller::FlowCounts(_))
     }
 
     /// Whether it runs below a host and not at a queue.

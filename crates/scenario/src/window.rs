@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use penstock_core::WindowScheme;
 use penstock_core::definitions::Definition;
-use penstock_core::scheme::WscaleSource;
+use penstock_core::scheme::{Counting, WscaleSource};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -42,8 +43,9 @@ impl Window {
 
     /// Whether the scheme needs the number of flows.
     pub fn counts_flows(&self) -> bool {
-        let params = self.scheme().map(|definition| &definition.params);
-        params.is_some_and(|params| params.iter().any(|param| param.key == "counting"))
+        let scheme = self.scheme().filter(|_| !self.is_credit());
+        let params = scheme.and_then(|_| self.core(1, None).ok());
+        params.is_some_and(|params| WindowScheme::new(&params).counting() != Counting::None)
     }
 
     /// How ports learn the window scales of flows.

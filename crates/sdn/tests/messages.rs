@@ -2,7 +2,8 @@
 //! Messages between controller and agents: lost, reordered, repeated, changed, of earlier sessions.
 
 use penstock_sdn::message::{
-    Agent, Body, Key, MAX_NOTICES, Notice, Order, Peer, QueueReport, Received, Refused, host_of,
+    Agent, Ask, Body, FlowOptions, FlowReport, Key, MAX_FLOWS, MAX_NOTICES, Notice, OptionsReport,
+    Order, Peer, QueueReport, Received, Refused, host_of,
 };
 use proptest::prelude::*;
 use std::net::IpAddr;
@@ -29,6 +30,27 @@ fn notices() -> Vec<Notice> {
     ]
 }
 
+fn orders() -> Body {
+    Body::Notices(notices())
+}
+
+fn flow(source: [u8; 4], scales: Option<[u8; 2]>) -> FlowOptions {
+    FlowOptions {
+        source: (source, 40_000).into(),
+        destination: "[2001:db8::1]:80".parse().expect("an address"),
+        mss_bytes: 1460,
+        scales,
+    }
+}
+
+fn options(flows: Vec<FlowOptions>) -> OptionsReport {
+    OptionsReport {
+        datapath: 1 << 60,
+        port: 7,
+        flows,
+    }
+}
+
 fn hello() -> Body {
     Body::Hello(vec![IpAddr::from([10, 0, 0, 1])])
 }
@@ -41,7 +63,7 @@ fn ends() -> (Agent, Peer) {
     let Ok(Received::Answer(answer)) = peer.unseal(&first, 99) else {
         panic!("a session that is not known is challenged");
     };
-    assert_eq!(agent.unseal(&answer), Ok(Vec::new()));
+    assert_eq!(agent.unseal(&answer), Ok(Body::Notices(Vec::new())));
     let second = agent.seal(&hello());
     assert_eq!(peer.unseal(&second, 98), Ok(Received::Body(hello())));
     (agent, peer)
@@ -50,35 +72,73 @@ fn ends() -> (Agent, Peer) {
 #[test]
 fn both_ends_understand_each_other() {
     let (mut agent, mut peer) = ends();
-    let sent = peer.seal(notices()).expect("the agent has begun");
-    assert_eq!(agent.unseal(&sent), Ok(notices()));
-    let report = Body::Queues(QueueReport {
-        datapath: 1 << 60,
-        queues: vec![(1, 0), (2, u32::MAX)],
-    });
-    let sent = agent.seal(&report);
-    assert_eq!(peer.unseal(&sent, 1), Ok(Received::Body(report)));
+    let sent = peer.seal(&orders()).expect("the agent has begun");
+    assert_eq!(agent.unseal(&sent), Ok(orders()));
+    let datapath = 1 << 60;
+    for body in [
+        Body::Flows(FlowReport {
+            datapath,
+            flows: vec![(1, 0), (2, u32::MAX)],
+        }),
+        Body::Options(options(vec![
+            flow([10, 0, 0, 1], None),
+            flow([10, 0, 0, 2], Some([0, 14])),
+        ])),
+    ] {
+        let sent = peer.seal(&body).expect("the agent has begun");
+        assert_eq!(agent.unseal(&sent).as_ref(), Ok(&body));
+        let own = agent.seal(&body);
+        assert_eq!(
+            peer.unseal(&own, 1),
+            Err(Refused::Malformed),
+            "not of an agent"
+        );
+    }
+    for body in [
+        Body::Queues(QueueReport {
+            datapath,
+            queues: vec![(1, 0), (2, u32::MAX)],
+        }),
+        Body::Ask(Ask {
+            datapath,
+            ports: vec![(1, true), (2, false)],
+        }),
+    ] {
+        let sent = agent.seal(&body);
+        assert_eq!(peer.unseal(&sent, 1), Ok(Received::Body(body.clone())));
+        let own = peer.seal(&body).expect("the agent has begun");
+        assert_eq!(
+            agent.unseal(&own),
+            Err(Refused::Malformed),
+            "of no controller"
+        );
+    }
 }
 
 #[test]
 fn a_message_fits_the_smallest_path() {
     let (_, mut peer) = ends();
-    let most = vec![notice(1, Order::Off); MAX_NOTICES];
-    let bytes = peer.seal(most).expect("the agent has begun").len();
-    assert!((1200..=1232).contains(&bytes), "{bytes}");
+    let flow = flow([10, 0, 0, 1], Some([7, 9]));
+    for most in [
+        Body::Notices(vec![notice(1, Order::Off); MAX_NOTICES]),
+        Body::Options(options(vec![flow; MAX_FLOWS])),
+    ] {
+        let bytes = peer.seal(&most).expect("the agent has begun").len();
+        assert!((1190..=1232).contains(&bytes), "{bytes}");
+    }
 }
 
 #[test]
 fn an_agent_that_has_not_begun_is_sent_nothing() {
-    assert_eq!(Peer::new(key(), HOST).seal(notices()), None);
+    assert_eq!(Peer::new(key(), HOST).seal(&orders()), None);
 }
 
 #[test]
 fn a_message_is_taken_once_and_in_any_order() {
     let (mut agent, mut peer) = ends();
-    let sent: Vec<_> = (0..3).filter_map(|_| peer.seal(notices())).collect();
+    let sent: Vec<_> = (0..3).filter_map(|_| peer.seal(&orders())).collect();
     for index in [2, 0, 1] {
-        assert_eq!(agent.unseal(&sent[index]), Ok(notices()));
+        assert_eq!(agent.unseal(&sent[index]), Ok(orders()));
     }
     for message in &sent {
         assert_eq!(agent.unseal(message), Err(Refused::Repeated));
@@ -88,7 +148,7 @@ fn a_message_is_taken_once_and_in_any_order() {
 #[test]
 fn nothing_of_another_session_is_taken() {
     let (mut agent, mut peer) = ends();
-    let old = peer.seal(notices()).expect("the agent has begun");
+    let old = peer.seal(&orders()).expect("the agent has begun");
     let (mut old_hello, report) = (agent.seal(&hello()), agent.seal(&hello()));
 
     // The agent was restarted.
@@ -98,7 +158,7 @@ fn nothing_of_another_session_is_taken() {
     let Ok(Received::Answer(answer)) = peer.unseal(&first, 55) else {
         panic!("a new session is challenged");
     };
-    assert_eq!(agent.unseal(&answer), Ok(Vec::new()));
+    assert_eq!(agent.unseal(&answer), Ok(Body::Notices(Vec::new())));
     let second = agent.seal(&hello());
     assert_eq!(peer.unseal(&second, 1), Ok(Received::Body(hello())));
     // What the agent sent before is asked for its challenge, which none has received.
@@ -108,8 +168,8 @@ fn nothing_of_another_session_is_taken() {
             Ok(Received::Answer(_))
         ));
     }
-    let sent = peer.seal(notices()).expect("the agent has begun");
-    assert_eq!(agent.unseal(&sent), Ok(notices()), "the session goes on");
+    let sent = peer.seal(&orders()).expect("the agent has begun");
+    assert_eq!(agent.unseal(&sent), Ok(orders()), "the session goes on");
 
     // The controller was restarted: it asks again, and this session of the agent is over.
     let mut peer = Peer::new(key(), HOST);
@@ -126,7 +186,7 @@ fn the_own_messages_are_not_taken() {
     let (mut agent, mut peer) = ends();
     let own = agent.seal(&hello());
     assert_eq!(agent.unseal(&own), Err(Refused::Malformed));
-    let own = peer.seal(notices()).expect("the agent has begun");
+    let own = peer.seal(&orders()).expect("the agent has begun");
     assert_eq!(peer.unseal(&own, 1), Err(Refused::Malformed));
 }
 
@@ -144,12 +204,12 @@ proptest! {
     #[test]
     fn no_changed_message_is_taken(at in any::<proptest::sample::Index>(), bit in 0u8..8, cut in 0usize..200) {
         let (mut agent, mut peer) = ends();
-        let sent = peer.seal(notices()).expect("the agent has begun");
+        let sent = peer.seal(&orders()).expect("the agent has begun");
         let mut changed = sent.clone();
         changed[at.index(sent.len())] ^= 1 << bit;
         prop_assert!(agent.unseal(&changed).is_err());
         prop_assert!(agent.unseal(&sent[..cut.min(sent.len() - 1)]).is_err());
-        prop_assert_eq!(agent.unseal(&sent), Ok(notices()));
+        prop_assert_eq!(agent.unseal(&sent), Ok(orders()));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::host::requirements;
 use crate::port::pins::{PinsLock, SWEEP};
 use crate::port::slots::{STATS_PORTS, stats_pin};
 use crate::port::sockets::SOCKETS;
-use crate::port::{PinsArg, Side, layout, sicc};
+use crate::port::{PinsArg, Side, flow_counts, layout, sicc};
 use crate::skel::port::{PortSkel, PortSkelBuilder};
 
 /// The program pinned as [`SWEEP`]: before Linux 6.6 no program of type syscall may lock a port.
@@ -201,6 +201,7 @@ fn load<'o>(
             "config"
             | "heartbeat"
             | "port"
+            | flow_counts::MAP
             | "samples"
             | "events"
             | sicc::PARAMS

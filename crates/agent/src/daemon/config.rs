@@ -70,7 +70,8 @@ pub struct Metrics {
     pub textfile: Option<PathBuf>,
 }
 
-/// The table `[sdn]`: SICC's controller, whose orders the shims of this host take.
+/// The table `[sdn]`: the controller, whose orders the shims of this host take, and which counts flows for
+/// the ports of a switch on it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sdn {
@@ -98,7 +99,8 @@ pub struct Sdn {
 pub struct Switch {
     /// The switch's number, hexadecimal as `ovs-vsctl get bridge BR datapath_id` prints it.
     pub datapath: String,
-    /// T: time between reports. Default: 1 ms.
+    /// T: time between reports; 0: none is sent, as a controller that only counts flows needs none.
+    /// Default: 1 ms.
     #[serde(default = "interval")]
     pub interval: Time,
     /// The number of each port, by its interface.

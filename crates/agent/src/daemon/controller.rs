@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The conversation with SICC's controller, on a thread of its own: its notices go to the shims, the
-//! queues of a switch's ports to it. Of several controllers each has a thread, and the last notice
-//! counts, whichever it is from.
+//! The conversation with a controller, on a thread of its own: its notices go to the shims, the
+//! queues of a switch's ports to it, the flows that it counts to the ports that want them. Of several
+//! controllers each has a thread, and the last message counts, whichever it is from.
 //!
 //! Messages are sealed ([`penstock_sdn::message`]). A controller that is silent for some time may
 //! have been restarted: another session begins. What a shim was ordered ends by itself.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use penstock_linux::qdisc::RootCounters;
-use penstock_sdn::message::{Agent, Body, Key, Notice, QueueReport, of_frame};
+use penstock_sdn::message::{Agent, Body, Key, Notice, QueueReport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::config::Sdn;
-use crate::port::sicc::Frames;
+use super::counted::Counted;
+use super::frames;
 use crate::port::{PinsArg, Port, sicc};
 
 /// Between signs of life; interfaces that came or were attached again are found as often.
@@ -32,11 +34,9 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// The key cannot be read, or the kernel refuses a socket.
 pub fn begin(sdn: Option<&Sdn>, pins: PinsArg) -> Result<()> {
     let Some(sdn) = sdn else { return Ok(()) };
-    if sdn.frames && sdn.controller.len() > 1 {
-        bail!("sdn.frames: goes with one controller; leave out frames, or all but one");
-    }
-    for controller in &sdn.controller {
-        let mut link = Link::new(*controller, sdn.clone(), pins.clone())?;
+    let frames = frames::begin(sdn, &pins)?;
+    for (controller, frames) in sdn.controller.iter().zip(frames) {
+        let mut link = Link::new(*controller, sdn.clone(), pins.clone(), frames)?;
         std::thread::Builder::new()
             .name("controller".to_owned())
             .spawn(move || link.run())
@@ -52,9 +52,12 @@ struct Link {
     key: Key,
     agent: Agent,
     socket: UdpSocket,
+    /// The messages in frames, of any controller.
+    frames: Option<UnixDatagram>,
     guests: HashMap<IpAddr, String>,
     ports: HashMap<String, Port>,
     queues: HashMap<String, RootCounters>,
+    counted: Option<Counted>,
     datapath: u64,
     /// When the controller was last understood, or the session began.
     last: Instant,
@@ -63,7 +66,12 @@ struct Link {
 }
 
 impl Link {
-    fn new(controller: SocketAddr, sdn: Sdn, pins: PinsArg) -> Result<Link> {
+    fn new(
+        controller: SocketAddr,
+        sdn: Sdn,
+        pins: PinsArg,
+        frames: Option<UnixDatagram>,
+    ) -> Result<Link> {
         let key = penstock_sdn::key(&sdn.key).context("sdn.key")?;
         let datapath = match &sdn.switch {
             Some(switch) => {
@@ -83,9 +91,17 @@ impl Link {
             controller,
             agent: Agent::new(key.clone(), sdn.number, session()?),
             socket: UdpSocket::bind(any).context("sdn")?,
+            frames,
             guests: guests.collect(),
             ports: HashMap::new(),
             queues: HashMap::new(),
+            counted: sdn.switch.as_ref().map(|switch| {
+                let ports = switch.ports.iter();
+                Counted::new(
+                    datapath,
+                    ports.map(|(name, number)| (*number, name.clone())),
+                )
+            }),
             last: Instant::now(),
             printed: None,
             sdn,
@@ -96,60 +112,47 @@ impl Link {
     }
 
     fn run(&mut self) {
-        let frames = match self.sdn.frames.then(Frames::new).transpose() {
-            Ok(frames) => frames,
-            Err(error) => return eprintln!("sdn.frames: {error:#}"),
-        };
-        if frames.is_none() {
-            self.shims().for_each(|port| Frames::stop(&port));
-        }
         let (mut hello, mut report) = (Instant::now(), Instant::now());
         let interval = self.sdn.switch.as_ref().map(|switch| switch.interval);
         let interval = interval.map(|time| Duration::from_nanos(time.as_nanos()));
+        let interval = interval.filter(|time| !time.is_zero());
         let mut bytes = [0; 2048];
         loop {
             let now = Instant::now();
             if now >= hello {
                 hello = now + HELLO;
                 self.greet(now);
-                if let Some(frames) = &frames {
-                    // A port of another scheme has none.
-                    self.shims().for_each(|port| drop(frames.of(&port)));
-                }
             }
             if let Some(interval) = interval.filter(|_| now >= report) {
                 report = (report + interval).max(now);
                 self.report();
             }
             let next = interval.map_or(hello, |_| hello.min(report));
-            if is_readable(&self.socket, frames.as_ref(), next)
+            if is_readable(&self.socket, self.frames.as_ref(), next)
                 && let Ok((length, from)) = self.socket.recv_from(&mut bytes)
                 && from == self.controller
             {
                 self.receive(&bytes[..length]);
             }
-            let payloads = frames.as_ref().and_then(|frames| frames.take().ok());
-            for payload in payloads.into_iter().flatten() {
-                of_frame(&payload)
-                    .into_iter()
-                    .for_each(|message| self.receive(message));
+            while let Some(Ok(length)) = self.frames.as_ref().map(|one| one.recv(&mut bytes)) {
+                self.receive(&bytes[..length]);
             }
         }
     }
 
     /// A message, if it is the controller's.
     fn receive(&mut self, message: &[u8]) {
-        if let Ok(notices) = self.agent.unseal(message) {
-            self.last = Instant::now();
-            self.print(true);
-            notices.iter().for_each(|notice| self.take(notice));
+        let Ok(body) = self.agent.unseal(message) else {
+            return;
+        };
+        self.last = Instant::now();
+        self.print(true);
+        match (body, &mut self.counted) {
+            (Body::Notices(notices), _) => notices.iter().for_each(|notice| self.take(notice)),
+            (Body::Flows(report), Some(counted)) => counted.take(&report),
+            (Body::Options(report), Some(counted)) => counted.learn(&report),
+            _ => (),
         }
-    }
-
-    /// The shims of this host that are attached.
-    fn shims(&self) -> impl Iterator<Item = Port> {
-        let guests = self.sdn.guests.keys();
-        guests.filter_map(|interface| self.pins.open(interface).ok())
     }
 
     fn send(&mut self, body: &Body) {
@@ -177,11 +180,16 @@ impl Link {
             self.print(false);
             self.agent = Agent::new(self.key.clone(), self.sdn.number, session);
             self.last = now;
+            self.counted.iter_mut().for_each(Counted::forget);
         }
         // Interfaces may have gone, and come again with another number.
         self.ports.clear();
         self.queues.clear();
         self.send(&Body::Hello(self.guests.keys().copied().collect()));
+        let ask = self.counted.as_mut().and_then(|one| one.ask(&self.pins));
+        if let Some(ask) = ask {
+            self.send(&Body::Ask(ask));
+        }
     }
 
     /// Sends the queues of the switch's ports, of those that can be read.
@@ -223,11 +231,11 @@ impl Link {
 
 /// Waits for a datagram or a frame until then, to the microsecond: a socket's own timeout counts in
 /// jiffies. Returns whether there is a datagram.
-fn is_readable(socket: &UdpSocket, frames: Option<&Frames>, until: Instant) -> bool {
+fn is_readable(socket: &UdpSocket, frames: Option<&UnixDatagram>, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
     let left = Timespec::try_from(left).ok();
     let mut polled = vec![PollFd::new(socket, PollFlags::IN)];
-    polled.extend(frames.map(|one| PollFd::from_borrowed_fd(one.descriptor(), PollFlags::IN)));
+    polled.extend(frames.map(|one| PollFd::new(one, PollFlags::IN)));
     matches!(poll(&mut polled, left.as_ref()), Ok(1..)) && !polled[0].revents().is_empty()
 }
 

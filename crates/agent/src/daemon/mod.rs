@@ -4,11 +4,13 @@
 //! Only the heartbeat depends on it: it may be killed, upgraded and started again, and finds all
 //! state in the pins. It marks the ports that it attached, so that it can detach those that the
 //! configuration no longer has. Heartbeats have a thread of their own ([`crate::port::heartbeat`]),
-//! and so has SICC's controller; all else happens on the main thread.
+//! and so has the conversation with a controller; all else happens on the main thread.
 
 pub mod config;
 mod controller;
+mod counted;
 mod exports;
+mod frames;
 pub mod plan;
 mod ports;
 mod settled;

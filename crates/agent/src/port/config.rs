@@ -25,6 +25,9 @@ const BARE_IP: u32 = 1 << 1;
 /// `PORT_DROPS` of `bpf/abi.h`.
 const DROPS: u32 = 1 << 2;
 
+/// `PORT_COUNTED` of `bpf/abi.h`.
+const COUNTED: u32 = 1 << 3;
+
 /// The scheme whose programs change nothing (`SCHEME_NONE`).
 pub const OBSERVE: &str = "observe";
 
@@ -62,7 +65,9 @@ pub fn config(
     let mut config = port_config {
         abi: ABI,
         stale_ns: stale.as_nanos().max(1),
-        flags: (BARE_IP * u32::from(is_bare)) | (DROPS * u32::from(port.drops)),
+        flags: (BARE_IP * u32::from(is_bare))
+            | (DROPS * u32::from(port.drops))
+            | (COUNTED * u32::from(port.is_counted_by_controller())),
         buffer_bytes: buffer.as_bytes(),
         mark_bytes: port.marks_from(buffer).map_or(0, Buffer::as_bytes),
         control_priority: port.control_priority.map_or(0, Priority::as_number),
@@ -90,6 +95,11 @@ pub fn paused_ns(config: &port_config) -> u64 {
     }
 }
 
+/// Whether a controller is to count the port's flows.
+pub fn is_counted(config: &port_config) -> bool {
+    config.flags & COUNTED != 0
+}
+
 /// The parameters of one scheme.
 pub fn read_params(schemes: &scheme_params, definition: &'static Definition) -> Params {
     Params::from_bytes(definition, &bytes_of(schemes)[definition.offset..])
@@ -107,7 +117,8 @@ fn differ(one: &port_config, other: &port_config) -> bool {
     let window = |config: &port_config| {
         Params::from_bytes(definitions::of("window"), bytes_of(&config.window))
     };
-    (one.flags & !DROPS, one.buffer_bytes) != (other.flags & !DROPS, other.buffer_bytes)
+    let flags = |config: &port_config| config.flags & !(DROPS | COUNTED);
+    (flags(one), one.buffer_bytes) != (flags(other), other.buffer_bytes)
         || window(one) != window(other)
         || definitions::window_schemes().any(|definition| {
             read_params(&one.schemes, definition) != read_params(&other.schemes, definition)
@@ -122,6 +133,7 @@ pub fn differences(one: &port_config, other: &port_config, scheme: &str) -> Vec<
         ("buffer", one.buffer_bytes != other.buffer_bytes),
         ("mark", one.mark_bytes != other.mark_bytes),
         ("drops", one.flags & DROPS != other.flags & DROPS),
+        ("controller", is_counted(one) != is_counted(other)),
         (
             "control_priority",
             one.control_priority != other.control_priority,

@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod counters;
+pub mod flow_counts;
 pub mod heartbeat;
 pub mod layout;
 pub mod lock;

@@ -123,7 +123,7 @@ pub fn take(port: &Port, notice: &Notice) -> Result<()> {
 }
 
 /// An address as on the wire.
-fn words(address: Ipv6Addr) -> [u32; 4] {
+pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
     let octets = address.octets();
     let (words, _) = octets.as_chunks();
     std::array::from_fn(|at| u32::from_ne_bytes(words[at]))

@@ -75,6 +75,9 @@ pub struct Status {
     pub queue_unseen: Option<String>,
     /// Flows counted.
     pub flows: u32,
+    /// Flows that a controller has counted, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows_by_controller: Option<u32>,
     /// Window that the scheme grants each flow; none before the first packet, which initialises it.
     pub window_bytes: Option<u32>,
     /// Pairs of hosts whose ACKs are clamped by a controller's order; none if its shim is not here.
@@ -191,6 +194,7 @@ fn status(
         queue_bytes: state.queue_bytes,
         queue_unseen,
         flows: state.flows,
+        flows_by_controller: (state.counted > 0).then_some(state.counted),
         window_bytes: (state.generation != 0).then_some(state.window_bytes),
         clamped_pairs: reading.clamped_pairs,
         rates,

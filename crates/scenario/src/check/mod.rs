@@ -134,6 +134,9 @@ pub(super) fn check_deployment(
     if let Some(params) = port.shim() {
         checker.params(params, &within("controller"));
     }
+    if port.is_counted_by_controller() {
+        checker.counted(&port.window, &within("controller.kind"));
+    }
     checker.verdict()
 }
 

@@ -17,13 +17,7 @@ impl Checker<'_> {
             Controller::None => {}
             Controller::Sicc(sicc) => self.params(sicc, &format!("{key}.controller")),
             Controller::FlowCounts(counts) => {
-                let counts_flows = scheme.window.counts_flows();
-                self.require(counts_flows, &format!("{key}.controller.kind"), || {
-                    let kind = scheme.window.kind().name;
-                    format!(
-                        "flow-counts has no meaning with window \"{kind}\", which needs no count"
-                    )
-                });
+                self.counted(&scheme.window, &format!("{key}.controller.kind"));
                 let loss = counts.loss.0;
                 self.require(loss <= 1.0, &format!("{key}.controller.loss"), || {
                     format!("is {loss}; allowed: 0 to 1 (100 %)")
@@ -42,6 +36,14 @@ impl Checker<'_> {
         if let Some(share) = scheme.sampled {
             self.sampled(share.0, &scheme.window, &format!("{key}.sampled"));
         }
+    }
+
+    /// A controller that counts flows is for windows that depend on their number.
+    pub(super) fn counted(&mut self, window: &Window, key: &str) {
+        self.require(window.counts_flows(), key, || {
+            let kind = window.kind().name;
+            format!("flow-counts has no meaning with this window \"{kind}\", which needs no count")
+        });
     }
 
     fn sampled(&mut self, share: f64, window: &Window, key: &str) {

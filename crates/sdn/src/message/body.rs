@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The contents of messages.
 
+use super::flows::{Ask, FlowReport, OptionsReport};
 use super::seal::{CODE_BYTES, HEADER_BYTES};
 use crate::codec::{Input, Output};
 use std::net::{IpAddr, Ipv6Addr};
 
-const SCALE_UNKNOWN: u8 = 0xff;
+pub(super) const SCALE_UNKNOWN: u8 = 0xff;
 const ON: u8 = 1;
 const OFF: u8 = 2;
 
@@ -47,10 +48,16 @@ pub enum Body {
     Queues(QueueReport),
     /// Of the controller.
     Notices(Vec<Notice>),
+    /// Of an agent of a switch whose ports the controller counts the flows of.
+    Ask(Ask),
+    /// Of the controller, to that.
+    Flows(FlowReport),
+    /// Likewise.
+    Options(OptionsReport),
 }
 
 /// Bytes of an address: IPv4 as IPv6.
-const ADDRESS_BYTES: usize = 16;
+pub(super) const ADDRESS_BYTES: usize = 16;
 const NOTICE_BYTES: usize = 2 * ADDRESS_BYTES + 4;
 
 /// Notices that a message can hold, so that it passes a path with an MTU of 1280 bytes.
@@ -62,7 +69,15 @@ impl Body {
             Body::Hello(_) => 1,
             Body::Queues(_) => 2,
             Body::Notices(_) => 3,
+            Body::Ask(_) => 4,
+            Body::Flows(_) => 5,
+            Body::Options(_) => 6,
         }
+    }
+
+    /// Whether it is the controller who sends such.
+    pub(super) fn is_of_controller(&self) -> bool {
+        matches!(self, Body::Notices(_) | Body::Flows(_) | Body::Options(_))
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
@@ -78,6 +93,9 @@ impl Body {
                 }
             }
             Body::Notices(notices) => notices.iter().for_each(|notice| notice.write(out)),
+            Body::Ask(ask) => ask.write(out),
+            Body::Flows(report) => report.write(out),
+            Body::Options(report) => report.write(out),
         }
     }
 
@@ -90,6 +108,9 @@ impl Body {
                 queues: all(bytes, |one| Some((one.u32()?, one.u32()?)))?,
             }),
             3 => Body::Notices(all(bytes, Notice::read)?),
+            4 => Body::Ask(Ask::read(bytes)?),
+            5 => Body::Flows(FlowReport::read(bytes)?),
+            6 => Body::Options(OptionsReport::read(bytes)?),
             _ => return None,
         })
     }
@@ -124,7 +145,7 @@ impl Notice {
     }
 }
 
-fn all<T>(
+pub(super) fn all<T>(
     mut bytes: Input<'_>,
     mut one: impl FnMut(&mut Input<'_>) -> Option<T>,
 ) -> Option<Vec<T>> {
@@ -143,6 +164,6 @@ pub fn mapped(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-fn from_wire(octets: [u8; ADDRESS_BYTES]) -> IpAddr {
+pub(super) fn from_wire(octets: [u8; ADDRESS_BYTES]) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from(octets)).to_canonical()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The two ends of a conversation.
 
-use super::body::{Body, Notice};
+use super::body::Body;
 use super::seal::{Header, Key, Numbers, Refused, seal, unseal};
 
 /// An agent's end. Its session has one challenge, so that nothing can be repeated: an agent that has no
@@ -41,15 +41,15 @@ impl Agent {
         seal(&self.key, header, body)
     }
 
-    /// The notices of a message of the controller. None of it is changed by one that is refused.
+    /// The content of a message of the controller. Nothing is changed by one that is refused.
     ///
     /// # Errors
     /// It is not of the controller, or not for this session, or not new.
-    pub fn unseal(&mut self, message: &[u8]) -> Result<Vec<Notice>, Refused> {
+    pub fn unseal(&mut self, message: &[u8]) -> Result<Body, Refused> {
         let (header, body) = unseal(&self.key, self.host, message)?;
-        let Body::Notices(notices) = body else {
+        if !body.is_of_controller() {
             return Err(Refused::Malformed);
-        };
+        }
         if header.session != self.session {
             return Err(Refused::OtherSession);
         }
@@ -59,7 +59,7 @@ impl Agent {
             return Err(Refused::OtherSession);
         }
         self.numbers.take(header.number)?;
-        Ok(notices)
+        Ok(body)
     }
 }
 
@@ -101,7 +101,7 @@ impl Peer {
     }
 
     /// A message to the agent, if one of it has been taken.
-    pub fn seal(&mut self, notices: Vec<Notice>) -> Option<Vec<u8>> {
+    pub fn seal(&mut self, body: &Body) -> Option<Vec<u8>> {
         self.sent += 1;
         let header = Header {
             host: self.host,
@@ -109,7 +109,7 @@ impl Peer {
             challenge: self.challenge,
             number: self.sent,
         };
-        (self.challenge != 0).then(|| seal(&self.key, header, &Body::Notices(notices)))
+        (self.challenge != 0).then(|| seal(&self.key, header, body))
     }
 
     /// Takes a message of the agent; `random` is drawn by chance and not 0.
@@ -118,7 +118,7 @@ impl Peer {
     /// It is not of the agent, or not new.
     pub fn unseal(&mut self, message: &[u8], random: u64) -> Result<Received, Refused> {
         let (header, body) = unseal(&self.key, self.host, message)?;
-        if matches!(body, Body::Notices(_)) {
+        if body.is_of_controller() {
             return Err(Refused::Malformed);
         }
         let own = (header.session, header.challenge);

@@ -16,11 +16,13 @@
 
 mod body;
 mod ends;
+mod flows;
 mod frame;
 mod seal;
 
 pub use body::{Body, MAX_NOTICES, Notice, Order, QueueReport, mapped};
 pub use ends::{Agent, Peer, Received};
+pub use flows::{Ask, FlowOptions, FlowReport, MAX_FLOWS, OptionsReport};
 pub use frame::{frame, of_frame};
 pub use seal::{Key, Refused, host_of};
 
