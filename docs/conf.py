@@ -82,9 +82,13 @@ myst_links_external_new_tab = True
 nitpicky = True
 # Names in annotations that no page of this site documents.
 nitpick_ignore_regex = [
-    ("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Scenario|Overrides"),
-    ("py:.*", r"penstock\.(sweep|tune)\.\w+\.(Shown|Question|Kept|Number)|InterruptedRunError"),
-    ("py:.*", r"penstock\.execution\.(task\.Row|unfinished\.Rows)"),
+    ("py:.*", r"(pl|polars|pathlib|collections)\..*|Path|Figure|Scenario|Overrides"),
+    (
+        "py:.*",
+        r"penstock\.(sweeps|searches)\.\w+\.(Shown|Question|Kept|Number)|InterruptedRunError",
+    ),
+    ("py:.*", r"penstock\.comparisons\.comparison\.Comparison"),
+    ("py:.*", r"penstock\.execution\.(task\.Row|unfinished\.Rows|lab\.check\.Finding)"),
 ]
 default_role = "code"  # for docstrings
 autodoc_member_order = "bysource"

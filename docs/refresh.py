@@ -23,6 +23,7 @@ import penstock
 from penstock import _native, scenario
 from penstock.runs import Run
 from penstock.show import chart_files, run_charts, summary_table
+from penstock.show.drawing import file_name
 
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPT = re.compile(
@@ -46,7 +47,8 @@ class Picture(NamedTuple):
     def drawn(self) -> str:
         """The figure's SVG from a fresh run, with coordinates rounded to a tenth of a point."""
         figures = run_charts.figures(run_of(self.command))
-        svg = chart_files.draw(next(each for each in figures if each.name == self.figure)).svg
+        named = {file_name(figure.name): figure for figure in figures}
+        svg = chart_files.draw(named[self.figure]).svg
         return re.sub(r'\bd="[^"]*"', short, svg)
 
 

@@ -285,7 +285,7 @@ def test_a_caption_gets_its_picture_on_the_site(tmp_path, monkeypatch):
     picture = "![Two queues](/pictures/run-docs-hcf-goodput-long.svg)"
     assert shown == page.replace("# A\n\n", f"# A\n\n{picture}\n\n")
     assert (tmp_path / "pictures/run-docs-hcf-goodput-long.svg").read_text().startswith("<?xml")
-    with pytest.raises(StopIteration):
+    with pytest.raises(KeyError, match="no-such"):
         pictures.with_pictures(caption.format("no-such"))
 
 

@@ -102,6 +102,11 @@ def shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[:head]}…{name[-(most // 3) :]}"
 
 
+def file_name(figure: str) -> str:
+    """The name of a figure's files, without what stands for their kind."""
+    return re.sub(r"[^\w.]+", "-", figure)
+
+
 def drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -> Drawing:
     """The figure as files and page have it; `name` becomes the files' name."""
     svg = io.StringIO()
@@ -110,5 +115,4 @@ def drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -
     # Not by `savefig`, which would draw everything twice.
     canvas.print_svg(svg, metadata={"Date": None, "Creator": "Penstock"})
     figure.set_layout_engine("none")  # the PDF is laid out like the SVG
-    file_name = re.sub(r"[^\w.]+", "-", name)
-    return Drawing(section, file_name, title, meaning, svg.getvalue(), figure)
+    return Drawing(section, file_name(name), title, meaning, svg.getvalue(), figure)
