@@ -180,7 +180,7 @@ def test_what_is_apart_comes_first_and_the_farthest_of_it(tmp_path):
     compared = comparison.compare(*folders)
     page = comparison_page.save(compared, tmp_path / "page").read_text(encoding="utf-8")
     apart = page[page.index("What differs") : page.index("Flow completion times")]
-    named = re.findall(r'<th scope="row">hcf, mice: (.*?)</th>', apart)
+    named = re.findall(r'<th class="left" scope="row">hcf, mice: (.*?)</th>', apart)
     assert named == ["timeouts", "FCT p50", "FCT p99"]
     assert "<b>0.10</b>" in apart
 
