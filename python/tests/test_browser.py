@@ -65,6 +65,14 @@ def browser(tmp_path_factory):
     opened.quit()
 
 
+# Charts follow the width of the page at the next frame, and what that moves at the one after.
+DRAWN = """
+const done = arguments[0];
+const frames = (left) => (left ? requestAnimationFrame(() => frames(left - 1)) : done());
+frames(3);
+"""
+
+
 def problems(browser, page):
     """What is wrong with a page: while it loads, and then on every screen in both modes."""
     for kind in ("browser", "performance"):
@@ -76,6 +84,7 @@ def problems(browser, page):
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         preference = {"name": "prefers-color-scheme", "value": mode}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
+        browser.execute_async_script(DRAWN)
         problems = browser.execute_script(AUDIT, screen.width)
         found += [f"{name}, {mode}: {problem}" for problem in problems]
     found += [f"asked for {url}" for url in requests(browser) if url != page.as_uri()]
