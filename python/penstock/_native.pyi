@@ -70,10 +70,10 @@ def run(
     jobs: int,
     to_csv: Callable[[Path], str],
     progress: Callable[[float, str], object] | None,
-) -> list[tuple[str, int, str, bytes, bytes, bytes]]:
+) -> list[tuple[str, int, str, bytes, bytes, bytes, bytes]]:
     """Simulates every (scheme, seed).
 
-    Returns scheme, seed, summary (JSON), flows, queue samples and windows (CSV) of each.
+    Returns scheme, seed, summary (JSON), flows, queue samples, windows and jobs (CSV) of each.
 
     Raises:
         ScenarioError: as `validate`.

@@ -2,9 +2,9 @@
 """Every number of a summary: its name, unit, heading, better end, tolerance and meaning.
 
 A name ends with its unit: `fct_s`, `goodput_bps`, `queue_bytes`. `GROUPS` and `PORTS` describe the
-numbers of a traffic and of a port by their dotted paths in `summary.json`, `FLOWS`, `QUEUES` and
-`WINDOWS` the columns of the tables. People write names without units (`mice.fct.p99`); `find` and
-`match` look them up.
+numbers of a traffic and of a port by their dotted paths in `summary.json`, `FLOWS`, `JOBS`,
+`QUEUES` and `WINDOWS` the columns of the tables. People write names without units
+(`mice.fct.p99`); `find` and `match` look them up.
 """
 
 import re
@@ -81,6 +81,17 @@ GROUPS = {
     ),
     "longest_silence_s.mean": Metric("silence", "less", "longest time between two packets"),
     "loss_cycle_s": Metric("loss cycle", "more", "time between two losses of a sampled flow"),
+    "jobs.finished": Metric("jobs", "more", "jobs that were over before the end of the run"),
+    "jobs.unfinished": Metric("jobs unfinished", "less", "jobs that were not, or never began"),
+    "jobs.time_s.mean": Metric("JCT mean", "less", "completion time of the finished jobs", CLOSE),
+    "jobs.time_s.sd": Metric("JCT SD", "less", "standard deviation of these times"),
+    "jobs.time_s.p50": Metric("JCT p50", "less", "half of the jobs took less", CLOSE),
+    "jobs.time_s.p90": Metric("JCT p90", "less", "90 % of the jobs took less"),
+    "jobs.time_s.p95": Metric("JCT p95", "less", "95 % of the jobs took less"),
+    "jobs.time_s.p99": Metric("JCT p99", "less", "99 % of the jobs took less", NEAR),
+    "jobs.time_s.max": Metric("JCT max", "less", "the slowest finished job", NEAR),
+    "jobs.missed_deadlines": Metric("late jobs", "less", "jobs that took too long"),
+    "jobs.per_second": Metric("jobs/s", "more", "jobs finished in a second", CLOSE),
     "block_goodput_bps": Metric("block goodput", "more", "bytes of an epoch over its time"),
 }
 PORTS = {
@@ -135,6 +146,17 @@ FLOWS: dict[str, type] = {
     "longest_silence_s": float,
     "missed_deadline": bool,  # null: no deadline
 }
+JOBS: dict[str, type] = {
+    "traffic": str,
+    "job": int,  # the `flow` of its transfers
+    "client": str,  # null: jobs without one
+    "start_s": float,
+    "end_s": float,  # null: unfinished
+    "time_s": float,
+    "transfers": int,
+    "bytes": int,
+    "missed_deadline": bool,  # null: no deadline
+}
 QUEUES: dict[str, type] = {"port": str, "time_s": float, "bytes": int, "packets": int}
 WINDOWS: dict[str, type] = {
     "traffic": str,
@@ -151,6 +173,7 @@ _OF_TIMES = ("mean", "sd", "p50", "p90", "p95", "p99", "max")
 # Where no flow has such a number the simulator gives null instead of a table.
 _TABLES = {
     "fct_s": _OF_TIMES,
+    "time_s": _OF_TIMES,
     "longest_silence_s": _OF_TIMES,
     "goodput_bps": ("mean", "min", "max"),
 }

@@ -32,6 +32,8 @@ class Results:
     """Versions, seeds, schemes, overrides, command line and machine of the run."""
     windows: pl.DataFrame = field(default_factory=lambda: tables.NO_WINDOWS)
     """One row a chosen flow and sample; the columns are those of `penstock.tables.WINDOWS`."""
+    jobs: pl.DataFrame = field(default_factory=lambda: tables.NO_JOBS)
+    """One row a job; the columns are those of `penstock.tables.JOBS`."""
 
     @classmethod
     def collect(cls, scenario: str, rows: Sequence[Row], info: dict[str, Any]) -> Self:
@@ -55,6 +57,7 @@ class Results:
         )
         flows = (tables.read(row.flows, tables.FLOWS, row.scheme, row.seed) for row in rows)
         windows = (tables.read(row.windows, tables.WINDOWS, row.scheme, row.seed) for row in rows)
+        jobs = (tables.read(row.jobs, tables.JOBS, row.scheme, row.seed) for row in rows)
         ports = ((scheme, seed, summary["ports"]) for scheme, seed, summary in summaries)
         return cls(
             summary={"scenario": document, "seeds": seeds_of(document), "results": results},
@@ -64,6 +67,7 @@ class Results:
             scenario=scenario,
             info=info | merged(of_substrate),
             windows=tables.stack(windows),
+            jobs=tables.stack(jobs),
         )
 
     @property

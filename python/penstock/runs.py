@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 TABLES = ("flows", "queues", "ports")
 SUMMARY = ("scenario", "seeds", "results")
 """The keys of `summary.json`."""
-MAYBE = "windows"
-"""A table that a folder has only where something is in it."""
+MAYBE = ("windows", "jobs")
+"""Tables that a folder has only where something is in them."""
 
 
 class Run(Results):
@@ -43,16 +43,14 @@ class Run(Results):
                 tables.write(getattr(self, name), new / f"{name}.parquet")
             if report:
                 self.report(new / folders.RUN.page)
-        for name, is_written in (
-            (f"{MAYBE}.parquet", MAYBE in self._tables()),
-            (folders.RUN.page, report),
-        ):
+        written = [(f"{name}.parquet", name in self._tables()) for name in MAYBE]
+        for name, is_written in (*written, (folders.RUN.page, report)):
             if not is_written:  # that of an earlier run
                 (folder / name).unlink(missing_ok=True)
         return folder
 
     def _tables(self) -> tuple[str, ...]:
-        return TABLES if self.windows.is_empty() else (*TABLES, MAYBE)
+        return (*TABLES, *(name for name in MAYBE if not getattr(self, name).is_empty()))
 
     @classmethod
     def load(cls, folder: str | Path) -> "Run":
@@ -64,7 +62,8 @@ class Run(Results):
         """
         folder = Path(folder)
         folders.check_run(folder)
-        names = (*TABLES, MAYBE) if (folder / f"{MAYBE}.parquet").exists() else TABLES
+        maybe = (name for name in MAYBE if (folder / f"{name}.parquet").exists())
+        names = (*TABLES, *maybe)
         try:
             summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
             loaded = cls(

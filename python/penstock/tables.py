@@ -15,6 +15,7 @@ KEYS = {"scheme": pl.String, "seed": pl.Int64}
 
 _TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 FLOWS = {name: _TYPES[kind] for name, kind in metrics.FLOWS.items()}
+JOBS = {name: _TYPES[kind] for name, kind in metrics.JOBS.items()}
 QUEUES = {name: _TYPES[kind] for name, kind in metrics.QUEUES.items()}
 WINDOWS = {name: _TYPES[kind] for name, kind in metrics.WINDOWS.items()}
 COLUMNS = {
@@ -22,10 +23,13 @@ COLUMNS = {
     "queues": [*KEYS, *QUEUES],
     "ports": [*KEYS, "port"],
     "windows": [*KEYS, *WINDOWS],
+    "jobs": [*KEYS, *JOBS],
 }
 """What each table of a run has, at least."""
 NO_WINDOWS = pl.DataFrame(schema={**KEYS, **WINDOWS})
 """The windows of a run that samples none."""
+NO_JOBS = pl.DataFrame(schema={**KEYS, **JOBS})
+"""The jobs of a run without any."""
 
 
 def read(text: bytes, columns: Mapping[str, Any], scheme: str, seed: int) -> pl.DataFrame:

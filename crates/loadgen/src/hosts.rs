@@ -135,6 +135,10 @@ fn needed(scenario: &Scenario, inputs: &Inputs) -> BTreeSet<usize> {
             Traffic::Incast(t) => both(&t.from, &t.to),
             Traffic::Poisson(t) => both(&t.from, &t.to),
             Traffic::Udp(t) => both(&t.from, &t.to),
+            Traffic::Job(t) => {
+                let (from, to) = t.ends(&scenario.fabric);
+                [from, to].concat()
+            }
             Traffic::Trace(penstock_scenario::Trace { file, .. }) => inputs
                 .trace(file)
                 .iter()

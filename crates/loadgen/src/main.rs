@@ -80,7 +80,9 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let scheme = run::scheme_of(&scenario, &arguments.scheme).map_err(plain)?;
     let mut namespaces = Namespaces::new()?;
     let places = hosts::read(&arguments.hosts, &scenario, &inputs, &mut namespaces)?;
-    let (setting, mut warnings) = setup::settle(&scenario, scheme, &places, &mut namespaces)?;
+    let drawn = (&inputs, arguments.seed);
+    let (setting, mut warnings) =
+        setup::settle(&scenario, scheme, drawn, &places, &mut namespaces)?;
     let names = setting.options.iter().map(Options::congestion_in_scenarios);
     let names: IndexSet<&str> = names.collect();
     let tcp = names.into_iter().collect::<Vec<_>>().join(",");
@@ -129,10 +131,11 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
         .summaries(scenario.duration - scenario.measure.from);
     let sent = ports.values().map(|port| port.egress_packets).sum();
     let busy_s = process::processor_s() - processor_s;
+    let jobs = std::mem::take(&mut player.jobs).into_records();
     let results = Results {
         summary: Summary {
             tcp,
-            groups: run::summaries(&scenario, &player.records, &player.windows),
+            groups: run::summaries(&scenario, &player.records, &jobs, &player.windows),
             drops: ports.values().map(|port| port.drops).sum(),
             ports,
             performance: Performance::measure(started.elapsed().as_secs_f64(), busy_s, sent),
@@ -143,6 +146,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
         flows: run::flow_records(&scenario, &player.records),
         queues: std::mem::take(&mut player.ports.samples),
         windows: run::window_rows(&scenario, &player.windows),
+        jobs: run::job_rows(&scenario, &jobs),
     };
     results.write(&arguments.out)
 }

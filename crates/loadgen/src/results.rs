@@ -5,7 +5,7 @@ use crate::failure::{Failure, because};
 use crate::kernel::KernelCounters;
 use indexmap::IndexMap;
 use penstock_sim::run::{
-    FlowRecord, GroupSummary, Performance, PortSummary, QueueSample, WindowRow,
+    FlowRecord, GroupSummary, JobRow, Performance, PortSummary, QueueSample, WindowRow,
 };
 use serde::Serialize;
 use std::fs::File;
@@ -45,6 +45,8 @@ pub struct Results {
     pub queues: Vec<QueueSample>,
     /// windows.csv.
     pub windows: Vec<WindowRow>,
+    /// jobs.csv.
+    pub jobs: Vec<JobRow>,
 }
 
 impl Results {
@@ -58,6 +60,7 @@ impl Results {
                 ("flows.csv", csv(&self.flows, FLOW_COLUMNS)?),
                 ("queues.csv", csv(&self.queues, QUEUE_COLUMNS)?),
                 ("windows.csv", csv(&self.windows, WINDOW_COLUMNS)?),
+                ("jobs.csv", csv(&self.jobs, JOB_COLUMNS)?),
                 ("summary.json", summary),
             ];
             let staged: Vec<(PathBuf, PathBuf)> = files
@@ -83,6 +86,8 @@ const FLOW_COLUMNS: &str = "traffic,flow,source,destination,start_s,end_s,bytes,
                             longest_silence_s,missed_deadline\n";
 const QUEUE_COLUMNS: &str = "port,time_s,bytes,packets\n";
 const WINDOW_COLUMNS: &str = "traffic,flow,time_s,cwnd_bytes,rwnd_bytes,swnd_bytes,recovering\n";
+const JOB_COLUMNS: &str =
+    "traffic,job,client,start_s,end_s,time_s,transfers,bytes,missed_deadline\n";
 
 fn csv<T: Serialize>(rows: &[T], columns: &str) -> std::io::Result<Vec<u8>> {
     if rows.is_empty() {
@@ -132,6 +137,19 @@ mod tests {
         };
         let queues = csv(&[sample], "").expect("CSV");
         assert_eq!(header(queues).as_deref(), Some(QUEUE_COLUMNS));
+        let job = JobRow {
+            traffic: String::new(),
+            job: 0,
+            client: None,
+            start_s: 0.0,
+            end_s: None,
+            time_s: None,
+            transfers: 0,
+            bytes: 0,
+            missed_deadline: None,
+        };
+        let jobs = csv(&[job], "").expect("CSV");
+        assert_eq!(header(jobs).as_deref(), Some(JOB_COLUMNS));
         let window = WindowRow {
             traffic: String::new(),
             flow: 0,

@@ -10,8 +10,9 @@ use crate::socket::Socket;
 use crate::tcp::Options;
 use indexmap::IndexSet;
 use penstock_scenario::{Profile, Scheme, Tcp, Traffic};
-use penstock_sim::Scenario;
 use penstock_sim::run::{ClientProfiles, window_plan};
+use penstock_sim::simulation::ClientProfile;
+use penstock_sim::{Inputs, Scenario};
 
 /// A key of `[tcp]` that applies to a whole namespace, and its sysctl in net.ipv4.
 type Switch = (&'static str, &'static str, fn(&Tcp) -> Option<bool>);
@@ -26,10 +27,11 @@ const SWITCHES: [Switch; 3] = [
 pub fn settle(
     scenario: &Scenario,
     scheme: &Scheme,
+    (inputs, seed): (&Inputs, u64),
     places: &Places,
     namespaces: &mut Namespaces,
 ) -> Result<(Setting, Vec<String>), Failure> {
-    let ClientProfiles { profiles, configs } = ClientProfiles::of(scenario, scheme);
+    let ClientProfiles { profiles, configs } = ClientProfiles::of(scenario, scheme, inputs, seed);
     let flows = scenario.traffic.values();
     let specs: Vec<Tcp> = flows.map(|t| scenario.tcp_of(scheme, t)).collect();
     let some_host = places.hosts.iter().flatten().next().copied();
@@ -56,7 +58,16 @@ pub fn settle(
         warnings.push("tcp.profile: newreno-ns2 is played by the kernel's own TCP".to_owned());
     }
     set_switches(places, namespaces, &specs, &mut warnings)?;
-    let min_rto = configs.iter().map(|config| config.min_rto).collect();
+    // The stages of jobs have profiles of their own.
+    let of_traffic = |profile: &ClientProfile| profile.config as usize;
+    let min_rto = profiles
+        .iter()
+        .map(|profile| configs[of_traffic(profile)].min_rto)
+        .collect();
+    let options = profiles
+        .iter()
+        .map(|profile| options[of_traffic(profile)].clone())
+        .collect();
     let setting = Setting {
         profiles,
         options,

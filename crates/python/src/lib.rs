@@ -24,11 +24,12 @@ use serde::Serialize;
 pyo3::import_exception!(penstock.errors, RunError);
 pyo3::import_exception!(penstock.errors, ScenarioError);
 
-/// One run as Python gets it: scheme, seed, summary (JSON), flows, queue samples, windows (CSV).
+/// One run as Python gets it: scheme, seed, summary (JSON), flows, queue samples, windows, jobs (CSV).
 type Row<'py> = (
     String,
     u64,
     String,
+    Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -136,7 +137,7 @@ fn summarize<'py>(
         })
     };
     let records: Vec<Record> = transfers.into_iter().map(record).collect::<PyResult<_>>()?;
-    let groups = json(&summaries(&scenario, &records, &[]))?;
+    let groups = json(&summaries(&scenario, &records, &[], &[]))?;
     let flows = csv(&flow_records(&scenario, &records))?;
     Ok((groups, PyBytes::new(py, &flows)))
 }
@@ -180,7 +181,8 @@ fn run<'py>(
             let flows = PyBytes::new(py, &tables.flows);
             let queues = PyBytes::new(py, &tables.queues);
             let windows = PyBytes::new(py, &tables.windows);
-            Ok((scheme, seed, tables.summary, flows, queues, windows))
+            let jobs = PyBytes::new(py, &tables.jobs);
+            Ok((scheme, seed, tables.summary, flows, queues, windows, jobs))
         })
         .collect()
 }
@@ -253,6 +255,7 @@ struct Tables {
     flows: Vec<u8>,
     queues: Vec<u8>,
     windows: Vec<u8>,
+    jobs: Vec<u8>,
 }
 
 impl Tables {
@@ -272,6 +275,7 @@ impl Tables {
             ports,
             controller,
             flows,
+            jobs,
             queues,
             windows,
             performance,
@@ -290,6 +294,7 @@ impl Tables {
             flows: csv(flows)?,
             queues: csv(queues)?,
             windows: csv(windows)?,
+            jobs: csv(jobs)?,
         })
     }
 }

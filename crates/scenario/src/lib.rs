@@ -12,7 +12,8 @@
 //! |---|---|
 //! | [`document`], [`de`] | TOML with the place of every value; its types, with errors at that place |
 //! | [`fabric`], [`link`], [`ports`], [`naming`], [`selector`] | topologies; ports that differ; names of hosts, switches and ports; sets of hosts |
-//! | [`tcp`], [`traffic`], [`size`], [`measure`], [`seeds`] | the other tables of a scenario |
+//! | [`tcp`], [`traffic`], [`job`], [`measure`], [`seeds`] | the other tables of a scenario |
+//! | [`drawn`], [`size`] | sizes and times that are fixed or drawn; names of published distributions |
 //! | [`scheme`], [`queue`], [`window`], [`params`], [`definitions`] | schemes, built-in (`builtin.toml`) or one's own; their parameters, from `core/` |
 //! | [`check`], [`error`] | what cannot be run; errors in one line |
 //! | [`deploy`], [`policy`] | a scheme for a port of `penstockd`; which flows it controls |
@@ -23,8 +24,10 @@ mod de;
 mod definitions;
 mod deploy;
 mod document;
+mod drawn;
 mod error;
 mod fabric;
+mod job;
 mod kinds;
 mod link;
 mod measure;
@@ -56,8 +59,10 @@ use crate::units::Time;
 
 pub use definitions::definitions;
 pub use deploy::{Deployment, deployable, deployment, deployments};
+pub use drawn::{Delay, Drawn, Quantity, Size};
 pub use error::{Origin, Problem, ScenarioError, nearest};
 pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
+pub use job::{After, CLIENT, Job, Pattern, Pick, Stage};
 pub use link::Link;
 pub use measure::{BOTTLENECK, Measure, Windows};
 pub use naming::{Groups, port};
@@ -70,10 +75,9 @@ pub use schema::json_schema;
 pub use scheme::{Scheme, builtin_schemes};
 pub use seeds::Seeds;
 pub use selector::Selector;
-pub use size::Size;
 pub use tcp::{Congestion, Profile, Recovery, Tcp};
 pub use traffic::{
-    Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Poisson, Trace, Traffic, Udp,
+    Arrivals, Bulk, Bursts, Connection, Incast, LoadOf, Mode, Pairs, Poisson, Trace, Traffic, Udp,
 };
 pub use units::Buffer;
 pub use window::{Controller, FlowCounts, Sicc, Window};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::check::check;
 use super::document::{self, Node};
 use super::error::{Origin, Problem, unknown};
-use super::{Controller, Queue, Scenario, Size, Traffic, scheme};
+use super::{Controller, Queue, Scenario, Traffic, scheme};
 
 /// More keys in a path than any scenario has.
 const DEEPEST: usize = 16;
@@ -84,19 +84,10 @@ fn complete(scenario: &mut Scenario, folder: &Path) {
         *path = std::path::absolute(&joined).unwrap_or(joined);
     };
     for traffic in scenario.traffic.values_mut() {
-        let size = match traffic {
-            Traffic::Bulk(bulk) => bulk.size.as_mut(),
-            Traffic::Incast(incast) => incast.size.as_mut(),
-            Traffic::Poisson(poisson) => Some(&mut poisson.size),
-            Traffic::Udp(_) => None,
-            Traffic::Trace(trace) => {
-                full(&mut trace.file);
-                None
-            }
-        };
-        if let Some(Size::File(path)) = size {
-            full(path);
+        if let Traffic::Trace(trace) = traffic {
+            full(&mut trace.file);
         }
+        traffic.files_mut().into_iter().for_each(full);
     }
     for scheme in scenario.scheme.values_mut() {
         if scheme.window.scheme().is_some() {

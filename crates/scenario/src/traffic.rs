@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::drawn::{Delay, Size};
+use super::job::{Job, request};
 use super::kinds::kinds;
 use super::quantities::{Bytes, Share};
 use super::selector::Selector;
-use super::size::Size;
 use super::tcp::Tcp;
 use crate::units::{Rate, Time};
 
@@ -27,6 +28,8 @@ pub enum Traffic {
     Udp(Udp),
     /// Transfers as recorded.
     Trace(Trace),
+    /// Transfers that wait for others: queries, striped reads, coflows, collectives.
+    Job(Job),
 }
 
 kinds!(Traffic {
@@ -35,6 +38,7 @@ kinds!(Traffic {
     "poisson" => Poisson,
     "udp" => Udp,
     "trace" => Trace,
+    "job" => Job,
 });
 
 /// Which source sends to which destination.
@@ -99,6 +103,10 @@ fn no_time() -> Time {
     Time::ZERO
 }
 
+fn no_delay() -> Delay {
+    Delay::Fixed(Time::ZERO)
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -130,9 +138,10 @@ pub struct Bulk {
     /// Starts are uniform within this span from `start` on. Default: 0 s.
     #[serde(default = "no_time", skip_serializing_if = "is_zero")]
     pub start_spread: Time,
-    /// Starts follow each other as a Poisson process with this mean gap. Default: 0 s, all at once.
-    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
-    pub start_gap: Time,
+    /// Starts follow each other as a Poisson process with this mean gap, or with gaps of this
+    /// distribution. Default: 0 s, all at once.
+    #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
+    pub start_gap: Delay,
     /// The sources stop sending. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
@@ -146,10 +155,6 @@ pub struct Bulk {
 
 const fn one() -> u32 {
     1
-}
-
-const fn request() -> Bytes {
-    Bytes(100)
 }
 
 /// Synchronized transfers: open epochs (`every`, `epochs`), where unfinished ones go on next to
@@ -184,10 +189,10 @@ pub struct Incast {
     /// Starts are uniform within this span of an epoch's start. Default: 0 s.
     #[serde(default = "no_time", skip_serializing_if = "is_zero")]
     pub start_spread: Time,
-    /// Starts within an epoch follow each other as a Poisson process with this mean gap. Default:
-    /// 0 s, all at once.
-    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
-    pub start_gap: Time,
+    /// Starts within an epoch follow each other as a Poisson process with this mean gap, or with
+    /// gaps of this distribution. Default: 0 s, all at once.
+    #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
+    pub start_gap: Delay,
     /// Epochs. Default: 1.
     #[serde(default = "one")]
     pub epochs: u32,
@@ -201,8 +206,8 @@ pub struct Incast {
     #[serde(default)]
     pub connection: Connection,
     /// Closed loop: pause between an answer and the next request. Default: 0 s.
-    #[serde(default = "no_time", skip_serializing_if = "is_zero")]
-    pub think: Time,
+    #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
+    pub think: Delay,
     /// Closed loop: the next transfers begin when those of all flows have arrived, as a client reads
     /// blocks that are striped over servers; one after another, `start_gap` apart. Default: false.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -212,13 +217,23 @@ pub struct Incast {
     pub mode: Mode,
     /// Bytes with which the destination asks, in mode pull. Default: 100 B.
     #[serde(default = "request")]
-    pub request: Bytes,
+    pub request: Size,
     /// A transfer that takes longer has missed its deadline. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
     /// TCP parameters of these flows, over those of scenario and scheme.
     #[serde(default, skip_serializing_if = "Tcp::is_empty")]
     pub tcp: Tcp,
+}
+
+/// When arrivals come, and when not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bursts {
+    /// How long a burst lasts.
+    pub on: Delay,
+    /// How long it is quiet after it.
+    pub off: Delay,
 }
 
 fn random() -> Pairs {
@@ -243,6 +258,14 @@ pub struct Poisson {
     /// Which source sends to which destination; `all` walks through the pairs. Default: random.
     #[serde(default = "random")]
     pub pairs: Pairs,
+    /// How the gaps between arrivals are distributed; only the shape counts, as they are scaled to the
+    /// load: `{ lognormal = "1 ms", sigma = 2 }`, `"gaps.cdf"`. Default: exponential, a Poisson process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gaps: Option<Delay>,
+    /// Arrivals come in bursts: for how long they come, and for how long not, in turn, with the load
+    /// as the mean over both: `{ on = "1 ms", off = { exponential = "9 ms" } }`. Default: always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
     /// At most so many. Default: as many as arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
@@ -257,7 +280,7 @@ pub struct Poisson {
     pub mode: Mode,
     /// Bytes with which the destination asks, in mode pull. Default: 100 B.
     #[serde(default = "request")]
-    pub request: Bytes,
+    pub request: Size,
     /// A transfer that takes longer has missed its deadline. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
@@ -333,7 +356,7 @@ impl Traffic {
             Traffic::Incast(t) => Some((&t.from, &t.to)),
             Traffic::Poisson(t) => Some((&t.from, &t.to)),
             Traffic::Udp(t) => Some((&t.from, &t.to)),
-            Traffic::Trace(_) => None,
+            Traffic::Trace(_) | Traffic::Job(_) => None,
         }
     }
 
@@ -343,7 +366,7 @@ impl Traffic {
             Traffic::Bulk(t) => t.size.as_ref(),
             Traffic::Incast(t) => t.size.as_ref(),
             Traffic::Poisson(t) => Some(&t.size),
-            Traffic::Trace(_) => return true,
+            Traffic::Trace(_) | Traffic::Job(_) => return true,
             Traffic::Udp(_) => None,
         };
         !matches!(size, None | Some(Size::Fixed(_)))
@@ -354,7 +377,7 @@ impl Traffic {
         match self {
             Traffic::Bulk(t) => t.size.is_some(),
             Traffic::Poisson(t) => t.flows.is_some(),
-            Traffic::Incast(_) | Traffic::Trace(_) => true,
+            Traffic::Incast(_) | Traffic::Trace(_) | Traffic::Job(_) => true,
             Traffic::Udp(_) => false,
         }
     }
@@ -366,8 +389,67 @@ impl Traffic {
             Traffic::Incast(t) => Some(&t.tcp),
             Traffic::Poisson(t) => Some(&t.tcp),
             Traffic::Trace(t) => Some(&t.tcp),
+            Traffic::Job(t) => Some(&t.tcp),
             Traffic::Udp(_) => None,
         }
+    }
+
+    /// The distributions that are read from files: of sizes, of times.
+    pub fn drawn(&self) -> (Vec<&Size>, Vec<&Delay>) {
+        match self {
+            Traffic::Bulk(t) => (t.size.iter().collect(), vec![&t.start_gap]),
+            Traffic::Incast(t) => (
+                t.size.iter().chain([&t.request]).collect(),
+                vec![&t.think, &t.start_gap],
+            ),
+            Traffic::Poisson(t) => {
+                let bursts = t.bursts.iter().flat_map(|bursts| [&bursts.on, &bursts.off]);
+                let delays = t.gaps.iter().chain(bursts).collect();
+                (vec![&t.size, &t.request], delays)
+            }
+            Traffic::Job(t) => {
+                let stages = t.stages.iter();
+                let sizes = stages
+                    .clone()
+                    .flat_map(|s| s.size.iter().chain([&s.request]));
+                let times = stages.map(|stage| &stage.think);
+                let times = times.chain([&t.think]).chain(&t.every);
+                (sizes.collect(), times.collect())
+            }
+            Traffic::Udp(_) | Traffic::Trace(_) => (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// The files of its distributions, to be completed.
+    pub(super) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        let (sizes, delays): (Vec<&mut Size>, Vec<&mut Delay>) = match self {
+            Traffic::Bulk(t) => (t.size.iter_mut().collect(), vec![&mut t.start_gap]),
+            Traffic::Incast(t) => (
+                t.size.iter_mut().chain([&mut t.request]).collect(),
+                vec![&mut t.think, &mut t.start_gap],
+            ),
+            Traffic::Poisson(t) => {
+                let bursts = t.bursts.iter_mut();
+                let bursts = bursts.flat_map(|bursts| [&mut bursts.on, &mut bursts.off]);
+                let delays = t.gaps.iter_mut().chain(bursts).collect();
+                (vec![&mut t.size, &mut t.request], delays)
+            }
+            Traffic::Job(t) => {
+                let mut sizes = Vec::new();
+                let mut delays = vec![&mut t.think];
+                delays.extend(&mut t.every);
+                for stage in &mut t.stages {
+                    sizes.extend(&mut stage.size);
+                    sizes.push(&mut stage.request);
+                    delays.push(&mut stage.think);
+                }
+                (sizes, delays)
+            }
+            Traffic::Udp(_) | Traffic::Trace(_) => (Vec::new(), Vec::new()),
+        };
+        let sizes = sizes.into_iter().filter_map(Size::file_mut);
+        let delays = delays.into_iter().filter_map(Delay::file_mut);
+        sizes.chain(delays).collect()
     }
 
     /// When its first flow may start.
@@ -378,6 +460,7 @@ impl Traffic {
             Traffic::Poisson(t) => t.start,
             Traffic::Udp(t) => t.start,
             Traffic::Trace(t) => t.start,
+            Traffic::Job(t) => t.start,
         }
     }
 }

@@ -36,6 +36,8 @@ class Row(NamedTuple):
     """CSV."""
     windows: bytes = b""
     """CSV."""
+    jobs: bytes = b""
+    """CSV."""
 
 
 Progress = Callable[[float, str], object]
@@ -103,5 +105,9 @@ def _deciding(scenario: str, scheme: str) -> dict[str, Any]:
 
 
 def _content(key: str, value: Any) -> Any:  # noqa: ANN401 (a TOML value)
+    if isinstance(value, dict):
+        return {below: _content(below, each) for below, each in value.items()}
+    if isinstance(value, list):
+        return [_content(key, each) for each in value]
     is_file = key in FILE_KEYS and isinstance(value, str) and Path(value).is_file()
     return build.digest_of(Path(value)) if is_file else value

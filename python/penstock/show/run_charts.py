@@ -27,6 +27,7 @@ def figures(run: Results) -> list[Figure]:
     looks = style.looks(schemes)
     members = {group: run.members(group) for group in run.summary["results"][0]["groups"]}
     return [
+        *_job_times(run.jobs, looks),
         *completion_times(members, looks),
         *_goodputs(members, looks),
         *_queues(run, looks),
@@ -72,6 +73,22 @@ def completion_times(groups: Mapping[str, pl.DataFrame], looks: Looks) -> Iterat
             linked=f"fct-{group}",
             guides=tuple((1 - share, label) for share, label in _PERCENTILES if 1 - share >= least),
         )
+
+
+def _job_times(jobs: pl.DataFrame, looks: Looks) -> Iterator[Chart]:
+    """Of each traffic of jobs the distribution of their completion times."""
+    for traffic in jobs["traffic"].unique(maintain_order=True):
+        times = jobs.filter(pl.col("traffic") == traffic).rename({"time_s": "fct_s"})
+        for chart in completion_times({traffic: times}, looks):
+            yield replace(
+                chart,
+                section="Job completion times",
+                name=chart.name.replace("fct-", "jct-", 1),
+                meaning=chart.meaning.replace("flows", "jobs"),
+                x=replace(chart.x, label="job completion time"),
+                y=replace(chart.y, label=chart.y.label.replace("flows", "jobs")),
+                linked=f"jct-{traffic}",
+            )
 
 
 def _distribution(name: str, flows: pl.DataFrame, look: Look, slowest: float) -> Series:

@@ -39,6 +39,10 @@ class Column:
         """The number as shown."""
         if self.path == "finished":
             return f"{units.count(of['finished'])} of {units.count(of['flows'])}"
+        if self.path == "jobs.finished":
+            return f"{units.count(of['jobs']['finished'])} of {units.count(_jobs(of))}"
+        if self.path == "jobs.time_s.p99" and of["jobs"]["finished"] < 0.99 * _jobs(of):
+            return UNFINISHED
         if self.path == "fct_s.p99" and metrics.unfinished(self.path, of):
             return UNFINISHED
         return self.form(self.value(of))
@@ -63,7 +67,7 @@ class Column:
             values: list[float | None] = [_finished(row) for row in rows]
         else:
             values = [self.value(row) for row in rows]
-        if self.path.startswith("fct_s"):
+        if self.path.startswith(("fct_s", "jobs.time_s")):
             most = comparable(rows)
             values = [
                 value if i in most and self.text(rows[i]) != UNFINISHED else None
@@ -85,8 +89,8 @@ def _columns(of: Mapping[str, Metric], *paths: str) -> tuple[Column, ...]:
     """Columns whose headings leave out a base that is that of the column before: FCT mean, p99."""
     columns: list[Column] = []
     for path in paths:
-        base, _, statistic = path.partition(".")
-        is_same = columns and columns[-1].path.startswith(f"{base}.")
+        base, _, statistic = path.rpartition(".")
+        is_same = base and columns and columns[-1].path.rpartition(".")[0] == base
         columns.append(Column(path, of[path], statistic if is_same else of[path].heading))
     return tuple(columns)
 
@@ -94,6 +98,11 @@ def _columns(of: Mapping[str, Metric], *paths: str) -> tuple[Column, ...]:
 GROUP = _columns(
     GROUPS,
     *("finished", "fct_s.mean", "fct_s.p99", "fct_s.max", "timeouts", "goodput_bps.mean", "jain"),
+)
+JOBS = _columns(
+    GROUPS,
+    *("jobs.finished", "jobs.time_s.mean", "jobs.time_s.p50", "jobs.time_s.p99", "jobs.time_s.max"),
+    "jobs.per_second",
 )
 ENDLESS = _columns(
     GROUPS,
@@ -135,9 +144,12 @@ def blocks(summary: Values, ports: int = 3) -> list[Block]:
     """The tables of a summary: one for each traffic group, then the ports that dropped most."""
     results = summary["results"]
     first = results[0]
-    groups = [
-        _block(results, "groups", name, _columns_of(results, name)) for name in first["groups"]
-    ]
+    groups = []
+    for name, group in first["groups"].items():
+        if "jobs" in group:
+            jobs = [result["groups"][name]["jobs"]["begun"] for result in results]
+            groups.append(_block(results, "groups", name, JOBS, _counted(jobs, "job")))
+        groups.append(_block(results, "groups", name, _columns_of(results, name)))
     busiest = sorted(first["ports"], key=lambda name: -_drops(results, name))
     about = "port"
     if len(busiest) > ports:
@@ -159,12 +171,23 @@ def _block(
     )
 
 
+def _jobs(of: Values) -> float:
+    """How many jobs there were to be."""
+    return float(of["jobs"]["finished"] + of["jobs"]["unfinished"])
+
+
 def _flows(rows: list[Values]) -> str:
     """How many flows began; closed loops begin more under a faster scheme."""
-    counts = [float(row["flows"]) for row in rows]
+    return _counted([row["flows"] for row in rows], "flow")
+
+
+def _counted(numbers: list[float], noun: str) -> str:
+    counts = [float(number) for number in numbers]
     least, most = units.count(min(counts)), units.count(max(counts))
     flows = (
-        f"{most} flow{'' if most == '1' else 's'}" if least == most else f"{least} to {most} flows"
+        f"{most} {noun}{'' if most == '1' else 's'}"
+        if least == most
+        else f"{least} to {most} {noun}s"
     )
     return flows if all(count.is_integer() for count in counts) else f"{flows} (mean of the seeds)"
 

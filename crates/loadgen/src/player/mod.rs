@@ -21,8 +21,8 @@ use connection::{Connection, Slab};
 use datagrams::Source;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{
-    Action, Barrier, ClientProfile, Datagrams, ENDLESS, Generator, Record, Schedule, TrafficSink,
-    Transfer, TransferCounters, WindowPlan, WindowSample,
+    Action, Barrier, ClientProfile, Datagrams, ENDLESS, Generator, JobRow, Jobs, Record, Schedule,
+    TrafficSink, Transfer, TransferCounters, WindowPlan, WindowSample,
 };
 pub use ports::Ports;
 use std::collections::HashMap;
@@ -45,6 +45,10 @@ struct Client {
     transfer: Transfer,
     /// Transfers not yet begun.
     remaining: u32,
+    /// Transfers begun: the number of the next.
+    begun: u32,
+    /// The ticket of the job's transfer under way, if it is one.
+    ticket: u32,
     /// Transfers with an end that are not finished.
     awaited: u32,
     connection: Option<u32>,
@@ -108,6 +112,8 @@ pub struct Player {
     pub windows: Vec<WindowSample>,
     /// Transfers begun, in order of their start.
     pub records: Vec<Record>,
+    /// Jobs, of which transfers may be parts.
+    pub jobs: Jobs,
     /// Ports and their samples.
     pub ports: Ports,
     /// Connections that failed.
@@ -116,11 +122,11 @@ pub struct Player {
 
 /// What the traffic's connections are like.
 pub struct Setting {
-    /// By traffic.
+    /// By traffic, then by stage of jobs.
     pub profiles: Vec<ClientProfile>,
-    /// By traffic.
+    /// By profile.
     pub options: Vec<Options>,
-    /// By traffic: the least retransmission timeout.
+    /// By profile: the least retransmission timeout.
     pub min_rto: Vec<Time>,
     /// Whose windows are sampled.
     pub plan: Option<WindowPlan>,
@@ -167,6 +173,7 @@ impl Player {
             plan,
             windows: Vec::new(),
             records: Vec::new(),
+            jobs: Jobs::default(),
             ports,
             broken: Broken::default(),
         })
@@ -231,7 +238,9 @@ impl Player {
     /// Whether all transfers with an end are over, and no more will begin.
     fn is_done(&self) -> bool {
         let mut arrivals = self.arrivals.iter();
-        self.awaited == 0 && arrivals.all(|arrivals| arrivals.pending.is_none())
+        self.awaited == 0
+            && self.jobs.are_done()
+            && arrivals.all(|arrivals| arrivals.pending.is_none())
     }
 
     /// Samples the windows of the chosen flows that have a connection; returns when to do so next.
@@ -271,6 +280,14 @@ impl Player {
                 self.ports.start_measuring()?;
             }
             Action::Generate(index) => self.generate(due, index)?,
+            Action::Job(row) => {
+                let due = self.jobs.start(self.now(), row);
+                self.follow(due)?;
+            }
+            Action::Gate(ticket) => {
+                let due = self.jobs.finish(self.now(), ticket);
+                self.follow(due)?;
+            }
             Action::Begin(client) => self.begin(client)?,
             Action::Stop(client) => self.stop(client),
             Action::Datagram(index) => self.send_datagram(due, index)?,
@@ -331,6 +348,8 @@ impl TrafficSink for Player {
             number,
             transfer,
             remaining: transfers,
+            begun: 0,
+            ticket: u32::MAX,
             awaited,
             connection: None,
             record: u32::MAX,
@@ -351,6 +370,11 @@ impl TrafficSink for Player {
         if let Some((time, _)) = first {
             self.at(time, Action::Generate(index));
         }
+    }
+
+    fn add_jobs(&mut self, row: JobRow) {
+        let (start, action) = self.jobs.add(row);
+        self.at(start, action);
     }
 
     fn add_datagrams(&mut self, source: u32, destination: u32, start: Time, timing: Datagrams) {

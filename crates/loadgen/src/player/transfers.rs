@@ -7,7 +7,7 @@ use crate::failure::{Failure, because};
 use crate::hosts::Host;
 use crate::socket::Socket;
 use penstock_scenario::units::Time;
-use penstock_sim::simulation::{Action, ENDLESS, Record, TrafficSink, TransferCounters};
+use penstock_sim::simulation::{Action, Due, ENDLESS, Record, TrafficSink, TransferCounters};
 use std::io;
 use std::net::SocketAddr;
 
@@ -20,9 +20,13 @@ impl Player {
             return Ok(());
         }
         let profile = &self.profiles[client.profile as usize];
-        let (traffic, request) = (profile.traffic, profile.request_bytes);
+        let (traffic, number) = (profile.traffic, client.begun);
+        let request = profile.request.as_ref();
+        let request = request.map(|request| request.draw(index, number));
+        let sizes = profile.sizes.as_ref().filter(|_| number > 0);
+        let bytes = sizes.map_or(client.transfer.bytes, |sizes| sizes.draw(index, number));
         let is_last = client.remaining == 1 || profile.reconnects;
-        let (transfer, bytes) = (client.transfer, client.transfer.bytes);
+        let transfer = client.transfer;
         // A socket is made before the clock is read: the time begins with the SYN.
         let opening = match client.connection {
             Some(_) => None,
@@ -31,6 +35,8 @@ impl Player {
         let now = self.now();
         let client = &mut self.clients[index as usize];
         client.remaining -= 1;
+        client.begun += 1;
+        client.transfer.bytes = bytes;
         client.record = self.records.len() as u32;
         self.records.push(Record {
             traffic,
@@ -93,9 +99,9 @@ impl Player {
     fn roles(&self, index: u32) -> (u32, u32) {
         let client = &self.clients[index as usize];
         let transfer = client.transfer;
-        match self.profiles[client.profile as usize].request_bytes {
-            Some(_) => (transfer.destination, transfer.source),
-            None => (transfer.source, transfer.destination),
+        match self.profiles[client.profile as usize].pulls() {
+            true => (transfer.destination, transfer.source),
+            false => (transfer.source, transfer.destination),
         }
     }
 
@@ -146,9 +152,9 @@ impl Player {
         socket.connect(&self.listeners[listener as usize].address)?;
         let opened_from = socket.local()?;
         let client = &mut self.clients[index as usize];
-        let sender = match self.profiles[client.profile as usize].request_bytes {
-            Some(_) => ACCEPTED,
-            None => OPENER,
+        let sender = match self.profiles[client.profile as usize].pulls() {
+            true => ACCEPTED,
+            false => OPENER,
         };
         let connection = Connection::new(index, listener, socket, opened_from, sender);
         let number = self.connections.insert(connection);
@@ -201,17 +207,56 @@ impl Player {
         if profile.reconnects {
             client.connection = None;
         }
-        if client.remaining > 0 {
-            let mut next = now + profile.think;
-            if let Some(gap) = profile.barrier {
+        if client.ticket != u32::MAX {
+            // Its gate opens as soon as the schedule has its turn.
+            let ticket = std::mem::replace(&mut client.ticket, u32::MAX);
+            self.at(now, Action::Gate(ticket));
+        } else if client.remaining > 0 {
+            let begun = client.begun;
+            let think = profile.think.draw(index, begun);
+            let mut next = now.saturating_add(Time(think));
+            if let Some(gap) = &profile.barrier {
                 for all in self.barriers[client.profile as usize].arrive(index) {
-                    self.at(next, Action::Begin(all));
-                    next += gap;
+                    self.schedule.add(next, Action::Begin(all));
+                    next = next.saturating_add(Time(gap.draw(all, begun)));
                 }
             } else {
                 self.at(next, Action::Begin(index));
             }
         }
+    }
+
+    /// Does what is due in jobs.
+    pub(super) fn follow(&mut self, due: Vec<Due>) -> Result<(), Failure> {
+        for due in due {
+            match due {
+                Due::At(time, action) => self.at(time, action),
+                Due::Begin {
+                    ticket,
+                    profile,
+                    number,
+                    transfer,
+                    client,
+                    is_shared,
+                } => {
+                    let index = client.unwrap_or_else(|| {
+                        let index = self.add_client(profile, number, transfer, 0);
+                        self.jobs.set_client(ticket, index);
+                        index
+                    });
+                    let client = &mut self.clients[index as usize];
+                    client.number = number;
+                    client.transfer = transfer;
+                    client.ticket = ticket;
+                    // A shared connection never has its last transfer.
+                    client.remaining = if is_shared { 2 } else { 1 };
+                    client.awaited += 1;
+                    self.awaited += 1;
+                    self.begin(index)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The client ends, finished or not.

@@ -2,6 +2,7 @@
 //! What the types cannot refuse: values that are well written but cannot be run.
 
 mod fabric;
+mod job;
 mod scheme;
 mod tcp;
 mod traffic;

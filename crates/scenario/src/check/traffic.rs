@@ -4,11 +4,15 @@
 use super::Checker;
 use crate::units::Time;
 use crate::{
-    Bulk, Fabric, Incast, LoadOf, Pairs, Poisson, Scenario, Selector, Size, Trace, Traffic, Udp,
+    Bulk, Delay, Drawn, Fabric, Incast, LoadOf, Pairs, Poisson, Quantity, Scenario, Selector,
+    Trace, Traffic, Udp,
 };
 
 /// More flows than a run could hold.
-const MOST_FLOWS: u64 = 10_000_000;
+pub(super) const MOST_FLOWS: u64 = 10_000_000;
+
+/// The shortest burst, and silence between two.
+const LEAST_BURST: Time = Time::from_micros(1);
 
 impl Checker<'_> {
     pub(super) fn traffic(&mut self, traffic: &Traffic, scenario: &Scenario, key: &str) {
@@ -25,13 +29,14 @@ impl Checker<'_> {
             Traffic::Poisson(poisson) => self.poisson(poisson, &scenario.fabric, key),
             Traffic::Udp(udp) => self.udp(udp, &scenario.fabric, key),
             Traffic::Trace(trace) => self.trace(trace, key),
+            Traffic::Job(job) => self.job(job, &scenario.fabric, key),
         }
     }
 
     fn bulk(&mut self, bulk: &Bulk, fabric: &Fabric, key: &str) {
         self.ends(fabric, (&bulk.from, &bulk.to), bulk.pairs, bulk.flows, key);
-        self.starts(bulk.start_spread, bulk.start_gap, key);
-        self.size(bulk.size.as_ref(), key);
+        self.starts(bulk.start_spread, &bulk.start_gap, key);
+        self.drawn(bulk.size.as_ref(), false, &format!("{key}.size"));
         self.stop(bulk.start, bulk.stop, key);
         self.positive(bulk.deadline, &format!("{key}.deadline"));
     }
@@ -41,8 +46,10 @@ impl Checker<'_> {
         let ends = (&incast.from, &incast.to);
         let flows = self.ends(&scenario.fabric, ends, incast.pairs, incast.flows, key);
         self.machines(incast, &scenario.fabric, &at("machines"));
-        self.starts(incast.start_spread, incast.start_gap, key);
-        self.size(incast.size.as_ref(), key);
+        self.starts(incast.start_spread, &incast.start_gap, key);
+        self.drawn(Some(&incast.think), true, &at("think"));
+        self.drawn(Some(&incast.request), false, &at("request"));
+        self.drawn(incast.size.as_ref(), false, &at("size"));
         match (&incast.size, incast.block) {
             (None, None) => self.refuse(&at("size"), "is missing; allowed: size or block"),
             (Some(_), Some(_)) => {
@@ -103,7 +110,27 @@ impl Checker<'_> {
         self.ends(fabric, ends, poisson.pairs, poisson.flows, key);
         self.fraction(poisson.load.0, &format!("{key}.load"));
         self.load_of(poisson.load_of, fabric, key);
-        self.size(Some(&poisson.size), key);
+        let at = |name: &str| format!("{key}.{name}");
+        self.drawn(Some(&poisson.size), false, &at("size"));
+        self.drawn(Some(&poisson.request), false, &at("request"));
+        self.drawn(poisson.gaps.as_ref(), false, &at("gaps"));
+        if let Some(bursts) = &poisson.bursts {
+            self.drawn(Some(&bursts.on), false, &at("bursts.on"));
+            self.drawn(Some(&bursts.off), false, &at("bursts.off"));
+            for (name, delay) in [("bursts.on", &bursts.on), ("bursts.off", &bursts.off)] {
+                // Shorter ones would need millions of draws for one gap.
+                let least = match delay {
+                    Delay::Fixed(time) | Delay::Exponential(time) => *time,
+                    Delay::Lognormal { median, .. } => *median,
+                    Delay::Uniform(_, most) => *most,
+                    Delay::Pareto { min, .. } => *min,
+                    Delay::Named(_) | Delay::File(_) => LEAST_BURST,
+                };
+                self.require(least >= LEAST_BURST, &at(name), || {
+                    format!("is {least}; allowed: {LEAST_BURST} and more")
+                });
+            }
+        }
         self.stop(poisson.start, poisson.stop, key);
         self.positive(poisson.deadline, &format!("{key}.deadline"));
     }
@@ -185,8 +212,9 @@ impl Checker<'_> {
         count
     }
 
-    fn starts(&mut self, spread: Time, gap: Time, key: &str) {
-        let contradict = spread > Time::ZERO && gap > Time::ZERO;
+    fn starts(&mut self, spread: Time, gap: &Delay, key: &str) {
+        self.drawn(Some(gap), true, &format!("{key}.start_gap"));
+        let contradict = spread > Time::ZERO && !gap.is_zero();
         self.require(!contradict, &format!("{key}.start_gap"), || {
             "contradicts start_spread; allowed: one of them".to_owned()
         });
@@ -200,16 +228,19 @@ impl Checker<'_> {
         );
     }
 
-    fn size(&mut self, size: Option<&Size>, key: &str) {
-        let key = format!("{key}.size");
-        match size {
-            Some(Size::Fixed(bytes) | Size::Exponential(bytes)) => {
-                self.require(bytes.0 > 0, &key, || {
-                    "is 0; allowed: 1 B and more".to_owned()
-                });
-            }
-            Some(Size::File(path)) => self.exists(path, &key),
-            _ => {}
+    /// A size or a time, at `key`.
+    pub(super) fn drawn<Q: Quantity>(
+        &mut self,
+        drawn: Option<&Drawn<Q>>,
+        may_be_zero: bool,
+        key: &str,
+    ) {
+        let Some(drawn) = drawn else { return };
+        if let Some((below, what)) = drawn.problem(may_be_zero) {
+            self.refuse(&format!("{key}{below}"), what);
+        }
+        if let Some(path) = drawn.file() {
+            self.exists(path, key);
         }
     }
 

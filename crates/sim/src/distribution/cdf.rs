@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Flow sizes as measured: a cumulative distribution, linear between its points.
 
+use super::workloads;
 use std::fmt;
 use std::path::Path;
 
@@ -32,50 +33,37 @@ impl fmt::Display for CdfError {
 
 impl std::error::Error for CdfError {}
 
-const WEB_SEARCH: &[(f64, f64)] = &[
-    (0.0, 0.0),
-    (10e3, 0.15),
-    (20e3, 0.2),
-    (30e3, 0.3),
-    (50e3, 0.4),
-    (80e3, 0.53),
-    (200e3, 0.6),
-    (1e6, 0.7),
-    (2e6, 0.8),
-    (5e6, 0.9),
-    (10e6, 0.97),
-    (30e6, 1.0),
-];
-
-const DATA_MINING: &[(f64, f64)] = &[
-    (0.0, 0.0),
-    (180.0, 0.1),
-    (216.0, 0.2),
-    (560.0, 0.3),
-    (900.0, 0.4),
-    (1100.0, 0.5),
-    (1870.0, 0.6),
-    (3160.0, 0.7),
-    (10e3, 0.8),
-    (400e3, 0.9),
-    (3.16e6, 0.95),
-    (100e6, 0.98),
-    (1e9, 1.0),
-];
-
 impl Cdf {
     /// Flows of a web-search cluster (Alizadeh et al., "Data center TCP", SIGCOMM 2010); mean 1.7 MB.
     pub fn web_search() -> Cdf {
         Cdf {
-            points: WEB_SEARCH.to_vec(),
+            points: workloads::WEB_SEARCH.to_vec(),
         }
     }
 
     /// Flows of a data-mining cluster (Greenberg et al., "VL2", SIGCOMM 2009); mean 12.7 MB.
     pub fn data_mining() -> Cdf {
         Cdf {
-            points: DATA_MINING.to_vec(),
+            points: workloads::DATA_MINING.to_vec(),
         }
+    }
+
+    /// The published distribution of this name.
+    pub fn named(name: &str) -> Option<Cdf> {
+        let mut all = workloads::WORKLOADS.iter();
+        let (_, points) = all.find(|(known, _)| *known == name)?;
+        Some(Cdf {
+            points: points.to_vec(),
+        })
+    }
+
+    /// The same in another unit, of which `factor` make one.
+    #[must_use]
+    pub fn scaled(mut self, factor: f64) -> Cdf {
+        for (value, _) in &mut self.points {
+            *value *= factor;
+        }
+        self
     }
 
     /// Reads a file as [`Cdf::parse`] does.

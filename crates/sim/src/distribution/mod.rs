@@ -3,18 +3,21 @@
 //! library's mathematics ([`math`] has its own).
 //!
 //! [`FlowSize`] draws sizes, also from a measured distribution ([`Cdf`]); [`Poisson`] draws the time
-//! from one arrival to the next.
+//! from one arrival to the next. [`Draws`] gives several the same draws. `workloads` has the points
+//! of published distributions.
 
 mod cdf;
 pub mod math;
 mod poisson;
+mod workloads;
 
 pub use cdf::{Cdf, CdfError};
 pub use poisson::Poisson;
+pub use workloads::WORKLOADS;
 
 use crate::rng::Rng;
 
-/// A distribution of flow sizes, in bytes.
+/// A distribution of whole numbers: of flow sizes, in bytes, or of times, in picoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowSize {
     /// Always the same.
@@ -40,6 +43,13 @@ pub enum FlowSize {
         /// Largest size, above `min`.
         max: f64,
     },
+    /// Lognormal: the logarithm is normal.
+    Lognormal {
+        /// Half are below.
+        median: f64,
+        /// Standard deviation of the natural logarithm.
+        sigma: f64,
+    },
     /// Linear between measured points.
     Empirical(Cdf),
 }
@@ -58,7 +68,36 @@ impl FlowSize {
                 let above = 1.0 - rng.unit() * (1.0 - tail);
                 whole((min * math::exp(-math::ln(above) / shape)).min(max))
             }
+            &FlowSize::Lognormal { median, sigma } => {
+                whole(median * math::exp(sigma * normal(rng)))
+            }
             FlowSize::Empirical(cdf) => whole(cdf.quantile(rng.unit())),
+        }
+    }
+
+    /// The same, all values times `factor`.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> FlowSize {
+        let times = |value: u64| (value as f64 * factor + 0.5) as u64;
+        match self {
+            FlowSize::Fixed(value) => FlowSize::Fixed(times(value)),
+            FlowSize::Uniform { min, max } => FlowSize::Uniform {
+                min: times(min),
+                max: times(max),
+            },
+            FlowSize::Exponential { mean } => FlowSize::Exponential {
+                mean: mean * factor,
+            },
+            FlowSize::Pareto { shape, min, max } => FlowSize::Pareto {
+                shape,
+                min: min * factor,
+                max: max * factor,
+            },
+            FlowSize::Lognormal { median, sigma } => FlowSize::Lognormal {
+                median: median * factor,
+                sigma,
+            },
+            FlowSize::Empirical(cdf) => FlowSize::Empirical(cdf.scaled(factor)),
         }
     }
 
@@ -78,6 +117,7 @@ impl FlowSize {
                 let head = 1.0 - math::exp((shape - 1.0) * ratio);
                 shape / (shape - 1.0) * min * head / (1.0 - tail)
             }
+            FlowSize::Lognormal { median, sigma } => median * math::exp(sigma * sigma / 2.0),
             FlowSize::Empirical(ref cdf) => cdf.mean(),
         }
     }
@@ -86,6 +126,55 @@ impl FlowSize {
 /// Exponential with mean 1; the argument of the logarithm is in (0, 1].
 fn exponential(rng: &mut Rng) -> f64 {
     -math::ln(1.0 - rng.unit())
+}
+
+/// Standard normal, by Marsaglia's polar method, which needs no sine.
+fn normal(rng: &mut Rng) -> f64 {
+    loop {
+        let (x, y) = (2.0 * rng.unit() - 1.0, 2.0 * rng.unit() - 1.0);
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * (-2.0 * math::ln(square) / square).sqrt();
+        }
+    }
+}
+
+/// Draws that do not depend on who asks first: number `index` of stream `stream` is always the same.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    of: FlowSize,
+    seed: u64,
+}
+
+impl Draws {
+    /// Draws from a distribution; `seed` and what is drawn from it are independent of all others.
+    pub fn new(of: FlowSize, seed: u64) -> Draws {
+        Draws { of, seed }
+    }
+
+    /// Whether all draws are the same.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.of, FlowSize::Fixed(_))
+    }
+
+    /// Whether all draws are 0.
+    pub fn is_zero(&self) -> bool {
+        self.of == FlowSize::Fixed(0)
+    }
+
+    /// Draw number `index` of stream `stream`.
+    #[inline]
+    pub fn draw(&self, stream: u32, index: u32) -> u64 {
+        match self.of {
+            FlowSize::Fixed(value) => value,
+            _ => self.draw_any(stream, index),
+        }
+    }
+
+    fn draw_any(&self, stream: u32, index: u32) -> u64 {
+        let stream = u64::from(stream) << 32 | u64::from(index);
+        self.of.sample(&mut Rng::new(self.seed, stream))
+    }
 }
 
 fn whole(bytes: f64) -> u64 {

@@ -2,17 +2,17 @@
 //! Gathers the results of a finished simulation.
 
 use super::outcome::{
-    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary,
-    QueueSample, QueueSummary, WindowRow,
+    ClassShare, FlowRecord, Goodput, GroupSummary, JobRow, JobSummary, LATE, Outcome, Performance,
+    PortSummary, QueueSample, QueueSummary, WindowRow,
 };
 use crate::fabric::Fabric;
 use crate::network::PortCounters;
 use crate::queue::DropReason;
-use crate::simulation::{ENDLESS, Record, Results, WindowSample};
+use crate::simulation::{ENDLESS, JobRecord, Record, Results, WindowSample};
 use crate::stats::{self, Summary};
 use indexmap::IndexMap;
 use penstock_scenario::units::Time;
-use penstock_scenario::{Scenario, Traffic};
+use penstock_scenario::{Job, Scenario, Traffic};
 use std::collections::{HashMap, HashSet};
 
 /// The outcome of a finished simulation. `measured`: links of the measured ports.
@@ -41,12 +41,13 @@ pub(super) fn collect(
         (fabric.port_name(*link), summary)
     });
     Outcome {
-        groups: summaries(scenario, &results.records, &results.windows),
+        groups: summaries(scenario, &results.records, &results.jobs, &results.windows),
         ports: ports.collect(),
         drops: results.ports.iter().map(|(_, port)| port.dropped()).sum(),
         delayed_acks: results.delayed_acks,
         controller: results.controller,
         flows: flow_records(scenario, &results.records),
+        jobs: job_rows(scenario, &results.jobs),
         queues,
         windows: window_rows(scenario, &results.windows),
         performance,
@@ -58,6 +59,7 @@ pub(super) fn collect(
 pub fn summaries(
     scenario: &Scenario,
     records: &[Record],
+    jobs: &[JobRecord],
     windows: &[WindowSample],
 ) -> IndexMap<String, GroupSummary> {
     let mut groups = IndexMap::new();
@@ -71,6 +73,10 @@ pub fn summaries(
                 let loops: HashSet<u32> = own.iter().map(|record| record.number).collect();
                 let planned = loops.len() * spec.requests as usize * spec.epochs as usize;
                 summary.unfinished = planned.saturating_sub(summary.finished);
+            }
+            if let Traffic::Job(spec) = traffic {
+                let jobs = jobs.iter().filter(|job| job.traffic == index);
+                summary.jobs = Some(summarize_jobs(scenario, spec, &jobs.collect::<Vec<_>>()));
             }
             groups.insert(name.clone(), summary);
             if !traffic.varies() {
@@ -98,6 +104,67 @@ pub fn flow_records(scenario: &Scenario, records: &[Record]) -> Vec<FlowRecord> 
     records.iter().filter_map(row).collect()
 }
 
+/// Every job, in the order of `jobs`, with names for numbers.
+pub fn job_rows(scenario: &Scenario, jobs: &[JobRecord]) -> Vec<JobRow> {
+    let row = |job: &JobRecord| {
+        let (name, traffic) = scenario.traffic.get_index(job.traffic as usize)?;
+        let deadline = match traffic {
+            Traffic::Job(spec) => spec.deadline,
+            _ => None,
+        };
+        Some(JobRow {
+            traffic: name.clone(),
+            job: job.number,
+            client: job
+                .client
+                .map(|host| scenario.fabric.host_name(host as usize)),
+            start_s: job.start.as_secs_f64(),
+            end_s: job.end.map(Time::as_secs_f64),
+            time_s: job.end.map(|end| (end - job.start).as_secs_f64()),
+            transfers: job.transfers,
+            bytes: job.bytes,
+            missed_deadline: deadline.map(|deadline| took(scenario, job) > deadline),
+        })
+    };
+    jobs.iter().filter_map(row).collect()
+}
+
+/// How long a job took, or has lasted at the end of the run.
+fn took(scenario: &Scenario, job: &JobRecord) -> Time {
+    job.end.unwrap_or(scenario.duration) - job.start
+}
+
+fn summarize_jobs(scenario: &Scenario, spec: &Job, jobs: &[&JobRecord]) -> JobSummary {
+    let ends: Vec<Time> = jobs.iter().filter_map(|job| job.end).collect();
+    let finished = jobs.iter().filter(|job| job.end.is_some());
+    let times: Vec<f64> = finished
+        .map(|job| took(scenario, job).as_secs_f64())
+        .collect();
+    let rows = spec.clients.as_ref().map_or(1, |clients| {
+        let hosts = clients.resolve(&scenario.fabric);
+        hosts.map_or(0, |hosts| hosts.len())
+    });
+    let first = jobs.first().map(|job| job.start);
+    let span = ends
+        .iter()
+        .max()
+        .zip(first)
+        .map(|(last, first)| *last - first);
+    JobSummary {
+        begun: jobs.len(),
+        finished: times.len(),
+        unfinished: (rows * spec.jobs as usize).saturating_sub(times.len()),
+        time_s: Summary::of(&times),
+        missed_deadlines: spec.deadline.map(|deadline| {
+            let is_missed = |job: &&&JobRecord| took(scenario, job) > deadline;
+            jobs.iter().filter(is_missed).count()
+        }),
+        per_second: span
+            .filter(|span| *span > Time::ZERO)
+            .map(|span| times.len() as f64 / span.as_secs_f64()),
+    }
+}
+
 /// The windows sampled, with the traffic's name for its number.
 pub fn window_rows(scenario: &Scenario, samples: &[WindowSample]) -> Vec<WindowRow> {
     let row = |sample: &WindowSample| {
@@ -121,7 +188,7 @@ fn deadline(traffic: &Traffic) -> Option<Time> {
         Traffic::Incast(t) => t.deadline,
         Traffic::Poisson(t) => t.deadline,
         Traffic::Trace(t) => t.deadline,
-        Traffic::Udp(_) => None,
+        Traffic::Udp(_) | Traffic::Job(_) => None,
     }
 }
 
@@ -197,6 +264,7 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
         longest_silence_s: Summary::of(&silences),
         block_goodput_bps: block_goodput(traffic, records),
         loss_cycle_s: None,
+        jobs: None,
         share: None,
     }
 }

@@ -5,7 +5,7 @@ use super::ports;
 use crate::distribution::{Cdf, FlowSize};
 use crate::simulation::Transfer;
 use penstock_scenario::units::Time;
-use penstock_scenario::{Scenario, Size, Traffic};
+use penstock_scenario::{Delay, Drawn, Quantity, Scenario, Size, Traffic};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,10 @@ impl Inputs {
                 let rows = parse_trace(&text, &file, scenario)?;
                 inputs.traces.insert(trace.file.clone(), rows);
             }
-            if let Some(Size::File(path)) = size_of(traffic) {
+            let (sizes, delays) = traffic.drawn();
+            let sizes = sizes.into_iter().filter_map(|size| size.file());
+            let delays = delays.into_iter().filter_map(|delay| delay.file());
+            for path in sizes.chain(delays) {
                 let file = folder.join(path);
                 let cdf = Cdf::load(&file).map_err(|error| InputError {
                     file: error.file.into(),
@@ -74,17 +77,43 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// The distribution that a size stands for.
+    /// The distribution that a size stands for, in bytes.
     pub fn distribution(&self, size: &Size) -> FlowSize {
-        match size {
-            Size::Fixed(bytes) => FlowSize::Fixed(bytes.0),
-            Size::Exponential(mean) => FlowSize::Exponential {
-                mean: mean.0 as f64,
+        self.drawn(size, |bytes| bytes.0, 1.0)
+    }
+
+    /// The distribution that a time stands for, in picoseconds.
+    pub fn delay(&self, delay: &Delay) -> FlowSize {
+        self.drawn(delay, |time| time.0, 1e12)
+    }
+
+    /// `worth`: what 1 in a file stands for.
+    fn drawn<Q: Quantity>(&self, drawn: &Drawn<Q>, whole: fn(Q) -> u64, worth: f64) -> FlowSize {
+        let number = |value: Q| whole(value) as f64;
+        match drawn {
+            Drawn::Fixed(value) => FlowSize::Fixed(whole(*value)),
+            Drawn::Exponential(mean) => FlowSize::Exponential {
+                mean: number(*mean),
             },
-            Size::WebSearch => FlowSize::Empirical(Cdf::web_search()),
-            Size::DataMining => FlowSize::Empirical(Cdf::data_mining()),
-            Size::File(path) => {
-                FlowSize::Empirical(self.cdfs.get(path).cloned().unwrap_or_else(Cdf::web_search))
+            Drawn::Lognormal { median, sigma } => FlowSize::Lognormal {
+                median: number(*median),
+                sigma: *sigma,
+            },
+            Drawn::Uniform(min, max) => FlowSize::Uniform {
+                min: whole(*min),
+                max: whole(*max),
+            },
+            Drawn::Pareto { min, max, shape } => FlowSize::Pareto {
+                shape: *shape,
+                min: number(*min),
+                max: number(*max),
+            },
+            Drawn::Named(name) => {
+                FlowSize::Empirical(Cdf::named(name).unwrap_or_else(Cdf::web_search))
+            }
+            Drawn::File(path) => {
+                let read = self.cdfs.get(path).cloned();
+                FlowSize::Empirical(read.unwrap_or_else(Cdf::web_search).scaled(worth))
             }
         }
     }
@@ -106,15 +135,6 @@ impl Inputs {
             .flatten()
             .map(|(_, transfer)| transfer.destination);
         named.chain(traced).collect()
-    }
-}
-
-fn size_of(traffic: &Traffic) -> Option<&Size> {
-    match traffic {
-        Traffic::Bulk(t) => t.size.as_ref(),
-        Traffic::Incast(t) => t.size.as_ref(),
-        Traffic::Poisson(t) => Some(&t.size),
-        Traffic::Udp(_) | Traffic::Trace(_) => None,
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! 1. `fabric` builds nodes and links, `shards` cuts them if the fabric is large;
 //! 2. for each shard, `ports` puts the scheme's policies on ports, `tcp` sets up the end points, and
-//!    `traffic` schedules what the applications do, with the files read by `inputs`;
+//!    `traffic` schedules what the applications do, with the files read by `inputs`
+//!    and jobs made by `jobs`;
 //! 3. all shards run ([`parallel::run`]);
 //! 4. `collect` turns what they counted into an [`Outcome`], defined in `outcome`.
 //!
@@ -12,6 +13,7 @@
 mod collect;
 mod fabric;
 mod inputs;
+mod jobs;
 mod layout;
 mod outcome;
 mod ports;
@@ -19,13 +21,13 @@ mod shards;
 mod tcp;
 mod traffic;
 
-pub use collect::{flow_records, summaries, window_rows};
+pub use collect::{flow_records, job_rows, summaries, window_rows};
 pub use fabric::build as build_fabric;
 pub use inputs::{InputError, Inputs};
 pub use layout::{Ends, Layout, Port};
 pub use outcome::{
-    ClassShare, FlowRecord, Goodput, GroupSummary, LATE, Outcome, Performance, PortSummary,
-    QueueSample, QueueSummary, WindowRow,
+    ClassShare, FlowRecord, Goodput, GroupSummary, JobRow, JobSummary, LATE, Outcome, Performance,
+    PortSummary, QueueSample, QueueSummary, WindowRow,
 };
 pub use traffic::{ClientProfiles, schedule_traffic, window_plan};
 

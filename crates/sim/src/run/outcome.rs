@@ -23,6 +23,8 @@ pub struct Outcome {
     pub controller: Option<ControllerCounters>,
     /// Every transfer, in the order of their starts.
     pub flows: Vec<FlowRecord>,
+    /// Every job, in the order of their starts.
+    pub jobs: Vec<JobRow>,
     /// The measured queues over time.
     pub queues: Vec<QueueSample>,
     /// The windows of chosen flows over time.
@@ -106,9 +108,32 @@ pub struct GroupSummary {
     /// in the measured time over the times that one of them began to repair a loss, at least 1.
     /// `None` without samples.
     pub loss_cycle_s: Option<f64>,
+    /// Its jobs; left out where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<JobSummary>,
     /// What part of its traffic a class of lengths is; left out for a traffic as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<ClassShare>,
+}
+
+/// The jobs of one traffic: queries, coflows, collectives.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobSummary {
+    /// Jobs begun.
+    pub begun: usize,
+    /// Jobs that were over before the end of the run.
+    pub finished: usize,
+    /// Jobs that were not, those not begun included.
+    pub unfinished: usize,
+    /// Completion times of the finished: from the start of a job, its think times included, until its
+    /// last stage was over. `None` where none finished.
+    pub time_s: Option<Summary>,
+    /// Jobs that took longer than their deadline, or have not finished though it is past. `None`
+    /// where there is no deadline.
+    pub missed_deadlines: Option<usize>,
+    /// Jobs finished per second, from the start of the first to the end of the last. `None` where none
+    /// finished.
+    pub per_second: Option<f64>,
 }
 
 /// A measured port. What the datapath counts too has its name there (`core/counters.h`).
@@ -176,7 +201,7 @@ impl QueueSummary {
 pub struct FlowRecord {
     /// Name of the traffic.
     pub traffic: String,
-    /// Number of the client within the traffic.
+    /// Number of the client within the traffic; of a job's transfer, the job's.
     pub flow: u32,
     /// Host that sends.
     pub source: String,
@@ -206,6 +231,29 @@ pub struct FlowRecord {
     pub drops: u64,
     /// Longest time between two data packets, seconds.
     pub longest_silence_s: f64,
+    /// Whether the deadline was missed; `None` without one.
+    pub missed_deadline: Option<bool>,
+}
+
+/// One job.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobRow {
+    /// Name of the traffic.
+    pub traffic: String,
+    /// Its number among the jobs of the traffic, which its transfers have as their `flow`.
+    pub job: u32,
+    /// The host that runs it, if there is one.
+    pub client: Option<String>,
+    /// When it began, seconds.
+    pub start_s: f64,
+    /// When it was over, seconds.
+    pub end_s: Option<f64>,
+    /// Completion time, seconds.
+    pub time_s: Option<f64>,
+    /// Its transfers.
+    pub transfers: u32,
+    /// Their bytes.
+    pub bytes: u64,
     /// Whether the deadline was missed; `None` without one.
     pub missed_deadline: Option<bool>,
 }
@@ -252,7 +300,7 @@ pub struct Performance {
     /// Packets sent on links, data and ACKs.
     pub packet_hops: u64,
     /// Packet-hops per second of the event loop.
-    pub packet_hops_per_s: f64,
+    pub packet_hops_per_second: f64,
     /// Largest memory of the process so far.
     pub peak_rss_bytes: u64,
 }
@@ -268,7 +316,7 @@ impl Performance {
             wall_s,
             loop_s,
             packet_hops,
-            packet_hops_per_s: packet_hops as f64 / loop_s.max(1e-9),
+            packet_hops_per_second: packet_hops as f64 / loop_s.max(1e-9),
             peak_rss_bytes: kibibytes.unwrap_or(0) * 1024,
         }
     }

@@ -350,10 +350,12 @@ impl Port {
 
 /// Hosts that a traffic sends to.
 pub fn destinations(traffic: &Traffic, fabric: &penstock_scenario::Fabric) -> Vec<u32> {
-    let hosts = traffic.ends().and_then(|(_, to)| to.resolve(fabric).ok());
-    hosts
-        .unwrap_or_default()
-        .into_iter()
-        .map(|host| host as u32)
-        .collect()
+    let hosts = match traffic {
+        Traffic::Job(job) => job.ends(fabric).1,
+        _ => {
+            let hosts = traffic.ends().and_then(|(_, to)| to.resolve(fabric).ok());
+            hosts.unwrap_or_default()
+        }
+    };
+    hosts.into_iter().map(|host| host as u32).collect()
 }

@@ -19,7 +19,7 @@ const SHARDS: usize = 2;
 
 /// The shards of the scenario's fabric: `shards` of them, or as its size suggests. Only one where
 /// something acts on the fabric as a whole: a controller, or clients whose next push begins when the
-/// other end has received the last, or that wait for all others.
+/// other end has received the last, or that wait for all others, or jobs.
 pub fn partition(
     scenario: &Scenario,
     scheme: &Scheme,
@@ -28,6 +28,7 @@ pub fn partition(
 ) -> Partition {
     let acts_at_both_ends = |traffic: &Traffic| match traffic {
         Traffic::Incast(spec) => spec.barrier || spec.mode == Mode::Push && spec.requests > 1,
+        Traffic::Job(_) => true,
         _ => false,
     };
     // The link that a dumbbell's credit policy sees both ends of is where it would be cut.
@@ -57,7 +58,7 @@ pub fn set_up(
     (fabric, partition, shard): (&Fabric, &Arc<Partition>, u16),
     measured: &[u32],
 ) -> Result<Simulation, RunError> {
-    let ClientProfiles { profiles, configs } = ClientProfiles::of(scenario, scheme);
+    let ClientProfiles { profiles, configs } = ClientProfiles::of(scenario, scheme, inputs, seed);
     let mut simulation = Simulation::new(fabric, partition, shard, configs, profiles, seed);
     ports::set_up(&mut simulation, scenario, scheme, fabric, seed)?;
     let queue_every = scenario.measure.queue_every;

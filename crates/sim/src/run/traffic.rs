@@ -2,23 +2,26 @@
 //! The scenario's traffic as clients, generators and datagram sources, scheduled on a
 //! [`TrafficSink`]: the simulation, or anything else that can make them, such as a kernel's sockets.
 
+use super::jobs::{Ends, Length, Plan, StagePlan};
 use super::{Inputs, tcp};
-use crate::distribution::{FlowSize, Poisson};
+use crate::distribution::{Draws, FlowSize, Poisson};
 use crate::rng::Rng;
 use crate::simulation::{
-    Action, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, TrafficSink, Transfer, WindowPlan,
+    Action, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, JobRow, TrafficSink, Transfer,
+    WindowPlan,
 };
 use crate::tcp::Config;
 use penstock_scenario::units::{Rate, Time};
 use penstock_scenario::{
-    self, Arrivals, Bulk, Connection, Incast, LoadOf, Mode, Pairs, Scenario, Scheme, Selector,
-    Trace, Traffic, Udp,
+    self, Arrivals, Bulk, Bursts, Connection, Delay, Incast, Job, LoadOf, Mode, Pairs, Scenario,
+    Scheme, Selector, Size, Stage, Trace, Traffic, Udp,
 };
+use std::sync::Arc;
 
-/// One profile and one TCP configuration for each traffic.
+/// One profile and one TCP configuration for each traffic, then a profile for each stage of jobs.
 #[derive(Default)]
 pub struct ClientProfiles {
-    /// By traffic.
+    /// By traffic; then those of stages, by traffic and stage.
     pub profiles: Vec<ClientProfile>,
     /// By traffic.
     pub configs: Vec<Config>,
@@ -26,39 +29,89 @@ pub struct ClientProfiles {
 
 impl ClientProfiles {
     /// The profiles of the scenario's traffic, its TCP as `scheme` wants it.
-    pub fn of(scenario: &Scenario, scheme: &Scheme) -> ClientProfiles {
-        let traffic = scenario.traffic.values();
+    pub fn of(scenario: &Scenario, scheme: &Scheme, inputs: &Inputs, seed: u64) -> ClientProfiles {
+        let traffic = (0..).zip(scenario.traffic.values());
+        let of_traffic = |(index, traffic)| profile(index, traffic, inputs, seed);
+        let stages = traffic.clone().flat_map(|(index, traffic)| match traffic {
+            Traffic::Job(job) => (0..)
+                .zip(&job.stages)
+                .map(|(number, stage)| of_stage(index, job, (number, stage), inputs, seed))
+                .collect(),
+            _ => Vec::new(),
+        });
         ClientProfiles {
-            profiles: (0..).zip(traffic.clone()).map(profile).collect(),
+            profiles: traffic.clone().map(of_traffic).chain(stages).collect(),
             configs: traffic
-                .map(|traffic| tcp::config(&scenario.tcp_of(scheme, traffic)))
+                .map(|(_, traffic)| tcp::config(&scenario.tcp_of(scheme, traffic)))
                 .collect(),
         }
     }
 }
 
-fn profile((index, traffic): (u32, &Traffic)) -> ClientProfile {
-    let open = ClientProfile {
-        traffic: index,
-        config: index,
-        request_bytes: None,
+/// Stream of the seeds of one traffic's profile; what is drawn there shifts no other draw.
+fn draws(of: FlowSize, seed: u64, traffic: u32, number: u64) -> Draws {
+    let stream = 1 << 40 | u64::from(traffic) << 8 | number;
+    Draws::new(of, Rng::new(seed, stream).bits())
+}
+
+fn open(traffic: u32) -> ClientProfile {
+    ClientProfile {
+        traffic,
+        config: traffic,
+        request: None,
         reconnects: true,
-        think: Time::ZERO,
+        sizes: None,
+        think: Draws::new(FlowSize::Fixed(0), 0),
         barrier: None,
-    };
+    }
+}
+
+fn profile(index: u32, traffic: &Traffic, inputs: &Inputs, seed: u64) -> ClientProfile {
+    let open = open(index);
+    let draws = |of: FlowSize, number| draws(of, seed, index, number);
+    let request =
+        |mode: Mode, size: &Size| (mode == Mode::Pull).then(|| draws(inputs.distribution(size), 0));
     match traffic {
         Traffic::Incast(t) => ClientProfile {
-            request_bytes: (t.mode == Mode::Pull).then_some(t.request.0),
+            request: request(t.mode, &t.request),
             reconnects: t.connection == Connection::New,
-            think: t.think,
-            barrier: t.barrier.then_some(t.start_gap),
+            sizes: match &t.size {
+                Some(size) if t.requests > 1 && !size.is_fixed() => {
+                    Some(draws(inputs.distribution(size), 1))
+                }
+                _ => None,
+            },
+            think: draws(inputs.delay(&t.think), 2),
+            barrier: t.barrier.then(|| draws(inputs.delay(&t.start_gap), 3)),
             ..open
         },
         Traffic::Poisson(t) => ClientProfile {
-            request_bytes: (t.mode == Mode::Pull).then_some(t.request.0),
+            request: request(t.mode, &t.request),
             ..open
         },
         _ => open,
+    }
+}
+
+fn of_stage(
+    index: u32,
+    job: &Job,
+    (number, stage): (u64, &Stage),
+    inputs: &Inputs,
+    seed: u64,
+) -> ClientProfile {
+    let request = || {
+        draws(
+            inputs.distribution(&stage.request),
+            seed,
+            index,
+            16 + number,
+        )
+    };
+    ClientProfile {
+        request: (stage.mode == Mode::Pull).then(request),
+        reconnects: job.connection == Connection::New,
+        ..open(index)
     }
 }
 
@@ -81,6 +134,7 @@ pub fn schedule_traffic(
     inputs: &Inputs,
     seed: u64,
 ) {
+    let mut stages = scenario.traffic.len() as u32;
     for (index, traffic) in (0..).zip(scenario.traffic.values()) {
         let mut expansion = Expansion {
             sink,
@@ -95,6 +149,10 @@ pub fn schedule_traffic(
             Traffic::Poisson(spec) => expansion.poisson(spec),
             Traffic::Udp(spec) => expansion.udp(spec),
             Traffic::Trace(spec) => expansion.trace(spec),
+            Traffic::Job(spec) => {
+                expansion.job(spec, stages);
+                stages += spec.stages.len() as u32;
+            }
         }
     }
 }
@@ -126,12 +184,15 @@ impl Expansion<'_> {
     }
 
     /// Times of `count` starts from `start` on: uniform within `spread`, and `gap` apart on average.
-    fn starts(&mut self, count: usize, start: Time, spread: Time, gap: Time) -> Vec<Time> {
-        let process = (gap > Time::ZERO).then(|| Poisson::new(1.0 / gap.as_secs_f64()));
+    fn starts(&mut self, count: usize, start: Time, spread: Time, gap: &Delay) -> Vec<Time> {
+        let gaps = (!gap.is_zero()).then(|| match gap {
+            Delay::Fixed(mean) => Process::Poisson(Poisson::new(1.0 / mean.as_secs_f64())),
+            drawn => Process::Drawn(self.inputs.delay(drawn)),
+        });
         let mut at = start;
         (0..count)
             .map(|_| {
-                if let Some(process) = &process {
+                if let Some(process) = &gaps {
                     at = at.saturating_add(process.gap(&mut self.rng));
                 }
                 at.saturating_add(Time(self.rng.below(spread.0.max(1))))
@@ -144,7 +205,7 @@ impl Expansion<'_> {
             self.inputs.distribution(size)
         });
         let pairs = self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows);
-        let starts = self.starts(pairs.len(), spec.start, spec.start_spread, spec.start_gap);
+        let starts = self.starts(pairs.len(), spec.start, spec.start_spread, &spec.start_gap);
         for (number, (pair, start)) in pairs.into_iter().zip(starts).enumerate() {
             let transfer = transfer(pair, sizes.sample(&mut self.rng));
             let client = self
@@ -173,7 +234,7 @@ impl Expansion<'_> {
         };
         for epoch in 0..u64::from(spec.epochs) {
             let start = spec.start + Time(epoch * spec.every.unwrap_or(Time::ZERO).0);
-            let starts = self.starts(pairs.len(), start, spec.start_spread, spec.start_gap);
+            let starts = self.starts(pairs.len(), start, spec.start_spread, &spec.start_gap);
             for (number, (pair, start)) in pairs.iter().zip(starts).enumerate() {
                 let transfer = transfer(*pair, sizes.sample(&mut self.rng));
                 let client =
@@ -191,7 +252,7 @@ impl Expansion<'_> {
         let per_second = spec.load.0 * full.0 as f64 / (8.0 * sizes.mean());
         let all = Pairs::All.choose(&from, &to, None, |_| 0);
         let arrivals = PoissonTransfers {
-            process: Poisson::new(per_second),
+            process: self.arrivals(spec, per_second),
             pairs: match spec.pairs {
                 Pairs::Random => Drawn::Random(from, to),
                 Pairs::All => Drawn::Walk(all),
@@ -205,6 +266,85 @@ impl Expansion<'_> {
             rng: self.rng.clone(),
         };
         self.sink.add_generator(self.profile, Box::new(arrivals));
+    }
+
+    /// The times between arrivals, of which so many come in a second.
+    fn arrivals(&self, spec: &penstock_scenario::Poisson, per_second: f64) -> Arriving {
+        let bursts = spec.bursts.as_ref().map(|Bursts { on, off }| {
+            let [on, off] = [on, off].map(|delay| self.inputs.delay(delay));
+            let share = on.mean() / (on.mean() + off.mean());
+            (share, On { on, off, left: 0 })
+        });
+        let per_second = bursts
+            .as_ref()
+            .map_or(per_second, |(share, _)| per_second / share);
+        let process = match &spec.gaps {
+            None => Process::Poisson(Poisson::new(per_second)),
+            Some(gaps) => {
+                let gaps = self.inputs.delay(gaps);
+                let factor = 1e12 / per_second / gaps.mean();
+                Process::Drawn(gaps.scaled(factor))
+            }
+        };
+        Arriving {
+            process,
+            bursts: bursts.map(|(_, bursts)| bursts),
+        }
+    }
+
+    /// `first_profile`: that of its first stage.
+    fn job(&mut self, spec: &Job, first_profile: u32) {
+        let fabric = Arc::new(self.scenario.fabric.clone());
+        let stages = (first_profile..)
+            .zip(&spec.stages)
+            .map(|(profile, stage)| StagePlan {
+                profile,
+                from: Ends::new(&stage.from, &fabric),
+                to: Ends::new(&stage.to, &fabric),
+                pattern: stage.pairs,
+                flows: stage.flows,
+                steps: stage.steps,
+                after: stage.after,
+                enough: stage.enough,
+                length: match (&stage.size, stage.block) {
+                    (Some(size), _) => Length::Each(self.inputs.distribution(size)),
+                    (None, block) => Length::Shared(block.map_or(1, |block| block.0)),
+                },
+                think: Draws::new(self.inputs.delay(&stage.think), self.rng.bits()),
+            });
+        let stages: Vec<StagePlan> = stages.collect();
+        let picks = spec.pick.iter().map(|(name, pick)| {
+            let hosts = pick.of.resolve(&fabric).unwrap_or_default();
+            (name.clone(), hosts, pick.count as usize)
+        });
+        let picks: Vec<_> = picks.collect();
+        let clients: Vec<Option<usize>> = match &spec.clients {
+            Some(clients) => self.hosts(clients).into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let none = Delay::Fixed(Time::ZERO);
+        let starts = self.starts(clients.len(), spec.start, spec.start_spread, &none);
+        for (client, start) in clients.into_iter().zip(starts) {
+            let delay = |delay: &Delay, seed| Draws::new(self.inputs.delay(delay), seed);
+            let [plan_seed, think_seed, every_seed] = [(); 3].map(|()| self.rng.bits());
+            let row = JobRow {
+                traffic: self.profile,
+                client: client.map(|host| host as u32),
+                start,
+                jobs: spec.jobs,
+                think: delay(&spec.think, think_seed),
+                every: spec.every.as_ref().map(|every| delay(every, every_seed)),
+                is_persistent: spec.connection == Connection::Persistent,
+                source: Box::new(Plan {
+                    fabric: fabric.clone(),
+                    client,
+                    picks: picks.clone(),
+                    stages: stages.clone(),
+                    seed: plan_seed,
+                }),
+            };
+            self.sink.add_jobs(row);
+        }
     }
 
     fn udp(&mut self, spec: &Udp) {
@@ -276,8 +416,59 @@ enum Drawn {
     Walk(Vec<(usize, usize)>),
 }
 
+/// Gaps between starts.
+enum Process {
+    Poisson(Poisson),
+    Drawn(FlowSize),
+}
+
+impl Process {
+    fn gap(&self, rng: &mut Rng) -> Time {
+        match self {
+            Process::Poisson(process) => process.gap(rng),
+            Process::Drawn(gaps) => Time(gaps.sample(rng)),
+        }
+    }
+}
+
+/// Bursts and the silence between them.
+struct On {
+    on: FlowSize,
+    off: FlowSize,
+    /// What is left of the burst, picoseconds.
+    left: u64,
+}
+
+/// Gaps between arrivals, which may come in bursts.
+struct Arriving {
+    process: Process,
+    bursts: Option<On>,
+}
+
+impl Arriving {
+    fn gap(&mut self, rng: &mut Rng) -> Time {
+        let gap = self.process.gap(rng);
+        let Some(On { on, off, left }) = &mut self.bursts else {
+            return gap;
+        };
+        // The gap passes while a burst lasts only.
+        let mut all = gap;
+        let mut wanted = gap.0;
+        while wanted > *left {
+            wanted -= *left;
+            all = all.saturating_add(Time(off.sample(rng)));
+            *left = on.sample(rng);
+            if all == Time::NEVER {
+                return all;
+            }
+        }
+        *left -= wanted;
+        all
+    }
+}
+
 struct PoissonTransfers {
-    process: Poisson,
+    process: Arriving,
     pairs: Drawn,
     sizes: FlowSize,
     at: Time,

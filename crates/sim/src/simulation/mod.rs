@@ -18,7 +18,8 @@ mod schedule;
 mod traffic_sink;
 
 pub use apps::{
-    Barrier, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, Record, Transfer, TransferCounters,
+    Barrier, ClientProfile, Datagrams, Due, ENDLESS, Gaps, Gate, Generator, JobGraph, JobRecord,
+    JobRow, JobSource, JobTransfer, Jobs, Record, Transfer, TransferCounters,
 };
 pub use probes::{Sample, WindowPlan, WindowSample};
 pub use results::Results;
@@ -168,6 +169,14 @@ impl Simulation {
                 Action::QueueTick(link) => self.network.tick_queue(now, link),
                 Action::WindowTick(link) => self.network.tick_window(now, link),
                 Action::Generate(index) => apps.generate(&mut context, index),
+                Action::Job(row) => {
+                    apps.transfers.start_job(&mut context, row);
+                    None
+                }
+                Action::Gate(ticket) => {
+                    apps.transfers.open_gate(&mut context, ticket);
+                    None
+                }
                 Action::Begin(client) => {
                     apps.transfers.begin(&mut context, client);
                     None
@@ -226,6 +235,7 @@ impl Simulation {
         let (samples, windows) = self.probes.into_samples();
         let links = 0..self.network.ports() as u32;
         let own = links.filter(|link| self.shard.has_port(*link));
+        let (records, jobs) = self.apps.transfers.into_records();
         Results {
             ports: own
                 .map(|link| (link, self.network.counters(link, now)))
@@ -233,7 +243,8 @@ impl Simulation {
             packet_hops: self.network.packet_hops(),
             delayed_acks: self.hosts.delayed_acks(),
             controller: self.controller.map(|controller| controller.counters()),
-            records: self.apps.transfers.into_records(),
+            records,
+            jobs,
             samples,
             windows,
         }
@@ -249,6 +260,10 @@ impl TrafficSink for Simulation {
     fn add_generator(&mut self, profile: u32, generator: Box<dyn Generator>) {
         self.apps
             .add_generator(&mut self.schedule, profile, generator);
+    }
+
+    fn add_jobs(&mut self, row: JobRow) {
+        self.apps.add_jobs(&mut self.schedule, row);
     }
 
     fn add_datagrams(&mut self, source: u32, destination: u32, start: Time, datagrams: Datagrams) {

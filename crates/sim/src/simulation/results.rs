@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a finished simulation has counted.
 
-use super::{Record, Sample, WindowSample};
+use super::{JobRecord, Record, Sample, WindowSample};
 use crate::controller::ControllerCounters;
 use crate::network::PortCounters;
 
@@ -9,6 +9,8 @@ use crate::network::PortCounters;
 pub struct Results {
     /// Transfers begun, in order of their start.
     pub records: Vec<Record>,
+    /// Jobs begun, in order of their start.
+    pub jobs: Vec<JobRecord>,
     /// Queue lengths, by time, then by link.
     pub samples: Vec<Sample>,
     /// Windows of flows, by time, then by flow.
@@ -28,6 +30,7 @@ impl Results {
     pub fn merged(shards: impl IntoIterator<Item = Results>) -> Results {
         let mut all = Results {
             records: Vec::new(),
+            jobs: Vec::new(),
             samples: Vec::new(),
             windows: Vec::new(),
             ports: Vec::new(),
@@ -37,6 +40,7 @@ impl Results {
         };
         for mut shard in shards {
             all.records.append(&mut shard.records);
+            all.jobs.append(&mut shard.jobs);
             all.samples.append(&mut shard.samples);
             all.windows.append(&mut shard.windows);
             all.ports.append(&mut shard.ports);

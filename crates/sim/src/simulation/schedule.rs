@@ -17,6 +17,10 @@ pub enum Action {
     WindowTick(u32),
     /// This generator of transfers makes its next one.
     Generate(u32),
+    /// The next job of this row starts.
+    Job(u32),
+    /// The pause in a job that this ticket stands for is over.
+    Gate(u32),
     /// This client begins its next transfer.
     Begin(u32),
     /// This client stops, finished or not.

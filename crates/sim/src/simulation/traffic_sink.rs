@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where traffic is scheduled.
 
-use super::{Action, Datagrams, Generator, Transfer};
+use super::{Action, Datagrams, Generator, JobRow, Transfer};
 use penstock_scenario::units::Time;
 
 /// Makes transfers and datagrams at their times: the simulation, or sockets of a kernel.
@@ -12,6 +12,9 @@ pub trait TrafficSink {
 
     /// Adds a generator whose transfers follow profile number `profile`.
     fn add_generator(&mut self, profile: u32, generator: Box<dyn Generator>);
+
+    /// Adds jobs that follow each other.
+    fn add_jobs(&mut self, row: JobRow);
 
     /// Adds a source of datagrams from one host to another, whose first is due a gap after `start`.
     fn add_datagrams(&mut self, source: u32, destination: u32, start: Time, datagrams: Datagrams);

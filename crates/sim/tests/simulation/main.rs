@@ -9,6 +9,7 @@ mod ecmp;
 mod fuzz;
 mod golden;
 mod grant;
+mod jobs;
 mod losses;
 mod measures;
 mod reuse;
@@ -77,9 +78,15 @@ fn results(outcome: &Outcome) -> String {
         delayed_acks: _,
         controller,
         flows,
+        jobs,
         queues,
         windows,
         performance: _,
     } = outcome;
-    serde_json::to_string(&(groups, ports, drops, controller, flows, queues, windows)).unwrap()
+    let all = serde_json::to_string(&(groups, ports, drops, controller, flows, queues, windows));
+    let jobs: Vec<String> = jobs
+        .iter()
+        .map(|job| serde_json::to_string(job).unwrap())
+        .collect();
+    all.unwrap() + &jobs.concat()
 }

@@ -5,7 +5,7 @@ use super::{outcome, scenario, wide};
 use penstock_scenario::units::Time;
 use penstock_sim::Inputs;
 use penstock_sim::run::schedule_traffic;
-use penstock_sim::simulation::{Action, Datagrams, Generator, TrafficSink, Transfer};
+use penstock_sim::simulation::{Action, Datagrams, Generator, JobRow, TrafficSink, Transfer};
 
 const TRAFFIC: &str = r#"
     [traffic.long]
@@ -50,6 +50,8 @@ impl TrafficSink for Script {
             self.begins.push((time, profile, transfer));
         }
     }
+
+    fn add_jobs(&mut self, _: JobRow) {}
 
     fn add_datagrams(&mut self, _: u32, _: u32, _: Time, _: Datagrams) {}
 

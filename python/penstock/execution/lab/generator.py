@@ -20,7 +20,7 @@ Listener = Callable[[float], object]
 """Called with the fraction of the run that is done."""
 
 _TICK_S = 0.1
-_TABLES = ("flows.csv", "queues.csv", "windows.csv")
+_TABLES = ("flows.csv", "queues.csv", "windows.csv", "jobs.csv")
 
 
 class Played(NamedTuple):
@@ -32,6 +32,8 @@ class Played(NamedTuple):
     queues: bytes
     """CSV."""
     windows: bytes = b""
+    """CSV."""
+    jobs: bytes = b""
     """CSV."""
 
 
@@ -85,7 +87,7 @@ def playing(task: Task, plan: Plan, tag: str, *, is_silent: bool = False) -> Ite
 
 
 def read(folder: Path) -> Played:
-    """The summary, flows, queue samples and windows that penstock-traffic wrote."""
+    """The summary, flows, queue samples, windows and jobs that penstock-traffic wrote."""
     try:
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
         tables = ((folder / name).read_bytes() for name in _TABLES)

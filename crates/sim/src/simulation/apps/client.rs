@@ -3,6 +3,7 @@
 //! one connection or a new one each time.
 
 use super::TransferCounters;
+use crate::distribution::Draws;
 use crate::packet::FlowId;
 use penstock_scenario::units::Time;
 
@@ -16,22 +17,29 @@ pub struct ClientProfile {
     pub traffic: u32,
     /// Index of the TCP configuration.
     pub config: u32,
-    /// The receiver opens the connection and requests the data with this many bytes; `None`: the
+    /// The receiver opens the connection and requests the data with so many bytes; `None`: the
     /// sender opens and sends without a request.
-    pub request_bytes: Option<u64>,
+    pub request: Option<Draws>,
     /// Each transfer has a connection of its own.
     pub reconnects: bool,
-    /// Time between the end of a transfer and the next.
-    pub think: Time,
-    /// The next transfers of all its clients begin one after another with this gap, when each has
-    /// completed the last; `None`: each client's begins on its own.
-    pub barrier: Option<Time>,
+    /// Lengths of all transfers of a client but the first; `None`: as the first.
+    pub sizes: Option<Draws>,
+    /// Time between the end of a transfer and the next, picoseconds.
+    pub think: Draws,
+    /// The next transfers of all its clients begin one after another with this gap, picoseconds, when
+    /// each has completed the last; `None`: each client's begins on its own.
+    pub barrier: Option<Draws>,
 }
 
 impl ClientProfile {
+    /// Whether the receiver opens the connection and requests the data.
+    pub const fn pulls(&self) -> bool {
+        self.request.is_some()
+    }
+
     /// The host that opens the connection of `transfer`.
     pub fn opener(&self, transfer: &Transfer) -> u32 {
-        match self.request_bytes {
+        match self.request {
             Some(_) => transfer.destination,
             None => transfer.source,
         }
@@ -39,7 +47,7 @@ impl ClientProfile {
 
     /// The host that it is opened to.
     pub fn listener(&self, transfer: &Transfer) -> u32 {
-        match self.request_bytes {
+        match self.request {
             Some(_) => transfer.source,
             None => transfer.destination,
         }
@@ -103,6 +111,10 @@ pub(super) struct Client {
     pub receives_here: bool,
     /// Transfers to begin here: 0 where the opener is elsewhere.
     pub remaining: u32,
+    /// Transfers begun: the number of the next.
+    pub begun: u32,
+    /// The ticket of the job's transfer under way, if it is one.
+    pub ticket: u32,
     /// Transfers with an end that are not finished, where they are received here.
     pub awaited: u32,
     /// The transfer under way is the last on its connection.

@@ -3,18 +3,20 @@
 //! sources of datagrams.
 //!
 //! `transfers` is where to start: how a client begins, answers, completes and stops.
-//! `connections` opens its connections, `records` is what is kept of each transfer, `message`
+//! `jobs` has those that wait for others; `connections` opens its connections, `records` is what is kept of each transfer, `message`
 //! what the shards of a large fabric send each other about them.
 
 mod client;
 mod connections;
 mod datagrams;
+mod jobs;
 mod message;
 mod records;
 mod transfers;
 
 pub use client::{Barrier, ClientProfile, ENDLESS, Generator, Transfer};
 pub use datagrams::{Datagrams, Gaps};
+pub use jobs::{Due, Gate, JobGraph, JobRecord, JobRow, JobSource, JobTransfer, Jobs};
 pub use message::Message;
 pub use records::{Record, TransferCounters};
 
@@ -98,6 +100,12 @@ impl Apps {
             made: 0,
             pending: first.map(|(_, transfer)| transfer),
         });
+    }
+
+    /// Adds jobs that follow each other.
+    pub fn add_jobs(&mut self, schedule: &mut Schedule, row: JobRow) {
+        let (start, action) = self.transfers.jobs().add(row);
+        schedule.add(start, action);
     }
 
     /// Whether all transfers with an end are over, and no more will begin.

@@ -7,6 +7,7 @@
 
 use super::client::{Barrier, Client, ClientProfile, ENDLESS, Transfer};
 use super::connections::{Connections, Opening};
+use super::jobs::{Due, JobRecord, Jobs};
 use super::records::{Record, TransferCounters};
 use super::{Context, Message};
 use crate::packet::FlowId;
@@ -23,6 +24,7 @@ pub struct Transfers {
     /// By profile.
     barriers: Vec<Barrier>,
     connections: Connections,
+    jobs: Jobs,
     /// In order of their start; those that are received here.
     records: Vec<Record>,
     /// Transfers begun here.
@@ -39,6 +41,7 @@ impl Transfers {
             profiles,
             clients: Vec::new(),
             connections,
+            jobs: Jobs::default(),
             records: Vec::new(),
             begun: 0,
             awaited: 0,
@@ -67,6 +70,8 @@ impl Transfers {
             sends_here: is_here(transfer.source),
             receives_here: is_here(transfer.destination),
             remaining: if is_here(opener) { transfers } else { 0 },
+            begun: 0,
+            ticket: NONE,
             awaited,
             is_last: false,
             is_stopped: false,
@@ -82,22 +87,28 @@ impl Transfers {
         &mut self.connections
     }
 
-    /// The records of all transfers that were received here.
-    pub fn into_records(self) -> Vec<Record> {
-        self.records
+    /// The jobs, of which transfers may be parts.
+    pub fn jobs(&mut self) -> &mut Jobs {
+        &mut self.jobs
+    }
+
+    /// The records of all transfers that were received here, and of all jobs.
+    pub fn into_records(self) -> (Vec<Record>, Vec<JobRecord>) {
+        (self.records, self.jobs.into_records())
     }
 
     /// Whether all transfers with an end that are received here have finished or were stopped.
     pub fn are_done(&self) -> bool {
-        self.awaited == 0
+        self.awaited == 0 && self.jobs.are_done()
     }
 
-    /// The windows of the first `flows` clients of a profile that send here and have a connection.
-    pub fn windows(&self, hosts: &Hosts, profile: u32, flows: u32) -> Vec<(u32, Info)> {
+    /// The windows of the first `flows` clients of a traffic that send here and have a connection.
+    pub fn windows(&self, hosts: &Hosts, traffic: u32, flows: u32) -> Vec<(u32, Info)> {
         let chosen = self
             .clients
             .iter()
-            .filter(|client| client.profile == profile && client.number < flows);
+            .filter(|client| self.profiles[client.profile as usize].traffic == traffic)
+            .filter(|client| client.number < flows);
         let open = chosen.filter(|client| client.sends_here);
         open.filter_map(|client| Some((client.number, hosts.info(client.data?))))
             .collect()
@@ -113,13 +124,15 @@ impl Transfers {
         self.begun += 1;
         client.remaining -= 1;
         let profile = &self.profiles[client.profile as usize];
-        let (request, bytes) = (profile.request_bytes, client.transfer.bytes);
+        let request = profile.request.as_ref();
+        let request = request.map(|request| request.draw(index, client.begun));
         let is_last = client.remaining == 0 || profile.reconnects;
         let listener = profile.listener(&client.transfer);
         let connected = client.data;
         let data = connected.unwrap_or_else(|| self.connect(context, index));
         let time = context.now;
         self.start(context, index, data, is_last, time);
+        let bytes = self.clients[index as usize].transfer.bytes;
         let begun = Message::Begun {
             client: index,
             is_last,
@@ -141,9 +154,9 @@ impl Transfers {
     fn connect(&mut self, context: &mut Context, index: u32) -> FlowId {
         let opener = self.connections.number(context);
         let client = &self.clients[index as usize];
-        let data = match self.profiles[client.profile as usize].request_bytes {
-            Some(_) => opener.reverse(),
-            None => opener,
+        let data = match self.profiles[client.profile as usize].pulls() {
+            true => opener.reverse(),
+            false => opener,
         };
         let opening = Opening {
             data,
@@ -181,6 +194,11 @@ impl Transfers {
     ) {
         let client = &mut self.clients[index as usize];
         let profile = &self.profiles[client.profile as usize];
+        let number = client.begun;
+        client.begun += 1;
+        if let Some(sizes) = profile.sizes.as_ref().filter(|_| number > 0) {
+            client.transfer.bytes = sizes.draw(index, number);
+        }
         let Transfer {
             source,
             destination,
@@ -205,8 +223,8 @@ impl Transfers {
         }
         context.hosts.start_record(data, client.record, time);
         client.base = context.hosts.counters(data);
-        if let Some(request) = profile.request_bytes {
-            context.hosts.expect(data, request);
+        if let Some(request) = &profile.request {
+            context.hosts.expect(data, request.draw(index, number));
         }
         context.hosts.expect(data.reverse(), bytes);
     }
@@ -216,9 +234,7 @@ impl Transfers {
         let index = context.hosts.client(flow);
         if context.hosts.has_delivered(flow) {
             let client = &self.clients[index as usize];
-            let pulls = self.profiles[client.profile as usize]
-                .request_bytes
-                .is_some();
+            let pulls = self.profiles[client.profile as usize].pulls();
             if flow.is_opener() || !pulls {
                 self.complete(context, index);
             } else if client.data == Some(flow) {
@@ -264,15 +280,65 @@ impl Transfers {
         if profile.reconnects {
             client.data = None;
         }
-        if client.remaining > 0 {
-            let mut next = context.now + profile.think;
-            if let Some(gap) = profile.barrier {
+        if client.ticket != NONE {
+            let ticket = std::mem::replace(&mut client.ticket, NONE);
+            let due = self.jobs.finish(context.now, ticket);
+            self.follow(context, due);
+        } else if client.remaining > 0 {
+            let think = profile.think.draw(index, client.begun);
+            let mut next = context.now.saturating_add(Time(think));
+            if let Some(gap) = &profile.barrier {
                 for all in self.barriers[client.profile as usize].arrive(index) {
                     context.at(next, Action::Begin(all));
-                    next += gap;
+                    next = next.saturating_add(Time(gap.draw(all, client.begun)));
                 }
             } else {
                 context.at(next, Action::Begin(index));
+            }
+        }
+    }
+
+    /// The next job of a row starts.
+    pub fn start_job(&mut self, context: &mut Context, row: u32) {
+        let due = self.jobs.start(context.now, row);
+        self.follow(context, due);
+    }
+
+    /// A pause in a job is over.
+    pub fn open_gate(&mut self, context: &mut Context, ticket: u32) {
+        let due = self.jobs.finish(context.now, ticket);
+        self.follow(context, due);
+    }
+
+    /// Does what is due in jobs. A fabric with jobs is one shard: both ends are here.
+    fn follow(&mut self, context: &mut Context, due: Vec<Due>) {
+        for due in due {
+            match due {
+                Due::At(time, action) => context.at(time, action),
+                Due::Begin {
+                    ticket,
+                    profile,
+                    number,
+                    transfer,
+                    client,
+                    is_shared,
+                } => {
+                    let index = client.unwrap_or_else(|| {
+                        let of_profile = (profile, number);
+                        let index = self.add(context.shard, of_profile, transfer, 0);
+                        self.jobs.set_client(ticket, index);
+                        index
+                    });
+                    let client = &mut self.clients[index as usize];
+                    client.number = number;
+                    client.transfer = transfer;
+                    client.ticket = ticket;
+                    // A shared connection never has its last transfer.
+                    client.remaining = if is_shared { 2 } else { 1 };
+                    client.awaited += 1;
+                    self.awaited += 1;
+                    context.at(context.now, Action::Begin(index));
+                }
             }
         }
     }
