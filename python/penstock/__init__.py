@@ -22,6 +22,7 @@ Each module imports only those of lines above its own:
     api                       `run`, `prepare` and the like
     comparisons/, sweeps/, searches/   several runs; a grid of runs; a search
     lab                       the laboratory on this machine
+    imports/                  recordings of other programs as scenarios
     cli/                      the command `penstock`
 
 Start with `api.run`. Public names are imported when first used (PEP 562): `import penstock` itself

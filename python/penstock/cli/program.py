@@ -15,6 +15,7 @@ from penstock import papers
 from penstock.cli import lab, lists
 from penstock.cli.compare import compare
 from penstock.cli.controller import controller
+from penstock.cli.imports import import_recording
 from penstock.cli.init import init
 from penstock.cli.open import open_page
 from penstock.cli.options import Commands
@@ -70,13 +71,15 @@ for command, example in (
     ),
     (open_page, "penstock open"),
     (init, "penstock init mine.toml"),
+    (import_recording, "penstock import capture.pcapng --out recorded"),
     (lists.schemes, "penstock schemes --json"),
     (show, "penstock show fairq"),
     (lists.scenarios, "penstock scenarios"),
     (lists.schema, "penstock schema > scenario.schema.json"),
     (lists.validate, "penstock validate my.toml --set traffic.mice.flows=120"),
 ):
-    name = "open" if command is open_page else None  # `open` itself is a function of Python
+    # `open` is a function of Python, and `import` a word of its language.
+    name = {open_page: "open", import_recording: "import"}.get(command)
     app.command(name, epilog=f"Example: {example}")(command)
 
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `penstock import`: a recording of a real network as a scenario."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.errors import ScenarioError
+
+
+def import_recording(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="pcap, pcapng, a log of `ss -tin`, or CSV of NetFlow, IPFIX or Millisampler.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The folder to write; default: the file's name.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--as", help="pcap, ss, netflow or millisampler; default: by its contents."),
+    ] = None,
+    gap: Annotated[
+        str, typer.Option("--gap", help="A pause of a connection that ends one transfer.")
+    ] = "10 ms",
+    rate: Annotated[str, typer.Option("--rate", help="Of the hosts' links.")] = "10 Gb/s",
+    delay: Annotated[str, typer.Option("--delay", help="Of the hosts' links, one way.")] = "5 us",
+    buffer: Annotated[str, typer.Option("--buffer", help="Of each switch port.")] = "256 kB",
+) -> None:
+    """Turn a recording of real traffic into a scenario: one switch, a host for each address.
+
+    Of a capture, the transfers are what each end of a TCP connection sends, without what it sends
+    again. A log of ss needs a line with the time before each snapshot:
+    while sleep 0.01; do date +%s.%N; ss -tinH; done > log.ss
+    """
+    from penstock import imports, units  # start-up: not needed for help
+    from penstock.scenario import Source, resolve  # start-up: the simulator
+
+    try:
+        gap_s = units.to_seconds(gap)
+    except (ValueError, KeyError):
+        message = f"--gap: '{gap}' is no time; allowed: as in '10 ms'"
+        raise ScenarioError(message) from None
+    recording = imports.read(file, kind=kind, gap_s=gap_s)
+    folder = out or Path(file.stem)
+    written = imports.write(recording, folder, rate=rate, delay=delay, buffer=buffer)
+    resolve(Source(written.read_text(encoding="utf-8"), written, folder.name), ())
+    for note in recording.notes:
+        typer.echo(f"{file}: {note}.", err=True)
+    size = units.size(sum(flow.size for flow in recording.flows))
+    typer.echo(
+        f"{len(recording.flows)} transfers of {size} between {len(recording.hosts)} hosts; "
+        f"next: penstock run {written}"
+    )
