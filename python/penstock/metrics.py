@@ -105,6 +105,8 @@ PORTS = {
     "egress_packets": Metric("packets", "neither", "packets that left by the port"),
     "egress_bytes": Metric("bytes", "neither", "bytes that left by the port"),
     "ecn_marks": Metric("ECN marks", "neither", "packets marked with ECN CE"),
+    "pauses": Metric("pauses", "less", "times that the port paused for the next switch (PFC)"),
+    "paused_s": Metric("paused", "less", "time that the port paused for the next switch (PFC)"),
     "acks": Metric("ACKs", "neither", "ACKs that a window scheme has seen"),
     "acks_rewritten": Metric("ACKs rewritten", "neither", "ACKs whose window was lowered"),
     "acks_floored": Metric("ACKs floored", "neither", "ACKs held at the floor"),

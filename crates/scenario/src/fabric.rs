@@ -3,14 +3,17 @@
 //!
 //! How hosts, switches and ports are named is defined in [`super::naming`].
 
+use std::path::PathBuf;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::graph::{Edge, Net};
 use super::kinds::kinds;
 use super::link::Link;
 use super::measure::matches;
-use super::ports::{PortChange, SharedBuffer};
+use super::ports::{Ecmp, Pfc, PortChange, SharedBuffer};
 use super::quantities::Buffer;
 use crate::units::{Rate, Time};
 
@@ -26,6 +29,8 @@ pub enum Fabric {
     LeafSpine(LeafSpine),
     /// Three levels of switches with k ports (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008).
     FatTree(FatTree),
+    /// Any cables between hosts and switches.
+    Graph(Graph),
 }
 
 kinds!(Fabric {
@@ -33,6 +38,7 @@ kinds!(Fabric {
     "tree" => Tree,
     "leaf-spine" => LeafSpine,
     "fat-tree" => FatTree,
+    "graph" => Graph,
 });
 
 /// Buffer of a switch port where no other is given: 83 packets, 125 kB of 1500 B (SICC §5.1).
@@ -61,6 +67,11 @@ const fn yes() -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 const fn is_true(flag: &bool) -> bool {
     *flag
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_flow(ecmp: &Ecmp) -> bool {
+    *ecmp == Ecmp::Flow
 }
 
 /// A struct of a fabric, with the keys that all fabrics have behind its own.
@@ -101,6 +112,12 @@ macro_rules! fabric {
             /// Default: true.
             #[serde(default = "yes", skip_serializing_if = "is_true")]
             pub symmetric_paths: bool,
+            /// How switches choose among links that lead equally near. Default: flow.
+            #[serde(default, skip_serializing_if = "is_flow")]
+            pub ecmp: Ecmp,
+            /// Switches with priority flow control, by name or pattern: `{ "*" = { pause = "60 kB" } }`. Default: none.
+            #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+            pub pfc_at: IndexMap<String, Pfc>,
         }
     };
 }
@@ -180,6 +197,42 @@ fabric! {
     }
 }
 
+fabric! {
+    /// Cables between named nodes: a list, or a file.
+    pub struct Graph {
+        /// The cables: two names each, then a rate and a delay if they differ:
+        /// `[["server1", "tor1"], ["tor1", "core", "40 Gb/s"]]`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub edges: Vec<Edge>,
+        /// A file of more cables: GraphML (.graphml), or a line `node,node[,rate[,delay]]` for each; relative to the
+        /// scenario's folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub file: Option<PathBuf>,
+        /// Names or patterns of the nodes that are hosts. Default: those with one cable, or none with
+        /// `hosts_per_switch`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub hosts: Vec<String>,
+        /// Hosts to add at each switch: NAME-host1 ... Default: 0.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub hosts_per_switch: u32,
+        /// The link of each host to its switch.
+        pub host_link: Link,
+        /// The links between switches. Default: as `host_link`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub switch_link: Option<Link>,
+        /// What the edges are, once they are read.
+        #[serde(skip)]
+        pub net: Net,
+    }
+}
+
+impl Graph {
+    /// The link between switches.
+    pub fn switch_link(&self) -> &Link {
+        self.switch_link.as_ref().unwrap_or(&self.host_link)
+    }
+}
+
 /// The value of the first name or pattern that fits.
 fn first_fit<'a, T>(named: &'a IndexMap<String, T>, name: &str) -> Option<&'a T> {
     let mut named = named.iter();
@@ -195,6 +248,7 @@ macro_rules! of_any {
             Fabric::Tree($fabric) => $value,
             Fabric::LeafSpine($fabric) => $value,
             Fabric::FatTree($fabric) => $value,
+            Fabric::Graph($fabric) => $value,
         }
     };
 }
@@ -259,6 +313,21 @@ impl Fabric {
         of_any!(self, fabric => fabric.symmetric_paths)
     }
 
+    /// How switches choose among links that lead equally near.
+    pub const fn ecmp(&self) -> Ecmp {
+        of_any!(self, fabric => fabric.ecmp)
+    }
+
+    /// Switches with priority flow control, by the names of these or patterns.
+    pub const fn pfc_at(&self) -> &IndexMap<String, Pfc> {
+        of_any!(self, fabric => &fabric.pfc_at)
+    }
+
+    /// The priority flow control of a switch, if it has it.
+    pub fn pfc(&self, switch: &str) -> Option<&Pfc> {
+        first_fit(self.pfc_at(), switch)
+    }
+
     /// The longest round trip by propagation alone.
     pub fn base_rtt(&self) -> Time {
         let one_way = match self {
@@ -275,6 +344,7 @@ impl Fabric {
             }
             Fabric::LeafSpine(f) => 2 * (f.host_link.delay.0 + f.spine_link.delay.0),
             Fabric::FatTree(f) => 2 * f.host_link.delay.0 + 4 * f.switch_link().delay.0,
+            Fabric::Graph(f) => 2 * f.host_link.delay.0 + f.net.delay.0,
         };
         Time(2 * one_way)
     }
@@ -291,6 +361,7 @@ impl Fabric {
             Fabric::Tree(fabric) => &fabric.host_link,
             Fabric::LeafSpine(fabric) => &fabric.host_link,
             Fabric::FatTree(fabric) => &fabric.host_link,
+            Fabric::Graph(fabric) => &fabric.host_link,
         }
     }
 
@@ -322,13 +393,17 @@ impl Fabric {
                 ("host_link", &fabric.host_link),
                 ("spine_link", &fabric.spine_link),
             ],
-            Fabric::FatTree(fabric) => std::iter::once(("host_link", &fabric.host_link))
-                .chain(
-                    fabric
-                        .switch_link
-                        .as_ref()
-                        .map(|link| ("switch_link", link)),
-                )
+            Fabric::FatTree(FatTree {
+                host_link,
+                switch_link,
+                ..
+            })
+            | Fabric::Graph(Graph {
+                host_link,
+                switch_link,
+                ..
+            }) => std::iter::once(("host_link", host_link))
+                .chain(switch_link.as_ref().map(|link| ("switch_link", link)))
                 .collect(),
         }
     }

@@ -11,7 +11,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`document`], [`de`] | TOML with the place of every value; its types, with errors at that place |
-//! | [`fabric`], [`link`], [`ports`], [`naming`], [`selector`] | topologies; ports that differ; names of hosts, switches and ports; sets of hosts |
+//! | [`fabric`], [`graph`], [`graphml`], [`link`], [`ports`], [`naming`], [`selector`] | topologies; lists of cables; ports that differ; names of hosts, switches and ports; sets of hosts |
 //! | [`tcp`], [`traffic`], [`job`], [`measure`], [`seeds`] | the other tables of a scenario |
 //! | [`drawn`], [`size`] | sizes and times that are fixed or drawn; names of published distributions |
 //! | [`scheme`], [`queue`], [`window`], [`params`], [`definitions`] | schemes, built-in (`builtin.toml`) or one's own; their parameters, from `core/` |
@@ -27,6 +27,8 @@ mod document;
 mod drawn;
 mod error;
 mod fabric;
+mod graph;
+mod graphml;
 mod job;
 mod kinds;
 mod link;
@@ -61,13 +63,14 @@ pub use definitions::definitions;
 pub use deploy::{Deployment, deployable, deployment, deployments};
 pub use drawn::{Delay, Drawn, Quantity, Size};
 pub use error::{Origin, Problem, ScenarioError, nearest};
-pub use fabric::{Dumbbell, Fabric, FatTree, LeafSpine, Tree};
+pub use fabric::{Dumbbell, Fabric, FatTree, Graph, LeafSpine, Tree};
+pub use graph::{Edge, Net};
 pub use job::{After, CLIENT, Job, Pattern, Pick, Stage};
 pub use link::Link;
 pub use measure::{BOTTLENECK, Measure, Windows};
 pub use naming::{Groups, port};
 pub use policy::{MOST_RULES, Rule};
-pub use ports::{PortChange, SharedBuffer, Span};
+pub use ports::{Ecmp, Pfc, PortChange, SharedBuffer, Span};
 pub use priority::Priority;
 pub use quantities::{Bytes, Level, Share};
 pub use queue::{Codel, DropTail, Drr, Hcf, Period, Pie, Queue, Red, Sfq, Threshold};

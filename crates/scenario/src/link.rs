@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::quantities::Buffer;
+use super::quantities::{Buffer, Bytes};
 use crate::units::{Rate, Time};
 
 /// A link, the same in both directions.
@@ -18,4 +18,8 @@ pub struct Link {
     /// Buffer of the switch ports that send on it. Default: the fabric's `buffer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
+    /// Longest packet that it carries, headers counted. A connection's segments fit the least of its path, as after
+    /// path MTU discovery. Default: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
 }

@@ -7,6 +7,7 @@
 //! | tree | `host1` ... rack after rack | `rack1` ... | `core1` ..., `agg1` ..., `rack1` ... |
 //! | leaf-spine | `host1` ... leaf after leaf | `leaf1` ... | `leaf1` ..., `spine1` ... |
 //! | fat-tree | `host1` ... pod after pod, edge after edge | `pod1` ..., `pod1-edge1` ... | `core1` ..., then by pod `pod1-agg1` ..., `pod1-edge1` ... |
+//! | graph | those of its edges, switch after switch | each switch with hosts | those of its edges |
 //!
 //! Names count from 1. The group `all` holds every host. A slice of a group counts from 0 and
 //! leaves its end out, as in most programming languages: `senders[0..20]` is `sender1` to
@@ -46,6 +47,7 @@ impl Fabric {
             Fabric::Tree(f) => u64::from(f.racks) * u64::from(f.hosts_per_rack),
             Fabric::LeafSpine(f) => u64::from(f.leaves) * u64::from(f.hosts_per_leaf),
             Fabric::FatTree(f) => (u64::from(f.k) * u64::from(f.k)).saturating_mul(f.k.into()) / 4,
+            Fabric::Graph(f) => f.net.hosts.len() as u64,
         }
     }
 
@@ -54,6 +56,7 @@ impl Fabric {
         match self {
             Fabric::Dumbbell(f) if host < f.senders as usize => format!("sender{}", host + 1),
             Fabric::Dumbbell(f) => format!("receiver{}", host - f.senders as usize + 1),
+            Fabric::Graph(f) => f.net.hosts[host].clone(),
             _ => format!("host{}", host + 1),
         }
     }
@@ -64,6 +67,7 @@ impl Fabric {
             Fabric::Dumbbell(f) => numbered("sender", f.senders)
                 .chain(numbered("receiver", f.receivers))
                 .collect(),
+            Fabric::Graph(f) => f.net.hosts.clone(),
             _ => (1..=self.host_count())
                 .map(|i| format!("host{i}"))
                 .collect(),
@@ -101,6 +105,13 @@ impl Fabric {
                     split(&mut groups, &format!("pod{pod}-edge"), half, edge, first);
                 }
             }
+            Fabric::Graph(f) => {
+                for (host, (switch, _)) in f.net.places.iter().enumerate() {
+                    let name = &f.net.switches[*switch];
+                    let group = groups.entry(name.clone()).or_insert(host..host);
+                    group.end = host + 1;
+                }
+            }
         }
         groups
     }
@@ -128,6 +139,7 @@ impl Fabric {
                 }
                 names
             }
+            Fabric::Graph(f) => f.net.switches.clone(),
         }
     }
 
@@ -146,6 +158,7 @@ impl Fabric {
                 let edge = host / half;
                 format!("pod{}-edge{}", edge / half + 1, edge % half + 1)
             }
+            Fabric::Graph(f) => f.net.switches[f.net.places[host].0].clone(),
         }
     }
 
@@ -161,6 +174,7 @@ impl Fabric {
                 let half = u64::from(f.k / 2);
                 2 * u64::from(f.k).saturating_mul(half * half)
             }
+            Fabric::Graph(f) => f.net.cables.len() as u64,
         }
     }
 
@@ -194,6 +208,11 @@ impl Fabric {
                     }));
                 }
                 links
+            }
+            Fabric::Graph(f) => {
+                let name = |switch: &usize| f.net.switches[*switch].clone();
+                let cables = f.net.cables.iter();
+                cables.map(|(a, b, _)| (name(a), name(b))).collect()
             }
         }
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::check::check;
 use super::document::{self, Node};
 use super::error::{Origin, Problem, unknown};
-use super::{Controller, Queue, Scenario, Traffic, scheme};
+use super::{Controller, Fabric, Queue, Scenario, Traffic, graph, scheme};
 
 /// More keys in a path than any scenario has.
 const DEEPEST: usize = 16;
@@ -88,6 +88,17 @@ fn complete(scenario: &mut Scenario, folder: &Path) {
             full(&mut trace.file);
         }
         traffic.files_mut().into_iter().for_each(full);
+    }
+    if let Fabric::Graph(graph) = &mut scenario.fabric {
+        // A file that cannot be read stays, for the check to report.
+        if let Some(file) = &mut graph.file {
+            full(file);
+            if let Ok(edges) = graph::read(file) {
+                graph.edges.extend(edges);
+                graph.file = None;
+            }
+        }
+        let _ = graph.find();
     }
     for scheme in scenario.scheme.values_mut() {
         if scheme.window.scheme().is_some() {

@@ -13,6 +13,9 @@ use serde::ser::{Serialize, Serializer};
 use super::error::unknown;
 use super::fabric::Fabric;
 
+/// Names of hosts in an error.
+const SHOWN: usize = 8;
+
 /// Hosts, in the order given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
@@ -90,6 +93,7 @@ fn allowed(fabric: &Fabric) -> Vec<String> {
             names.push(format!("sender1 to sender{}", f.senders));
             names.push(format!("receiver1 to receiver{}", f.receivers));
         }
+        Fabric::Graph(f) => names.extend(f.net.hosts.iter().take(SHOWN).cloned()),
         _ => names.push(format!("host1 to host{}", fabric.host_count())),
     }
     names
@@ -104,6 +108,7 @@ fn host(fabric: &Fabric, name: &str) -> Option<usize> {
     match fabric {
         Fabric::Dumbbell(f) => number("sender", f.senders.into())
             .or_else(|| number("receiver", f.receivers.into()).map(|i| i + f.senders as usize)),
+        Fabric::Graph(f) => f.net.hosts.iter().position(|host| host == name),
         _ => number("host", fabric.host_count()),
     }
 }

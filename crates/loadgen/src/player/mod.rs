@@ -302,7 +302,7 @@ impl Player {
                 }
             }
             // Work of the simulator's ports.
-            Action::QueueTick(_) | Action::WindowTick(_) => {}
+            Action::QueueTick(_) | Action::WindowTick(_) | Action::Pause(_) => {}
         }
         Ok(())
     }

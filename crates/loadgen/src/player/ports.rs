@@ -114,6 +114,8 @@ impl Ports {
                 .transmission(port.last.sent_bytes - port.before.sent_bytes);
             let drops = u64::from(port.last.drops.wrapping_sub(port.first.drops));
             let summary = PortSummary {
+                pauses: None,
+                paused_s: None,
                 drops,
                 drops_by_reason: IndexMap::from([("qdisc", drops)]),
                 utilization: sending.as_secs_f64() / measured.as_secs_f64(),

@@ -3,8 +3,9 @@
 
 use super::Checker;
 use crate::error::unknown;
+use crate::graph;
 use crate::measure::matches;
-use crate::{Buffer, Fabric, PortChange, SharedBuffer};
+use crate::{Buffer, Bytes, Fabric, Pfc, PortChange, SharedBuffer};
 
 /// More hosts than a run could hold.
 const MOST_HOSTS: u64 = 1_000_000;
@@ -49,6 +50,19 @@ impl Checker<'_> {
                     format!("is {}; allowed: an even number from 2 to 64", f.k)
                 });
             }
+            Fabric::Graph(f) => {
+                let has_edges = !f.edges.is_empty() || f.file.is_some();
+                self.require(has_edges, "fabric.edges", || {
+                    "is missing; allowed: edges or file".to_owned()
+                });
+                let found = match &f.file {
+                    Some(path) => graph::read(path).map(drop).map_err(|what| ("file", what)),
+                    None => f.clone().find(),
+                };
+                if let (true, Err((key, what))) = (has_edges, found) {
+                    self.refuse(&format!("fabric.{key}"), what);
+                }
+            }
         }
         let is_valid = self.problems.len() == before;
         if is_valid {
@@ -66,12 +80,16 @@ impl Checker<'_> {
         self.buffer(Some(fabric.host_buffer()), "fabric.host_buffer");
         for (name, link) in fabric.links() {
             self.buffer(link.buffer, &format!("fabric.{name}.buffer"));
+            self.mtu(link.mtu, &format!("fabric.{name}.mtu"));
         }
         for (pattern, buffer) in fabric.buffers_at() {
             self.buffer(Some(*buffer), &format!("fabric.buffer_at.{pattern}"));
         }
         for (pattern, shared) in fabric.shared_at() {
             self.shared_buffer(shared, &format!("fabric.shared_at.{pattern}"));
+        }
+        for (pattern, pfc) in fabric.pfc_at() {
+            self.pfc(pfc, &format!("fabric.pfc_at.{pattern}"));
         }
         for (pattern, change) in fabric.port_at() {
             self.port_change(change, &format!("fabric.port_at.{pattern}"));
@@ -80,9 +98,10 @@ impl Checker<'_> {
             let at = |key: &str, name: &String| (name.clone(), format!("fabric.{key}.{name}"));
             let buffers = fabric.buffers_at().keys().map(|name| at("buffer_at", name));
             let shared = fabric.shared_at().keys().map(|name| at("shared_at", name));
+            let pfc = fabric.pfc_at().keys().map(|name| at("pfc_at", name));
             let schemes = fabric.scheme_at().iter().enumerate();
             let schemes = schemes.map(|(n, name)| (name.clone(), format!("fabric.scheme_at[{n}]")));
-            let named = buffers.chain(shared).chain(schemes).collect();
+            let named = buffers.chain(shared).chain(pfc).chain(schemes).collect();
             self.names("switch", named, || fabric.switches());
             let ports = fabric.port_at().keys().map(|name| at("port_at", name));
             self.names("port", ports.collect(), || fabric.ports());
@@ -122,6 +141,8 @@ impl Checker<'_> {
 
     fn port_change(&mut self, change: &PortChange, key: &str) {
         self.buffer(change.buffer, &format!("{key}.buffer"));
+        self.mtu(change.mtu, &format!("{key}.mtu"));
+        self.at_least_one(change.weight.unwrap_or(1), &format!("{key}.weight"));
         let loss = change.loss.0;
         self.require((0.0..=1.0).contains(&loss), &format!("{key}.loss"), || {
             format!("is {loss}; allowed: from 0 to 1 (100 %)")
@@ -131,6 +152,28 @@ impl Checker<'_> {
                 "ends before it begins; allowed: `to` after `from`".to_owned()
             });
         }
+    }
+
+    fn mtu(&mut self, mtu: Option<Bytes>, key: &str) {
+        // The least for IPv4 hosts is 576 bytes (RFC 791); the most that the length field counts.
+        let Some(mtu) = mtu else { return };
+        self.require((576..=65_535).contains(&mtu.0), key, || {
+            format!("is {mtu}; allowed: 576 B to 65535 B")
+        });
+    }
+
+    fn pfc(&mut self, pfc: &Pfc, key: &str) {
+        self.require(pfc.pause.0 >= PACKET_BYTES, &format!("{key}.pause"), || {
+            format!(
+                "{} is less than one packet; allowed: 1500 B and more",
+                pfc.pause
+            )
+        });
+        self.require(
+            pfc.resume() <= pfc.pause.0,
+            &format!("{key}.resume"),
+            || format!("is above pause, {}", pfc.pause),
+        );
     }
 
     fn counts(&mut self, counts: &[(&str, u32)]) {

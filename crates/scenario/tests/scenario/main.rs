@@ -5,6 +5,7 @@
 
 mod files;
 mod fuzz;
+mod graph;
 mod messages;
 mod names;
 mod schemes;

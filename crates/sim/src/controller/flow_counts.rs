@@ -93,7 +93,7 @@ impl Controller for FlowCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::{Cable, Fabric};
+    use crate::fabric::{Cable, Fabric, NO_MTU};
     use crate::rng::Rng;
     use crate::window::{Policy, PortParams, Wscale};
     use penstock_core::{Params, WindowScheme, definitions};
@@ -120,6 +120,7 @@ mod tests {
             let cable = Cable {
                 rate: Rate(1_000_000_000),
                 delay: Time(1),
+                mtu: NO_MTU,
             };
             let port = (cable, Buffer::Packets(10));
             let fabric = Fabric::dumbbell([1, 1, 0], Buffer::Packets(10), [port; 3]);

@@ -7,6 +7,7 @@
 mod routes;
 mod shapes;
 
+use penstock_scenario::Ecmp;
 use penstock_scenario::units::Buffer;
 use penstock_scenario::units::{Rate, Time};
 pub use routes::Routes;
@@ -25,6 +26,10 @@ pub struct LinkSpec {
     pub delay: Time,
     /// What the port can queue.
     pub buffer: Buffer,
+    /// Longest packet, headers counted.
+    pub mtu: u32,
+    /// How often it is chosen among links that lead as near, where they differ.
+    pub weight: u32,
 }
 
 /// Rate and delay of a cable.
@@ -34,7 +39,12 @@ pub struct Cable {
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Time,
+    /// Longest packet, headers counted.
+    pub mtu: u32,
 }
+
+/// Any packet fits.
+pub const NO_MTU: u32 = u32::MAX;
 
 /// Hosts come first among the nodes, then the switches.
 #[derive(Clone, Debug)]
@@ -47,6 +57,8 @@ pub struct Fabric {
     pub links: Vec<LinkSpec>,
     /// Whether both directions of a connection take the same switches.
     pub is_symmetric: bool,
+    /// How switches choose among links that lead equally near.
+    pub ecmp: Ecmp,
     longest: usize,
     host_buffer: Buffer,
 }
@@ -90,6 +102,8 @@ impl Fabric {
                 rate: cable.rate,
                 delay: cable.delay,
                 buffer,
+                mtu: cable.mtu,
+                weight: (cable.rate.0 / 1_000_000).clamp(1, u32::MAX.into()) as u32,
             });
         }
     }

@@ -3,6 +3,7 @@
 //! of the links that lead nearer to the destination.
 
 use super::Fabric;
+use penstock_scenario::Ecmp;
 use std::collections::VecDeque;
 
 /// Distances of all switches from each switch that has hosts, and the links out of every node.
@@ -11,6 +12,8 @@ pub struct Routes {
     /// Links out of each node, in the order of their numbers.
     out: Vec<Vec<u32>>,
     to: Vec<u32>,
+    /// How often each link is chosen among those that lead as near; empty: all equally often.
+    weights: Vec<u32>,
     /// `distance[edge][switch]`: cables between a switch and the edge switch, `u8::MAX` unreachable.
     distance: Vec<Vec<u8>>,
 }
@@ -26,6 +29,10 @@ impl Routes {
             hosts: fabric.hosts,
             out,
             to: fabric.links.iter().map(|spec| spec.to).collect(),
+            weights: match fabric.ecmp {
+                Ecmp::Weighted => fabric.links.iter().map(|spec| spec.weight).collect(),
+                Ecmp::Flow | Ecmp::Packet => Vec::new(),
+            },
             distance: vec![Vec::new(); fabric.nodes.len() - fabric.hosts],
         };
         for host in 0..fabric.hosts {
@@ -61,9 +68,22 @@ impl Routes {
     /// The links from `source` to `destination` for a connection that hashes to `hash`, written
     /// into `path`. Empty where there is no path or both are one host.
     pub fn path(&self, source: u32, destination: u32, hash: u64, path: &mut Vec<u32>) {
+        self.variant(source, destination, hash, 0, path);
+    }
+
+    /// Path number `variant` of the connection, from 0: of so many as are returned, each is another.
+    pub fn variant(
+        &self,
+        source: u32,
+        destination: u32,
+        hash: u64,
+        mut variant: u64,
+        path: &mut Vec<u32>,
+    ) -> u64 {
         path.clear();
+        let mut variants: u64 = 1;
         if source == destination {
-            return;
+            return 0;
         }
         let target = self.edge(destination);
         let distance = &self.distance[target];
@@ -77,18 +97,44 @@ impl Routes {
             let links = &self.out[self.hosts + switch];
             let choices = links.iter().filter(nearer).count() as u64;
             if choices == 0 {
-                return path.clear();
+                path.clear();
+                return 0;
             }
             // Each switch sees other bits of the hash, or a pod would use a part of its uplinks only.
-            let choice = crate::rng::Rng::new(hash, switch as u64).below(choices);
+            let mut rng = crate::rng::Rng::new(hash, switch as u64);
+            let choice = match self.weights.is_empty() {
+                true => (rng.below(choices) + variant % choices) % choices,
+                false => self.weighted(links.iter().filter(nearer), &mut rng),
+            };
+            variant /= choices;
+            variants = variants.saturating_mul(choices);
             let Some(link) = links.iter().filter(nearer).nth(choice as usize) else {
-                return path.clear();
+                path.clear();
+                return 0;
             };
             path.push(*link);
             switch = self.to[*link as usize] as usize - self.hosts;
         }
         // The access cable's link 2n leaves the host, 2n + 1 leaves the switch, or the reverse.
         path.push(self.out[destination as usize][0] ^ 1);
+        variants
+    }
+
+    /// One of the links, drawn by weight.
+    fn weighted<'a>(
+        &self,
+        links: impl Iterator<Item = &'a u32> + Clone,
+        rng: &mut crate::rng::Rng,
+    ) -> u64 {
+        let weight = |link: &u32| u64::from(self.weights[*link as usize]);
+        let mut place = rng.below(links.clone().map(weight).sum());
+        for (choice, link) in (0..).zip(links) {
+            match place.checked_sub(weight(link)) {
+                None => return choice,
+                Some(rest) => place = rest,
+            }
+        }
+        0
     }
 }
 
@@ -105,6 +151,7 @@ mod tests {
         Cable {
             rate: Rate(1_000_000_000),
             delay: Time(1),
+            mtu: crate::fabric::NO_MTU,
         },
         BUFFER,
     );

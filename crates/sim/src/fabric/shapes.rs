@@ -2,6 +2,7 @@
 //! The shapes of fabrics that scenarios name.
 
 use super::{Cable, Fabric};
+use penstock_scenario::Ecmp;
 use penstock_scenario::units::Buffer;
 
 /// A cable and what the switch ports on it can queue.
@@ -19,9 +20,28 @@ impl Fabric {
             nodes,
             links: Vec::new(),
             is_symmetric: true,
+            ecmp: Ecmp::Flow,
             longest,
             host_buffer,
         }
+    }
+
+    /// Nodes by name, `longest` links on the longest path, and the cables between nodes by their index.
+    pub fn graph(
+        hosts: &[String],
+        switches: &[String],
+        longest: usize,
+        host_buffer: Buffer,
+        cables: Vec<(u32, u32, Port)>,
+    ) -> Fabric {
+        let mut fabric = Fabric::with_hosts(hosts.iter().cloned(), longest, host_buffer);
+        for name in switches {
+            fabric.add(name.clone());
+        }
+        for (a, b, port) in cables {
+            fabric.connect(a, b, port);
+        }
+        fabric
     }
 
     /// Senders and receivers on two switches, with one cable, the bottleneck, between them. Link 0

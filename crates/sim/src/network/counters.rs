@@ -3,6 +3,7 @@
 
 use crate::queue::DropReason;
 use crate::window::WindowCounters;
+use penstock_scenario::units::Time;
 
 /// What a port did, since the start of the run.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct PortCounters {
     pub measured_bytes: u64,
     /// Longest queue met by a packet, itself included, bytes.
     pub peak_bytes: u64,
+    /// How often it has paused for the switch at its far end, and for how long; `None` without flow control there.
+    pub paused: Option<(u64, Time)>,
     /// What the window policy did.
     pub window: WindowCounters,
 }

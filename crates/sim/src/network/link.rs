@@ -36,6 +36,8 @@ pub(super) mod feature {
     pub const SHIM: u8 = 32;
     /// Next to where this link begins, what arrives is under a credit policy, and what leaves its ACKs.
     pub const CREDIT: u8 = 64;
+    /// What waits here counts for the port by which it came in (priority flow control).
+    pub const PFC: u8 = 128;
 }
 
 /// What happens where the link ends.

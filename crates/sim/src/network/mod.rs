@@ -8,7 +8,7 @@
 //! - `wires`: links with FIFO ports (`link`), which are all that most packets meet; the packets on
 //!   them, and which comes next (`events`).
 //! - `policies`: ports that do more than drop-tail: admission, scheduling (`scheduled`), windows,
-//!   shims; links that fail and buffers that ports share (`losses`).
+//!   shims; links that fail and buffers that ports share (`losses`); ports that pause (`pfc`).
 //! - `paths`: the links that each flow takes. `sacks`: SACK blocks of packets on the way.
 
 mod counters;
@@ -16,6 +16,7 @@ mod events;
 mod link;
 mod losses;
 mod paths;
+mod pfc;
 mod policies;
 mod sacks;
 mod scheduled;
@@ -26,6 +27,7 @@ pub use events::{Event, Source};
 pub(crate) use link::InFlight;
 pub use losses::{Failures, Shared};
 pub(crate) use paths::Paths;
+pub use pfc::Ingress;
 pub use policies::Report;
 pub(crate) use sacks::SackList;
 
@@ -72,6 +74,17 @@ impl Network {
         self.policies.set_failures(link, failures, &mut self.wires);
     }
 
+    /// Puts packets that come in by `link` under flow control: its port pauses when the switch has too many of them. It
+    /// has a scheduler.
+    pub fn set_pfc(&mut self, link: u32, rules: Ingress) {
+        self.policies.set_pfc(link, rules);
+    }
+
+    /// What waits at the port of `link`, which has a scheduler, counts for the port by which it came in.
+    pub fn count_ingress(&mut self, link: u32) {
+        self.policies.count_ingress(link, &mut self.wires);
+    }
+
     /// Has ports share a buffer.
     pub fn set_shared(&mut self, shared: Shared) {
         self.policies.set_shared(shared, &mut self.wires);
@@ -114,14 +127,26 @@ impl Network {
     /// forgotten.
     pub fn set_path(&mut self, data: FlowId, links: &[u32]) {
         let back: Vec<u32> = links.iter().rev().map(|link| link ^ 1).collect();
-        self.set_paths(data, links, &back);
+        self.set_paths(data, 0, links, &back);
     }
 
-    /// The same with a path of its own for the reverse.
-    pub fn set_paths(&mut self, data: FlowId, links: &[u32], back: &[u32]) {
-        self.paths.set(data, links);
-        self.paths.set(data.reverse(), back);
-        self.policies.forget(&self.paths, data);
+    /// The same with a path of its own for the reverse, of several that packets may take: paths number `variant`.
+    pub fn set_paths(&mut self, data: FlowId, variant: usize, links: &[u32], back: &[u32]) {
+        self.paths.set(data, variant, links);
+        self.paths.set(data.reverse(), variant, back);
+        if variant == 0 {
+            self.policies.forget(&self.paths, data);
+        }
+    }
+
+    /// Has each packet take one of the paths of its flow at random; to be called before any path is set.
+    pub fn spray(&mut self, rng: Rng) {
+        self.paths.spray(rng);
+    }
+
+    /// Most paths that a flow may have.
+    pub fn most_variants(&self) -> usize {
+        self.paths.most_variants()
     }
 }
 
@@ -148,8 +173,9 @@ impl Network {
     #[inline(always)]
     pub fn inject(&mut self, now: Time, mut packet: Packet, sack: &[SackBlock]) {
         self.wires.put_sack(&mut packet, sack);
-        let link = self.paths.step(packet.flow, 0).link();
-        self.send(now, link, packet, 0);
+        let hop = self.paths.first_hop(packet.flow);
+        let link = self.paths.step(packet.flow, hop.into()).link();
+        self.send(now, link, packet, hop);
     }
 
     /// Gives a packet to the output port of `link`.
@@ -206,7 +232,7 @@ impl Network {
             .depart(now, port, &mut self.wires, &self.paths);
     }
 
-    /// Whether [`Network::take_losses`] or [`Network::take_reports`] would return something.
+    /// Whether [`Network::take_losses`], [`Network::take_reports`] or [`Network::take_pauses`] would return something.
     #[inline(always)]
     pub fn has_news(&self) -> bool {
         self.wires.has_losses() || self.policies.has_reports()
@@ -215,6 +241,17 @@ impl Network {
     /// Takes the flows that lost a packet since the last call, once a packet.
     pub fn take_losses(&mut self) -> Vec<FlowId> {
         self.wires.take_losses()
+    }
+
+    /// Takes the pause frames sent since the last call: when each arrives, and at the port of which link.
+    pub fn take_pauses(&mut self) -> Vec<(Time, u32)> {
+        self.policies.take_pauses()
+    }
+
+    /// A pause frame arrives at the port of `link`.
+    pub fn receive_pause(&mut self, now: Time, link: u32) {
+        let (wires, paths) = (&mut self.wires, &self.paths);
+        self.policies.receive_pause(now, link, wires, paths);
     }
 
     /// Takes the SYN and FIN that were copied for the controller since the last call.
@@ -274,7 +311,7 @@ impl Network {
     /// What the port of `link` did until `now`.
     pub fn counters(&self, link: u32, now: Time) -> PortCounters {
         let mut counters = self.wires.counters(link, now);
-        self.policies.add_counters(link, &mut counters);
+        self.policies.add_counters(link, now, &mut counters);
         counters
     }
 

@@ -5,6 +5,7 @@ use super::counters::PortCounters;
 use super::link::{End, feature};
 use super::losses::{Failures, Shared};
 use super::paths::Paths;
+use super::pfc::{Ingress, Pfc};
 use super::scheduled::ScheduledPort;
 use super::wires::Wires;
 use crate::packet::{FlowId, Packet, flag};
@@ -53,6 +54,7 @@ pub(super) struct Policies {
     shared: Vec<Shared>,
     flows: Flows,
     shims: Option<Shims>,
+    pfc: Pfc,
     /// What admission policies draw from.
     rng: Rng,
     /// SYN and FIN copied for the controller.
@@ -69,6 +71,7 @@ impl Policies {
             shared: Vec::new(),
             flows: Flows::default(),
             shims: None,
+            pfc: Pfc::default(),
             rng,
             reports: Vec::new(),
         };
@@ -87,6 +90,16 @@ impl Policies {
         self.ports[link as usize].scheduled = Some(number);
         let port = ScheduledPort::new(number, link, queue);
         self.scheduled.push(port);
+    }
+
+    /// Packets that come in by `link` are under flow control.
+    pub fn set_pfc(&mut self, link: u32, rules: Ingress) {
+        self.pfc.set(link, rules);
+    }
+
+    /// What waits at the port of `link` counts for the port by which it came in.
+    pub fn count_ingress(&mut self, link: u32, wires: &mut Wires) {
+        wires.link_mut(link).features |= feature::PFC;
     }
 
     pub fn set_failures(&mut self, link: u32, failures: Failures, wires: &mut Wires) {
@@ -221,18 +234,24 @@ impl Policies {
             return wires.lose(link, packet, reason);
         }
         let port = &mut self.ports[link as usize];
-        if let Some(number) = port.scheduled {
-            return self.scheduled[number as usize].arrive(now, packet, wires, paths);
+        let scheduled = port.scheduled;
+        if let (Some(number), None) = (scheduled, &port.admission) {
+            return self.schedule(now, number, packet, wires, paths);
         }
         if let Some(policy) = &mut port.admission {
             let fifo = wires.link_mut(link);
-            let arrival = Arrival {
+            let mut arrival = Arrival {
                 now,
                 backlog_bytes: fifo.backlog_bytes(now),
                 backlog_packets: fifo.held_packets(now).saturating_sub(1),
                 free_at: fifo.free_at,
             };
-            if fifo.has_room(now, &packet) {
+            if let Some(number) = scheduled {
+                let queue = self.scheduled[number as usize].queue();
+                arrival.backlog_bytes += queue.backlog_bytes();
+                arrival.backlog_packets += queue.backlog_packets();
+            }
+            if scheduled.is_some() || fifo.has_room(now, &packet) {
                 match policy.admit(&arrival, &packet, &mut self.rng) {
                     Verdict::Pass => {}
                     Verdict::Mark => {
@@ -245,8 +264,46 @@ impl Policies {
                 policy.overflow(&arrival, &packet);
             }
         }
+        if let Some(number) = scheduled {
+            return self.schedule(now, number, packet, wires, paths);
+        }
         let onward = paths.onward(packet.flow, packet.hop);
         wires.transmit(now, link, packet, packet.hop, onward);
+    }
+
+    /// A packet joins the queue of a scheduled port, if flow control has room for it.
+    fn schedule(
+        &mut self,
+        now: Time,
+        number: u32,
+        packet: Packet,
+        wires: &mut Wires,
+        paths: &Paths,
+    ) {
+        let port = &mut self.scheduled[number as usize];
+        let link = port.link();
+        if wires.link(link).features & feature::PFC != 0 && packet.hop > 0 {
+            let came_by = paths.step(packet.flow, u32::from(packet.hop) - 1).link();
+            if !self.pfc.enter(now, came_by, packet.size().into()) {
+                return wires.lose(link, packet, DropReason::Full);
+            }
+        }
+        port.arrive(now, packet, wires, paths, &mut self.pfc);
+    }
+
+    /// A pause frame arrives at the port of `link`.
+    pub fn receive_pause(&mut self, now: Time, link: u32, wires: &mut Wires, paths: &Paths) {
+        let may_send = self.pfc.receive(now, link);
+        if let Some(number) = self.ports[link as usize].scheduled
+            && may_send
+        {
+            self.scheduled[number as usize].go_on(now, wires, paths, &mut self.pfc);
+        }
+    }
+
+    /// The pause frames sent since the last call: when each arrives, and at the port of which link.
+    pub fn take_pauses(&mut self) -> Vec<(Time, u32)> {
+        self.pfc.take_frames()
     }
 
     /// Why `packet` does not even get to the queue of `link`.
@@ -273,7 +330,7 @@ impl Policies {
         paths: &Paths,
     ) -> DataFate {
         let backlog = self.backlog_bytes(now, link, wires);
-        let slot = paths.slot(packet.flow, packet.hop.into());
+        let slot = paths.data_slot(packet.flow, packet.hop.into());
         match &mut self.ports[link as usize].window {
             Some(policy) => {
                 self.flows.reserve(slot);
@@ -327,7 +384,7 @@ impl Policies {
         paths: &Paths,
     ) {
         self.with_credit(now, link, wires, paths, |credit, backlog| {
-            let slot = paths.slot(packet.flow, packet.hop.into());
+            let slot = paths.data_slot(packet.flow, packet.hop.into());
             credit.on_data(now, packet, slot, backlog);
         });
     }
@@ -394,7 +451,7 @@ impl Policies {
 
     /// The transmitter of a scheduled port is free.
     pub fn depart(&mut self, now: Time, port: u32, wires: &mut Wires, paths: &Paths) {
-        self.scheduled[port as usize].depart(now, wires, paths);
+        self.scheduled[port as usize].depart(now, wires, paths, &mut self.pfc);
     }
 
     /// A connection has got a number that another may have had.
@@ -407,7 +464,7 @@ impl Policies {
     /// Whether SYN or FIN were copied since [`Policies::take_reports`].
     #[inline(always)]
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty()
+        !self.reports.is_empty() || self.pfc.has_frames()
     }
 
     /// Takes the SYN and FIN that were copied.
@@ -433,7 +490,10 @@ impl Policies {
     pub fn tick_queue(&mut self, now: Time, link: u32, wires: &Wires) -> Option<Time> {
         let port = &mut self.ports[link as usize];
         let period = if let Some(policy) = &mut port.admission {
-            policy.tick(now, wires.link(link).backlog_bytes(now));
+            let held = port.scheduled.map_or(0, |number| {
+                self.scheduled[number as usize].queue().backlog_bytes()
+            });
+            policy.tick(now, wires.link(link).backlog_bytes(now) + held);
             policy.period()
         } else {
             self.scheduled[port.scheduled? as usize].tick(now)
@@ -488,7 +548,8 @@ impl Policies {
     }
 
     /// Adds what the policies of a port have counted to what its wires have.
-    pub fn add_counters(&self, link: u32, counters: &mut PortCounters) {
+    pub fn add_counters(&self, link: u32, now: Time, counters: &mut PortCounters) {
+        counters.paused = self.pfc.counters(link, now);
         let port = &self.ports[link as usize];
         counters.marks = port.marks;
         if let Some(number) = port.scheduled {

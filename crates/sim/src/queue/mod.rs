@@ -8,6 +8,7 @@
 pub mod codel;
 pub mod drr;
 mod fair;
+pub mod fifo;
 #[cfg(test)]
 mod fixtures;
 pub mod hcf;

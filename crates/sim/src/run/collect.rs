@@ -363,6 +363,8 @@ fn port_summary(
         egress_packets: counters.sent_packets,
         egress_bytes: counters.sent_bytes,
         ecn_marks: counters.marks,
+        pauses: counters.paused.map(|(pauses, _)| pauses),
+        paused_s: counters.paused.map(|(_, time)| time.as_secs_f64()),
         acks: counters.window.acks,
         acks_rewritten: counters.window.acks_rewritten,
         acks_floored: counters.window.acks_floored,

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The scenario's fabric as nodes and links.
 
-use crate::fabric::{Cable, Fabric};
-use penstock_scenario::params::FULL_PACKET;
+use crate::fabric::{Cable, Fabric, NO_MTU};
+use penstock_scenario::params::{FULL_PACKET, saturated};
 use penstock_scenario::units::Buffer;
+use penstock_scenario::{Bytes, Graph};
 
 fn cable(link: &penstock_scenario::Link) -> Cable {
     Cable {
         rate: link.rate,
         delay: link.delay,
+        mtu: mtu(link.mtu),
     }
+}
+
+fn mtu(mtu: Option<Bytes>) -> u32 {
+    mtu.map_or(NO_MTU, |mtu| saturated(mtu.0))
 }
 
 /// Nodes and links of a scenario's fabric.
 pub fn build(spec: &penstock_scenario::Fabric) -> Fabric {
     let mut fabric = shape(spec);
     fabric.is_symmetric = spec.has_symmetric_paths();
+    fabric.ecmp = spec.ecmp();
     let of_switch: Vec<Option<Buffer>> = fabric.nodes[fabric.hosts..]
         .iter()
         .map(|switch| match spec.shared_buffer(switch) {
@@ -35,7 +42,14 @@ pub fn build(spec: &penstock_scenario::Fabric) -> Fabric {
                 continue;
             };
             let link = &mut fabric.links[number];
-            link.rate = change.rate.unwrap_or(link.rate);
+            if let Some(rate) = change.rate {
+                link.rate = rate;
+                link.weight = (rate.0 / 1_000_000).clamp(1, u32::MAX.into()) as u32;
+            }
+            link.weight = change.weight.unwrap_or(link.weight);
+            if change.mtu.is_some() {
+                link.mtu = mtu(change.mtu);
+            }
             link.delay = change.delay.unwrap_or(link.delay);
             link.buffer = change.buffer.unwrap_or(link.buffer);
         }
@@ -77,7 +91,37 @@ fn shape(spec: &penstock_scenario::Fabric) -> Fabric {
             port(&f.host_link),
             port(f.switch_link()),
         ),
+        penstock_scenario::Fabric::Graph(f) => graph(f, hosts, port),
     }
+}
+
+/// The cables of a list.
+fn graph(
+    spec: &Graph,
+    hosts: Buffer,
+    port: impl Fn(&penstock_scenario::Link) -> (Cable, Buffer),
+) -> Fabric {
+    let cable = |link: &penstock_scenario::Link, edge: Option<usize>| {
+        let (mut cable, buffer) = port(link);
+        if let Some(edge) = edge.map(|edge| &spec.edges[edge]) {
+            cable.rate = edge.rate.unwrap_or(cable.rate);
+            cable.delay = edge.delay.unwrap_or(cable.delay);
+        }
+        (cable, buffer)
+    };
+    let net = &spec.net;
+    let first_switch = net.hosts.len();
+    let node = |switch: usize| (first_switch + switch) as u32;
+    let between = net.cables.iter().map(|(a, b, edge)| {
+        let cable = cable(spec.switch_link(), Some(*edge));
+        (node(*a), node(*b), cable)
+    });
+    let to_hosts = net.places.iter().enumerate().map(|(host, (switch, edge))| {
+        let cable = cable(&spec.host_link, *edge);
+        (host as u32, node(*switch), cable)
+    });
+    let cables = between.chain(to_hosts).collect();
+    Fabric::graph(&net.hosts, &net.switches, net.hops + 2, hosts, cables)
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! A scenario's fabric as data: what another substrate needs to build the same network.
 
 use super::{Inputs, fabric, ports};
+use crate::fabric::NO_MTU;
 use indexmap::IndexMap;
 use penstock_scenario::params::FULL_PACKET;
 use penstock_scenario::units::Buffer;
-use penstock_scenario::{PortChange, Scenario, Selector};
+use penstock_scenario::{Ecmp, PortChange, Scenario, Selector};
 use serde::Serialize;
 
 /// Nodes and ports of a scenario's fabric.
@@ -47,7 +48,8 @@ pub struct Port {
     pub buffer_bytes: u64,
     /// The same in packets, where the scenario counts packets.
     pub buffer_packets: Option<u32>,
-    /// Whether its link fails at times, or its switch shares a buffer among ports.
+    /// Whether its link fails at times, its switch shares a buffer among ports or has flow control, packets have
+    /// paths of their own, or its link has an MTU: what only the simulator has.
     pub loses: bool,
     /// Whether the scheme is put on it.
     pub is_protected: bool,
@@ -65,7 +67,11 @@ impl Layout {
         let loses = |link: u32| {
             let change = scenario.fabric.port_change(&built.port_name(link));
             let from = &built.nodes[built.links[link as usize].from as usize];
-            change.is_some_and(PortChange::fails) || scenario.fabric.shared_buffer(from).is_some()
+            change.is_some_and(PortChange::fails)
+                || scenario.fabric.shared_buffer(from).is_some()
+                || scenario.fabric.pfc(from).is_some()
+                || scenario.fabric.ecmp() != Ecmp::Flow
+                || built.links[link as usize].mtu != NO_MTU
         };
         let port = |(index, link): (usize, &crate::fabric::LinkSpec)| Port {
             from: name(link.from),

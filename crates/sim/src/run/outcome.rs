@@ -153,6 +153,12 @@ pub struct PortSummary {
     pub egress_bytes: u64,
     /// Packets marked with ECN CE.
     pub ecn_marks: u64,
+    /// Times that the port paused for the switch at its far end; left out without flow control there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<u64>,
+    /// Seconds that it paused, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_s: Option<f64>,
     /// ACKs that came in by the port, if a window scheme is on it.
     pub acks: u64,
     /// ACKs whose window was lowered.

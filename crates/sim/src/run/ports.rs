@@ -3,8 +3,9 @@
 
 use super::{Inputs, RunError};
 use crate::controller::{Channel, FlowCounts, QueueReports, Sicc};
-use crate::fabric::Fabric;
-use crate::network::{Failures, Shared};
+use crate::fabric::{Fabric, LinkSpec};
+use crate::network::{Failures, Ingress, Shared};
+use crate::queue::fifo::Fifo;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
 use crate::rng::Rng;
 use crate::simulation::{Action, Simulation, TrafficSink};
@@ -63,6 +64,7 @@ pub fn set_up(
     seed: u64,
 ) -> Result<(), RunError> {
     set_losses(simulation, &scenario.fabric, fabric, seed);
+    set_pfc(simulation, &scenario.fabric, fabric);
     let rtt = rtt(&scenario.fabric);
     let of_any = port_params(scheme);
     // Credit behind the ports is where hosts are, or where a dumbbell's link ends.
@@ -165,6 +167,57 @@ fn set_losses(
     }
 }
 
+/// Gives switches flow control: their own ports, and those that send to them, have schedulers, as departures
+/// must be events there. A scheme's scheduler replaces these.
+fn set_pfc(simulation: &mut Simulation, spec: &penstock_scenario::Fabric, fabric: &Fabric) {
+    if spec.pfc_at().is_empty() {
+        return;
+    }
+    let pfc = |node: u32| match fabric.is_host(node) {
+        true => None,
+        false => spec.pfc(&fabric.nodes[node as usize]),
+    };
+    for link in 0..fabric.links.len() as u32 {
+        let LinkSpec {
+            from,
+            to,
+            rate,
+            delay,
+            buffer,
+            ..
+        } = fabric.links[link as usize];
+        let network = &mut simulation.network;
+        if pfc(from).is_some() {
+            network.set_scheduler(link, Box::new(Fifo::new(Limit::bytes(u64::MAX))));
+            network.count_ingress(link);
+        } else if pfc(to).is_some() {
+            network.set_scheduler(link, Box::new(Fifo::new(limit(buffer))));
+        }
+        if let Some(pfc) = pfc(to) {
+            let back = fabric.links[link as usize ^ 1].delay;
+            let round_trip = (delay + back).as_secs_f64() * rate.0 as f64 / 8.0;
+            let headroom = round_trip as u64 + 4 * FULL_PACKET;
+            let headroom = pfc.headroom.map_or(headroom, |headroom| headroom.0);
+            let rules = Ingress {
+                pause: pfc.pause.0,
+                resume: pfc.resume(),
+                most: pfc.pause.0 + headroom,
+                delay: back,
+            };
+            network.set_pfc(link, rules);
+        }
+    }
+}
+
+/// What a scheduler may hold besides the packet in transmission.
+fn limit(buffer: Buffer) -> Limit {
+    match buffer {
+        Buffer::Bytes(bytes) => Limit::bytes(bytes),
+        // One waits for an instant even where there is only room in the transmitter.
+        Buffer::Packets(packets) => Limit::packets(packets.saturating_sub(1).max(1)),
+    }
+}
+
 /// What the port does for any window scheme.
 fn port_params(scheme: &Scheme) -> PortParams {
     let window = &scheme.window;
@@ -193,11 +246,7 @@ struct Port {
 impl Port {
     /// What a scheduler may hold besides the packet in transmission.
     fn limit(&self) -> Limit {
-        match self.buffer {
-            Buffer::Bytes(bytes) => Limit::bytes(bytes),
-            // One waits for an instant even where there is only room in the transmitter.
-            Buffer::Packets(packets) => Limit::packets(packets.saturating_sub(1).max(1)),
-        }
+        limit(self.buffer)
     }
 
     /// What HCF's two queues may hold.

@@ -19,7 +19,8 @@ const SHARDS: usize = 2;
 
 /// The shards of the scenario's fabric: `shards` of them, or as its size suggests. Only one where
 /// something acts on the fabric as a whole: a controller, or clients whose next push begins when the
-/// other end has received the last, or that wait for all others, or jobs.
+/// other end has received the last, or that wait for all others, or jobs, or switches that have
+/// others pause.
 pub fn partition(
     scenario: &Scenario,
     scheme: &Scheme,
@@ -35,7 +36,8 @@ pub fn partition(
     let is_dumbbell = matches!(scenario.fabric, penstock_scenario::Fabric::Dumbbell(_));
     let is_global = is_dumbbell && scheme.window.is_behind_port()
         || scheme.controller != penstock_scenario::Controller::None
-        || scenario.traffic.values().any(acts_at_both_ends);
+        || scenario.traffic.values().any(acts_at_both_ends)
+        || !scenario.fabric.pfc_at().is_empty();
     if is_global || shards.is_none() && fabric.hosts < LEAST_HOSTS {
         return Partition::whole(fabric);
     }

@@ -61,6 +61,8 @@ impl Socket {
 pub struct Hosts {
     sockets: Vec<Socket>,
     configs: Vec<Config>,
+    /// Configuration, MTU, and the configuration for both.
+    fitted: Vec<(u32, u32, u32)>,
     timers: Timers,
     /// ACKs sent because their delay was over.
     delayed_acks: u64,
@@ -109,9 +111,34 @@ impl Hosts {
         Hosts {
             sockets: Vec::new(),
             configs,
+            fitted: Vec::new(),
             timers: Timers::default(),
             delayed_acks: 0,
         }
+    }
+
+    /// The TCP configuration of connections on whose path no packet may be longer than `mtu`.
+    pub fn fitting(&mut self, config: u32, mtu: u32) -> u32 {
+        let Some(own) = self.configs.get(config as usize) else {
+            return config;
+        };
+        let most = mtu.saturating_sub(own.header.into());
+        if u32::from(own.mss) <= most {
+            return config;
+        }
+        let made = self
+            .fitted
+            .iter()
+            .find(|(of, to, _)| (*of, *to) == (config, mtu));
+        if let Some((_, _, fitted)) = made {
+            return *fitted;
+        }
+        let fitted = self.configs.len() as u32;
+        let mss = most as u16;
+        let smaller = Config { mss, ..own.clone() };
+        self.configs.push(smaller);
+        self.fitted.push((config, mtu, fitted));
+        fitted
     }
 
     /// Makes both sockets of the connection that `opener` opens, the listening side listening.

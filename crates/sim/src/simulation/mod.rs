@@ -35,6 +35,7 @@ use crate::rng::Rng;
 use crate::tcp::{Config, Events};
 use apps::{Apps, Context, Message};
 use hosts::Hosts;
+use penstock_scenario::Ecmp;
 use penstock_scenario::units::Time;
 use probes::Probes;
 use std::sync::Arc;
@@ -64,6 +65,9 @@ impl Simulation {
         seed: u64,
     ) -> Simulation {
         let mut network = Network::new(fabric, Rng::new(seed, u64::from(shard) << 40));
+        if fabric.ecmp == Ecmp::Packet {
+            network.spray(Rng::new(seed, 3 << 40 | u64::from(shard)));
+        }
         let shard = Shard::new(fabric, partition.clone(), shard, &mut network);
         Simulation {
             network,
@@ -168,6 +172,10 @@ impl Simulation {
                 }
                 Action::QueueTick(link) => self.network.tick_queue(now, link),
                 Action::WindowTick(link) => self.network.tick_window(now, link),
+                Action::Pause(link) => {
+                    self.network.receive_pause(now, link);
+                    None
+                }
                 Action::Generate(index) => apps.generate(&mut context, index),
                 Action::Job(row) => {
                     apps.transfers.start_job(&mut context, row);
@@ -217,6 +225,11 @@ impl Simulation {
                 controller.on_report(&report);
             }
             self.schedule_controller();
+        }
+        for (time, link) in self.network.take_pauses() {
+            self.schedule.add(time, Action::Pause(link));
+            let next = self.schedule.next();
+            self.network.set_source(Source::Schedule, next);
         }
         for flow in self.network.take_losses() {
             let (apps, mut context) = self.apps(now);

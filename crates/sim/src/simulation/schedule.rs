@@ -15,6 +15,8 @@ pub enum Action {
     QueueTick(u32),
     /// The window policy of this port has periodic work.
     WindowTick(u32),
+    /// A pause frame arrives at the port of this link.
+    Pause(u32),
     /// This generator of transfers makes its next one.
     Generate(u32),
     /// The next job of this row starts.

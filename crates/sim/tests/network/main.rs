@@ -7,7 +7,7 @@ mod fifo;
 mod policies;
 
 use penstock_scenario::units::{Buffer, Rate, Time};
-use penstock_sim::fabric::{Cable, Fabric};
+use penstock_sim::fabric::{Cable, Fabric, NO_MTU};
 use penstock_sim::network::{Event, Network};
 use penstock_sim::packet::{FlowId, Packet, flag};
 use penstock_sim::rng::Rng;
@@ -25,6 +25,7 @@ fn dumbbell(buffer: Buffer) -> Network {
     let cable = |rate| Cable {
         rate: Rate(rate),
         delay: DELAY,
+        mtu: NO_MTU,
     };
     let fabric = Fabric::dumbbell(
         [HOSTS as usize, HOSTS as usize, 0],

@@ -362,8 +362,9 @@ def _check(layout: dict[str, Any]) -> None:
         name = f"{port['from']}->{port['to']}"
         if port["loses"]:
             message = (
-                f"fabric: {name} fails at times or shares a buffer, which the laboratory's ports "
-                "cannot; leave out loss, down and shared_at, or run it in the simulator"
+                f"fabric: {name} fails at times, shares a buffer, pauses, has an MTU, or packets "
+                "choose their paths, which the laboratory's ports cannot; leave out loss, down, "
+                "shared_at, pfc_at, mtu and ecmp, or run it in the simulator"
             )
             raise ScenarioError(message)
         if port["is_protected"] and port["rate_bps"] > FASTEST_BPS:

@@ -2,7 +2,7 @@
 //! The numbers and paths of connections.
 
 use super::Context;
-use crate::fabric::{Fabric, Routes};
+use crate::fabric::{Fabric, NO_MTU, Routes};
 use crate::packet::FlowId;
 use crate::rng::Rng;
 use penstock_scenario::units::Time;
@@ -18,11 +18,15 @@ const BACK: u64 = u64::MAX;
 /// Opens connections, and takes their numbers back once they are closed.
 pub struct Connections {
     routes: Routes,
-    /// The links that the connection opened last takes, those of the data first; there and back they
+    /// The links that the connection opened last may take, those of the data first; there and back they
     /// are the same cables in a symmetric fabric, and only those of the data are here.
     path: Vec<u32>,
+    /// One of several paths of the data.
+    one: Vec<u32>,
     /// The same for the ACKs.
     back: Vec<u32>,
+    /// Longest packet of each link.
+    mtu: Vec<u32>,
     /// Whether both directions take the same cables.
     is_symmetric: bool,
     /// Closed connections that this shard has numbered, oldest first.
@@ -48,7 +52,9 @@ impl Connections {
         Connections {
             routes: Routes::new(fabric),
             path: Vec::new(),
+            one: Vec::new(),
             back: Vec::new(),
+            mtu: fabric.links.iter().map(|link| link.mtu).collect(),
             is_symmetric: fabric.is_symmetric,
             closed: VecDeque::new(),
             hash_seed: Rng::new(seed, 1).bits(),
@@ -82,18 +88,38 @@ impl Connections {
         (source, destination): (u32, u32),
         (client, config): (u32, u32),
     ) {
-        let Connections { path, back, .. } = self;
-        self.routes.path(source, destination, hash, path);
-        if self.is_symmetric {
-            back.clear();
-            back.extend(path.iter().rev().map(|link| link ^ 1));
-            context.network.set_paths(data, path, back);
-        } else {
-            let hash = Rng::new(hash, BACK).bits();
-            self.routes.path(destination, source, hash, back);
-            context.network.set_paths(data, path, back);
-            path.append(back);
+        let Connections {
+            routes,
+            path,
+            one,
+            back,
+            ..
+        } = self;
+        path.clear();
+        let back_hash = Rng::new(hash, BACK).bits();
+        let most = context.network.most_variants();
+        let mut variant = 0;
+        loop {
+            let variants = routes.variant(source, destination, hash, variant, one);
+            if self.is_symmetric {
+                back.clear();
+                back.extend(one.iter().rev().map(|link| link ^ 1));
+            } else {
+                routes.variant(destination, source, back_hash, variant, back);
+            }
+            let number = variant as usize;
+            context.network.set_paths(data, number, one, back);
+            path.append(one);
+            if !self.is_symmetric {
+                path.append(back);
+            }
+            variant += 1;
+            if variant >= variants.min(most as u64) {
+                break;
+            }
         }
+        let mtu = path.iter().map(|link| self.mtu[*link as usize]).min();
+        let config = context.hosts.fitting(config, mtu.unwrap_or(NO_MTU));
         if let Some(controller) = context.controller {
             controller.on_connect(data, source, destination);
         }
