@@ -35,6 +35,7 @@ NAVIGATION = {
     "Reference": [
         "glossary",
         "python-api",
+        "/examples/README",
         "adding-a-scheme",
         "/ARCHITECTURE",
         "/CONTRIBUTING",
@@ -69,6 +70,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**",
     "*.md",
+    "examples/*.md",
     "papers/*.md",
     "rtl/*.md",
     "evidence/*.md",
