@@ -306,7 +306,7 @@ pub struct Performance {
     /// Packets sent on links, data and ACKs.
     pub packet_hops: u64,
     /// Packet-hops per second of the event loop.
-    pub packet_hops_per_second: f64,
+    pub packet_hops_per_s: f64,
     /// Largest memory of the process so far.
     pub peak_rss_bytes: u64,
 }
@@ -322,7 +322,7 @@ impl Performance {
             wall_s,
             loop_s,
             packet_hops,
-            packet_hops_per_second: packet_hops as f64 / loop_s.max(1e-9),
+            packet_hops_per_s: packet_hops as f64 / loop_s.max(1e-9),
             peak_rss_bytes: kibibytes.unwrap_or(0) * 1024,
         }
     }
