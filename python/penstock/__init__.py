@@ -8,6 +8,7 @@
 Each module imports only those of lines above its own:
 
     errors                    what can go wrong, as one line each
+    terms                     errors of the Python API in its own terms
     _native                   the simulator
     units, stats              numbers as people write them; means and their confidence
     metrics                   every number of a summary: its name, unit, meaning
@@ -75,7 +76,11 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (any public name)
     if name not in __all__:
         message = f"module 'penstock' has no attribute '{name}'"
         raise AttributeError(message)
-    return getattr(import_module(f"penstock.{_MODULES.get(name, 'api')}"), name)
+    public = getattr(import_module(f"penstock.{_MODULES.get(name, 'api')}"), name)
+    if not isinstance(public, type):
+        public = import_module("penstock.terms").of_api(public)
+        globals()[name] = public
+    return public
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from penstock import folders, tables
+from penstock import folders, tables, terms
 from penstock.errors import RunError, ScenarioError, suggestion
 from penstock.results import Results
 
@@ -24,6 +24,7 @@ MAYBE = ("windows", "jobs")
 class Run(Results):
     """What one scenario did under its schemes and seeds, with its folder and report."""
 
+    @terms.of_arguments
     def save(self, folder: str | Path, *, report: bool = False) -> Path:
         """Writes the run's folder, whole or not at all, and returns it.
 
@@ -53,6 +54,7 @@ class Run(Results):
         return (*TABLES, *(name for name in MAYBE if not getattr(self, name).is_empty()))
 
     @classmethod
+    @terms.of_arguments
     def load(cls, folder: str | Path) -> "Run":
         """Reads a run's folder.
 
@@ -89,6 +91,7 @@ class Run(Results):
 
         return {each.name: chart_files.canvas(each) for each in run_charts.figures(self)}
 
+    @terms.of_arguments
     def plot(self, name: str | None = None) -> "Figure":
         """One of `figures`; default: the first, the completion times of the first traffic.
 
@@ -115,6 +118,7 @@ class Run(Results):
         """One line: the title, and how much was run."""
         return f"<Run {self}>"
 
+    @terms.of_arguments
     def report(self, path: str | Path, *, pdf: bool = False) -> Path:
         """Writes the report, one HTML page without external parts.
 

@@ -87,7 +87,12 @@ def load(scenario: Scenario) -> Source:
         ScenarioError: no such file or template, or not readable.
     """
     if isinstance(scenario, Mapping):
-        return Source(tomli_w.dumps(scenario), Path("scenario"), "run")
+        try:
+            return Source(tomli_w.dumps(scenario), Path("scenario"), "run")
+        except (TypeError, ValueError) as error:
+            cause = str(error).removesuffix(".")
+            message = f"scenario: {cause}; allowed: texts, numbers, lists and dicts of these"
+            raise ScenarioError(message) from None
     path, name = _find(str(scenario))
     if _is_pipe(path):
         return _piped(path)

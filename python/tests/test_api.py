@@ -205,3 +205,48 @@ def test_a_run_shows_itself_in_a_notebook():
     assert run.plot().axes[0].get_xlabel() == "flow completion time"
     with pytest.raises(ScenarioError, match="did you mean 'drops'"):
         run.plot("drop")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: penstock.run("minimal", overrides={3: 4}), "overrides: 3=4: unknown key"),
+        (lambda: penstock.run("minimal", overrides=[1]), "overrides: is of type list; allowed"),
+        (lambda: penstock.run("minimal", jobs="x"), "jobs: is of type str; allowed: a whole"),
+        (lambda: penstock.run("minimal", jobs=-1), "jobs: is -1; allowed: 1 or more"),
+        (lambda: penstock.run("minimal", out=3), "out: is of type int; allowed: a path"),
+        (lambda: penstock.run("minimal", out="/proc/x"), "give another out"),
+        (lambda: penstock.run("minimal", schemes="f"), "schemes: no scheme 'f'; allowed: drop-"),
+        (lambda: penstock.run("minimal", schemes=3), "schemes: is of type int; allowed: a list"),
+        (lambda: penstock.run("minimal", schemes=[3]), "schemes: schemes[0]: is the number 3"),
+        (lambda: penstock.run("minimal", seeds=1.5), "seeds: is of type float; allowed: a whole"),
+        (lambda: penstock.run("minimal", seeds=-2), "seeds: is -2; allowed: 1 to 100000 seeds"),
+        (
+            lambda: penstock.run("minimal", tools="ab"),
+            "tools: is for the laboratory; give on='lab'",
+        ),
+        (lambda: penstock.run({"a": object()}), "scenario: Object of type 'object' is not TOML"),
+        (lambda: penstock.run({1: 2}), "scenario: Invalid mapping key '1'"),
+        (lambda: penstock.validate("minimal", overrides={"tcp.x": 1}), "overrides: tcp.x=1: unk"),
+        (lambda: penstock.sweep("minimal", over=["x"]), "over: x; allowed: as in 'scheme.alpha=0"),
+        (lambda: penstock.Run.load(3), "folder: is of type int; allowed: a path"),
+    ],
+)
+def test_errors_name_the_arguments_of_python(call, message):
+    with pytest.raises(penstock.PenstockError) as refused:
+        call()
+    assert message in str(refused.value)
+    assert "--" not in str(refused.value)
+
+
+def test_a_run_refuses_by_a_penstock_error(small, tmp_path):
+    made = penstock.run(small)
+    for call in (
+        lambda: made.plot(3),
+        lambda: made.plot("nope"),
+        lambda: made.save("/proc/x"),
+        lambda: made.report("/proc/x.html"),
+        lambda: made.report(tmp_path),
+    ):
+        with pytest.raises(penstock.PenstockError):
+            call()
