@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Filters of an interface's clsact qdisc.
 
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::tc::{TcHandle, TcMessage};
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 
-use crate::Result;
 use crate::netlink::Rtnetlink;
+use crate::{Result, link};
 
 /// The hooks of clsact.
 const HOOKS: [TcHandle; 2] = [
@@ -45,4 +46,86 @@ pub fn has_any(index: u32) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+// `linux/pkt_cls.h` and `linux/tc_act/tc_mirred.h`.
+const TCA_U32_CLASSID: u16 = 1;
+const TCA_U32_SEL: u16 = 5;
+const TCA_U32_ACT: u16 = 7;
+const TC_U32_TERMINAL: u8 = 1;
+const TCA_ACT_KIND: u16 = 1;
+const TCA_ACT_OPTIONS: u16 = 2;
+const TCA_MIRRED_PARMS: u16 = 2;
+const TCA_EGRESS_REDIR: u32 = 1;
+const TC_ACT_STOLEN: u32 = 4;
+
+/// `ETH_P_ALL`.
+const ALL_PROTOCOLS: u16 = 3;
+
+/// Sends all packets that come in by the interface `from` to the egress of `to` instead, by a u32 filter
+/// of this priority on its clsact qdisc, which is made if there is none. Other filters stay.
+///
+/// # Errors
+/// The kernel has no such filter, or one of this priority is there.
+pub fn redirect(from: u32, to: u32, priority: u16) -> Result<()> {
+    let mut clsact = TcMessage::with_index(from as i32);
+    clsact.header.handle = TcHandle::from(0xffff_0000);
+    clsact.header.parent = TcHandle::from(0xffff_fff1);
+    clsact.attributes = vec![TcAttribute::Kind("clsact".to_owned())];
+    let mut kernel = Rtnetlink::open()?;
+    let made = kernel.change(
+        RouteNetlinkMessage::NewQueueDiscipline(clsact),
+        NLM_F_CREATE | NLM_F_EXCL,
+    );
+    match made {
+        Err(failure) if failure.errno() != Some(libc::EEXIST) => {
+            return Err(failure.of(format!("add clsact to {}", link::label(from))));
+        }
+        _ => (),
+    }
+    let mut filter = TcMessage::with_index(from as i32);
+    filter.header.parent = HOOKS[0];
+    filter.header.info = u32::from(priority) << 16 | u32::from(ALL_PROTOCOLS.to_be());
+    filter.attributes = vec![
+        TcAttribute::Kind("u32".to_owned()),
+        TcAttribute::Options(options(to)),
+    ];
+    kernel
+        .change(
+            RouteNetlinkMessage::NewTrafficFilter(filter),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+        .map_err(|failure| failure.of(format!("redirect what comes in by {}", link::label(from))))
+}
+
+/// A u32 filter that matches all packets, and sends them to an interface.
+fn options(to: u32) -> Vec<TcOption> {
+    // One key, whose mask is 0.
+    let mut selector = [0u8; 32];
+    (selector[0], selector[2]) = (TC_U32_TERMINAL, 1);
+    let mut mirred = [0u8; 28];
+    mirred[8..12].copy_from_slice(&TC_ACT_STOLEN.to_ne_bytes());
+    mirred[20..24].copy_from_slice(&TCA_EGRESS_REDIR.to_ne_bytes());
+    mirred[24..28].copy_from_slice(&to.to_ne_bytes());
+    let parameters = nested(&[(TCA_MIRRED_PARMS, &mirred)]);
+    let action = nested(&[(TCA_ACT_KIND, b"mirred\0"), (TCA_ACT_OPTIONS, &parameters)]);
+    let option = |kind, value: &[u8]| TcOption::Other(DefaultNla::new(kind, value.to_vec()));
+    vec![
+        option(TCA_U32_CLASSID, &0x0001_0001u32.to_ne_bytes()),
+        option(TCA_U32_SEL, &selector),
+        option(TCA_U32_ACT, &nested(&[(1, &action)])),
+    ]
+}
+
+/// Attributes one after the other, as the value of another.
+fn nested(attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (kind, value) in attributes {
+        let length = 4 + value.len();
+        bytes.extend((length as u16).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(*value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
+    bytes
 }

@@ -38,6 +38,10 @@ pub struct Link {
     pub is_up: bool,
     /// Packets of its transmit queue, which pfifo_fast takes for its limit.
     pub tx_queue_len: u32,
+    /// Longest packet, bytes, its Ethernet header apart.
+    pub mtu: u32,
+    /// Index of the interface at the other end of a veth, in that one's network namespace.
+    pub peer: Option<u32>,
     /// Packets that have left by it.
     pub sent_packets: u64,
     /// Packets that have come in by it.
@@ -114,20 +118,19 @@ fn decode(payload: &[u8]) -> Option<Link> {
     let header = LinkHeader::parse(payload).ok()?;
     let mut link = Link {
         index: header.index,
-        name: String::new(),
         has_ethernet_header: matches!(
             header.link_layer_type,
             LinkLayerType::Ether | LinkLayerType::Loopback
         ),
         is_up: header.flags.contains(LinkFlags::Up),
-        tx_queue_len: 0,
-        sent_packets: 0,
-        received_packets: 0,
+        ..Link::default()
     };
     for attribute in attributes(payload.get(IFINFOMSG..)?) {
         match LinkAttribute::parse_with_param(&attribute, header.interface_family) {
             Ok(LinkAttribute::IfName(name)) => link.name = name,
             Ok(LinkAttribute::TxQueueLen(packets)) => link.tx_queue_len = packets,
+            Ok(LinkAttribute::Mtu(bytes)) => link.mtu = bytes,
+            Ok(LinkAttribute::Link(index)) => link.peer = Some(index),
             Ok(LinkAttribute::Stats64(stats)) => {
                 link.sent_packets = stats.tx_packets;
                 link.received_packets = stats.rx_packets;
@@ -171,6 +174,19 @@ pub fn create_veth(name: &str, peer: &str, peer_netns: &NetNs, queues: u32) -> R
 /// The name is taken or too long, or the caller lacks CAP_NET_ADMIN.
 pub fn create_bridge(name: &str) -> Result<()> {
     create(name, &[], vec![LinkInfo::Kind(InfoKind::Bridge)])
+}
+
+/// Creates an intermediate functional block with this longest packet, which is down: the queue of packets
+/// that filters send there.
+///
+/// # Errors
+/// The name is taken or too long, or the kernel has no such device.
+pub fn create_ifb(name: &str, mtu: u32) -> Result<()> {
+    create(
+        name,
+        &[LinkAttribute::Mtu(mtu)],
+        vec![LinkInfo::Kind(InfoKind::Ifb)],
+    )
 }
 
 fn create(name: &str, more: &[LinkAttribute], info: Vec<LinkInfo>) -> Result<()> {
