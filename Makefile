@@ -26,7 +26,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-page rtl-incast clean
-.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb
+.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,7 +76,8 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 
 lab: .venv/.datapath ## Build penstockd, penstock-controller and penstock-traffic, for this host and the laboratory
 	@echo "== penstockd, penstock-controller and penstock-traffic (about two minutes when new)"
-	@cargo build --release --quiet --package penstockd --package penstock-controller --package penstock-loadgen
+	@cargo build --release --quiet --package penstockd --package penstock-controller --package penstock-loadgen \
+		--package penstock-cni
 
 lint: .venv/.tools .venv/.datapath ## Check format, lint and types without changing files
 	@echo "== Rust: rustfmt, clippy"
@@ -141,6 +142,15 @@ crosscheck: build ## Compare the simulator with ns-2 (installed by apt where all
 bench-datapath: lab ## Measure the datapath's cost per packet and on a veth path (root)
 	@cargo run --release --quiet --package penstockd --example packet_cost
 	@$(ROOT) $(BIN)/python evidence/speed/veth.py
+
+CNI_PLUGINS := github.com/containernetworking/plugins/plugins
+target/go/bin/cnitool:
+	@echo "== cnitool and the standard CNI plugins, by the Go toolchain"
+	@export GOBIN=$(CURDIR)/target/go/bin; go install github.com/containernetworking/cni/cnitool@v1.3.0 && \
+		go install $(addprefix $(CNI_PLUGINS)/,$(addsuffix @v1.9.0,main/ptp ipam/host-local meta/bandwidth))
+
+bench-cni: build lab target/go/bin/cnitool ## Compare penstock-cni with the standard bandwidth plugin (root, Go)
+	@$(ROOT) env "PATH=$(PATH)" $(BIN)/python evidence/kubernetes/bandwidth.py
 
 fuzz-datapath: .venv/.datapath ## Fuzz the datapath with 10 million packets (root)
 	@PENSTOCK_FUZZ_PACKETS=10000000 cargo test --quiet --package penstockd --test fuzz -- --nocapture

@@ -24,6 +24,7 @@ NAVIGATION = {
     "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
     "Deploy": [
         "deploying",
+        "kubernetes",
         "runbook",
         "laboratory",
         "sicc-on-open-vswitch",
@@ -48,6 +49,7 @@ NAVIGATION = {
         "/evidence/linux/README",
         "/evidence/grant/README",
         "/evidence/grid/README",
+        "/evidence/kubernetes/README",
         "/evidence/speed/README",
         "/CHANGELOG",
     ],

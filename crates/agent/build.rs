@@ -16,7 +16,10 @@ fn main() {
     println!("cargo::rerun-if-changed=../../core");
     let variable = |name| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = variable("OUT_DIR");
-    let flags = clang_args(&variable("CARGO_CFG_TARGET_ARCH"));
+    let mut flags = clang_args(&variable("CARGO_CFG_TARGET_ARCH"));
+    // Lines of the sources are named from this crate, so that the folder of a build does not matter.
+    let here = variable("CARGO_MANIFEST_DIR");
+    flags.push(format!("-ffile-prefix-map={here}=crates/agent"));
     for object in OBJECTS {
         let stem = object.rsplit('/').next().unwrap_or(object);
         let skeleton = Path::new(&out).join(format!("{stem}.skel.rs"));

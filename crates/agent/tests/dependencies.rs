@@ -10,10 +10,11 @@ use std::path::Path;
 use toml::Table;
 
 /// Each crate with the crates of the workspace that it may use, each of them above it in this list.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("penstock-core", &[]),
     ("penstock-linux", &[]),
     ("penstock-sdn", &[]),
+    ("penstock-cni", &["penstock-linux"]),
     ("penstock-scenario", &["penstock-core"]),
     (
         "penstock-controller",

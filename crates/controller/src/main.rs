@@ -1,48 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstock-controller`: SICC's controller.
 
+mod cli;
+
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use cli::{Cli, Command};
 use penstock_controller::config::Config;
 use penstock_controller::server::Server;
 use penstock_controller::status::Status;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// SICC's controller: learns a network of OpenFlow switches, foresees incast at their ports, and has the
-/// shims below the senders clamp windows.
-#[derive(Parser)]
-#[command(name = "penstock-controller", version, arg_required_else_help = true)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Runs until SIGTERM or Ctrl-C. Rules of the switches stay when it ends, clamps do not.
-    Run {
-        /// The configuration.
-        config: PathBuf,
-    },
-    /// Checks a configuration.
-    Check {
-        /// The configuration.
-        config: PathBuf,
-    },
-    /// Shows what a running controller knows and did.
-    Status {
-        /// The configuration that it runs with; it needs `status`.
-        config: PathBuf,
-        /// Prints one JSON object.
-        #[arg(long)]
-        json: bool,
-    },
-}
 
 fn main() -> ExitCode {
     match run(Cli::parse().command) {

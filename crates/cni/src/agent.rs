@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The agent: Grant at a pod's port is attached and detached by `penstockd`.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use penstock_linux::netns::NetNs;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use serde::Deserialize;
+
+use crate::config::{Config, Limit, Side};
+use crate::error::{Code, Error, Result};
+use crate::record::Record;
+
+/// How long a port in a pod's namespace may take to appear, in tenths of a second.
+const PATIENCE: u32 = 50;
+
+/// The options of `penstockd attach` for a limit.
+pub fn options(side: Side, limit: &Limit) -> Vec<String> {
+    let side = match side {
+        Side::Port => "port",
+        Side::Limit => "limit",
+    };
+    let rate = format!("{} b/s", limit.rate_bps);
+    let buffer = format!("{} B", limit.buffer_bytes());
+    let words = [
+        "--scheme", "grant", "--side", side, "--rate", &rate, "--buffer", &buffer,
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+/// `penstockd`, as the configuration names it, for the port of a record.
+struct Agent<'a> {
+    config: &'a Config,
+    record: &'a Record,
+}
+
+impl Agent<'_> {
+    fn interface(&self) -> &str {
+        match self.record.own_folder {
+            Some(_) => &self.record.interface,
+            None => &self.record.host_interface,
+        }
+    }
+
+    fn pins(&self) -> Option<PathBuf> {
+        let pins = self.config.pins.clone();
+        match &self.record.own_folder {
+            // Apart from the agent's, whose ports are those of the host's namespace.
+            Some(own) => {
+                let mut folder = pins.unwrap_or_else(|| "/sys/fs/bpf/penstock".into());
+                folder.as_mut_os_string().push("-cni");
+                Some(folder.join(own))
+            }
+            None => pins,
+        }
+    }
+
+    fn locks(&self) -> PathBuf {
+        match &self.record.own_folder {
+            Some(own) => self.config.locks.join("pods").join(own),
+            None => self.config.locks.clone(),
+        }
+    }
+
+    fn command(&self, verb: &str) -> Command {
+        let mut command = Command::new(&self.config.penstockd);
+        command.args([verb, self.interface()]);
+        if let Some(pins) = self.pins() {
+            command.arg("--pins").arg(pins);
+        }
+        command.arg("--locks").arg(self.locks());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// The port; none if there is nothing of it.
+    fn port(&self) -> Option<Port> {
+        let mut command = self.command("status");
+        command
+            .args(["--json", "--for", "0 s"])
+            .stderr(Stdio::null());
+        let output = command.output().ok()?;
+        let ports: Vec<Port> = serde_json::from_slice(&output.stdout).ok()?;
+        ports.into_iter().next().filter(|_| output.status.success())
+    }
+}
+
+/// What `penstockd status --json` prints of a port.
+#[derive(Deserialize)]
+struct Port {
+    scheme: Option<String>,
+    attached: Sides,
+}
+
+#[derive(Deserialize)]
+struct Sides {
+    egress: bool,
+    ingress: bool,
+}
+
+impl Port {
+    fn is_whole(&self) -> bool {
+        self.scheme.as_deref() == Some("grant") && self.attached.egress && self.attached.ingress
+    }
+}
+
+/// Runs a command of the agent.
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().map_err(|error| {
+        let program = command.get_program().to_string_lossy();
+        Error::new(Code::Io, format!("{program}: {error}"))
+    })?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(Error::new(Code::Io, "penstockd failed").with(text))
+        }
+    }
+}
+
+/// Attaches the port of a record, or replaces its parameters.
+///
+/// # Errors
+/// penstockd is missing or refuses.
+pub fn attach(config: &Config, record: &Record) -> Result<()> {
+    let agent = Agent { config, record };
+    let mut command = agent.command("attach");
+    command.args(&record.attach);
+    if record.own_folder.is_none() {
+        return run(&mut command);
+    }
+    // No daemon looks into the pod's namespace: a process of its own stays until the port is detached.
+    for folder in [agent.pins(), Some(agent.locks())].into_iter().flatten() {
+        let made = std::fs::create_dir_all(&folder);
+        made.map_err(|error| Error::new(Code::Io, format!("{}: {error}", folder.display())))?;
+    }
+    run(&mut agent.command("detach")).ok();
+    command
+        .arg("--stay")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // SAFETY: setsid is safe to call after a fork.
+    unsafe {
+        command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
+    }
+    let started = NetNs::open(&record.netns)?.run(|| command.spawn())?;
+    let mut child = started.map_err(|error| Error::new(Code::Io, format!("penstockd: {error}")))?;
+    for _ in 0..PATIENCE {
+        if agent.port().is_some_and(|port| port.is_whole()) {
+            return Ok(());
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(Error::new(Code::Io, format!("penstockd ended: {status}")));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    Err(Error::new(
+        Code::Io,
+        "penstockd did not attach the port in time",
+    ))
+}
+
+/// Whether the port of a record is attached.
+pub fn is_attached(config: &Config, record: &Record) -> bool {
+    let port = Agent { config, record }.port();
+    port.is_some_and(|port| port.is_whole())
+}
+
+/// Detaches the port of a record, if it is attached.
+///
+/// # Errors
+/// penstockd is there, and refuses.
+pub fn detach(config: &Config, record: &Record) -> Result<()> {
+    let agent = Agent { config, record };
+    if record.attach.is_empty() || agent.port().is_none() {
+        return Ok(());
+    }
+    let mut command = agent.command("detach");
+    let detached = match NetNs::open(&record.netns) {
+        Ok(netns) if record.own_folder.is_some() => netns.run(|| run(&mut command))?,
+        _ => run(&mut command),
+    };
+    if record.own_folder.is_some() {
+        for folder in [agent.pins(), Some(agent.locks())].into_iter().flatten() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+    // Another may have detached it in between.
+    match agent.port() {
+        Some(_) => detached,
+        None => Ok(()),
+    }
+}
+
+/// Whether the agent can attach ports, and its daemon runs.
+///
+/// # Errors
+/// Why not.
+pub fn is_ready(config: &Config) -> Result<()> {
+    let not = |error: Error| Error {
+        code: Code::NotAvailable,
+        ..error
+    };
+    run(Command::new(&config.penstockd).arg("--version")).map_err(not)?;
+    if config.side == Side::Port && !has_daemon(config) {
+        let msg = "penstockd's daemon does not run";
+        return Err(not(Error::new(Code::NotAvailable, msg)
+            .with("start it: systemctl start penstockd, or its DaemonSet")));
+    }
+    Ok(())
+}
+
+/// Whether a daemon holds the lock of its folder of pins.
+fn has_daemon(config: &Config) -> bool {
+    let pins = config.pins.as_deref();
+    let pins = pins.unwrap_or(std::path::Path::new("/sys/fs/bpf/penstock"));
+    let name = pins.to_string_lossy().trim_matches('/').replace('/', ":");
+    let Ok(file) = std::fs::File::open(config.locks.join(name + ".daemon")) else {
+        return false;
+    };
+    // A daemon that was killed leaves the file, without its lock.
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands of the specification.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::config::{Attachment, Config, Side, attachment, variable};
+use crate::error::{Code, Error, Result};
+use crate::record::{Record, Records};
+use crate::{agent, shape};
+
+/// What the plugins before this one did; the plugin must be in a chain.
+fn previous(config: &Config) -> Result<Map<String, Value>> {
+    let missing = || {
+        Error::new(Code::Config, "prevResult is missing").with(
+            "penstock-cni must come after a plugin that makes the interface, in a list of plugins",
+        )
+    };
+    config.prev_result.clone().ok_or_else(missing)
+}
+
+/// ADD: limits an interface; its result is the previous one.
+///
+/// # Errors
+/// The configuration or a limit is refused. A missing agent is no error: the token bucket limits alone.
+pub fn add(version: &str, config: &Config) -> Result<Value> {
+    let (ingress, egress) = (config.ingress()?, config.egress()?);
+    let mut result = config.prev_result.clone().unwrap_or_default();
+    if ingress.is_some() || egress.is_some() {
+        let (attachment, netns) = (attachment()?, variable("CNI_NETNS")?);
+        result = previous(config)?;
+        let host = shape::host_end(Path::new(&netns), &attachment.interface)?;
+        let mut record = Record {
+            host_interface: host.name.clone(),
+            netns: netns.into(),
+            interface: attachment.interface.clone(),
+            ..Record::default()
+        };
+        let name = shape::ifb_name(&config.name, &attachment);
+        record.ifb = egress.map(|_| name.clone());
+        if let Some(limit) = &ingress {
+            record.attach = agent::options(config.side, limit);
+            record.own_folder = (config.side == Side::Limit).then(|| name.clone());
+        }
+        // First, so that DEL finds whatever an ADD that fails leaves.
+        Records::of(config).write(&attachment, &record)?;
+        if let Some(limit) = &egress {
+            shape::limit_ingress(&host, &name, limit)?;
+            list(&mut result, &name);
+        }
+        if let Some(limit) = ingress.filter(|_| config.side == Side::Port) {
+            shape::limit_egress(&host, &limit)?;
+        }
+        if ingress.is_some() {
+            let attached = agent::attach(config, &record);
+            match attached {
+                // The token bucket is there: the pod starts, as with the standard plugin.
+                Err(error) if config.side == Side::Port => log(&error),
+                attached => attached?,
+            }
+        }
+    }
+    result.insert("cniVersion".to_owned(), json!(version));
+    Ok(Value::Object(result))
+}
+
+/// Lists a device among the interfaces of a result, as the standard plugin does.
+fn list(result: &mut Map<String, Value>, name: &str) {
+    let interfaces = result.entry("interfaces").or_insert_with(|| json!([]));
+    if let Some(interfaces) = interfaces.as_array_mut()
+        && !interfaces.iter().any(|known| known["name"] == name)
+    {
+        interfaces.push(json!({ "name": name }));
+    }
+}
+
+fn log(error: &Error) {
+    eprintln!("penstock-cni: {}: {}", error.msg, error.details);
+}
+
+/// CHECK: whether the limits of an interface are as they were added.
+///
+/// # Errors
+/// What is missing.
+pub fn check(config: &Config) -> Result<()> {
+    previous(config)?;
+    let (attachment, netns) = (attachment()?, variable("CNI_NETNS")?);
+    let missing = |what: String| Err(Error::new(Code::Missing, what));
+    let (ingress, egress) = (config.ingress()?, config.egress()?);
+    if ingress.is_none() && egress.is_none() {
+        return Ok(());
+    }
+    let host = shape::host_end(Path::new(&netns), &attachment.interface)?;
+    let Some(record) = Records::of(config).read(&attachment)? else {
+        return missing(format!("{} was not added", attachment.interface));
+    };
+    if let Some(limit) = &egress {
+        let ifb = shape::ifb_name(&config.name, &attachment);
+        let device = penstock_linux::link::find(&ifb)?;
+        match device {
+            Some(device) if shape::is_limited(device.index, limit)? => (),
+            _ => return missing(format!("{ifb} does not limit what the pod sends")),
+        }
+        if !penstock_linux::filter::has_any(host.index)? {
+            return missing(format!("{} is not redirected to {ifb}", host.name));
+        }
+    }
+    if let Some(limit) = &ingress {
+        if config.side == Side::Port && !shape::is_limited(host.index, limit)? {
+            return missing(format!(
+                "{} does not limit what the pod receives",
+                host.name
+            ));
+        }
+        if !agent::is_attached(config, &record) {
+            return missing(format!("Grant is not attached to {}", host.name));
+        }
+    }
+    Ok(())
+}
+
+/// DEL: removes what ADD set up, if it is there.
+///
+/// # Errors
+/// The kernel or the agent refuses.
+pub fn del(config: &Config) -> Result<()> {
+    remove(config, &attachment()?)
+}
+
+fn remove(config: &Config, attachment: &Attachment) -> Result<()> {
+    let records = Records::of(config);
+    // Without a record, the device alone can be left.
+    let record = records.read(attachment)?.unwrap_or_else(|| Record {
+        ifb: Some(shape::ifb_name(&config.name, attachment)),
+        ..Record::default()
+    });
+    agent::detach(config, &record)?;
+    if let Some(ifb) = &record.ifb {
+        shape::delete(ifb)?;
+    }
+    records.remove(attachment)
+}
+
+/// GC: removes what is left of attachments that the runtime does not list.
+///
+/// # Errors
+/// The list is missing, or the first removal that failed; the others are tried.
+pub fn gc(config: &Config) -> Result<()> {
+    let Some(valid) = &config.valid_attachments else {
+        return Err(Error::new(
+            Code::Config,
+            "cni.dev/valid-attachments is missing",
+        ));
+    };
+    let left = Records::of(config).all();
+    let stale = left.iter().filter(|attachment| !valid.contains(attachment));
+    let removed: Vec<_> = stale.map(|attachment| remove(config, attachment)).collect();
+    removed.into_iter().collect()
+}
+
+/// Attaches the ports of all pods again, as after an upgrade that could not keep them.
+///
+/// # Errors
+/// The first that failed; the others are tried.
+pub fn restore(config: &Config) -> Result<()> {
+    let records = Records::of(config);
+    let mut outcome = Ok(());
+    for attachment in records.all() {
+        let restored = match records.read(&attachment)? {
+            Some(record) if !record.attach.is_empty() && !agent::is_attached(config, &record) => {
+                agent::attach(config, &record)
+            }
+            _ => Ok(()),
+        };
+        outcome = outcome.and(restored);
+    }
+    outcome
+}
