@@ -21,7 +21,7 @@ import pictures  # noqa: E402 (next to this file)
 NAVIGATION = {
     "Getting started": ["getting-started", "README </README>"],
     "Observe": ["slow-requests", "observing"],
-    "Simulate": ["scenarios", "schemes/index", "sweeps", "tuning"],
+    "Simulate": ["scenarios", "jobs", "schemes/index", "sweeps", "tuning"],
     "Deploy": [
         "deploying",
         "kubernetes",

@@ -7,6 +7,7 @@ from polars.testing import assert_frame_equal
 
 import penstock
 from penstock import ScenarioError, api, metrics, tables
+from penstock.show import summary_table
 
 from .conftest import SMALL, make_run
 
@@ -250,3 +251,39 @@ def test_a_run_refuses_by_a_penstock_error(small, tmp_path):
     ):
         with pytest.raises(penstock.PenstockError):
             call()
+
+
+JOBS = """
+title = "Reads"
+duration = "1 s"
+until = "done"
+schemes = ["drop-tail", "fairq"]
+[fabric]
+kind = "dumbbell"
+senders = 4
+receivers = 2
+access = { rate = "1 Gb/s", delay = "10 us" }
+bottleneck = { rate = "1 Gb/s", delay = "10 us" }
+[traffic.read]
+kind = "job"
+clients = "receivers"
+jobs = 5
+stages = [{ from = "senders", to = "client", mode = "pull", size = "20 kB" }]
+"""
+
+
+def test_jobs_have_their_own_table_summary_and_chart(tmp_path):
+    made = penstock.run(tomllib.loads(JOBS))
+    assert made.jobs.height == 2 * 10
+    assert {*tables.KEYS, *tables.JOBS} == set(made.jobs.columns)
+    last = made.flows.group_by("scheme", "flow").agg(pl.col("end_s").max())
+    joined = made.jobs.join(last, left_on=["scheme", "job"], right_on=["scheme", "flow"])
+    assert (joined["end_s"] == joined["end_s_right"]).all()
+    jobs = made.summary["results"][0]["groups"]["read"]["jobs"]
+    assert (jobs["finished"], jobs["unfinished"]) == (10, 0)
+    assert metrics.find("read.jobs.time.p99", made.summary["results"][0]).unit == "s"
+    titles = [block.title for block in summary_table.blocks(made.summary)]
+    assert titles[:2] == ["read/jobs", "read"]
+    assert {"jct-read", "jct-read-tail"} <= set(made.figures())
+    made.save(tmp_path / "run")
+    assert_frame_equal(penstock.Run.load(tmp_path / "run").jobs, made.jobs)

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock import metrics, units
@@ -148,7 +148,8 @@ def blocks(summary: Values, ports: int = 3) -> list[Block]:
     for name, group in first["groups"].items():
         if "jobs" in group:
             jobs = [result["groups"][name]["jobs"]["begun"] for result in results]
-            groups.append(_block(results, "groups", name, JOBS, _counted(jobs, "job")))
+            block = _block(results, "groups", name, JOBS, _counted(jobs, "job"))
+            groups.append(replace(block, title=f"{name}/jobs"))
         groups.append(_block(results, "groups", name, _columns_of(results, name)))
     busiest = sorted(first["ports"], key=lambda name: -_drops(results, name))
     about = "port"

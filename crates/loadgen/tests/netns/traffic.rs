@@ -205,3 +205,47 @@ fn a_run_until_done_ends_after_its_last_transfer_and_has_windows() {
             > 0.0
     );
 }
+
+const JOBS: &str = r#"
+    [traffic.read]
+    kind = "job"
+    clients = "receivers"
+    jobs = 3
+    think = { exponential = "5 ms" }
+    CONNECTION
+    pick = { servers = { of = "senders", count = 3 } }
+    stages = [
+        { from = "servers", to = "client", mode = "pull", size = "20 kB" },
+        { from = "client", to = "sender1", size = "1 kB", think = "2 ms" },
+    ]
+"#;
+
+#[test]
+fn transfers_of_jobs_wait_on_sockets_too() {
+    for connection in ["", "connection = \"persistent\""] {
+        let net = Net::new();
+        let traffic = JOBS.replace("CONNECTION", connection);
+        let run = play(
+            &net,
+            &scenario("2 s", &traffic).replace("duration", "until = \"done\"\nduration"),
+        );
+        let jobs = &run.summary["groups"]["read"]["jobs"];
+        assert_eq!(
+            (&jobs["finished"], &jobs["unfinished"]),
+            (&12.into(), &0.into()),
+            "{connection}"
+        );
+        assert_eq!(count(&run, "read", "finished"), 12 * 4);
+        for job in 0..12 {
+            let flows = run.flows.iter().filter(|flow| flow.number == job);
+            let (writes, reads): (Vec<_>, Vec<_>) =
+                flows.partition(|flow| flow.bytes == Some(1000));
+            assert_eq!((reads.len(), writes.len()), (3, 1));
+            let last = reads
+                .iter()
+                .map(|flow| flow.end_s.unwrap())
+                .fold(0.0, f64::max);
+            assert!(writes[0].start_s >= last + 2e-3, "{connection}: job {job}");
+        }
+    }
+}
