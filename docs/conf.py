@@ -23,8 +23,10 @@ NAVIGATION = {
     "Observe": ["slow-requests", "observing"],
     "Simulate": ["scenarios", "jobs", "schemes/index", "sweeps", "tuning"],
     "Deploy": [
+        "operations",
         "deploying",
         "kubernetes",
+        "limits",
         "runbook",
         "laboratory",
         "sicc-on-open-vswitch",

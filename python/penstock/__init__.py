@@ -24,6 +24,7 @@ Each module imports only those of lines above its own:
     comparisons/, sweeps/, searches/   several runs; a grid of runs; a search
     lab                       the laboratory on this machine
     imports/                  recordings of other programs as scenarios
+    fleet/                    what the agents of many hosts saw
     cli/                      the command `penstock`
 
 Start with `api.run`. Public names are imported when first used (PEP 562): `import penstock` itself

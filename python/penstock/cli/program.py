@@ -12,7 +12,7 @@ import click
 import typer
 
 from penstock import papers
-from penstock.cli import lab, lists
+from penstock.cli import fleet, lab, lists
 from penstock.cli.compare import compare
 from penstock.cli.controller import controller
 from penstock.cli.imports import import_recording
@@ -42,6 +42,7 @@ app = typer.Typer(
 )
 
 app.add_typer(lab.app, name="lab")
+app.add_typer(fleet.app, name="fleet")
 
 
 @app.callback(invoke_without_command=True)

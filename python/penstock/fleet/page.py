@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a fleet, and its lines in the terminal."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from penstock import units
+from penstock.fleet.readings import CANDIDATES
+from penstock.show import html
+from penstock.show.html import Cell, Column, Html
+
+ROWS = 200
+"""Ports on the page, the worst first; ports.csv has all."""
+_CURES = ("grant", *CANDIDATES)
+
+
+def sentences(summary: dict[str, Any]) -> list[str]:
+    """What matters, the most important first."""
+    ports, hosts = summary["ports"], summary["hosts"]
+    lines = [f"{summary['suffering']} of {ports} ports on {hosts} hosts have timeouts and drops."]
+    if summary["wait_s"] > 0:
+        saved = ", ".join(
+            f"{one} {units.percent(summary['saved_s'][one] / summary['wait_s'])}" for one in _CURES
+        )
+        lines += [
+            f"Senders waited at least {units.seconds(summary['wait_s'])} there; "
+            f"{summary['begin_with']} ports have 80 % of it: begin with these.",
+            f"Of this, cures would have saved at most: {saved}.",
+        ]
+    if summary["elsewhere_s"] > 0:
+        wait = units.seconds(summary["elsewhere_s"])
+        lines.append(
+            f"Further waits of {wait} were seen at ports that drop nothing: look upstream."
+        )
+    for key, what in (("not_acting", "have a scheme that does not act"), ("blind", "are blind")):
+        if summary[key]:
+            lines.append(f"{summary[key]} ports {what}: see the runbook.")
+    return lines
+
+
+def write(
+    ports: pl.DataFrame, summary: dict[str, Any], failed: Sequence[str], folder: Path
+) -> Path:
+    """Writes `fleet.html` and `ports.csv` of judged ports; returns the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ports.write_csv(folder / "ports.csv")
+    headings = (
+        Column("port"),
+        Column("scheme"),
+        Column("waits", "timeouts seen, 200 ms each: the least that senders waited"),
+        Column("of all", "share of the fleet's waits, up to this row"),
+        Column("timeouts"),
+        Column("drops", "of the packets that wanted to leave"),
+        *(Column(one, f"waits that {one} would have saved at most") for one in _CURES),
+    )
+    shown = ports.filter(pl.col("wait_s") > 0).head(ROWS)
+    table = html.table("Ports", headings, [_row(row) for row in shown.iter_rows(named=True)])
+    lines = "".join(Html("<p>{}</p>").format(line) for line in sentences(summary))
+    missing = "".join(Html("<li>{}</li>").format(line) for line in failed)
+    parts = [Html("<h1>Fleet</h1>"), Html(lines), table]
+    if failed:
+        parts.append(Html(f"<h2>No answer from {len(failed)}</h2><ul>{missing}</ul>"))
+    return html.save(html.document("Fleet", Html("").join(parts)), (), folder / "fleet.html")
+
+
+def _row(row: dict[str, Any]) -> list[str | Cell]:
+    def time(name: str) -> Cell:
+        return Cell(units.seconds(row[name]), row[name])
+
+    return [
+        f"{row['host']} {row['interface']}",
+        row["scheme"] or "",
+        time("wait_s"),
+        Cell(units.percent(row["of_all"]), row["of_all"]),
+        Cell(units.count(row["timeouts_seen"]), row["timeouts_seen"]),
+        Cell(units.percent(row["drop_share"]), row["drop_share"]),
+        *(time(f"saved_{one}_s") for one in _CURES),
+    ]

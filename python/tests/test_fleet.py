@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a fleet: exported files, endpoints, and what is charged to which port."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import polars as pl
+import pytest
+
+from penstock import RunError
+from penstock.cli import app
+from penstock.fleet import readings, sources, verdict
+
+
+def metrics(*ports):
+    """Metrics as penstockd prints them, of ports with these values."""
+    lines = ["# TYPE penstock_acks counter"]
+    for interface, scheme, values in ports:
+        labels = f'interface="{interface}",scheme="{scheme}"'
+        for name, value in values.items():
+            if name.startswith("would_"):
+                candidate = f'{labels},candidate="{name.removeprefix("would_")}"'
+                lines.append(f"penstock_acks_would_rewrite_total{{{candidate}}} {value}")
+            else:
+                suffix = "_total" if name in readings.COUNTERS else ""
+                lines.append(f"penstock_{name}{suffix}{{{labels}}} {value}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+BAD = {"egress_packets": 900, "qdisc_drops": 100, "timeouts_seen": 50, "acks": 400, "acting": 0}
+WITH = BAD | {"would_fairq": 300, "would_hscc": 100}
+
+
+def ports(texts):
+    return verdict.judged(readings.ports(texts))
+
+
+def test_waits_are_charged_to_ports_that_drop():
+    calm = {"egress_packets": 10, "qdisc_drops": 0, "timeouts_seen": 5, "acting": 1}
+    text = metrics(("eth1", "observe", WITH), ('we"ird'.replace('"', '\\"'), "fairq", calm))
+    judged = ports({"a": text})
+    assert judged["wait_s"].to_list() == [10.0, 0.0]
+    assert judged["elsewhere_s"].to_list() == [0.0, 1.0]
+    assert judged["drop_share"][0] == pytest.approx(0.1)
+    assert judged["saved_fairq_s"][0] == pytest.approx(7.5)
+    assert judged["saved_hscc_s"][0] == pytest.approx(2.5)
+    assert judged["saved_grant_s"][0] == pytest.approx(10)
+    summary = verdict.summary(judged)
+    assert (summary["suffering"], summary["begin_with"], summary["not_acting"]) == (1, 1, 0)
+
+
+def test_two_readings_count_what_is_between():
+    before = readings.ports({"a": metrics(("eth1", "observe", WITH), ("eth2", "observe", WITH))})
+    again = WITH | {"timeouts_seen": 60, "acks": 500}
+    restarted = WITH | {"timeouts_seen": 3}
+    after = readings.ports(
+        {"a": metrics(("eth1", "observe", again), ("eth2", "observe", restarted))}
+    )
+    between = readings.between(before, after)
+    assert between["timeouts_seen"].to_list() == [10, 3]
+    assert between["acks"].to_list() == [100, 0]
+
+
+def test_a_thousand_hosts_of_synthetic_data(tmp_path):
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    for number in range(1000):
+        suffering = WITH | {"timeouts_seen": 1000 if number < 8 else number % 2}
+        rows = [("eth0", "observe", suffering)]
+        rows += [(f"eth{k}", "observe", WITH | {"qdisc_drops": 0}) for k in range(1, 9)]
+        (folder / f"node{number}.prom").write_text(metrics(*rows), encoding="utf-8")
+    out = tmp_path / "page"
+    texts, failed = sources.collect([str(folder)])
+    judged = ports(texts)
+    assert (len(texts), failed, judged.height) == (1000, [], 9000)
+    assert verdict.summary(judged)["begin_with"] == 7
+    app(["fleet", "observe", str(folder), "--out", str(out)], standalone_mode=False)
+    assert pl.read_csv(out / "ports.csv").height == 9000
+    assert "node0 eth0" in (out / "fleet.html").read_text(encoding="utf-8")
+
+
+def test_endpoints_are_read_and_silent_ones_listed(tmp_path, capsys):
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(metrics(("eth1", "observe", WITH)).encode())
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        name = f"127.0.0.1:{server.server_port}"
+        words = ["fleet", "observe", name, "127.0.0.1:1", "--json", "--out", str(tmp_path)]
+        app(words, standalone_mode=False)
+        server.shutdown()
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["ports"], summary["timeouts"]) == (1, 50)
+    assert summary["failed"][0].startswith("127.0.0.1:1: ")
+
+
+@pytest.mark.parametrize("name", ["no/such/file", "127.0.0.1:1"])
+def test_without_any_port_nothing_is_written(name, tmp_path):
+    with pytest.raises(RunError):
+        app(["fleet", "observe", name, "--out", str(tmp_path / "out")], standalone_mode=False)
+    assert not (tmp_path / "out").exists()
