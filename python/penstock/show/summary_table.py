@@ -111,6 +111,8 @@ ENDLESS = _columns(
 PORT = _columns(
     PORTS, "drops", "utilization", "queue_bytes.mean", "queue_bytes.p99", "queue_bytes.max"
 )
+PAUSES = _columns(PORTS, "pauses", "paused_s")
+"""Of ports that send into a switch with priority flow control."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,10 @@ def blocks(summary: Values, ports: int = 3) -> list[Block]:
     about = "port"
     if len(busiest) > ports:
         about = f"port, one of the {ports} of {len(busiest)} that dropped most"
-    return groups + [_block(results, "ports", name, PORT, about) for name in busiest[:ports]]
+    for name in busiest[:ports]:
+        pauses = any("pauses" in result["ports"][name] for result in results)
+        groups.append(_block(results, "ports", name, PORT + (PAUSES if pauses else ()), about))
+    return groups
 
 
 def _block(

@@ -151,6 +151,20 @@ impl Checker<'_> {
         self.require((29..=9000).contains(&udp.packet.0), &at("packet"), || {
             format!("is {}; allowed: 29 B to 9000 B", udp.packet)
         });
+        let of_links = fabric.links().into_iter().map(|(_, link)| link.mtu);
+        let of_ports = fabric.port_at().values().map(|change| change.mtu);
+        let least = of_links.chain(of_ports).flatten().min();
+        self.require(
+            least.is_none_or(|mtu| udp.packet <= mtu),
+            &at("packet"),
+            || {
+                let mtu = least.unwrap_or_default();
+                format!(
+                    "is {}, but a link has an mtu of {mtu}; allowed: at most that",
+                    udp.packet
+                )
+            },
+        );
         self.stop(udp.start, udp.stop, key);
     }
 
