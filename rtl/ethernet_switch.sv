@@ -50,19 +50,13 @@ module ethernet_switch
     input  wire logic                          s_axil_rready
 );
   logic [63:0] now_ns;
-  logic [15:0] fraction_ps;
-  localparam logic [15:0] WHOLE_NS = 16'(CLOCK_PS / 1000), REST_PS = 16'(CLOCK_PS % 1000);
-  logic carries;
-  assign carries = fraction_ps + REST_PS >= 16'd1000;
-
-  always_ff @(posedge clk) begin
-    now_ns <= now_ns + {48'b0, WHOLE_NS} + {63'b0, carries};
-    fraction_ps <= fraction_ps + REST_PS - (carries ? 16'd1000 : 16'd0);
-    if (rst) begin
-      now_ns <= '0;
-      fraction_ps <= '0;
-    end
-  end
+  clock_ns #(
+      .CLOCK_PS(CLOCK_PS)
+  ) time_of (
+      .clk,
+      .rst,
+      .now_ns
+  );
 
   logic [PORTS-1:0][32*REGISTERS-1:0] values;
   logic [PORTS-1:0] prepare;
@@ -75,8 +69,8 @@ module ethernet_switch
       .*
   );
 
-  logic [PORTS-1:0] arrived;
-  header_t [PORTS-1:0] arrived_header;
+  logic [PORTS-1:0] was_kept;
+  addresses_t [PORTS-1:0] addresses;
   frame_t [PORTS-1:0] frames;
   logic [PORTS-1:0][47:0] source, destination;
   logic [PORTS-1:0][PORTS-1:0] outputs;
@@ -86,7 +80,7 @@ module ethernet_switch
   ) table_of_addresses (
       .clk,
       .rst,
-      .valid(arrived),
+      .valid(was_kept),
       .source,
       .destination,
       .outputs
@@ -101,8 +95,8 @@ module ethernet_switch
   logic [PORTS-1:0][31:0] queues, thresholds;
 
   for (genvar i = 0; i < PORTS; i++) begin : g_port
-    assign source[i] = arrived_header[i].mac_source;
-    assign destination[i] = arrived_header[i].mac_destination;
+    assign source[i] = addresses[i].source;
+    assign destination[i] = addresses[i].destination;
     assign thresholds[i] = values[i][32*REG_port_ecn_threshold_bytes+:32];
     for (genvar k = 0; k < PORTS; k++) begin : g_cross
       assign in_request[i][k] = request[k][i];
@@ -135,8 +129,8 @@ module ethernet_switch
         .tx_tlast(tx_tlast[i]),
         .tx_tvalid(tx_tvalid[i]),
         .tx_tready(tx_tready[i]),
-        .arrived(arrived[i]),
-        .arrived_header(arrived_header[i]),
+        .was_kept(was_kept[i]),
+        .addresses(addresses[i]),
         .outputs(outputs[i]),
         .request(request[i]),
         .frame(frames[i]),

@@ -3,14 +3,16 @@
 //
 // core: hcf_init after a reset, then hcf_on_enqueue, hcf_departed and hcf_on_tick as operations, one
 // at a time, and hcf_on_dequeue at any time. Only counts are kept here; the frames are the caller's.
-// The bins are one memory of 256 words. After a reset it is cleared, in 256 clocks.
+// The bins are one memory of BINS words. After a reset it is cleared, in as many clocks.
 // Latency: an enqueue is answered after 18 + hashes clocks and takes 21 + 2 * hashes; the others take
 // 4, and show in the next.
 `default_nettype none
 
 module hcf
   import core_pkg::*;
-(
+#(
+    parameter int unsigned BINS = HCF_MAX_BINS  // a power of two; `bin_count` is at most that
+) (
     input  wire logic               clk,
     input  wire logic               rst,
     input  wire hcf_params_t        p,
@@ -36,7 +38,8 @@ module hcf
     logic [31:0] credits;
   } bin_t;
 
-  bin_t memory[HCF_MAX_BINS];
+  localparam int unsigned BIN_BITS = $clog2(BINS);
+  bin_t memory[BINS];
   logic [1:0][39:0] bytes  /* verilator public_flat_rd */;
   logic [1:0][31:0] packets  /* verilator public_flat_rd */;
   logic [31:0] epoch  /* verilator public_flat_rd */;
@@ -168,12 +171,12 @@ module hcf
   always_ff @(posedge clk) begin
     enqueue_done <= 1'b0;
     is_spent <= 1'b0;
-    if (step == CLEAR) memory[count[7:0]] <= '0;
-    else if (is_spent) memory[spent_bin] <= {epoch, rest};
+    if (step == CLEAR) memory[count[BIN_BITS-1:0]] <= '0;
+    else if (is_spent) memory[spent_bin[BIN_BITS-1:0]] <= {epoch, rest};
     case (step)
       CLEAR: begin
         count <= count + 9'd1;
-        if (count == 9'd255) step <= START;
+        if (count == 9'(BINS - 1)) step <= START;
       end
       START: begin
         high  <= 1'b0;
@@ -201,7 +204,7 @@ module hcf
         hash_4 <= product_3[31:0] + offset;
         mixed_5 <= hash_4 ^ hash_4 >> 16;
         at_12 <= scaled_11[39:32];
-        read_12 <= memory[scaled_11[39:32]];
+        read_12 <= memory[scaled_11[32+:BIN_BITS]];
         read_13 <= read_12;
         credits_14 <= read_13.epoch == epoch ? read_13.credits : p.credits;
         if (bin_of < 9'd4) flow_bin[bin_of[1:0]] <= at_12;

@@ -2,8 +2,9 @@
 // A port's input: each frame is stored, parsed, and leaves with its headers rewritten.
 //
 // Frames that are bad, shorter than 32 bytes, longer than MAX_BYTES or without room are dropped whole and counted by
-// `lost`; the input never waits. Latency: 23 clocks from a frame's last word to its first word out
-// (1 parser, 17 window, 3 queue of frames, 1 to start, 1 patch), then one word per clock.
+// `lost`; the input never waits. Latency: 60 clocks from a frame's last word to its first word out
+// (38 parser, 17 window, 3 queue of frames, 1 to start, 1 patch; without REWRITES no window), then one
+// word per clock.
 `default_nettype none
 
 module ingress
@@ -41,7 +42,9 @@ module ingress
     input wire logic changed,
     input wire logic floored,
     // Events, for counting.
-    output logic arrived,  // a frame was kept; its header:
+    output logic was_kept,  // a frame, with these addresses
+    output addresses_t addresses,
+    output logic arrived,  // its header
     output header_t arrived_header,
     output logic acked,
     output logic rewritten,
@@ -49,41 +52,55 @@ module ingress
     output logic lost
 );
   localparam int unsigned LATENCY = 17;
-  localparam logic [15:0] MIN_BYTES = 16'd32;  // no MAC passes a shorter frame
+  localparam int unsigned MIN_BYTES = 32;  // no MAC passes a shorter frame
   localparam int unsigned WORDS = STORE_BYTES / (WIDTH / 8);
   localparam int unsigned FRAMES = STORE_BYTES / 64;
 
-  logic header_valid;
-  logic [WIDTH-1:0] tdata;
+  logic [  WIDTH-1:0] tdata;
   logic [WIDTH/8-1:0] tkeep;
   logic tlast, tvalid, tready, is_open;
   header_t parsed;
+  logic has_parsed;
+  ip_t ip;
 
   parser #(
-      .WIDTH    (WIDTH),
-      .MAX_BYTES(MAX_BYTES)
+      .WIDTH(WIDTH)
   ) headers (
       .clk,
       .rst,
       .tdata(s_tdata),
       .tkeep(s_tkeep),
       .tlast(s_tlast),
-      .tuser(s_tuser),
       .transfer(s_tvalid),
-      .header_valid,
+      .addresses,
+      .ip,
+      .header_valid(has_parsed),
       .header(parsed)
   );
 
-  // The frame's length counts here too: whether it is too long is known with its last word.
-  logic [15:0] bytes, now_bytes;
-  always_comb begin
-    now_bytes = bytes;
-    for (int unsigned i = 0; i < WIDTH / 8; i++)
-    if (s_tkeep[i] && now_bytes != '1) now_bytes = now_bytes + 16'd1;
-  end
+  // Whether it is too long or too short is known with the frame's last word.
+  localparam int unsigned WORD_BYTES = WIDTH / 8;
+  localparam logic [15:0] LONGEST = 16'(MAX_BYTES / WORD_BYTES);  // whole words
+  localparam logic [15:0] SHORTEST = 16'((MIN_BYTES - 1) / WORD_BYTES);
+  logic [15:0] whole_words;  // before this one, saturating
+  logic is_at_longest, is_beyond, is_at_shortest, is_enough, is_bad, kept;
+  assign is_bad = s_tuser || is_beyond || (is_at_longest && s_tkeep[MAX_BYTES%WORD_BYTES]) ||
+      !(is_enough || (is_at_shortest && s_tkeep[(MIN_BYTES-1)%WORD_BYTES]));
   always_ff @(posedge clk) begin
-    if (s_tvalid) bytes <= s_tlast ? '0 : now_bytes;
-    if (rst) bytes <= '0;
+    if (s_tvalid) begin
+      whole_words <= whole_words + {15'b0, whole_words != '1};
+      is_at_longest <= whole_words == LONGEST - 16'd1;
+      is_beyond <= is_beyond || is_at_longest;
+      is_at_shortest <= whole_words == SHORTEST - 16'd1;
+      is_enough <= is_enough || is_at_shortest;
+    end
+    if (rst || (s_tvalid && s_tlast)) begin
+      whole_words <= '0;
+      is_at_longest <= LONGEST == 0;
+      is_beyond <= 1'b0;
+      is_at_shortest <= SHORTEST == 0;
+      is_enough <= 1'b0;
+    end
   end
 
   frame_store #(
@@ -97,43 +114,72 @@ module ingress
       .s_tkeep,
       .s_tlast,
       .s_tvalid,
-      .is_bad(s_tuser || now_bytes < MIN_BYTES || now_bytes > MAX_BYTES[15:0]),
-      .kept(arrived),
+      .is_bad,
+      .kept,
       .lost,
-      .m_tdata(tdata),
-      .m_tkeep(tkeep),
-      .m_tlast(tlast),
+      .m_tdata (tdata),
+      .m_tkeep (tkeep),
+      .m_tlast (tlast),
       .m_tvalid(tvalid),
       .m_tready(tready && is_open)
   );
+
+  // Whether a frame was kept is known long before its header.
+  localparam int unsigned ADDRESSES = 2, IP = 7, PARSER = 38;
+  logic [PARSER-2:0] kept_pipe;
+  always_ff @(posedge clk) kept_pipe <= rst ? '0 : {kept_pipe[PARSER-3:0], kept};
+  assign was_kept = kept_pipe[ADDRESSES-2];
+  assign arrived = kept_pipe[PARSER-2] && has_parsed;
   assign arrived_header = parsed;
 
-  // Headers walk with their question; those of lost frames are dropped at the end.
+  // What is known of a frame waits in three queues, each filled when it is known; with the patches a
+  // frame is complete.
+  logic has_ip, has_patches, has_frame, ends, starts, is_new;
   logic [LATENCY-1:0] valid_pipe;
-  frame_t frame;
-  frame_t [LATENCY-1:0] frame_pipe;
   patch_t [4:0] patches;
   logic is_ack, is_rewritten, is_floored;
+  always_ff @(posedge clk) valid_pipe <= rst ? '0 : {valid_pipe[LATENCY-2:0], arrived};
 
-  always_ff @(posedge clk) begin
-    valid_pipe <= rst ? '0 : {valid_pipe[LATENCY-2:0], arrived};
-    frame_pipe <= {frame_pipe[LATENCY-2:0], frame};
-  end
-  assign frame = {
-    parsed.bytes,
-    parsed.reason == PASS_NONE,
-    parsed.is_ip,
-    parsed.is_v6,
-    parsed.ip_at,
-    parsed.ip_word,
-    parsed.ip_checksum,
-    parsed.source,
-    parsed.destination,
-    parsed.source_port,
-    parsed.destination_port,
-    parsed.offset_flags[7:0],
-    parsed.payload
-  };
+  ring #(
+      .BITS ($bits(ip_t)),
+      .WORDS(FRAMES)
+  ) waiting_ip (
+      .clk,
+      .rst,
+      .push (kept_pipe[IP-2]),
+      .value(ip),
+      .valid(has_ip),
+      .head (m_frame.ip),
+      .pop  (starts)
+  );
+
+  ring #(
+      .BITS ($bits(frame_t) - $bits(ip_t)),
+      .WORDS(FRAMES)
+  ) waiting (
+      .clk,
+      .rst,
+      .push(arrived),
+      .value({
+        parsed.bytes,
+        parsed.reason == PASS_NONE,
+        parsed.offset_flags[7:0],
+        parsed.payload,
+        parsed.source_port,
+        parsed.destination_port
+      }),
+      .valid(has_frame),
+      .head({
+        m_frame.bytes,
+        m_frame.is_tcp,
+        m_frame.flags,
+        m_frame.payload,
+        m_frame.source_port,
+        m_frame.destination_port
+      }),
+      .pop(starts)
+  );
+  assign m_frame_valid = has_ip && has_frame && (!REWRITES || has_patches);
 
   if (REWRITES) begin : g_rewriter
     window_rewriter rewriter (
@@ -158,33 +204,25 @@ module ingress
   assign rewritten = valid_pipe[LATENCY-1] && is_rewritten;
   assign was_floored = valid_pipe[LATENCY-1] && is_floored;
 
-  // Waiting frames, and the one that is leaving.
+  // The frame that is leaving.
   patch_t [4:0] next_patches;
   patch_t [4:0] held_patches;
   patch_t [1:0] held_more, more;
-  logic ends, starts, is_new;
-  localparam int unsigned WAITING_BITS = $bits(frame_t) + (REWRITES ? $bits(patches) : 0);
-  logic [WAITING_BITS-1:0] pushed, popped;
-
-  ring #(
-      .BITS (WAITING_BITS),
-      .WORDS(FRAMES)
-  ) waiting (
-      .clk,
-      .rst,
-      .push (valid_pipe[LATENCY-1]),
-      .value(pushed),
-      .valid(m_frame_valid),
-      .head (popped),
-      .pop  (starts)
-  );
   if (REWRITES) begin : g_patches
-    assign pushed = {patches, frame_pipe[LATENCY-1]};
-    assign {next_patches, m_frame} = popped;
+    ring #(
+        .BITS ($bits(patches)),
+        .WORDS(FRAMES)
+    ) waiting_patches (
+        .clk,
+        .rst,
+        .push (valid_pipe[LATENCY-1]),
+        .value(patches),
+        .valid(has_patches),
+        .head (next_patches),
+        .pop  (starts)
+    );
   end else begin : g_no_patches
-    assign pushed = frame_pipe[LATENCY-1];
-    assign m_frame = popped;
-    assign next_patches = '0;
+    assign {has_patches, next_patches} = '0;
   end
   assign ends = is_open && tvalid && tready && tlast;
   assign m_started = starts;

@@ -4,8 +4,9 @@
 // Frames leave in the order in which they were admitted, so this is an output queue, though each
 // input has a memory of its own: four inputs may write in the same clock. With HCF there are two
 // such queues. A frame may leave while its end still arrives; then it never runs dry, as inputs send
-// a word in every clock. Latency: none to decide, one frame per clock (HCF: 42 + hashes); 4 from a
-// word in to a word out of an empty queue.
+// a word in every clock. A request is granted at once, and decided three clocks later, one per clock;
+// the frame's words come later still. With HCF the grant follows the decision, 42 + hashes clocks
+// later. Latency: 4 from a word in to a word out of an empty queue.
 `default_nettype none
 
 module output_port
@@ -27,11 +28,11 @@ module output_port
     input wire logic [INPUTS-1:0] request,
     input wire frame_t [INPUTS-1:0] frames,
     output logic [INPUTS-1:0] granted,  // in the same clock
-    // Whether the scheme drops it.
+    // Whether the scheme drops it, of the one granted two clocks before.
     output logic [31:0] packet_bytes,
     output logic is_control,
     input wire logic drops,
-    // Words of the frames granted, in this order; there is always room.
+    // Words of the frames granted, in this order, at least 5 clocks later; there is always room.
     input wire logic [INPUTS-1:0][WIDTH-1:0] s_tdata,
     input wire logic [INPUTS-1:0][WIDTH/8-1:0] s_tkeep,
     input wire logic [INPUTS-1:0] s_tlast,
@@ -48,72 +49,167 @@ module output_port
     output logic dropped,  // by the scheme
     output logic lost  // for lack of room
 );
-  localparam int unsigned INPUT_BITS = $clog2(INPUTS);
   localparam int unsigned WORD_BITS = WIDTH + WIDTH / 8 + 1;
   localparam int unsigned WORDS = BUFFER_BYTES / (WIDTH / 8);
   localparam int unsigned WORD_COUNT_BITS = $clog2(WORDS) + 1;
+  localparam int unsigned BYTE_COUNT_BITS = $clog2(BUFFER_BYTES) + 1;
   localparam int unsigned QUEUES = HAS_HCF ? 2 : 1;
   localparam int unsigned FRAMES = BUFFER_BYTES / 32;  // no frame is shorter
   localparam int unsigned KEY_CLOCKS = 21;
   localparam logic [7:0] CONTROL = TCP_FLAG_SYN[7:0] | TCP_FLAG_FIN[7:0] | TCP_FLAG_RST[7:0];
 
   typedef struct packed {
-    logic [INPUT_BITS-1:0] from;
-    departure_t                  d;
+    logic [INPUTS-1:0] from;
+    departure_t              d;
   } entry_t;
 
-  // One request is decided at a time, in turn: at once, or with HCF after these steps.
-  typedef enum logic [2:0] {
+  // One request is chosen at a time, in turn: those behind the last one first. With HCF the next one
+  // is chosen after these steps.
+  typedef enum logic [1:0] {
     CHOOSE,
     KEY,
     ADMIT,
     WAIT
   } step_e;
   step_e step;
-  logic [INPUT_BITS-1:0] chosen, chosen_before, turn;
-  logic [4:0] waited;
-  frame_t frame;
-  logic is_drained, is_draining, is_hcf, has_choice;
+  logic [INPUTS-1:0] pick, pick_1, behind;
+  logic may_choose, is_drained, is_draining, is_hcf, hcf_decides, hcf_accepts, hcf_to;
 
   always_comb begin
-    has_choice = 1'b0;
-    chosen = chosen_before;
-    if (step == CHOOSE)
-      for (int unsigned i = 0; i < INPUTS; i++)
-      if (!has_choice && request[turn+INPUT_BITS'(i)]) begin
-        has_choice = !is_draining;
-        chosen = turn + INPUT_BITS'(i);
-      end
+    pick = '0;
+    for (int i = INPUTS - 1; i >= 0; i--) if (request[i]) pick = INPUTS'(1) << i;
+    for (int i = INPUTS - 1; i >= 0; i--) if (request[i] && behind[i]) pick = INPUTS'(1) << i;
   end
-  assign frame = frames[chosen];
+  assign may_choose = step == CHOOSE && !is_draining;
+  assign granted = is_hcf ? (hcf_decides ? pick_1 : '0) : may_choose ? pick : '0;
 
-  // Room for the frame's bytes in the buffer, and for its words in the memories of its input.
-  logic [QUEUES-1:0][INPUTS-1:0][WORD_COUNT_BITS-1:0] held_words;
-  logic [15:0] frame_words;
-  logic [QUEUES-1:0] has_words;
-  logic fits, accepts, decides;
-  logic [1:0] hcf_queue;
-  logic hcf_done, to_queue;
+  // 1: the frame. 2: its words, and whether they fit, whatever is decided of the frame before. 3: the
+  // decision. 4: it is in force.
+  logic [INPUTS-1:0] pick_2, pick_3, pick_4;
+  logic valid_1, valid_2, valid_3, wanted_2, wanted_3, drops_3, to_2, to_3, to_4;
+  logic accepts, accepts_4;
+  frame_t frame_1;
+  entry_t entry_2, entry_3, entry_4;
+  logic [15:0] words_1;
+  logic [WORD_COUNT_BITS-1:0] words_2, less_3, less_one_3;
+  logic is_oversize_2, is_oversize_3, fits, fits_before, is_empty, left_pending;
 
-  assign packet_bytes = {16'b0, frame.bytes};
+  assign packet_bytes = {16'b0, entry_2.d.bytes};
   // SYN, FIN, RST and pure ACKs; what is not TCP counts as data.
-  assign is_control   = frame.is_tcp && ((frame.flags & CONTROL) != 0 || frame.payload == 0);
-  assign frame_words  = (frame.bytes + WIDTH[15:0] / 16'd8 - 16'd1) >> $clog2(WIDTH / 8);
-  always_comb
+  assign is_control = entry_2.d.is_tcp &&
+      ((entry_2.d.flags & CONTROL) != 0 || entry_2.d.payload == 0);
+  assign words_1 = (frame_1.bytes + WIDTH[15:0] / 16'd8 - 16'd1) >> $clog2(WIDTH / 8);
+
+  always_ff @(posedge clk) begin
+    if (step == CHOOSE) begin
+      pick_1  <= pick;
+      frame_1 <= '0;
+      for (int unsigned i = 0; i < INPUTS; i++) if (pick[i]) frame_1 <= frames[i];
+    end
+    valid_1 <= granted != 0 && !is_hcf;
+    for (int unsigned i = 0; i < INPUTS; i++)
+    if (granted[i]) for (int unsigned k = 0; k < INPUTS; k++) behind[k] <= k > i;
+
+    valid_2 <= valid_1 || hcf_decides;
+    wanted_2 <= valid_1 || hcf_accepts;
+    to_2 <= hcf_to;
+    pick_2 <= pick_1;
+    entry_2 <= {pick_1, frame_1.bytes, frame_1.is_tcp, frame_1.flags, frame_1.payload};
+    words_2 <= words_1[WORD_COUNT_BITS-1:0];
+    is_oversize_2 <= {1'b0, words_1} > 17'(WORDS);
+
+    valid_3 <= valid_2;
+    wanted_3 <= wanted_2;
+    to_3 <= to_2;
+    drops_3 <= drops && !is_hcf;
+    pick_3 <= pick_2;
+    entry_3 <= entry_2;
+    less_3 <= -words_2;
+    less_one_3 <= WORD_COUNT_BITS'(1) - words_2;
+    is_oversize_3 <= is_oversize_2;
+
+    pick_4 <= valid_3 ? pick_3 : '0;
+    accepts_4 <= accepts;
+    to_4 <= to_3;
+    entry_4 <= entry_3;
+
+    dropped <= valid_3 && fits && drops_3;
+    lost <= valid_3 && !accepts && !(fits && drops_3);
+    if (prepare) is_draining <= 1'b1;
+    else if (is_drained && step == CHOOSE) is_draining <= 1'b0;
+    if (rst) begin
+      behind <= '0;
+      valid_1 <= 1'b0;
+      valid_2 <= 1'b0;
+      valid_3 <= 1'b0;
+      pick_4 <= '0;
+      is_draining <= 1'b0;
+    end
+  end
+
+  // Room for the frame's bytes in the buffer, and for its words in the memories of its input. Both
+  // next values are known before the decision is, and whether the frame behind fits into them.
+  logic [BYTE_COUNT_BITS-1:0] room, room_without, room_with, queue, queue_without, queue_with;
+  logic [BYTE_COUNT_BITS-1:0] freed_3, change_3, freed_2;
+  logic [QUEUES-1:0][INPUTS-1:0][WORD_COUNT_BITS-1:0] room_words, words_without, words_with;
+  logic [QUEUES-1:0][INPUTS-1:0] word_pop, popped, takes_words, fits_words;
+  logic [INPUTS-1:0] fits_input;
+  logic fits_bytes;
+  assign freed_2 = departed ? BYTE_COUNT_BITS'(departure.bytes) : '0;
+  assign room_without = room + freed_3;
+  assign room_with = room + change_3;
+  assign queue_without = queue - freed_3;
+  assign queue_with = queue - change_3;
+  always_comb begin
+    fits_input = '1;
+    for (int unsigned q = 0; q < QUEUES; q++) begin
+      fits_input = fits_input & fits_words[q];
+      for (int unsigned i = 0; i < INPUTS; i++) begin
+        words_without[q][i] = room_words[q][i] + WORD_COUNT_BITS'(popped[q][i]);
+        words_with[q][i] = room_words[q][i] + (popped[q][i] ? less_one_3 : less_3);
+        takes_words[q][i] = accepts && pick_3[i] && to_3 == q[0];
+      end
+    end
+  end
+  assign fits = fits_bytes && (pick_3 & fits_input) != 0 && !is_oversize_3;
+  assign accepts = valid_3 && wanted_3 && fits && !drops_3;
+
+  always_ff @(posedge clk) begin
+    freed_3 <= freed_2;
+    change_3 <= freed_2 - BYTE_COUNT_BITS'(entry_2.d.bytes);
+    room <= accepts ? room_with : room_without;
+    queue <= accepts ? queue_with : queue_without;
+    fits_bytes <= accepts ? 18'(room_with) >= 18'(entry_2.d.bytes) :
+        18'(room_without) >= 18'(entry_2.d.bytes);
+    fits_before <= fits;
+    is_empty <= queue == 0;
+    popped <= word_pop;
     for (int unsigned q = 0; q < QUEUES; q++)
-      has_words[q] = {1'b0, frame_words} + 17'(held_words[q][chosen]) <= 17'(WORDS);
-  assign fits = {1'b0, queue_bytes} + {17'b0, frame.bytes} <= 33'(BUFFER_BYTES) && has_words == '1;
-  assign decides = step == CHOOSE ? has_choice && (!is_hcf || !fits) : step == WAIT && hcf_done;
-  assign accepts = fits && (is_hcf ? step == WAIT && !hcf_queue[1] : !drops);
-  assign to_queue = is_hcf && hcf_queue[0];
-  assign granted = decides ? INPUTS'(1) << chosen : '0;
+    for (int unsigned i = 0; i < INPUTS; i++) begin
+      room_words[q][i] <= takes_words[q][i] ? words_with[q][i] : words_without[q][i];
+      fits_words[q][i] <= takes_words[q][i] ? words_with[q][i] >= words_2 :
+          words_without[q][i] >= words_2;
+    end
+    if (rst) begin
+      freed_3 <= '0;
+      room <= BYTE_COUNT_BITS'(BUFFER_BYTES);
+      queue <= '0;
+      popped <= '0;
+      room_words <= {QUEUES * INPUTS{WORD_COUNT_BITS'(WORDS)}};
+    end
+  end
+  assign queue_bytes = 32'(queue);
+  assign is_drained = is_empty && queue == 0 && !valid_1 && !valid_2 && !valid_3 && pick_4 == 0 &&
+      !departed && !left_pending;
 
   logic [1:0] next_queue;
-  logic hcf_ready, left_pending, send_queue;
+  logic hcf_ready, send_queue;
   if (HAS_HCF) begin : g_hcf
     logic [31:0] key, key_seed, seed_used;
+    logic [4:0] waited;
     logic [1:0] op_kind;
-    logic op_valid, hcf_rst, left_queue, tick_pending;
+    logic [1:0] hcf_queue;
+    logic op_valid, hcf_rst, hcf_done, left_queue, tick_pending;
     logic [15:0] left_bytes;
 
     // The key is made again if the period changed meanwhile.
@@ -123,10 +219,10 @@ module output_port
     hcf_key flow_key (
         .clk,
         .seed(key_seed),
-        .source(frame.is_ip ? frame.source : '0),
-        .destination(frame.is_ip ? frame.destination : '0),
-        .source_port(frame.is_tcp ? frame.source_port : '0),
-        .destination_port(frame.is_tcp ? frame.destination_port : '0),
+        .source(frame_1.ip.is_ip ? frame_1.ip.source : '0),
+        .destination(frame_1.ip.is_ip ? frame_1.ip.destination : '0),
+        .source_port(frame_1.is_tcp ? frame_1.source_port : '0),
+        .destination_port(frame_1.is_tcp ? frame_1.destination_port : '0),
         .key
     );
 
@@ -140,23 +236,29 @@ module output_port
         .op_kind,
         .op_key(key),
         .op_queue(left_queue),
-        .op_bytes(left_pending ? left_bytes : frame.bytes),
+        .op_bytes(left_pending ? left_bytes : frame_1.bytes),
         .enqueue_done(hcf_done),
         .enqueue_queue(hcf_queue),
         .next_queue,
         .key_seed
     );
 
+    // A frame without room is none of HCF's; the room can only grow until the decision.
+    logic is_lost;
+    assign is_lost = step == KEY && waited == KEY_CLOCKS[4:0] - 5'd1 && !fits_before;
+    assign hcf_decides = is_lost || (step == WAIT && hcf_done);
+    assign hcf_accepts = step == WAIT && hcf_done && !hcf_queue[1];
+    assign hcf_to = is_hcf && hcf_queue[0];
+
     always_ff @(posedge clk) begin
       waited <= waited + 5'd1;
-      chosen_before <= chosen;
       case (step)
         CHOOSE: begin
           waited <= '0;
           seed_used <= key_seed;
-          if (has_choice && !decides) step <= KEY;
+          if (is_hcf && may_choose && request != 0) step <= KEY;
         end
-        KEY: if (waited == KEY_CLOCKS[4:0] - 5'd1) step <= ADMIT;
+        KEY: if (waited == KEY_CLOCKS[4:0] - 5'd1) step <= is_lost ? CHOOSE : ADMIT;
         ADMIT:
         if (seed_used != key_seed) step <= CHOOSE;
         else if (op_kind == 2'd0 && hcf_ready) step <= WAIT;
@@ -188,24 +290,12 @@ module output_port
     end
   end else begin : g_no_hcf
     assign step = CHOOSE;
-    assign {chosen_before, waited, is_hcf, hcf_done, hcf_ready, hcf_queue} = '0;
+    assign {is_hcf, hcf_ready, hcf_decides, hcf_accepts, hcf_to} = '0;
     assign {next_queue, left_pending} = '0;
   end
 
-  always_ff @(posedge clk) begin
-    if (decides) turn <= chosen + 1'b1;
-    dropped <= decides && !is_hcf && fits && drops;
-    lost <= decides && !accepts && !(!is_hcf && fits && drops);
-    if (prepare) is_draining <= 1'b1;
-    else if (is_drained && step == CHOOSE) is_draining <= 1'b0;
-    if (rst) begin
-      turn <= '0;
-      is_draining <= 1'b0;
-    end
-  end
-
   // Where the words of each input's frames go, in order of the decisions.
-  logic [QUEUES-1:0][INPUTS-1:0] word_valid, word_pop;
+  logic [QUEUES-1:0][INPUTS-1:0] word_valid;
   logic [QUEUES-1:0][INPUTS-1:0][WORD_BITS-1:0] word;
   for (genvar i = 0; i < INPUTS; i++) begin : g_input
     logic goes, goes_queue, has_decision;
@@ -215,8 +305,8 @@ module output_port
     ) decisions (
         .clk,
         .rst,
-        .push (decides && chosen == i),
-        .value({accepts, to_queue}),
+        .push (pick_4[i]),
+        .value({accepts_4, to_4}),
         .valid(has_decision),
         .head ({goes, goes_queue}),
         .pop  (s_tvalid[i] && s_tlast[i])
@@ -234,78 +324,57 @@ module output_port
           .head (word[q][i]),
           .pop  (word_pop[q][i])
       );
-
-      always_ff @(posedge clk) begin
-        held_words[q][i] <= held_words[q][i] - WORD_COUNT_BITS'(word_pop[q][i]);
-        if (granted[i] && accepts && to_queue == q)
-          held_words[q][i] <= held_words[q][i] + frame_words[WORD_COUNT_BITS-1:0] -
-              WORD_COUNT_BITS'(word_pop[q][i]);
-        if (rst) held_words[q][i] <= '0;
-      end
     end
   end
 
   // The order of the frames in each queue.
   entry_t [QUEUES-1:0] first;
-  entry_t admitted, sending;
+  departure_t [QUEUES-1:0] first_departure;
+  logic [QUEUES-1:0][INPUTS-1:0] first_from;
   logic [QUEUES-1:0] has_frame, takes;
-  assign admitted = {chosen, frame.bytes, frame.is_tcp, frame.flags, frame.payload};
   for (genvar q = 0; q < QUEUES; q++) begin : g_order
+    assign first_departure[q] = first[q].d;
+    assign first_from[q] = first[q].from;
     ring #(
         .BITS ($bits(entry_t)),
         .WORDS(FRAMES)
     ) order (
         .clk,
         .rst,
-        .push (decides && accepts && to_queue == q),
-        .value(admitted),
+        .push (pick_4 != 0 && accepts_4 && to_4 == q),
+        .value(entry_4),
         .valid(has_frame[q]),
         .head (first[q]),
         .pop  (takes[q])
     );
   end
 
-  // Sending: the next frame begins in the clock after the last word of the one before; with HCF
-  // once the departure of that is counted.
-  logic is_sending, next, can_take, ends, moves, has_word;
-  logic [WORD_BITS-1:0] send_word;
-  assign next = is_hcf && next_queue[0];
-  assign has_word = is_sending && word_valid[send_queue][sending.from];
-  assign send_word = word[send_queue][sending.from];
-  assign moves = has_word && (!m_tvalid || m_tready);
-  assign ends = moves && send_word[WORD_BITS-1];
-  assign can_take = is_hcf ? !is_sending && !departed && !left_pending && hcf_ready &&
-      !next_queue[1] : !is_sending || ends;
-  always_comb begin
-    takes = '0;
-    takes[next] = can_take && has_frame[next];
-    word_pop = '0;
-    word_pop[send_queue][sending.from] = moves;
-  end
-  assign is_drained = queue_bytes == 0 && !departed && !left_pending;
-
-  always_ff @(posedge clk) begin
-    departed <= ends;
-    if (ends) departure <= sending.d;
-    if (ends) is_sending <= 1'b0;
-    if (takes != 0) begin
-      is_sending <= 1'b1;
-      send_queue <= next;
-      sending <= first[next];
-    end
-    if (!m_tvalid || m_tready) begin
-      m_tvalid <= has_word;
-      {m_tlast, m_tkeep, m_tdata} <= send_word;
-    end
-    queue_bytes <= queue_bytes + (decides && accepts ? {16'b0, frame.bytes} : '0) -
-        (ends ? {16'b0, sending.d.bytes} : '0);
-    if (rst) begin
-      departed <= 1'b0;
-      is_sending <= 1'b0;
-      m_tvalid <= 1'b0;
-      queue_bytes <= '0;
-    end
-  end
+  output_sender #(
+      .WIDTH (WIDTH),
+      .INPUTS(INPUTS),
+      .QUEUES(QUEUES)
+  ) sender (
+      .clk,
+      .rst,
+      .has_frame,
+      .first_from,
+      .first(first_departure),
+      .takes,
+      .word_valid,
+      .word,
+      .word_pop,
+      .is_hcf,
+      .hcf_may_take(!left_pending && hcf_ready && !next_queue[1]),
+      .hcf_queue(next_queue[0]),
+      .send_queue,
+      .m_tdata,
+      .m_tkeep,
+      .m_tlast,
+      .m_tvalid,
+      .m_tready,
+      .departed,
+      .departure
+  );
 endmodule
 
 `default_nettype wire

@@ -4,304 +4,279 @@
 //
 // Verdicts are those of bpf/parse.h and bpf/options.h without tunnels: what is not understood
 // passes, with a reason (PASS_*). On a wire there are no super-packets, so an IPv4 length of 0 is
-// malformed. The parser watches a stream; it walks 16 bits at a time, WIDTH / 16 steps per clock,
-// because every header's length is a multiple of that. The state holds the fields found so far.
-// Latency: 1 clock after the last word; one word per clock.
+// malformed. The parser watches a stream. The stream walks through one stage for each header, and
+// each stage learns from the one before where its header begins, before that word arrives: so no
+// header has to be understood in the clock in which the next one begins.
+// Latency after the last word: 2 clocks for the addresses, 7 for the IP header, 38 for the rest; one
+// word per clock.
 `default_nettype none
 
 module parser
   import core_pkg::*, types_pkg::*;
 #(
-    parameter int unsigned WIDTH     = 64,
-    parameter int unsigned MAX_BYTES = 9018  // of a frame without FCS
+    parameter int unsigned WIDTH = 64
 ) (
-    input  wire logic               clk,
-    input  wire logic               rst,
-    input  wire logic [  WIDTH-1:0] tdata,
-    input  wire logic [WIDTH/8-1:0] tkeep,
-    input  wire logic               tlast,
-    input  wire logic               tuser,         // at tlast: the frame is bad
-    input  wire logic               transfer,      // tvalid and tready
-    output logic                    header_valid,
-    output header_t                 header
+    input  wire logic                clk,
+    input  wire logic                rst,
+    input  wire logic  [  WIDTH-1:0] tdata,
+    input  wire logic  [WIDTH/8-1:0] tkeep,         // without holes
+    input  wire logic                tlast,
+    input  wire logic                transfer,      // tvalid and tready
+    output addresses_t               addresses,
+    output ip_t                      ip,
+    output logic                     header_valid,
+    output header_t                  header
 );
   if (WIDTH < 64 || WIDTH > 512 || (WIDTH & (WIDTH - 1)) != 0) begin : g_bad_width
     $fatal(1, "WIDTH must be 64, 128, 256 or 512");
   end
 
-  localparam logic [15:0] VLAN = 16'h8100, PROVIDER_VLAN = 16'h88a8, IPV4 = 16'h0800;
-  localparam logic [15:0] IPV6 = 16'h86dd;
-  localparam logic [7:0] HOP = 8'd0, TCP = 8'd6, UDP = 8'd17, ROUTING = 8'd43, FRAGMENT = 8'd44;
-  localparam logic [7:0] DESTINATION = 8'd60;
-  localparam logic [7:0] OPTION_END = 8'd0, OPTION_NOP = 8'd1, OPTION_MSS = 8'd2;
-  localparam logic [7:0] OPTION_SCALE = 8'd3, OPTION_MD5 = 8'd19, OPTION_AO = 8'd29;
+  localparam int unsigned LANES = WIDTH / 16;
+  localparam int unsigned EXTENSIONS = 4;
   localparam logic [10:0] MAX_AT = 11'd512;  // headers begin within 1024 bytes, as in parse.h
+  // Clocks after the last word: the words rest in a register, IP is known, then the extension
+  // headers, then the segment; then what the options take.
+  localparam int unsigned IP_CLOCKS = 6, EXTENSION_CLOCKS = 3, SEGMENT_CLOCKS = 4;
+  localparam int unsigned OPTIONS_CLOCKS = 14;
+  localparam int unsigned SEGMENT_AT = 1 + IP_CLOCKS + EXTENSIONS * EXTENSION_CLOCKS +
+      SEGMENT_CLOCKS;
+  localparam int unsigned FOUND_AT = SEGMENT_AT + OPTIONS_CLOCKS;
 
-  typedef enum logic [2:0] {
-    ETHERNET,
-    TAG,
-    V4,
-    V6,
-    EXTENSION,
-    SEGMENT,
-    OPTIONS,
-    DONE
-  } phase_e;
-  typedef enum logic [1:0] {
-    KIND,
-    LENGTH,
-    BODY
-  } option_e;
-
-  typedef struct packed {
-    phase_e      phase;
-    logic [10:0] at;            // words so far, saturating
-    logic [10:0] skip;          // words of the present header that do not matter
-    logic [4:0]  k;             // word within the present header
-    logic [1:0]  tags;
-    logic [2:0]  extensions;
-    logic        is_end_known;
-    logic [17:0] ip_end;        // bytes from the frame's start
-    logic [15:0] left;          // bytes of the IP payload from the present header on
-    logic        is_overrun;    // extension headers are longer than the payload
-    option_e     option;
-    logic [7:0]  option_kind;
-    logic [7:0]  option_left;   // bytes of its body
-    logic [5:0]  options_left;
-    logic [15:0] body;
-    header_t     h;
-  } state_t;
-
-  state_t state, next, found;
-
-  // Within one clock `next` walks from word to word. It is changed in place: functions that return
-  // the whole state would be copied for each word.
-  logic [15:0] word, header_bytes, extension_bytes;
-  logic [7:0] octet, following;
-  logic follows_v6;
+  // 1: words in host order, and how many bytes there are.
+  logic [LANES-1:0][15:0] words;
+  logic [LANES-1:0] has;  // whole words; half a word, a frame's last byte, completes no header
+  beat_t beat;
+  logic is_first;
+  logic [6:0] tail, new_bytes;
 
   always_comb begin
-    next = state;
-    word = '0;
-    octet = '0;
-    following = '0;
-    header_bytes = '0;
-    extension_bytes = '0;
-    follows_v6 = 1'b0;
-    for (int unsigned i = 0; i < WIDTH / 16; i++) begin
-      word = {tdata[16*i+:8], tdata[16*i+8+:8]};
-      follows_v6 = 1'b0;
-      if (!tkeep[2*i+1]) begin
-        // Half a word, the frame's last byte, completes no header.
-      end else if (next.skip != 0) next.skip = next.skip - 11'd1;
-      else if (next.k == 0 && next.at > MAX_AT && next.phase != DONE && next.phase != OPTIONS) begin
-        next.phase = DONE;
-        next.h.reason = PASS_TRUNCATED;
-      end else
-        case (next.phase)
-          ETHERNET: begin
-            if (next.k < 5'd3) next.h.mac_destination = {next.h.mac_destination[31:0], word};
-            else if (next.k < 5'd6) next.h.mac_source = {next.h.mac_source[31:0], word};
-            next.k = next.k + 5'd1;
-            if (next.k == 5'd7) begin
-              next.k = '0;
-              next.h.ip_at = next.at[9:0] + 10'd1;
-              next.h.reason = PASS_NOT_IP;
-              next.phase = DONE;
-              if (word == VLAN || word == PROVIDER_VLAN) begin
-                next.h.reason = PASS_TOO_DEEP;
-                if (next.tags != 2'd2) next.phase = TAG;
-                next.tags = next.tags + 2'd1;
-              end else if (word == IPV4) next.phase = V4;
-              else if (word == IPV6) next.phase = V6;
-            end
-          end
-          TAG: begin
-            next.phase = ETHERNET;
-            next.k = 5'd6;
-          end
-          V4: begin
-            header_bytes = {10'b0, next.h.ip_word[11:8], 2'b0};
-            case (next.k)
-              5'd0: next.h.ip_word = word;
-              5'd1: next.left = word;
-              5'd3: next.body = word;  // fragment
-              5'd4: next.h.protocol = word[7:0];
-              5'd5: next.h.ip_checksum = word;
-              5'd6, 5'd7: next.h.source = {next.h.source[15:0], word};
-              5'd8, 5'd9: next.h.destination = {next.h.destination[15:0], word};
-              default: ;
-            endcase
-            next.k = next.k + 5'd1;
-            if (next.k == 5'd10) begin
-              next.k = '0;
-              next.phase = DONE;
-              if (next.h.ip_word[15:12] != 4'd4 || next.h.ip_word[11:8] < 4'd5 ||
-                  next.left < header_bytes)
-                next.h.reason = PASS_MALFORMED;
-              else begin
-                next.h.is_ip = 1'b1;
-                next.is_end_known = 1'b1;
-                next.ip_end = {7'b0, next.h.ip_at, 1'b0} + {2'b0, next.left};
-                next.left = next.left - header_bytes;
-                next.skip = {6'b0, next.h.ip_word[11:8] - 4'd5, 1'b0};
-                if ((next.body & 16'h3fff) != 0) next.h.reason = PASS_FRAGMENT;
-                else if (next.h.protocol != TCP) next.h.reason = PASS_NOT_TCP;
-                else next.phase = SEGMENT;
-              end
-            end
-          end
-          V6: begin
-            if (next.k == 5'd0) next.h.ip_word = word;
-            else if (next.k == 5'd2) next.left = word;
-            else if (next.k == 5'd3) next.h.protocol = word[15:8];
-            else if (next.k >= 5'd12) begin
-              if (next.k[0]) next.h.destination[15:0] = next.h.destination[15:0] ^ word;
-              else next.h.destination[31:16] = next.h.destination[31:16] ^ word;
-            end else if (next.k >= 5'd4) begin
-              if (next.k[0]) next.h.source[15:0] = next.h.source[15:0] ^ word;
-              else next.h.source[31:16] = next.h.source[31:16] ^ word;
-            end
-            next.k = next.k + 5'd1;
-            if (next.k == 5'd20) begin
-              next.h.is_v6 = 1'b1;
-              if (next.h.ip_word[15:12] != 4'd6) begin
-                next.phase = DONE;
-                next.h.reason = PASS_MALFORMED;
-              end else begin
-                next.h.is_ip = 1'b1;
-                next.is_end_known = 1'b1;
-                next.ip_end = {7'b0, next.h.ip_at, 1'b0} + 18'd40 + {2'b0, next.left};
-                follows_v6 = 1'b1;
-                following = next.h.protocol;
-              end
-            end
-          end
-          EXTENSION: begin
-            extension_bytes = {4'b0, {1'b0, next.body[7:0]} + 9'd1, 3'b0};
-            if (next.k == 5'd0) begin
-              next.body = word;  // next header and length
-              next.k = 5'd1;
-            end else if (next.h.protocol == ROUTING && word[7:0] != 0) begin
-              next.phase = DONE;
-              next.h.reason = PASS_TOO_DEEP;  // the addresses are not the flow's
-            end else begin
-              next.extensions = next.extensions + 3'd1;
-              next.is_overrun = next.is_overrun || next.left < extension_bytes;
-              next.left = next.left - extension_bytes;
-              next.skip = extension_bytes[11:1] - 11'd2;
-              follows_v6 = 1'b1;
-              following = next.body[15:8];
-            end
-          end
-          SEGMENT: begin
-            header_bytes = {10'b0, next.h.offset_flags[15:12], 2'b0};
-            case (next.k)
-              5'd0: begin
-                next.h.tcp_at = next.at[9:0];
-                next.h.source_port = word;
-              end
-              5'd1: begin
-                next.h.destination_port = word;
-                next.h.has_ports = 1'b1;
-              end
-              5'd6: next.h.offset_flags = word;
-              5'd7: next.h.window = word;
-              5'd8: next.h.checksum = word;
-              default: ;
-            endcase
-            next.k = next.k + 5'd1;
-            if (next.k == 5'd10) begin
-              next.h.payload = next.left - header_bytes;
-              next.options_left = header_bytes[5:0] - 6'd20;
-              next.h.reason = PASS_NONE;
-              next.phase = header_bytes == 16'd20 ? DONE : OPTIONS;
-              if (header_bytes < 16'd20 || header_bytes > next.left) begin
-                next.phase = DONE;
-                next.h.reason = PASS_MALFORMED;
-              end
-            end
-          end
-          OPTIONS: begin
-            // A bad list is read up to where it contradicts itself.
-            for (int unsigned half = 0; half < 2; half++)
-            if (next.phase == OPTIONS) begin
-              octet = half == 0 ? word[15:8] : word[7:0];
-              case (next.option)
-                KIND: begin
-                  next.option_kind = octet;
-                  if (octet == OPTION_END) next.phase = DONE;
-                  else if (octet != OPTION_NOP) next.option = LENGTH;
-                end
-                LENGTH: begin
-                  next.option_left = octet - 8'd2;
-                  // `options_left` counts this byte too, and the kind is behind.
-                  if (octet < 8'd2 || octet > {2'b0, next.options_left} + 8'd1) next.phase = DONE;
-                  else begin
-                    if (next.option_kind == OPTION_MD5 || next.option_kind == OPTION_AO)
-                      next.h.is_authenticated = 1'b1;
-                    next.option = octet == 8'd2 ? KIND : BODY;
-                    // Only options of the right length count.
-                    if ((next.option_kind == OPTION_MSS && octet != 8'd4) ||
-                        (next.option_kind == OPTION_SCALE && octet != 8'd3))
-                      next.option_kind = OPTION_NOP;
-                  end
-                end
-                default: begin
-                  next.body = {next.body[7:0], octet};
-                  next.option_left = next.option_left - 8'd1;
-                  if (next.option_left == 8'd0) begin
-                    next.option = KIND;
-                    if (next.option_kind == OPTION_MSS) next.h.mss = next.body;
-                    if (next.option_kind == OPTION_SCALE) begin
-                      next.h.scale = octet;
-                      next.h.scale_at = {1'b0, next.h.offset_flags[15:12], 2'b0} -
-                          {1'b0, next.options_left};
-                    end
-                  end
-                end
-              endcase
-              next.options_left = next.options_left - 6'd1;
-              if (next.options_left == 6'd0) next.phase = DONE;
-            end
-          end
-          default: ;
-        endcase
-
-      // After the IPv6 header or an extension header.
-      if (follows_v6) begin
-        next.h.protocol = following;
-        next.k = '0;
-        next.phase = DONE;
-        if (following == TCP && !next.is_overrun) next.phase = SEGMENT;
-        else if (following == TCP) next.h.reason = PASS_MALFORMED;
-        else if (following == UDP) next.h.reason = PASS_NOT_TCP;
-        else if (next.extensions == 3'd4) next.h.reason = PASS_TOO_DEEP;
-        else if (following == FRAGMENT) next.h.reason = PASS_FRAGMENT;
-        else if (following == HOP || following == ROUTING || following == DESTINATION)
-          next.phase = EXTENSION;
-        else next.h.reason = PASS_NOT_TCP;
-      end
-      if (tkeep[2*i+1] && next.at != '1) next.at = next.at + 11'd1;
-    end
-    for (int unsigned i = 0; i < WIDTH / 8; i++) begin
-      if (tkeep[i] && next.h.bytes != '1) next.h.bytes = next.h.bytes + 16'd1;
-    end
-
-    found = next;
-    found.h.is_bad = tuser || next.h.bytes > MAX_BYTES[15:0];
-    if (next.phase != DONE || (next.is_end_known && next.ip_end > {2'b0, next.h.bytes}))
-      found.h.reason = PASS_TRUNCATED;
+    tail = '0;
+    for (int unsigned i = 0; i < WIDTH / 8; i++)
+    if (tkeep[i] && (i == WIDTH / 8 - 1 || !tkeep[i+1])) tail = tail | 7'(i + 1);
   end
 
   always_ff @(posedge clk) begin
-    header_valid <= transfer && tlast && !rst;
-    if (transfer && tlast) header <= found.h;
-    if (transfer) state <= next;
-    if (rst || (transfer && tlast)) begin
-      state <= '0;
-      state.h.scale <= SCALE_NONE;
+    for (int unsigned i = 0; i < LANES; i++) begin
+      words[i] <= {tdata[16*i+:8], tdata[16*i+8+:8]};
+      has[i]   <= tkeep[2*i+1];
     end
+    new_bytes  <= tail;
+    beat.valid <= transfer && !rst;
+    beat.first <= is_first;
+    beat.last  <= tlast;
+    if (transfer) begin
+      is_first   <= tlast;
+      beat.index <= is_first ? '0 : beat.index + {8'b0, beat.index != '1};
+    end
+    if (rst) is_first <= 1'b1;
+  end
+
+  // 2: the addresses, and the bytes so far.
+  logic [5:0][15:0] address_words;  // the first one highest
+  logic [15:0] bytes;
+  logic [16:0] sum;
+  assign addresses = address_words;
+  assign sum = {1'b0, beat.first ? 16'd0 : bytes} + {10'b0, new_bytes};
+
+  always_ff @(posedge clk) begin
+    if (beat.valid) begin
+      bytes <= sum[16] ? '1 : sum[15:0];
+      for (int unsigned i = 0; i < 6; i++)
+      if (32'(beat.index) == i / LANES) address_words[5-i] <= words[i%LANES];
+    end
+  end
+
+  // The headers, one after the other.
+  logic [EXTENSIONS:0][LANES-1:0][15:0] words_at;
+  logic [EXTENSIONS:0][LANES-1:0] has_at;
+  beat_t [EXTENSIONS:0] beat_at;
+  walk_t [EXTENSIONS:0] walk_at;
+  logic [17:0] ip_end;
+
+  parser_network #(
+      .LANES(LANES)
+  ) network (
+      .clk,
+      .rst,
+      .words,
+      .has,
+      .beat,
+      .next_words(words_at[0]),
+      .next_has  (has_at[0]),
+      .next_beat (beat_at[0]),
+      .next_walk (walk_at[0]),
+      .ip,
+      .ip_end
+  );
+
+  for (genvar i = 0; i < EXTENSIONS; i++) begin : g_extension
+    parser_extension #(
+        .LANES  (LANES),
+        .IS_LAST(i == EXTENSIONS - 1)
+    ) extension (
+        .clk,
+        .rst,
+        .words(words_at[i]),
+        .has(has_at[i]),
+        .beat(beat_at[i]),
+        .walk(walk_at[i]),
+        .next_words(words_at[i+1]),
+        .next_has(has_at[i+1]),
+        .next_beat(beat_at[i+1]),
+        .next_walk(walk_at[i+1])
+    );
+  end
+
+  logic ended, has_segment;
+  walk_t walk;
+  logic [15:0] source_port, destination_port, offset_flags, window, checksum;
+  logic [39:0][7:0] options;
+
+  parser_segment #(
+      .LANES(LANES)
+  ) segment_header (
+      .clk,
+      .rst,
+      .words(words_at[EXTENSIONS]),
+      .has(has_at[EXTENSIONS]),
+      .beat(beat_at[EXTENSIONS]),
+      .walk(walk_at[EXTENSIONS]),
+      .ended,
+      .has_segment,
+      .last_walk(walk),
+      .source_port,
+      .destination_port,
+      .offset_flags,
+      .window,
+      .checksum,
+      .options
+  );
+
+  // What was found earlier waits for the segment.
+  logic [15:0] bytes_soon, bytes_now;
+  logic [17:0] ip_end_now;
+  logic is_ip_now, has_options;
+
+  delay #(
+      .BITS  (16),
+      .CLOCKS(SEGMENT_AT - 3)
+  ) bytes_of (
+      .clk,
+      .value  (bytes),
+      .delayed(bytes_soon)
+  );
+  always_ff @(posedge clk) begin
+    bytes_now   <= bytes_soon;
+    // A segment with options has that many bytes; shorter ones may follow too closely.
+    has_options <= bytes_soon >= 16'd58;
+  end
+
+  delay #(
+      .BITS  (19),
+      .CLOCKS(SEGMENT_AT - 1 - IP_CLOCKS)
+  ) ip_of (
+      .clk,
+      .value  ({ip.is_ip, ip_end}),
+      .delayed({is_ip_now, ip_end_now})
+  );
+
+  // The verdict, while the options are read: 1: lengths. 2: what contradicts itself. 3: the reason.
+  logic ended_1, ended_2, ended_3;
+  walk_t walk_1, walk_2;
+  logic signed [18:0] left_1, payload_2;  // bytes of the IP payload; below 0: the header is longer
+  logic [5:0] header_bytes_1;
+  logic has_segment_1, has_segment_2, is_short_1, is_near_1, is_cut_1, is_cut_2, is_overrun_2;
+  logic is_malformed_2;
+  logic [3:0] reason_3, reason_now;
+  logic [15:0] payload_3, payload_now, bytes_1, bytes_2, bytes_3, bytes_then;
+  logic [9:0] tcp_at_3, tcp_at_now;
+  logic [79:0] segment_now;
+
+  always_ff @(posedge clk) begin
+    ended_1 <= ended && !rst;
+    walk_1 <= walk;
+    has_segment_1 <= has_segment;
+    header_bytes_1 <= {offset_flags[15:12], 2'b0};
+    is_short_1 <= offset_flags[15:12] < 4'd5;
+    is_near_1 <= walk.at <= MAX_AT;
+    left_1 <= $signed({1'b0, ip_end_now}) - $signed({7'b0, walk.at, 1'b0});
+    is_cut_1 <= is_ip_now && ip_end_now > {2'b0, bytes_now};
+    bytes_1 <= bytes_now;
+
+    ended_2 <= ended_1 && !rst;
+    walk_2 <= walk_1;
+    has_segment_2 <= has_segment_1 && is_near_1;
+    payload_2 <= left_1 - $signed({13'b0, header_bytes_1});
+    is_overrun_2 <= left_1[18];
+    is_malformed_2 <= is_short_1;
+    is_cut_2 <= is_cut_1;
+    bytes_2 <= bytes_1;
+
+    ended_3 <= ended_2 && !rst;
+    payload_3 <= payload_2[15:0];
+    tcp_at_3 <= walk_2.at[9:0];
+    bytes_3 <= bytes_2;
+    reason_3 <= PASS_TRUNCATED;
+    if (!is_cut_2) begin
+      if (walk_2.is_done) reason_3 <= walk_2.reason;
+      else if (walk_2.is_active && walk_2.is_tcp && is_overrun_2) reason_3 <= PASS_MALFORMED;
+      else if (walk_2.is_active && walk_2.is_tcp && has_segment_2)
+        reason_3 <= is_malformed_2 || payload_2[18] ? PASS_MALFORMED : PASS_NONE;
+    end
+  end
+
+  delay #(
+      .BITS  (46),
+      .CLOCKS(OPTIONS_CLOCKS - 3)
+  ) verdict_of (
+      .clk,
+      .value  ({reason_3, payload_3, bytes_3, tcp_at_3}),
+      .delayed({reason_now, payload_now, bytes_then, tcp_at_now})
+  );
+
+  delay #(
+      .BITS  (80),
+      .CLOCKS(OPTIONS_CLOCKS)
+  ) segment_of (
+      .clk,
+      .value  ({source_port, destination_port, offset_flags, window, checksum}),
+      .delayed(segment_now)
+  );
+
+  logic [15:0] mss;
+  logic [7:0] scale;
+  logic [5:0] scale_place;
+  logic is_authenticated;
+
+  parser_options #(
+      .WIDTH (WIDTH),
+      .CLOCKS(OPTIONS_CLOCKS)
+  ) segment_options (
+      .clk,
+      .start (ended && has_options),
+      .offset(offset_flags[15:12]),
+      .options,
+      .mss,
+      .scale,
+      .scale_place,
+      .is_authenticated
+  );
+
+  logic [OPTIONS_CLOCKS-4:0] ended_pipe;
+  always_ff @(posedge clk) ended_pipe <= rst ? '0 : {ended_pipe[OPTIONS_CLOCKS-5:0], ended_3};
+
+  always_ff @(posedge clk) begin
+    header_valid <= ended_pipe[OPTIONS_CLOCKS-4] && !rst;
+    header.bytes <= bytes_then;
+    header.reason <= reason_now;
+    header.tcp_at <= tcp_at_now;
+    {header.source_port, header.destination_port, header.offset_flags, header.window,
+     header.checksum} <= segment_now;
+    header.payload <= payload_now;
+    header.mss <= mss;
+    header.scale <= scale;
+    header.scale_at <= {1'b0, scale_place} + 7'd20;
+    header.is_authenticated <= is_authenticated;
   end
 endmodule
 

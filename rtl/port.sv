@@ -14,7 +14,7 @@ module port
 ) (
     input  wire logic                                   clk,
     input  wire logic                                   rst,
-    input  wire logic   [            31:0]              seed,            // of HCF's hashes
+    input  wire logic   [            31:0]              seed,          // of HCF's hashes
     input  wire logic   [            63:0]              now_ns,
     input  wire logic   [32*REGISTERS-1:0]              values,
     input  wire logic                                   prepare,
@@ -30,21 +30,21 @@ module port
     output logic                                        tx_tlast,
     output logic                                        tx_tvalid,
     input  wire logic                                   tx_tready,
-    // Where frames go: asked at their arrival, answered 2 clocks later.
-    output logic                                        arrived,
-    output header_t                                     arrived_header,
+    // Where frames go: asked when they are kept, answered 5 clocks later.
+    output logic                                        was_kept,
+    output addresses_t                                  addresses,
     input  wire logic   [       PORTS-1:0]              outputs,
     // This input's next frame, and its words.
     output logic        [       PORTS-1:0]              request,
     output frame_t                                      frame,
     input  wire logic   [       PORTS-1:0]              granted,
-    input  wire logic   [       PORTS-1:0][       31:0] queues,          // of all outputs, bytes
-    input  wire logic   [       PORTS-1:0][       31:0] thresholds,      // of ECN
-    output logic        [       PORTS-1:0]              marked,          // a frame for this output
+    input  wire logic   [       PORTS-1:0][       31:0] queues,        // of all outputs, bytes
+    input  wire logic   [       PORTS-1:0][       31:0] thresholds,    // of ECN
+    output logic        [       PORTS-1:0]              marked,        // a frame for this output
     output logic        [       WIDTH-1:0]              words_tdata,
     output logic        [     WIDTH/8-1:0]              words_tkeep,
     output logic                                        words_tlast,
-    output logic        [       PORTS-1:0]              words_tvalid,    // for these outputs
+    output logic        [       PORTS-1:0]              words_tvalid,  // for these outputs
     // All inputs' frames for this output.
     input  wire logic   [       PORTS-1:0]              in_request,
     input  wire frame_t [       PORTS-1:0]              in_frames,
@@ -54,18 +54,14 @@ module port
     input  wire logic   [       PORTS-1:0]              in_tlast,
     input  wire logic   [       PORTS-1:0]              in_tvalid,
     output logic        [            31:0]              queue_bytes,
-    input  wire logic                                   is_marked        // a frame for this output
+    input  wire logic                                   is_marked      // a frame for this output
 );
   localparam int unsigned FIRST = REGISTERS - COUNTERS;
   localparam bit HAS_WINDOWS = SCHEMES[SCHEME_FAIRQ] || SCHEMES[SCHEME_HSCC];
   port_params_t port_p;
-  fairq_params_t fairq_p;
-  hscc_params_t hscc_p;
   hcf_params_t hcf_p;
   window_params_t window_p;
   assign port_p = port_params(values);
-  assign fairq_p = fairq_params(values);
-  assign hscc_p = hscc_params(values);
   assign hcf_p = hcf_params(values);
   assign window_p = window_params(values);
 
@@ -74,86 +70,40 @@ module port
   logic [7:0] scale;
   logic [1:0] kind;
   logic changed, floored, drops, is_clamping, is_control;
-  logic event_valid, event_ready, event_done;
-  logic [2:0] event_kind;
-  logic [31:0] event_value, packet_bytes, window_bytes, flows;
-  logic [15:0] segment_bytes;
+  logic [31:0] packet_bytes;
   logic [63:0] left_bytes;
   logic departed, dropped, hcf_tick, lost_in, lost_out, acked, rewritten, was_floored;
   departure_t departure;
 
-  logic arrives_tcp;
+  logic arrived, arrives_tcp;
+  header_t arrived_header;
   assign arrives_tcp = arrived && arrived_header.reason == PASS_NONE;
 
   if (HAS_WINDOWS) begin : g_windows
-    window_scheme #(
+    port_windows #(
         .SCHEMES(SCHEMES)
     ) windows (
         .clk,
         .rst(prepare),
-        .scheme(port_p.scheme),
-        .fairq_p,
-        .hscc_p,
         .now_ns,
-        .event_valid,
-        .event_ready,
-        .event_kind,
-        .event_value,
-        .event_total(left_bytes),
-        .event_done,
-        .queue_valid(1'b1),
+        .values,
+        .enters(arrives_tcp),
+        .enters_flags(arrived_header.offset_flags[7:0]),
+        .enters_data(arrived_header.payload != 0),
+        .leaves(departed && departure.is_tcp),
+        .departure,
+        .left_bytes,
         .queue_bytes,
         .packet_bytes,
         .is_control,
         .drops,
         .is_clamping,
-        .window_bytes,
         .window,
         .scale,
-        .mss_bytes('0),  // without a table of flows: the port's
         .kind,
         .lowered,
         .changed,
         .floored
-    );
-
-    port_events events (
-        .clk,
-        .rst(prepare),
-        .p  (fairq_p),
-        .now_ns,
-        .queue_bytes,
-        .flows,
-        .segment_bytes,
-        .event_valid,
-        .event_ready,
-        .event_kind,
-        .event_value
-    );
-
-    flow_counter counter (
-        .clk,
-        .rst(prepare),
-        .now_ns,
-        .in_valid(arrives_tcp),
-        .in_flags(arrived_header.offset_flags[7:0]),
-        .in_has_payload(arrived_header.payload != 0),
-        .out_valid(departed && departure.is_tcp),
-        .out_flags(departure.flags),
-        .out_has_payload(departure.payload != 0),
-        .expire(1'b1),
-        .idle_ns(window_p.idle_ns),
-        .flows
-    );
-
-    segment segments (
-        .clk,
-        .rst(prepare),
-        .now_ns,
-        .valid(departed && departure.is_tcp && departure.payload != 0),
-        .size_bytes(departure.payload),
-        .is_full((departure.flags & (TCP_FLAG_PSH[7:0] | TCP_FLAG_FIN[7:0])) == 0),
-        .bytes(segment_bytes)
     );
   end else begin : g_no_windows
     assign {drops, is_clamping, lowered, changed, floored} = '0;
@@ -162,13 +112,15 @@ module port
   // The input: a frame starts once every output that it goes to has decided.
   logic frame_valid, start, started, goes_valid;
   logic [PORTS-1:0] goes, decided, current, marked_for;
-  logic   [1:0] arrived_pipe;
+  logic   [4:0] kept_pipe;
   patch_t [1:0] mark_patches;
-  logic words_valid, marks;
+  logic words_valid, from_ingress_tlast, marks;
+  logic [  WIDTH-1:0] from_ingress_tdata;
+  logic [WIDTH/8-1:0] from_ingress_tkeep;
   logic [15:0] marked_word, marked_checksum;
   logic [31:0] ahead_bytes, threshold;
 
-  always_ff @(posedge clk) arrived_pipe <= rst ? '0 : {arrived_pipe[0], arrived};
+  always_ff @(posedge clk) kept_pipe <= rst ? '0 : {kept_pipe[3:0], was_kept};
 
   ring #(
       .BITS (PORTS),
@@ -176,7 +128,7 @@ module port
   ) destinations (
       .clk,
       .rst,
-      .push (arrived_pipe[1]),
+      .push (kept_pipe[4]),
       .value(outputs),
       .valid(goes_valid),
       .head (goes),
@@ -184,7 +136,8 @@ module port
   );
 
   assign request = frame_valid ? goes & ~decided : '0;
-  assign start   = frame_valid && (request & ~granted) == 0;
+  // At 512 bits a frame may be one word, and has to start in the clock in which it is granted.
+  assign start   = frame_valid && (WIDTH < 512 ? goes & ~decided : request & ~granted) == 0;
   always_ff @(posedge clk) begin
     decided <= decided | granted;
     if (started) begin
@@ -208,15 +161,15 @@ module port
   logic [9:0] ip_at;
   logic frame_is_v6;
   if (HAS_WINDOWS) begin : g_mark
-    always_ff @(posedge clk) {frame_is_v6, ip_at} <= {frame.is_v6, frame.ip_at};
+    always_ff @(posedge clk) {frame_is_v6, ip_at} <= {frame.ip.is_v6, frame.ip.ip_at};
     ecn_mark mark (
         .clk,
         .queue_bytes(ahead_bytes),
         .threshold_bytes(threshold),
-        .is_ip(frame.is_ip),
-        .is_v6(frame.is_v6),
-        .first_word(frame.ip_word),
-        .checksum(frame.ip_checksum),
+        .is_ip(frame.ip.is_ip),
+        .is_v6(frame.ip.is_v6),
+        .first_word(frame.ip.ip_word),
+        .checksum(frame.ip.ip_checksum),
         .marks,
         .marked_word,
         .marked_checksum
@@ -244,9 +197,9 @@ module port
       .s_tlast(rx_tlast),
       .s_tuser(rx_tuser),
       .s_tvalid(rx_tvalid),
-      .m_tdata(words_tdata),
-      .m_tkeep(words_tkeep),
-      .m_tlast(words_tlast),
+      .m_tdata(from_ingress_tdata),
+      .m_tkeep(from_ingress_tkeep),
+      .m_tlast(from_ingress_tlast),
       .m_tvalid(words_valid),
       .m_tready(1'b1),
       .m_frame(frame),
@@ -260,6 +213,8 @@ module port
       .lowered,
       .changed,
       .floored,
+      .was_kept,
+      .addresses,
       .arrived,
       .arrived_header,
       .acked,
@@ -269,10 +224,27 @@ module port
   );
 
   // The first word leaves `ingress` 2 clocks after `started`, the last one of the frame before that
-  // a clock after it, at the latest.
+  // a clock after it, at the latest. Outputs take words 5 clocks after a grant.
+  localparam int unsigned WAITS = WIDTH < 512 ? 2 : 3;
   logic [PORTS-1:0] current_words;
   always_ff @(posedge clk) current_words <= current;
-  assign words_tvalid = words_valid ? current_words : '0;
+
+  delay #(
+      .BITS  (WIDTH + WIDTH / 8 + 1),
+      .CLOCKS(WAITS)
+  ) words_of (
+      .clk,
+      .value  ({from_ingress_tdata, from_ingress_tkeep, from_ingress_tlast}),
+      .delayed({words_tdata, words_tkeep, words_tlast})
+  );
+
+  logic [WAITS-1:0][PORTS-1:0] valid_pipe;
+  assign words_tvalid = valid_pipe[WAITS-1];
+  always_ff @(posedge clk) begin
+    valid_pipe[0] <= words_valid ? current_words : '0;
+    for (int unsigned i = 1; i < WAITS; i++) valid_pipe[i] <= valid_pipe[i-1];
+    if (rst) valid_pipe <= '0;
+  end
 
   output_port #(
       .WIDTH       (WIDTH),

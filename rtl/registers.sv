@@ -2,7 +2,8 @@
 // The registers of all ports on AXI4-Lite; their map is printed from core's tables (generate.c).
 //
 // A write outside of a register's range, to a counter or to no register is refused (SLVERR) and
-// changes nothing. Only as many bits are stored as the largest value needs. Latency: 1 clock.
+// changes nothing. Only as many bits are stored as the largest value needs. Latency: 4 clocks; one read and one write
+// at a time.
 `default_nettype none
 
 module registers
@@ -41,38 +42,83 @@ module registers
   localparam int unsigned PORT_BITS = PORTS > 1 ? $clog2(PORTS) : 1;
   localparam int unsigned STRIDE_BITS = $clog2(PORT_STRIDE);
 
-  logic [PORTS-1:0][REGISTERS-1:0] writes;
-  logic [7:0] write_index, read_index;
-  logic [31-STRIDE_BITS:0] write_port, read_port;
-  logic is_write, is_read, is_allowed, is_there;
-  logic [31:0] write_row, write_min, write_max;
+  // Address and data are taken together, once the last response has left. 1: what was asked. 2: the
+  // row of the map; of a read, the register of each port. 3: whether it is allowed. 4: the response.
+  typedef struct packed {
+    logic [31-STRIDE_BITS:0] port;
+    logic [7:0]              index;
+    logic                    is_aligned;
+  } address_t;
+  function automatic address_t address_of(input logic [31:0] address);
+    address_of = {address[31:STRIDE_BITS], address[STRIDE_BITS-1:2], address[1:0] == 0};
+  endfunction
 
-  assign write_index = s_axil_awaddr[STRIDE_BITS-1:2];
-  assign write_port = s_axil_awaddr[31:STRIDE_BITS];
-  assign read_index = s_axil_araddr[STRIDE_BITS-1:2];
-  assign read_port = s_axil_araddr[31:STRIDE_BITS];
+  logic [3:0] write_step, read_step;  // one bit goes through them
+  address_t write_at, read_at;
+  logic [31:0] data, write_row, row_min, row_max;
+  logic is_whole, is_row, is_write, is_read, is_allowed, is_row_read, is_there;
+  logic [PORTS-1:0][31:0] read_2;
+  logic [31:0] read_3;
 
-  // Address and data are taken together, once the last response has left.
-  assign is_write = s_axil_awvalid && s_axil_wvalid && (!s_axil_bvalid || s_axil_bready);
+  assign is_write = s_axil_awvalid && s_axil_wvalid && write_step == 0 &&
+      (!s_axil_bvalid || s_axil_bready);
   assign s_axil_awready = is_write;
   assign s_axil_wready = is_write;
-  assign is_read = s_axil_arvalid && (!s_axil_rvalid || s_axil_rready);
+  assign is_read = s_axil_arvalid && read_step == 0 && (!s_axil_rvalid || s_axil_rready);
   assign s_axil_arready = is_read;
+  assign write_row = {24'b0, write_at.index};
 
-  assign write_row = {24'b0, write_index};
-  assign write_min = register_min(write_row);
-  assign write_max = register_max(write_row);
-  assign is_allowed = register_is_built(
-      write_row, SCHEMES
-  ) && {{STRIDE_BITS{1'b0}}, write_port} < PORTS && s_axil_awaddr[1:0] == 0 && s_axil_wstrb == '1 &&
-      !register_is_counter(
-      write_row
-  ) && s_axil_wdata >= write_min && s_axil_wdata <= write_max &&
-      (write_row != REG_port_scheme || SCHEMES[s_axil_wdata[1:0]]);
-  assign is_there = register_is_built(
-      {24'b0, read_index}, SCHEMES
-  ) && {{STRIDE_BITS{1'b0}}, read_port} < PORTS && s_axil_araddr[1:0] == 0;
+  always_ff @(posedge clk) begin
+    write_step <= {write_step[2:0], is_write};
+    read_step  <= {read_step[2:0], is_read};
+    if (is_write) begin
+      write_at <= address_of(s_axil_awaddr);
+      data <= s_axil_wdata;
+      is_whole <= s_axil_wstrb == '1;
+    end
+    if (is_read) read_at <= address_of(s_axil_araddr);
 
+    is_row <= register_is_built(
+        write_row, SCHEMES
+    ) && !register_is_counter(
+        write_row
+    ) && 32'(write_at.port) < PORTS && write_at.is_aligned && is_whole &&
+        (write_row != REG_port_scheme || SCHEMES[data[1:0]]);
+    row_min <= register_min(write_row);
+    row_max <= register_max(write_row);
+    is_allowed <= is_row && data >= row_min && data <= row_max;
+
+    is_row_read <= register_is_built(
+        {24'b0, read_at.index}, SCHEMES
+    ) && 32'(read_at.port) < PORTS && read_at.is_aligned;
+    for (int unsigned i = 0; i < PORTS; i++) begin
+      read_2[i] <= '0;
+      for (int unsigned k = 0; k < REGISTERS; k++)
+      if (read_at.index == k[7:0]) read_2[i] <= values[i][32*k+:32];
+    end
+    is_there <= is_row_read;
+    read_3   <= is_row_read ? read_2[read_at.port[PORT_BITS-1:0]] : '0;
+
+    if (s_axil_bready) s_axil_bvalid <= 1'b0;
+    if (write_step[2]) begin
+      s_axil_bvalid <= 1'b1;
+      s_axil_bresp  <= is_allowed ? OKAY : SLVERR;
+    end
+    if (s_axil_rready) s_axil_rvalid <= 1'b0;
+    if (read_step[2]) begin
+      s_axil_rvalid <= 1'b1;
+      s_axil_rresp  <= is_there ? OKAY : SLVERR;
+      s_axil_rdata  <= read_3;
+    end
+    if (rst) begin
+      write_step <= '0;
+      read_step <= '0;
+      s_axil_bvalid <= 1'b0;
+      s_axil_rvalid <= 1'b0;
+    end
+  end
+
+  logic [PORTS-1:0][REGISTERS-1:0] writes;
   for (genvar port = 0; port < PORTS; port++) begin : g_port
     for (genvar i = 0; i < REGISTERS; i++) begin : g_register
       localparam logic [31:0] MAX = register_max(i);
@@ -80,8 +126,8 @@ module registers
       logic [BITS-1:0] value;
 
       assign values[port][32*i+:32] = 32'(value);
-      assign writes[port][i] = is_write && is_allowed && write_port[PORT_BITS-1:0] == port &&
-          write_index == i;
+      assign writes[port][i] = write_step[2] && is_allowed &&
+          write_at.port[PORT_BITS-1:0] == port && write_at.index == i;
       if (!register_is_built(i, SCHEMES)) begin : g_absent
         assign value = '0;
       end else if (register_is_counter(i)) begin : g_counter
@@ -91,30 +137,12 @@ module registers
         end
       end else begin : g_parameter
         always_ff @(posedge clk) begin
-          if (writes[port][i]) value <= s_axil_wdata[BITS-1:0];
+          if (writes[port][i]) value <= data[BITS-1:0];
           if (rst) value <= BITS'(register_reset(i));
         end
       end
     end
     always_ff @(posedge clk) prepare[port] <= rst || writes[port][REG_port_scheme];
-  end
-
-  always_ff @(posedge clk) begin
-    if (s_axil_bready) s_axil_bvalid <= 1'b0;
-    if (is_write) begin
-      s_axil_bvalid <= 1'b1;
-      s_axil_bresp  <= is_allowed ? OKAY : SLVERR;
-    end
-    if (s_axil_rready) s_axil_rvalid <= 1'b0;
-    if (is_read) begin
-      s_axil_rvalid <= 1'b1;
-      s_axil_rresp  <= is_there ? OKAY : SLVERR;
-      s_axil_rdata  <= is_there ? values[read_port[PORT_BITS-1:0]][32*read_index+:32] : '0;
-    end
-    if (rst) begin
-      s_axil_bvalid <= 1'b0;
-      s_axil_rvalid <= 1'b0;
-    end
   end
 endmodule
 

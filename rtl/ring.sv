@@ -18,23 +18,27 @@ module ring #(
 );
   localparam int unsigned INDEX = $clog2(WORDS);
   logic [BITS-1:0] memory[WORDS];
-  logic [INDEX:0] written, read_at;
+  logic [INDEX:0] written, read_at, read_after;
   logic [BITS-1:0] fetched;
-  logic is_fetched, reads, advances;
+  logic is_fetched, has_more, reads, advances;
 
+  // Whether a word is left to read is known at the beginning of a clock.
   assign advances = !valid || pop;
-  assign reads = read_at != written && (!is_fetched || advances);
+  assign reads = has_more && (!is_fetched || advances);
+  assign read_after = read_at + 1'b1;
 
   always_ff @(posedge clk) begin
     if (push) memory[written[INDEX-1:0]] <= value;
     if (push) written <= written + 1'b1;
     if (reads) fetched <= memory[read_at[INDEX-1:0]];
-    if (reads) read_at <= read_at + 1'b1;
+    if (reads) read_at <= read_after;
+    has_more <= push || (reads ? read_after != written : read_at != written);
     if (!is_fetched || advances) is_fetched <= reads;
     if (advances) {valid, head} <= {is_fetched, fetched};
     if (rst) begin
       written <= '0;
       read_at <= '0;
+      has_more <= 1'b0;
       is_fetched <= 1'b0;
       valid <= 1'b0;
     end

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the blocks of the switch exchange about a frame.
 package types_pkg;
-  // Found by the parser, complete at the frame's last word. Words are in host order; places are
-  // in 16-bit words from the frame's start.
+  // Found by the parser. Words are in host order; places are in 16-bit words from the frame's start.
   typedef struct packed {
-    logic [47:0] mac_destination;
-    logic [47:0] mac_source;
-    logic [15:0] bytes;             // of the frame, without its FCS
-    logic        is_bad;            // the MAC marked it (tuser at tlast), or it is too long
-    logic [3:0]  reason;            // PASS_NONE: TCP, all below is known
-    logic        is_ip;             // the IP header is known
+    logic [47:0] destination;
+    logic [47:0] source;
+  } addresses_t;
+
+  typedef struct packed {
+    logic        is_ip;        // the IP header is known
     logic        is_v6;
     logic [9:0]  ip_at;
-    logic [15:0] ip_word;           // the first of the IP header
-    logic [15:0] ip_checksum;       // IPv4
-    logic [31:0] source;            // of IPv6: the address folded by exclusive or
+    logic [15:0] ip_word;      // the first of the IP header
+    logic [15:0] ip_checksum;  // IPv4
+    logic [31:0] source;       // of IPv6: the address folded by exclusive or
     logic [31:0] destination;
-    logic [7:0]  protocol;
-    logic        has_ports;         // TCP: the two below
+  } ip_t;
+
+  typedef struct packed {
+    logic [15:0] bytes;             // of the frame, without its FCS
+    logic [3:0]  reason;            // PASS_NONE: TCP, all below is known
     logic [15:0] source_port;
     logic [15:0] destination_port;
     logic [9:0]  tcp_at;
@@ -31,21 +33,33 @@ package types_pkg;
     logic        is_authenticated;  // TCP-MD5 or TCP-AO
   } header_t;
 
+  // Words of a frame in the parser, with the words themselves apart from it.
+  typedef struct packed {
+    logic       valid;
+    logic       first;
+    logic       last;
+    logic [8:0] index;  // of these words in the frame, saturating
+  } beat_t;
+
+  // How far a frame's headers are understood, with the words so far.
+  typedef struct packed {
+    logic        is_done;     // for the reason, which is not PASS_NONE
+    logic [3:0]  reason;
+    logic        is_active;   // the next header begins at `at`
+    logic        is_tcp;      // otherwise an extension header of IPv6
+    logic        is_routing;
+    logic [10:0] at;          // in 16-bit words from the frame's start
+  } walk_t;
+
   // What is known of a frame that waits to leave its input.
   typedef struct packed {
     logic [15:0] bytes;
     logic        is_tcp;
-    logic        is_ip;
-    logic        is_v6;
-    logic [9:0]  ip_at;
-    logic [15:0] ip_word;
-    logic [15:0] ip_checksum;
-    logic [31:0] source;
-    logic [31:0] destination;
-    logic [15:0] source_port;
-    logic [15:0] destination_port;
     logic [7:0]  flags;
     logic [15:0] payload;
+    logic [15:0] source_port;
+    logic [15:0] destination_port;
+    ip_t         ip;
   } frame_t;
 
   localparam logic [7:0] SCALE_NONE = 8'hfe;  // FLOW_SCALE_NONE of core/flow.h

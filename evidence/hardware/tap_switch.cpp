@@ -140,6 +140,8 @@ static void set(const std::string &text) {
     block.s_axil_awvalid = block.s_axil_wvalid = block.s_axil_bready = 1;
     tick();
     block.s_axil_awvalid = block.s_axil_wvalid = 0;
+    while (!block.s_axil_bvalid)
+        tick();
     if (block.s_axil_bresp) {
         fprintf(stderr, "%s: refused by the switch\n", text.c_str());
         exit(1);
@@ -152,6 +154,8 @@ static uint32_t get(uint32_t at) {
     block.s_axil_arvalid = block.s_axil_rready = 1;
     tick();
     block.s_axil_arvalid = 0;
+    while (!block.s_axil_rvalid)
+        tick();
     uint32_t value = block.s_axil_rdata;
     tick();
     return value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers as documented: a parameter is always within its range and changes only by an allowed
-// write; a counter grows by its events only; every access is answered a clock later, with SLVERR
+// write; a counter grows by its events only; every access is answered 4 clocks later, with SLVERR
 // exactly where the page of registers refuses it. Any one register of one port is followed.
 module registers_formal
   import core_pkg::*;
@@ -49,9 +49,24 @@ module registers_formal
       index
   );
 
-  // What was asked a clock ago.
-  logic wrote, wrote_legal, read_here, read_nowhere, prepares;
-  logic [31:0] answer;
+  // What was asked, by clocks ago: a write is in force, and answered, after 4; a read is answered
+  // after 4 with the value 2 clocks after it was asked.
+  typedef struct packed {
+    logic        valid;
+    logic        is_legal;
+    logic        is_here;
+    logic        is_scheme;
+    logic [31:0] data;
+  } write_t;
+  typedef struct packed {
+    logic valid;
+    logic is_here;
+    logic is_nowhere;
+  } read_t;
+  write_t [3:0] wrote;
+  read_t [3:0] was_read;
+  logic prepares;
+  logic [2:0][31:0] earlier;
 
   always_ff @(posedge clk) begin
     is_first <= 0;
@@ -62,25 +77,35 @@ module registers_formal
     end
     if (rst) was_reset <= 1;
 
+    wrote <= {wrote[2:0], writes, is_legal, here, index == REG_port_scheme, s_axil_wdata};
+    was_read <= {
+      was_read[2:0],
+      reads,
+      s_axil_araddr == 4 * row,
+      s_axil_araddr >= 4 * REGISTERS || s_axil_araddr % 4 != 0
+    };
+    earlier <= {earlier[1:0], value};
+    if (rst) begin
+      wrote <= '0;
+      was_read <= '0;
+    end
+
     if (rst) expected <= register_reset(row);
     else if (!is_parameter) expected <= expected + {16'b0, counts[0][row-FIRST]};
-    else if (writes && here && is_legal) expected <= s_axil_wdata;
-
-    wrote <= writes && !rst;
-    wrote_legal <= is_legal;
-    prepares <= rst || (writes && is_legal && index == REG_port_scheme);
-    read_here <= reads && !rst && s_axil_araddr == 4 * row;
-    read_nowhere <= reads && !rst && (s_axil_araddr >= 4 * REGISTERS || s_axil_araddr % 4 != 0);
-    answer <= value;
+    else if (wrote[2].valid && wrote[2].is_here && wrote[2].is_legal) expected <= wrote[2].data;
+    prepares <= rst || (wrote[2].valid && wrote[2].is_legal && wrote[2].is_scheme);
 
     assert (is_first ? !was_reset : followed < REGISTERS);
     if (was_reset) begin
       assert (value == expected);
       if (is_parameter) assert (value >= register_min(row) && value <= register_max(row));
       assert (prepare[0] == prepares);
-      if (wrote) assert (s_axil_bvalid && s_axil_bresp == (wrote_legal ? OKAY : SLVERR));
-      if (read_here) assert (s_axil_rvalid && s_axil_rresp == OKAY && s_axil_rdata == answer);
-      if (read_nowhere) assert (s_axil_rvalid && s_axil_rresp == SLVERR && s_axil_rdata == 0);
+      if (wrote[3].valid)
+        assert (s_axil_bvalid && s_axil_bresp == (wrote[3].is_legal ? OKAY : SLVERR));
+      if (was_read[3].valid && was_read[3].is_here)
+        assert (s_axil_rvalid && s_axil_rresp == OKAY && s_axil_rdata == earlier[2]);
+      if (was_read[3].valid && was_read[3].is_nowhere)
+        assert (s_axil_rvalid && s_axil_rresp == SLVERR && s_axil_rdata == 0);
     end
   end
 endmodule

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     b.send(0, ack);
     b.block.trace(&trace, 99);
     trace.open(argv[1]);
-    for (int i = 0; i < 48; i++) {
+    for (int i = 0; i < 90; i++) {
         b.step(); // what the registers hold after this clock, and its inputs
         trace.dump(b.clocks * 10);
     }

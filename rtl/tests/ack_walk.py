@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 IN, OUT = "g_port[0].line.", "g_port[1].line."
-WINDOWS = IN + "g_windows.windows."
+WINDOWS = IN + "g_windows.windows.windows."
 
 
 class Signal(NamedTuple):
@@ -105,7 +105,7 @@ def page(series: dict[str, list[int]], count: int) -> str:
 
 def draw(series: dict[str, list[int]], count: int) -> str:
     """The waveform as SVG: a row for each signal, a column for each clock."""
-    step, height, left = 14, 22, 110
+    step, height, left = 9, 22, 110
     begin = [value & 1 for value in find(series, "rx_tvalid")].index(1)
     parts = []
     for row, s in enumerate(SIGNALS):

@@ -3,6 +3,7 @@
 // pair of ports, in order; none is lost at the lines' rate; in an overload each scheme does its part.
 #include "switch_hostile.h"
 #include "switch_line_rate.h"
+#include "switch_resets.h"
 
 static void test_registers(Bench &b) {
     for (int port = 0; port < PORTS; port++)
@@ -96,16 +97,16 @@ int main(int argc, char **argv) {
     Bench b;
     int cases = argc > 1 ? atoi(argv[1]) : 20;
 
-    b.reset();
-    for (int i = 0; i < 300; i++)
-        b.step();
+    b.restart();
     test_registers(b);
     for (int i = 0; i < 300; i++)
         b.step();
     test_line_rate(b, cases);
     test_hostile(b, cases);
+    test_runts(b, cases);
+    test_resets(b, cases);
     test_mix(b, 50 * cases);
     for (u32 scheme = 0; scheme < 4; scheme++)
-        test_scheme(b, scheme, 10 * cases);
+        test_scheme(b, scheme, std::max(10 * cases, 60)); // more than the buffer holds
     return finish(("ethernet_switch-" + std::to_string(WIDTH)).c_str(), b.clocks);
 }

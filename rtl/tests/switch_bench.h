@@ -5,9 +5,11 @@
 #include "Vethernet_switch.h"
 #include "frames.h"
 
+#include <algorithm>
 #include <deque>
 
 constexpr int PORTS = 4;
+constexpr u32 REGISTER_CLOCKS = 4; // from a request to its response
 constexpr u32 NAMED = sizeof(registers) / sizeof(*registers);
 
 static u32 index_of(const std::string &name) {
@@ -157,6 +159,7 @@ struct Bench : Clocked<Vethernet_switch> {
         block.s_axil_awvalid = block.s_axil_wvalid = block.s_axil_bready = 1;
         step();
         block.s_axil_awvalid = block.s_axil_wvalid = 0;
+        wait(REGISTER_CLOCKS - 1);
         check(block.s_axil_bvalid, 1, "a response", "write");
         u32 response = block.s_axil_bresp;
         step();
@@ -167,6 +170,7 @@ struct Bench : Clocked<Vethernet_switch> {
         block.s_axil_arvalid = block.s_axil_rready = 1;
         step();
         block.s_axil_arvalid = 0;
+        wait(REGISTER_CLOCKS - 1);
         check(block.s_axil_rvalid, 1, "a response", "read");
         u32 value = block.s_axil_rdata;
         if (response)
@@ -185,6 +189,18 @@ struct Bench : Clocked<Vethernet_switch> {
     void wait(u32 count) {
         for (u32 i = 0; i < count; i++)
             step();
+    }
+    // All that is inside or on the lines is gone.
+    void restart() {
+        block.rx_tvalid = 0;
+        reset();
+        for (int i = 0; i < PORTS; i++) {
+            waiting[i].clear(), leaving[i].clear();
+            at[i] = 0;
+            for (auto &line : expected[i])
+                line.clear();
+        }
+        wait(300); // the table of addresses and HCF's bins are cleared
     }
     void learn() {
         for (int i = 0; i < PORTS; i++)
