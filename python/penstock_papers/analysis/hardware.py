@@ -2,7 +2,7 @@
 """What the switch of `rtl/` takes of an FPGA, by synthesis (FairQ Table II).
 
 `make rtl-resources` synthesizes what is not synthesized yet: the switch without a scheme, and with
-each. A configuration is named FAMILY-SCHEMES-WIDTH-PORTS; SCHEMES has a bit for each scheme, bit 0
+each, and blocks alone; `make rtl-page` other widths, numbers of ports and the adapters, too. A configuration is named FAMILY-SCHEMES-WIDTH-PORTS; SCHEMES has a bit for each scheme, bit 0
 for none.
 """
 
@@ -17,7 +17,7 @@ from penstock.errors import RunError
 
 ROOT = Path(__file__).parents[3]
 SCHEMES = {"none": 1, "fairq": 3, "hscc": 5, "hcf": 9}
-PORTS = 4
+WIDTH, PORTS = 64, 4
 BOARD = {"flip-flops": 47232, "LUTs": 47232, "BRAMs": 232, "multipliers": 232}
 """What the paper's board has, an XC2VP50: Table II prints 47323 flip-flops, which is a misprint."""
 
@@ -31,11 +31,12 @@ class Placed:
     luts: int
     flip_flops: int
     clock_mhz: float
+    tried: int
 
 
 _CELLS = {
     "flip-flops": {"FD": 1},
-    "LUTs": {"LUT": 1, "SRL": 1, "RAM64M": 4, "RAM32M": 4, "RAM16X1": 2},
+    "LUTs": {"LUT": 1, "SRL": 1, "RAM64M": 4, "RAM32M": 4, "RAM16X1": 2, "RAM32X1": 4},
     "BRAMs": {"RAMB16_": 1, "RAMB18": 1, "RAMB36": 2},
     "multipliers": {"MULT18X18": 1, "DSP48": 1},
 }
@@ -56,7 +57,7 @@ def counted(cells: Mapping[str, int]) -> Counts:
 
 
 @cache
-def folder() -> Path:
+def folder(target: str = "rtl-resources") -> Path:
     """Where the results of the synthesis are; runs it if necessary (10 minutes on one core).
 
     Raises:
@@ -66,26 +67,32 @@ def folder() -> Path:
         message = "rtl/ is only in a clone of the repository: run this there"
         raise RunError(message)
     done = subprocess.run(
-        ["make", "--silent", "rtl-resources"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["make", "--silent", target], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        message = f"make rtl-resources: {(done.stderr or done.stdout).strip()[-500:]}"
+        message = f"make {target}: {(done.stderr or done.stdout).strip()[-500:]}"
         raise RunError(message)
     return ROOT / "target" / "rtl" / "synth"
 
 
-def switch(scheme: str) -> Counts:
+def switch(scheme: str, width: int = WIDTH, ports: int = PORTS) -> Counts:
     """The resources of a switch with one scheme: its ports, and what is around them."""
     port, rest = (
-        counted(_read(f"xc2vp-{SCHEMES[scheme]}-64-{PORTS}-{part}")) for part in ("port", "rest")
+        counted(_read(f"xc2vp-{SCHEMES[scheme]}-{width}-{ports}-{part}"))
+        for part in ("port", "rest")
     )
-    return {key: PORTS * port[key] + rest[key] for key in port}
+    return {key: ports * port[key] + rest[key] for key in port}
 
 
-def increase(scheme: str) -> Counts:
+def increase(scheme: str, width: int = WIDTH, ports: int = PORTS) -> Counts:
     """What a scheme adds to the switch without one."""
-    with_scheme, without = (switch(one) for one in (scheme, "none"))
+    with_scheme, without = (switch(one, width, ports) for one in (scheme, "none"))
     return {key: with_scheme[key] - without[key] for key in without}
+
+
+def adapter(name: str) -> Counts:
+    """What an adapter takes of an UltraScale+, without the switch in it."""
+    return counted(_read(f"{name}-adapter"))
 
 
 def placed(block: str) -> Placed:
@@ -95,7 +102,8 @@ def placed(block: str) -> Placed:
     return Placed(
         used["TRELLIS_COMB"]["used"],
         used["TRELLIS_FF"]["used"],
-        report["fmax"]["clk"]["achieved"],
+        next(iter(report["fmax"].values()))["achieved"],
+        report["tried"],
     )
 
 
