@@ -33,7 +33,15 @@ NAVIGATION = {
         "/evidence/kernels/README",
         "/evidence/datapath/README",
     ],
-    "Hardware": ["/rtl/README", "/rtl/ack", "/rtl/resources", "/rtl/taxi", "/rtl/corundum", "/rtl/netfpga", "/evidence/hardware/README"],
+    "Hardware": [
+        "/rtl/README",
+        "/rtl/ack",
+        "/rtl/resources",
+        "/rtl/taxi",
+        "/rtl/corundum",
+        "/rtl/netfpga",
+        "/evidence/hardware/README",
+    ],
     "Papers": ["/papers/results", "analysis", "/papers/README"],
     "Reference": [
         "glossary",

@@ -62,8 +62,8 @@ def _sizes() -> list[str]:
     rows = [
         "## By width and number of ports",
         "",
-        "As above: without a scheme, and what FairQ adds. A switch of n ports has n memories for each",
-        "output, so that all inputs may write to it in the same clock.",
+        "As above: without a scheme, and what FairQ adds. A switch of n ports has n memories for",
+        "each output, so that all inputs may write to it in the same clock.",
         "",
         "| ports | bits | flip-flops | LUTs | BRAMs | FairQ: flip-flops | LUTs | BRAMs |",
         "|---:|---:|" + "---:|" * 6,
@@ -95,9 +95,7 @@ def _adapters() -> list[str]:
         rows.append(f"| `{name}`, {size} | {' | '.join(cells)} |")
     counts = hardware.adapter("netfpga_slot")
     cells = (f"{counts[kind]:,}" for kind in _KINDS[:3])
-    rows.append(
-        f"| `netfpga_slot`, two MACs, 64 bits, FairQ, with all that is in it | {' | '.join(cells)} |"
-    )
+    rows.append(f"| `netfpga_slot`, two MACs, 64 bits, FairQ, whole | {' | '.join(cells)} |")
     return rows
 
 
