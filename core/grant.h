@@ -34,8 +34,9 @@
  *
  *	GRANT_LEVELS * grant / long_share * k * (width of the level / grant + 1)
  *
- * bytes of other flows have passed. In the first level flows have sent nothing, and are served in
- * the order in which they came.
+ * bytes of other flows have passed. In the first level flows have sent little, and are served in
+ * the order in which they came; where higher levels leave them nothing, one of GRANT_FIRST_TURNS
+ * grants of `long_share` is theirs.
  *
  * What it does not do: heal losses elsewhere, or compute a congestion window from what a flow has
  * had acknowledged.
@@ -76,18 +77,20 @@ CORE_INLINE void grant_make_idle(struct grant_port *port, const struct grant_par
 
 /* A flow waits for credit. */
 CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p,
-			   struct grant_flow *flows, u32 index)
+			   struct grant_flow *flows, u32 index, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
 	u32 last = grant_last_level(p), level = min_u32(grant_level(f->attained), last);
+	_Bool had_grant = f->state == GRANT_ACTIVE;
 
 	grant_take_credit(port, f);
 	grant_leave(port, flows, index);
 	f->state = GRANT_WAITING;
+	f->since_ns = now_ns;
 	f->flags &= GRANT_QUIET | GRANT_CLOSING;
 	port->waiting++;
-	/* It goes on in its level, or enters it. */
-	if (f->attained && f->level == level && level < last) {
+	/* It goes on in its level, or enters it: what an idle flow sent is no turn of its own. */
+	if (had_grant && f->attained && f->level == level && level < last) {
 		grant_push(port, flows, index, 1);
 	} else {
 		f->level = (u8)level;
@@ -114,6 +117,15 @@ CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct gra
 	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= grant_delay_ns(port, p));
 }
 
+CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
+{
+	u32 units = (u32)min_u64(wait_ns >> GRANT_WAIT_BITS, ~0u), i, bucket = 0;
+
+	for (i = 0; i < GRANT_WAITS - 1; i++)
+		bucket += is_nonzero(units >> i);
+	return bucket & (GRANT_WAITS - 1);
+}
+
 /* Gives credit to a waiting flow; its window is to be written then. */
 CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_params *p,
 				struct grant_flow *flows, struct grant_choice choice, u64 now_ns)
@@ -123,9 +135,11 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 
 	grant_leave(port, flows, choice.flow);
 	if (choice.is_owed) {
-		port->turn = f->level;
+		port->owed_grants++;
+		port->turn = f->level ? f->level : port->turn;
 		port->owed_q16 -= min_u64(port->owed_q16, (u64)size << 16);
 	}
+	port->waits[grant_wait_bucket(elapsed_ns(f->since_ns, now_ns))]++;
 	f->state = GRANT_ACTIVE;
 	f->flags = (u8)((f->flags & (GRANT_QUIET | GRANT_CLOSING)) | GRANT_SILENT);
 	f->since_ns = now_ns;
@@ -265,16 +279,23 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		f->seen = f->edge = f->most = packet->ack;
 		f->flags = GRANT_HANDSHAKE;
 	}
-	/* A request behind all data: the end of the last message was not seen as such. */
-	if (packet->payload && f->attained && packet->ack == f->seen) {
+	/*
+	 * A request behind all data: the end of the last message was not seen as such. Its sender
+	 * may still use the credit that is left, which stays its own. A full segment is no request:
+	 * both ends may send at once.
+	 */
+	if (packet->payload && packet->payload < mss_in_range(f->mss) && f->attained &&
+	    packet->ack == f->seen) {
 		grant_end_message(port, f);
-		grant_make_idle(port, p, flows, index);
+		f->attained = 0;
+		if (f->state == GRANT_WAITING)
+			grant_ask(port, p, flows, index, packet->now_ns);
 	}
 	asks = packet->payload && f->state == GRANT_IDLE && !(f->flags & GRANT_QUIET);
 	/* A SYN-ACK is granted at once or not at all: its window has another unit. */
 	if (asks || (is_syn && !port->waiting && f->state == GRANT_IDLE &&
 		     grant_has_room(port, p, f, queue_bytes, packet->now_ns)))
-		grant_ask(port, p, flows, index);
+		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
 		choice = grant_choose(port, p);
 		if (choice.flow == index && grant_has_room(port, p, f, queue_bytes, packet->now_ns))
@@ -348,9 +369,9 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		grant_make_idle(port, p, flows, index);
 	} else if (f->state == GRANT_ACTIVE && grant_beyond(f->edge, f->seen) < mss) {
 		f->size = min_u32(2 * min_u32(f->size, most), grant_grant_segments(p) * mss);
-		grant_ask(port, p, flows, index);
+		grant_ask(port, p, flows, index, packet->now_ns);
 	} else if (f->state == GRANT_IDLE && (fresh || probes || (f->flags & GRANT_HANDSHAKE))) {
-		grant_ask(port, p, flows, index);
+		grant_ask(port, p, flows, index, packet->now_ns);
 	}
 	grant_put_credit(port, f);
 }

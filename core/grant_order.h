@@ -33,7 +33,7 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 					     const struct grant_params *p)
 {
 	struct grant_choice out = {0, 0};
-	u32 i, level, best = 0, owed = 0;
+	u32 i, level, best = 0, owed = 0, is_first;
 
 	if (!port->waiting)
 		return out;
@@ -50,9 +50,13 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 					  is_nonzero(port->lists[level].head),
 				  level, owed);
 	}
+	/* The first level, too, may be behind others that never end, as of senders that push. */
+	is_first = is_nonzero(best) & is_nonzero(port->lists[0].head);
+	is_first &= (is_nonzero(owed) & is_nonzero(port->owed_grants % GRANT_FIRST_TURNS)) ^ 1;
+	owed = choose_u32(is_first, GRANT_LEVELS, owed);
 	if (!owed)
 		return out;
-	out.flow = port->lists[owed & (GRANT_LEVELS - 1)].head;
+	out.flow = port->lists[owed & (GRANT_LEVELS - 1)].head; /* GRANT_LEVELS: the first */
 	out.is_owed = 1;
 	return out;
 }

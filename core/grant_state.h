@@ -16,11 +16,14 @@
 #define GRANT_FIRST_BITS    10u /* the second level begins at 1 KiB, each next at twice as much */
 #define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
 #define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
+#define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
 #define GRANT_LEARN_FROM    64u /* messages, before the order follows them */
 #define GRANT_FORGET_AT	    65536u     /* messages, after which the older ones count half */
 #define GRANT_MAX_BUDGET    (1u << 30) /* bytes */
 #define GRANT_MAX_RTT_NS    1000000000u
+#define GRANT_WAITS	    16u /* buckets of the times that flows wait for a grant */
+#define GRANT_WAIT_BITS	    15u /* the first holds those below 2^15 ns, each next twice as much */
 
 #define GRANT_TITLE                                                                                \
 	"Receive windows as credit: as many flows send at a time as the target holds, the others " \
@@ -86,7 +89,7 @@ enum grant_state {
 
 /* Sequence numbers are those of the data, except `seq` and `ts_*`, which are for the ACKs. */
 struct grant_flow {
-	u64 since_ns; /* last grant, or progress since */
+	u64 since_ns; /* last grant, or progress since; waiting: since when */
 	u32 edge;     /* it may send up to here; waiting: it might, before */
 	u32 most;     /* furthest right edge that its sender was shown: data may come up to here */
 	u32 seen;     /* behind the last byte that has passed */
@@ -138,7 +141,9 @@ struct grant_port {
 	u8 turn;	  /* level that last got from `long_share` */
 	u8 never_shrinks; /* 1: what a sender was shown is not taken back */
 	u16 overtaken;	  /* bits of the levels that come after the first in `order` */
-	u8 reserved[4];
+	u8 owed_grants;	  /* from `long_share`; wraps */
+	u8 reserved[3];
+	u64 waits[GRANT_WAITS];			   /* grants, by how long their flows waited */
 	struct grant_list lists[GRANT_LEVELS + 1]; /* waiting flows by level, active flows */
 };
 

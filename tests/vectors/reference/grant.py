@@ -90,6 +90,7 @@ class Port:
     owed_q16: int = 0
     virtual: int = 0
     turn: int = 0
+    owed_grants: int = 0
     messages: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
@@ -164,7 +165,7 @@ class Port:
         self.leave(number)
         last = self.p["levels"] - 1
         level = min(level_of(flow.attained), last)
-        goes_on = flow.attained > 0 and flow.level == level < last
+        goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level < last
         flow.state, flow.level, flow.resends = WAITING, level, 0
         flow.marks &= {QUIET, CLOSING}
         self.waiting[level].insert(0 if goes_on else len(self.waiting[level]), number)
@@ -175,10 +176,12 @@ class Port:
         if best is None:
             return 0, False
         if self.owed_q16 >= self.p["grant_segments"] * self.p["mss_bytes"] << 16:
-            for step in range(1, LEVELS + 1):
-                level = (self.turn + step) % LEVELS
-                if level not in (0, best) and self.waiting[level]:
-                    return self.waiting[level][0], True
+            steps = ((self.turn + step) % LEVELS for step in range(1, LEVELS + 1))
+            others = [level for level in steps if level not in (0, best) and self.waiting[level]]
+            if best and self.waiting[0] and (not others or self.owed_grants % 8 == 0):
+                return self.waiting[0][0], True
+            if others:
+                return self.waiting[others[0]][0], True
         return self.waiting[best][0], False
 
     def size(self, flow: Flow) -> int:
@@ -202,7 +205,8 @@ class Port:
         size = self.size(flow)
         self.leave(number)
         if is_owed:
-            self.turn = flow.level
+            self.owed_grants = (self.owed_grants + 1) % 256
+            self.turn = flow.level or self.turn
             self.owed_q16 = max(self.owed_q16 - (size << 16), 0)
         flow.state, flow.since, flow.resends = ACTIVE, now, 0
         flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
@@ -257,9 +261,11 @@ class Port:
             self.rest(number)
             flow.seen = flow.edge = flow.most = x["ack"]
             flow.marks = {HANDSHAKE}
-        if x["payload"] and flow.attained and x["ack"] == flow.seen:
+        if 0 < x["payload"] < flow.mss and flow.attained and x["ack"] == flow.seen:
             self.end_message(flow)
-            self.rest(number)
+            flow.attained = 0
+            if flow.state == WAITING:
+                self.ask(number)
         asks = flow.state == IDLE and x["payload"] > 0 and QUIET not in flow.marks
         waits = any(self.waiting)
         if asks or (

@@ -30,7 +30,7 @@ use crate::skel::grant::GrantSkelBuilder;
 use crate::skel::grant::types::{grant_config, grant_counters, grant_own, grant_port};
 
 /// `GRANT_ABI` of `bpf/grant_abi.h`.
-const ABI: u32 = 1;
+const ABI: u32 = 2;
 
 /// Prefix of the names of the object's own maps, and of their pins.
 const PREFIX: &str = "grant_";
@@ -169,6 +169,9 @@ pub struct Status {
     pub waiting: u32,
     /// Flows that have one.
     pub active: u32,
+    /// Grants by how long their flows waited, since the port was attached: bucket b holds those below
+    /// `2^(15 + b)` ns and not in the one before, the last all that are longer.
+    pub waits: Vec<u64>,
     /// By the names of `core/counters.h`, since the port was attached.
     pub counters: Named<u64>,
 }
@@ -201,6 +204,7 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
         outstanding_bytes: port.outstanding,
         waiting: port.waiting,
         active: port.active,
+        waits: port.waits.to_vec(),
         counters: named.zip(words_of(&counters)).collect(),
     }))
 }

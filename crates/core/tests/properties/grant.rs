@@ -355,6 +355,48 @@ fn every_waiting_flow_is_served_within_its_bound() {
     }
 }
 
+/// Senders that push begin with their allowance, and so above the first level: a port that they fill still
+/// serves those that wait in it.
+#[test]
+fn new_flows_are_served_where_pushing_ones_never_end() {
+    let targets = [("target_bytes", 64_000), ("long_target_bytes", 64_000)];
+    let mut port = Overload::new(&[targets, [("long_share_q16", 8192), ("learns", 0)]].concat());
+    let push = |port: &mut Overload| {
+        let flow = port.grant.open(0, MSS).unwrap();
+        port.next_seq.insert(flow, 0);
+        let first = GrantPacket {
+            now_ns: port.now_ns,
+            window: 60_000,
+            scale: SCALE,
+            flags: flag::ACK,
+            ..GrantPacket::default()
+        };
+        port.grant.on_ack(flow, &first, 0);
+        port.send(flow, 2 * MSS, false);
+    };
+    let grant_bytes = port.params.field("grant_segments") as u32 * MSS;
+    for _ in 0..4 {
+        push(&mut port);
+    }
+    for _ in 0..10 {
+        let waiting = port.ask();
+        let begun = port.passed;
+        while let flow = port.next()
+            && flow != waiting
+        {
+            port.send(flow, grant_bytes, false);
+            if port.next_seq[&flow] > 50_000 {
+                port.grant.close(flow);
+                push(&mut port);
+            }
+            // Of the grants of an eighth of the bytes, one of 8 is the first level's, where four are before it.
+            assert!(port.passed - begun < 6 * 8 * 8 * u64::from(grant_bytes));
+        }
+        port.send(waiting, 5000, true);
+        port.grant.close(waiting);
+    }
+}
+
 /// Equal messages run to completion once their sizes are known; in a mixture the shorter go first.
 #[test]
 fn the_order_follows_the_sizes() {
