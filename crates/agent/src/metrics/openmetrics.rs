@@ -18,6 +18,9 @@ use crate::status::reading::Reading;
 /// First bucket of the histogram, which holds everything below 1 kB.
 const FIRST_BUCKET: usize = 10;
 
+/// `GRANT_WAIT_BITS` of `core/grant_state.h`: the first bucket of waits holds those below 2^15 ns.
+const FIRST_WAIT_BITS: i32 = 15;
+
 type Labels = Vec<(&'static str, String)>;
 type NoExemplar<'a> = Option<&'a Exemplar<Labels, f64>>;
 
@@ -57,6 +60,7 @@ impl Collector for Ports {
         self.about(&mut encoder)?;
         self.counters(&mut encoder)?;
         self.credit(&mut encoder)?;
+        self.waits(&mut encoder)?;
         self.canary(&mut encoder)?;
         self.would_rewrite(&mut encoder)?;
         for gauge in &GAUGES {
@@ -118,6 +122,23 @@ impl Ports {
                     count(&mut family, &labels(reading), *value)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn waits(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
+        let help = "How long flows waited for each grant; the sum is of the buckets' middles";
+        let unit = Some(&Unit::Seconds);
+        let mut family =
+            encoder.encode_descriptor("credit_wait", help, unit, MetricType::Histogram)?;
+        for reading in &self.readings {
+            let Some(credit) = &reading.credit else {
+                continue;
+            };
+            let (sum, count, buckets) = waits(&credit.waits);
+            family
+                .encode_family(&labels(reading))?
+                .encode_histogram::<Labels>(sum, count, &buckets, None)?;
         }
         Ok(())
     }
@@ -227,6 +248,26 @@ fn histogram(depth: &[u64]) -> (f64, u64, Vec<(f64, u64)>) {
         .map(|(bucket, ms)| middle(bucket) * *ms as f64)
         .sum();
     (sum, depth.iter().sum(), buckets)
+}
+
+/// Sum, count, and buckets by their largest value; `waits` as in `grant::Status`.
+fn waits(waits: &[u64]) -> (f64, u64, Vec<(f64, u64)>) {
+    let bound = |bucket: usize| 2f64.powi(FIRST_WAIT_BITS + bucket as i32) * 1e-9;
+    let last = waits.len().saturating_sub(1);
+    let upper = |bucket: usize| match bucket == last {
+        true => f64::INFINITY,
+        false => bound(bucket),
+    };
+    let buckets = waits.iter().enumerate();
+    let sum = buckets
+        .clone()
+        .map(|(b, count)| 0.75 * bound(b) * *count as f64);
+    let (sum, count) = (sum.sum(), waits.iter().sum());
+    (
+        sum,
+        count,
+        buckets.map(|(b, count)| (upper(b), *count)).collect(),
+    )
 }
 
 #[cfg(test)]

@@ -65,6 +65,31 @@ fn a_stale_port_does_not_act_and_has_no_window() {
 }
 
 #[test]
+fn waits_for_grants_are_a_histogram() {
+    let mut granting = reading("eth1");
+    let mut waits = vec![0; 16];
+    (waits[0], waits[5], waits[15]) = (7, 2, 1);
+    granting.credit = Some(crate::attach::grant::Status {
+        side: "port",
+        rate_bps: 1_000_000_000,
+        outstanding_bytes: 0,
+        waiting: 0,
+        active: 0,
+        waits,
+        counters: Default::default(),
+    });
+    let text = encode(vec![granting, reading("eth2")], 0).unwrap();
+    let of = |sample: &str| value(&text, &format!("penstock_credit_wait_seconds_{sample}"));
+    let labels = "interface=\"eth1\",scheme=\"fairq\"";
+    assert_eq!(of(&format!("count{{{labels}}}")), Some(10.0));
+    let bucket = |bound: &str| of(&format!("bucket{{le=\"{bound}\",{labels}}}"));
+    assert_eq!(bucket("0.000032768"), Some(7.0), "{text}");
+    assert_eq!(bucket("0.001048576"), Some(9.0));
+    assert_eq!(bucket("+Inf"), Some(10.0));
+    assert!(!text.contains("credit_wait_seconds_count{interface=\"eth2\""));
+}
+
+#[test]
 fn a_canary_has_both_sides() {
     let text = encode(vec![reading("eth1")], 0).unwrap();
     assert!(!text.contains("side="), "none without a canary");

@@ -14,6 +14,7 @@ fn view(interface: &str) -> View {
         peaks_bytes: (0..60).map(|column| column * 2_000).collect(),
         flows: 32,
         window_bytes: Some(2_920),
+        credit: None,
         rates: [
             ("egress_bytes", 199.6e6 / 8.0),
             ("flows_begun", 1_240.0),
@@ -49,6 +50,29 @@ fn a_port_takes_four_lines_of_80_columns() {
     assert!(text.contains(queue), "{text}");
     let flows = "  flows 32 (+1.2k/s), ACKs 12.4k/s, rewritten 12k/s (97 %), floored 3 %\n";
     assert!(text.contains(flows), "{text}");
+}
+
+#[test]
+fn a_port_with_credit_shows_who_holds_it_and_who_waits() {
+    let mut port = view("eth1");
+    port.scheme = "grant".to_owned();
+    port.flows = 65_535;
+    port.credit = Some(crate::attach::grant::Status {
+        side: "receiver",
+        rate_bps: 200_000_000,
+        outstanding_bytes: 27_000,
+        waiting: 12_480,
+        active: 16,
+        waits: vec![0; 16],
+        counters: Default::default(),
+    });
+    port.rates.insert("grants".to_owned(), 12_430.0);
+    let text = plain(&[port]);
+    assert!(text.contains("acting as receiver, 200 Mb/s\n"), "{text}");
+    let flows = "  flows 65,535 (+1.2k/s), 16 hold 27 kB, 12,480 wait, 12.4k grants/s, 0 resent\n";
+    assert!(text.contains(flows), "{text}");
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{widest:?}\n{text}");
 }
 
 #[test]

@@ -13,11 +13,16 @@ pub const COLUMNS: usize = 60;
 /// Time over which rates are computed.
 const SPAN_NS: u64 = 1_000_000_000;
 
+/// Counters of credit whose rates are shown.
+const GRANTS: [&str; 2] = ["grants", "grants_resent"];
+
 #[derive(Clone, Copy)]
 struct Snapshot {
     at_ns: u64,
     counters: port_counters,
     drops: u32,
+    /// Grants, and those sent again; none if windows are no credit.
+    grants: Option<[u64; 2]>,
 }
 
 /// A port over time.
@@ -57,6 +62,10 @@ impl History {
             at_ns,
             counters: reading.counters,
             drops: reading.drops.unwrap_or(0),
+            grants: reading
+                .credit
+                .as_ref()
+                .map(|credit| GRANTS.map(|name| credit.counters.get(name).copied().unwrap_or(0))),
         });
         let is_old = |next: &Snapshot| next.at_ns + SPAN_NS <= at_ns;
         while self.snapshots.get(1).is_some_and(is_old) {
@@ -82,6 +91,12 @@ impl History {
         // Drops restart at 0 with another qdisc.
         let drops = (last.drops.wrapping_sub(first.drops) as i32).max(0);
         rates.insert("drops".to_owned(), f64::from(drops) / seconds);
+        if let (Some(before), Some(after)) = (first.grants, last.grants) {
+            for (name, (before, after)) in GRANTS.iter().zip(before.iter().zip(after)) {
+                let rate = after.saturating_sub(*before) as f64 / seconds;
+                rates.insert((*name).to_owned(), rate);
+            }
+        }
         rates
     }
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::history::History;
+use crate::attach::grant;
 use crate::format::{bytes, count, percent, rate, scaled, sparkline};
 use crate::port::config::OBSERVE;
 use crate::port::counters::Named;
@@ -33,7 +34,10 @@ pub struct View {
     pub flows: u32,
     /// Window granted to each flow, if windows are limited.
     pub window_bytes: Option<u32>,
-    /// Rates per second of all counters and of `drops`, by name.
+    /// Its credit, if its windows are that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credit: Option<grant::Status>,
+    /// Rates per second of all counters, of `drops`, and of grants where windows are credit, by name.
     pub rates: Named<f64>,
 }
 
@@ -53,6 +57,7 @@ impl View {
             peaks_bytes: history.peaks(),
             flows: now.state.flows,
             window_bytes: now.window_bytes(),
+            credit: now.credit.clone(),
             rates: history.rates(),
         }
     }
@@ -88,6 +93,9 @@ impl View {
         if self.paused {
             return "PASSING: paused".to_owned();
         }
+        if let (Some(credit), true) = (&self.credit, self.acting) {
+            return format!("acting as {}, {}", credit.side, rate(credit.rate_bps));
+        }
         match (self.scheme.as_str(), self.acting, self.window_bytes) {
             (OBSERVE, _, _) => "watching".to_owned(),
             (_, true, Some(window)) => format!("acting, window {}", bytes(window.into())),
@@ -118,6 +126,18 @@ impl View {
     pub fn flows(&self) -> String {
         let [acks, rewritten, floored] =
             ["acks", "acks_rewritten", "acks_floored"].map(|name| self.rate(name));
+        if let Some(credit) = &self.credit {
+            return format!(
+                "flows {} (+{}/s), {} hold {}, {} wait, {} grants/s, {} resent",
+                count(self.flows.into()),
+                per_second(self.rate("flows_begun")),
+                count(credit.active.into()),
+                bytes(credit.outstanding_bytes.into()),
+                count(credit.waiting.into()),
+                per_second(self.rate("grants")),
+                per_second(self.rate("grants_resent")),
+            );
+        }
         format!(
             "flows {} (+{}/s), ACKs {}/s, rewritten {}/s ({}), floored {}",
             count(self.flows.into()),
