@@ -58,7 +58,13 @@ impl Keeper {
             errors.log_once(name, sweep.run());
         });
         let mut errors = Errors::default();
+        let mut is_urgent = false;
         let timers = Rounds::start_paced(timer::IDLE, move |interface, timer: &Timer| {
+            if !is_urgent {
+                is_urgent = true;
+                // Of this thread alone, which is late where the machine is busy; it may not be permitted.
+                let _ = rustix::process::setpriority_process(None, -20);
+            }
             let next = timer.run();
             let pause = next.as_ref().ok().copied();
             errors.log_once(interface, next.map(drop));
