@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::attach::load;
-use crate::commands::{attach, check, detach, pause, run, sicc, status};
+use crate::commands::{attach, check, detach, limit, pause, run, sicc, status};
 use crate::{metrics, observe, watch};
 
 /// End TCP incast and buffer bloat at the ports of this host.
@@ -27,6 +27,8 @@ pub enum Command {
     Attach(attach::Args),
     /// Detach the scheme of a port and remove all its state.
     Detach(detach::Args),
+    /// Limit the TCP that comes in by an interface, without dropping any: Grant at the side `limit`.
+    Limit(limit::Args),
     /// Let packets pass ports untouched for a while; state and programs stay.
     Pause(pause::PauseArgs),
     /// End a pause.
@@ -51,6 +53,7 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Attach(args) => attach::run(args),
         Command::Detach(args) => detach::run(args),
+        Command::Limit(args) => limit::run(args),
         Command::Pause(args) => pause::pause(args),
         Command::Resume(args) => pause::resume(args),
         Command::Sicc(args) => sicc::run(args),

@@ -8,106 +8,20 @@
 mod common;
 mod lab;
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard};
-use std::time::Duration;
 
 use common::packet::{ACK, SYN, Segment};
+use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, alone};
 use lab::raw::Raw;
-use lab::transfers::{connect, send, serve, transfer};
-use lab::{Agent, LEFT, PORT, PortLab, RIGHT, SwitchLab};
+use lab::transfers::{connect, patient, send};
+use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
 use libbpf_rs::{Program, libbpf_sys as sys};
 use penstock_linux::link;
-use penstock_linux::testkit::{Process, Signal, join, until};
-use penstockd::attach::grant;
-use penstockd::port::pins::{ABI, program_pin};
-use penstockd::port::{Port, Side, counters};
-
-const LIMIT: Duration = Duration::from_secs(120);
-const RATE_BPS: u64 = 200_000_000;
-const BUFFER_BYTES: u32 = 131_072;
-
-/// Of the papers' answers.
-const ANSWER_BYTES: u64 = 11_500;
-
-/// One test at a time, as each needs the machine.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// Where Grant is attached: the port of the switch, or the receiver's own interface.
-const PLACES: [(&str, &str, &str); 2] =
-    [("port", "switch", "right"), ("receiver", "right", "eth0")];
-
-/// The laboratory with a server, and Grant at one of [`PLACES`], with these options.
-struct Lab {
-    lab: SwitchLab,
-    agent: Process,
-    port: Port,
-}
-
-impl Lab {
-    fn new((side, host, interface): (&str, &str, &str), options: &[&str]) -> Lab {
-        let lab = SwitchLab::new(RATE_BPS, BUFFER_BYTES);
-        lab.netns("right").run(serve).unwrap();
-        let at = Agent {
-            netns: lab.netns(host),
-            pins: lab.pins(),
-        };
-        let words = [
-            "attach", interface, "--stay", "--scheme", "grant", "--side", side,
-        ];
-        let port = ["--rate", "200 Mb/s", "--buffer", "128 kB"];
-        let agent = at.start(&[&words[..], &port, options].concat(), LIMIT);
-        let folder = lab.pins().join(format!("v{ABI}/{interface}"));
-        until("the port is attached", || {
-            folder.join("program_ingress").exists()
-        });
-        let port = at.port(interface);
-        Lab { lab, agent, port }
-    }
-
-    fn credit(&self) -> grant::Status {
-        grant::status(&self.port.folder).unwrap().unwrap()
-    }
-
-    fn passed(&self, reason: &str) -> u64 {
-        let all = self.port.counters().unwrap();
-        let mut passed = counters::passed(&all);
-        passed.find(|(word, _)| word.word == reason).unwrap().1
-    }
-
-    /// So many transfers that begin together; all their bytes must arrive.
-    fn at_once(&self, flows: u64, bytes: u64) {
-        let start = Arc::new(Barrier::new(flows as usize));
-        let threads = (0..flows).map(|id| {
-            let start = Arc::clone(&start);
-            self.lab.spawn("left", move || {
-                start.wait();
-                transfer(id, bytes).unwrap();
-            })
-        });
-        let threads: Vec<_> = threads.collect();
-        for thread in threads {
-            join(thread, LIMIT);
-        }
-    }
-
-    /// Packets that the port dropped, and timeouts of senders.
-    fn harm(&self) -> (u64, u64) {
-        (self.lab.drops(), self.lab.tcp_counter("TCPTimeouts"))
-    }
-
-    /// No credit is left behind, and no flow waits.
-    fn settles(&self) {
-        until("all credit is used or taken back", || {
-            let credit = self.credit();
-            (credit.outstanding_bytes, credit.waiting, credit.active) == (0, 0, 0)
-        });
-    }
-}
+use penstock_linux::testkit::{Signal, join, until};
+use penstockd::port::Side;
+use penstockd::port::pins::program_pin;
 
 #[test]
 fn nothing_is_lost_however_many_send_at_once() {
@@ -167,6 +81,67 @@ fn flows_go_on_when_the_agent_dies() {
         assert_eq!(lab.lab.tcp_counter("EstabResets"), 0, "{place:?}");
         assert!(lab.passed("stale") > 0 || lab.credit().waiting == 0);
     }
+}
+
+/// Both ends of a connection send so much, and read what the other sends.
+fn exchange(stream: TcpStream, bytes: usize) {
+    let mut out = patient(stream).unwrap();
+    let mut input = out.try_clone().unwrap();
+    let sender = std::thread::spawn(move || {
+        let block = vec![7; bytes];
+        out.write_all(&block).unwrap();
+        out.shutdown(std::net::Shutdown::Write).unwrap();
+    });
+    let mut all = Vec::new();
+    input.read_to_end(&mut all).unwrap();
+    assert_eq!(all.len(), bytes);
+    join(sender, LIMIT);
+}
+
+/// Data that leaves in the direction of the ACKs is no request for more.
+#[test]
+fn both_ends_may_send_at_once() {
+    let _alone = alone();
+    const FLOWS: usize = 48;
+    const BYTES: usize = 150_000;
+    for place in PLACES {
+        let lab = Lab::new(place, &[]);
+        let address = (RIGHT, 5003);
+        let listener = lab.lab.netns("right").run(|| TcpListener::bind(address));
+        let listener = listener.unwrap().unwrap();
+        let server = lab.lab.spawn("right", move || {
+            let accepted = (0..FLOWS).map(|_| listener.accept().unwrap().0);
+            let threads = accepted.map(|stream| std::thread::spawn(|| exchange(stream, BYTES)));
+            for thread in threads.collect::<Vec<_>>() {
+                join(thread, LIMIT);
+            }
+        });
+        let clients: Vec<_> = (0..FLOWS)
+            .map(|_| {
+                let work = move || exchange(TcpStream::connect(address).unwrap(), BYTES);
+                lab.lab.spawn("left", work)
+            })
+            .collect();
+        for thread in clients.into_iter().chain([server]) {
+            join(thread, LIMIT);
+        }
+        assert_eq!(lab.harm(), (0, 0), "{place:?}");
+        lab.settles();
+    }
+}
+
+/// `penstockd limit` is Grant at the side `limit`.
+#[test]
+fn a_limit_drops_nothing() {
+    let _alone = alone();
+    let words = ["limit", "eth0", "--ingress", "50mbit", "--stay"];
+    let lab = Lab::with("right", "eth0", &words);
+    lab.at_once(32, 100_000);
+    assert_eq!(lab.harm(), (0, 0));
+    let credit = lab.credit();
+    assert_eq!((credit.side, credit.rate_bps), ("limit", 50_000_000));
+    assert!(credit.waits.iter().sum::<u64>() >= 32, "{credit:?}");
+    lab.settles();
 }
 
 /// SYNs, data and ACKs of connections that do not exist.

@@ -2,8 +2,8 @@
 //! `penstockd attach`.
 
 use anyhow::{Result, anyhow, bail};
-use penstock_scenario::deployment;
 use penstock_scenario::units::Time;
+use penstock_scenario::{Deployment, deployment};
 
 use crate::attach::hook::HookChoice;
 use crate::attach::summary::{queue_warning, summary_line};
@@ -133,11 +133,30 @@ pub fn run(args: Args) -> Result<()> {
         vxlan_ports: args.vxlan_ports,
         ..Options::default()
     };
-    let signals = args.stay.then(Signals::hold);
-    let attached = attach(&args.pins, &args.interface, &port, &options)?;
-    let summary = summary_line(&args.interface, &port, &attached, args.hook);
+    hold(
+        &args.pins,
+        &args.interface,
+        &port,
+        &options,
+        args.hook,
+        args.stay,
+    )
+}
+
+/// Attaches a deployment, and prints what was attached; if it is to `stay`, holds it until a signal.
+pub(super) fn hold(
+    pins: &PinsArg,
+    interface: &str,
+    port: &Deployment,
+    options: &Options,
+    hook: HookChoice,
+    stay: bool,
+) -> Result<()> {
+    let signals = stay.then(Signals::hold);
+    let attached = attach(pins, interface, port, options)?;
+    let summary = summary_line(interface, port, &attached, hook);
     println!("{summary}");
-    if let Some(warning) = queue_warning(&args.interface, &port) {
+    if let Some(warning) = queue_warning(interface, port) {
         eprintln!("{warning}");
     }
     let Some(signals) = signals else {
@@ -152,11 +171,11 @@ pub fn run(args: Args) -> Result<()> {
             return Ok(());
         }
     }
-    bail!("{}: another process detached it", args.interface)
+    bail!("{interface}: another process detached it")
 }
 
 /// Replaces `--set buffer=` in an error by `--buffer`, as it was given.
-fn name_options(error: &str) -> String {
+pub(super) fn name_options(error: &str) -> String {
     let mut text = error.to_owned();
     for option in ["scheme", "buffer", "rate", "exclude", "include", "canary"] {
         text = text.replace(&format!("--set {option}="), &format!("--{option} "));

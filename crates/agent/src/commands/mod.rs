@@ -5,6 +5,7 @@ pub mod attach;
 pub mod check;
 pub mod detach;
 mod each;
+pub mod limit;
 pub mod pause;
 pub mod run;
 pub mod sicc;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`PortLab`] | two hosts on one cable: what commands and daemon do at a port |
 //! | [`SwitchLab`] | two hosts and a switch with a congested port: what schemes do to TCP |
+//! | [`credit`] | the same with Grant, at the port or behind it |
 //! | [`Agent`] | penstockd in a namespace, with the laboratory's pins |
 //! | [`raw`], [`delay`] | frames past the TCP of a host; a cable that takes time |
 //! | [`stream`], [`transfers`] | TCP that goes on until stopped; transfers whose bytes are checked |
@@ -14,6 +15,7 @@
 #![allow(dead_code, unused_imports, reason = "each test uses a part")]
 
 mod agent;
+pub mod credit;
 pub mod delay;
 mod port;
 pub mod raw;
