@@ -3,9 +3,10 @@
 //! `penstock run` replays.
 //!
 //! [`look`] collects the records of [`crate::port::rings`]. All that follows is pure: [`report`] with
-//! [`quantiles`], [`bursts`] and [`fan_in`], then the [`verdict`] on it, [`text`], and the [`trace`].
+//! [`quantiles`], [`bursts`], [`fan_in`] and [`credit`], then the [`verdict`] on it, [`text`], and the [`trace`].
 
 pub mod bursts;
+pub mod credit;
 pub mod fan_in;
 pub mod look;
 pub mod open;

@@ -5,8 +5,10 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::bursts::{self, Burst, Line};
+use super::credit::Credit;
 use super::fan_in::{FanIn, Transfer, begun_within_a_millisecond};
 use super::quantiles::{Bin, Quantiles, histogram};
+use crate::port::config::OBSERVE;
 use crate::port::counters::scheme_names;
 use crate::port::records::Sample;
 
@@ -103,6 +105,8 @@ pub struct Report {
     /// Those that each scheme would have rewritten, while observed: on this very traffic, not on
     /// what would be sent under it.
     pub acks_would_rewrite: IndexMap<&'static str, u64>,
+    /// What Grant would have done, while observed; none if the rate is not known.
+    pub grant_would: Option<Credit>,
     /// Milliseconds in a row with a long queue; times since the recording began.
     pub bursts: Vec<Burst>,
     /// Records of the ring buffers that could not be read.
@@ -145,6 +149,9 @@ impl Report {
             acks_would_rewrite: would_rewrite(samples)
                 .map(|(scheme, count)| (scheme, acks.min(count)))
                 .collect(),
+            grant_would: (look.scheme == OBSERVE)
+                .then(|| Credit::of(&look.transfers, look.line))
+                .flatten(),
             bursts: bursts(look, &fan_in),
             unreadable_records: look.unreadable,
         }

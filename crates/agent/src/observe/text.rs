@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::credit::Credit;
 use super::report::Report;
 use super::verdict::{Assessment, rewritten};
 use crate::format::{bytes, count, percent, plural, rate, sparkline, time};
@@ -29,6 +30,9 @@ pub fn render(assessment: &Assessment) -> String {
     line("flows", flows(report));
     line("transfers", transfers(report));
     line("ACKs", acks(report));
+    if let Some(credit) = &report.grant_would {
+        line("grant", grant(credit));
+    }
     let _ = write!(text, "\n{}\n{}", timeline(report), histogram(report));
     if !report.bursts.is_empty() {
         let _ = write!(text, "\n{}", bursts(report));
@@ -102,6 +106,16 @@ fn transfers(report: &Report) -> String {
 
 fn acks(report: &Report) -> String {
     format!("{} came in; {}", count(report.acks), rewritten(report))
+}
+
+fn grant(credit: &Credit) -> String {
+    format!(
+        "lets {} send at a time; {} wait above 1 ms, {} on average, {} at most",
+        plural(credit.flows_at_a_time, "flow"),
+        count(credit.waiting),
+        time(credit.wait_mean_ns),
+        time(credit.wait_max_ns),
+    )
 }
 
 fn timeline(report: &Report) -> String {
