@@ -26,7 +26,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
-.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb
+.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb release
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -185,6 +185,10 @@ calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (ro
 GRID ?= tuning --fits --sample 24
 grid: build lab ## Judge the schemes over cells of real TCP; GRID="verdict --sample 12 --repeats 5" (root)
 	@$(ROOT) $(BIN)/python evidence/grid/grid.py $(GRID)
+
+release: .venv/.datapath ## Build and test programs, packages, source and SBOM in target/dist; KEY signs (root)
+	@packaging/release/release
+	@$(ROOT) packaging/release/test target/dist/$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 deb: .venv/.datapath ## Build the Debian package of penstockd
 	@packaging/build
