@@ -210,6 +210,7 @@ def test_what_penstock_traffic_writes_is_read(tmp_path):
     (tmp_path / "flows.csv").write_bytes(b"traffic\n")
     (tmp_path / "queues.csv").write_bytes(b"port\n")
     (tmp_path / "windows.csv").write_bytes(b"flow\n")
+    (tmp_path / "jobs.csv").write_bytes(b"job\n")
     summary, *written = generator.read(tmp_path)
     assert summary["drops"] == 0
     assert written == [b"traffic\n", b"port\n", b"flow\n"]

@@ -71,7 +71,13 @@ impl Folder {
         names.sort();
         assert_eq!(
             names,
-            ["flows.csv", "queues.csv", "summary.json", "windows.csv"]
+            [
+                "flows.csv",
+                "jobs.csv",
+                "queues.csv",
+                "summary.json",
+                "windows.csv"
+            ]
         );
         Run {
             summary: serde_json::from_str(&self.read("summary.json")).unwrap(),

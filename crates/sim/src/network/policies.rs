@@ -59,6 +59,8 @@ pub(super) struct Policies {
     rng: Rng,
     /// SYN and FIN copied for the controller.
     reports: Vec<Report>,
+    /// There are reports, or pause frames: asked after each event.
+    has_news: bool,
 }
 
 /// Putting policies on ports.
@@ -74,6 +76,7 @@ impl Policies {
             pfc: Pfc::default(),
             rng,
             reports: Vec::new(),
+            has_news: false,
         };
         policies.ports.resize_with(ports, Port::default);
         policies
@@ -211,6 +214,7 @@ impl Policies {
             shims.on_departure(&mut packet);
         }
         if features & feature::REPORT != 0 && packet.has_any(flag::SYN | flag::FIN) {
+            self.has_news = true;
             self.reports.push(Report {
                 link,
                 time: now,
@@ -289,6 +293,7 @@ impl Policies {
             }
         }
         port.arrive(now, packet, wires, paths, &mut self.pfc);
+        self.has_news |= self.pfc.has_frames();
     }
 
     /// A pause frame arrives at the port of `link`.
@@ -298,11 +303,13 @@ impl Policies {
             && may_send
         {
             self.scheduled[number as usize].go_on(now, wires, paths, &mut self.pfc);
+            self.has_news |= self.pfc.has_frames();
         }
     }
 
     /// The pause frames sent since the last call: when each arrives, and at the port of which link.
     pub fn take_pauses(&mut self) -> Vec<(Time, u32)> {
+        self.has_news = !self.reports.is_empty();
         self.pfc.take_frames()
     }
 
@@ -452,6 +459,7 @@ impl Policies {
     /// The transmitter of a scheduled port is free.
     pub fn depart(&mut self, now: Time, port: u32, wires: &mut Wires, paths: &Paths) {
         self.scheduled[port as usize].depart(now, wires, paths, &mut self.pfc);
+        self.has_news |= self.pfc.has_frames();
     }
 
     /// A connection has got a number that another may have had.
@@ -464,11 +472,12 @@ impl Policies {
     /// Whether SYN or FIN were copied since [`Policies::take_reports`].
     #[inline(always)]
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty() || self.pfc.has_frames()
+        self.has_news
     }
 
     /// Takes the SYN and FIN that were copied.
     pub fn take_reports(&mut self) -> Vec<Report> {
+        self.has_news = self.pfc.has_frames();
         std::mem::take(&mut self.reports)
     }
 }
