@@ -111,7 +111,7 @@ def test_transfers_are_summed_as_the_simulator_sums_them():
     transfers = [Transfer("long", i, *ends, t, None, 1000, 1000) for i, t in enumerate(times)]
     port = {"drops": 5, "utilization": 0.5}
     sampled = generator.Played({"groups": {}, "ports": {"left->right": port}}, b"", b"port\n0\n")
-    summary, table, queues, _ = tools.summed(
+    summary, table, queues, *_ = tools.summed(
         api.resolved(tomllib.loads(DUMBBELL)), transfers, sampled
     )
     group = summary["groups"]["long"]
@@ -213,7 +213,7 @@ def test_what_penstock_traffic_writes_is_read(tmp_path):
     (tmp_path / "jobs.csv").write_bytes(b"job\n")
     summary, *written = generator.read(tmp_path)
     assert summary["drops"] == 0
-    assert written == [b"traffic\n", b"port\n", b"flow\n"]
+    assert written == [b"traffic\n", b"port\n", b"flow\n", b"job\n"]
 
 
 def test_idle_time_is_a_share():
