@@ -26,7 +26,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 BROWSER_NEEDS := chromium chromium-driver
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
-.PHONY: lab lab-demo calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb release
+.PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb release
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -181,6 +181,10 @@ test-kernels: .venv/.datapath ## Test the datapath on Linux 7.2 and 6.1 in an em
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)
 	@$(ROOT) $(BIN)/python evidence/linux/calibrate.py
+
+LAB_GRANT ?=
+lab-grant: build lab ## Judge Grant on real TCP, load by load; LAB_GRANT="--repeats 1 --only 126" (root)
+	@$(ROOT) $(BIN)/python evidence/grant/lab.py $(LAB_GRANT)
 
 GRID ?= tuning --fits --sample 24
 grid: build lab ## Judge the schemes over cells of real TCP; GRID="verdict --sample 12 --repeats 5" (root)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fault of the agent does to answers under way, on real TCP. Needs root.
+
+Two seconds into a load Grant's agent is killed by SIGKILL, is stopped by SIGSTOP, which is how one
+hangs, or is replaced by another that attaches over it. Prints the longest of the answers that ended
+before the fault, from then until its heartbeat is stale, and later, when windows are open.
+
+.venv/bin/python evidence/grant/killed.py [--only TEXT] [--stale TIME]
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lab_loads import Load
+
+import penstock
+from penstock.execution import build
+from penstock.execution.lab import programs, schemes
+from penstock.units import to_seconds
+
+AFTER_S = 2.0
+DURATION = (("duration", "6 s"),)
+LOADS = [
+    Load("32 persistent", 32, kind="persistent", settings=DURATION),
+    Load("100 persistent", 100, kind="persistent", settings=DURATION),
+    Load("8 persistent of 256 kB", 8, "256 kB", kind="persistent", settings=DURATION),
+    Load("32 persistent, 8 elephants", 32, elephants=8, kind="persistent", settings=DURATION),
+    Load("32 new, closed loop", 32, kind="new", settings=DURATION),
+]
+
+
+def children(name: str) -> list[int]:
+    """Processes that this one has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, comm, _, parent = stat.read_text().split()[:4]
+            if comm == f"({name[:15]})" and int(parent) == os.getpid():
+                found.append(int(pid))
+    return found
+
+
+def replace(agents: list[int]) -> None:
+    """Another agent attaches the same scheme, then the first is gone."""
+    for pid in agents:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+        inside = ["nsenter", f"--net=/proc/{pid}/ns/net", *command]
+        other = subprocess.Popen(inside, stdout=subprocess.PIPE, start_new_session=True)
+        assert other.stdout
+        other.stdout.readline()
+        os.kill(pid, signal.SIGKILL)
+
+
+def sending(number: int) -> Callable[[list[int]], None]:
+    """A fault that is a signal."""
+    return lambda agents: [os.kill(pid, number) for pid in agents] and None
+
+
+FAULTS: dict[str, Callable[[list[int]], None]] = {
+    "none": lambda _: None,
+    "SIGKILL": sending(signal.SIGKILL),
+    "SIGSTOP": sending(signal.SIGSTOP),
+    "upgrade": replace,
+}
+
+
+def row(load: Load, scheme: str, fault: str, stale: str) -> str:
+    """Plays one load with one fault."""
+    moment: list[float] = []
+
+    def act() -> None:
+        while not children(build.TRAFFIC):
+            time.sleep(0.01)
+        time.sleep(AFTER_S)
+        FAULTS[fault](children(build.AGENT))
+        moment.append(AFTER_S)
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    run = penstock.run(load.scenario, schemes=[scheme], overrides=load.overrides(), on="lab")
+    thread.join()
+    for pid in children(build.AGENT):  # that replaced the first
+        os.kill(pid, signal.SIGKILL)
+    (result,) = run.summary["results"]
+    answers = run.members("answers")
+    until = AFTER_S + to_seconds(stale)
+    begun, took = answers["start_s"], answers["fct_s"]
+    ended = begun + took
+    spans = [ended < AFTER_S, (ended >= AFTER_S) & (ended < until), ended >= until]
+    longest = [f"{1e3 * (took.filter(span).max() or 0.0):.0f} ms" for span in spans]
+    open_for = (answers.filter(took.is_null())["start_s"] < until - 1).sum()
+    kernel = result.get("kernel", {})
+    cells = [load.name, scheme, fault, *longest, str(open_for)]
+    cells += [str(result["ports"]["left->right"]["drops"]), str(kernel.get("timeouts", ""))]
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="loads with this text in their name")
+    parser.add_argument("--stale", default="2 s", help="of the heartbeat; the default is attach's")
+    options = parser.parse_args()
+    # Agents end before their run does, on purpose.
+    programs.Process.check_alive = lambda _: None  # type: ignore[method-assign]
+    plain = schemes.Scheme.attach
+    schemes.Scheme.attach = (  # type: ignore[method-assign]
+        lambda self, port, pins: [*plain(self, port, pins), "--stale", options.stale]
+    )
+    head = "load | scheme | fault | before | until stale | later | never ended | drops | timeouts"
+    sys.stdout.write(f"| {head} |\n|{'---|' * 9}\n")
+    for load in LOADS:
+        if options.only not in load.name:
+            continue
+        for scheme in ("grant", "grant-receiver"):
+            for fault in FAULTS:
+                sys.stdout.write(f"{row(load, scheme, fault, options.stale)}\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

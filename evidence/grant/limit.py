@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares `penstockd limit` with a shaper on an IFB, on real TCP. Needs root, iperf3.
+
+A host receives 8 long flows (iperf3) and answers of 10 kB, one after another on a connection of
+their own, over a cable that nothing slows, with offloads on. Its ingress is limited to 10, 100 and
+500 Mb/s, by Grant or by redirection to an IFB with a token bucket filter of 50 ms, as tc's manual
+has it.
+
+.venv/bin/python evidence/grant/limit.py [--seconds N]
+"""
+
+import argparse
+import contextlib
+import ctypes
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from penstock.execution import build
+from penstock.execution.lab import system
+
+NAMES = {side: f"grant-limit-{side}-{os.getpid()}" for side in ("sender", "receiver")}
+SENDER, RECEIVER = "10.79.0.1", "10.79.0.2"
+ANSWER = 10_000
+PORT = 7
+LIBC = ctypes.CDLL(None, use_errno=True)
+RATES_MBPS = (10, 100, 500)
+
+
+def inside(side: str, line: str) -> list[str]:
+    """A command in a namespace."""
+    return ["nsenter", f"--net=/run/netns/{NAMES[side]}", *line.split()]
+
+
+def call(side: str, line: str) -> str:
+    """Runs it."""
+    return system.call(inside(side, line))
+
+
+@contextlib.contextmanager
+def network() -> Iterator[Path]:
+    """The two hosts; yields a folder for pins."""
+    with tempfile.TemporaryDirectory() as folder:
+        system.call(["mount", "-t", "bpf", "penstock", folder])
+        try:
+            for name in NAMES.values():
+                system.call(["ip", "netns", "add", name])
+            near, far = NAMES["receiver"], NAMES["sender"]
+            ends = f"eth0 netns {near} type veth peer name eth0 netns {far}"
+            system.call(f"ip link add {ends}".split())
+            for side, address in (("sender", SENDER), ("receiver", RECEIVER)):
+                call(side, f"ip address add {address}/24 dev eth0")
+                call(side, "ip link set eth0 up")
+                call(side, "ip link set lo up")
+            yield Path(folder)
+        finally:
+            for name in NAMES.values():
+                subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+            system.call(["umount", "--lazy", folder])
+
+
+@contextlib.contextmanager
+def limited(kind: str, rate: int, pins: Path) -> Iterator[None]:
+    """Limits what comes in while the block runs."""
+    if kind == "penstockd limit":
+        words = f"{build.find(build.AGENT)} limit eth0 --ingress {rate}mbit --stay --pins {pins}/p"
+        agent = subprocess.Popen(inside("receiver", words), stdout=subprocess.PIPE)
+        assert agent.stdout
+        agent.stdout.readline()
+        try:
+            yield
+        finally:
+            agent.send_signal(signal.SIGTERM)
+            agent.wait()
+        return
+    call("receiver", "ip link add ifb0 type ifb")
+    call("receiver", "ip link set ifb0 up")
+    burst = max(4000, rate * 125)
+    call("receiver", f"tc qdisc add dev ifb0 root tbf rate {rate}mbit burst {burst} latency 50ms")
+    call("receiver", "tc qdisc add dev eth0 handle ffff: ingress")
+    redirect = "protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0"
+    call("receiver", f"tc filter add dev eth0 parent ffff: {redirect}")
+    try:
+        yield
+    finally:
+        call("receiver", "tc qdisc del dev eth0 ingress")
+        call("receiver", "ip link del ifb0")
+
+
+def serve() -> None:
+    """Answers each request of a byte."""
+    with socket.create_server((SENDER, PORT)) as listening:
+        while True:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                while connection.recv(1):
+                    connection.sendall(bytes(ANSWER))
+
+
+def ask(seconds: float, results: Any) -> None:
+    """Times of answers, one after another."""
+    times = []
+    with socket.create_connection((SENDER, PORT), timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        until = time.monotonic() + seconds
+        while (begun := time.monotonic()) < until:
+            connection.sendall(b"?")
+            left = ANSWER
+            while left:
+                left -= len(connection.recv(left))
+            times.append(time.monotonic() - begun)
+            time.sleep(0.001)
+    results.put(sorted(times))
+
+
+def entered(side: str, work: Any, *arguments: Any) -> multiprocessing.Process:
+    """A process in a namespace."""
+
+    def run() -> None:
+        with Path(f"/run/netns/{NAMES[side]}").open() as netns:
+            if LIBC.setns(netns.fileno(), 0):
+                raise OSError(ctypes.get_errno(), "setns")
+        work(*arguments)
+
+    process = multiprocessing.get_context("fork").Process(target=run, daemon=True)
+    process.start()
+    return process
+
+
+def row(kind: str, rate: int, seconds: float, pins: Path) -> str:
+    """Measures one limit."""
+    results = multiprocessing.get_context("fork").Queue()
+    with limited(kind, rate, pins):
+        long = subprocess.Popen(
+            inside("receiver", f"iperf3 -c {SENDER} -R -P 8 -t {seconds + 2:.0f} -O 1 -J"),
+            stdout=subprocess.PIPE,
+        )
+        time.sleep(1.5)
+        before, cpus = qdisc_drops(kind), system.cpu_times()
+        asking = entered("receiver", ask, seconds, results)
+        times = results.get(timeout=seconds + 60)
+        asking.join()
+        busy = 1 - system.idle_since(cpus)
+        drops = qdisc_drops(kind) - before
+        report = json.loads(long.communicate()[0])
+    end = report["end"]
+    goodput = end["sum_received"]["bits_per_second"] / 1e6
+    retransmits = end["sum_sent"].get("retransmits", 0)
+    flows = [stream["receiver"]["bits_per_second"] for stream in end["streams"]]
+    jain = sum(flows) ** 2 / (len(flows) * sum(flow**2 for flow in flows))
+    cells = [f"{rate} Mb/s", kind, f"{goodput:.1f} Mb/s", f"{jain:.3f}", str(drops)]
+    cells += [str(retransmits), str(len(times))]
+    cells += [f"{1e3 * times[int(part * (len(times) - 1))]:.1f} ms" for part in (0.5, 0.99)]
+    return f"| {' | '.join([*cells, f'{busy:.0%}'])} |"
+
+
+def qdisc_drops(kind: str) -> int:
+    """Packets that the shaper has dropped."""
+    if kind == "penstockd limit":
+        return 0
+    shown = json.loads(call("receiver", "tc -s -j qdisc show dev ifb0"))
+    return int(shown[0]["drops"])
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each row")
+    options = parser.parse_args()
+    head = "limit | by | goodput of 8 flows | Jain | dropped | retransmits | answers | p50 | p99"
+    sys.stdout.write(f"| {head} | CPUs busy |\n|{'---|' * 10}\n")
+    with network() as pins:
+        servers = [entered("sender", serve)]
+        iperf = subprocess.Popen(inside("sender", "iperf3 -s"), stdout=subprocess.DEVNULL)
+        time.sleep(0.3)
+        try:
+            for rate in RATES_MBPS:
+                for kind in ("IFB and TBF", "penstockd limit"):
+                    sys.stdout.write(f"{row(kind, rate, options.seconds, pins)}\n")
+                    sys.stdout.flush()
+        finally:
+            iperf.kill()
+            for server in servers:
+                server.kill()
+
+
+if __name__ == "__main__":
+    main()
