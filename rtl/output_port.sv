@@ -167,12 +167,15 @@ module output_port
       for (int unsigned i = 0; i < INPUTS; i++) begin
         words_without[q][i] = room_words[q][i] + WORD_COUNT_BITS'(popped[q][i]);
         words_with[q][i] = room_words[q][i] + (popped[q][i] ? less_one_3 : less_3);
-        takes_words[q][i] = accepts && pick_3[i] && to_3 == q[0];
       end
     end
   end
   assign fits = fits_bytes && (pick_3 & fits_input) != 0 && !is_oversize_3;
   assign accepts = valid_3 && wanted_3 && fits && !drops_3;
+  always_comb
+    for (int unsigned q = 0; q < QUEUES; q++)
+      for (int unsigned i = 0; i < INPUTS; i++)
+        takes_words[q][i] = accepts && pick_3[i] && to_3 == q[0];
 
   always_ff @(posedge clk) begin
     freed_3 <= freed_2;

@@ -28,20 +28,16 @@ module parser_network
   localparam int unsigned TYPE_AT = 6;  // words before the type, without tags; a tag has two
   localparam int unsigned CLOCKS = 6;
 
-  // The stream walks through.
-  logic [CLOCKS:0][LANES-1:0][15:0] words_at;
-  logic [CLOCKS:0][LANES-1:0] has_at;
-  beat_t [CLOCKS:0] beat_at;
-  assign words_at[0] = words;
-  assign has_at[0]   = has;
-  assign beat_at[0]  = beat;
-  always_ff @(posedge clk)
-    for (int unsigned i = 0; i < CLOCKS; i++) begin
-      words_at[i+1] <= words_at[i];
-      has_at[i+1]   <= has_at[i];
-      beat_at[i+1]  <= beat_at[i];
-      if (rst) beat_at[i+1].valid <= 1'b0;
-    end
+  // The stream walks through: number i is i clocks old.
+  logic [CLOCKS:1][LANES-1:0][15:0] words_at;
+  logic [CLOCKS:1][LANES-1:0] has_at;
+  beat_t [CLOCKS:1] beat_at;
+  always_ff @(posedge clk) begin
+    words_at <= {words_at[CLOCKS-1:1], words};
+    has_at   <= {has_at[CLOCKS-1:1], has};
+    beat_at  <= {beat_at[CLOCKS-1:1], beat};
+    if (rst) for (int unsigned i = 1; i <= CLOCKS; i++) beat_at[i].valid <= 1'b0;
+  end
   assign next_words = words_at[CLOCKS];
   assign next_has   = has_at[CLOCKS];
   assign next_beat  = beat_at[CLOCKS];

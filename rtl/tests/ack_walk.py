@@ -21,8 +21,8 @@ class Signal(NamedTuple):
 
 SIGNALS = [
     Signal("word enters", "rx_tvalid", 0, "a word of the ACK enters by port 0"),
+    Signal("kept", IN + "line_in.was_kept", 0, "`frame_store` keeps it, the address table is asked"),
     Signal("header known", IN + "line_in.headers.header_valid", 0, "`parser` has its header"),
-    Signal("kept", IN + "line_in.arrived", 0, "`frame_store` keeps it, the address table is asked"),
     Signal("patches ready", IN + "line_in.valid_pipe", 16, "the window is lowered, the checksum updated"),
     Signal("waits", IN + "line_in.m_frame_valid", 0, "its patches are the next in the queue of frames"),
     Signal("starts", IN + "line_in.m_started", 0, "port 1 has room: it may leave its input"),

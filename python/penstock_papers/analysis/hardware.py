@@ -2,7 +2,7 @@
 """What the switch of `rtl/` takes of an FPGA, by synthesis (FairQ Table II).
 
 `make rtl-resources` synthesizes what is not synthesized yet: the switch without a scheme, and with
-each, and blocks alone; `make rtl-page` other widths, numbers of ports and the adapters, too. A
+each; `make rtl-page` blocks alone, other widths, numbers of ports and the adapters, too. A
 configuration is named FAMILY-SCHEMES-WIDTH-PORTS; SCHEMES has a bit for each scheme, bit 0 for
 none.
 """
