@@ -39,7 +39,25 @@ impl<'a> Input<'a> {
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }
+
+    /// A number of 32 bits as [`Output::short`] writes it.
+    pub fn short(&mut self) -> Option<u32> {
+        let mut value = 0;
+        for shift in (0..=SHORT_BITS * 4).step_by(SHORT_BITS) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & !SHORT_MORE) << shift;
+            value |= u32::try_from(bits).ok()?;
+            if byte & SHORT_MORE == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
 }
+
+/// Bits of a number in each byte of its short form, the lowest first, and the flag of all bytes but the last.
+const SHORT_BITS: usize = 7;
+const SHORT_MORE: u8 = 1 << SHORT_BITS;
 
 /// Bytes that are written at the end.
 pub trait Output {
@@ -49,6 +67,8 @@ pub trait Output {
     fn u32(&mut self, value: u32);
     /// A number of 64 bits.
     fn u64(&mut self, value: u64);
+    /// A number of 32 bits in one to five bytes: below 128 in one, below 16,384 in two.
+    fn short(&mut self, value: u32);
     /// Zeros.
     fn zeros(&mut self, bytes: usize);
     /// Zeros, until what began at `start` has a multiple of 8 bytes.
@@ -68,6 +88,14 @@ impl Output for Vec<u8> {
 
     fn u64(&mut self, value: u64) {
         self.extend(value.to_be_bytes());
+    }
+
+    fn short(&mut self, mut value: u32) {
+        while value >= u32::from(SHORT_MORE) {
+            self.push(value as u8 | SHORT_MORE);
+            value >>= SHORT_BITS;
+        }
+        self.push(value as u8);
     }
 
     fn zeros(&mut self, bytes: usize) {

@@ -2,6 +2,7 @@
 //! The contents of messages.
 
 use super::flows::{Ask, FlowReport, OptionsReport};
+use super::queues::QueueReport;
 use super::seal::{CODE_BYTES, HEADER_BYTES};
 use crate::codec::{Input, Output};
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,15 +29,6 @@ pub struct Notice {
     pub destination: IpAddr,
     /// What is to be done.
     pub order: Order,
-}
-
-/// The queues of a switch's ports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueReport {
-    /// The switch, `datapath_id`.
-    pub datapath: u64,
-    /// Number and queue of each port, bytes.
-    pub queues: Vec<(u32, u32)>,
 }
 
 /// The content of a message.
@@ -85,13 +77,7 @@ impl Body {
             Body::Hello(guests) => guests
                 .iter()
                 .for_each(|guest| out.extend(mapped(*guest).octets())),
-            Body::Queues(report) => {
-                out.u64(report.datapath);
-                for (port, bytes) in &report.queues {
-                    out.u32(*port);
-                    out.u32(*bytes);
-                }
-            }
+            Body::Queues(report) => report.write(out),
             Body::Notices(notices) => notices.iter().for_each(|notice| notice.write(out)),
             Body::Ask(ask) => ask.write(out),
             Body::Flows(report) => report.write(out),
@@ -100,13 +86,10 @@ impl Body {
     }
 
     pub(super) fn read(kind: u8, bytes: &[u8]) -> Option<Body> {
-        let mut bytes = Input(bytes);
+        let bytes = Input(bytes);
         Some(match kind {
             1 => Body::Hello(all(bytes, |one| one.array().map(from_wire))?),
-            2 => Body::Queues(QueueReport {
-                datapath: bytes.u64()?,
-                queues: all(bytes, |one| Some((one.u32()?, one.u32()?)))?,
-            }),
+            2 => Body::Queues(QueueReport::read(bytes)?),
             3 => Body::Notices(all(bytes, Notice::read)?),
             4 => Body::Ask(Ask::read(bytes)?),
             5 => Body::Flows(FlowReport::read(bytes)?),

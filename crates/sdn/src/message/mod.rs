@@ -18,12 +18,14 @@ mod body;
 mod ends;
 mod flows;
 mod frame;
+mod queues;
 mod seal;
 
-pub use body::{Body, MAX_NOTICES, Notice, Order, QueueReport, mapped};
+pub use body::{Body, MAX_NOTICES, Notice, Order, mapped};
 pub use ends::{Agent, Peer, Received};
 pub use flows::{Ask, FlowOptions, FlowReport, MAX_FLOWS, OptionsReport};
 pub use frame::{frame, of_frame};
+pub use queues::QueueReport;
 pub use seal::{Key, Refused, host_of};
 
 /// The experimental type of Ethernet frames with a message (IEEE 802, local experiments).

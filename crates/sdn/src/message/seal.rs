@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes before the body.
 pub(super) const HEADER_BYTES: usize = 28;
 /// Bytes behind it: HMAC-SHA-256, cut to half as RFC 2104 §5 allows.
