@@ -20,8 +20,9 @@
  * after CLAMP the window opens step by step, so that the stored congestion windows do not burst out
  * together, nor a next burst on the same connections, if it follows within some milliseconds. The
  * price: a lone short flow takes a few round trips more. A burst on an old connection that was idle
- * for longer is not held before the queue shows it. And the clamp is two segments, as long as the
- * buffer holds two of every flow (window_floor_bytes), which takes a count of the flows.
+ * for longer is not held before the queue shows it. And the clamp is two segments, as the first
+ * flight, as long as the buffer holds two of every flow (window_floor_bytes), which takes a count
+ * of the flows; otherwise both are one.
  *
  * A clamp holds only while the queue is reported: `expiry` after the last hscc_on_queue every
  * ACK passes untouched, so a dead monitor cannot throttle forever.
@@ -61,7 +62,8 @@ enum hscc_mode {
 	  "The window in a clamp, as long as the buffer holds that much of every flow; otherwise " \
 	  "one segment")                                                                           \
 	P(X, SEGMENTS, first_flight, 0, 255, 2, 0,                                                 \
-	  "Largest window of SYN-ACKs and first ACKs; 0: unchanged")                               \
+	  "Largest window of SYN-ACKs and first ACKs, as long as the buffer holds that much of "   \
+	  "every flow; otherwise one segment; 0: unchanged")                                       \
 	P(X, SEGMENT_BYTES, release_step, 0, 255, 1, 0,                                            \
 	  "Growth of the window per release_interval after a clamp; 0: no limit after a clamp")    \
 	P(X, TIME, release_interval, NS(1), MAX_TIME, MS(1), MS(1),                                \
@@ -97,10 +99,12 @@ CORE_INLINE void hscc_on_flows(struct hscc_state *s, u32 flows)
 	s->flows = flows;
 }
 
-/* A clamp of one segment, as printed, needs no number of flows. */
+/* Windows of one segment, as printed, need no number of flows. */
 CORE_INLINE u32 hscc_counting(const struct hscc_params *p)
 {
-	return hscc_floor_segments(p) > 1 ? COUNTING_EXACT : COUNTING_NONE;
+	u32 segments = max_u32(hscc_floor_segments(p), hscc_first_flight_segments(p));
+
+	return segments > 1 ? COUNTING_EXACT : COUNTING_NONE;
 }
 
 /* The queue's length, on every packet or as often as it can be read. */
@@ -164,8 +168,9 @@ CORE_INLINE struct tcp_window hscc_on_ack(const struct hscc_state *s, const stru
 	u32 limit = TCP_MAX_WINDOW;
 
 	if (kind != TCP_ACK_LATER && p->first_flight_segments) {
-		limit = mss * hscc_first_flight_segments(p);
-		/* A first window of one segment would make Linux halve its MSS. */
+		limit = window_floor_bytes(hscc_first_flight_segments(p), mss, shift, s->flows,
+					   p->buffer_bytes);
+		/* A first window of one segment makes Linux halve its MSS. */
 		floor = max_u32(clamp, limit);
 	}
 	if (hscc_is_clamping(s, p, now_ns))

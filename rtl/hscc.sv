@@ -68,13 +68,12 @@ module hscc
     end
   end
 
-  // 1: sizes. 2 to 7: the clamp. 8: the release. 9: limit and floor.
+  // 1: sizes. 2 to 7: the clamp and the first flight. 8: the release. 9: limit and floor.
   typedef struct packed {
     logic        clamps;
     logic        is_open;
     logic        is_first;
     logic [31:0] opened;
-    logic [23:0] first;     // flight, bytes
   } mode_t;
 
   mode_t mode_2, mode_7;
@@ -83,7 +82,7 @@ module hscc
   logic [ 3:0] shift_1;
   logic [31:0] flows_1, rest_8, first_8;
   logic [51:0] opened_1;
-  logic [23:0] clamp_7, floor_8;
+  logic [23:0] clamp_7, flight_7, floor_8;
   logic [32:0] release_7;
 
   assign release_7 = {9'b0, clamp_7} + {1'b0, mode_7.opened};
@@ -100,13 +99,12 @@ module hscc
 
     mode_2 <= {
       flags_1,
-      opened_1 > {20'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : opened_1[31:0],
-      {8'b0, mss_1} * {16'b0, p.first_flight_segments[7:0]}
+      opened_1 > {20'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : opened_1[31:0]
     };
 
-    first_8 <= mode_7.is_first ? {8'b0, mode_7.first} : TCP_MAX_WINDOW;
-    // A first window of one segment would make Linux halve its MSS.
-    floor_8 <= mode_7.is_first && mode_7.first > clamp_7 ? mode_7.first : clamp_7;
+    first_8 <= mode_7.is_first ? {8'b0, flight_7} : TCP_MAX_WINDOW;
+    // A first window of one segment makes Linux halve its MSS.
+    floor_8 <= mode_7.is_first && flight_7 > clamp_7 ? flight_7 : clamp_7;
     if (mode_7.clamps) rest_8 <= {8'b0, clamp_7};
     else if (mode_7.is_open || release_7 > {1'b0, TCP_MAX_WINDOW}) rest_8 <= TCP_MAX_WINDOW;
     else rest_8 <= release_7[31:0];
@@ -123,6 +121,16 @@ module hscc
       .flows(flows_1),
       .buffer_bytes(p.buffer_bytes),
       .floor(clamp_7)
+  );
+
+  window_floor flights (
+      .clk,
+      .mss_bytes(mss_1),
+      .segments(p.first_flight_segments[7:0]),
+      .shift(shift_1),
+      .flows(flows_1),
+      .buffer_bytes(p.buffer_bytes),
+      .floor(flight_7)
   );
 
   delay #(

@@ -19,6 +19,10 @@ DEFAULT = PAPER | {
     "alpha1_bytes": 12500, "alpha2_bytes": 31250, "sigma_bytes": 121094, "floor_segments": 2,
     "first_flight_segments": 2,
 }  # fmt: skip
+CASES = {
+    "paper": PAPER, "gradual": DEFAULT, "cut": DEFAULT | {"cuts": 1},
+    "flight of three": DEFAULT | {"floor_segments": 1, "first_flight_segments": 3},
+}  # fmt: skip
 
 
 @dataclass
@@ -44,19 +48,21 @@ class Port:
     def is_alive(self, now_ns: int) -> bool:
         return self.p["expiry_ns"] == 0 or now_ns - self.reported < self.p["expiry_ns"]
 
+    def segments(self, number: int, mss: int, shift: int) -> int:
+        """Two segments keep a receiver from delaying ACKs, but only where the buffer holds all."""
+        unit = 2 ** min(shift, 14)
+        is_held = ceil(number * mss / unit) * unit * self.flows <= self.p["buffer_bytes"]
+        return number * mss if is_held else mss
+
     def ack(
         self, window: int, scale: int, mss_bytes: int, kind: int, now_ns: int
     ) -> dict[str, int]:
         mss = mss_bytes or self.p["mss_bytes"]
         shift = 0 if kind == SYN else scale
-        clamp = mss * self.p["floor_segments"]
-        # Two segments keep a receiver from delaying ACKs, but only where the buffer holds them all.
-        unit = 2 ** min(shift, 14)
-        if ceil(clamp / unit) * unit * self.flows > self.p["buffer_bytes"]:
-            clamp = mss
+        clamp = self.segments(self.p["floor_segments"], mss, shift)
         limits, floor = [LARGEST], clamp
         if kind != LATER and self.p["first_flight_segments"]:
-            limits.append(mss * self.p["first_flight_segments"])
+            limits.append(self.segments(self.p["first_flight_segments"], mss, shift))
             floor = max(limits[-1], clamp)
         if self.clamps and self.is_alive(now_ns):
             limits.append(clamp)
@@ -78,7 +84,7 @@ class Port:
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
-    for name, params in {"paper": PAPER, "gradual": DEFAULT, "cut": DEFAULT | {"cuts": 1}}.items():
+    for name, params in CASES.items():
         port, now = Port(params), 0
         yield {"case": name, "params": params}
         for _ in range(200):

@@ -164,6 +164,7 @@ impl Port {
         config.schemes.hscc.release_interval_ns = 100_000;
         config.schemes.hscc.alpha2_bytes = 32_768;
         config.schemes.hscc.mss_bytes = 1460;
+        config.schemes.hscc.buffer_bytes = 131_072;
         config.schemes.hscc.floor_segments = 1;
         config.schemes.hscc.first_flight_segments = 2;
         change(&mut config);

@@ -94,6 +94,35 @@ fn a_clamp_is_two_segments_while_the_buffer_holds_two_of_every_flow() {
     assert_eq!(hscc(128_000).counting(), Counting::Exact);
 }
 
+/// A SYN-ACK's window has no scale; one of 2896 bytes is 3072 at a scale of 10.
+#[test]
+fn the_first_flight_is_two_segments_while_the_buffer_holds_two_of_every_flow() {
+    let mut port = hscc(128_000);
+    let mut window = |flows, scale: Option<u8>, kind| {
+        port.on_flows(flows);
+        let field = port.on_ack(65535, scale, 1448, kind, 1).window;
+        u32::from(field) << scale.unwrap_or(0)
+    };
+    let mut first = |flows| window(flows, Some(10), AckKind::First);
+    assert_eq!([first(41), first(42)], [3072, 2048]);
+    let mut syn = |flows| window(flows, None, AckKind::Syn);
+    assert_eq!([syn(44), syn(45)], [2896, 1448]);
+}
+
+/// Two segments need a count, whether they are the clamp's or the first flight's.
+#[test]
+fn windows_of_one_segment_need_no_count() {
+    let counting = |floor, first_flight| {
+        let set = [
+            ("floor_segments", floor),
+            ("first_flight_segments", first_flight),
+        ];
+        WindowScheme::new(&with("hscc", 128_000, &set)).counting()
+    };
+    assert_eq!([counting(1, 0), counting(1, 1)], [Counting::None; 2]);
+    assert_eq!([counting(2, 0), counting(1, 2)], [Counting::Exact; 2]);
+}
+
 #[test]
 fn a_clamp_expires_without_reports() {
     let mut port = hscc(100_000);
