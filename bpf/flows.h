@@ -154,12 +154,13 @@ half_make(struct port_state *port, struct port_counters *counted, const struct f
 	return half_lookup(key);
 }
 
-static __always_inline void half_delete(struct port_state *port, const struct flow_key6 *key)
+/* Whether it was there: of two CPUs one deletes it. */
+static __always_inline _Bool half_delete(struct port_state *port, const struct flow_key6 *key)
 {
-	if (!bpf_map_delete_elem(&half_own, key))
-		__sync_fetch_and_add(&port->half_own, -1);
-	else
-		bpf_map_delete_elem(&half_open, key);
+	if (bpf_map_delete_elem(&half_own, key))
+		return !bpf_map_delete_elem(&half_open, key);
+	__sync_fetch_and_add(&port->half_own, -1);
+	return 1;
 }
 
 /*
@@ -258,7 +259,6 @@ struct flow_ctx {
 	struct port_counters *counted;
 	const struct packet *packet;
 	const struct flow_packet *seen;
-	struct port_flow *flow; /* null: it has no entry */
 };
 
 static __always_inline const struct port_config *config_of(const struct port_state *port)
@@ -276,13 +276,11 @@ static __always_inline void half_count(struct port_state *port, s32 delta)
 }
 
 /* The packet proves the flow of the record, which begins, or replaces that of the entry. */
-static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
-						    const struct port_config *config,
-						    const struct flow_packet *seen,
-						    const struct port_half *half)
+static __always_inline struct port_flow *
+flow_begin(const struct flow_ctx *ctx, const struct port_config *config,
+	   const struct flow_packet *seen, const struct port_half *half, struct port_flow *flow)
 {
 	const struct handshake *handshake = &half->handshake;
-	struct port_flow *flow = ctx->flow;
 	struct port_state *port = ctx->port;
 	s32 delta;
 
@@ -292,7 +290,6 @@ static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
 		ctx->counted->passed[PASS_TABLE_FULL]++;
 		return 0;
 	}
-	ctx->counted->half_open_proven++;
 	bpf_spin_lock(&port->lock);
 	if (flow->entry.phase == FLOW_UNSEEN)
 		flow->swept = (u16)port->sweep;
@@ -318,13 +315,18 @@ static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
 	return flow;
 }
 
+/*
+ * The last packets of a handshake may pass on two CPUs at once. The record is looked up before the
+ * entry, and deleted after the entry is made: each CPU finds at least one of them. If both CPUs
+ * find the record, the second one writes the same into the entry again.
+ */
 static __always_inline struct port_flow *
 flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 direction)
 {
 	const struct flow_packet here = flow_packet_in(ctx->seen, direction), *seen = &here;
 	struct flow_key6 key = half_key(ctx->packet);
 	struct port_half *half = half_lookup(&key);
-	struct port_flow *flow = ctx->flow;
+	struct port_flow *flow = flow_find(ctx->packet);
 	struct port_state *port = ctx->port;
 	s32 delta;
 
@@ -335,10 +337,15 @@ flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 d
 
 		if (is_ended ||
 		    handshake_is_proven(&copy.handshake, flow ? &flow->entry : 0, seen)) {
-			half_delete(port, &key);
-			half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
 			if (!is_ended)
-				return flow_begin(ctx, setup, seen, &copy);
+				flow = flow_begin(ctx, setup, seen, &copy, flow);
+			if (half_delete(port, &key)) {
+				half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
+				if (!is_ended && flow)
+					ctx->counted->half_open_proven++;
+			}
+			if (!is_ended)
+				return flow;
 		}
 	}
 	if (flow && (seen->flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, seen))) {
@@ -366,25 +373,23 @@ flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 d
 static __noinline struct port_flow *flow_on_other_data(struct port_state *port,
 						       struct port_counters *counted,
 						       const struct packet *packet,
-						       const struct flow_packet *seen,
-						       struct port_flow *flow)
+						       const struct flow_packet *seen)
 {
-	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
+	const struct flow_ctx ctx = {port, counted, packet, seen};
 	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : flow;
+	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : 0;
 }
 
 static __noinline struct port_flow *flow_on_other_acks(struct port_state *port,
 						       struct port_counters *counted,
 						       const struct packet *packet,
-						       const struct flow_packet *seen,
-						       struct port_flow *flow)
+						       const struct flow_packet *seen)
 {
-	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
+	const struct flow_ctx ctx = {port, counted, packet, seen};
 	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : flow;
+	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : 0;
 }
 
 static __always_inline struct port_half *half_on_syn(struct port_state *port,
@@ -449,9 +454,8 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	if (!flow || !flow_is_ordinary(&copy, &here)) {
 		const struct flow_packet *apart = seen_apart(counted, seen);
 
-		return direction == FLOW_DATA
-			       ? flow_on_other_data(port, counted, packet, apart, flow)
-			       : flow_on_other_acks(port, counted, packet, apart, flow);
+		return direction == FLOW_DATA ? flow_on_other_data(port, counted, packet, apart)
+					      : flow_on_other_acks(port, counted, packet, apart);
 	}
 	silent_ns = elapsed_ns(copy.last_ns, here.now_ns);
 	if (direction == FLOW_DATA && here.payload) {
