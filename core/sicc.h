@@ -83,7 +83,7 @@ enum sicc_end {
 	  "The clamp ends at this share of the buffer; less than alpha2 (SICC §5)")                \
 	P(X, SHARE, alpha2, ABOVE_0, 256, 1, 1,                                                    \
 	  "The clamp begins when this share of the buffer is expected to fill (SICC §5)")          \
-	P(X, TIME, interval, NS(1), MAX_TIME, RTTS(10, MS(1)), RTTS(10, MS(1)),                    \
+	P(X, TIME, interval, NS(1), MAX_TIME, RTTS(10, US(500)), RTTS(10, US(500)),                \
 	  "T: time between readings of a port's queue (SICC §5)")                                  \
 	P(X, SEGMENTS, initial_window, 1, 65535, 10, 10,                                           \
 	  "IW: what a new flow is expected to send at once (RFC 6928)")                            \
@@ -126,6 +126,14 @@ enum sicc_queue_reports {
 	SICC_QUEUE_REPORTS(PARAM_ENUM)
 };
 
+#define SICC_MESSAGES(E)                                                                           \
+	E(SICC_BY_DATAGRAM, "datagrams", "UDP to the hypervisor, for fabrics with routers")        \
+	E(SICC_BY_FRAME, "frames", "Ethernet frames to the guest, which its shim takes (SICC §4.2)")
+
+enum sicc_messages {
+	SICC_MESSAGES(PARAM_ENUM)
+};
+
 /* How messages travel between the controller and switches or shims: the caller's. */
 #define SICC_CHANNEL_PARAMS(P, X)                                                                  \
 	P(X, TIME, latency, NS(0), MAX_TIME, US(100), US(100),                                     \
@@ -136,7 +144,9 @@ enum sicc_queue_reports {
 	  "testbed had 100 Mb/s (SICC §6.2)")                                                      \
 	P(X, ENUM, queue_reports, SICC_QUEUE_REPORTS, SICC_POLLED, SICC_INSTANT, SICC_INSTANT,     \
 	  "How the controller learns queues; a report has 54 bytes and 2 for each port (SICC "     \
-	  "§5.4)")
+	  "§5.4)")                                                                                 \
+	P(X, ENUM, messages, SICC_MESSAGES, SICC_BY_FRAME, SICC_BY_DATAGRAM, SICC_BY_FRAME,        \
+	  "What an ON or OFF travels in; in the simulator both take 60 bytes")
 
 #define SICC_ORDER(O, X) O(X, alpha1, alpha2)
 

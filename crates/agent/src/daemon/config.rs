@@ -100,7 +100,7 @@ pub struct Switch {
     /// The switch's number, hexadecimal as `ovs-vsctl get bridge BR datapath_id` prints it.
     pub datapath: String,
     /// T: time between reports; 0: none is sent, as a controller that only counts flows needs none.
-    /// Default: 1 ms.
+    /// Default: 500 us.
     #[serde(default = "interval")]
     pub interval: Time,
     /// The number of each port, by its interface.
@@ -124,7 +124,7 @@ fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SocketAddr>, D:
 }
 
 fn interval() -> Time {
-    Time::from_millis(1)
+    Time::from_micros(500)
 }
 
 impl Default for Agent {

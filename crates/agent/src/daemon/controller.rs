@@ -61,6 +61,10 @@ struct Link {
     datapath: u64,
     /// When the controller was last understood, or the session began.
     last: Instant,
+    /// Whether it was understood in this session, and so takes what it is sent.
+    is_met: bool,
+    /// When the next sign of life is due.
+    hello: Instant,
     /// Whether it answers, as was printed last.
     printed: Option<bool>,
 }
@@ -68,13 +72,14 @@ struct Link {
 impl Link {
     fn new(
         controller: SocketAddr,
-        sdn: Sdn,
+        mut sdn: Sdn,
         pins: PinsArg,
         frames: Option<UnixDatagram>,
     ) -> Result<Link> {
         let key = penstock_sdn::key(&sdn.key).context("sdn.key")?;
-        let datapath = match &sdn.switch {
+        let datapath = match &mut sdn.switch {
             Some(switch) => {
+                switch.ports.sort_unstable_by_key(|_, number| *number); // reports are shorter so
                 penstock_sdn::datapath(&switch.datapath).context("sdn.switch.datapath")?
             }
             None => 0,
@@ -103,6 +108,8 @@ impl Link {
                 )
             }),
             last: Instant::now(),
+            is_met: false,
+            hello: Instant::now(),
             printed: None,
             sdn,
             pins,
@@ -112,22 +119,22 @@ impl Link {
     }
 
     fn run(&mut self) {
-        let (mut hello, mut report) = (Instant::now(), Instant::now());
+        let mut report = Instant::now();
         let interval = self.sdn.switch.as_ref().map(|switch| switch.interval);
         let interval = interval.map(|time| Duration::from_nanos(time.as_nanos()));
         let interval = interval.filter(|time| !time.is_zero());
         let mut bytes = [0; 2048];
         loop {
             let now = Instant::now();
-            if now >= hello {
-                hello = now + HELLO;
+            if now >= self.hello {
+                self.hello = now + HELLO;
                 self.greet(now);
             }
             if let Some(interval) = interval.filter(|_| now >= report) {
                 report = (report + interval).max(now);
                 self.report();
             }
-            let next = interval.map_or(hello, |_| hello.min(report));
+            let next = interval.map_or(self.hello, |_| self.hello.min(report));
             if is_readable(&self.socket, self.frames.as_ref(), next)
                 && let Ok((length, from)) = self.socket.recv_from(&mut bytes)
                 && from == self.controller
@@ -147,6 +154,10 @@ impl Link {
         };
         self.last = Instant::now();
         self.print(true);
+        if !self.is_met {
+            // What was sent before its challenge was lost: the guests, and the ports to be counted.
+            (self.is_met, self.hello) = (true, self.last);
+        }
         match (body, &mut self.counted) {
             (Body::Notices(notices), _) => notices.iter().for_each(|notice| self.take(notice)),
             (Body::Flows(report), Some(counted)) => counted.take(&report),
@@ -179,7 +190,7 @@ impl Link {
         {
             self.print(false);
             self.agent = Agent::new(self.key.clone(), self.sdn.number, session);
-            self.last = now;
+            (self.last, self.is_met) = (now, false);
             self.counted.iter_mut().for_each(Counted::forget);
         }
         // Interfaces may have gone, and come again with another number.

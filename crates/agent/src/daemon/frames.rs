@@ -14,8 +14,10 @@ use super::config::Sdn;
 use crate::port::sicc::Frames;
 use crate::port::{PinsArg, Port};
 
-/// Interfaces that came or were attached again are found as often.
+/// Interfaces that came or were attached again are found as often; the first ones sooner, as they are
+/// attached while this begins.
 const LOOK: Duration = Duration::from_secs(1);
+const LOOK_SOON: Duration = Duration::from_millis(50);
 
 /// For each controller, where the messages in frames arrive; none where the shims take no frames.
 ///
@@ -53,9 +55,10 @@ fn run(sdn: &Sdn, pins: &PinsArg, writers: &[UnixDatagram]) -> Result<()> {
     loop {
         let now = Instant::now();
         if now >= look {
-            look = now + LOOK;
             // A port of another scheme has none.
-            shims(sdn, pins).for_each(|port| drop(frames.of(&port)));
+            let found = shims(sdn, pins).filter(|port| frames.of(port).is_ok());
+            let is_whole = found.count() == sdn.guests.len();
+            look = now + if is_whole { LOOK } else { LOOK_SOON };
         }
         let left = Timespec::try_from(look.saturating_duration_since(now)).ok();
         let mut polled = [PollFd::from_borrowed_fd(frames.descriptor(), PollFlags::IN)];
