@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 /// The port that the registry of IANA has for OpenFlow.
 const OPENFLOW: u16 = 6653;
 
+/// `enum sicc_messages`.
+const BY_FRAME: usize = 1;
+
 /// The file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +50,48 @@ pub struct Config {
     pub watch: IndexMap<String, Watch>,
     /// The agents of hosts and switches, likewise.
     pub agent: IndexMap<String, Agent>,
+    /// Links between switches that LLDP need not find, likewise. Default: none.
+    #[serde(default)]
+    pub link: IndexMap<String, Link>,
+}
+
+/// A link between two switches.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// The numbers of both switches, as those of watched ports.
+    pub datapaths: [String; 2],
+    /// The number of each one's port.
+    pub ports: [u32; 2],
+}
+
+impl Link {
+    fn places(&self) -> Result<(Place, Place)> {
+        let end = |at: usize| -> Result<Place> {
+            let datapath = penstock_sdn::datapath(&self.datapaths[at]).context("datapaths")?;
+            let port = checked("ports", self.ports[at])?;
+            Ok(Place { datapath, port })
+        };
+        let (from, to) = (end(0)?, end(1)?);
+        if from.datapath == to.datapath {
+            bail!(
+                "datapaths: both are {}; allowed: two switches",
+                self.datapaths[0]
+            );
+        }
+        Ok((from, to))
+    }
+}
+
+/// The number of a port, if there can be such a one.
+fn checked(key: &str, port: u32) -> Result<u32> {
+    if !(1..=number::MAX).contains(&port) {
+        bail!(
+            "{key}: is {port}; allowed: 1 to {}, as ovs-vsctl get interface NAME ofport prints it",
+            number::MAX
+        );
+    }
+    Ok(port)
 }
 
 /// A port whose queue may fill.
@@ -65,17 +110,10 @@ impl Watch {
     /// The port, if there can be such a one.
     fn place(&self) -> Result<Place> {
         let datapath = penstock_sdn::datapath(&self.datapath).context("datapath")?;
-        if !(1..=number::MAX).contains(&self.port) {
-            bail!(
-                "port: is {}; allowed: 1 to {}, as ovs-vsctl get interface NAME ofport prints it",
-                self.port,
-                number::MAX
-            );
-        }
+        let port = checked("port", self.port)?;
         if self.buffer.is_some_and(|buffer| buffer.as_bytes() == 0) {
             bail!("buffer: is 0; allowed: more than nothing");
         }
-        let port = self.port;
         Ok(Place { datapath, port })
     }
 }
@@ -88,10 +126,9 @@ pub struct Agent {
     pub number: u16,
     /// The file of the key that it shares with the controller.
     pub key: PathBuf,
-    /// Whether notices go to it as Ethernet frames, which the shims of its guests take. Default: false,
-    /// as datagrams.
-    #[serde(default)]
-    pub frames: bool,
+    /// Whether notices go to it as Ethernet frames, which the shims of its guests take, and not as datagrams.
+    /// Default: as `messages` of [`Config::controller`] has it.
+    pub frames: Option<bool>,
 }
 
 fn everywhere(port: u16) -> SocketAddr {
@@ -132,6 +169,13 @@ impl Config {
                 bail!("watch.{name}: this port is watched under another name, too");
             }
         }
+        let mut ends = BTreeSet::new();
+        for (name, one) in &self.link {
+            let (from, to) = one.places().with_context(|| format!("link.{name}"))?;
+            if !ends.insert(from) || !ends.insert(to) {
+                bail!("link.{name}: one of its ports has another link, too");
+            }
+        }
         let mut numbers: Vec<u16> = self.agent.values().map(|one| one.number).collect();
         numbers.sort_unstable();
         if let Some(twice) = numbers.windows(2).find(|two| two[0] == two[1]) {
@@ -154,10 +198,12 @@ impl Config {
             let own = self.params_at(one);
             watched.insert(place, own.with_context(|| format!("watch.{name}"))?);
         }
+        let params = self.controller.params();
+        let by_frame = params.is_some_and(|params| params.word("messages") == BY_FRAME);
         let mut keys = BTreeMap::new();
         for (name, one) in &self.agent {
             let key = penstock_sdn::key(&one.key).with_context(|| format!("agent.{name}.key"))?;
-            keys.insert(one.number, (key, one.frames));
+            keys.insert(one.number, (key, one.frames.unwrap_or(by_frame)));
         }
         let common = watched.values().next().context("watch: no port")?;
         let decides = self.controller.params().is_some();
@@ -168,7 +214,9 @@ impl Config {
             None => secret.to_vec(),
         };
         let lldp = Lldp::new(&secret, u64::from_ne_bytes(*sender));
-        Ok(Controller::new(incast, watched, keys, lldp, self.writes))
+        let links = self.link.values().map(Link::places);
+        let controller = Controller::new(incast, watched, keys, lldp, self.writes);
+        Ok(controller.with_links(links.collect::<Result<_>>()?))
     }
 
     /// SICC's parameters at a port; those by default where it only counts.

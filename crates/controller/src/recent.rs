@@ -73,7 +73,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Recent<K, V> {
         })
     }
 
-    fn is_last(&self, key: &K, number: u64) -> bool {
+    /// Whether a key was inserted last with this number.
+    pub fn is_last(&self, key: &K, number: u64) -> bool {
         self.known.get(key).is_some_and(|(_, last)| *last == number)
     }
 }

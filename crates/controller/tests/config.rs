@@ -28,6 +28,16 @@ fn what_cannot_be_meant_is_refused_in_one_line() {
     for (right, wrong, expected) in [
         ("\"100 kB\"", "\"0 B\"", "watch.a: buffer: is 0; allowed"),
         (
+            "[agent.h]",
+            "[link.x]\ndatapaths = [\"1\", \"2\"]\nports = [0, 1]\n[agent.h]",
+            "link.x: ports: is 0; allowed: 1 to 4294967040",
+        ),
+        (
+            "[agent.h]",
+            "[link.x]\ndatapaths = [\"2\", \"2\"]\nports = [3, 4]\n[agent.h]",
+            "link.x: datapaths: both are 2; allowed: two switches",
+        ),
+        (
             "port = 1",
             "port = 0",
             "watch.a: port: is 0; allowed: 1 to 4294967040",

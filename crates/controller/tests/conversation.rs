@@ -6,13 +6,17 @@ use penstock_controller::incast::{Incast, Limits};
 use penstock_controller::lldp::Lldp;
 use penstock_controller::network::Controller;
 use penstock_controller::openflow::{Frames, kind};
-use penstock_controller::rules::ALL_ROUTES;
 use penstock_controller::switch::Writes;
 use penstock_core::{Params, definitions};
 use penstock_sdn::message::{Agent, Ask, Body, Key, QueueReport};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use wire::{copy, greeting, message, segment};
 
+mod wire;
+
+/// Nanoseconds of 36 years.
+const YEARS: i64 = 1 << 60;
 const SECRET: &[u8] = b"a secret of sixteen bytes or more";
 const SWITCHES: usize = 2;
 const WATCHED: Place = Place {
@@ -35,6 +39,8 @@ enum Event {
     Ask(u64, u32, bool),
     /// Time passes.
     Later(u64),
+    /// The clock jumps, forward or back.
+    Jump(i64),
     /// The switch connects again.
     Again(usize),
 }
@@ -51,19 +57,9 @@ fn link() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// A SYN or FIN of one of few hosts.
-fn segment() -> impl Strategy<Value = Vec<u8>> {
-    (0u8..4, 0u8..4, any::<u16>(), any::<u8>()).prop_map(|(from, to, port, flags)| {
-        let mut frame = vec![0; 60];
-        frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from]);
-        frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-        frame[16..18].copy_from_slice(&[0, 46]);
-        frame[23] = 6;
-        frame[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
-        frame[34..36].copy_from_slice(&port.to_be_bytes());
-        frame[46] = 6 << 4;
-        frame[47] = flags;
-        frame
-    })
+fn any_segment() -> impl Strategy<Value = Vec<u8>> {
+    let any = (0u8..4, 0u8..4, any::<u16>(), any::<u8>());
+    any.prop_map(|(from, to, port, flags)| segment(from, to, port, flags))
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -75,55 +71,15 @@ fn event() -> impl Strategy<Value = Event> {
     let message = prop_oneof![(0u8..30, bytes(200)), multipart];
     prop_oneof![
         2 => (switch(), message).prop_map(|(at, (kind, body))| Event::Message(at, kind, body)),
-        4 => (switch(), 0u8..5, 0u32..4, prop_oneof![1 => bytes(80), 6 => segment(), 1 => link()])
+        4 => (switch(), 0u8..5, 0u32..4, prop_oneof![1 => bytes(80), 6 => any_segment(), 1 => link()])
             .prop_map(|(at, reason, port, data)| Event::Copy(at, reason, port, data)),
         1 => bytes(120).prop_map(Event::Datagram),
         1 => (0u64..3, 0u32..3, any::<u32>()).prop_map(|(at, port, queue)| Event::Queue(at, port, queue)),
         1 => (0u64..3, 0u32..3, any::<bool>()).prop_map(|(at, port, all)| Event::Ask(at, port, all)),
         2 => (0u64..3_000_000_000).prop_map(Event::Later),
+        1 => (-YEARS..YEARS).prop_map(Event::Jump),
         1 => switch().prop_map(Event::Again),
     ]
-}
-
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let length = (body.len() as u16 + 8).to_be_bytes();
-    [&[4, kind, length[0], length[1], 0, 0, 0, 1], body].concat()
-}
-
-/// HELLO, the switch's number, its role, and ports 1 to 3.
-fn greeting(datapath: u64) -> Vec<u8> {
-    let features = [
-        &datapath.to_be_bytes()[..],
-        &[0, 0, 0, 0, 2, 0, 0, 0],
-        &[0; 8],
-    ]
-    .concat();
-    let role = [&[0, 0, 0, 1][..], &[0; 12]].concat();
-    let ports = (1u32..4).flat_map(|number| [&number.to_be_bytes()[..], &[0; 60]].concat());
-    let ports: Vec<u8> = [0, 13, 0, 0, 0, 0, 0, 0].into_iter().chain(ports).collect();
-    [
-        message(kind::HELLO, &[]),
-        message(kind::FEATURES_REPLY, &features),
-        message(kind::ROLE_REPLY, &role),
-        message(kind::MULTIPART_REPLY, &ports),
-    ]
-    .concat()
-}
-
-fn copy(reason: u8, port: u32, data: &[u8]) -> Vec<u8> {
-    let cookie = ALL_ROUTES.1 | u64::from(reason);
-    let body = [
-        &[0xff; 4][..],
-        &(data.len() as u16).to_be_bytes(),
-        &[0, 0],
-        &cookie.to_be_bytes(),
-        &[0, 1, 0, 12, 0x80, 0, 0, 4],
-        &port.to_be_bytes(),
-        &[0; 6],
-        data,
-    ]
-    .concat();
-    message(kind::PACKET_IN, &body)
 }
 
 fn controller(writes: Writes) -> Controller {
@@ -168,6 +124,24 @@ fn a_port_that_flaps_has_few_frames_sent() {
     assert!((3..=40).contains(&frames), "{frames}");
 }
 
+#[test]
+fn a_link_that_is_configured_is_there_without_lldp() {
+    let ends = [1, 2].map(|datapath| Place { datapath, port: 3 });
+    let mut controller = controller(Writes::All).with_links(vec![(ends[0], ends[1])]);
+    for (at, datapath) in [(0, 1), (1, 2)] {
+        assert_eq!(controller.fabric().links().count(), 0);
+        controller.connect(at, 1);
+        let greeting = greeting(datapath);
+        controller.on_bytes(at, &greeting, 1).expect("it is right");
+    }
+    let links: Vec<_> = controller.fabric().links().collect();
+    assert_eq!(links, [(ends[0], ends[1])]);
+    // A host is not learned behind it, and its ports are no edges, from the first moment on.
+    controller.tick(FIND_NS + 1);
+    assert!(!controller.fabric().is_edge(ends[0]));
+    assert!(controller.fabric().is_edge(WATCHED));
+}
+
 proptest! {
     #[test]
     fn any_conversation_is_survived(
@@ -209,7 +183,8 @@ proptest! {
                     let ask = agent.seal(&Body::Ask(Ask { datapath, ports }));
                     controller.on_datagram(from, &ask, 5, now_ns);
                 }
-                Event::Later(ns) => now_ns += ns,
+                Event::Later(ns) => now_ns = now_ns.saturating_add(ns),
+                Event::Jump(ns) => now_ns = now_ns.saturating_add_signed(ns).clamp(1, 1 << 62),
                 Event::Again(at) => {
                     controller.disconnect(at);
                     controller.connect(at, now_ns);

@@ -2,17 +2,19 @@
 //! Open vSwitch of our own: its database and its daemon in a folder, its datapath in user space, with
 //! ports that are no interfaces of this machine.
 
+use std::collections::BTreeMap;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A database and a switch of our own, in a folder.
 pub struct Switch {
     folder: tempfile::TempDir,
-    processes: Vec<Child>,
+    /// By the names of their programs.
+    processes: BTreeMap<String, Child>,
 }
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        for process in &mut self.processes {
+        for process in self.processes.values_mut() {
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -24,7 +26,7 @@ impl Switch {
     pub fn new() -> Switch {
         let mut switch = Switch {
             folder: tempfile::tempdir().expect("a folder"),
-            processes: Vec::new(),
+            processes: BTreeMap::new(),
         };
         let database = switch.path("conf.db");
         let schema = "/usr/share/openvswitch/vswitch.ovsschema";
@@ -32,9 +34,30 @@ impl Switch {
         let socket = format!("--remote=punix:{}", switch.path("db.sock"));
         switch.start("ovsdb-server", &[&database, &socket]);
         switch.vsctl(&["--no-wait", "init"]);
-        let remote = format!("unix:{}", switch.path("db.sock"));
-        switch.start("ovs-vswitchd", &[&remote, "--enable-dummy=override"]);
+        switch.start_daemon();
         switch
+    }
+
+    /// Starts the switch's daemon.
+    pub fn start_daemon(&mut self) {
+        let remote = format!("unix:{}", self.path("db.sock"));
+        self.start("ovs-vswitchd", &[&remote, "--enable-dummy=override"]);
+    }
+
+    /// Starts it again, and waits until it is as it was configured.
+    #[allow(dead_code)] // by those tests that need it
+    pub fn start_daemon_again(&mut self) {
+        self.start_daemon();
+        self.vsctl(&["set", "open_vswitch", ".", "external-ids:again=yes"]);
+    }
+
+    /// Kills it: bridges, ports and rules are gone until it starts again.
+    #[allow(dead_code)] // by those tests that need it
+    pub fn kill_daemon(&mut self) {
+        let mut process = self.processes.remove("ovs-vswitchd").expect("it runs");
+        process.kill().expect("it is ours");
+        process.wait().expect("it has ended");
+        let _ = std::fs::remove_file(self.path("ovs-vswitchd.ctl"));
     }
 
     /// A path in its folder.
@@ -59,7 +82,7 @@ impl Switch {
         command.args([&pid, &control]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().expect("openvswitch-switch is installed");
-        self.processes.push(process);
+        self.processes.insert(program.to_owned(), process);
     }
 
     /// What a program prints; it must succeed.

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes, and incast at ports.
+//! Copies of SYNs and FINs, incast at ports, and what a guest that floods can cause.
 
 use etherparse::{PacketBuilder, TcpOptionElement};
-use penstock_controller::fabric::{FIND_NS, Fabric, MAX_HOSTS, Mac, Place};
+use penstock_controller::fabric::{Mac, Place};
 use penstock_controller::incast::{Incast, Limits};
 use penstock_controller::segment::{COPY_BYTES, Flow, Segment};
 use penstock_core::{Params, definitions};
 use penstock_sdn::message::{Notice, Order, QueueReport};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 fn place(datapath: u64, port: u32) -> Place {
@@ -18,168 +17,6 @@ fn place(datapath: u64, port: u32) -> Place {
 fn mac(number: u16) -> Mac {
     let [high, low] = number.to_be_bytes();
     Mac([2, 0, 0, 0, high, low])
-}
-
-/// Leaves 1, 2, ... with hosts at ports 1, 2, ...; spine s at port 100 + s, its ports numbered by leaf.
-fn leaf_spine(leaves: u64, spines: u64, hosts: u16) -> Fabric {
-    let mut fabric = Fabric::default();
-    for leaf in 1..=leaves {
-        let up = (1..=spines).map(|spine| 100 + spine as u32);
-        let ports = (1..=u32::from(hosts)).chain(up).collect();
-        fabric.set_ports(leaf, ports, 0);
-    }
-    for spine in 1..=spines {
-        let ports = (1..=leaves as u32).collect();
-        fabric.set_ports(1000 + spine, ports, 0);
-        for leaf in 1..=leaves {
-            let ends = (
-                place(leaf, 100 + spine as u32),
-                place(1000 + spine, leaf as u32),
-            );
-            assert!(fabric.add_link(ends.0, ends.1));
-            assert!(
-                !fabric.add_link(ends.1, ends.0),
-                "it is known from the other end"
-            );
-        }
-    }
-    assert!(
-        !fabric.settle(FIND_NS),
-        "all ports have been there for long enough"
-    );
-    for leaf in 1..=leaves {
-        for host in 1..=hosts {
-            let number = leaf as u16 * 100 + host;
-            assert!(fabric.add_host(mac(number), place(leaf, host.into()), 0));
-        }
-    }
-    fabric
-}
-
-#[test]
-fn routes_are_the_same_forth_and_back() {
-    let fabric = leaf_spine(4, 2, 4);
-    let hosts: Vec<_> = fabric.hosts().collect();
-    let ends: BTreeMap<_, _> = fabric.links().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
-    let mut spines = BTreeSet::new();
-    for (from, at) in &hosts {
-        for (to, last) in &hosts {
-            let path = fabric.path(*from, *to).expect("all are connected");
-            let back = fabric.path(*to, *from).expect("all are connected");
-            assert_eq!(path.last(), Some(last));
-            assert_eq!(path.len(), if at.datapath == last.datapath { 1 } else { 3 });
-            let links = |path: &[Place]| {
-                let both = path.iter().filter_map(|out| Some((*out, *ends.get(out)?)));
-                both.map(|(a, b)| (a.min(b), a.max(b)))
-                    .collect::<BTreeSet<_>>()
-            };
-            assert_eq!(links(&path), links(&back), "{from} to {to}");
-            spines.extend(
-                path.iter()
-                    .filter(|out| out.datapath > 1000)
-                    .map(|out| out.datapath),
-            );
-        }
-    }
-    assert_eq!(spines.len(), 2, "both spines are used");
-}
-
-#[test]
-fn a_broadcast_reaches_each_host_once() {
-    let fabric = leaf_spine(4, 2, 4);
-    let ends: BTreeMap<_, _> = fabric.links().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
-    let tree = fabric.tree();
-    for (_, from) in fabric.hosts() {
-        let mut reached: BTreeMap<Place, u32> = BTreeMap::new();
-        let mut arrived = vec![from];
-        while let Some(entry) = arrived.pop() {
-            for port in &tree[&entry.datapath] {
-                let out = place(entry.datapath, *port);
-                if out == entry {
-                    continue; // OpenFlow sends nothing back
-                }
-                match ends.get(&out) {
-                    Some(next) => arrived.push(*next),
-                    None => *reached.entry(out).or_default() += 1,
-                }
-            }
-        }
-        let hosts: BTreeMap<_, _> = fabric
-            .hosts()
-            .filter(|(_, at)| *at != from)
-            .map(|(_, at)| (at, 1))
-            .collect();
-        assert_eq!(reached, hosts);
-    }
-}
-
-#[test]
-fn what_is_behind_a_port_that_goes_is_forgotten() {
-    let mut fabric = leaf_spine(2, 2, 1);
-    fabric.remove_switch(1001);
-    let path = fabric.path(mac(101), mac(201)).expect("the other spine");
-    assert_eq!(path, [place(1, 102), place(1002, 2), place(2, 1)]);
-    fabric.remove_switch(1002);
-    assert_eq!(fabric.path(mac(101), mac(201)), None);
-    fabric.set_ports(1, BTreeSet::from([101]), 0);
-    assert_eq!(fabric.hosts().count(), 1);
-}
-
-#[test]
-fn nothing_is_flooded_over_a_port_before_it_is_known_where_it_leads() {
-    let mut fabric = leaf_spine(2, 1, 2);
-    let now_ns = 10 * FIND_NS;
-    fabric.set_ports(1, BTreeSet::from([1, 2, 3, 101]), now_ns);
-    assert!(fabric.settle(now_ns + FIND_NS - 1), "port 3 is new");
-    assert!(!fabric.tree()[&1].contains(&3));
-    assert!(!fabric.add_host(mac(103), place(1, 3), now_ns));
-    assert!(fabric.tree()[&1].contains(&1), "the others are as before");
-    assert!(!fabric.settle(now_ns + FIND_NS));
-    assert!(fabric.tree()[&1].contains(&3));
-    assert!(fabric.add_host(mac(103), place(1, 3), now_ns));
-}
-
-#[test]
-fn no_host_is_learned_behind_a_switch_or_from_a_forged_address() {
-    let mut fabric = leaf_spine(2, 1, 1);
-    assert!(!fabric.add_host(mac(999), place(1, 101), 0));
-    assert!(!fabric.add_host(mac(999), place(1, 77), 0), "no such port");
-    assert!(!fabric.add_host(Mac([0xff; 6]), place(1, 1), 0));
-}
-
-#[test]
-fn who_makes_up_addresses_leaves_room_for_others() {
-    let mut fabric = leaf_spine(2, 1, 1);
-    let known = fabric.hosts().count();
-    for number in 1000..2000 {
-        fabric.add_host(mac(number), place(1, 1), 0);
-    }
-    let all = fabric.hosts().count();
-    assert!(
-        (MAX_HOSTS / 2..MAX_HOSTS).contains(&all),
-        "{known} to {all}"
-    );
-    assert!(fabric.add_host(mac(999), place(2, 1), 0), "at another port");
-    for number in 2000..3000 {
-        fabric.add_host(mac(number), place(2, 1), 0);
-    }
-    assert!(fabric.hosts().count() <= MAX_HOSTS);
-}
-
-#[test]
-fn who_claims_the_address_of_another_is_not_believed_while_that_sends() {
-    let mut fabric = leaf_spine(2, 1, 2);
-    let second = 1_000_000_000;
-    assert!(!fabric.add_host(mac(101), place(1, 1), 10 * second));
-    assert!(!fabric.add_host(mac(101), place(2, 2), 12 * second));
-    assert_eq!(fabric.path(mac(102), mac(101)), Some(vec![place(1, 1)]));
-    assert!(
-        fabric.add_host(mac(101), place(2, 2), 15 * second),
-        "it has moved"
-    );
-    // Its port goes down: it may be anywhere.
-    fabric.set_ports(2, BTreeSet::from([1, 101]), 0);
-    assert!(fabric.add_host(mac(101), place(1, 1), 16 * second));
 }
 
 fn copy(flow: Flow, flags: u8, options: &[TcpOptionElement]) -> Vec<u8> {
@@ -381,19 +218,22 @@ fn the_state_is_bounded() {
 #[test]
 fn a_guest_has_a_share_of_the_flows_of_a_port() {
     let mut incast = incast(Limits {
-        edge_flows: 5,
+        guest_flows: 5,
         ..Limits::default()
     });
     let other = place(5, 2);
+    incast.on_copy(other, &syn(flow(100)), &[PORT], &[], 0);
     for port in 0..20 {
         incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
     }
-    incast.on_copy(other, &syn(flow(100)), &[PORT], &[], 0);
+    // Its own oldest are forgotten: those of guests that ended without a FIN do not stay for good.
     assert_eq!(incast.flows(PORT), 6);
     // One that ends makes room for another, also if its other side resets it.
     let end = |flow, flags| Segment { flags, ..syn(flow) };
-    incast.on_copy(EDGE, &end(flow(0), 1), &[PORT], &[], 0);
-    incast.on_copy(other, &end(flow(1).reverse(), 4), &[], &[PORT], 0);
+    for gone in [0, 19] {
+        incast.on_copy(EDGE, &end(flow(gone), 1), &[PORT], &[], 0);
+    }
+    incast.on_copy(other, &end(flow(18).reverse(), 4), &[], &[PORT], 0);
     assert_eq!(incast.flows(PORT), 4);
     for port in 20..30 {
         incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
@@ -453,4 +293,173 @@ fn with_syn_acks_that_count_both_directions_do_and_each_once() {
     let mut notices = incast.on_queues(&report(0), 1_000_000);
     notices.retain(|notice| matches!(notice.order, Order::On(..)));
     assert_eq!(notices.len(), 2, "both directions: {notices:?}");
+}
+
+/// A guest's segments and the answers to them, at times that pass.
+struct Bed {
+    incast: Incast,
+    now_ns: u64,
+}
+
+const SERVER: Place = Place {
+    datapath: 5,
+    port: 2,
+};
+
+impl Bed {
+    fn new() -> Bed {
+        Bed {
+            incast: incast(Limits::default()),
+            now_ns: 1,
+        }
+    }
+
+    /// How many of the flows are expected to send, as far as a report of an empty queue shows it: whether it
+    /// is more than the buffer takes.
+    fn is_foreseen(&mut self) -> bool {
+        self.now_ns += 500_000;
+        let notices = self.incast.on_queues(&report(0), self.now_ns);
+        notices
+            .iter()
+            .any(|notice| matches!(notice.order, Order::On(..)))
+    }
+
+    /// The clamp of before is over.
+    fn wait(&mut self) {
+        while self.is_foreseen() {}
+        self.now_ns += 20_000_000;
+    }
+
+    fn syn(&mut self, edge: Place, flow: Flow) {
+        self.incast
+            .on_copy(edge, &syn(flow), &[PORT], &[], self.now_ns);
+    }
+
+    fn answer(&mut self, flow: Flow) {
+        let mut answer = syn(flow.reverse());
+        (answer.flags, answer.seq, answer.ack) = (2 | 16, 700, 101);
+        let now_ns = self.now_ns;
+        self.incast.on_copy(SERVER, &answer, &[], &[PORT], now_ns);
+    }
+
+    fn end(&mut self, flow: Flow, flags: u8, ack: u32) {
+        let end = Segment {
+            flags,
+            ack,
+            ..syn(flow)
+        };
+        self.incast.on_copy(EDGE, &end, &[PORT], &[], self.now_ns);
+    }
+}
+
+/// Flows that are more than the buffer takes: the 7 of [`incast_is_foreseen_and_ends`].
+const ENOUGH: u16 = 7;
+
+fn other_flow(port: u16) -> Flow {
+    let mut flow = flow(port);
+    flow.source = SocketAddr::from(([10, 0, 0, 9], port));
+    flow
+}
+
+#[test]
+fn of_flows_that_never_end_a_number_counts_and_then_few_a_second() {
+    let mut bed = Bed::new();
+    let mut begun = Vec::new();
+    // 10,000 SYNs a second for 3 s, 5 between two reports: too few for incast, but for the sum.
+    for round in 0..6_000u16 {
+        for one in 0..5 {
+            bed.syn(EDGE, flow(round * 5 + one + 1));
+        }
+        if bed.is_foreseen() {
+            begun.push(round);
+        }
+    }
+    // Each T by itself has 5 new flows of 14.6 kB, which fit.
+    assert_eq!(begun, [] as [u16; 0]);
+    let ignored = bed.incast.counters().ignored_syns;
+    assert!(
+        (30_000 - 1024 - 30..=30_000 - 1024).contains(&ignored),
+        "{ignored}"
+    );
+
+    // As many as are incast at once do not count any more, but those of another guest do.
+    let mut times = 0;
+    for round in 0..1000u16 {
+        for one in 0..ENOUGH {
+            bed.syn(EDGE, flow(40_000 + round * ENOUGH + one));
+        }
+        times += u32::from(bed.is_foreseen());
+    }
+    assert_eq!(times, 0, "the flood of a guest foresees nothing");
+    (0..ENOUGH).for_each(|port| bed.syn(SERVER, other_flow(port)));
+    assert!(bed.is_foreseen(), "another guest's flows count");
+    // A second of silence, and few count again.
+    bed.wait();
+    bed.now_ns += 1_000_000_000;
+    (0..ENOUGH).for_each(|port| bed.syn(EDGE, flow(port + 1000)));
+    assert!(bed.is_foreseen());
+}
+
+#[test]
+fn flows_that_end_properly_count_as_long_as_they_come() {
+    let mut bed = Bed::new();
+    for round in 0..1000u16 {
+        for one in 0..ENOUGH {
+            let flow = flow(round % 100 * ENOUGH + one + 1);
+            bed.syn(EDGE, flow);
+            bed.answer(flow);
+        }
+        assert!(bed.is_foreseen(), "round {round}");
+        for one in 0..ENOUGH {
+            let flow = flow(round % 100 * ENOUGH + one + 1);
+            bed.end(flow, 1 | 16, 701 + u32::from(round));
+        }
+        bed.wait();
+    }
+}
+
+#[test]
+fn flows_that_end_otherwise_are_as_those_that_never_end() {
+    // Without an answer; an acknowledgment that is guessed; an RST; and a SYN-ACK that answers no one's SYN.
+    for (is_answered, flags, ack) in [
+        (false, 1 | 16, 701),
+        (true, 1 | 16, 1 << 30),
+        (true, 1, 701),
+        (true, 4, 701),
+    ] {
+        let mut bed = Bed::new();
+        for port in 0..2000 {
+            bed.syn(EDGE, flow(port));
+            if is_answered {
+                bed.answer(flow(port));
+            }
+            bed.end(flow(port), flags, ack);
+            bed.is_foreseen();
+        }
+        (0..ENOUGH).for_each(|port| bed.syn(EDGE, flow(port + 3000)));
+        assert!(!bed.is_foreseen(), "{is_answered} {flags} {ack}");
+        (0..ENOUGH).for_each(|port| bed.syn(SERVER, other_flow(port)));
+        assert!(bed.is_foreseen());
+    }
+}
+
+#[test]
+fn answers_are_counted_for_who_has_begun_the_connection() {
+    let mut bed = Bed::new();
+    // The port is on the way of the answers.
+    let answer = |bed: &mut Bed, flow: Flow| {
+        bed.incast.on_copy(EDGE, &syn(flow), &[], &[], bed.now_ns);
+        let mut answer = syn(flow.reverse());
+        (answer.flags, answer.seq, answer.ack) = (2 | 16, 700, 101);
+        let now_ns = bed.now_ns;
+        bed.incast.on_copy(SERVER, &answer, &[PORT], &[], now_ns);
+    };
+    for port in 0..3000 {
+        answer(&mut bed, flow(port));
+        bed.is_foreseen();
+    }
+    (0..ENOUGH).for_each(|port| answer(&mut bed, flow(4000 + port)));
+    assert!(!bed.is_foreseen(), "the guest has flooded");
+    (0..ENOUGH).for_each(|port| bed.syn(SERVER, other_flow(port)));
+    assert!(bed.is_foreseen(), "the server has not");
 }

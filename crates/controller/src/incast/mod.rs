@@ -1,101 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Incast at ports: `core/sicc.h` decides; here is whose flows lead through which port.
 
+mod port;
+
 use crate::fabric::Place;
 use crate::recent::Recent;
 use crate::segment::{Flow, Segment};
 use crate::status;
+use penstock_core::Params;
 use penstock_core::sicc::{self, SiccOrder};
-use penstock_core::{Params, SiccPort};
 use penstock_sdn::message::{FlowOptions, Notice, Order, QueueReport};
+use port::{Known, Port};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
+pub use port::Limits;
+
+const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
+/// What a FIN may acknowledge of the other end's data: of 4 GB a guess would be right every time.
+const MOST_GOT_BYTES: u32 = 1 << 24;
+
 /// The MSS of who offers none (RFC 9293 §3.7.1).
 const DEFAULT_MSS_BYTES: u16 = 536;
-
-/// What bounds the controller's state, and what one guest can do to others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Flows of a port that are known at once; of more, the oldest are forgotten.
-    pub flows: usize,
-    /// New flows from one edge port that count at a port between two reports of its queue.
-    pub new_flows: u32,
-    /// Flows from one edge port that are known at a port at once.
-    pub edge_flows: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            flows: 65_536,
-            new_flows: 256,
-            edge_flows: 4096,
-        }
-    }
-}
 
 /// What was seen and done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Copies of SYN and FIN.
     pub copies: u64,
-    /// SYNs that did not count: of a flow that is known, or of an edge port above its limit.
+    /// SYNs that did not count: of a flow that is known, or of a guest above its limits.
     pub ignored_syns: u64,
     /// Queues reported.
     pub queues: u64,
     /// Notices to shims.
     pub notices: u64,
-}
-
-/// Flows from one edge port through a port.
-#[derive(Clone, Copy, Debug, Default)]
-struct Edge {
-    /// Since the last report of the queue.
-    new_flows: u32,
-    flows: u32,
-}
-
-/// What is known of a flow through a port.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    /// Where its SYN came from.
-    edge: Place,
-    /// Once its SYN is answered.
-    options: Option<FlowOptions>,
-}
-
-#[derive(Clone, Debug)]
-struct Port {
-    core: SiccPort,
-    flows: Recent<Flow, Known>,
-    edges: HashMap<Place, Edge>,
-    seen: status::Port,
-}
-
-impl Port {
-    fn insert(&mut self, flow: Flow, known: Known, most: usize) {
-        self.edges.entry(known.edge).or_default().flows += 1;
-        for gone in self.flows.insert(flow, known, most) {
-            self.uncount(gone.edge);
-        }
-    }
-
-    /// Whether it was known.
-    fn remove(&mut self, flow: &Flow) -> bool {
-        let gone = self.flows.remove(flow);
-        gone.map(|known| self.uncount(known.edge)).is_some()
-    }
-
-    fn uncount(&mut self, edge: Place) {
-        if let Some(edge) = self.edges.get_mut(&edge) {
-            edge.flows = edge.flows.saturating_sub(1);
-        }
-    }
 }
 
 /// What a SYN has shown.
@@ -104,6 +46,8 @@ struct Options {
     mss: Option<u16>,
     scale: Option<u8>,
     seq: u32,
+    /// Where the connection was begun: by this SYN, or by the one that it answers.
+    begun_at: Place,
 }
 
 /// The ports that are watched, and the flows through them.
@@ -142,12 +86,7 @@ impl Incast {
 
     /// Watches a port, if it is not watched yet: nothing is known of its flows.
     pub fn watch(&mut self, place: Place, params: &Params) {
-        self.ports.entry(place).or_insert_with(|| Port {
-            core: SiccPort::new(params),
-            flows: Recent::default(),
-            edges: HashMap::new(),
-            seen: status::Port::default(),
-        });
+        self.ports.entry(place).or_insert_with(|| Port::new(params));
     }
 
     /// A port is gone.
@@ -158,7 +97,7 @@ impl Incast {
     /// The ports that are watched.
     pub fn ports(&self) -> impl Iterator<Item = (Place, status::Port)> {
         self.ports.iter().map(|(place, port)| {
-            let flows = port.flows.len() as u64;
+            let flows = u64::from(port.flows());
             let seen = status::Port {
                 flows,
                 ..port.seen.clone()
@@ -174,14 +113,12 @@ impl Incast {
 
     /// How many flows a port has; none if it is not watched.
     pub fn flows(&self, place: Place) -> u32 {
-        self.ports
-            .get(&place)
-            .map_or(0, |port| port.flows.len() as u32)
+        self.ports.get(&place).map_or(0, Port::flows)
     }
 
     /// The number of the last flow of a port that was learned, if the port is watched.
     pub(crate) fn inserted(&self, place: Place) -> Option<u64> {
-        Some(self.ports.get(&place)?.flows.inserted())
+        Some(self.ports.get(&place)?.inserted())
     }
 
     /// The flows of a port that were learned after this number, and what their SYNs offered, where those are
@@ -192,8 +129,7 @@ impl Incast {
         number: u64,
     ) -> impl Iterator<Item = (u64, Option<FlowOptions>)> {
         let port = self.ports.get(&place).into_iter();
-        port.flat_map(move |port| port.flows.after(number))
-            .map(|(number, known)| (number, known.options))
+        port.flat_map(move |port| port.after(number))
     }
 
     /// The ports whose flows have changed since the last call.
@@ -213,15 +149,13 @@ impl Incast {
     ) -> Vec<Notice> {
         self.counters.copies += 1;
         let (flow, flags) = (segment.flow, segment.flags);
-        let agreed = self.learn(segment);
-        let known = Known {
-            edge,
-            options: agreed,
-        };
+        let (begun_at, agreed) = self.learn(edge, segment);
+        let known = Known::new(begun_at, agreed);
+        let is_proper = flags & SYN == 0 && self.ends_properly(segment);
         let mut notices = Vec::new();
         for place in path {
             let order = match flags & SYN {
-                0 => self.end(*place, flow, flags, now_ns),
+                0 => self.end(*place, flow, flags, is_proper, now_ns),
                 _ => self.begin(*place, flow, known, flags, now_ns),
             };
             notices.extend(self.notices_of(*place, flow, order));
@@ -230,7 +164,7 @@ impl Incast {
             let order = match agreed {
                 Some(own) => self.answer(*place, flow.reverse(), reverse(own), flags, now_ns),
                 // An RST ends both directions.
-                None if flags & RST != 0 => self.end(*place, flow.reverse(), RST, now_ns),
+                None if flags & RST != 0 => self.end(*place, flow.reverse(), RST, false, now_ns),
                 None => SiccOrder::Keep,
             };
             notices.extend(self.notices_of(*place, flow.reverse(), order));
@@ -240,27 +174,43 @@ impl Incast {
         notices
     }
 
-    /// What a SYN offers. Of a SYN-ACK that answers the SYN before it: what both ends agreed on.
-    fn learn(&mut self, segment: &Segment) -> Option<FlowOptions> {
+    /// Keeps what a SYN offers. Returns where its connection was begun, and, if it answers the SYN before
+    /// it, what both ends agreed on.
+    fn learn(&mut self, edge: Place, segment: &Segment) -> (Place, Option<FlowOptions>) {
         if segment.flags & (SYN | RST) != SYN {
-            return None;
+            return (edge, None);
         }
+        let peer = self.options.get(&segment.flow.reverse());
+        let is_answer =
+            |peer: &Options| segment.flags & ACK != 0 && segment.ack == peer.seq.wrapping_add(1);
+        let peer = peer.filter(is_answer);
         let own = Options {
             mss: segment.mss,
             scale: segment.scale,
             seq: segment.seq,
+            begun_at: peer.map_or(edge, |peer| peer.begun_at),
         };
         let most = self.limits.flows * self.ports.len().max(1);
         self.options.insert(segment.flow, own, most);
-        let peer = self.options.get(&segment.flow.reverse())?;
-        let is_answer = segment.flags & ACK != 0 && segment.ack == peer.seq.wrapping_add(1);
-        let [mss, other] = [own, peer].map(|end| end.mss.unwrap_or(DEFAULT_MSS_BYTES));
-        is_answer.then_some(FlowOptions {
-            source: segment.flow.source,
-            destination: segment.flow.destination,
-            mss_bytes: mss.min(other),
-            scales: own.scale.zip(peer.scale).map(|(own, peer)| [own, peer]),
-        })
+        let agreed = peer.map(|peer| {
+            let [mss, other] = [own, peer].map(|end| end.mss.unwrap_or(DEFAULT_MSS_BYTES));
+            FlowOptions {
+                source: segment.flow.source,
+                destination: segment.flow.destination,
+                mss_bytes: mss.min(other),
+                scales: own.scale.zip(peer.scale).map(|(own, peer)| [own, peer]),
+            }
+        });
+        (own.begun_at, agreed)
+    }
+
+    /// Whether it is a FIN of one who has the other end's SYN, as its acknowledgment shows: who makes up
+    /// connections does not know that.
+    fn ends_properly(&self, segment: &Segment) -> bool {
+        let peer = self.options.get(&segment.flow.reverse());
+        let got = |peer: Options| segment.ack.wrapping_sub(peer.seq).wrapping_sub(1);
+        segment.flags & (FIN | RST | ACK) == FIN | ACK
+            && peer.is_some_and(|peer| got(peer) < MOST_GOT_BYTES)
     }
 
     /// A SYN or SYN-ACK leaves by a port.
@@ -275,22 +225,14 @@ impl Incast {
         let Some(port) = self.ports.get_mut(&place) else {
             return SiccOrder::Keep;
         };
-        let is_repeated = port.flows.get(&flow).is_some();
-        let edge = port.edges.entry(known.edge).or_default();
-        let is_flood = self.decides && edge.new_flows >= self.limits.new_flows
-            || !is_repeated && edge.flows >= self.limits.edge_flows;
-        if is_flood || is_repeated {
-            self.counters.ignored_syns += 1;
+        let (is_learned, counts) = port.begin(flow, known, &self.limits, self.decides, now_ns);
+        self.counters.ignored_syns += u64::from(!counts);
+        if is_learned {
+            self.changed.insert(place);
         }
-        if is_flood {
-            return SiccOrder::Keep;
-        }
-        edge.new_flows += u32::from(!is_repeated);
-        port.insert(flow, known, self.limits.flows);
-        self.changed.insert(place);
-        match is_repeated {
-            true => SiccOrder::Keep,
-            false => port.core.on_packet(flags, now_ns),
+        match counts {
+            true => port.core.on_packet(flags, now_ns),
+            false => SiccOrder::Keep,
         }
     }
 
@@ -303,31 +245,38 @@ impl Incast {
         flags: u8,
         now_ns: u64,
     ) -> SiccOrder {
-        let Some(port) = self.ports.get_mut(&place) else {
+        let port = self.ports.get_mut(&place);
+        let Some(port) = port.filter(|port| port.offers(flow, agreed)) else {
             return SiccOrder::Keep;
         };
-        let known = port.flows.get(&flow);
-        let Some(known) = known.filter(|known| known.options != Some(agreed)) else {
-            return SiccOrder::Keep;
-        };
-        let options = Some(agreed);
-        port.insert(flow, Known { options, ..known }, self.limits.flows);
+        let counts = port.answer(flow, agreed, &self.limits);
         self.changed.insert(place);
-        match self.counts_answers {
+        match counts && self.counts_answers {
             true => port.core.on_packet(flags, now_ns),
             false => SiccOrder::Keep,
         }
     }
 
     /// A FIN or RST leaves by a port: it ends a flow that is known, once.
-    fn end(&mut self, place: Place, flow: Flow, flags: u8, now_ns: u64) -> SiccOrder {
-        let port = self.ports.get_mut(&place);
-        let Some(port) = port.filter(|port| port.flows.get(&flow).is_some()) else {
+    fn end(
+        &mut self,
+        place: Place,
+        flow: Flow,
+        flags: u8,
+        is_proper: bool,
+        now_ns: u64,
+    ) -> SiccOrder {
+        let Some(port) = self.ports.get_mut(&place) else {
             return SiccOrder::Keep;
         };
-        port.remove(&flow);
+        let Some(counted) = port.end(&flow, is_proper) else {
+            return SiccOrder::Keep;
+        };
         self.changed.insert(place);
-        port.core.on_packet(flags, now_ns)
+        match counted {
+            true => port.core.on_packet(flags, now_ns),
+            false => SiccOrder::Keep,
+        }
     }
 
     /// The notices of an order about a port, which a segment of this flow caused.
@@ -339,7 +288,7 @@ impl Incast {
                     return Vec::new();
                 };
                 port.seen.incasts += 1;
-                let flows: Vec<Flow> = port.flows.keys().collect();
+                let flows: Vec<Flow> = port.known().collect();
                 let on = |flow: &Flow| notice(*flow, self.on(*flow));
                 flows.iter().map(on).collect()
             }
@@ -359,8 +308,7 @@ impl Incast {
                 continue;
             };
             self.counters.queues += 1;
-            port.edges.retain(|_, edge| edge.flows > 0);
-            port.edges.values_mut().for_each(|edge| edge.new_flows = 0);
+            port.begin_interval(now_ns);
             port.seen.queue_bytes = *queue_bytes;
             if !self.decides {
                 continue;
@@ -371,7 +319,7 @@ impl Incast {
                 continue;
             }
             port.seen.incasts += u64::from(starts);
-            let flows: Vec<_> = port.flows.keys().collect();
+            let flows: Vec<_> = port.known().collect();
             let begin = notices.len();
             if ends {
                 notices.extend(once(flows.iter().map(|flow| notice(*flow, Order::Off))));

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the controller sustains: copies of SYNs and FINs a second on one core, many at a time and one by
-//! one, and the time from a SYN at the switch to the notice at the shim's host, queues being reported
-//! every millisecond; waiting for the report (T), and at once.
+//! one, next to other switches; reports of 48 queues; and the time from a SYN at the switch to the notice at the
+//! shim's host, queues being reported every 500 us; waiting for the report (T), and at once.
 //!
-//! `cargo run --release -p penstock-controller --example controller_load`; with a number behind `--`, so many
-//! further switches are connected.
+//! `cargo run --release -p penstock-controller --example controller_load -- 1 8 64 1000`: with so many switches.
+//! With `--against ADDRESS` the copies go to any controller that listens there, which answers each thousandth
+//! with a barrier, and each SYN from port 60000 on (`evidence/sdn/osken_app.py`).
+
+mod wire;
 
 use anyhow::{Context, Result};
-use etherparse::{PacketBuilder, TcpOptionElement};
 use penstock_controller::config::Config;
 use penstock_controller::openflow::{Frames, kind};
 use penstock_controller::server::Server;
-use penstock_sdn::message::{Agent, Body, Key, Notice, Order, QueueReport};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
+use penstock_sdn::message::{Body, Notice, Order, QueueReport};
 use std::io::{Read, Write};
-use std::net::{IpAddr, TcpStream, UdpSocket};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use wire::{connect, end, frame, greet, is_readable, packet_in, segment, wait};
 
 const DATAPATH: u64 = 1;
 const SECRET: &[u8] = b"a secret of sixteen bytes or more";
@@ -29,16 +30,87 @@ const SINGLE_EVENTS: u32 = 20_000;
 const PAUSE: Duration = Duration::from_micros(50);
 const ROUNDS: usize = 2_000;
 const BURST: u16 = 8;
+/// The default of penstockd.
+const T: Duration = Duration::from_micros(500);
 /// Hosts that send, each at a port of its own; one more receives.
 const HOSTS: u8 = 32;
 const RECEIVER: u8 = 100;
 
+/// The ports of a switch in a report, and reports that are sent for their cost.
+const REPORT_PORTS: u32 = 48;
+const REPORTS: u32 = 20_000;
+/// Copies for another controller, and those that it gets one by one.
+const OTHER_EVENTS: u32 = 100_000;
+const OTHER_SINGLES: u16 = 1000;
+
 fn main() -> Result<()> {
-    let others = std::env::args().nth(1).map_or(Ok(0), |text| text.parse())?;
-    for at_once in [false, true] {
-        println!("{}", measure(at_once, others)?);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [against, address] = &words[..]
+        && against == "--against"
+    {
+        println!("{}", measure_other(address.parse()?)?);
+        return Ok(());
+    }
+    let given: Result<Vec<u64>, _> = words.iter().map(|word| word.parse()).collect();
+    let mut switches = given?;
+    if switches.is_empty() {
+        switches.push(1);
+    }
+    for (number, switches) in switches.into_iter().enumerate() {
+        println!("{}", measure(false, switches.max(1) - 1)?);
+        if number == 0 {
+            println!("{}", measure(true, switches.max(1) - 1)?);
+        }
     }
     Ok(())
+}
+
+/// What another controller sustains: all its threads together, as seen by one connection.
+fn measure_other(address: std::net::SocketAddr) -> Result<String> {
+    let mut stream = connect(address, DATAPATH)?;
+    let copy = |port: u16, is_syn| packet_in(1, 2, &frame(1, RECEIVER, port, is_syn, false));
+    let mut waits = Vec::new();
+    for _ in 0..OTHER_SINGLES {
+        std::thread::sleep(Duration::from_millis(2));
+        let begun = Instant::now();
+        stream.write_all(&copy(60_000, true))?;
+        wait(&mut stream, kind::BARRIER_REQUEST)?;
+        waits.push(begun.elapsed().as_secs_f64() * 1e6);
+    }
+    waits.sort_by(f64::total_cmp);
+    let mut reader = stream.try_clone()?;
+    let begun = Instant::now();
+    let writer = std::thread::spawn(move || -> Result<()> {
+        let both: Vec<u8> = (0..500)
+            .flat_map(|one| [copy(20_000 + one, true), copy(20_000 + one, false)])
+            .flatten()
+            .collect();
+        for _ in 0..OTHER_EVENTS / 1000 {
+            stream.write_all(&both)?;
+        }
+        Ok(())
+    });
+    let (mut frames, mut bytes, mut answers) = (Frames::default(), vec![0; 65_536], 0);
+    // The singles were counted, too.
+    while answers < OTHER_EVENTS / 1000 {
+        let length = reader.read(&mut bytes)?;
+        anyhow::ensure!(length > 0, "the controller has closed the connection");
+        frames.push(&bytes[..length]);
+        while let Some((header, _)) = frames.take()? {
+            answers += u32::from(header.kind == kind::BARRIER_REQUEST);
+        }
+    }
+    let wall = begun.elapsed().as_secs_f64();
+    writer
+        .join()
+        .map_err(|_| anyhow::anyhow!("the writer panicked"))??;
+    let at = |share: f64| waits[(waits.len() as f64 * share) as usize];
+    Ok(format!(
+        "{{\"against\": \"{address}\", \"events_per_s\": {:.0}, \"answer_us\": {{\"p50\": {:.0}, \"p99\": {:.0}}}}}",
+        f64::from(OTHER_EVENTS) / wall,
+        at(0.5),
+        at(0.99)
+    ))
 }
 
 /// The processor time that a thread has used, seconds.
@@ -46,6 +118,14 @@ fn busy(thread: &Path) -> Result<f64> {
     let text = std::fs::read_to_string(Path::new("/proc").join(thread).join("schedstat"))?;
     let ns: f64 = text.split(' ').next().unwrap_or_default().parse()?;
     Ok(ns / 1e9)
+}
+
+/// The tables of the ports that are watched: the receiver's and as many as a report has.
+fn watched() -> impl Iterator<Item = String> {
+    let ports = (1..=REPORT_PORTS).chain([RECEIVER.into()]);
+    ports.map(|port| {
+        format!("[watch.port{port}]\ndatapath = \"1\"\nport = {port}\nbuffer = \"100 kB\"\n")
+    })
 }
 
 fn measure(at_once: bool, others: u64) -> Result<String> {
@@ -59,7 +139,8 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
         format!(
             "openflow = \"127.0.0.1:0\"\nagents = \"127.0.0.1:0\"\n\
              [controller]\nkind = \"sicc\"\nduration = \"1 ms\"\nat_once = {at_once}\n\
-             [watch.port]\ndatapath = \"1\"\nport = {RECEIVER}\nbuffer = \"100 kB\"\n{}{}",
+             {}{}{}",
+            watched().collect::<String>(),
             agent("shim", 1),
             agent("switch", 2)
         ),
@@ -97,12 +178,12 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
             port = port.checked_add(1).unwrap_or(10_000);
             stream.write_all(&packet_in(1, 2, &segment(1, RECEIVER, port, true)))?;
         }
-        let mut next = begun + Duration::from_micros(u64::from(port) * 7 % 1000);
+        let mut next = begun + Duration::from_micros(u64::from(port) * 7 % 500);
         while begun.elapsed() < Duration::from_millis(100) {
             if at_once {
                 next = begun + Duration::from_millis(100);
             } else if Instant::now() >= next {
-                next += Duration::from_millis(1);
+                next += T;
                 let queues = vec![(u32::from(RECEIVER), 0)];
                 let report = QueueReport {
                     datapath: DATAPATH,
@@ -162,6 +243,7 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
             let _ = reporter.0.send(&reporter.1.seal(&Body::Queues(report)));
             std::thread::sleep(Duration::from_millis(1));
         }
+        reporter
     });
     let idle = busy(&serving)?;
     for number in 0..SINGLE_EVENTS / 2 {
@@ -187,20 +269,36 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
     wait(&mut stream, kind::ECHO_REPLY)?;
     let (wall, used) = (begun.elapsed().as_secs_f64(), busy(&serving)? - before);
     is_over.store(true, Ordering::Relaxed);
-    reports
+    let mut reporter = reports
         .join()
         .map_err(|_| anyhow::anyhow!("the reports panicked"))?;
+    let before = busy(&serving)?;
+    for number in 0..REPORTS {
+        let queue = |port| u32::from(port % 12 == number % 12) * 30_000;
+        let report = QueueReport {
+            datapath: DATAPATH,
+            queues: (1..=REPORT_PORTS).map(|port| (port, queue(port))).collect(),
+        };
+        reporter.0.send(&reporter.1.seal(&Body::Queues(report)))?;
+        let next = Instant::now() + PAUSE;
+        while Instant::now() < next {
+            std::hint::spin_loop();
+        }
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    let reported = busy(&serving)? - before;
     stop.store(true, Ordering::Relaxed);
     thread
         .join()
         .map_err(|_| anyhow::anyhow!("the controller panicked"))??;
     Ok(format!(
         "{{\"at_once\": {at_once}, \"switches\": {}, \"events_per_s\": {:.0}, \"events_per_core_s\": {:.0}, \
-         \"single_events_per_core_s\": {:.0}, \"notices\": {}, \"wait_us\": {{\"p50\": {:.0}, \"p99\": {:.0}}}}}",
+         \"single_events_per_core_s\": {:.0}, \"reports_per_core_s\": {:.0}, \"notices\": {}, \"wait_us\": {{\"p50\": {:.0}, \"p99\": {:.0}}}}}",
         others + 1,
         f64::from(EVENTS) / wall,
         f64::from(EVENTS) / used,
         f64::from(SINGLE_EVENTS) / single,
+        f64::from(REPORTS) / reported,
         waits.len(),
         at(0.5).context("no notice")?,
         at(0.99).context("no notice")?
@@ -210,115 +308,4 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
 fn is_on(body: &Body) -> bool {
     let is_on = |notice: &Notice| matches!(notice.order, Order::On(..));
     matches!(body, Body::Notices(all) if all.iter().any(is_on))
-}
-
-/// Waits for a datagram until then; a socket's own timeout counts in jiffies.
-fn is_readable(socket: &UdpSocket, until: Instant) -> bool {
-    let left = until.saturating_duration_since(Instant::now());
-    let left = Timespec::try_from(left).ok();
-    let mut polled = [PollFd::new(socket, PollFlags::IN)];
-    matches!(poll(&mut polled, left.as_ref()), Ok(1..))
-}
-
-/// A switch that is ready: HELLO, features and ports.
-fn connect(address: std::net::SocketAddr, datapath: u64) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_nodelay(true)?;
-    stream.write_all(&[4, kind::HELLO, 0, 8, 0, 0, 0, 1])?;
-    let xid = wait(&mut stream, kind::FEATURES_REQUEST)?;
-    let mut body = datapath.to_be_bytes().to_vec();
-    body.extend([0, 0, 0, 0, 254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    stream.write_all(&message(kind::FEATURES_REPLY, xid, &body))?;
-    let xid = wait(&mut stream, kind::MULTIPART_REQUEST)?;
-    let mut body = vec![0, 13, 0, 0, 0, 0, 0, 0];
-    for port in (1..=HOSTS).chain([RECEIVER]) {
-        let mut one = vec![0, 0, 0, port, 0, 0, 0, 0, 2, 0, 0, 0, 1, port, 0, 0];
-        one.resize(64, 0);
-        body.extend(one);
-    }
-    stream.write_all(&message(kind::MULTIPART_REPLY, xid, &body))?;
-    // The rules, written when the network has settled.
-    wait(&mut stream, kind::BARRIER_REQUEST)?;
-    // From now on all that the controller sends is read and dropped, but for what `wait` wants.
-    Ok(stream)
-}
-
-/// Reads until a message of this type; returns its number.
-fn wait(stream: &mut TcpStream, wanted: u8) -> Result<u32> {
-    let (mut frames, mut bytes) = (Frames::default(), vec![0; 65_536]);
-    loop {
-        let length = stream.read(&mut bytes)?;
-        anyhow::ensure!(length > 0, "the controller has closed the connection");
-        frames.push(&bytes[..length]);
-        while let Some((header, _)) = frames.take()? {
-            if header.kind == wanted {
-                return Ok(header.xid);
-            }
-        }
-    }
-}
-
-fn greet(address: std::net::SocketAddr, number: u16, body: Body) -> Result<(UdpSocket, Agent)> {
-    let socket = UdpSocket::bind("127.0.0.1:0")?;
-    socket.connect(address)?;
-    let mut agent = Agent::new(Key::new(SECRET), number, u64::from(number) + 7);
-    let mut bytes = [0; 2000];
-    for _ in 0..2 {
-        socket.send(&agent.seal(&body))?;
-        let length = socket.recv(&mut bytes)?;
-        agent
-            .unseal(&bytes[..length])
-            .map_err(|why| anyhow::anyhow!("{why}"))?;
-    }
-    Ok((socket, agent))
-}
-
-fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
-    let mut out = vec![4, kind];
-    out.extend((body.len() as u16 + 8).to_be_bytes());
-    out.extend(xid.to_be_bytes());
-    out.extend(body);
-    out
-}
-
-/// A copy, as the rule for `reason` makes it.
-fn packet_in(port: u32, reason: u64, frame: &[u8]) -> Vec<u8> {
-    let cookie = 0x0050_656e_u64 << 32 | reason;
-    let mut body = vec![0xff; 4];
-    body.extend((frame.len() as u16).to_be_bytes());
-    body.extend([1, 0]);
-    body.extend(cookie.to_be_bytes());
-    body.extend([0, 1, 0, 12, 0x80, 0, 0, 4]);
-    body.extend(port.to_be_bytes());
-    body.extend([0; 6]);
-    body.extend(frame);
-    message(kind::PACKET_IN, 0, &body)
-}
-
-fn segment(from: u8, to: u8, port: u16, is_syn: bool) -> Vec<u8> {
-    frame(from, to, port, is_syn, !is_syn)
-}
-
-fn end(from: u8, to: u8, port: u16) -> Vec<u8> {
-    frame(from, to, port, false, false)
-}
-
-fn frame(from: u8, to: u8, port: u16, is_syn: bool, is_ack: bool) -> Vec<u8> {
-    let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, from], [2, 0, 0, 0, 0, to])
-        .ipv4([10, 0, 0, from], [10, 0, 0, to], 64)
-        .tcp(port, 80, 1, 1000);
-    let builder = if is_syn {
-        let options = [
-            TcpOptionElement::MaximumSegmentSize(1460),
-            TcpOptionElement::WindowScale(7),
-        ];
-        builder.syn().options(&options).expect("options fit")
-    } else if is_ack {
-        builder.ack(1)
-    } else {
-        builder.fin()
-    };
-    let mut bytes = Vec::new();
-    builder.write(&mut bytes, &[]).expect("a frame");
-    bytes
 }
