@@ -66,10 +66,22 @@ def test_the_controller_gets_every_parameter():
     assert scheme("drop-tail").controller is None
 
 
-@pytest.mark.parametrize("name", ["fairq", "hcf"])
-def test_schemes_of_switches_are_refused(name):
+@pytest.mark.parametrize("name", ["hcf", "grant"])
+def test_schemes_that_a_port_of_open_vswitch_cannot_have_are_refused(name):
     with pytest.raises(ScenarioError, match="is not in the laboratory on Open vSwitch"):
         scheme(name)
+
+
+def test_a_window_scheme_has_its_queue_at_the_port():
+    held = scheme("fairq", **{"scheme.fairq.window.alpha": 0.125})
+    assert (held.agent, held.window["alpha"], held.is_counted) == (("fairq",), 0.125, False)
+    assert scheme("fairq", **{"scheme.fairq.controller.kind": "flow-counts"}).is_counted
+    made = plan.of(layout(), with_ovs=True, queues_at_ports=True)
+    (port, _) = made.protected
+    assert port.interface == made.namespaces["left"].interfaces["right"]
+    script = made.script("left")
+    assert f"qdisc replace dev {port.interface} root handle 1:" in script
+    assert "ifb" not in script
 
 
 def test_without_open_vswitch_the_error_names_its_package(tmp_path, monkeypatch):
@@ -120,15 +132,28 @@ CLAMPS = {
 }
 
 
-def test_the_clamp_arrives_at_the_senders():
-    run = api.run("lab/sicc", overrides=CLAMPS, on="ovs")
+@pytest.mark.parametrize("messages", ["datagrams", "frames"])
+def test_the_clamp_arrives_at_the_senders(messages):
+    overrides = {**CLAMPS, "scheme.sicc.controller.messages": messages}
+    run = api.run("lab/sicc", overrides=overrides, on="ovs")
     without, clamped = run.summary["results"]
     assert "controller" not in without
     counted = clamped["controller"]
     assert counted["incasts"] > 0
     assert counted["messages_sent"] > 0
     assert counted["acks_rewritten"] > 0
+    assert (counted["frames_sent"] > 0) == (messages == "frames")
     offered = run.windows.filter(pl.col("rwnd_bytes") > 0)  # 0: there is no connection yet
     least = dict(offered.group_by("scheme").agg(pl.col("rwnd_bytes").min()).iter_rows())
     assert least["sicc"] < 4 * 1448 < least["drop-tail"], "a segment, rounded up to the scale"
     assert run.info["substrate"] == "ovs"
+
+
+def test_a_controller_counts_the_flows_of_ports():
+    settings = {"duration": "2 s", "traffic.mice.start": "500 ms", "traffic.mice.requests": 2}
+    settings["schemes"] = ["fairq", "fairq-sdn"]
+    run = api.run("lab/counts", overrides=settings, on="ovs")
+    for result in run.summary["results"]:
+        (port,) = result["ports"].values()
+        assert port["acks_rewritten"] > 0, result["scheme"]
+        assert "controller" not in result

@@ -54,13 +54,12 @@ class Setup:
         described = layout(task.scenario, task.origin)
         tcp = host.of({**document.get("tcp", {}), **table.get("tcp", {})})
         with_ovs = task.on == OVS
-        return cls(
-            task,
-            schemes.of(task.scheme, table, described["rtt_s"], with_ovs=with_ovs),
-            tcp,
-            described,
-            plan.of(described, tcp.route, tcp.sysctls, with_ovs=with_ovs),
+        scheme = schemes.of(task.scheme, table, described["rtt_s"], with_ovs=with_ovs)
+        at_ports = scheme.window is not None
+        planned = plan.of(
+            described, tcp.route, tcp.sysctls, with_ovs=with_ovs, queues_at_ports=at_ports
         )
+        return cls(task, scheme, tcp, described, planned)
 
 
 def run(tasks: Sequence[Task], progress: Progress | None) -> Finished:
@@ -139,7 +138,7 @@ def _schemes(setup: Setup, tag: str) -> Iterator[Counters]:
     """Holds the scheme while the block runs."""
     if setup.plan.bridges:
         with sicc.controlled(setup.scheme, setup.plan, tag) as running:
-            yield lambda: ({}, running.counters())
+            yield lambda: (running.counters_at_ports(), running.counters())
     else:
         with agent.attached(setup.scheme, setup.plan, tag):
             yield lambda: (agent.counters(setup.scheme, setup.plan, tag), {})

@@ -8,7 +8,8 @@ had cheaply, neighbours under one switch share a namespace and its cable.
 
 With Open vSwitch all switches are in one namespace, as one daemon runs all bridges. The packets of
 a port are redirected to an ifb device, which has the TBF: where the queue of its own interface
-refuses a packet, Open vSwitch drops the rest of a batch with it, and no counter shows these.
+refuses a packet, Open vSwitch drops the rest of a batch with it, and no counter shows these. Where
+penstockd has to see data and ACKs of a port, the TBF is at the interface itself.
 """
 
 import json
@@ -66,6 +67,8 @@ class Port:
     far_node: str = ""
     """The node at the other end of its link."""
     far_interface: str = ""
+    is_redirected: bool = False
+    """Whether the queue is that of an ifb device, to which the port's packets are redirected."""
 
     @property
     def far_end(self) -> "Port":
@@ -184,6 +187,7 @@ class Plan:
         ports = [port for port in self.ports if port.node == node and port.is_shaped]
         queues = [line for port in ports for line in port.queue()]
         if here.is_ovs:
+            ports = [port for port in ports if port.is_redirected]
             queues += [line for port in ports for line in _redirection(port.interface)]
             links = self._ports(here, ports)
         else:
@@ -263,8 +267,11 @@ def of(
     sysctls: dict[str, int | str] | None = None,
     *,
     with_ovs: bool = False,
+    queues_at_ports: bool = False,
 ) -> Plan:
     """Plans the fabric that `penstock._native.layout` describes, of bridges or of Open vSwitch.
+
+    With Open vSwitch queues are behind the ports, unless `queues_at_ports`.
 
     Raises:
         ScenarioError: this laboratory cannot hold it; one line.
@@ -288,7 +295,7 @@ def of(
         spaces[near].join(far)
         spaces[far].join(near)
     ports = [
-        _port(port, spaces[lead[port["from"]]], spaces[lead[port["to"]]])
+        _port(port, spaces[lead[port["from"]]], spaces[lead[port["to"]]], at_port=queues_at_ports)
         for port in layout["ports"]
         if port["from"] in spaces and port["to"] in spaces
     ]
@@ -298,14 +305,14 @@ def of(
 _PORT_KEYS = ("rate_bps", "buffer_bytes", "buffer_packets", "is_protected", "is_measured")
 
 
-def _port(port: dict[str, Any], here: Namespace, there: Namespace) -> Port:
+def _port(port: dict[str, Any], here: Namespace, there: Namespace, *, at_port: bool) -> Port:
     """The port of the layout that leads from a namespace to another."""
     interface = here.interfaces[there.node]
     values = {key: port[key] for key in _PORT_KEYS}
     values |= {"far_node": there.node, "far_interface": there.interfaces[here.node]}
     made = Port(f"{port['from']}->{port['to']}", here.node, interface, **values)
-    if here.is_ovs and made.is_shaped:
-        return replace(made, interface=f"q{interface[1:]}")
+    if here.is_ovs and made.is_shaped and not at_port:
+        return replace(made, interface=f"q{interface[1:]}", is_redirected=True)
     return made
 
 

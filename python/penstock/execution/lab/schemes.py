@@ -25,13 +25,18 @@ class Scheme:
 
     name: str
     agent: tuple[str, ...] = ()
-    """Options of `penstockd attach`, but for those of the port; empty: nothing is attached."""
+    """Options of `penstockd attach`, but for those of the port; with Open vSwitch the scheme's name
+    alone; empty: nothing is attached."""
     queue: str = ""
     """The kernel's queue discipline under TBF; empty: a FIFO."""
     is_behind: bool = False
     """Whether it is attached where a port's link ends, and not at the port."""
     controller: dict[str, Any] | None = None
     """Every parameter of the network's controller and its shims; None: it only writes routes."""
+    window: dict[str, Any] | None = None
+    """Every parameter of the window policy at Open vSwitch's ports; None: they have none."""
+    is_counted: bool = False
+    """Whether the controller counts the flows of those ports."""
 
     def place(self, port: Port) -> Port:
         """The end of a port's link at which penstockd is attached."""
@@ -57,7 +62,7 @@ class Scheme:
 def of(name: str, table: dict[str, Any], rtt_s: float, *, with_ovs: bool = False) -> Scheme:
     """The scheme that a resolved scenario's table `[scheme.NAME]` describes, at an RTT.
 
-    With Open vSwitch there is a controller, and no penstockd at switches.
+    With Open vSwitch there is a controller, which may count the flows of a switch's ports.
 
     Raises:
         ScenarioError: the laboratory cannot hold it; one line that names what is missing.
@@ -76,14 +81,19 @@ def of(name: str, table: dict[str, Any], rtt_s: float, *, with_ovs: bool = False
     if window["kind"] != "none":
         parts["window"] = window
     kinds = [part["kind"] for part in parts.values()]
-    if has_controller and not kinds:
+    is_counted = table["controller"]["kind"] == "flow-counts"
+    if has_controller and not is_counted and not kinds:
         return Scheme(name, controller=_values(table["controller"], rtt_s))
-    if with_ovs and (has_controller or not {*kinds} <= {*DISCIPLINES}):
-        message = f"{name}: {' with '.join(kinds)} is not in the laboratory on Open vSwitch"
-        raise ScenarioError(message)
     agent = "-".join(kinds)
     if window.get("variant") == "paper" and f"{agent}-paper" in _native.deployable():
         agent += "-paper"
+    if with_ovs and not {*kinds} <= {*DISCIPLINES}:
+        is_at_port = [*parts] == ["window"] and window.get("side", "port") == "port"
+        if not is_at_port or has_controller != is_counted or agent not in _native.deployable():
+            message = f"{name}: {' with '.join(kinds)} is not in the laboratory on Open vSwitch"
+            raise ScenarioError(message)
+        values = _values(window, rtt_s)
+        return Scheme(name, (agent,), window=values, is_counted=is_counted)
     match kinds:
         case []:
             return Scheme(name)

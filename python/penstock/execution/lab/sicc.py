@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SICC on Open vSwitch: its controller, and for each switch a penstockd.
+"""The controller of Open vSwitch's bridges, and for each switch a penstockd.
 
-This has the shims of the hosts below the switch, and reports the queues of its ports. Without SICC
-the controller writes the same routes, and there are no shims.
+Under SICC this has the shims of the hosts below the switch, and reports the queues of its ports.
+Under FairQ and HSCC it has the switch's ports, whose flows the controller may count. With no such
+scheme the controller writes the same routes, and there is no penstockd.
 """
 
 import contextlib
@@ -17,11 +18,13 @@ import tomli_w
 
 from penstock.errors import RunError
 from penstock.execution import build
+from penstock.execution.lab import agent as agents_of_ports
 from penstock.execution.lab import ovs, programs, system
 from penstock.execution.lab.plan import Namespace, Plan, Port
 from penstock.execution.lab.schemes import Scheme
 
 KIND = "sicc"
+_COUNTS = "flow-counts"
 
 _AGENTS = "127.0.0.1:6654"
 _ROOM = {"flows": 4096, "all_flows": 16384, "ports": 256}
@@ -32,9 +35,12 @@ _ASK_S = 0.02
 class Controlled:
     """The controller at work, with the agents."""
 
-    def __init__(self, plan: Plan, tag: str, folder: Path, agents: list[Path]) -> None:
-        """Of running programs; `agents` are the configurations of those with shims."""
-        self._plan, self._tag, self._folder, self._agents = plan, tag, folder, agents
+    def __init__(
+        self, scheme: Scheme, plan: Plan, tag: str, folder: Path, agents: list[Path]
+    ) -> None:
+        """Of running programs; `agents` are the configurations of each penstockd."""
+        self._scheme, self._plan, self._tag = scheme, plan, tag
+        self._folder, self._agents = folder, agents
 
     @property
     def _namespace(self) -> str:
@@ -49,7 +55,7 @@ class Controlled:
 
     def counters(self) -> dict[str, int]:
         """What controller and shims did, as a summary names it; empty without SICC."""
-        if not self._agents:
+        if not self._scheme.controller:
             return {}
         status = self.status()
         return {
@@ -57,15 +63,52 @@ class Controlled:
             "queue_reports": status["queues"],
             "incasts": sum(port["incasts"] for port in status["ports"].values()),
             "messages_sent": status["notices"],
+            "frames_sent": status["frames"],
             "acks_rewritten": sum(map(self._rewritten, self._agents)),
         }
 
+    def counters_at_ports(self) -> dict[str, dict[str, int]]:
+        """What penstockd counted at each of the switches' ports; empty if it has none of them."""
+        read = agents_of_ports.read_status
+        return {
+            port.name: read(json.dumps(self._ports(config)), port.interface)
+            for config in self._agents
+            for port in self._attached(config)
+        }
+
+    def _attached(self, config: Path) -> list[Port]:
+        """The ports of the switch that an agent has."""
+        if self._scheme.window is None:
+            return []
+        bridges = {space.node for space in self._plan.bridges if space.bridge == config.stem}
+        return [port for port in self._plan.protected if port.node in bridges]
+
+    def wait_for_ports(self, config: Path) -> None:
+        """Waits until an agent has its shims, or its ports of the switch.
+
+        Raises:
+            RunError: it does not attach them.
+        """
+        wanted = {port.interface for port in self._attached(config)}
+        if self._scheme.controller:
+            (space,) = [one for one in self._plan.bridges if one.bridge == config.stem]
+            wanted = set(_below(self._plan, space))
+        begun = time.monotonic()
+        while wanted - {port["interface"] for port in self._ports(config)}:
+            if time.monotonic() - begun > _PATIENCE_S:
+                message = f"lab: {build.AGENT} does not attach {', '.join(sorted(wanted))}"
+                raise RunError(message)
+            time.sleep(_ASK_S)
+
     def _rewritten(self, config: Path) -> int:
+        return sum(port["counters"]["acks_rewritten"] for port in self._ports(config))
+
+    def _ports(self, config: Path) -> list[dict[str, Any]]:
+        """What an agent reports of its ports."""
         command = ("status", "--json", "--for", "1 ms", "--pins", str(_pins(config)))
-        ports = json.loads(
-            system.call(system.inside(self._namespace, build.find(build.AGENT), *command))
-        )
-        return sum(port["counters"]["acks_rewritten"] for port in ports)
+        inside = system.inside(self._namespace, build.find(build.AGENT), *command)
+        ports: list[dict[str, Any]] = json.loads(system.call(inside))
+        return ports
 
     def learn(self) -> None:
         """Waits until the controller knows all links, has each host send, and waits for the routes.
@@ -117,7 +160,7 @@ def controlled(scheme: Scheme, plan: Plan, tag: str) -> Iterator[Controlled]:
     folder = system.STATE / "sdn"
     folder.mkdir()
     namespace = plan.name(plan.bridges[0].node, tag)
-    spaces = plan.bridges if scheme.controller else []
+    spaces = plan.bridges if scheme.controller or scheme.window is not None else []
     agents = [folder / f"{space.bridge}.toml" for space in spaces]
     processes = []
     with contextlib.ExitStack() as stack:
@@ -135,14 +178,16 @@ def controlled(scheme: Scheme, plan: Plan, tag: str) -> Iterator[Controlled]:
         file.write_text(tomli_w.dumps(_controller(scheme, plan, folder)), encoding="utf-8")
         start(build.CONTROLLER, "controller", "run", str(file)).wait_for("switches at")
         with ovs.bridged(plan, tag):
-            made = Controlled(plan, tag, folder, agents)
+            made = Controlled(scheme, plan, tag, folder, agents)
             made.learn()
             for space, config in zip(spaces, agents, strict=True):
                 config.write_text(
                     tomli_w.dumps(_agent(scheme, plan, space, config)), encoding="utf-8"
                 )
                 agent = start(build.AGENT, space.bridge, "run", "--config", str(config))
-                agent.wait_for("it answers")
+                if scheme.controller or scheme.is_counted:
+                    agent.wait_for("it answers")
+                made.wait_for_ports(config)
             yield made
             for process in processes:
                 process.check_alive()
@@ -155,7 +200,7 @@ def _controller(scheme: Scheme, plan: Plan, folder: Path) -> dict[str, Any]:
         "openflow": ovs.OPENFLOW,
         "agents": _AGENTS,
         "status": str(folder / "controller.sock"),
-        "controller": {"kind": KIND, **(scheme.controller or {})},
+        "controller": {"kind": _COUNTS if scheme.is_counted else KIND, **(scheme.controller or {})},
         "watch": {
             port.name: {
                 "datapath": ovs.datapath(plan.namespaces[port.node]),
@@ -173,29 +218,74 @@ def _controller(scheme: Scheme, plan: Plan, folder: Path) -> dict[str, Any]:
 
 def _agent(scheme: Scheme, plan: Plan, space: Namespace, config: Path) -> dict[str, Any]:
     """The configuration of the penstockd of a switch and of the hosts below it."""
+    if scheme.window is not None:
+        return _agent_of_ports(scheme, plan, space, config)
     table = dict(scheme.controller or {})
-    below = {
-        interface: plan.namespaces[far]
-        for far, interface in space.interfaces.items()
-        if not plan.namespaces[far].is_switch
-    }
-    folder = _pins(config)
-    folder.mkdir()
+    below = _below(plan, space)
     queues = [port for port in plan.ports if port.node == space.node and port.is_shaped]
     return {
-        "agent": {"pins": str(folder), "locks": str(config.with_suffix(".locks")), **_ROOM},
+        "agent": _folders(config),
         "port": {interface: {"scheme": KIND, "controller": table} for interface in below},
         "sdn": {
-            "controller": _AGENTS,
-            "number": space.number,
-            "key": str(config.with_suffix(".key")),
+            **_sdn(space, config),
             "guests": {name: list(host.hosts.values()) for name, host in below.items()},
+            "frames": table.get("messages") == "frames",
             "switch": {
                 "datapath": ovs.datapath(space),
                 "interval": table["interval"],
                 "ports": {port.interface: _number(port) for port in queues},
             },
         },
+    }
+
+
+def _below(plan: Plan, space: Namespace) -> dict[str, Namespace]:
+    """The hosts of a switch by its interfaces to them."""
+    return {
+        interface: plan.namespaces[far]
+        for far, interface in space.interfaces.items()
+        if not plan.namespaces[far].is_switch
+    }
+
+
+def _agent_of_ports(scheme: Scheme, plan: Plan, space: Namespace, config: Path) -> dict[str, Any]:
+    """The configuration of the penstockd that has the ports of a switch."""
+    ports = [port for port in plan.protected if port.node == space.node]
+    counts = {"controller": {"kind": _COUNTS}} if scheme.is_counted else {}
+    switch = {
+        "datapath": ovs.datapath(space),
+        "interval": "0 s",
+        "ports": {port.interface: _number(port) for port in ports},
+    }
+    return {
+        "agent": _folders(config),
+        "port": {
+            port.interface: {
+                "scheme": scheme.agent[0],
+                "rate": f"{port.rate_bps} b/s",
+                "buffer": f"{port.buffer_bytes} B",
+                "window": scheme.window,
+                **counts,
+            }
+            for port in ports
+        },
+        **({"sdn": {**_sdn(space, config), "switch": switch}} if scheme.is_counted else {}),
+    }
+
+
+def _folders(config: Path) -> dict[str, Any]:
+    """The table `[agent]` of a configuration: folders of its own, and the room of its tables."""
+    folder = _pins(config)
+    folder.mkdir()
+    return {"pins": str(folder), "locks": str(config.with_suffix(".locks")), **_ROOM}
+
+
+def _sdn(space: Namespace, config: Path) -> dict[str, Any]:
+    """Where the controller is, and who the agent is."""
+    return {
+        "controller": _AGENTS,
+        "number": space.number,
+        "key": str(config.with_suffix(".key")),
     }
 
 
