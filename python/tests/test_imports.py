@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import penstock
@@ -235,6 +235,7 @@ GOOD = [pcap(STORY), pcapng(STORY), SS.encode(), b"ts,sa,da,ibyt\n1,a,b,3\n2,b,a
     edits=st.lists(st.tuples(st.integers(0, 4000), st.binary(min_size=1, max_size=6)), max_size=6),
     cut=st.integers(0, 4000),
 )
+@example(base=GOOD[3], kind=None, edits=[(0, b"\x00\r")], cut=0)
 def test_damaged_files_end_in_transfers_or_one_line(tmp_path, base, kind, edits, cut):
     content = bytearray(base)
     for place, piece in edits:

@@ -42,8 +42,7 @@ HOST = "measured"
 
 def columns_of(header: str) -> list[str]:
     """The columns of a first line, in small letters without spaces."""
-    fields = next(csv.reader([header.strip().lstrip("\ufeff#")]), [])
-    return [field.strip().lower() for field in fields]
+    return [field.lower() for field in _fields(header.strip().lstrip("\ufeff#"))]
 
 
 def is_netflow(columns: list[str]) -> bool:
@@ -143,12 +142,17 @@ def _rows(lines: Iterator[str], columns: list[str]) -> Iterator[tuple[int, dict[
     for number, line in enumerate(lines, 2):
         if not line.strip():
             continue
-        try:
-            fields = [field.strip() for field in next(csv.reader([line]), [])]
-        except csv.Error:
-            fields = []
+        fields = _fields(line)
         is_row = len(fields) >= len(columns) > 0
         yield number, dict(zip(columns, fields, strict=False)) if is_row else None
+
+
+def _fields(line: str) -> list[str]:
+    """The values of a line, without spaces around them; none if it is damaged."""
+    try:
+        return [field.strip() for field in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
 
 
 def _column(name: str, columns: list[str], known: tuple[str, ...], meaning: str) -> str:
