@@ -117,8 +117,10 @@ def run(
 def _report(result: "Run", folder: Path) -> None:
     """Writes the page; if that fails the run is in its folder all the same."""
     remedy = f"the run is in {folder}: `penstock report {folder}` draws its page"
+    from penstock.show import run_page  # start-up: not needed to compute
+
     try:
-        result.report(folder / folders.RUN.page)
+        run_page.write(result, folder / folders.RUN.page)
     except KeyboardInterrupt:
         message = f"interrupted; {remedy}"
         raise InterruptedRunError(message) from None
