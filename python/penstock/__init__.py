@@ -20,6 +20,7 @@ Each module imports only those of lines above its own:
     results                   the rows of a scenario's tasks as a summary and tables
     show/                     terminal, pages and figures
     runs                      results with their folder and report
+    exports/                  recorded packets for Wireshark, and events as JSON
     api                       `run`, `prepare` and the like
     comparisons/, sweeps/, searches/   several runs; a grid of runs; a search
     lab                       the laboratory on this machine

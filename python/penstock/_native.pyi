@@ -70,10 +70,11 @@ def run(
     jobs: int,
     to_csv: Callable[[Path], str],
     progress: Callable[[float, str], object] | None,
-) -> list[tuple[str, int, str, bytes, bytes, bytes, bytes]]:
+) -> list[tuple[str, int, str, bytes, bytes, bytes, bytes, bytes, bytes]]:
     """Simulates every (scheme, seed).
 
-    Returns scheme, seed, summary (JSON), flows, queue samples, windows and jobs (CSV) of each.
+    Returns scheme, seed, summary (JSON), then flows, queue samples, windows, jobs, packets and
+    events (CSV) of each.
 
     Raises:
         ScenarioError: as `validate`.

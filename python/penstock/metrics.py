@@ -3,8 +3,8 @@
 
 A name ends with its unit: `fct_s`, `goodput_bps`, `queue_bytes`. `GROUPS` and `PORTS` describe the
 numbers of a traffic and of a port by their dotted paths in `summary.json`, `FLOWS`, `JOBS`,
-`QUEUES` and `WINDOWS` the columns of the tables. People write names without units
-(`mice.fct.p99`); `find` and `match` look them up.
+`QUEUES`, `WINDOWS`, `PACKETS` and `EVENTS` the columns of the tables. People write names without
+units (`mice.fct.p99`); `find` and `match` look them up.
 """
 
 import re
@@ -37,14 +37,41 @@ class Metric:
     meaning: str
     tolerance: float | None = None
     """Most that two runs may differ, as a share of the first; None: it is not compared."""
-    kind: Literal["", "share", "index"] = ""
+    kind: Literal["", "share", "index", "factor"] = ""
     """Of a number without a unit that is no count."""
 
     def text(self, quantity: str, value: float | None) -> str:
         """The number as tables show it."""
-        plain = {"": units.count, "share": units.percent, "index": units.ratio}
+        plain = {
+            "": units.count,
+            "share": units.percent,
+            "index": units.ratio,
+            "factor": units.factor,
+        }
         return units.FORMS.get(quantity, plain[self.kind])(value)
 
+
+@dataclass(frozen=True)
+class Cause:
+    """What the slow flows of a group spent their time on."""
+
+    name: str
+    """Its key below `slow` in `summary.json`."""
+    words: str
+    meaning: str
+    column: str
+    """Of the table of flows, in seconds; empty for the rest."""
+
+
+CAUSES = (
+    Cause("rto", "RTO", "before retransmission timeouts", "rto_wait_s"),
+    Cause("syn_timeout", "SYN timeout", "before timeouts of the handshake", "syn_wait_s"),
+    Cause("delayed_ack", "delayed ACK", "with an ACK delayed by the receiver", "ack_wait_s"),
+    Cause("zero_window", "zero window", "with data to send, and no window", "window_wait_s"),
+    Cause("queueing", "queueing", "in queues, at a share of the rate, below a window", ""),
+    Cause("ideal", "ideal", "as long as on the empty network", "ideal_s"),
+)
+"""In the order of charts; their shares add up to 1."""
 
 # A flow's own drops are not compared: a kernel does not report whose packet a queue has lost.
 GROUPS = {
@@ -59,7 +86,28 @@ GROUPS = {
     "fct_s.p90": Metric("FCT p90", "less", "90 % of the flows took less"),
     "fct_s.p95": Metric("FCT p95", "less", "95 % of the flows took less"),
     "fct_s.p99": Metric("FCT p99", "less", "99 % of the flows took less, if so many ended", NEAR),
+    "fct_s.p999": Metric("FCT p99.9", "less", "99.9 % of the flows took less, if so many ended"),
     "fct_s.max": Metric("FCT max", "less", "the slowest finished flow", NEAR),
+    "slowdown.mean": Metric(
+        "slowdown",
+        "less",
+        "completion time over the least possible on the empty network",
+        kind="factor",
+    ),
+    "slowdown.p50": Metric("slowdown p50", "less", "half of the flows had less", kind="factor"),
+    "slowdown.p99": Metric("slowdown p99", "less", "99 % of the flows had less", kind="factor"),
+    "slowdown.p999": Metric(
+        "slowdown p99.9", "less", "99.9 % of the flows had less", kind="factor"
+    ),
+    "slowdown.max": Metric("slowdown max", "less", "the largest slowdown", kind="factor"),
+    "flows_per_second": Metric("flows/s", "more", "flows (requests) finished by the second", NEAR),
+    **{
+        f"slow.{name}": Metric(f"slow: {words}", "neither", meaning, kind="share")
+        for name, words, meaning in (
+            (cause.name, cause.words, f"the slow flows' time: {cause.meaning}") for cause in CAUSES
+        )
+    },
+    "slow.lasted_s": Metric("slow: time", "less", "mean time that the slow flows were under way"),
     "missed_deadlines": Metric("missed deadlines", "less", "flows that took too long"),
     "stalled": Metric("stalled", "less", "flows with at least one retransmission timeout"),
     "late": Metric("late", "less", "flows of more than 190 ms: a timeout of Linux", NEAR),
@@ -147,6 +195,14 @@ FLOWS: dict[str, type] = {
     "drops": int,  # either direction
     "longest_silence_s": float,
     "missed_deadline": bool,  # null: no deadline
+    "ideal_s": float,  # alone on the empty network; null: endless, or unknown
+    "rto_wait_s": float,  # before retransmission timeouts; null: unknown, as the next three
+    "syn_wait_s": float,  # before timeouts of the handshake
+    "ack_wait_s": float,  # an ACK was delayed while its receiver waited for more
+    "window_wait_s": float,  # with data to send, none in flight, and no window
+    "busy_s": float,  # with data in flight, as the kernel counts it, and of that:
+    "rwnd_limited_s": float,  # limited by the receiver's window
+    "sndbuf_limited_s": float,  # limited by the send buffer
 }
 JOBS: dict[str, type] = {
     "traffic": str,
@@ -170,12 +226,50 @@ WINDOWS: dict[str, type] = {
     "recovering": bool,  # a loss is being repaired
 }
 
+PACKETS: dict[str, type] = {
+    "time_s": float,  # when it came to the port
+    "left_s": float,  # when its last bit had left; null: lost, or still there
+    "lost": str,  # why; null: it was not
+    "traffic": str,  # null: datagrams
+    "flow": int,
+    "connection": int,
+    "source": str,
+    "destination": str,
+    "forward": bool,  # leaves by the port; else it came in next to it
+    "opener": bool,  # sent by the side that opened the connection
+    "seq": int,
+    "ack": int,
+    "payload": int,
+    "header": int,
+    "flags": int,  # of TCP in the low eight bits, then ECT, CE, UDP, timestamps
+    "window": int,  # the field as it came, unscaled
+    "window_after": int,  # as it went on
+    "ts_val": int,
+    "ts_ecr": int,
+    "syn_options": int,
+    "sack": str,
+    "queue_bytes": int,  # that it met
+    "marked": bool,  # with ECN CE, here
+    "own": bool,  # the port made it
+}
+EVENTS: dict[str, type] = {
+    "time_s": float,
+    "connection": int,
+    "host": str,
+    "event": str,  # window, rto, syn_timeout, probe, window_probe, delayed_ack, retransmit
+    "cwnd_bytes": int,
+    "window_bytes": int,  # that the peer offers, as the network has left it
+    "in_flight_bytes": int,
+}
+
 _SUFFIXES = ("_by_reason", *(f"_{quantity}" for quantity in units.FORMS))  # may be left out
-_OF_TIMES = ("mean", "sd", "p50", "p90", "p95", "p99", "max")
+_OF_TIMES = ("mean", "sd", "p50", "p90", "p95", "p99", "p999", "max")
 # Where no flow has such a number the simulator gives null instead of a table.
 _TABLES = {
     "fct_s": _OF_TIMES,
     "time_s": _OF_TIMES,
+    "slowdown": _OF_TIMES,
+    "slow": ("flows", "lasted_s", *(cause.name for cause in CAUSES)),
     "longest_silence_s": _OF_TIMES,
     "goodput_bps": ("mean", "min", "max"),
 }
@@ -201,11 +295,12 @@ def unfinished(path: str, group: Result) -> float:
     A percentile bears as many as lie above it; mean, SD and maximum bear none.
     """
     name, _, statistic = path.partition(".")
-    if name != "fct_s":
+    if name not in ("fct_s", "slowdown"):
         return 0.0
     planned = max(group["flows"], group["finished"] + group.get("unfinished", 0))
     share = 1 - group["finished"] / planned if planned else 0.0
-    borne = 1 - float(statistic[1:]) / 100 if re.fullmatch(r"p\d+", statistic) else 0.0
+    percentile = re.fullmatch(r"p(\d\d)(\d*)", statistic)
+    borne = 1 - float(".".join(percentile.groups())) / 100 if percentile else 0.0
     return float(max(0.0, share - borne))
 
 
@@ -265,6 +360,7 @@ def match(name: str, known: Iterable[str]) -> str:
         for full_name in known
         for alias in (".".join(map(_short, full_name.split("."))), full_name)
     }
+    name = name.replace("p99.9", "p999")
     for alias in (name, f"{name}.mean"):
         if alias in full:
             return full[alias]

@@ -34,6 +34,10 @@ class Results:
     """One row a chosen flow and sample; the columns are those of `penstock.tables.WINDOWS`."""
     jobs: pl.DataFrame = field(default_factory=lambda: tables.NO_JOBS)
     """One row a job; the columns are those of `penstock.tables.JOBS`."""
+    packets: pl.DataFrame = field(default_factory=lambda: tables.NO_PACKETS)
+    """One row a packet of the port in `measure.packets`; the columns of `tables.PACKETS`."""
+    events: pl.DataFrame = field(default_factory=lambda: tables.NO_EVENTS)
+    """What the senders did meanwhile; the columns are those of `penstock.tables.EVENTS`."""
 
     @classmethod
     def collect(cls, scenario: str, rows: Sequence[Row], info: dict[str, Any]) -> Self:
@@ -58,6 +62,9 @@ class Results:
         flows = (tables.read(row.flows, tables.FLOWS, row.scheme, row.seed) for row in rows)
         windows = (tables.read(row.windows, tables.WINDOWS, row.scheme, row.seed) for row in rows)
         jobs = (tables.read(row.jobs, tables.JOBS, row.scheme, row.seed) for row in rows)
+        first = [row for row in rows if row.seed == rows[0].seed]  # packets of one seed are enough
+        packets = (tables.read(row.packets, tables.PACKETS, row.scheme, row.seed) for row in first)
+        events = (tables.read(row.events, tables.EVENTS, row.scheme, row.seed) for row in first)
         ports = ((scheme, seed, summary["ports"]) for scheme, seed, summary in summaries)
         return cls(
             summary={"scenario": document, "seeds": seeds_of(document), "results": results},
@@ -68,6 +75,8 @@ class Results:
             info=info | merged(of_substrate),
             windows=tables.stack(windows),
             jobs=tables.stack(jobs),
+            packets=tables.stack(packets),
+            events=tables.stack(events),
         )
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TABLES = ("flows", "queues", "ports")
 SUMMARY = ("scenario", "seeds", "results")
 """The keys of `summary.json`."""
-MAYBE = ("windows", "jobs")
+MAYBE = ("windows", "jobs", "packets", "events")
 """Tables that a folder has only where something is in them."""
 
 

@@ -18,18 +18,26 @@ FLOWS = {name: _TYPES[kind] for name, kind in metrics.FLOWS.items()}
 JOBS = {name: _TYPES[kind] for name, kind in metrics.JOBS.items()}
 QUEUES = {name: _TYPES[kind] for name, kind in metrics.QUEUES.items()}
 WINDOWS = {name: _TYPES[kind] for name, kind in metrics.WINDOWS.items()}
+PACKETS = {name: _TYPES[kind] for name, kind in metrics.PACKETS.items()}
+EVENTS = {name: _TYPES[kind] for name, kind in metrics.EVENTS.items()}
 COLUMNS = {
     "flows": [*KEYS, *FLOWS],
     "queues": [*KEYS, *QUEUES],
     "ports": [*KEYS, "port"],
     "windows": [*KEYS, *WINDOWS],
     "jobs": [*KEYS, *JOBS],
+    "packets": [*KEYS, *PACKETS],
+    "events": [*KEYS, *EVENTS],
 }
 """What each table of a run has, at least."""
 NO_WINDOWS = pl.DataFrame(schema={**KEYS, **WINDOWS})
 """The windows of a run that samples none."""
 NO_JOBS = pl.DataFrame(schema={**KEYS, **JOBS})
 """The jobs of a run without any."""
+NO_PACKETS = pl.DataFrame(schema={**KEYS, **PACKETS})
+"""The packets of a run that records none."""
+NO_EVENTS = pl.DataFrame(schema={**KEYS, **EVENTS})
+"""The events of such a run."""
 
 
 def read(text: bytes, columns: Mapping[str, Any], scheme: str, seed: int) -> pl.DataFrame:

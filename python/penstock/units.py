@@ -108,6 +108,11 @@ def ratio(value: float | None) -> str:
     return NONE if value is None else f"{value:.3f}"
 
 
+def factor(value: float | None) -> str:
+    """How many times something is another, such as a slowdown."""
+    return NONE if value is None else three(value)
+
+
 FORMS: dict[str, Callable[[float | None], str]] = {"s": seconds, "bps": rate, "bytes": size}
 """How people read a number, by its quantity."""
 AXES = {"s": "s", "bps": "b/s", "bytes": "B"}

@@ -2,6 +2,7 @@
 """The command `penstock reproduce`."""
 
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -88,9 +89,9 @@ def reproduce(
     claim robust, fragile or refuted. The folder, runs/open, has open.json and open.html; finished
     set-ups are not run again. --json prints `counts` and `experiments`.
     """
+    experiment_files = _checked(experiments or [])
     from penstock.show.terminal import Progress  # start-up: rich
     from penstock_papers import (  # start-up: polars and matplotlib
-        experiment_files,
         markdown_page,
         rejudge,
         reproduction,
@@ -171,6 +172,16 @@ def reproduce(
     if failed := [one.experiment.id for one in done if one.failed]:
         message = f"{', '.join(failed)}: could not be run; what could is in {folder}"
         raise RunError(message)
+
+
+def _checked(experiments: list[str]) -> ModuleType:
+    """The module of the experiments; a wrong name is an error before all that is slow to load."""
+    from penstock_papers import experiment_files  # start-up: the simulator
+
+    for experiment in experiments:
+        if experiment != "all":
+            experiment_files.find(experiment)
+    return experiment_files
 
 
 def _list(experiments: list[tuple[str, str]], *, as_json: bool) -> None:

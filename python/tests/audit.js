@@ -20,7 +20,7 @@ function checkPage(width) {
 
 function checkFigure(figure, number) {
   const report = (what) => problems.push(`figure ${number + 1}: ${what}`);
-  const picture = figure.querySelector(".plot, .bars, .heats, svg, img");
+  const picture = figure.querySelector(".plot, .bars, .heats, .strips, svg, img");
   if (!picture) return report("no picture");
   const box = picture.getBoundingClientRect();
   if (box.width < 150 || box.height < 40) report(`not drawn: ${box.width} x ${box.height} pixels`);

@@ -14,6 +14,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+import penstock
 import penstock_papers
 from penstock.cli.report import redraw
 from penstock.comparisons import compare, comparison_page
@@ -111,6 +112,11 @@ def usual():
 
 def run(folder):
     return usual().save(folder)
+
+
+def recorded(folder):
+    """With the packets of a port."""
+    return penstock.run("demo", seeds=[1], schemes=["drop-tail", "fairq"]).save(folder)
 
 
 def many_schemes(folder):
@@ -236,6 +242,7 @@ def tuning(folder):
 
 PAGES = (
     run,
+    recorded,
     many_schemes,
     one_scheme,
     odd_run,
@@ -453,3 +460,85 @@ def test_a_chart_is_saved_as_numbers_and_as_a_picture(opened):
         "series,flow completion time (s),share of flows,low,high\n"
     )
     assert texts["fct-mice.png"][1:4] == "PNG"
+
+
+@pytest.fixture
+def recording(browser, page):
+    """The page of a run with recorded packets, on a desk."""
+    metrics = {**SCREENS["desk"]._asdict(), "deviceScaleFactor": 1}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get(page(recorded).as_uri())
+    return browser
+
+
+STATES = "return [...document.querySelectorAll('#replay .state')].map((each) => each.textContent)"
+
+
+def test_a_burst_is_replayed_paused_and_wound(recording):
+    replay = "return penstock.replay."
+    recording.execute_script(f"{replay}at(0)")
+    assert all("sent 0" in state for state in recording.execute_script(STATES))
+    slider = "const s = document.querySelector('#replay input'); s.value = s.max; "
+    recording.execute_script(slider + "s.dispatchEvent(new Event('input'))")
+    states = recording.execute_script(STATES)
+    drop_tail, fairq = (int(re.search(r"dropped (\d+)", state)[1]) for state in states)
+    assert drop_tail > 5 * fairq
+    button = recording.find_element("css selector", "#replay [data-do=play]")
+    button.click()
+    assert button.text == "Pause"
+    recording.execute_async_script(DRAWN)
+    assert recording.execute_script(f"{replay}isPlaying()")
+    button.click()
+    assert button.text == "Play"
+    before = recording.execute_script(f"{replay}now()")
+    recording.execute_async_script(DRAWN)
+    assert recording.execute_script(f"{replay}now()") == before
+
+
+def test_a_packet_of_the_replay_shows_whose_it_is(recording):
+    shown = recording.execute_script(
+        """penstock.replay.at(0.5);
+        const canvas = document.querySelector("#replay canvas");
+        canvas.scrollIntoView({block: "center"});
+        const box = canvas.getBoundingClientRect();
+        const clientX = box.left + 0.7 * box.width, clientY = box.top + 15;
+        canvas.dispatchEvent(new PointerEvent("pointermove", {clientX, clientY, bubbles: true}));
+        return document.getElementById("tip").innerText;"""
+    )
+    assert re.search(r"^(mice|elephants) \d+\s+sequence number \d+, \d+ B\s+[\d.]+ m?µ?s", shown)
+
+
+LINES = PLOT + "return at('flow-windows')[0].panel.series.map((series) => series.name)"
+
+
+def test_a_click_on_a_curve_shows_that_flow_over_time(recording):
+    assert "congestion window" in recording.execute_script(LINES)
+    label = "return document.querySelector('#timeline output').textContent"
+    click = (
+        PLOT
+        + """
+        const {u} = at("fct-mice")[0];
+        u.over.scrollIntoView({block: "center"});
+        const box = u.over.getBoundingClientRect();
+        const fct = arguments[0], share = arguments[1];
+        const clientX = box.left + u.valToPos(fct, "x"), clientY = box.top + u.valToPos(share, "y");
+        const of = {clientX, clientY, bubbles: true};
+        u.over.dispatchEvent(new PointerEvent("pointerdown", of));
+        u.over.dispatchEvent(new MouseEvent("click", of));"""
+    )
+    curve = "return at('fct-mice')[0].panel.series.find((s) => s.name === arguments[0])"
+    fairq = recording.execute_script(PLOT + curve, "fairq")
+    middle = len(fairq["x"]) // 2
+    recording.execute_script(click, fairq["x"][middle], fairq["y"][middle])
+    shown = recording.execute_script(label)
+    assert re.search(r"mice \d+ under fairq: [\d.]+ ms", shown), shown
+    assert "window as rewritten" in recording.execute_script(LINES)
+    drop_tail = recording.execute_script(PLOT + curve, "drop-tail")
+    recording.execute_script(click, drop_tail["x"][-1], drop_tail["y"][-1])
+    assert "under drop-tail" in recording.execute_script(label)
+    recording.execute_script(
+        """const choice = document.querySelector("#timeline select");
+        choice.value = choice.options[1].value;
+        choice.dispatchEvent(new Event("change"));"""
+    )
+    assert recording.execute_script(label).startswith("slowest: mice")

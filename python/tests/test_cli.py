@@ -340,6 +340,8 @@ def test_help_is_quick_and_has_an_example(command):
         ("tune small.toml --scheme fairq --minimize mice.fct.p99 --param x", 2, SLOW),
         ("compare here nowhere", 2, SLOW),
         ("report nowhere", 2, SLOW),
+        ("export nowhere --to x.pcapng", 2, SLOW),
+        ("reproduce nosuch", 2, {"matplotlib", "rich.console"}),
         ("run small.toml", 0, {"fontTools.subset", "matplotlib.backends.backend_pdf"}),
     ],
 )

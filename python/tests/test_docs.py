@@ -300,5 +300,5 @@ def test_rust_of_the_documents_is_what_the_doctests_run():
 def test_every_public_name_and_column_is_documented():
     text = (ROOT / "docs/python-api.md").read_text()
     assert not [name for name in penstock.__all__ if f":: penstock.{name}\n" not in text]
-    columns = [*tables.KEYS, *tables.FLOWS, *tables.QUEUES]
+    columns = [*tables.KEYS, *tables.FLOWS, *tables.QUEUES, *tables.PACKETS, *tables.EVENTS]
     assert not [name for name in columns if f"`{name}`" not in text]

@@ -63,6 +63,11 @@ const TOTAL_RETRANS: usize = 23;
 /// Index of `tcpi_data_segs_in` among the segments.
 const DATA_SEGS_IN: usize = 4;
 
+/// Indices of `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited` among the times.
+const BUSY: usize = 1;
+const RWND_LIMITED: usize = 2;
+const SNDBUF_LIMITED: usize = 3;
+
 /// Index of `tcpi_snd_mss` and `tcpi_snd_cwnd` among the words, and of `tcpi_snd_wnd` (Linux 5.4)
 /// among the windows.
 const SND_MSS: usize = 2;
@@ -76,6 +81,16 @@ pub struct TcpInfo {
     pub retransmits: u32,
     /// Retransmission timeouts, those of the handshake included; `None` before Linux 6.7.
     pub timeouts: Option<u16>,
+    /// Times that it began to time out, several timeouts in a row counted once; `None` likewise.
+    pub timeout_recoveries: Option<u16>,
+    /// From the first of such timeouts to the next answer, milliseconds; `None` likewise.
+    pub timeout_ms: Option<u32>,
+    /// Time with data in flight, microseconds.
+    pub busy_us: u64,
+    /// Of it limited by the window that the peer offers, microseconds.
+    pub rwnd_limited_us: u64,
+    /// Of it limited by the send buffer, microseconds.
+    pub sndbuf_limited_us: u64,
     /// Data segments that arrived, duplicates included.
     pub data_segments_in: u32,
     /// Window scale that the peer announced, bits: the windows it sends are shifted left by it.
@@ -113,6 +128,11 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     Ok(TcpInfo {
         retransmits: raw.words[TOTAL_RETRANS],
         timeouts: has_timeouts.then_some(raw.total_rto),
+        timeout_recoveries: has_timeouts.then_some(raw.total_rto_recoveries),
+        timeout_ms: has_timeouts.then_some(raw.total_rto_time),
+        busy_us: raw.times[BUSY],
+        rwnd_limited_us: raw.times[RWND_LIMITED],
+        sndbuf_limited_us: raw.times[SNDBUF_LIMITED],
         data_segments_in: raw.segments[DATA_SEGS_IN],
         peer_window_scale: raw.bytes[WSCALES] & 15,
         is_recovering: raw.bytes[CA_STATE] >= CA_RECOVERY,

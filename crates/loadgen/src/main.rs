@@ -87,6 +87,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let names: IndexSet<&str> = names.collect();
     let tcp = names.into_iter().collect::<Vec<_>>().join(",");
     let fabric = run::build_fabric(&scenario.fabric);
+    let clients = run::ClientProfiles::of(&scenario, scheme, &inputs, arguments.seed);
     let rate = |name: &str| {
         let links = 0..fabric.links.len() as u32;
         let link = links
@@ -119,6 +120,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     });
     progress.end();
     scenario.duration = result?;
+    run::set_ideal_times(&mut player.records, &fabric, &clients, &scenario.fabric);
     let kernel = kernel_counters(&mut player)?.since(kernel);
     if let Some(first) = &player.broken.first {
         let count = player.broken.count;

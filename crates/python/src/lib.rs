@@ -14,7 +14,7 @@ use std::path::Path;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Congestion, Origin, Problem, Profile};
 use penstock_sim::run::{Layout, flow_records, summaries};
-use penstock_sim::simulation::{ENDLESS, Record, TransferCounters};
+use penstock_sim::simulation::{ENDLESS, Record, TransferCounters, WaitsOf};
 use penstock_sim::{Cores, Inputs, Outcome, Scenario, run_on};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -24,11 +24,14 @@ use serde::Serialize;
 pyo3::import_exception!(penstock.errors, RunError);
 pyo3::import_exception!(penstock.errors, ScenarioError);
 
-/// One run as Python gets it: scheme, seed, summary (JSON), flows, queue samples, windows, jobs (CSV).
+/// One run as Python gets it: scheme, seed, summary (JSON), flows, queue samples, windows, jobs,
+/// packets, events (CSV).
 type Row<'py> = (
     String,
     u64,
     String,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -134,6 +137,10 @@ fn summarize<'py>(
             },
             before: TransferCounters::default(),
             silence: Time::ZERO,
+            request: None,
+            is_opening: false,
+            ideal: None,
+            waits_of: WaitsOf::Uncounted,
         })
     };
     let records: Vec<Record> = transfers.into_iter().map(record).collect::<PyResult<_>>()?;
@@ -182,7 +189,19 @@ fn run<'py>(
             let queues = PyBytes::new(py, &tables.queues);
             let windows = PyBytes::new(py, &tables.windows);
             let jobs = PyBytes::new(py, &tables.jobs);
-            Ok((scheme, seed, tables.summary, flows, queues, windows, jobs))
+            let packets = PyBytes::new(py, &tables.packets);
+            let events = PyBytes::new(py, &tables.events);
+            Ok((
+                scheme,
+                seed,
+                tables.summary,
+                flows,
+                queues,
+                windows,
+                jobs,
+                packets,
+                events,
+            ))
         })
         .collect()
 }
@@ -256,6 +275,8 @@ struct Tables {
     queues: Vec<u8>,
     windows: Vec<u8>,
     jobs: Vec<u8>,
+    packets: Vec<u8>,
+    events: Vec<u8>,
 }
 
 impl Tables {
@@ -278,6 +299,8 @@ impl Tables {
             jobs,
             queues,
             windows,
+            packets,
+            events,
             performance,
             delayed_acks,
             drops: _,
@@ -295,6 +318,8 @@ impl Tables {
             queues: csv(queues)?,
             windows: csv(windows)?,
             jobs: csv(jobs)?,
+            packets: csv(packets)?,
+            events: csv(events)?,
         })
     }
 }

@@ -67,7 +67,7 @@ pub use fabric::{Dumbbell, Fabric, FatTree, Graph, LeafSpine, Tree};
 pub use graph::{Edge, Net};
 pub use job::{After, CLIENT, Job, Pattern, Pick, Stage};
 pub use link::Link;
-pub use measure::{BOTTLENECK, Measure, Windows};
+pub use measure::{BOTTLENECK, Measure, Packets, Windows};
 pub use naming::{Groups, port};
 pub use policy::{MOST_RULES, Rule};
 pub use ports::{Ecmp, Pfc, PortChange, SharedBuffer, Span};

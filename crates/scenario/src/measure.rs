@@ -31,6 +31,40 @@ pub struct Windows {
     pub every: Time,
 }
 
+fn most_packets() -> u32 {
+    100_000
+}
+
+/// A port whose packets are recorded one by one, with the ACKs that come back next to it and what the
+/// senders did meanwhile: for the report's timelines of flows, its replay of a burst, and
+/// `penstock export`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Packets {
+    /// The port, as in "left->right". Default: the first of the measured ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// Nothing before is recorded. Default: 0 s.
+    pub from: Time,
+    /// Packets at most, data and ACKs. Default: 100000.
+    pub most: u32,
+    /// Name of a traffic whose packets are recorded for longer: as many again, after those of all.
+    /// Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<String>,
+}
+
+impl Default for Packets {
+    fn default() -> Packets {
+        Packets {
+            port: None,
+            from: Time::ZERO,
+            most: most_packets(),
+            traffic: None,
+        }
+    }
+}
+
 /// What is measured, and from when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -48,6 +82,10 @@ pub struct Measure {
     /// Flows whose windows are sampled over time. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub windows: Option<Windows>,
+    /// A port whose packets are recorded one by one; `{}` takes the first of the measured ports.
+    /// Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
     /// Classes of transfers by length, each with its largest: `{ small = "1 MB", large = "1 GB" }`.
     /// Every traffic whose sizes vary has its results once more for each class, called as in
     /// `web/small`. Default: none.
@@ -62,6 +100,7 @@ impl Default for Measure {
             ports: Vec::new(),
             queue_every: queue_every(),
             windows: None,
+            packets: None,
             sizes: IndexMap::new(),
         }
     }

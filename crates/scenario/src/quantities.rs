@@ -263,6 +263,9 @@ impl fmt::Display for Rate {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.write_str("0 B");
+        }
         f.write_str(&written(self.0, &SIZES[..4]))
     }
 }

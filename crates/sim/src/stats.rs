@@ -86,6 +86,8 @@ pub struct Summary {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
     /// Largest.
     pub max: f64,
 }
@@ -102,6 +104,7 @@ impl Summary {
             p90: quantile(&sorted, 0.9)?,
             p95: quantile(&sorted, 0.95)?,
             p99: quantile(&sorted, 0.99)?,
+            p999: quantile(&sorted, 0.999)?,
             max: quantile(&sorted, 1.0)?,
         })
     }
@@ -163,5 +166,6 @@ mod tests {
         assert!(near(Some(summary.p90), 90.1));
         assert!(near(Some(summary.p95), 95.05));
         assert!(near(Some(summary.p99), 99.01));
+        assert!(near(Some(summary.p999), 99.901));
     }
 }

@@ -225,7 +225,7 @@ fn a_clean_link_wastes_nothing() {
             10_000_000,
         );
         let stats = net.ends[0].stats();
-        assert_eq!(stats.bytes_sent, 10_000_000);
+        assert_eq!(net.ends[0].bytes_sent(), 10_000_000);
         assert_eq!((stats.retransmits, stats.rtos, stats.tlp_probes), (0, 0, 0));
         assert_eq!(net.ends[1].stats().duplicates_received, 0);
     }

@@ -3,7 +3,7 @@
 
     program     the list of all commands, and how errors become one line and an exit code
     options     options that several commands take
-    init, imports, run, compare, sweep, tune, lab, report, open, lists, show     the commands
+    init, imports, run, compare, sweep, tune, lab, report, export, open, lists, show  the commands
 
 Help must be quick, so a command imports the packages that do its work when it is called; such an
 import has a comment with the reason.

@@ -15,6 +15,7 @@ from penstock import papers
 from penstock.cli import fleet, lab, lists
 from penstock.cli.compare import compare
 from penstock.cli.controller import controller
+from penstock.cli.export import export
 from penstock.cli.imports import import_recording
 from penstock.cli.init import init
 from penstock.cli.open import open_page
@@ -63,6 +64,7 @@ for command, example in (
     (demo, "penstock demo --seeds 5"),
     (run, "penstock run demo --scheme drop-tail --scheme hcf --set tcp.min_rto='10 ms'"),
     (report, "penstock report runs/demo"),
+    (export, "penstock export runs/demo --to demo.pcapng --scheme fairq"),
     (compare, "penstock compare runs/demo runs/demo-2"),
     (sweep, "penstock sweep demo --over traffic.mice.flows=10..60+10"),
     (

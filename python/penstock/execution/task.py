@@ -38,6 +38,10 @@ class Row(NamedTuple):
     """CSV."""
     jobs: bytes = b""
     """CSV."""
+    packets: bytes = b""
+    """CSV."""
+    events: bytes = b""
+    """CSV."""
 
 
 Progress = Callable[[float, str], object]

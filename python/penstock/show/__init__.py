@@ -6,6 +6,9 @@
     sentences       a scenario and its results in a sentence each
     style           colours and dashes: a scheme has the same everywhere
     charts          what a figure shows, apart from how it is drawn
+    reasons         why the slow flows are slow: a chart of causes, and a sentence
+    timelines       single flows over time, from recorded packets
+    replay          a burst through a port, packet by packet
     run_page        the page of a run; `run_charts` takes its figures from `curves`
     html            the parts of all pages: templates/, page.css, page.js, and vendor/ with uPlot
     index_page      a page that lists folders of results; `plain` makes CSV and Markdown

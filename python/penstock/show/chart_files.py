@@ -24,7 +24,7 @@ from penstock.show import style
 from penstock.show.charts import Axis, Bars, Chart, Figure, Heat, Panel
 from penstock.show.drawing import Drawing, drawing, label_log, legend, plot, shortened
 
-_HATCHES = ("", "////", "....", "xxxx")
+_HATCHES = ("", "////", "....", "||||", "----", "xxxx")
 """Of the parts of a bar, which are all of one colour: schemes have the others."""
 
 
@@ -161,7 +161,8 @@ def _bars(bars: Bars) -> Canvas:
     axes.tick_params(axis="y", length=0, labelcolor=style.TEXT.light)
     axes.set_yticks(range(len(names)), [shortened(name, 24) for name in names])
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.count(value)))
+    form = PercentFormatter(1.0, symbol=" %") if bars.unit else None
+    axes.xaxis.set_major_formatter(form or FuncFormatter(lambda value, _: units.count(value)))
     axes.set_xlabel(bars.label)
     legend(canvas, axes)
     return canvas

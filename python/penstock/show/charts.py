@@ -6,7 +6,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from penstock.show.style import DASHES, SERIES, Look
@@ -112,6 +112,10 @@ class Bars:
     parts: tuple[str, ...]
     rows: dict[str, tuple[float, ...]]
     """Of each scheme a number for each part."""
+    unit: str = ""
+    """`%`: the numbers are shares of 1."""
+    sums: dict[str, str] = field(default_factory=dict)
+    """What stands at the end of each row, if not its sum."""
 
     @property
     def longest(self) -> float:

@@ -45,6 +45,8 @@ def render(
     page_title: str,
     figures: Sequence[Figure] = (),
     looks: Mapping[str, Look] | None = None,
+    scripts: Mapping[str, Any] | None = None,
+    placed: Sequence[Chart] = (),
     **values: Any,  # noqa: ANN401 (what the template takes)
 ) -> str:
     """A page.
@@ -54,9 +56,11 @@ def render(
         page_title: of the browser's window.
         figures: those that the template places with `figures()`.
         looks: of the schemes, which the reader can pick; none: there is nothing to pick.
+        scripts: by their names the data of those that the page has besides its own.
+        placed: charts that the template places itself.
         values: what the template takes.
     """
-    charts = [chart.as_json() for chart in figures if isinstance(chart, Chart)]
+    charts = [chart.as_json() for chart in (*figures, *placed) if isinstance(chart, Chart)]
     return (
         _environment()
         .get_template(template)
@@ -64,7 +68,8 @@ def render(
             page_title=page_title,
             figures=_by_section(figures),
             has_charts=bool(charts),
-            data={"charts": charts},
+            data={"charts": charts, **(scripts or {})},
+            scripts=[_file(f"{name}.js") for name in scripts or {}],
             schemes=looks or {},
             **values,
         )
@@ -153,7 +158,7 @@ def _environment() -> Environment:
         "uplot_licence": _file("vendor/uPlot.LICENSE"),
         "swatch": _swatch,
     }
-    environment.filters["as_count"] = units.count
+    environment.filters |= {"as_count": units.count, "as_percent": units.percent}
     return environment
 
 

@@ -34,7 +34,7 @@
   // ---- The schemes that the reader has picked; none: all are shown
 
   const picked = new Set();
-  const isShown = (scheme) => !picked.size || picked.has(scheme);
+  const isShown = (scheme) => !picked.size || scheme === "*" || picked.has(scheme);
 
   function pick(scheme) {
     if (scheme === undefined) picked.clear();
@@ -402,5 +402,10 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", rebuild);
   let width = 0;
   new ResizeObserver(() => { if (document.body.clientWidth !== width) { width = document.body.clientWidth; rebuild(); } }).observe(document.body);
-  window.penstock = { plots, pick }; // for tests, and for those who look into the page
+  function redraw(holders) {
+    for (let i = plots.length - 1; i >= 0; i -= 1) if (holders.includes(plots[i].holder)) plots.splice(i, 1)[0].u.destroy();
+    holders.forEach((holder) => all("[data-do=reset]", holder.parentElement).forEach((button) => { button.hidden = true; }));
+    holders.forEach(build);
+  }
+  window.penstock = { plots, pick, data, ink, text, tip, isShown, redraw }; // for tests, and for those who look into the page
 })();

@@ -31,7 +31,7 @@ def summary(summary: dict[str, Any], form: str) -> str:
     if form == "csv":
         rows = (row for result in summary["results"] for row in _numbers(result))
         return csv_text(("scheme", "number", "value", "ci95"), rows)
-    return "\n\n".join(_block(block) for block in summary_table.blocks(summary))
+    return "\n\n".join(_block(block) for block in summary_table.blocks(summary, is_detailed=True))
 
 
 def _numbers(result: dict[str, Any]) -> Iterator[tuple[object, ...]]:

@@ -9,7 +9,7 @@ import polars as pl
 
 from penstock import units
 from penstock.results import Results
-from penstock.show import curves, style
+from penstock.show import curves, reasons, style
 from penstock.show.charts import Axis, Bars, Chart, Figure, Panel, Series
 from penstock.show.style import Look
 
@@ -29,6 +29,7 @@ def figures(run: Results) -> list[Figure]:
     return [
         *_job_times(run.jobs, looks),
         *completion_times(members, looks),
+        *reasons.charts(run.summary["results"]),
         *_goodputs(members, looks),
         *_queues(run, looks),
         *_drops(run.ports, schemes),

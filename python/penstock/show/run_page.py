@@ -2,10 +2,20 @@
 """The page of a run: its findings, figures and summary tables."""
 
 from pathlib import Path
+from typing import Any
 
 from penstock import metrics, units
 from penstock.results import Results
-from penstock.show import html, run_charts, sentences, style, summary_table
+from penstock.show import (
+    html,
+    reasons,
+    replay,
+    run_charts,
+    sentences,
+    style,
+    summary_table,
+    timelines,
+)
 from penstock.show.charts import Figure
 from penstock.show.html import Cell, Column, Html
 from penstock.show.summary_table import Block
@@ -20,6 +30,12 @@ def write(run: Results, path: Path, *, pdf: bool = False) -> Path:
 def render(run: Results, figures: list[Figure]) -> str:
     """The page as text."""
     summary, seeds = run.summary, len(run.summary["seeds"])
+    flows, burst = timelines.timelines(run), replay.replay(run)
+    scripts: dict[str, Any] = {}
+    if burst:
+        scripts["replay"] = burst
+    if flows:
+        scripts["timelines"] = [flow.as_json() for flow in flows]
     intervals = (
         f"Numbers are means of {seeds} seeds, ± the half-width of the 95 % confidence interval."
     )
@@ -28,16 +44,36 @@ def render(run: Results, figures: list[Figure]) -> str:
         summary["scenario"]["title"],
         figures,
         style.looks(result["scheme"] for result in summary["results"]),
+        scripts,
+        flows[0].charts if flows else (),
         title=summary["scenario"]["title"],
         lead=sentences.scenario(summary, run.info.get("substrate", "sim")),
         about=summary["scenario"].get("about", ""),
-        findings=sentences.findings(summary["results"]),
+        findings=[
+            *sentences.findings(summary["results"]),
+            *reasons.sentences(summary["results"]),
+        ],
         unfinished=metrics.UNFINISHED,
         intervals=intervals if seeds > 1 else "",
-        tables=[_table(block) for block in summary_table.blocks(summary)],
+        tables=[_table(block) for block in summary_table.blocks(summary, is_detailed=True)],
         info=run.info,
         effort=_effort(run),
+        why=reasons.SECTION,
+        replay={"port": _recorded_port(run), "schemes": list(burst["schemes"])} if burst else None,
+        timeline={
+            "count": units.count(len(flows)),
+            "flows": units.count(run.flows.filter(seed=run.flows["seed"].min()).height),
+            "charts": flows[0].charts,
+        }
+        if flows
+        else None,
     )
+
+
+def _recorded_port(run: Results) -> str:
+    packets = run.summary["scenario"].get("measure", {}).get("packets", {})
+    ports = list(run.summary["results"][0]["ports"])
+    return str(packets.get("port") or (ports[0] if ports else "port"))
 
 
 def notebook(run: Results) -> str:
@@ -56,7 +92,7 @@ def notebook(run: Results) -> str:
                     for scheme, row, half in zip(block.schemes, block.rows, block.ci95, strict=True)
                 ],
             }
-            for block in summary_table.blocks(run.summary)
+            for block in summary_table.blocks(run.summary, is_detailed=True)
         ],
     )
 

@@ -9,6 +9,8 @@ from typing import Any
 from penstock import metrics, units
 from penstock.metrics import GROUPS, PORTS, UNFINISHED, Metric
 
+_TAILS = ("fct_s.p99", "fct_s.p999", "slowdown.p99")
+"""Where more flows are unfinished than such a number leaves out, there is none."""
 Values = dict[str, Any]
 """The summary of a group or port, or the half-widths of its confidence intervals."""
 
@@ -43,7 +45,7 @@ class Column:
             return f"{units.count(of['jobs']['finished'])} of {units.count(_jobs(of))}"
         if self.path == "jobs.time_s.p99" and of["jobs"]["finished"] < 0.99 * _jobs(of):
             return UNFINISHED
-        if self.path == "fct_s.p99" and metrics.unfinished(self.path, of):
+        if self.path in _TAILS and metrics.unfinished(self.path, of):
             return UNFINISHED
         return self.form(self.value(of))
 
@@ -67,7 +69,7 @@ class Column:
             values: list[float | None] = [_finished(row) for row in rows]
         else:
             values = [self.value(row) for row in rows]
-        if self.path.startswith(("fct_s", "jobs.time_s")):
+        if self.path.startswith(("fct_s", "slowdown", "jobs.time_s")):
             most = comparable(rows)
             values = [
                 value if i in most and self.text(rows[i]) != UNFINISHED else None
@@ -89,9 +91,10 @@ def _columns(of: Mapping[str, Metric], *paths: str) -> tuple[Column, ...]:
     """Columns whose headings leave out a base that is that of the column before: FCT mean, p99."""
     columns: list[Column] = []
     for path in paths:
-        base, _, statistic = path.rpartition(".")
+        base = path.rpartition(".")[0]
         is_same = base and columns and columns[-1].path.rpartition(".")[0] == base
-        columns.append(Column(path, of[path], statistic if is_same else of[path].heading))
+        heading = of[path].heading
+        columns.append(Column(path, of[path], heading.split()[-1] if is_same else heading))
     return tuple(columns)
 
 
@@ -103,6 +106,11 @@ JOBS = _columns(
     GROUPS,
     *("jobs.finished", "jobs.time_s.mean", "jobs.time_s.p50", "jobs.time_s.p99", "jobs.time_s.max"),
     "jobs.per_second",
+)
+DETAILED = _columns(
+    GROUPS,
+    *("finished", "fct_s.mean", "fct_s.p99", "fct_s.p999", "fct_s.max"),
+    *("slowdown.mean", "slowdown.p99", "flows_per_second", "timeouts", "goodput_bps.mean", "jain"),
 )
 ENDLESS = _columns(
     GROUPS,
@@ -142,8 +150,11 @@ def comparable(rows: Sequence[Values]) -> set[int]:
     return {i for i, share in enumerate(shares) if share > max(shares) - 0.001}
 
 
-def blocks(summary: Values, ports: int = 3) -> list[Block]:
-    """The tables of a summary: one for each traffic group, then the ports that dropped most."""
+def blocks(summary: Values, ports: int = 3, *, is_detailed: bool = False) -> list[Block]:
+    """The tables of a summary: one for each traffic group, then the ports that dropped most.
+
+    `is_detailed`: with the columns for which a terminal has no room.
+    """
     results = summary["results"]
     first = results[0]
     groups = []
@@ -152,7 +163,8 @@ def blocks(summary: Values, ports: int = 3) -> list[Block]:
             jobs = [result["groups"][name]["jobs"]["begun"] for result in results]
             block = _block(results, "groups", name, JOBS, _counted(jobs, "job"))
             groups.append(replace(block, title=f"{name}/jobs"))
-        groups.append(_block(results, "groups", name, _columns_of(results, name)))
+        columns = _columns_of(results, name, is_detailed=is_detailed)
+        groups.append(_block(results, "groups", name, columns))
     busiest = sorted(first["ports"], key=lambda name: -_drops(results, name))
     about = "port"
     if len(busiest) > ports:
@@ -198,10 +210,12 @@ def _counted(numbers: list[float], noun: str) -> str:
     return flows if all(count.is_integer() for count in counts) else f"{flows} (mean of the seeds)"
 
 
-def _columns_of(results: list[Values], group: str) -> tuple[Column, ...]:
+def _columns_of(results: list[Values], group: str, *, is_detailed: bool) -> tuple[Column, ...]:
     """Endless flows have no completion time: their columns show how fast they went."""
     has_ended = any(result["groups"][group]["finished"] for result in results)
-    return GROUP if has_ended else ENDLESS
+    if not has_ended:
+        return ENDLESS
+    return DETAILED if is_detailed else GROUP
 
 
 def _drops(results: list[Values], port: str) -> float:

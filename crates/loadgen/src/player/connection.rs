@@ -4,13 +4,17 @@
 use crate::socket::Socket;
 use penstock_linux::socket::TcpInfo;
 use penstock_scenario::units::Time;
-use penstock_sim::simulation::TransferCounters;
+use penstock_sim::simulation::{KernelTimes, TransferCounters};
+use penstock_sim::tcp::Waits;
 use std::net::SocketAddr;
 
 /// Index of the end that connects.
 pub const OPENER: usize = 0;
 /// Index of the end that was accepted.
 pub const ACCEPTED: usize = 1;
+
+/// `TCP_TIMEOUT_INIT` of Linux: how long a SYN waits for its answer.
+const SYN_TIMEOUT: Time = Time::from_secs(1);
 
 /// Goal of an application that waits for nothing.
 pub const NO_GOAL: u64 = u64::MAX;
@@ -118,6 +122,41 @@ impl Connection {
             timeouts: if is_open { timeouts } else { 0 },
             syn_timeouts: self.ends.iter().map(syn_timeouts).sum(),
             drops: 0,
+            waits: self.waits(min_rto),
+        }
+    }
+
+    /// How long both ends have waited for timeouts: from the first of a row to the next answer, as the
+    /// kernel counts it (Linux 6.7), and before that at least `min_rto`, or the second of a SYN.
+    fn waits(&self, min_rto: Time) -> Waits {
+        let wait = |info: &TcpInfo, least: Time| {
+            let rows = info.timeout_recoveries.unwrap_or(0).into();
+            let after = Time::from_millis(info.timeout_ms.unwrap_or(0).into());
+            after + Time(least.0.saturating_mul(rows))
+        };
+        let mut rto = Time::ZERO;
+        for end in &self.ends {
+            if let Some(handshake) = &end.handshake {
+                let (all, before) = (wait(&end.info(), min_rto), wait(handshake, min_rto));
+                rto += all.saturating_sub(before);
+            }
+        }
+        let opener = &self.ends[OPENER];
+        let handshake = opener.handshake.unwrap_or_else(|| opener.info());
+        Waits {
+            rto,
+            syn: wait(&handshake, SYN_TIMEOUT),
+            ..Waits::default()
+        }
+    }
+
+    /// What the sender's kernel counts of its time.
+    pub fn kernel_times(&self) -> KernelTimes {
+        let info = self.ends[self.sender].info();
+        KernelTimes {
+            busy: Time::from_micros(info.busy_us),
+            receive_window: Time::from_micros(info.rwnd_limited_us),
+            send_buffer: Time::from_micros(info.sndbuf_limited_us),
         }
     }
 }

@@ -21,8 +21,8 @@ use connection::{Connection, Slab};
 use datagrams::Source;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{
-    Action, Barrier, ClientProfile, Datagrams, ENDLESS, Generator, JobRow, Jobs, Record, Schedule,
-    TrafficSink, Transfer, TransferCounters, WindowPlan, WindowSample,
+    Action, Barrier, ClientProfile, Datagrams, ENDLESS, Generator, JobRow, Jobs, KernelTimes,
+    Record, Schedule, TrafficSink, Transfer, TransferCounters, WindowPlan, WindowSample,
 };
 pub use ports::Ports;
 use std::collections::HashMap;
@@ -56,6 +56,8 @@ struct Client {
     record: u32,
     /// What its connection had counted before this transfer.
     base: TransferCounters,
+    /// The kernel's times of it before this transfer.
+    times_before: KernelTimes,
 }
 
 /// A generator of transfers and the one it will make next.
@@ -354,6 +356,7 @@ impl TrafficSink for Player {
             connection: None,
             record: u32::MAX,
             base: TransferCounters::default(),
+            times_before: KernelTimes::default(),
         });
         self.clients.len() as u32 - 1
     }

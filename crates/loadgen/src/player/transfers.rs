@@ -7,7 +7,9 @@ use crate::failure::{Failure, because};
 use crate::hosts::Host;
 use crate::socket::Socket;
 use penstock_scenario::units::Time;
-use penstock_sim::simulation::{Action, Due, ENDLESS, Record, TrafficSink, TransferCounters};
+use penstock_sim::simulation::{
+    Action, Due, ENDLESS, KernelTimes, Record, TrafficSink, TransferCounters, WaitsOf,
+};
 use std::io;
 use std::net::SocketAddr;
 
@@ -50,6 +52,10 @@ impl Player {
             total: TransferCounters::default(),
             before: TransferCounters::default(),
             silence: Time::ZERO,
+            request,
+            is_opening: opening.is_some(),
+            ideal: None,
+            waits_of: WaitsOf::Kernel(KernelTimes::default()),
         });
         if let Some((socket, listener)) = opening
             && let Err(error) = self.connect(index, socket, listener)
@@ -68,6 +74,7 @@ impl Player {
         if connection.ends[OPENER].handshake.is_none() {
             client.base = TransferCounters::default();
         }
+        client.times_before = connection.kernel_times();
         connection.last_arrival = now;
         connection.silence = Time::ZERO;
         let receiver = connection.receiver();
@@ -286,6 +293,8 @@ impl Player {
         }
         let min_rto = self.min_rto[client.profile as usize];
         record.total = since(&connection.counters(min_rto), &client.base);
+        let times = connection.kernel_times().since(&client.times_before);
+        record.waits_of = WaitsOf::Kernel(times);
         let waiting = now.saturating_sub(connection.last_arrival);
         record.silence = connection.silence.max(waiting);
     }
@@ -329,5 +338,6 @@ fn since(total: &TransferCounters, before: &TransferCounters) -> TransferCounter
         timeouts: total.timeouts.saturating_sub(before.timeouts),
         syn_timeouts: total.syn_timeouts.saturating_sub(before.syn_timeouts),
         drops: 0,
+        waits: total.waits.since(&before.waits),
     }
 }

@@ -20,6 +20,9 @@ use crate::units::Time;
 /// Least time between samples, all of which are kept in memory.
 const LEAST_EVERY: Time = Time::from_nanos(1000);
 
+/// Most packets that are recorded of a port: some 100 bytes each, and as much in the run's folder.
+const MOST_PACKETS: u32 = 1_000_000;
+
 /// Gathers what is wrong, with where it was written.
 struct Checker<'a> {
     root: &'a Node,
@@ -303,16 +306,42 @@ impl Checker<'_> {
             self.at_least_one(windows.flows, "measure.windows.flows");
             self.samples(windows.every, "measure.windows.every");
         }
-        if measure.ports.is_empty() {
+        let recorded = measure.packets.as_ref();
+        if let Some(packets) = recorded {
+            self.at_least_one(packets.most, "measure.packets.most");
+            self.require(packets.most <= MOST_PACKETS, "measure.packets.most", || {
+                format!("is {}; allowed: at most {MOST_PACKETS}", packets.most)
+            });
+            let from = "measure.packets.from";
+            self.require(packets.from < scenario.duration, from, || {
+                format!("is not before the end of the run, {}", scenario.duration)
+            });
+        }
+        if let Some(name) = recorded.and_then(|packets| packets.traffic.as_ref()) {
+            let is_known = scenario.traffic.contains_key(name);
+            self.require(is_known, "measure.packets.traffic", || {
+                let known: Vec<&str> = scenario.traffic.keys().map(String::as_str).collect();
+                unknown("traffic", name, &known)
+            });
+        }
+        let port = recorded.and_then(|packets| packets.port.as_ref());
+        let selected = measure.ports.iter().enumerate();
+        let patterns: Vec<(String, &String, bool)> = selected
+            .map(|(index, pattern)| (format!("measure.ports[{index}]"), pattern, true))
+            .chain(port.map(|name| ("measure.packets.port".to_owned(), name, false)))
+            .collect();
+        if patterns.is_empty() {
             return;
         }
         let ports = scenario.fabric.ports();
         let is_dumbbell = matches!(scenario.fabric, Fabric::Dumbbell(_));
-        for (index, pattern) in measure.ports.iter().enumerate() {
+        for (key, pattern, is_pattern) in patterns {
             let is_known = (pattern == "bottleneck" && is_dumbbell)
-                || ports.iter().any(|port| matches(pattern, port));
+                || ports
+                    .iter()
+                    .any(|port| port == pattern || is_pattern && matches(pattern, port));
             let example = ports.last().map_or(BOTTLENECK, String::as_str);
-            self.require(is_known, &format!("measure.ports[{index}]"), || {
+            self.require(is_known, &key, || {
                 let mut allowed = vec![example, "rack1->*"];
                 if is_dumbbell {
                     allowed = vec!["bottleneck", BOTTLENECK, "right->receiver1", "right->*"];

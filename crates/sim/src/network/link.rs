@@ -22,7 +22,8 @@ pub(crate) struct InFlight {
 
 /// What is done to packets at this link beyond forwarding; all clear on most links.
 pub(super) mod feature {
-    /// Packets may be lost before the queue: its link fails, or its switch shares a buffer.
+    /// Packets may be lost before the queue: its link fails, or its switch shares a buffer; or they
+    /// are recorded.
     pub const LOSS: u8 = 1;
     /// An [`crate::queue::Admission`] decides.
     pub const ADMISSION: u8 = 2;

@@ -9,6 +9,7 @@
 //!   them, and which comes next (`events`).
 //! - `policies`: ports that do more than drop-tail: admission, scheduling (`scheduled`), windows,
 //!   shims; links that fail and buffers that ports share (`losses`); ports that pause (`pfc`).
+//! - `trace`: the packets of one port, recorded.
 //! - `paths`: the links that each flow takes. `sacks`: SACK blocks of packets on the way.
 
 mod counters;
@@ -20,6 +21,7 @@ mod pfc;
 mod policies;
 mod sacks;
 mod scheduled;
+mod trace;
 mod wires;
 
 pub use counters::PortCounters;
@@ -30,6 +32,7 @@ pub(crate) use paths::Paths;
 pub use pfc::Ingress;
 pub use policies::Report;
 pub(crate) use sacks::SackList;
+pub use trace::{TracePlan, TracedConnection, TracedPacket};
 
 use crate::fabric::{Fabric, LinkSpec};
 use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock, flag};
@@ -99,6 +102,24 @@ impl Network {
     pub fn set_credit(&mut self, link: u32, credit: Box<Credit>, is_behind: bool) {
         self.policies
             .set_credit(link, credit, is_behind, &mut self.wires);
+    }
+
+    /// Records the packets of a port.
+    pub fn set_trace(&mut self, plan: TracePlan) {
+        self.wires.set_trace(plan);
+    }
+
+    /// Where packets are recorded, notes whose they are.
+    pub(crate) fn trace_connection(&mut self, connection: TracedConnection) {
+        if let Some(trace) = self.wires.trace() {
+            trace.open(connection);
+        }
+    }
+
+    /// The packets recorded, and all connections.
+    pub fn take_trace(&mut self) -> (Vec<TracedPacket>, Vec<TracedConnection>) {
+        let trace = self.wires.trace().take();
+        trace.map_or_else(Default::default, |trace| trace.into_parts())
     }
 
     /// Puts shims below all hosts; to be called once, before any packet is sent.

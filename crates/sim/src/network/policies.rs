@@ -193,7 +193,9 @@ impl Policies {
         paths: &Paths,
     ) {
         if wires.link(link).features & feature::CREDIT != 0 {
+            let came = packet;
             self.pass_credit(now, link ^ 1, &mut packet, wires, paths);
+            self.trace_ack(now, link ^ 1, &came, packet.window, wires);
         }
         self.send_on(now, link, packet, wires, paths);
     }
@@ -208,6 +210,10 @@ impl Policies {
         paths: &Paths,
     ) {
         let features = wires.link(link).features;
+        if wires.is_traced(link) {
+            let backlog = self.backlog_bytes(now, link, wires);
+            wires.trace_arrival(now, &packet, link, backlog);
+        }
         if features & feature::SHIM != 0
             && let Some(shims) = &mut self.shims
         {
@@ -272,7 +278,10 @@ impl Policies {
             return self.schedule(now, number, packet, wires, paths);
         }
         let onward = paths.onward(packet.flow, packet.hop);
-        wires.transmit(now, link, packet, packet.hop, onward);
+        match wires.is_traced(link) {
+            false => wires.transmit(now, link, packet, packet.hop, onward),
+            true => wires.transmit_traced(now, link, packet, onward),
+        }
     }
 
     /// A packet joins the queue of a scheduled port, if flow control has room for it.
@@ -358,12 +367,22 @@ impl Policies {
         paths: &Paths,
     ) {
         let port = link ^ 1;
+        let came = *packet;
         self.pass_credit(now, port, packet, wires, paths);
         let backlog = self.backlog_bytes(now, port, wires);
         let slot = paths.ack_slot(packet.flow, packet.hop.into(), port);
         if let Some(policy) = &mut self.ports[port as usize].window {
             self.flows.reserve(slot);
             policy.on_ack(now, packet, &mut self.flows, slot, backlog);
+        }
+        self.trace_ack(now, port, &came, packet.window, wires);
+    }
+
+    /// Records a packet that came in next to `port`, if it is the port whose packets are recorded.
+    fn trace_ack(&self, now: Time, port: u32, came: &Packet, window: u16, wires: &mut Wires) {
+        if wires.is_traced(port) {
+            let backlog = self.backlog_bytes(now, port, wires);
+            wires.trace_ack(now, came, window, port, backlog);
         }
     }
 
@@ -436,7 +455,18 @@ impl Policies {
             return;
         };
         let place = *place;
-        for mut update in credit.take_updates() {
+        let updates = credit.take_updates();
+        let is_traced = wires.is_traced(port);
+        for mut update in updates {
+            if is_traced {
+                let backlog = self.backlog_bytes(now, port, wires);
+                if let Some(trace) = wires
+                    .trace_at(port)
+                    .filter(|trace| trace.takes(now, update.flow))
+                {
+                    trace.make(now, &update, backlog);
+                }
+            }
             match place {
                 Place::Behind => self.send_on(now, port ^ 1, update, wires, paths),
                 Place::Port => {

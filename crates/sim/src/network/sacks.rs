@@ -48,6 +48,14 @@ impl Sacks {
         }
     }
 
+    /// The blocks that a packet carries.
+    pub fn of(&self, packet: &Packet) -> &[SackBlock] {
+        match are_carried(packet) {
+            true => self.lists[packet.options as usize - 1].blocks(),
+            false => &[],
+        }
+    }
+
     /// Takes the blocks out of a packet that has arrived or is lost.
     #[inline(always)]
     pub fn take_from(&mut self, packet: &Packet) -> ([SackBlock; MAX_SACK_BLOCKS], usize) {

@@ -122,7 +122,10 @@ impl ScheduledPort {
         if let Some(packet) = self.queue.dequeue(now, &mut lose) {
             left(now, link, &packet, wires, paths, pfc);
             let onward = paths.onward(packet.flow, packet.hop);
-            wires.transmit(now, link, packet, packet.hop, onward);
+            match wires.is_traced(link) {
+                false => wires.transmit(now, link, packet, packet.hop, onward),
+                true => wires.transmit_traced(now, link, packet, onward),
+            }
         }
         self.is_waiting = self.queue.backlog_packets() > 0;
         let next = match self.is_waiting {

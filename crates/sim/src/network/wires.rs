@@ -3,9 +3,10 @@
 
 use super::counters::PortCounters;
 use super::events::{Event, Events};
-use super::link::{End, InFlight, Link};
+use super::link::{End, InFlight, Link, feature};
 use super::paths::Step;
 use super::sacks::{SackList, Sacks, are_carried};
+use super::trace::{Trace, TracePlan};
 use crate::engine::prefetch;
 use crate::fabric::{Fabric, LinkSpec};
 use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock};
@@ -27,6 +28,8 @@ pub(super) struct Wires {
     sent_before: Vec<u64>,
     /// Flows that lost a packet since they were last taken, once a packet.
     losses: Vec<FlowId>,
+    /// The packets of one port, where they are recorded.
+    trace: Option<Box<Trace>>,
 }
 
 impl Wires {
@@ -47,6 +50,7 @@ impl Wires {
             drops: vec![[0; _]; fabric.links.len()],
             sent_before: vec![0; fabric.links.len()],
             losses: Vec::new(),
+            trace: None,
         }
     }
 
@@ -142,10 +146,77 @@ impl Wires {
         }
     }
 
+    /// As [`Wires::transmit`] at a port whose packets are recorded.
+    #[inline(never)]
+    pub fn transmit_traced(&mut self, now: Time, link: u32, packet: Packet, onward: Step) {
+        let sent = self.link(link).sent_packets;
+        self.transmit(now, link, packet, packet.hop, onward);
+        let port = self.link(link);
+        let (is_sent, left) = (port.sent_packets > sent, port.free_at);
+        if let Some(trace) = self.trace_at(link).filter(|_| is_sent) {
+            trace.depart(&packet, left);
+        }
+    }
+
+    /// Records the packets of a port from now on.
+    pub fn set_trace(&mut self, plan: TracePlan) {
+        self.link_mut(plan.link).features |= feature::LOSS;
+        let acks = self.link_mut(plan.link ^ 1);
+        // A credit policy behind the port sees them where they set out.
+        if acks.end == End::Switch && acks.features & feature::CREDIT == 0 {
+            acks.end = End::Window;
+        }
+        self.trace = Some(Box::new(Trace::new(plan)));
+    }
+
+    /// Whether the packets of `link` are recorded.
+    #[inline]
+    pub fn is_traced(&self, link: u32) -> bool {
+        self.trace
+            .as_deref()
+            .is_some_and(|trace| trace.link() == link)
+    }
+
+    /// The record of the packets of `link`, if it is the one.
+    pub fn trace_at(&mut self, link: u32) -> Option<&mut Trace> {
+        let trace = self.trace.as_deref_mut()?;
+        (trace.link() == link).then_some(trace)
+    }
+
+    /// The record of the packets of any port.
+    pub fn trace(&mut self) -> &mut Option<Box<Trace>> {
+        &mut self.trace
+    }
+
+    /// Records a packet that comes to `link`, to be sent by it.
+    pub fn trace_arrival(&mut self, now: Time, packet: &Packet, link: u32, queue: u64) {
+        let sack = self.sacks.of(packet).to_vec();
+        if let Some(trace) = self
+            .trace_at(link)
+            .filter(|trace| trace.takes(now, packet.flow))
+        {
+            trace.arrive(now, packet, queue, &sack);
+        }
+    }
+
+    /// Records a packet that came in next to `link`, which has rewritten its window.
+    pub fn trace_ack(&mut self, now: Time, came: &Packet, window: u16, link: u32, queue: u64) {
+        let sack = self.sacks.of(came).to_vec();
+        if let Some(trace) = self
+            .trace_at(link)
+            .filter(|trace| trace.takes(now, came.flow))
+        {
+            trace.pass(now, came, window, queue, &sack);
+        }
+    }
+
     /// The port of `link` loses a packet.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, link: u32, packet: Packet, reason: DropReason) {
+        if let Some(trace) = self.trace_at(link) {
+            trace.lose(&packet, reason);
+        }
         self.count_loss(link, packet.flow, reason);
         self.sacks.take_list(&packet);
     }

@@ -5,10 +5,11 @@ use super::outcome::{
     ClassShare, FlowRecord, Goodput, GroupSummary, JobRow, JobSummary, LATE, Outcome, Performance,
     PortSummary, QueueSample, QueueSummary, WindowRow,
 };
+use super::slow;
 use crate::fabric::Fabric;
 use crate::network::PortCounters;
 use crate::queue::DropReason;
-use crate::simulation::{ENDLESS, JobRecord, Record, Results, WindowSample};
+use crate::simulation::{ENDLESS, JobRecord, Record, Results, WaitsOf, WindowSample};
 use crate::stats::{self, Summary};
 use indexmap::IndexMap;
 use penstock_scenario::units::Time;
@@ -50,6 +51,8 @@ pub(super) fn collect(
         jobs: job_rows(scenario, &results.jobs),
         queues,
         windows: window_rows(scenario, &results.windows),
+        packets: Vec::new(),
+        events: Vec::new(),
         performance,
     }
 }
@@ -206,6 +209,14 @@ fn goodput(scenario: &Scenario, record: &Record) -> Option<f64> {
     (span > Time::ZERO).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
 }
 
+/// Transfers finished in the measured time, by the second.
+fn rate(scenario: &Scenario, records: &[&Record]) -> f64 {
+    let from = scenario.measure.from;
+    let ends = records.iter().filter_map(|record| record.end);
+    let finished = ends.filter(|end| *end >= from).count();
+    finished as f64 / (scenario.duration - from).as_secs_f64()
+}
+
 fn is_late(scenario: &Scenario, record: &Record) -> bool {
     let until = record.end.or(record.stopped).unwrap_or(scenario.duration);
     (record.bytes < ENDLESS || record.end.is_some()) && until - record.start > LATE
@@ -214,6 +225,11 @@ fn is_late(scenario: &Scenario, record: &Record) -> bool {
 fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> GroupSummary {
     let fct = |record: &&Record| record.end.map(|end| (end - record.start).as_secs_f64());
     let times: Vec<f64> = records.iter().filter_map(fct).collect();
+    let slowdown = |record: &&Record| {
+        let ideal = record.ideal.filter(|ideal| *ideal > Time::ZERO)?;
+        Some(fct(record)? / ideal.as_secs_f64())
+    };
+    let slowdowns: Vec<f64> = records.iter().filter_map(slowdown).collect();
     let rates: Vec<f64> = records
         .iter()
         .filter_map(|record| goodput(scenario, record))
@@ -240,6 +256,9 @@ fn summarize(scenario: &Scenario, traffic: &Traffic, records: &[&Record]) -> Gro
             .filter(|record| record.bytes < ENDLESS && record.end.is_none())
             .count(),
         fct_s: Summary::of(&times),
+        slowdown: Summary::of(&slowdowns),
+        flows_per_second: rate(scenario, records),
+        slow: slow::slow_flows(records, scenario.duration),
         missed_deadlines: deadline(traffic)
             .map(|_| missed.iter().filter(|missed| **missed).count()),
         goodput_bps: Summary::of(&rates).map(|summary| Goodput {
@@ -321,6 +340,14 @@ fn flow_record(
     record: &Record,
 ) -> FlowRecord {
     let host = |index: u32| hosts[index as usize].clone();
+    let waits = slow::waits(record, scenario.duration);
+    let (is_counted, is_simulated, kernel) = match record.waits_of {
+        WaitsOf::Simulator => (true, true, None),
+        WaitsOf::Kernel(times) => (true, false, Some(times)),
+        WaitsOf::Uncounted => (false, false, None),
+    };
+    let counted = |wait: Time| is_counted.then(|| wait.as_secs_f64());
+    let simulated = |wait: Time| is_simulated.then(|| wait.as_secs_f64());
     FlowRecord {
         traffic: name.to_owned(),
         flow: record.number,
@@ -339,6 +366,14 @@ fn flow_record(
         drops: record.total.drops,
         longest_silence_s: record.silence.as_secs_f64(),
         missed_deadline: missed(scenario, traffic, record),
+        ideal_s: record.ideal.map(Time::as_secs_f64),
+        rto_wait_s: counted(waits.rto),
+        syn_wait_s: counted(waits.syn),
+        ack_wait_s: simulated(waits.ack),
+        window_wait_s: simulated(waits.window),
+        busy_s: kernel.map(|times| times.busy.as_secs_f64()),
+        rwnd_limited_s: kernel.map(|times| times.receive_window.as_secs_f64()),
+        sndbuf_limited_s: kernel.map(|times| times.send_buffer.as_secs_f64()),
     }
 }
 

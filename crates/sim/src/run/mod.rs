@@ -12,23 +12,30 @@
 
 mod collect;
 mod fabric;
+mod ideal;
 mod inputs;
 mod jobs;
 mod layout;
 mod outcome;
 mod ports;
 mod shards;
+mod slow;
 mod tcp;
+mod traced;
 mod traffic;
 
 pub use collect::{flow_records, job_rows, summaries, window_rows};
 pub use fabric::build as build_fabric;
+pub use ideal::set_ideal_times;
 pub use inputs::{InputError, Inputs};
 pub use layout::{Ends, Layout, Port};
 pub use outcome::{
     ClassShare, FlowRecord, Goodput, GroupSummary, JobRow, JobSummary, LATE, Outcome, Performance,
     PortSummary, QueueSample, QueueSummary, WindowRow,
 };
+use ports::measured;
+pub use slow::SlowFlows;
+pub use traced::{EventRow, PacketRow, recorded_port};
 pub use traffic::{ClientProfiles, schedule_traffic, window_plan};
 
 use crate::parallel;
@@ -142,7 +149,7 @@ pub fn run_on(
     let fabric = fabric::build(&scenario.fabric);
     let partition = shards::partition(scenario, policies, &fabric, cores.shards);
     let partition = Arc::new(partition);
-    let measured = ports::measured(scenario, &fabric, inputs);
+    let measured = measured(scenario, &fabric, inputs);
     let set_up = |shard| {
         let part = (&fabric, &partition, shard as u16);
         shards::set_up(scenario, inputs, policies, seed, part, &measured)
@@ -160,25 +167,29 @@ pub fn run_on(
     let lookahead = partition.lookahead();
     let ended = parallel::run(&mut shards, lookahead, end, cores.threads, progress);
     let end = ended.ok_or(RunError::Interrupted)?;
+    let loop_s = loop_started.elapsed().as_secs_f64();
     for shard in &mut shards {
         shard.finish(end);
     }
     parallel::exchange(&mut shards, end);
-    let results = Results::merged(shards.into_iter().map(|shard| shard.into_results(end)));
-    let performance = Performance::measure(
-        started.elapsed().as_secs_f64(),
-        loop_started.elapsed().as_secs_f64(),
-        results.packet_hops,
+    let mut results = Results::merged(shards.into_iter().map(|shard| shard.into_results(end)));
+    set_ideal_times(
+        &mut results.records,
+        &fabric,
+        &ClientProfiles::of(scenario, policies, inputs, seed),
+        &scenario.fabric,
     );
+    let performance =
+        Performance::measure(started.elapsed().as_secs_f64(), loop_s, results.packet_hops);
     let lasted = Scenario {
         duration: end,
         ..scenario.clone()
     };
-    Ok(collect::collect(
-        &lasted,
-        &fabric,
-        results,
-        &measured,
-        performance,
-    ))
+    let (packets, events) = traced::rows(scenario, &fabric, &mut results);
+    let outcome = collect::collect(&lasted, &fabric, results, &measured, performance);
+    Ok(Outcome {
+        packets,
+        events,
+        ..outcome
+    })
 }

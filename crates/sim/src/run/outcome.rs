@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a run found: per traffic, per port, per flow.
 
+use super::slow::SlowFlows;
+use super::traced::{EventRow, PacketRow};
 use crate::controller::ControllerCounters;
 use crate::stats::{self, Summary};
 use indexmap::IndexMap;
@@ -29,6 +31,10 @@ pub struct Outcome {
     pub queues: Vec<QueueSample>,
     /// The windows of chosen flows over time.
     pub windows: Vec<WindowRow>,
+    /// The packets of a port, if they are recorded, by time.
+    pub packets: Vec<PacketRow>,
+    /// What senders did meanwhile.
+    pub events: Vec<EventRow>,
     /// What the run cost; the only part that differs between equal runs.
     pub performance: Performance,
 }
@@ -69,6 +75,13 @@ pub struct GroupSummary {
     /// Flow completion times of the finished, from the start (SYN or request) to the last byte at
     /// the receiving application. `None` where none finished.
     pub fct_s: Option<Summary>,
+    /// The same over the least that each would have taken alone on the fabric. `None` where none
+    /// finished, or that is not known.
+    pub slowdown: Option<Summary>,
+    /// Transfers finished in the measured time, by the second.
+    pub flows_per_second: f64,
+    /// The slowest tenth of the transfers, and what they waited for. `None` where they are not counted.
+    pub slow: Option<SlowFlows>,
     /// Transfers that took longer than their deadline, or have not finished though it is past.
     /// `None` where there is no deadline.
     pub missed_deadlines: Option<usize>,
@@ -239,6 +252,22 @@ pub struct FlowRecord {
     pub longest_silence_s: f64,
     /// Whether the deadline was missed; `None` without one.
     pub missed_deadline: Option<bool>,
+    /// The least that it would have taken alone on the fabric, seconds; `None`: endless or unknown.
+    pub ideal_s: Option<f64>,
+    /// Time before retransmission timeouts, seconds.
+    pub rto_wait_s: Option<f64>,
+    /// Time before timeouts of its handshake, seconds.
+    pub syn_wait_s: Option<f64>,
+    /// Time in which the receiver delayed an ACK while it waited for more, seconds.
+    pub ack_wait_s: Option<f64>,
+    /// Time with data to send, none in flight and no window for it, seconds.
+    pub window_wait_s: Option<f64>,
+    /// Time with data in flight, seconds; a kernel's count, as the next two.
+    pub busy_s: Option<f64>,
+    /// Of it limited by the receiver's window, seconds.
+    pub rwnd_limited_s: Option<f64>,
+    /// Of it limited by the send buffer, seconds.
+    pub sndbuf_limited_s: Option<f64>,
 }
 
 /// One job.

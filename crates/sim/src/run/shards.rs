@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A scenario's fabric as shards: how many, and each of them set up for the run.
 
-use super::{ClientProfiles, Inputs, RunError, ports, schedule_traffic, window_plan};
+use super::{ClientProfiles, Inputs, RunError, ports, schedule_traffic, traced, window_plan};
 use crate::fabric::Fabric;
 use crate::parallel::Partition;
 use crate::simulation::{Action, Simulation, TrafficSink};
@@ -65,6 +65,9 @@ pub fn set_up(
     ports::set_up(&mut simulation, scenario, scheme, fabric, seed)?;
     let queue_every = scenario.measure.queue_every;
     simulation.start(measured, queue_every, window_plan(scenario));
+    if let Some(plan) = traced::plan(scenario, fabric, measured) {
+        simulation.trace(plan);
+    }
     if scenario.duration > simulation.network.horizon() {
         let (duration, longest) = (scenario.duration, simulation.network.horizon());
         return Err(RunError::TooLong { duration, longest });

@@ -2,10 +2,11 @@
 //! The hosts: the sockets of all connections, their TCP end points and timers.
 
 use super::TransferCounters;
+use super::watch::{HostEvent, Watch};
 use crate::engine::{Timers, make_room};
 use crate::network::{Network, Source};
 use crate::packet::{FlowId, Packet, SackBlock, flag};
-use crate::tcp::{Config, Ctx, Endpoint, Events, Info, State, Wire};
+use crate::tcp::{Config, Ctx, Endpoint, Events, Info, State, Waits, Wire};
 use penstock_scenario::units::Time;
 
 /// No client, or no record.
@@ -23,6 +24,8 @@ struct Socket {
     silence: Time,
     /// Data packets that came, retransmitted ones included.
     packets: u64,
+    /// How long ACKs were delayed while the application waited for more.
+    ack_wait: Time,
     /// Index of the client whose connection this is.
     client: u32,
     /// Index of the record of the transfer under way or, since then, of the last one.
@@ -41,6 +44,7 @@ impl Socket {
             last_arrival: now,
             silence: Time::ZERO,
             packets: 0,
+            ack_wait: Time::ZERO,
             client,
             record: NONE,
             config,
@@ -66,6 +70,8 @@ pub struct Hosts {
     timers: Timers,
     /// ACKs sent because their delay was over.
     delayed_acks: u64,
+    /// What sockets do, where that is recorded.
+    watch: Option<Box<Watch>>,
 }
 
 struct Port<'a> {
@@ -114,6 +120,7 @@ impl Hosts {
             fitted: Vec::new(),
             timers: Timers::default(),
             delayed_acks: 0,
+            watch: None,
         }
     }
 
@@ -173,6 +180,11 @@ impl Hosts {
                 return None;
             }
         }
+        if let Some(watch) = &self.watch
+            && watch.takes(now, socket.config)
+        {
+            return self.deliver_watched(network, now, packet, &sack[..blocks]);
+        }
         let config = &self.configs[socket.config as usize];
         let mut port = Port { network, now };
         let mut ctx = port.context(config);
@@ -182,6 +194,42 @@ impl Hosts {
         let concerns = !events.is_empty() && socket.concerns_application(events);
         self.arm(network, to);
         concerns.then_some(events)
+    }
+
+    /// The end of [`Hosts::deliver`] where it is recorded what sockets do.
+    #[inline(never)]
+    fn deliver_watched(
+        &mut self,
+        network: &mut Network,
+        now: Time,
+        packet: Packet,
+        sack: &[SackBlock],
+    ) -> Option<Events> {
+        let to = packet.flow.reverse();
+        let socket = &mut self.sockets[to.0 as usize];
+        let config = &self.configs[socket.config as usize];
+        let mut port = Port { network, now };
+        let before = (socket.endpoint.stats(), socket.endpoint.info());
+        let mut ctx = port.context(config);
+        let events = socket.endpoint.on_segment(&mut ctx, &packet, sack);
+        let concerns = !events.is_empty() && socket.concerns_application(events);
+        let after = (socket.endpoint.stats(), socket.endpoint.info());
+        if let Some(watch) = &mut self.watch {
+            watch.note(now, to, before, after);
+        }
+        self.arm(network, to);
+        concerns.then_some(events)
+    }
+
+    /// Records from now on what sockets do.
+    pub fn set_watch(&mut self, watch: Watch) {
+        self.watch = Some(Box::new(watch));
+    }
+
+    /// What sockets have done.
+    pub fn take_events(&mut self) -> Vec<HostEvent> {
+        let watch = self.watch.take();
+        watch.map_or_else(Vec::new, |watch| watch.into_events())
     }
 
     /// The socket of `flow` does what its application wants.
@@ -228,9 +276,20 @@ impl Hosts {
             let config = &self.configs[socket.config as usize];
             if socket.endpoint.deadline(config) <= now {
                 let mut port = Port { network, now };
-                let before = socket.endpoint.stats().delayed_acks;
+                let before = socket.endpoint.stats();
+                let info = socket.endpoint.info();
+                let is_awaited = socket.goal != u64::MAX;
                 let all = socket.endpoint.on_timer(&mut port.context(config));
-                self.delayed_acks += u64::from(socket.endpoint.stats().delayed_acks - before);
+                let stats = socket.endpoint.stats();
+                self.delayed_acks += u64::from(stats.delayed_acks - before.delayed_acks);
+                if is_awaited {
+                    socket.ack_wait += stats.waits().ack - before.waits().ack;
+                }
+                if let Some(watch) = &mut self.watch
+                    && watch.takes(now, socket.config)
+                {
+                    watch.note(now, flow, (before, info), (stats, socket.endpoint.info()));
+                }
                 events = socket.concerns_application(all).then_some((flow, all));
             }
             self.arm(network, flow);
@@ -299,7 +358,7 @@ impl Hosts {
     }
 
     /// What has been counted at both ends of the connection whose data is `data`.
-    pub fn counters(&self, data: FlowId) -> TransferCounters {
+    pub fn counters(&self, data: FlowId, now: Time) -> TransferCounters {
         let (sender, receiver) = (self.socket(data), self.socket(data.reverse()));
         let sent = sender.endpoint.stats();
         TransferCounters {
@@ -309,6 +368,21 @@ impl Hosts {
             timeouts: sent.rtos.into(),
             syn_timeouts: (sent.syn_timeouts + receiver.endpoint.stats().syn_timeouts).into(),
             drops: 0,
+            waits: self.waits(data, now),
+        }
+    }
+
+    /// How long both ends of a connection waited for timers. The handshake waits for its opener
+    /// alone, as the listener's timer runs at the same time.
+    fn waits(&self, data: FlowId, now: Time) -> Waits {
+        let [sender, receiver] = [data, data.reverse()].map(|flow| self.socket(flow));
+        let (sent, received) = (sender.endpoint.waits(now), receiver.endpoint.waits(now));
+        let opener = if data.is_opener() { sent } else { received };
+        Waits {
+            rto: sent.rto + received.rto,
+            syn: opener.syn,
+            window: sent.window,
+            ack: sender.ack_wait + receiver.ack_wait,
         }
     }
 

@@ -6,6 +6,7 @@
 //! - `apps`: what applications do when a turn or an event of a socket comes.
 //! - `schedule`: everything rare, by time.
 //! - `probes`: queues sampled over time; `results`: all that was counted.
+//! - `watch`: what sockets do over time, on request.
 //! - `traffic_sink`: how traffic is put into a simulation.
 //!
 //! A large fabric is several simulations, each with a [`Shard`] of it ([`crate::parallel`]).
@@ -16,19 +17,21 @@ mod probes;
 mod results;
 mod schedule;
 mod traffic_sink;
+mod watch;
 
 pub use apps::{
     Barrier, ClientProfile, Datagrams, Due, ENDLESS, Gaps, Gate, Generator, JobGraph, JobRecord,
-    JobRow, JobSource, JobTransfer, Jobs, Record, Transfer, TransferCounters,
+    JobRow, JobSource, JobTransfer, Jobs, KernelTimes, Record, Transfer, TransferCounters, WaitsOf,
 };
 pub use probes::{Sample, WindowPlan, WindowSample};
 pub use results::Results;
 pub use schedule::{Action, Schedule};
 pub use traffic_sink::TrafficSink;
+pub use watch::{Happening, HostEvent};
 
 use crate::controller::Controller;
 use crate::fabric::Fabric;
-use crate::network::{Event, Network, Source};
+use crate::network::{Event, Network, Source, TracePlan};
 use crate::packet::FlowId;
 use crate::parallel::{Batch, LogicalProcess, Partition, Shard};
 use crate::rng::Rng;
@@ -39,6 +42,7 @@ use penstock_scenario::Ecmp;
 use penstock_scenario::units::Time;
 use probes::Probes;
 use std::sync::Arc;
+use watch::Watch;
 
 /// Everything that moves in a fabric, or in one shard of it.
 pub struct Simulation {
@@ -97,6 +101,16 @@ impl Simulation {
         if plan.is_some() {
             self.at(Time::ZERO, Action::SampleWindows);
         }
+    }
+
+    /// Records the packets of a port, if it is here, and what all sockets here do. To be called once,
+    /// when all policies are set.
+    pub fn trace(&mut self, plan: TracePlan) {
+        if self.shard.has_port(plan.link) {
+            self.network.set_trace(plan);
+        }
+        self.hosts
+            .set_watch(Watch::new(plan.from, 2 * plan.most, plan.traffic));
     }
 
     /// The applications, and what they act upon.
@@ -244,8 +258,14 @@ impl Simulation {
     }
 
     /// What has been counted until `now`, after [`Simulation::finish`].
-    pub fn into_results(self, now: Time) -> Results {
+    pub fn into_results(mut self, now: Time) -> Results {
         let (samples, windows) = self.probes.into_samples();
+        let (packets, connections) = self.network.take_trace();
+        let clients = connections.iter().map(|connection| {
+            let client = self.apps.transfers.client_number(connection.client);
+            (*connection, client)
+        });
+        let connections = clients.collect();
         let links = 0..self.network.ports() as u32;
         let own = links.filter(|link| self.shard.has_port(*link));
         let (records, jobs) = self.apps.transfers.into_records();
@@ -260,6 +280,9 @@ impl Simulation {
             jobs,
             samples,
             windows,
+            packets,
+            connections,
+            events: self.hosts.take_events(),
         }
     }
 }

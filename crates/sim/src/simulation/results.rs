@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a finished simulation has counted.
 
-use super::{JobRecord, Record, Sample, WindowSample};
+use super::{HostEvent, JobRecord, Record, Sample, WindowSample};
 use crate::controller::ControllerCounters;
-use crate::network::PortCounters;
+use crate::network::{PortCounters, TracedConnection, TracedPacket};
 
 /// What a simulation, or all shards of one, have counted.
 pub struct Results {
@@ -23,6 +23,12 @@ pub struct Results {
     pub packet_hops: u64,
     /// ACKs that hosts sent because their delay was over.
     pub delayed_acks: u64,
+    /// The packets of the port that is recorded.
+    pub packets: Vec<TracedPacket>,
+    /// Its connections, with the traffic and number of their clients.
+    pub connections: Vec<(TracedConnection, Option<(u32, u32)>)>,
+    /// What sockets did, if that is recorded, by time.
+    pub events: Vec<HostEvent>,
 }
 
 impl Results {
@@ -37,6 +43,9 @@ impl Results {
             controller: None,
             packet_hops: 0,
             delayed_acks: 0,
+            packets: Vec::new(),
+            connections: Vec::new(),
+            events: Vec::new(),
         };
         for mut shard in shards {
             all.records.append(&mut shard.records);
@@ -47,11 +56,15 @@ impl Results {
             all.controller = all.controller.or(shard.controller);
             all.packet_hops += shard.packet_hops;
             all.delayed_acks += shard.delayed_acks;
+            all.packets.append(&mut shard.packets);
+            all.connections.append(&mut shard.connections);
+            all.events.append(&mut shard.events);
         }
         let order = |record: &Record| (record.start, record.traffic, record.number);
         all.records.sort_by_key(order);
         all.samples.sort_by_key(|sample| (sample.time, sample.link));
         all.windows.sort_by_key(|sample| (sample.time, sample.flow));
+        all.events.sort_by_key(|event| event.time);
         all.ports.sort_by_key(|(link, _)| *link);
         all
     }

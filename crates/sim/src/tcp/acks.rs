@@ -166,6 +166,11 @@ impl Acks {
         delay.min(cfg.delayed_ack)
     }
 
+    /// For how long nothing has arrived in order.
+    pub fn waited(&self, now: Time) -> Time {
+        now.saturating_sub(self.last_arrival)
+    }
+
     /// No segment came to carry the ACK: waiting was wrong (`tcp_delack_timer_handler`).
     pub fn on_delay_over(&mut self, cfg: &Config, timeout: Time) {
         if self.interactive {

@@ -54,4 +54,4 @@ pub use config::{
 pub use connection::State;
 pub use context::{Ctx, Events, Wire};
 pub use endpoint::Endpoint;
-pub use stats::{Info, Stats};
+pub use stats::{Info, Stats, Waits};

@@ -152,9 +152,22 @@ impl Timers {
     /// Arms the persist timer: the interval, one timeout at first, doubles with every probe, as the
     /// timeout does (RFC 9293 §3.8.6.1).
     pub fn arm_persist(&mut self, cfg: &Config, now: Time) {
+        self.arm(Timer::Persist, now + self.persist_interval(cfg));
+    }
+
+    /// How long the persist timer runs.
+    pub fn persist_interval(&self, cfg: &Config) -> Time {
         let shift = self.persist_backoff.min(20);
-        let interval = Time(self.timeout.0.saturating_mul(1 << shift)).min(cfg.max_rto);
-        self.arm(Timer::Persist, now + interval);
+        Time(self.timeout.0.saturating_mul(1 << shift)).min(cfg.max_rto)
+    }
+
+    /// For how long the persist timer has run; zero where it does not.
+    pub fn persist_wait(&self, cfg: &Config, now: Time) -> Time {
+        let left = self.at.saturating_sub(now);
+        match self.is(Timer::Persist) && self.is_running() {
+            true => self.persist_interval(cfg).saturating_sub(left),
+            false => Time::ZERO,
+        }
     }
 
     /// The next interval of the persist timer is twice as long.

@@ -19,8 +19,10 @@ mod shards_fuzz;
 mod shims;
 mod spraying;
 mod switches;
+mod traced;
 mod traffic;
 mod traffic_sink;
+mod waits;
 
 use penstock_sim::{Inputs, Outcome, Scenario, run};
 use std::path::Path;
@@ -83,6 +85,8 @@ fn results(outcome: &Outcome) -> String {
         jobs,
         queues,
         windows,
+        packets,
+        events,
         performance: _,
     } = outcome;
     let all = serde_json::to_string(&(groups, ports, drops, controller, flows, queues, windows));
@@ -90,5 +94,14 @@ fn results(outcome: &Outcome) -> String {
         .iter()
         .map(|job| serde_json::to_string(job).unwrap())
         .collect();
-    all.unwrap() + &jobs.concat()
+    let recorded: Vec<String> = packets
+        .iter()
+        .map(|packet| serde_json::to_string(packet).unwrap())
+        .chain(
+            events
+                .iter()
+                .map(|event| serde_json::to_string(event).unwrap()),
+        )
+        .collect();
+    all.unwrap() + &jobs.concat() + &recorded.concat()
 }

@@ -443,9 +443,10 @@ fn a_window_of_one_segment_makes_each_answer_wait_for_a_delayed_ack() {
         let outcome = outcome(&text, "fairq");
         let web = &outcome.groups["web"];
         let share = outcome.delayed_acks as f64 / web.finished as f64;
-        (web.fct_s.unwrap().p50, share)
+        let delayed = web.slow.unwrap().delayed_ack.unwrap();
+        (web.fct_s.unwrap().p50, share, delayed)
     };
     let (one, two) = (run(1), run(2));
-    assert!(one.0 > 0.04 && one.1 > 0.5, "{one:?}");
-    assert!(two.0 < 0.02 && two.1 < 0.01, "{two:?}");
+    assert!(one.0 > 0.04 && one.1 > 0.5 && one.2 > 0.5, "{one:?}");
+    assert!(two.0 < 0.02 && two.1 < 0.01 && two.2 < 0.1, "{two:?}");
 }

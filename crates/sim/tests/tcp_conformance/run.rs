@@ -128,7 +128,7 @@ impl Player<'_> {
     fn note(&mut self, events: Events) {
         self.events.0 |= events.0;
         let from = self.trace.iter().filter(|l| l.contains(" > ")).count();
-        let sent = self.end.stats().segments_sent as usize;
+        let sent = self.end.segments_sent() as usize;
         let new = self.out.sent.len().min(sent - from);
         for (at, packet, sack) in self.out.sent.iter().skip(self.out.sent.len() - new) {
             let line = show(self.isn, self.peer_isn, *at, packet, sack);

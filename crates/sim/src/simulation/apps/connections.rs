@@ -3,6 +3,7 @@
 
 use super::Context;
 use crate::fabric::{Fabric, NO_MTU, Routes};
+use crate::network::TracedConnection;
 use crate::packet::FlowId;
 use crate::rng::Rng;
 use penstock_scenario::units::Time;
@@ -118,6 +119,14 @@ impl Connections {
                 break;
             }
         }
+        context.network.trace_connection(TracedConnection {
+            time,
+            data,
+            source,
+            destination,
+            client,
+            traffic: config,
+        });
         let mtu = path.iter().map(|link| self.mtu[*link as usize]).min();
         let config = context.hosts.fitting(config, mtu.unwrap_or(NO_MTU));
         if let Some(controller) = context.controller {

@@ -18,7 +18,7 @@ pub use client::{Barrier, ClientProfile, ENDLESS, Generator, Transfer};
 pub use datagrams::{Datagrams, Gaps};
 pub use jobs::{Due, Gate, JobGraph, JobRecord, JobRow, JobSource, JobTransfer, Jobs};
 pub use message::Message;
-pub use records::{Record, TransferCounters};
+pub use records::{KernelTimes, Record, TransferCounters, WaitsOf};
 
 use super::hosts::{Hosts, NONE, SocketCommand};
 use super::schedule::{Action, Schedule};

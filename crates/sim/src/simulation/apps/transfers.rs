@@ -8,7 +8,7 @@
 use super::client::{Barrier, Client, ClientProfile, ENDLESS, Transfer};
 use super::connections::{Connections, Opening};
 use super::jobs::{Due, JobRecord, Jobs};
-use super::records::{Record, TransferCounters};
+use super::records::{Record, TransferCounters, WaitsOf};
 use super::{Context, Message};
 use crate::packet::FlowId;
 use crate::parallel::Shard;
@@ -80,6 +80,13 @@ impl Transfers {
             base: TransferCounters::default(),
         });
         self.clients.len() as u32 - 1
+    }
+
+    /// The traffic of a client, and its number within it; `None` for datagrams.
+    pub fn client_number(&self, client: u32) -> Option<(u32, u32)> {
+        let client = self.clients.get(client as usize)?;
+        let traffic = self.profiles[client.profile as usize].traffic;
+        Some((traffic, client.number))
     }
 
     /// The connections, of which datagrams have some too.
@@ -219,10 +226,19 @@ impl Transfers {
                 total: TransferCounters::default(),
                 before: TransferCounters::default(),
                 silence: Time::ZERO,
+                request: profile.request.as_ref().map(|of| of.draw(index, number)),
+                is_opening: false,
+                ideal: None,
+                waits_of: WaitsOf::Simulator,
             });
         }
         context.hosts.start_record(data, client.record, time);
-        client.base = context.hosts.counters(data);
+        client.base = context.hosts.counters(data, time);
+        if let Some(record) = self.records.get_mut(client.record as usize)
+            && client.receives_here
+        {
+            record.is_opening = client.base.delivered == 0;
+        }
         if let Some(request) = &profile.request {
             context.hosts.expect(data, request.draw(index, number));
         }
@@ -404,7 +420,10 @@ impl Transfers {
         let Some(data) = client.data.filter(|_| self.is_under_way(client)) else {
             return;
         };
-        let counted = context.hosts.counters(data).since(&client.base);
+        let counted = context
+            .hosts
+            .counters(data, context.now)
+            .since(&client.base);
         let record = &mut self.records[client.record as usize];
         record.total = TransferCounters {
             drops: record.total.drops,
@@ -464,7 +483,10 @@ impl Transfers {
             }
             Message::Ended { data, record } => {
                 let client = &self.clients[context.hosts.client(data) as usize];
-                let sent = context.hosts.counters(data).since(&client.base);
+                let sent = context
+                    .hosts
+                    .counters(data, context.now)
+                    .since(&client.base);
                 let receiver = client.transfer.destination;
                 let counted = Message::Counted { record, sent };
                 context.shard.send(receiver, counted);

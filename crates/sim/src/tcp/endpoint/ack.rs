@@ -5,6 +5,7 @@ use super::Endpoint;
 use crate::packet::{Packet, SackBlock, flag};
 use crate::tcp::recovery::DupAck;
 use crate::tcp::sequence::is_before_start;
+use crate::tcp::stats::wait;
 use crate::tcp::timers::Timer;
 use crate::tcp::{Ctx, Events, Wire};
 
@@ -58,6 +59,8 @@ impl Endpoint {
             }
         } else if self.timers.is(Timer::Persist) && (updated || self.snd.window() == 0) {
             // The peer is alive, and may have opened its window.
+            let waited = self.timers.persist_wait(cfg, now);
+            self.stats.add_wait(wait::WINDOW, waited);
             self.timers.on_answer();
             if was_zero && self.snd.window() > 0 {
                 self.timers.end_persist();

@@ -3,21 +3,28 @@
 
 use super::Endpoint;
 use crate::tcp::connection::State;
+use crate::tcp::stats::wait;
 use crate::tcp::timers::Timer;
 use crate::tcp::{Ctx, Events, Wire};
+use penstock_scenario::units::Time;
 
 impl Endpoint {
     /// Does what is due. To be called at or after [`Endpoint::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, ctx: &mut Ctx<impl Wire>) -> Events {
         if self.timers.is_ack_due(ctx.cfg, ctx.now) {
             self.stats.delayed_acks += 1;
+            self.stats.add_wait(wait::ACK, self.acks.waited(ctx.now));
             self.acks.on_delay_over(ctx.cfg, self.timers.timeout());
             self.send_ack(ctx);
         }
         let mut events = Events::NONE;
+        let start = self.timers.retransmit_start();
         match self.timers.take_due(ctx.cfg, ctx.now) {
             None => {}
-            Some(Timer::Retransmit) => events = self.on_retransmission_timeout(ctx),
+            Some(Timer::Retransmit) => {
+                let waited = ctx.now.saturating_sub(start.unwrap_or(ctx.now));
+                events = self.on_retransmission_timeout(ctx, waited);
+            }
             Some(Timer::Reorder) => self.on_reorder_timeout(ctx),
             Some(Timer::Probe) => self.on_probe_timeout(ctx),
             Some(Timer::Persist) => events = self.on_persist_timeout(ctx),
@@ -34,7 +41,8 @@ impl Endpoint {
         events
     }
 
-    fn on_retransmission_timeout(&mut self, ctx: &mut Ctx<impl Wire>) -> Events {
+    /// Nothing was acknowledged for the time `waited`.
+    fn on_retransmission_timeout(&mut self, ctx: &mut Ctx<impl Wire>, waited: Time) -> Events {
         let cfg = ctx.cfg;
         if self.snd.is_idle() {
             return Events::NONE;
@@ -58,10 +66,12 @@ impl Endpoint {
         self.timers.stop_timing();
         if is_opening {
             self.stats.syn_timeouts += 1;
+            self.stats.add_wait(wait::SYN, waited);
             self.resend_syn(ctx);
             return Events::NONE;
         }
         self.stats.rtos += 1;
+        self.stats.add_wait(wait::RTO, waited);
         let attempts = self.timers.attempts();
         let (recovery, mut parts) = self.repair(cfg, ctx.now);
         recovery.on_timeout(&mut parts, attempts);
@@ -101,6 +111,8 @@ impl Endpoint {
             return self.fail();
         }
         self.stats.persist_probes += 1;
+        let interval = self.timers.persist_interval(ctx.cfg);
+        self.stats.add_wait(wait::WINDOW, interval);
         match self.snd.next_probe() {
             0 => self.send_query(ctx),
             len => self.transmit_next(ctx, len),

@@ -35,7 +35,7 @@ use super::receiver::Receiver;
 use super::recovery::{Parts, Recovery};
 use super::rtt::Rtt;
 use super::sender::{Pieces, Sender};
-use super::stats::{Info, Stats};
+use super::stats::{Info, Stats, Waits};
 use super::timers::Timers;
 use crate::packet::FlowId;
 use penstock_scenario::units::Time;
@@ -108,13 +108,34 @@ impl Endpoint {
         self.snd.written()
     }
 
+    /// Segments sent since [`Endpoint::new`], all kinds.
+    pub fn segments_sent(&self) -> u64 {
+        self.snd.segments_sent()
+    }
+
+    /// Payload bytes sent, retransmissions included.
+    pub fn bytes_sent(&self) -> u64 {
+        self.snd.bytes_sent()
+    }
+
     /// Counters since [`Endpoint::new`].
     pub fn stats(&self) -> Stats {
-        Stats {
-            segments_sent: self.snd.segments_sent(),
-            bytes_sent: self.snd.bytes_sent(),
-            ..self.stats
+        self.stats
+    }
+
+    /// How long timers ran that fired; and the one that runs, once it has fired without an answer.
+    pub fn waits(&self, now: Time) -> Waits {
+        let mut waits = self.stats.waits();
+        if self.timers.attempts() > 0
+            && let Some(start) = self.timers.retransmit_start()
+        {
+            let wait = now.saturating_sub(start);
+            match self.conn.is_opening() {
+                true => waits.syn += wait,
+                false => waits.rto += wait,
+            }
         }
+        waits
     }
 
     /// The connection's state.
@@ -129,6 +150,7 @@ impl Endpoint {
             ssthresh: self.congestion.ssthresh(),
             mss: self.snd.mss(),
             send_window: self.snd.window(),
+            in_flight: self.snd.outstanding(),
             is_recovering: !self.recovery.is_growing(),
             rto: self.timers.timeout(),
         }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How long flows waited and for what, their ideal time, and their slowdown.
+
+use super::{outcome, wide};
+use penstock_sim::Outcome;
+
+/// Senders that begin together at a port with a short buffer.
+fn burst(size: &str, buffer: &str, flows: u32) -> Outcome {
+    let traffic = format!(
+        r#"
+        [traffic.mice]
+        kind = "incast"
+        from = "senders"
+        to = "receiver1"
+        flows = {flows}
+        size = "{size}"
+        "#
+    );
+    outcome(&wide("10 s", buffer, &traffic), "drop-tail")
+}
+
+#[test]
+fn a_lone_flow_of_one_segment_is_ideal_but_for_the_options_of_its_syn() {
+    let run = burst("1460 B", "100 packets", 1);
+    let flow = &run.flows[0];
+    // 1500 bytes over three links, and a header of 40 bytes there and back.
+    let ideal = 3.0 * (12.0 + 10.0) + 2.0 * 3.0 * (0.32 + 10.0);
+    assert!((flow.ideal_s.unwrap() - ideal * 1e-6).abs() < 1e-10);
+    let slowdown = run.groups["mice"].slowdown.unwrap();
+    assert!((1.0..1.01).contains(&slowdown.max), "{slowdown:?}");
+    assert_eq!(run.groups["mice"].flows_per_second, 0.1);
+}
+
+/// All that a flow waited is part of its time; it has waited if and only if it has timed out.
+#[test]
+fn slow_flows_waited_for_their_timeouts() {
+    let run = burst("60 kB", "20 packets", 40);
+    let group = &run.groups["mice"];
+    assert!(group.timeouts > 10 && group.finished == 40);
+    for flow in &run.flows {
+        let (rto, fct) = (flow.rto_wait_s.unwrap(), flow.fct_s.unwrap());
+        assert_eq!(flow.timeouts > 0, rto > 0.0, "{flow:?}");
+        // The least timeout of this profile is 200 ms; the backed-off ones are longer.
+        assert!(rto >= 0.19 * flow.timeouts as f64, "{flow:?}");
+        assert!(rto + flow.syn_wait_s.unwrap() + flow.ideal_s.unwrap() < fct);
+        assert!(fct > flow.ideal_s.unwrap());
+    }
+    let slow = group.slow.unwrap();
+    assert_eq!(slow.flows, 4);
+    assert!(slow.rto + slow.syn_timeout > 0.9, "{slow:?}");
+    let sum = slow.rto + slow.syn_timeout + slow.ideal + slow.queueing;
+    let all = sum + slow.delayed_ack.unwrap() + slow.zero_window.unwrap();
+    assert!((all - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_lost_syn_is_waited_for() {
+    let run = burst("1 kB", "2 packets", 60);
+    let group = &run.groups["mice"];
+    assert!(group.syn_timeouts > 0);
+    for flow in run.flows.iter().filter(|flow| flow.end_s.is_some()) {
+        let wait = flow.syn_wait_s.unwrap();
+        assert_eq!(flow.syn_timeouts > 0, wait > 0.0, "{flow:?}");
+        assert!(wait <= flow.fct_s.unwrap());
+    }
+    assert!(group.slow.unwrap().syn_timeout > 0.5);
+}
+
+/// The wait of those that did not end counts as long as the run lasted.
+#[test]
+fn an_unfinished_flow_waits_until_the_end() {
+    let text = wide(
+        "2 s",
+        "20 packets",
+        r#"
+        [traffic.dark]
+        kind = "incast"
+        from = "sender1"
+        to = "receiver1"
+        size = "1 MB"
+        "#,
+    )
+    .replace(
+        "[tcp]",
+        r#"port_at = { "left->right" = { down = [{ from = "1 ms", to = "2 s" }] } }
+[tcp]"#,
+    );
+    let run = outcome(&text, "drop-tail");
+    let (flow, slow) = (&run.flows[0], run.groups["dark"].slow.unwrap());
+    assert!(flow.end_s.is_none());
+    assert!(slow.lasted_s > 1.99 && slow.rto > 0.95, "{slow:?}");
+}
