@@ -13,7 +13,7 @@ from .tcp_rewrite import FIRST, LATER, SYN, UNKNOWN, lowered
 KEEP, ON, OFF, OFF_ON, ON_ONE = 0, 1, 2, 3, 4
 COUNTS_SYN, COUNTS_SYN_ACK = 0, 1
 DEFAULT = {
-    "interval_ns": 1000000, "duration_ns": 10000000, "buffer_bytes": 125000,
+    "interval_ns": 500000, "duration_ns": 10000000, "buffer_bytes": 125000,
     "alpha1_q16": 13107, "alpha2_q16": 65536, "initial_window_segments": 10, "mss_bytes": 1460,
     "floor_segments": 1, "off_needs_both": 0, "off_always": 0, "on_when_old": 0, "at_once": 0,
     "counts": COUNTS_SYN, "options_of": 0, "expires": 1, "pair_scale": 0, "rounds_down": 0,
