@@ -97,10 +97,7 @@ module hscc
       is_clamping, is_open || is_clamp, kind != TCP_ACK_LATER[1:0] && p.first_flight_segments != 0
     };
 
-    mode_2 <= {
-      flags_1,
-      opened_1 > {20'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : opened_1[31:0]
-    };
+    mode_2 <= {flags_1, opened_1 > {20'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : opened_1[31:0]};
 
     first_8 <= mode_7.is_first ? {8'b0, flight_7} : TCP_MAX_WINDOW;
     // A first window of one segment makes Linux halve its MSS.
