@@ -60,6 +60,7 @@ NAVIGATION = {
         "/evidence/grant/README",
         "/evidence/grid/README",
         "/evidence/kubernetes/README",
+        "/evidence/sdn/README",
         "/evidence/speed/README",
         "/CHANGELOG",
     ],

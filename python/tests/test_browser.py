@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
 
 import penstock
 import penstock_papers
@@ -360,6 +361,8 @@ def opened(browser, page):
     metrics = {**SCREENS["desk"]._asdict(), "deviceScaleFactor": 1}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     browser.get(page(run).as_uri())
+    drawn = "return window.penstock?.plots.length > 0 && penstock.plots.every((plot) => plot.u)"
+    WebDriverWait(browser, 30).until(lambda shown: shown.execute_script(drawn))
     return browser
 
 

@@ -289,8 +289,8 @@ def test_sigterm_while_the_report_is_drawn_leaves_the_run(small, tmp_path):
     sent = f"""
         import os, signal, sys
         from penstock.cli.program import main
-        from penstock.runs import Run
-        Run.report = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+        from penstock.show import run_page
+        run_page.write = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
         sys.argv = ["penstock", "run", {str(small)!r}]
         main()
     """

@@ -74,6 +74,9 @@ def _bridge(space: Namespace) -> Sequence[str]:
     for number, interface in enumerate(space.interfaces.values(), 1):
         words += ["--", "add-port", name, interface]
         words += ["--", "set", "interface", interface, f"ofport_request={number}"]
+        words += ["--", "set", "port", interface, f"qos=@{name}"]
+    # Open vSwitch deletes the qdisc of a port without this.
+    words += ["--", f"--id=@{name}", "create", "qos", "type=linux-noop"]
     return [*words, "--", "set-controller", name, f"tcp:{OPENFLOW}"]
 
 
