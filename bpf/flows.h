@@ -154,13 +154,12 @@ half_make(struct port_state *port, struct port_counters *counted, const struct f
 	return half_lookup(key);
 }
 
-/* Whether it was there: of two CPUs one deletes it. */
-static __always_inline _Bool half_delete(struct port_state *port, const struct flow_key6 *key)
+static __always_inline void half_delete(struct port_state *port, const struct flow_key6 *key)
 {
-	if (bpf_map_delete_elem(&half_own, key))
-		return !bpf_map_delete_elem(&half_open, key);
-	__sync_fetch_and_add(&port->half_own, -1);
-	return 1;
+	if (!bpf_map_delete_elem(&half_own, key))
+		__sync_fetch_and_add(&port->half_own, -1);
+	else
+		bpf_map_delete_elem(&half_open, key);
 }
 
 /*
@@ -259,6 +258,7 @@ struct flow_ctx {
 	struct port_counters *counted;
 	const struct packet *packet;
 	const struct flow_packet *seen;
+	struct port_flow *flow; /* null: it has no entry */
 };
 
 static __always_inline const struct port_config *config_of(const struct port_state *port)
@@ -276,11 +276,13 @@ static __always_inline void half_count(struct port_state *port, s32 delta)
 }
 
 /* The packet proves the flow of the record, which begins, or replaces that of the entry. */
-static __always_inline struct port_flow *
-flow_begin(const struct flow_ctx *ctx, const struct port_config *config,
-	   const struct flow_packet *seen, const struct port_half *half, struct port_flow *flow)
+static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
+						    const struct port_config *config,
+						    const struct flow_packet *seen,
+						    const struct port_half *half)
 {
 	const struct handshake *handshake = &half->handshake;
+	struct port_flow *flow = ctx->flow;
 	struct port_state *port = ctx->port;
 	s32 delta;
 
@@ -290,6 +292,7 @@ flow_begin(const struct flow_ctx *ctx, const struct port_config *config,
 		ctx->counted->passed[PASS_TABLE_FULL]++;
 		return 0;
 	}
+	ctx->counted->half_open_proven++;
 	bpf_spin_lock(&port->lock);
 	if (flow->entry.phase == FLOW_UNSEEN)
 		flow->swept = (u16)port->sweep;
@@ -315,18 +318,13 @@ flow_begin(const struct flow_ctx *ctx, const struct port_config *config,
 	return flow;
 }
 
-/*
- * The last packets of a handshake may pass on two CPUs at once. The record is looked up before the
- * entry, and deleted after the entry is made: each CPU finds at least one of them. If both CPUs
- * find the record, the second one writes the same into the entry again.
- */
 static __always_inline struct port_flow *
 flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 direction)
 {
 	const struct flow_packet here = flow_packet_in(ctx->seen, direction), *seen = &here;
 	struct flow_key6 key = half_key(ctx->packet);
 	struct port_half *half = half_lookup(&key);
-	struct port_flow *flow = flow_find(ctx->packet);
+	struct port_flow *flow = ctx->flow;
 	struct port_state *port = ctx->port;
 	s32 delta;
 
@@ -337,15 +335,10 @@ flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 d
 
 		if (is_ended ||
 		    handshake_is_proven(&copy.handshake, flow ? &flow->entry : 0, seen)) {
+			half_delete(port, &key);
+			half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
 			if (!is_ended)
-				flow = flow_begin(ctx, setup, seen, &copy, flow);
-			if (half_delete(port, &key)) {
-				half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
-				if (!is_ended && flow)
-					ctx->counted->half_open_proven++;
-			}
-			if (!is_ended)
-				return flow;
+				return flow_begin(ctx, setup, seen, &copy);
 		}
 	}
 	if (flow && (seen->flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, seen))) {
@@ -373,23 +366,25 @@ flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 d
 static __noinline struct port_flow *flow_on_other_data(struct port_state *port,
 						       struct port_counters *counted,
 						       const struct packet *packet,
-						       const struct flow_packet *seen)
+						       const struct flow_packet *seen,
+						       struct port_flow *flow)
 {
-	const struct flow_ctx ctx = {port, counted, packet, seen};
+	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
 	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : 0;
+	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : flow;
 }
 
 static __noinline struct port_flow *flow_on_other_acks(struct port_state *port,
 						       struct port_counters *counted,
 						       const struct packet *packet,
-						       const struct flow_packet *seen)
+						       const struct flow_packet *seen,
+						       struct port_flow *flow)
 {
-	const struct flow_ctx ctx = {port, counted, packet, seen};
+	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
 	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : 0;
+	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : flow;
 }
 
 static __always_inline struct port_half *half_on_syn(struct port_state *port,
@@ -454,8 +449,9 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	if (!flow || !flow_is_ordinary(&copy, &here)) {
 		const struct flow_packet *apart = seen_apart(counted, seen);
 
-		return direction == FLOW_DATA ? flow_on_other_data(port, counted, packet, apart)
-					      : flow_on_other_acks(port, counted, packet, apart);
+		return direction == FLOW_DATA
+			       ? flow_on_other_data(port, counted, packet, apart, flow)
+			       : flow_on_other_acks(port, counted, packet, apart, flow);
 	}
 	silent_ns = elapsed_ns(copy.last_ns, here.now_ns);
 	if (direction == FLOW_DATA && here.payload) {

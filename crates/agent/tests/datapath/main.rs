@@ -19,5 +19,4 @@ mod shares;
 mod shim;
 mod sizes;
 mod sweeping;
-mod two_cpus;
 mod unusual;
