@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use wire::{connect, end, frame, greet, is_readable, packet_in, segment, wait};
+use wire::{answer, any, connect, end, greet, is_readable, packet_in, syn, wait};
 
 const DATAPATH: u64 = 1;
 const SECRET: &[u8] = b"a secret of sixteen bytes or more";
-const EVENTS: u32 = 1_000_000;
+const EVENTS: u32 = 1_200_000;
 /// Those that come one by one, and the pause between them: longer than the controller takes for one.
-const SINGLE_EVENTS: u32 = 20_000;
+const SINGLE_EVENTS: u32 = 21_000;
 const PAUSE: Duration = Duration::from_micros(50);
 const ROUNDS: usize = 2_000;
 const BURST: u16 = 8;
@@ -68,12 +68,13 @@ fn main() -> Result<()> {
 /// What another controller sustains: all its threads together, as seen by one connection.
 fn measure_other(address: std::net::SocketAddr) -> Result<String> {
     let mut stream = connect(address, DATAPATH)?;
-    let copy = |port: u16, is_syn| packet_in(1, 2, &frame(1, RECEIVER, port, is_syn, false));
+    let begun_by = |port| packet_in(1, 2, &syn(1, RECEIVER, port));
+    let ended_by = |port| packet_in(1, 2, &end(1, RECEIVER, port));
     let mut waits = Vec::new();
     for _ in 0..OTHER_SINGLES {
         std::thread::sleep(Duration::from_millis(2));
         let begun = Instant::now();
-        stream.write_all(&copy(60_000, true))?;
+        stream.write_all(&begun_by(60_000))?;
         wait(&mut stream, kind::BARRIER_REQUEST)?;
         waits.push(begun.elapsed().as_secs_f64() * 1e6);
     }
@@ -82,7 +83,7 @@ fn measure_other(address: std::net::SocketAddr) -> Result<String> {
     let begun = Instant::now();
     let writer = std::thread::spawn(move || -> Result<()> {
         let both: Vec<u8> = (0..500)
-            .flat_map(|one| [copy(20_000 + one, true), copy(20_000 + one, false)])
+            .flat_map(|one| [begun_by(20_000 + one), ended_by(20_000 + one)])
             .flatten()
             .collect();
         for _ in 0..OTHER_EVENTS / 1000 {
@@ -157,12 +158,10 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
     });
     let serving: PathBuf = named.recv()?;
 
-    let _others = (0..others)
-        .map(|other| connect(switches, DATAPATH + 1 + other))
-        .collect::<Result<Vec<_>>>()?;
+    wire::others(switches, DATAPATH + 1..DATAPATH + 1 + others)?;
     let mut stream = connect(switches, DATAPATH)?;
     for host in (1..=HOSTS).chain([RECEIVER]) {
-        stream.write_all(&packet_in(host.into(), 3, &segment(host, 1, 9, false)))?;
+        stream.write_all(&packet_in(host.into(), 3, &any(host, 1)))?;
     }
     // Latency first, on an idle controller.
     let mut shim = greet(agents, 1, Body::Hello(vec![IpAddr::from([10, 0, 0, 1])]))?;
@@ -176,7 +175,7 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
         let begun = Instant::now();
         for _ in 0..BURST {
             port = port.checked_add(1).unwrap_or(10_000);
-            stream.write_all(&packet_in(1, 2, &segment(1, RECEIVER, port, true)))?;
+            stream.write_all(&packet_in(1, 2, &syn(1, RECEIVER, port)))?;
         }
         let mut next = begun + Duration::from_micros(u64::from(port) * 7 % 500);
         while begun.elapsed() < Duration::from_millis(100) {
@@ -204,7 +203,9 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
             }
         }
         for one in 0..BURST {
-            stream.write_all(&packet_in(1, 2, &end(1, RECEIVER, port - one)))?;
+            let port = port - one;
+            stream.write_all(&packet_in(RECEIVER.into(), 2, &answer(1, RECEIVER, port)))?;
+            stream.write_all(&packet_in(1, 2, &end(1, RECEIVER, port)))?;
         }
         // The next burst finds the end of this one's clamp.
         let queues = vec![(u32::from(RECEIVER), 0)];
@@ -218,19 +219,16 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
     waits.sort_by(f64::total_cmp);
     let at = |share: f64| waits.get((waits.len() as f64 * share) as usize).copied();
 
-    // Then as many copies as it takes: half SYNs, half FINs of the same flows.
-    let host = |one: u16| 1 + (one % u16::from(HOSTS)) as u8;
-    let batch: Vec<u8> = (0..1000u16)
-        .flat_map(|one| {
-            let (port, host) = (20_000 + one, host(one));
-            let frames = [
-                segment(host, RECEIVER, port, true),
-                end(host, RECEIVER, port),
-            ];
-            frames.map(|frame| packet_in(host.into(), 2, &frame))
-        })
-        .flatten()
-        .collect();
+    // Then as many copies as it takes, of connections that begin, are answered and end.
+    let copies = |one: u16| {
+        let (port, host) = (20_000 + one % 1000, 1 + (one % u16::from(HOSTS)) as u8);
+        [
+            packet_in(host.into(), 2, &syn(host, RECEIVER, port)),
+            packet_in(RECEIVER.into(), 2, &answer(host, RECEIVER, port)),
+            packet_in(host.into(), 2, &end(host, RECEIVER, port)),
+        ]
+    };
+    let batch: Vec<u8> = (0..1000).flat_map(copies).flatten().collect();
     let is_over = Arc::new(AtomicBool::new(false));
     let over = is_over.clone();
     let reports = std::thread::spawn(move || {
@@ -246,22 +244,16 @@ fn measure(at_once: bool, others: u64) -> Result<String> {
         reporter
     });
     let idle = busy(&serving)?;
-    for number in 0..SINGLE_EVENTS / 2 {
-        let (port, host) = (20_000 + number as u16 % 1000, host(number as u16));
-        for frame in [
-            segment(host, RECEIVER, port, true),
-            end(host, RECEIVER, port),
-        ] {
-            stream.write_all(&packet_in(host.into(), 2, &frame))?;
-            let next = Instant::now() + PAUSE;
-            while Instant::now() < next {
-                std::hint::spin_loop();
-            }
+    for copy in (0..(SINGLE_EVENTS / 3) as u16).flat_map(copies) {
+        stream.write_all(&copy)?;
+        let next = Instant::now() + PAUSE;
+        while Instant::now() < next {
+            std::hint::spin_loop();
         }
     }
     let single = busy(&serving)? - idle;
     let (begun, before) = (Instant::now(), busy(&serving)?);
-    for _ in 0..EVENTS / 2000 {
+    for _ in 0..EVENTS / 3000 {
         stream.write_all(&batch)?;
     }
     // Its answer follows all that was sent.
