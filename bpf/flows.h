@@ -154,12 +154,23 @@ half_make(struct port_state *port, struct port_counters *counted, const struct f
 	return half_lookup(key);
 }
 
-static __always_inline void half_delete(struct port_state *port, const struct flow_key6 *key)
+/* The number of handshakes under way changes, on several CPUs at once. */
+static __always_inline void half_count(struct port_state *port, s32 delta)
+{
+	if (delta > 0 || (delta < 0 && port->half_open))
+		__sync_fetch_and_add(&port->half_open, (u32)delta);
+}
+
+/* Deletes a flow's record, of which this is a copy. Whether it was there: of two CPUs one does. */
+static __always_inline _Bool half_delete(struct port_state *port, const struct handshake *copy,
+					 const struct flow_key6 *key)
 {
 	if (!bpf_map_delete_elem(&half_own, key))
 		__sync_fetch_and_add(&port->half_own, -1);
-	else
-		bpf_map_delete_elem(&half_open, key);
+	else if (bpf_map_delete_elem(&half_open, key))
+		return 0;
+	half_count(port, -(s32)handshake_is_half_open(copy));
+	return 1;
 }
 
 /*
@@ -258,7 +269,6 @@ struct flow_ctx {
 	struct port_counters *counted;
 	const struct packet *packet;
 	const struct flow_packet *seen;
-	struct port_flow *flow; /* null: it has no entry */
 };
 
 static __always_inline const struct port_config *config_of(const struct port_state *port)
@@ -268,38 +278,49 @@ static __always_inline const struct port_config *config_of(const struct port_sta
 	return bpf_map_lookup_elem(&config, &slot);
 }
 
-/* The number of handshakes under way changes, on several CPUs at once. */
-static __always_inline void half_count(struct port_state *port, s32 delta)
-{
-	if (delta > 0 || (delta < 0 && port->half_open))
-		__sync_fetch_and_add(&port->half_open, (u32)delta);
-}
-
-/* The packet proves the flow of the record, which begins, or replaces that of the entry. */
-static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
-						    const struct port_config *config,
-						    const struct flow_packet *seen,
-						    const struct port_half *half)
+/*
+ * The packet proves the flow of the record, which begins, or replaces that of the entry. The last
+ * packets of a handshake may do so on two CPUs at once: the second finds the flow begun, and
+ * follows it. Who began it deletes the record; if it was deleted already, the flow has begun and
+ * ended since the record was read, and ends again.
+ */
+static __always_inline struct port_flow *
+flow_begin(const struct flow_ctx *ctx, const struct port_config *config,
+	   const struct flow_packet *seen, const struct port_half *half,
+	   const struct flow_key6 *key, struct port_flow *flow)
 {
 	const struct handshake *handshake = &half->handshake;
-	struct port_flow *flow = ctx->flow;
 	struct port_state *port = ctx->port;
-	s32 delta;
+	_Bool begins;
+	s32 delta = 0;
 
 	if (!flow)
 		flow = flow_make(port, config, ctx->packet);
 	if (!flow) {
+		half_delete(port, handshake, key);
 		ctx->counted->passed[PASS_TABLE_FULL]++;
 		return 0;
 	}
-	ctx->counted->half_open_proven++;
 	bpf_spin_lock(&port->lock);
 	if (flow->entry.phase == FLOW_UNSEEN)
 		flow->swept = (u16)port->sweep;
-	delta = flow_establish(&flow->entry, handshake, seen);
+	begins = !flow_is_ordinary(&flow->entry, seen);
+	if (begins)
+		delta = flow_establish(&flow->entry, handshake, seen);
 	delta += flow_on_packet(&flow->entry, seen);
 	flow_count(port, config, flow, delta, port->scheme);
 	bpf_spin_unlock(&port->lock);
+	if (!begins)
+		return flow;
+	if (!half_delete(port, handshake, key)) {
+		bpf_spin_lock(&port->lock);
+		delta = -(s32)flow_is_counted(&flow->entry);
+		flow->entry.phase = FLOW_ENDED;
+		flow_count(port, config, flow, delta, port->scheme);
+		bpf_spin_unlock(&port->lock);
+		return flow;
+	}
+	ctx->counted->half_open_proven++;
 	flow->edge = half->edge;
 	if (!(handshake->marks & HANDSHAKE_MID_LIFE))
 		flow->unified = half->unified;
@@ -318,13 +339,14 @@ static __always_inline struct port_flow *flow_begin(const struct flow_ctx *ctx,
 	return flow;
 }
 
+/* The record is looked up before the entry, and deleted after the entry is made: see flow_begin. */
 static __always_inline struct port_flow *
 flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 direction)
 {
 	const struct flow_packet here = flow_packet_in(ctx->seen, direction), *seen = &here;
 	struct flow_key6 key = half_key(ctx->packet);
 	struct port_half *half = half_lookup(&key);
-	struct port_flow *flow = ctx->flow;
+	struct port_flow *flow = flow_find(ctx->packet);
 	struct port_state *port = ctx->port;
 	s32 delta;
 
@@ -333,13 +355,10 @@ flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 d
 
 		_Bool is_ended = handshake_is_ended(&copy.handshake, seen);
 
-		if (is_ended ||
-		    handshake_is_proven(&copy.handshake, flow ? &flow->entry : 0, seen)) {
-			half_delete(port, &key);
-			half_count(port, -(s32)handshake_is_half_open(&copy.handshake));
-			if (!is_ended)
-				return flow_begin(ctx, setup, seen, &copy);
-		}
+		if (is_ended)
+			half_delete(port, &copy.handshake, &key);
+		else if (handshake_is_proven(&copy.handshake, flow ? &flow->entry : 0, seen))
+			return flow_begin(ctx, setup, seen, &copy, &key, flow);
 	}
 	if (flow && (seen->flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, seen))) {
 		bpf_spin_lock(&port->lock);
@@ -366,25 +385,23 @@ flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 d
 static __noinline struct port_flow *flow_on_other_data(struct port_state *port,
 						       struct port_counters *counted,
 						       const struct packet *packet,
-						       const struct flow_packet *seen,
-						       struct port_flow *flow)
+						       const struct flow_packet *seen)
 {
-	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
+	const struct flow_ctx ctx = {port, counted, packet, seen};
 	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : flow;
+	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : 0;
 }
 
 static __noinline struct port_flow *flow_on_other_acks(struct port_state *port,
 						       struct port_counters *counted,
 						       const struct packet *packet,
-						       const struct flow_packet *seen,
-						       struct port_flow *flow)
+						       const struct flow_packet *seen)
 {
-	const struct flow_ctx ctx = {port, counted, packet, seen, flow};
+	const struct flow_ctx ctx = {port, counted, packet, seen};
 	const struct port_config *setup = config_of(port);
 
-	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : flow;
+	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : 0;
 }
 
 static __always_inline struct port_half *half_on_syn(struct port_state *port,
@@ -449,9 +466,8 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	if (!flow || !flow_is_ordinary(&copy, &here)) {
 		const struct flow_packet *apart = seen_apart(counted, seen);
 
-		return direction == FLOW_DATA
-			       ? flow_on_other_data(port, counted, packet, apart, flow)
-			       : flow_on_other_acks(port, counted, packet, apart, flow);
+		return direction == FLOW_DATA ? flow_on_other_data(port, counted, packet, apart)
+					      : flow_on_other_acks(port, counted, packet, apart);
 	}
 	silent_ns = elapsed_ns(copy.last_ns, here.now_ns);
 	if (direction == FLOW_DATA && here.payload) {

@@ -2,7 +2,6 @@
 //! How many flows a port counts, and what each gets.
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use libbpf_rs::{MapCore, MapFlags};
 use penstockd::port::plain::{bytes_of, of_bytes};
@@ -10,7 +9,7 @@ use penstockd::skel::port::types;
 
 use super::common::packet::{ACK, FIN, Segment};
 use super::port::Port;
-use super::segments::{ack, open, syn, syn_ack};
+use super::segments::{syn, syn_ack};
 
 #[test]
 fn flows_are_counted_once_and_swept() {
@@ -105,58 +104,6 @@ fn sweeps_at_once_count_as_one_does() {
         (after.flows, after.corrected),
         (before.flows, before.corrected)
     );
-}
-
-/// Where there is only one, this thread stays there.
-fn stay_on_cpu(number: usize) {
-    let mut cpus = rustix::thread::CpuSet::new();
-    cpus.set(number);
-    let _ = rustix::thread::sched_setaffinity(None, &cpus);
-}
-
-/// The receiver's ACKs and its answer pass at the same time: an ACK that was slower must not take back
-/// what the answer has shown, or the ACK of the answer, and a FIN, would seem to acknowledge too much.
-#[test]
-fn packets_on_two_cpus_move_a_flow_only_forward() {
-    let port = Port::new();
-    let data = Segment::new("10.0.0.1", "10.0.0.2");
-    open(&port, "hscc", &data);
-    let older = ack(&data).frame();
-    let program = port.0.progs.hscc_ingress.as_fd().as_raw_fd();
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|threads| {
-        threads.spawn(|| {
-            stay_on_cpu(0);
-            while !is_over.load(Ordering::Relaxed) {
-                let mut options = libbpf_rs::libbpf_sys::bpf_test_run_opts {
-                    sz: size_of::<libbpf_rs::libbpf_sys::bpf_test_run_opts>() as _,
-                    data_in: older.as_ptr().cast(),
-                    data_size_in: older.len() as u32,
-                    repeat: 1000,
-                    ..Default::default()
-                };
-                // SAFETY: a valid descriptor and options.
-                let status = unsafe {
-                    libbpf_rs::libbpf_sys::bpf_prog_test_run_opts(program, &raw mut options)
-                };
-                assert_eq!(status, 0);
-            }
-        });
-        stay_on_cpu(1);
-        let mut answer = ack(&data).with(|s| s.payload = 8);
-        let mut went_back = 0;
-        for _ in 0..1000 {
-            port.run("hscc_ingress", &answer.frame());
-            answer = answer.with(|s| s.seq = s.seq.wrapping_add(8));
-            let flows = &port.0.maps.flows4;
-            let key = flows.keys().next().unwrap();
-            let flow = flows.lookup(&key, MapFlags::ANY).unwrap().unwrap();
-            let flow: types::port_flow = of_bytes(&flow).unwrap();
-            went_back += u32::from(flow.entry.next[1] != answer.seq);
-        }
-        is_over.store(true, Ordering::Relaxed);
-        assert_eq!(went_back, 0, "of 1000 answers");
-    });
 }
 
 #[test]

@@ -19,4 +19,5 @@ mod shares;
 mod shim;
 mod sizes;
 mod sweeping;
+mod two_cpus;
 mod unusual;
