@@ -26,6 +26,7 @@ NAVIGATION = {
         "operations",
         "deploying",
         "kubernetes",
+        "virtual-machines",
         "limits",
         "runbook",
         "laboratory",

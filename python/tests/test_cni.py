@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin penstock-cni with penstockd, as a runtime calls it: no drops, and nothing stays."""
 
-import contextlib
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -12,36 +10,14 @@ import pytest
 
 from penstock.execution import build
 
+from .host import Hosts, run, until
+
 PODS = {"pod": "10.9.0.2", "other": "10.9.0.3"}
 CLIENTS, ANSWER, RATE = 64, 100_000, 50_000_000
 
 
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
-    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
-def until(condition):
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "waited 30 s"
-        time.sleep(0.05)
-
-
-class Node:
-    """A bridge with two pods on it, in namespaces, and penstockd."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.pins, self.locks = folder / "bpf" / "penstock", folder / "run"
-        self.names = {key: f"cni-test-{os.getpid()}-{key}" for key in ("node", *PODS)}
-
-    def inside(self, key, *command):
-        return ["nsenter", f"--net=/run/netns/{self.names[key]}", *command]
-
-    def call(self, key, *command):
-        return run(*self.inside(key, *command))
+class Node(Hosts):
+    """A bridge with two pods on it, and penstockd."""
 
     def config(self, **keys):
         limits = {"ingressRate": RATE, "ingressBurst": 256_000}
@@ -64,9 +40,6 @@ class Node:
             "CNI_IFNAME": "eth0",
         }
         return run(*self.inside("node", build.find("penstock-cni")), env=environment, input=config)
-
-    def pinned(self):
-        return [path.name for path in self.folder.glob("bpf/*/**/link_*")]
 
     def drops(self):
         shown = self.call("node", "tc", "-s", "-j", "qdisc", "show", "dev", "veth-pod", "root")
@@ -99,16 +72,7 @@ print(sum(got))"""
 
 @pytest.fixture
 def node(tmp_path):
-    assert os.geteuid() == 0, "this test makes namespaces: run it as root"
-    made = Node(tmp_path)
-    bpf = tmp_path / "bpf"
-    bpf.mkdir()
-    with contextlib.ExitStack() as stack:
-        run("mount", "-t", "bpf", "bpf", str(bpf))
-        stack.callback(run, "umount", str(bpf))
-        for name in made.names.values():
-            run("ip", "netns", "add", name)
-            stack.callback(run, "ip", "netns", "del", name)
+    with Node(tmp_path, "node", *PODS).made() as made:
         made.call("node", "ip", "link", "add", "bridge", "type", "bridge")
         made.call("node", "ip", "link", "set", "bridge", "up")
         for key, address in PODS.items():
@@ -120,20 +84,9 @@ def node(tmp_path):
         yield made
 
 
-@contextlib.contextmanager
-def daemon(node):
-    config = node.folder / "penstockd.toml"
-    config.write_text(f"[agent]\npins = '{node.pins}'\nlocks = '{node.locks}'\n", "utf-8")
-    command = node.inside("node", build.find(build.AGENT), "run", "--config", str(config))
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        until(lambda: list(node.locks.glob("*.daemon")))
-        yield
-        process.terminate()
-
-
 def test_the_ingress_of_a_pod_is_limited_and_nothing_is_dropped(node):
     config = node.config()
-    with daemon(node):
+    with node.daemon():
         assert node.plugin("STATUS", config) == ""
         for _ in range(2):
             node.plugin("ADD", config)
