@@ -137,7 +137,8 @@ def options_used(program):
     for document in DOCUMENTS:
         text = document.read_text().replace("\\\n", " ")
         for command, rest in re.findall(rf"\b{program} (\w+)([^\n`#]*)", text):
-            options = set(re.findall(r"(?<=\s)--[\w-]+", rest))
+            own = re.sub(r"'[^']*'", "", rest)  # what is quoted is another command
+            options = set(re.findall(r"(?<=\s)--[\w-]+", own))
             if options:
                 yield document, command, options
 

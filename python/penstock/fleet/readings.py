@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table with a row for each port, out of metrics in OpenMetrics' text format."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -22,9 +22,8 @@ PORT = ["host", "interface"]
 _LABEL = r'{}="((?:[^"\\]|\\.)*)"'
 
 
-def ports(texts: Mapping[str, str]) -> pl.DataFrame:
-    """The ports of all hosts; columns are those of `PORT`, the scheme, counters and gauges."""
-    names = [*(f"{name}_total" for name in COUNTERS), "acks_would_rewrite_total", *GAUGES]
+def samples(texts: Mapping[str, str], names: Sequence[str]) -> pl.DataFrame:
+    """The finite samples of some metrics, without their prefix `penstock_`, with their labels."""
     lines = (
         pl.DataFrame(
             {"host": list(texts), "line": list(texts.values())},
@@ -34,15 +33,19 @@ def ports(texts: Mapping[str, str]) -> pl.DataFrame:
         .explode("line")
     )
     line = pl.col("line")
-    samples = lines.filter(line.str.starts_with("penstock_")).select(
+    labels = ("interface", "scheme", "candidate", "side", "le")
+    read = lines.filter(line.str.starts_with("penstock_")).select(
         "host",
         line.str.extract(r"^penstock_([a-z_]+)\{").alias("name"),
-        line.str.extract(_LABEL.format("interface")).alias("interface"),
-        line.str.extract(_LABEL.format("scheme")).alias("scheme"),
-        line.str.extract(_LABEL.format("candidate")).alias("candidate"),
+        *(line.str.extract(_LABEL.format(label)).alias(label) for label in labels),
         line.str.extract(r"\} ([^ ]+)").cast(pl.Float64, strict=False).alias("value"),
     )
-    samples = samples.filter(pl.col("name").is_in(names), pl.col("value").is_finite())
+    return read.filter(pl.col("name").is_in(names), pl.col("value").is_finite())
+
+
+def ports(texts: Mapping[str, str]) -> pl.DataFrame:
+    """The ports of all hosts; columns are those of `PORT`, the scheme, counters and gauges."""
+    names = [*(f"{name}_total" for name in COUNTERS), "acks_would_rewrite_total", *GAUGES]
 
     def of(name: str, candidate: str | None = None) -> pl.Expr:
         wanted = pl.col("name") == name
@@ -51,7 +54,8 @@ def ports(texts: Mapping[str, str]) -> pl.DataFrame:
         return pl.col("value").filter(wanted).sum()
 
     return (
-        samples.group_by([*PORT, "scheme"])
+        samples(texts, names)
+        .group_by([*PORT, "scheme"])
         .agg(
             *(of(f"{name}_total").alias(name) for name in COUNTERS),
             *(of(name).alias(name) for name in GAUGES),
