@@ -14,7 +14,7 @@ from pathlib import Path
 import refresh
 
 from penstock import execution, scenario
-from penstock_papers import experiment_files, experiments_dir, markdown_page, recorded
+from penstock_papers import experiment_names, experiments_dir, markdown_page, recorded
 from penstock_papers.setups import claims_map, kept, tables
 
 ROOT = refresh.ROOT
@@ -66,7 +66,7 @@ def _drawn(picture: refresh.Picture) -> str:
 def results() -> tuple[str, dict[str, str]]:
     """The map of claims and the papers' recorded results as Markdown, and where each figure is."""
     folder = _recorded(execution.SIMULATOR)
-    outcomes = kept.read([name for name, _ in experiment_files.listed()])
+    outcomes = kept.read([name for name, _ in experiment_names.listed()])
     text, figures = markdown_page.results(folder, MADE / "papers", ROOT, tables.texts(outcomes))
     picture = MADE / "papers/map.svg"
     picture.write_text(claims_map.svg(outcomes), encoding="utf-8")

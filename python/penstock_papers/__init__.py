@@ -4,6 +4,9 @@
 A folder of `papers/` is an experiment: a scenario, its runs, the paper's claims about them, and
 its figures. Each module imports only those of lines above its own:
 
+    experiment_names             the experiments by name, and their folders
+    option_checks                which options of `penstock reproduce` go together
+    reproduction_document        `reproduction.json`
     values                       numbers with confidence intervals
     measures                     numbers of runs, by name, for claims and figures
     claims                       judges a claim: published and measured

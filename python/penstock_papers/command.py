@@ -2,8 +2,7 @@
 """The command `penstock reproduce`."""
 
 from pathlib import Path
-from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +12,9 @@ from penstock.errors import RunError
 
 
 def _ids() -> list[str]:
-    from penstock_papers import experiment_files  # start-up: the simulator
+    from penstock_papers import experiment_names  # start-up: the simulator
 
-    return ["all", *(name for name, _ in experiment_files.listed())]
+    return ["all", *experiment_names.chosen(["all"])]
 
 
 def reproduce(
@@ -89,49 +88,77 @@ def reproduce(
     claim robust, fragile or refuted. The folder, runs/open, has open.json and open.html; finished
     set-ups are not run again. --json prints `counts` and `experiments`.
     """
-    experiment_files = _checked(experiments or [])
-    from penstock.show.terminal import Progress  # start-up: rich
-    from penstock_papers import (  # start-up: polars and matplotlib
-        markdown_page,
-        rejudge,
-        reproduction,
-        reproduction_folder,
-        terminal_table,
+    from penstock_papers import (  # start-up: the simulator
+        experiment_names,
+        option_checks,
+        reproduction_document,
     )
-    from penstock_papers import recorded as records  # start-up: likewise
-    from penstock_papers import reproduce as running  # start-up: likewise
 
     if listed or not (experiments or again):
-        _list(experiment_files.listed(), as_json=as_json)
+        every = experiment_names.listed()
+        cpu_s = {name: experiment_names.cpu_s(name) for name, _ in every}
+        _list(every, cpu_s, as_json=as_json)
         return
-    if is_open or samples is not None or seed is not None:
-        from penstock_papers.setups import open_command  # start-up: matplotlib
-
-        open_command.check(
-            is_open=is_open,
-            others={f"--on {on}": on != "sim", "--again": again, "--page": page},
-            needless={"--samples": samples, "--seed": seed} if recorded or not is_open else {},
-        )
-        open_command.run(
-            experiments or [],
+    experiments = experiments or []
+    experiment_names.chosen(experiments)  # a wrong one is an error before all that is slow to load
+    sampling = {"--samples": samples, "--seed": seed}
+    shortening = {"--quick": quick, "--seeds": seeds}
+    if is_open:
+        others = {f"--on {on}": on != "sim", "--again": again, "--page": page}
+        option_checks.goes_with_open(others, sampling, recorded=recorded)
+        _open(
+            experiments,
             options={
-                "samples": samples,
-                "seed": seed,
-                "seeds": seeds,
-                "quick": quick or None,
-                "jobs": jobs,
-                "cluster": cluster,
-                "out": out,
+                **{"samples": samples, "seed": seed, "seeds": seeds, "quick": quick or None},
+                **{"jobs": jobs, "cluster": cluster, "out": out},
             },
             recorded=recorded,
             record=record,
             as_json=as_json,
         )
         return
+    option_checks.only_with_open(sampling)
+    if again is not None:
+        named = dict.fromkeys(experiments, True)
+        option_checks.nothing_runs("--again", {**named, **shortening, "--out": out})
+        reproduction_document.read(again)
+    elif recorded:
+        option_checks.nothing_runs("--recorded", {**shortening, "--record": record})
+    elif record:
+        option_checks.recordable(shortening)
     if page is not None:
         folders.check_file(page)
-    if record and not again:
-        records.check(quick=quick, seeds=seeds)
+    _reproduce(
+        experiments,
+        {"quick": quick, "seeds": seeds, "jobs": jobs, "cluster": cluster, "out": out, "on": on},
+        again=again,
+        recorded=recorded,
+        record=record,
+        page=page,
+        as_json=as_json,
+    )
+
+
+def _reproduce(
+    experiments: list[str],
+    options: dict[str, Any],
+    *,
+    again: Path | None,
+    recorded: bool,
+    record: bool,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    from penstock.show.terminal import Progress  # start-up: rich
+    from penstock_papers import (  # start-up: polars and matplotlib
+        markdown_page,
+        rejudge,
+        reproduction,
+        terminal_table,
+    )
+    from penstock_papers import recorded as records  # start-up: likewise
+    from penstock_papers import reproduce as running  # start-up: likewise
+
     with Progress() as progress:
 
         def ended(one: reproduction.Reproduction) -> None:
@@ -139,29 +166,15 @@ def reproduce(
                 progress.__exit__(None, None, None)
                 terminal_table.table(one)
 
-        run_options = {"--quick": quick, "--seeds": seeds}
         if again is not None:
-            rejudge.check(
-                "--again", {**dict.fromkeys(experiments or (), True), **run_options, "--out": out}
-            )
             done, folder = rejudge.again(again, ended), again
         elif recorded:
-            rejudge.check("--recorded", {**run_options, "--record": record})
-            done, folder = records.reproduce(experiments or [], on=on, out=out, ended=ended)
+            where = {key: options[key] for key in ("on", "out")}
+            done, folder = records.reproduce(experiments, **where, ended=ended)
         else:
-            done, folder = running.reproduce(
-                experiments or [],
-                quick=quick,
-                seeds=seeds,
-                jobs=jobs,
-                cluster=cluster,
-                out=out,
-                on=on,
-                progress=progress,
-                ended=ended,
-            )
+            done, folder = running.reproduce(experiments, **options, progress=progress, ended=ended)
     if record:
-        records.record(done, reproduction_folder.read(folder))
+        records.record(done, folders.read_json(folder / folders.REPRODUCTION.file, "run it again"))
     if page is not None:
         markdown_page.write(folder, page)
     if as_json:
@@ -174,21 +187,22 @@ def reproduce(
         raise RunError(message)
 
 
-def _checked(experiments: list[str]) -> ModuleType:
-    """The module of the experiments; a wrong name is an error before all that is slow to load."""
-    from penstock_papers import experiment_files  # start-up: the simulator
+def _open(experiments: list[str], **options: Any) -> None:  # noqa: ANN401 (open_command's)
+    from penstock_papers.setups import open_command  # start-up: matplotlib
 
-    for experiment in experiments:
-        if experiment != "all":
-            experiment_files.find(experiment)
-    return experiment_files
+    open_command.run(experiments, **options)
 
 
-def _list(experiments: list[tuple[str, str]], *, as_json: bool) -> None:
+def _list(
+    experiments: list[tuple[str, str]], cpu_s: dict[str, float | None], *, as_json: bool
+) -> None:
     if as_json:
-        rows = [{"id": name, "title": title} for name, title in experiments]
+        rows = [{"id": name, "title": title, "cpu_s": cpu_s[name]} for name, title in experiments]
         print_json({"experiments": rows})
         return
     width = max(len(name) for name, _ in experiments)
+    longest = max(len(title) for _, title in experiments)
     for name, title in experiments:
-        typer.echo(f"{name:<{width}}  {title}")
+        took = cpu_s[name]
+        time = "" if took is None else f"  {took:>6,.0f} s of CPU time"
+        typer.echo(f"{name:<{width}}  {title:<{longest}}{time}".rstrip())

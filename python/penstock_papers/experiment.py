@@ -13,9 +13,9 @@ from penstock import execution
 from penstock.errors import ScenarioError
 from penstock.sweeps import values
 from penstock_papers.claims import Claim
+from penstock_papers.experiment_names import PAPERS
 from penstock_papers.measures import Measure
 
-PAPERS = {"fairq": "FairQ", "hscc": "HSCC", "sicc": "SICC", "hcf": "HCF"}
 COLUMNS = ("cdf", "histogram")
 """The kinds of figure whose field is a column of the flows' table."""
 QUICK_SEEDS = 2

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the experiments' folders; a mistake in a `claims.toml` is an error before anything runs."""
 
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import penstock_papers
 from penstock import scenario as scenarios
-from penstock.errors import PenstockError, RunError, ScenarioError
+from penstock.errors import PenstockError, RunError
 from penstock_papers import rules, templates, typed_tables
 from penstock_papers.claims import Claim
 from penstock_papers.experiment import (
-    PAPERS,
     Experiment,
     Figure,
     Laboratory,
@@ -23,29 +20,10 @@ from penstock_papers.experiment import (
     crossed,
     overrides,
 )
-from penstock_papers.measures import Measure, nearest
+from penstock_papers.experiment_names import find
+from penstock_papers.measures import Measure
 
 T = TypeVar("T")
-
-
-def listed() -> list[tuple[str, str]]:
-    """Id and title of every experiment that can be reproduced, in the order of the papers."""
-    return [(name, _title(folder)) for name, folder in _folders().items()]
-
-
-def find(experiment: str) -> Path:
-    """The folder of an experiment.
-
-    Raises:
-        ScenarioError: there is none of this id.
-    """
-    known = _folders()
-    if experiment in known:
-        return known[experiment]
-    hint = nearest(experiment, list(known))
-    hint = hint if hint.startswith("did") else "see `penstock reproduce --list`"
-    message = f"{experiment}: no such experiment; {hint}"
-    raise ScenarioError(message)
 
 
 def load(experiment: str) -> Experiment:
@@ -63,33 +41,6 @@ def load(experiment: str) -> Experiment:
     except (OSError, ValueError) as error:
         message = f"{path}: {error}"
         raise RunError(message) from error
-
-
-def _folders() -> dict[str, Path]:
-    folders = [path.parent for path in penstock_papers.experiments_dir().glob("*/claims.toml")]
-    return {folder.name: folder for folder in sorted(folders, key=_order)}
-
-
-def _order(folder: Path) -> tuple[Any, ...]:
-    """By paper, and numbers by their value: `hscc-9` before `hscc-10`."""
-    paper, _, rest = folder.name.partition("-")
-    papers = list(PAPERS)
-    parts = [(int(part), "") if part.isdigit() else (10**6, part) for part in _PARTS.findall(rest)]
-    return (papers.index(paper) if paper in papers else len(papers), paper, parts)
-
-
-_PARTS = re.compile(r"\d+|[^\d.-]+")
-
-
-def _title(folder: Path) -> str:
-    try:
-        document = tomllib.loads((folder / "claims.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    if "title" in document:
-        return str(document["title"])
-    other = folder.parent / str(document.get("scenario", folder.name))
-    return scenarios.title(other / "scenario.toml")
 
 
 _KEYS = (

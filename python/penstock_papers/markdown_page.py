@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import units
-from penstock_papers import reproduction_folder, small_svg
+from penstock_papers import reproduction_document, small_svg
 from penstock_papers.claims import published, verdict
 from penstock_papers.reproduction import claims_by_experiment
 
@@ -43,7 +43,7 @@ def results(
     Raises:
         ScenarioError: the folder is no reproduction.
     """
-    document = reproduction_folder.read(folder)
+    document = reproduction_document.read(folder)
     files = [figure["file"] for one in document["experiments"] for figure in one["figures"]]
     figures.mkdir(parents=True, exist_ok=True)
     kept = {file: str(_keep(folder / file, figures).relative_to(base)) for file in files}

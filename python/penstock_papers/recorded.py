@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from penstock import execution, folders
-from penstock.errors import RunError, ScenarioError
+from penstock.errors import RunError
 from penstock_papers import claims, drawing, experiment_files, reproduction, reproduction_folder
 from penstock_papers.claims import Claim, Finding
 from penstock_papers.experiment import Experiment
+from penstock_papers.experiment_names import chosen, find
 from penstock_papers.figure_data import Data
-from penstock_papers.reproduce import Ended, chosen
+from penstock_papers.option_checks import recordable
+from penstock_papers.reproduce import Ended
 from penstock_papers.reproduction import Reproduction
 from penstock_papers.values import Value
 
@@ -34,25 +36,13 @@ _LINE = 160
 """Longest line of the file, but for curves."""
 
 
-def check(*, quick: bool, seeds: int | None) -> None:
-    """Refuses to record anything but whole experiments.
-
-    Raises:
-        ScenarioError: an option shortens them.
-    """
-    given = {"--quick": quick, "--seeds": seeds}
-    if wrong := next((name for name, value in given.items() if value), ""):
-        message = f"{wrong}: --record keeps whole experiments only; leave one of the two out"
-        raise ScenarioError(message)
-
-
 def record(done: Sequence[Reproduction], document: Mapping[str, Any]) -> None:
     """Writes the file of each experiment; `document` is that of `reproduction.json`.
 
     Raises:
         ScenarioError: its runs were shortened.
     """
-    check(quick=document["quick"], seeds=None)
+    recordable({"--quick": document["quick"]})
     origin = {key: document[key] for key in _ORIGIN}
     for one in [one for one in done if not one.failed]:
         kept = {
@@ -126,7 +116,7 @@ def origin(recorded: Sequence[Mapping[str, Any]], on: str = execution.SIMULATOR)
 
 
 def _path(experiment: str, on: str) -> Path:
-    return experiment_files.find(experiment) / NAMES[on]
+    return find(experiment) / NAMES[on]
 
 
 def _how(experiment: str, on: str) -> str:

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges and draws a reproduction again from its runs, as after a change of `claims.toml`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from penstock.errors import RunError, ScenarioError
+from penstock.errors import RunError
 from penstock.runs import Run
-from penstock_papers import experiment_files, reproduction, reproduction_folder
+from penstock_papers import (
+    experiment_files,
+    reproduction,
+    reproduction_document,
+    reproduction_folder,
+)
 from penstock_papers.experiment import Experiment
 from penstock_papers.reproduce import judged, run_folder
 from penstock_papers.reproduction import Reproduction
@@ -28,7 +33,7 @@ def again(
         ScenarioError: the folder is no reproduction.
         RunError: it lacks a run that an experiment has today, or a `claims.toml` is wrong.
     """
-    document = reproduction_folder.read(folder)
+    document = reproduction_document.read(folder)
     old = {one["id"]: one for one in document["experiments"]}
     on, quick = document["substrate"], document["quick"]
     wanted = [experiment_files.load(name).played(on, quick=quick) for name in old]
@@ -52,19 +57,3 @@ def _runs(one: Experiment, folder: Path) -> dict[str, Path]:
             message = f"{path}: no run '{name}' of {one.id}; run it: `penstock reproduce {one.id}`"
             raise RunError(message)
     return found
-
-
-def check(option: str, others: Mapping[str, object]) -> None:
-    """Refuses what would have to be run.
-
-    Args:
-        option: with which nothing is run.
-        others: what may be given with it, by name; None and False are not given.
-
-    Raises:
-        ScenarioError: one of the others is given.
-    """
-    given = next((name for name, value in others.items() if value), "")
-    if given:
-        message = f"{given}: nothing is run with {option}; leave one of the two out"
-        raise ScenarioError(message)

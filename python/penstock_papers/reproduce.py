@@ -19,6 +19,7 @@ from penstock_papers import (
     reproduction_folder,
 )
 from penstock_papers.experiment import Experiment
+from penstock_papers.experiment_names import chosen
 from penstock_papers.experiment_runs import Work
 from penstock_papers.reproduction import Reproduction
 
@@ -85,19 +86,6 @@ def reproduce(
         wall_s = time.monotonic() - begun
         reproduction_folder.write(new, in_order, quick=quick, wall_s=wall_s, on=on)
     return in_order, folder
-
-
-def chosen(ids: Sequence[str]) -> list[str]:
-    """The ids, `all` replaced by every experiment, each once.
-
-    Raises:
-        ScenarioError: there is none of such an id.
-    """
-    for name in ids:
-        if name != "all":
-            experiment_files.find(name)
-    names = [name for name, _ in experiment_files.listed()] if "all" in ids else ids
-    return list(dict.fromkeys(names))
 
 
 def _finished(work: Work, folder: Path) -> Reproduction:

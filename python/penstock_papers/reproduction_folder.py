@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock import folders, provenance
-from penstock.errors import ScenarioError
 from penstock_papers import html_report, reproduction
 from penstock_papers.reproduction import Reproduction
-
-NAME, PAGE = folders.REPRODUCTION.file, folders.REPRODUCTION.page
+from penstock_papers.reproduction_document import NAME, PAGE, read
 
 
 def figures_of(folder: Path) -> Path:
@@ -52,16 +50,3 @@ def write_page(folder: Path, path: Path) -> None:
     if path.parent.resolve() != folder.resolve():
         shutil.copytree(folder / "figures", path.parent / "figures", dirs_exist_ok=True)
     path.write_text(html_report.render(document, folder, path.parent), encoding="utf-8")
-
-
-def read(folder: Path) -> dict[str, Any]:
-    """The document of a reproduction's folder.
-
-    Raises:
-        ScenarioError: the folder is none.
-        RunError: its document is damaged.
-    """
-    if not folders.has_kind(folder, folders.REPRODUCTION):
-        message = f"{folder}: not a reproduction (no {NAME}); make one with `penstock reproduce`"
-        raise ScenarioError(message)
-    return folders.read_json(folder / NAME, "run it again")

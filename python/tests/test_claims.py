@@ -8,7 +8,7 @@ import pytest
 import penstock_papers
 from penstock import RunError, ScenarioError
 from penstock.runs import Run
-from penstock_papers import claims, experiment_files, reproduce
+from penstock_papers import claims, experiment_files, experiment_names, reproduce
 from penstock_papers.claims import Claim
 from penstock_papers.measures import Measure
 from penstock_papers.values import Value
@@ -347,8 +347,8 @@ def test_what_no_run_has_fails_the_experiment(tmp_path, monkeypatch, measure, me
 
 
 def test_every_shipped_experiment_is_sound():
-    names = [name for name, title in experiment_files.listed() if title]
-    assert names == [name for name, _ in experiment_files.listed()]
+    names = [name for name, title in experiment_names.listed() if title]
+    assert names == [name for name, _ in experiment_names.listed()]
     for name in names:
         assert experiment_files.load(name).claims, name
 
@@ -448,7 +448,7 @@ def test_experiments_are_listed_by_paper_and_number(tmp_path, monkeypatch):
     for name in reversed(names):
         (tmp_path / "papers" / name).mkdir(parents=True)
         (tmp_path / "papers" / name / "claims.toml").write_text(f'title = "{name}"')
-    assert [name for name, _ in experiment_files.listed()] == list(names)
+    assert [name for name, _ in experiment_names.listed()] == list(names)
     with pytest.raises(ScenarioError, match="did you mean 'hscc-10'"):
-        experiment_files.find("hscc10")
-    assert json.dumps(experiment_files.listed())
+        experiment_names.find("hscc10")
+    assert json.dumps(experiment_names.listed())

@@ -13,10 +13,11 @@ from penstock.runs import Run
 from penstock_papers import (
     drawing,
     experiment_files,
+    experiment_names,
     recorded,
     reproduce,
     reproduction,
-    reproduction_folder,
+    reproduction_document,
     terminal_table,
 )
 from penstock_papers.analysis import hardware
@@ -91,7 +92,7 @@ def test_an_experiment_is_run_judged_and_kept(capsys, monkeypatch):
     assert [finding["holds"] for finding in few["findings"]] == [True, False]
     assert all((folder / path / "report.html").is_file() for path in done.runs)
 
-    document = reproduction_folder.read(folder)
+    document = reproduction_document.read(folder)
     assert document["held"] == 1
     wanted = {"id", "text", "published", "measured", "holds", "within_noise", "experiment"}
     assert all(wanted <= set(claim) for claim in document["claims"])
@@ -129,8 +130,8 @@ def test_quick_states_what_it_left_out(capsys):
     (done,), folder = reproduce.reproduce(["exp-1"], quick=True)
     assert done.runs == ("exp-1/few",)
     assert [finding.holds for finding in done.findings] == [True, None]
-    assert reproduction_folder.read(folder)["quick"] is True
-    assert reproduction_folder.read(folder)["experiments"][0]["shortened"] == "only the runs few"
+    assert reproduction_document.read(folder)["quick"] is True
+    assert reproduction_document.read(folder)["experiments"][0]["shortened"] == "only the runs few"
     terminal_table.table(done)
     shown = " ".join(capsys.readouterr().out.split())
     assert "quick: only the runs few" in shown
@@ -153,7 +154,7 @@ def test_a_simulation_that_fails_leaves_the_others(shipped, monkeypatch):
     assert [one.failed for one in done] == [True, False]
     assert any("out of memory" in note for note in done[0].notes)
     assert done[1].held == 1
-    assert reproduction_folder.read(folder)["judged"] == 1
+    assert reproduction_document.read(folder)["judged"] == 1
 
 
 @pytest.mark.usefixtures("shipped")
@@ -164,13 +165,13 @@ def test_only_a_reproduction_is_written_over(tmp_path):
     reproduce.reproduce(["exp-1"], out=tmp_path / "out")
     reproduce.reproduce(["exp-2"], out=tmp_path / "out")
     assert (tmp_path / "out/exp-1").exists(), "other files in the folder stay"
-    listed = reproduction_folder.read(tmp_path / "out")["experiments"]
+    listed = reproduction_document.read(tmp_path / "out")["experiments"]
     assert [one["id"] for one in listed] == ["exp-2"]
     with pytest.raises(ScenarioError, match="is not a reproduction's folder"):
         reproduce.reproduce(["exp-1"], out=tmp_path / "shipped")
     with pytest.raises(ScenarioError, match="not a reproduction"):
-        reproduction_folder.read(tmp_path / "shipped")
-    assert experiment_files.find("exp-1").name == "exp-1"
+        reproduction_document.read(tmp_path / "shipped")
+    assert experiment_names.find("exp-1").name == "exp-1"
 
 
 def tiny(made):
@@ -197,7 +198,7 @@ def test_every_shipped_experiment_runs_and_is_judged(tmp_path, monkeypatch):
     # The synthesis takes 10 minutes and tools of its own.
     monkeypatch.setattr(hardware, "switch", lambda *_: dict.fromkeys(hardware.BOARD, 1))
     done, folder = reproduce.reproduce(["all"], out=tmp_path / "out")
-    assert [one.experiment.id for one in done] == [name for name, _ in experiment_files.listed()]
+    assert [one.experiment.id for one in done] == [name for name, _ in experiment_names.listed()]
     for one in done:
         assert not one.failed, one.notes
         assert one.judged, one.experiment.id
@@ -207,7 +208,7 @@ def test_every_shipped_experiment_runs_and_is_judged(tmp_path, monkeypatch):
                 for side in (claim.measure, claim.against):
                     if isinstance(side, Measure) and not side.analysis:
                         side.of(made)
-    assert reproduction_folder.read(folder)["judged"] == sum(one.judged for one in done)
+    assert reproduction_document.read(folder)["judged"] == sum(one.judged for one in done)
 
 
 def command(monkeypatch, *arguments):
@@ -229,11 +230,18 @@ def test_the_command_prints_json_and_writes_the_page(tmp_path, monkeypatch, caps
 
 
 @pytest.mark.usefixtures("shipped")
-def test_the_command_lists_and_sums_up(monkeypatch, capsys):
+def test_the_command_lists_and_sums_up(monkeypatch, capsys, tmp_path):
     command(monkeypatch, "--list")
     assert (
         capsys.readouterr().out == "exp-1  Six mice against two elephants\nexp-2  The same runs\n"
     )
+    recorded = Path(tmp_path / "shipped/papers/exp-1/recorded.json")
+    recorded.write_text('{"result": {"seeds":2,"computed_s":1234.5}}')
+    command(monkeypatch, "--list")
+    assert capsys.readouterr().out.startswith(
+        "exp-1  Six mice against two elephants   1,234 s of CPU time\nexp-2"
+    )
+    recorded.unlink()
     command(monkeypatch, "--list", "--json")
     assert json.loads(capsys.readouterr().out)["experiments"][1]["id"] == "exp-2"
     command(monkeypatch, "exp-2", "--seeds", "2")
@@ -285,12 +293,12 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch, ca
     assert 'duration = "50 ms"' in in_laboratory[0].scenario
     assert [finding.holds for finding in done.findings] == [None, None], "fairq was left out"
     assert reported[-1] == (1.0, "1 of 1 run")
-    assert reproduction_folder.read(folder)["substrate"] == "lab"
+    assert reproduction_document.read(folder)["substrate"] == "lab"
 
     command(monkeypatch, "exp-1", "--on", "lab", "--record", "--out", "made")
     assert not (shipped / "exp-1/recorded.json").exists()
     command(monkeypatch, "all", "--on", "lab", "--recorded", "--out", "again")
-    made, again = (reproduction_folder.read(Path(name)) for name in ("made", "again"))
+    made, again = (reproduction_document.read(Path(name)) for name in ("made", "again"))
     assert again["claims"] == made["claims"]
     assert again["substrate"] == "lab"
     assert [one["id"] for one in again["experiments"]] == ["exp-1"]
@@ -308,12 +316,12 @@ def test_in_the_laboratory_runs_and_schemes_are_its_own(shipped, monkeypatch, ca
 def test_a_reproduction_is_judged_again_without_running(shipped, monkeypatch, capsys):
     command(monkeypatch, "all", "--seeds", "1")
     folder = shipped.parents[1] / "runs/reproduction"
-    before = reproduction_folder.read(folder)
+    before = reproduction_document.read(folder)
     path = shipped / "exp-1/claims.toml"
     path.write_text(path.read_text().replace("against = 0\n[[", "against = 9\n[["))
     monkeypatch.setattr(execution, "execute", None)
     command(monkeypatch, "--again", "runs/reproduction")
-    after = reproduction_folder.read(folder)
+    after = reproduction_document.read(folder)
     assert (before["held"], after["held"]) == (2, 1)
     assert after["command"] == before["command"]
     assert after["experiments"][1] == before["experiments"][1]
@@ -329,7 +337,7 @@ def test_a_reproduction_is_judged_again_without_running(shipped, monkeypatch, ca
     with pytest.raises(SystemExit):
         command(monkeypatch, "--again", "runs/reproduction")
     assert "no run 'fewer' of exp-1" in capsys.readouterr().err
-    assert reproduction_folder.read(folder) == after
+    assert reproduction_document.read(folder) == after
 
 
 FIGURE = """
@@ -354,7 +362,7 @@ def test_recorded_results_give_the_same_tables_and_figures(shipped, monkeypatch,
     monkeypatch.setattr(execution, "execute", None)
     command(monkeypatch, "exp-1", "--recorded", "--out", "second")
     assert capsys.readouterr().out.replace("second/", "made/") == shown
-    made, again = (reproduction_folder.read(Path(name)) for name in ("made", "second"))
+    made, again = (reproduction_document.read(Path(name)) for name in ("made", "second"))
     assert again["claims"] == made["claims"]
     assert again["command"] == made["command"]
     figures = [Path(name, "figures/exp-1.svg").read_text() for name in ("made", "second")]
@@ -384,10 +392,10 @@ def test_only_whole_experiments_are_recorded(monkeypatch, capsys):
 
 def test_the_recorded_results_are_of_the_claims_and_figures_of_now():
     """When this fails: `penstock reproduce ID --record` for the experiment."""
-    for name, _ in experiment_files.listed():
+    for name, _ in experiment_names.listed():
         for on, file in recorded.NAMES.items():
             made = experiment_files.load(name).played(on)
-            if on != execution.SIMULATOR and not (experiment_files.find(name) / file).exists():
+            if on != execution.SIMULATOR and not (experiment_names.find(name) / file).exists():
                 continue
             kept = recorded.read(name, on)
             assert set(kept["claims"]) == {one.id.removeprefix(f"{name}.") for one in made.claims}
@@ -396,4 +404,4 @@ def test_the_recorded_results_are_of_the_claims_and_figures_of_now():
 
 def test_a_wrong_id_next_to_all_is_refused():
     with pytest.raises(ScenarioError, match="nosuch: no such experiment"):
-        reproduce.chosen(["all", "nosuch"])
+        experiment_names.chosen(["all", "nosuch"])

@@ -5,7 +5,7 @@ import pytest
 
 from penstock.cli.report import redraw
 from penstock.errors import ScenarioError
-from penstock_papers import markdown_page, reproduction_folder, small_svg
+from penstock_papers import markdown_page, reproduction_document, small_svg
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"><path d="M 1.2345 2"/></svg>'
 
@@ -81,7 +81,7 @@ def folder(tmp_path):
             claim("hcf-5", "a", None),
         ],
     }
-    (made / reproduction_folder.NAME).write_text(json.dumps(document))
+    (made / reproduction_document.NAME).write_text(json.dumps(document))
     return made
 
 
@@ -130,7 +130,7 @@ def test_figures_are_kept_small(folder, tmp_path):
 
 
 def test_a_quick_page_is_marked_so(folder):
-    document = reproduction_folder.read(folder)
+    document = reproduction_document.read(folder)
     document["quick"] = True
     document["experiments"][1]["shortened"] = "2 of 5 seeds"
     text = markdown_page.render(document, {"figures/hcf-4.svg": "x", "figures/hcf-5.svg": "y"})
@@ -139,7 +139,7 @@ def test_a_quick_page_is_marked_so(folder):
 
 
 def test_shares_of_set_ups_are_a_column_where_there_are_any(folder):
-    document = reproduction_folder.read(folder)
+    document = reproduction_document.read(folder)
     drawn = {"figures/hcf-4.svg": "x", "figures/hcf-5.svg": "y"}
     (known, *_) = [one["id"] for one in document["claims"] if one["experiment"] == "hcf-4"]
     shares = {known: "robust: 95 % of 40", "hcf-4": "Open set-ups: 40."}
@@ -152,7 +152,7 @@ def test_shares_of_set_ups_are_a_column_where_there_are_any(folder):
 
 def test_the_report_is_drawn_again(folder, tmp_path):
     path = redraw(folder)
-    assert path == folder / reproduction_folder.PAGE
+    assert path == folder / reproduction_document.PAGE
     text = path.read_text()
     for row in (
         "2 of 3 claims hold",

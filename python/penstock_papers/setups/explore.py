@@ -23,9 +23,9 @@ from penstock.sweeps.journal import JOURNAL, Journal
 from penstock_papers import claims, experiment_files, experiment_runs, open_space
 from penstock_papers.claims import Claim, Finding
 from penstock_papers.experiment import Experiment
+from penstock_papers.experiment_names import chosen
 from penstock_papers.experiment_runs import Work
 from penstock_papers.open_space import SetUp
-from penstock_papers.reproduce import chosen
 from penstock_papers.setups import numbers, open_page, outcome
 from penstock_papers.setups.outcome import Outcome
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock import folders
 from penstock.errors import RunError
-from penstock_papers import experiment_files
+from penstock_papers import experiment_files, experiment_names
 from penstock_papers.setups.outcome import Outcome
 
 NAME = "open.json"
@@ -18,7 +18,7 @@ def keep(outcomes: Sequence[Outcome], document: Mapping[str, Any]) -> None:
     """Writes the file of each experiment; `document` is that of the folder's `open.json`."""
     origin = {key: document[key] for key in ORIGIN}
     for one in [one for one in outcomes if one.set_ups]:
-        path = experiment_files.find(one.experiment.id) / NAME
+        path = experiment_names.find(one.experiment.id) / NAME
         folders.write(path, _text({"origin": origin, **one.numbers}))
 
 
@@ -33,7 +33,7 @@ def read(ids: Sequence[str]) -> list[Outcome]:
 
 
 def _numbers(name: str) -> dict[str, Any]:
-    path = experiment_files.find(name) / NAME
+    path = experiment_names.find(name) / NAME
     if not path.is_file():
         return {}
     kept = folders.read_json(path, f"run `penstock reproduce {name} --open --record`")

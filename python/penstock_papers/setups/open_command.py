@@ -8,26 +8,10 @@ import typer
 
 from penstock import folders
 from penstock.cli.options import print_json
-from penstock.errors import ScenarioError
 from penstock.show.terminal import Progress
-from penstock_papers.reproduce import chosen
+from penstock_papers.experiment_names import chosen
 from penstock_papers.setups import explore, kept, outcome, tables
 from penstock_papers.setups.outcome import Outcome
-
-
-def check(*, is_open: bool, others: Mapping[str, object], needless: Mapping[str, object]) -> None:
-    """Refuses options that do not go with `--open`, or mean nothing without runs of it.
-
-    Raises:
-        ScenarioError: one is given; the message names it.
-    """
-    if name := next((name for name, value in needless.items() if value is not None), ""):
-        reason = "nothing is run with --recorded" if is_open else "is for --open"
-        message = f"{name}: {reason}; leave one of the two out" if is_open else f"{name}: {reason}"
-        raise ScenarioError(message)
-    if name := next((name for name, value in others.items() if value), ""):
-        message = f"{name}: does not go with --open; leave one of the two out"
-        raise ScenarioError(message)
 
 
 def run(
