@@ -129,6 +129,9 @@ GROUPS = {
     ),
     "longest_silence_s.mean": Metric("silence", "less", "longest time between two packets"),
     "loss_cycle_s": Metric("loss cycle", "more", "time between two losses of a sampled flow"),
+    "share.flows": Metric("flows of all", "neither", "share of a class in the flows", kind="share"),
+    "share.bytes": Metric("bytes of all", "neither", "share of a class in the bytes", kind="share"),
+    "jobs.begun": Metric("jobs begun", "neither", "jobs that began"),
     "jobs.finished": Metric("jobs", "more", "jobs that were over before the end of the run"),
     "jobs.unfinished": Metric("jobs unfinished", "less", "jobs that were not, or never began"),
     "jobs.time_s.mean": Metric("JCT mean", "less", "completion time of the finished jobs", CLOSE),
@@ -364,9 +367,63 @@ def match(name: str, known: Iterable[str]) -> str:
     for alias in (name, f"{name}.mean"):
         if alias in full:
             return full[alias]
-    hint = suggestion(name, full, f"allowed: {', '.join(full)}", cutoff=0.5)
-    message = f"{name}: no such number in the summary; {hint}"
+    message = f"{name}: no such number; {suggestion(name, full, _allowed(name, full), cutoff=0.8)}"
     raise ScenarioError(message)
+
+
+def _allowed(name: str, known: Iterable[str]) -> str:
+    """What may follow the part of a name that is right."""
+    parts = name.split(".")
+    for depth in range(len(parts), -1, -1):
+        right = "".join(f"{part}." for part in parts[:depth])
+        next_parts = dict.fromkeys(
+            each.removeprefix(right).partition(".")[0] for each in known if each.startswith(right)
+        )
+        short = list(dict.fromkeys(map(_short, next_parts)))
+        if short:
+            break
+    after = f" after '{right}'" if right else ""
+    return f"allowed{after}: {', '.join(short)}"
+
+
+def names(scenario: Mapping[str, Any]) -> list[str]:
+    """The full names of what a scenario's runs may have, before there is one.
+
+    Left out are what no list here has: ports by their own names, the controller's counts, and
+    those of the simulator's performance.
+
+    Args:
+        scenario: with its defaults.
+    """
+    traffic, measure = scenario["traffic"], scenario.get("measure", {})
+    groups = [name for name, table in traffic.items() if table["kind"] != "udp"]
+    groups += [f"{name}/{size}" for name in groups for size in measure.get("sizes", {})]
+    tables = [f"{key}.{leaf}" for key, leaves in _TABLES.items() for leaf in leaves]
+    in_jobs = {leaf for leaf in tables if leaf.startswith("time_s.")}
+    leaves = dict.fromkeys(
+        (*GROUPS, *(f"jobs.{leaf}" if leaf in in_jobs else leaf for leaf in tables))
+    )
+    of_groups = [f"{name}.{leaf}" for name in groups for leaf in leaves]
+    return of_groups + [f"{PORT}.{leaf}" for leaf in PORTS]
+
+
+def short(name: str) -> str:
+    """A full name without units and a last `mean`: `mice.fct.p99`."""
+    return ".".join(map(_short, name.split("."))).removesuffix(".mean")
+
+
+def check(name: str, scenario: Mapping[str, Any]) -> None:
+    """Refuses a name that none of a scenario's runs has, so that none is run for it.
+
+    Raises:
+        ScenarioError: the message names the nearest, or what is allowed.
+    """
+    owner, _, rest = name.partition(".")
+    if owner in ("controller", "performance") or "->" in owner:
+        return
+    if owner == PORT and rest.startswith("drops"):
+        return  # the reasons are the simulator's
+    match(name, names(scenario))
 
 
 def text(name: str, value: float | None) -> str:

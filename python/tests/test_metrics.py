@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
+import penstock
 from penstock import ScenarioError, metrics
 
 from .conftest import make_run
@@ -59,6 +60,8 @@ def test_groups_by_size_are_groups(result):
         ("mouse.fct.p99", r"did you mean 'mice\.fct\.p99'"),
         ("", "allowed: "),
         ("mice", "mice"),
+        ("nope", "allowed: elephants, mice, bottleneck, performance"),
+        ("mice.congestion", r"allowed after 'mice\.': flows, finished, fct, "),
         ("mice.fct.p99.x", r"did you mean 'mice\.fct\.p99'"),
     ],
 )
@@ -75,6 +78,19 @@ def test_all_numbers_have_full_names(result):
     assert {metrics.find(name, result).of(result) == value for name, value in flat.items()} == {
         True
     }
+
+
+@pytest.mark.parametrize("name", ["websearch", "multi-get", "partition-aggregate"])
+def test_every_number_of_a_run_is_known_before_it(name):
+    run = penstock.run(name, schemes=["drop-tail"], overrides={"duration": "100 ms"}, seeds=1)
+    scenario = penstock.validate(name)
+    known = set(metrics.names(scenario))
+    for full in metrics.flat(run.summary["results"][0]):
+        metrics.check(full, scenario)
+        is_listed = full in known or full.startswith(("performance.", "controller."))
+        assert is_listed or "->" in full or ".drops_by_reason." in full, full
+    with pytest.raises(ScenarioError, match="no such number"):
+        metrics.check("bottleneck.fct.p99", scenario)
 
 
 def test_requests_that_were_not_begun_are_unfinished_too():

@@ -62,6 +62,16 @@ def _setting_keys(context: click.Context) -> list[str]:
     return list(keys)
 
 
+def number_names(context: click.Context) -> list[str]:
+    """The numbers of the scenario on this command line, for the shell's completion."""
+    from penstock import api, metrics  # start-up: the simulator
+
+    with suppress(ScenarioError):
+        scenario = api.validate(context.params.get("file") or "demo")
+        return list(map(metrics.short, metrics.names(scenario)))
+    return []
+
+
 File = Annotated[
     str,
     typer.Argument(

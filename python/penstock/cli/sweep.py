@@ -17,6 +17,7 @@ from penstock.cli.options import (
     Schemes,
     SeedList,
     Settings,
+    number_names,
     pairs,
     print_json,
     seeds_of,
@@ -48,6 +49,7 @@ def sweep(
             help="The number in table and figure, as mice.fct.p99, elephants.goodput, "
             "bottleneck.drops; may be repeated. Default: the p99 FCT of the first traffic that "
             "finishes flows, or its goodput.",
+            autocompletion=number_names,
         ),
     ] = None,
     as_json: Json = False,
@@ -81,6 +83,7 @@ def sweep(
     plan = points.plan(
         file, over, schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on
     )
+    points.check(show or (), plan)
     from penstock.show import terminal  # start-up: rich
     from penstock.sweeps import means, sweep_table, sweeping  # start-up: polars
 

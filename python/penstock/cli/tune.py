@@ -7,19 +7,39 @@ from typing import Annotated
 import typer
 
 from penstock import folders
-from penstock.cli.options import Cluster, File, Jobs, Json, On, Settings, pairs, print_json
+from penstock.cli.options import (
+    Cluster,
+    File,
+    Jobs,
+    Json,
+    On,
+    Settings,
+    number_names,
+    pairs,
+    print_json,
+    scheme_names,
+)
 from penstock.errors import RunError
 
 
 def tune(
     file: File,
     scheme: Annotated[
-        str, typer.Option("--scheme", metavar="NAME", help="The scheme whose parameters to search.")
+        str,
+        typer.Option(
+            "--scheme",
+            metavar="NAME",
+            help="The scheme whose parameters to search.",
+            autocompletion=scheme_names,
+        ),
     ],
     minimize: Annotated[
         str,
         typer.Option(
-            "--minimize", metavar="NUMBER", help="The number to minimize, as mice.fct.p99."
+            "--minimize",
+            metavar="NUMBER",
+            help="The number to minimize, as mice.fct.p99.",
+            autocompletion=number_names,
         ),
     ],
     subject_to: Annotated[
@@ -29,6 +49,7 @@ def tune(
             metavar="CONSTRAINT",
             help="A constraint: elephants.goodput>=0.95 is 95 % of the baseline's; with a unit "
             "(<=20ms, >=40Mb/s, <=100abs) absolute. May be repeated.",
+            autocompletion=number_names,
         ),
     ] = None,
     params: Annotated[
@@ -74,11 +95,16 @@ def tune(
     `trials`.
     """
     overrides = pairs(settings)
-    from penstock import api  # start-up: the simulator
-    from penstock.searches import space  # start-up: likewise
+    from penstock import api, metrics, scenario  # start-up: the simulator
+    from penstock.searches import constraints, space  # start-up: likewise
 
-    space.named(params or ())  # errors are quick: those of `tuning.tune` come seconds later
-    api.prepare(file, schemes=list({baseline, scheme}), overrides=overrides, seeds=seeds, on=on)
+    # Errors are quick: those of `tuning.tune` come seconds later.
+    space.named(params or ())
+    both = list({baseline, scheme})
+    prepared = api.prepare(file, schemes=both, overrides=overrides, seeds=seeds, on=on)
+    resolved = scenario.parsed(prepared.text)
+    metrics.check(minimize, resolved)
+    constraints.check(subject_to or (), resolved)
     from penstock.searches import answer, tune_page, tuning  # start-up: polars
     from penstock.show import terminal  # start-up: rich
 

@@ -3,8 +3,9 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock import metrics, units
 from penstock.errors import ScenarioError
@@ -57,6 +58,16 @@ class Constraint:
         return short / abs(bound) if bound else short
 
 
+def check(texts: Sequence[str], scenario: Mapping[str, Any]) -> None:
+    """Refuses constraints whose form or number is wrong, before anything runs.
+
+    Raises:
+        ScenarioError: one is.
+    """
+    for text in texts:
+        metrics.check(_parts(text)[0], scenario)
+
+
 def constraint(text: str, sample: Result) -> Constraint:
     """A constraint from its text: `elephants.goodput>=0.95`, `bottleneck.queue.p99<=60kB`.
 
@@ -70,13 +81,7 @@ def constraint(text: str, sample: Result) -> Constraint:
     Raises:
         ScenarioError: it is not of this form, names no number, or has the wrong unit.
     """
-    match = _CONSTRAINT.fullmatch(text)
-    if match is None:
-        message = (
-            f"--subject-to {text}: give NUMBER>=VALUE or NUMBER<=VALUE, as elephants.goodput>=0.95"
-        )
-        raise ScenarioError(message)
-    name, relation, number, unit = match.groups()
+    name, relation, number, unit = _parts(text)
     field = metrics.find(name, sample)
     known = {name: float(u.factor) for name, u in units.UNITS.items() if u.quantity == field.unit}
     known = known if field.unit else {"abs": 1.0}
@@ -85,3 +90,15 @@ def constraint(text: str, sample: Result) -> Constraint:
         raise ScenarioError(message)
     limit = float(number) * known.get(unit, 1.0)
     return Constraint(text.replace(" ", ""), field, relation == ">=", limit, not unit)
+
+
+def _parts(text: str) -> tuple[str, str, str, str]:
+    """Name, relation, number, unit."""
+    match = _CONSTRAINT.fullmatch(text)
+    if match is None:
+        message = (
+            f"--subject-to {text}: give NUMBER>=VALUE or NUMBER<=VALUE, as elephants.goodput>=0.95"
+        )
+        raise ScenarioError(message)
+    name, relation, number, unit = match.groups()
+    return name, relation, number, unit

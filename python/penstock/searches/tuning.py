@@ -73,7 +73,10 @@ def tune(
     prepare = partial(api.prepare, file, on=on)
     both = list(dict.fromkeys([baseline, scheme]))
     prepared = prepare(schemes=both, overrides=overrides, seeds=seeds)
-    table = parsed(prepared.text)["scheme"][scheme]
+    resolved = parsed(prepared.text)
+    metrics.check(minimize, resolved)
+    constraints.check(subject_to, resolved)
+    table = resolved["scheme"][scheme]
     parameters = tuple(space.named(params) if params else space.usual(scheme, table))
     question = Question(
         prepared.text, scheme, baseline, minimize, tuple(subject_to), parameters, seeds, seed, on

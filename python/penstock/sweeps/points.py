@@ -3,12 +3,12 @@
 
 import itertools
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from penstock import api
+from penstock import api, metrics
 from penstock.errors import ScenarioError, suggestion
 from penstock.execution import SIMULATOR, Task
 from penstock.scenario import PARTS, Scenario, parameters
@@ -112,6 +112,20 @@ def plan(
             raise _renamed(error, swept) from None
         tasks[point] = prepared.tasks
     return Plan(base.name, document, tuple(keys), tasks)
+
+
+def check(numbers: Iterable[str], plan: Plan) -> None:
+    """Refuses numbers to show that no run of a plan has.
+
+    Raises:
+        ScenarioError: one is wrong.
+    """
+    for number in numbers:
+        try:
+            metrics.check(number, plan.base)
+        except ScenarioError as error:
+            message = f"--show {error}"
+            raise ScenarioError(message) from None
 
 
 def _key(text: str) -> Key:

@@ -87,6 +87,7 @@ def run(
     progress: Progress | None = None,
 ) -> Sweep:
     """Runs a plan; the arguments are those of `sweep`."""
+    points.check(numbers, plan)
     request = store.request_of(plan, numbers)
     folder = store.folder_for(request, plan.name, Path(out) if out is not None else None)
     with closing(Store(folder, request)) as stored:
