@@ -407,6 +407,31 @@ def test_a_click_on_a_scheme_isolates_it(opened):
     assert not opened.execute_script(hidden)
 
 
+@pytest.mark.parametrize(
+    ("least", "greatest", "ticks"),
+    [
+        (641e-6, 828e-6, [650, 700, 750, 800]),
+        (90e-6, 700e-6, [100, 200, 300, 500, 700]),
+        (0.9e-6, 110e-6, [1, 2, 5, 10, 20, 50, 100]),
+        (1e-6, 1e-3, [1, 3, 10, 30, 100, 300, 1000]),
+        (1e-6, 1, [1, 10, 100, 1e3, 1e4, 1e5, 1e6]),
+    ],
+)
+def test_a_logarithmic_axis_has_round_ticks_however_far_one_zooms(opened, least, greatest, ticks):
+    found = opened.execute_script("return penstock.logTicks(...arguments)", least, greatest)
+    assert [1e6 * tick for tick in found] == pytest.approx(ticks)
+
+
+def test_every_axis_of_numbers_has_two_labels_at_least(opened):
+    labels = """
+        const shown = (u, i) => (u.axes[i]._values ?? []).filter((text) => text).length;
+        return penstock.plots.map(({ u, chart }) => [chart.name, shown(u, 0), shown(u, 1)]);"""
+    strips = {"queue-a->b"}  # all but the last have no labels of time
+    for name, x, y in opened.execute_script(labels):
+        assert y >= 2, name
+        assert x >= 2 or name in strips, name
+
+
 def test_charts_of_one_axis_are_zoomed_together_and_back(opened):
     scale = (
         PLOT + "return at(arguments[0]).map((plot) => [plot.u.scales.x.min, plot.u.scales.x.max])"

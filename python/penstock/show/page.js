@@ -138,17 +138,36 @@
     ctx.restore();
   }
 
+  // Of a logarithmic axis: powers of ten, with what is between them where there is room; within a
+  // fraction of a decade as on a linear one.
+  function logTicks(least, greatest) {
+    const decades = Math.log10(greatest / least);
+    if (decades < 0.7) {
+      const rough = (greatest - least) / 4;
+      const power = 10 ** Math.floor(Math.log10(rough));
+      const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+      const first = Math.ceil(least / step - 1e-9);
+      return Array.from({ length: Math.floor(greatest / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
+    }
+    const heads = decades < 1.2 ? [1, 2, 3, 5, 7] : decades < 2.2 ? [1, 2, 5] : decades < 3.2 ? [1, 3] : [1];
+    const every = Math.ceil(decades / 7);
+    const found = [];
+    for (let power = Math.floor(Math.log10(least)); power <= Math.log10(greatest); power += 1)
+      if (power % every === 0) found.push(...heads.map((head) => head * 10 ** power));
+    return found.filter((value) => value >= least * 0.999 && value <= greatest * 1.001);
+  }
+
   function axisOf(axis, side, isLast) {
     const quiet = ink("quiet");
-    const isRound = (value) => { const head = value / 10 ** Math.floor(Math.log10(value)); return Math.abs(head - Math.round(head)) < 1e-6; };
-    const form = (u, splits) => splits.map((value) =>
-      (value === null || (axis.log && !axis.ticks.length && !isRound(value)) ? "" : text(value, axis, 3)));
+    const form = (u, splits) => splits.map((value) => text(value, axis, 3));
+    const splits = axis.ticks.length ? () => axis.ticks
+      : axis.names.length ? () => axis.names.map((_, i) => i)
+      : axis.log ? (u, index, least, greatest) => logTicks(least, greatest) : null;
     return {
       side, stroke: quiet, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       grid: { stroke: ink("grid"), width: 1 }, ticks: { stroke: ink("grid"), width: 1, size: 4 },
       values: form,
-      ...(axis.ticks.length ? { splits: () => axis.ticks, filter: (u, splits) => splits } : {}),
-      ...(axis.names.length ? { splits: () => axis.names.map((_, i) => i) } : {}),
+      ...(splits ? { splits, filter: (u, found) => found } : {}),
       ...(side === 3
         ? { size: 68, space: 26, gap: 3 }
         : { size: isLast ? 30 : 6, space: 66, gap: 3, ...(isLast ? {} : { values: () => [] }) }),
@@ -407,5 +426,5 @@
     holders.forEach((holder) => all("[data-do=reset]", holder.parentElement).forEach((button) => { button.hidden = true; }));
     holders.forEach(build);
   }
-  window.penstock = { plots, pick, data, ink, text, tip, isShown, redraw }; // for tests, and for those who look into the page
+  window.penstock = { plots, pick, data, ink, text, tip, isShown, redraw, logTicks }; // for tests, and for those who look into the page
 })();
