@@ -119,12 +119,10 @@ class Prepared:
         info = {
             "name": self.name,
             "substrate": self.tasks[0].on,
-            "penstock": _native.__version__,
+            **provenance.head(),
             "schemes": list(dict.fromkeys(task.scheme for task in self.tasks)),
             "seeds": list(dict.fromkeys(task.seed for task in self.tasks)),
             "overrides": dict(self.settings),
-            "command": provenance.command(),
-            "machine": provenance.machine(),
             "python": platform.python_version(),
         }
         return Run.collect(self.text, [rows[task] for task in self.tasks], info)
