@@ -10,7 +10,7 @@ use crate::followers::Followers;
 use crate::guests::Guests;
 use crate::incast::{Counters, Incast};
 use crate::lldp::Lldp;
-use crate::openflow::{Action, Error, Header, Message, Role, Version, failure};
+use crate::openflow::{Action, Error, Header, Message, PortChange, Role, Version, failure};
 use crate::rules::Reason;
 use crate::segment::Segment;
 use crate::status;
@@ -217,8 +217,11 @@ impl Controller {
                 switch.is_ready |= !more;
                 self.on_ports(connection, now_ns);
             }
-            Message::PortStatus(_, port) => {
-                switch.ports.insert(port.number, port);
+            Message::PortStatus(change, port) => {
+                match change {
+                    PortChange::Deleted => switch.ports.remove(&port.number),
+                    _ => switch.ports.insert(port.number, port),
+                };
                 self.on_ports(connection, now_ns);
             }
             Message::Role(role, election) => {

@@ -30,6 +30,22 @@ fn a_switch_that_comes_back_is_as_before() {
     forwards(&bed);
 }
 
+#[test]
+fn a_port_that_is_removed_takes_its_host_or_link_with_it() {
+    let bed = bed();
+    let controller = Running::new(&bed, "one", "");
+    begin(&bed, &[&controller]);
+    bed.vsctl(&["del-port", "br1", "host1"]);
+    controller.wait("the host is gone", |status| {
+        status.hosts.len() == 1 && status.hosts.contains_key(B)
+    });
+    until("so are its routes", || {
+        rules(&bed, "br1").matches("priority=10,").count() == 0
+    });
+    bed.vsctl(&["del-port", "br1", "l1-2"]);
+    controller.wait("the link is gone", |status| status.links.is_empty());
+}
+
 /// The program, as it is installed.
 struct Program {
     process: Child,
@@ -108,26 +124,50 @@ fn a_controller_that_is_killed_and_starts_again_foresees_as_before() {
     forwards(&bed);
 }
 
+/// In mid-incast: all bridges, rules and connections are gone.
+fn begins_again(bed: &mut Switch, controllers: &[&Running]) {
+    begin(bed, controllers);
+    let before = digests(bed, "br2");
+    incast(bed, 2000);
+    for controller in controllers {
+        controller.wait("copies", |status| {
+            status.counters.copies == u64::from(FLOWS)
+        });
+        assert_eq!(Agents::new(controller).report(), expected());
+    }
+    bed.kill_daemon();
+    for controller in controllers {
+        controller.wait("they are gone", |status| status.written == 0);
+    }
+    bed.start_daemon_again();
+    until("its rules are there", || {
+        send(bed, "host1", A, B);
+        digests(bed, "br2") == before
+    });
+    forwards(bed);
+    for (controller, first) in controllers.iter().zip([20_000, 30_000]) {
+        until_foreseen(bed, controller.agents, first);
+    }
+}
+
 #[test]
 fn a_switch_that_is_killed_and_starts_again_is_as_before() {
     let mut bed = bed();
     let controller = Running::new(&bed, "one", "");
-    begin(&bed, &[&controller]);
-    let before = digests(&bed, "br2");
-    let mut agents = Agents::new(&controller);
-    incast(&bed, 2000);
-    controller.wait("copies", |status| {
-        status.counters.copies == u64::from(FLOWS)
-    });
-    assert_eq!(agents.report(), expected());
-    // In mid-incast: all bridges, rules and connections are gone.
-    bed.kill_daemon();
-    controller.wait("they are gone", |status| status.written == 0);
-    bed.start_daemon_again();
-    until("its rules are there", || {
-        send(&bed, "host1", A, B);
-        digests(&bed, "br2") == before
-    });
-    forwards(&bed);
-    until_foreseen(&bed, controller.agents, 20_000);
+    begins_again(&mut bed, &[&controller]);
+}
+
+#[test]
+fn so_it_is_with_two_controllers() {
+    let mut bed = bed();
+    let controllers = ["one", "two"].map(|name| Running::new(&bed, name, ""));
+    begins_again(&mut bed, &controllers.each_ref());
+}
+
+#[test]
+fn so_it_is_with_two_controllers_of_which_one_writes() {
+    let mut bed = bed();
+    let lines = format!("writes = \"one\"\nkey = \"{}\"", bed.path("key"));
+    let controllers = ["one", "two"].map(|name| Running::new(&bed, name, &lines));
+    begins_again(&mut bed, &controllers.each_ref());
 }
