@@ -26,6 +26,8 @@ pub(crate) mod multipart {
 
 /// Reasons of packets for the controller: no rule matches, or one sends it.
 const PACKETS: u32 = 0b11;
+/// In 1.5 also those that a PACKET_OUT brings (OFPR_PACKET_OUT), by patch ports from another bridge.
+const PACKETS_15: u32 = PACKETS | 1 << 5;
 /// Reasons why a port is reported: it is new, gone or changed.
 const PORTS: u32 = 0b111;
 
@@ -194,7 +196,7 @@ impl Writer {
             Version::V13 => [PACKETS, PACKETS, PORTS, PORTS, 0, 0]
                 .into_iter()
                 .for_each(|mask| out.u32(mask)),
-            Version::V15 => [PACKETS, PACKETS, PORTS, PORTS]
+            Version::V15 => [PACKETS_15, PACKETS_15, PORTS, PORTS]
                 .into_iter()
                 .zip(0..)
                 .for_each(|(mask, property)| {
