@@ -23,7 +23,7 @@ export $(RUNNER) := $(ROOT)
 endif
 DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
-BROWSER_NEEDS := chromium chromium-driver
+TEST_NEEDS := chromium chromium-driver tshark
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
 .PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb release
@@ -73,7 +73,7 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@touch $@
 
 .venv/.browser: .venv/.tools .ci/prerequisites
-	@NEED="$(BROWSER_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
+	@NEED="$(TEST_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
 	@touch $@
 
 lab: .venv/.datapath ## Build penstockd, penstock-controller and penstock-traffic, for this host and the laboratory
@@ -176,7 +176,7 @@ soak: .venv/.datapath ## Run 100,000 short flows with losses through a port, 10 
 chaos: .venv/.datapath ## Kill, upgrade and stop the agent under load for 3 minutes (root)
 	@PENSTOCK_CHAOS_SECONDS=180 cargo test --quiet --package penstockd --test chaos -- --nocapture
 
-test-kernels: .venv/.datapath ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact
+test-kernels: build lab ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, Open vSwitch
 	@evidence/kernels/test
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)

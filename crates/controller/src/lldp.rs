@@ -54,9 +54,9 @@ impl Lldp {
         let mut out = DESTINATION.0.to_vec();
         out.extend([a & 0xfc | 2, b, c, d, e, place.port as u8]);
         out.extend(ETHERTYPE.to_be_bytes());
-        let id = |number: &[u8]| [&[LOCALLY_ASSIGNED], number].concat();
-        element(&mut out, CHASSIS, &id(&place.datapath.to_be_bytes()));
-        element(&mut out, PORT, &id(&place.port.to_be_bytes()));
+        let id = |text: String| [&[LOCALLY_ASSIGNED], text.as_bytes()].concat();
+        element(&mut out, CHASSIS, &id(format!("{:016x}", place.datapath)));
+        element(&mut out, PORT, &id(place.port.to_string()));
         element(&mut out, TIME_TO_LIVE, &SECONDS.to_be_bytes());
         let signed = signed(self.sender, number);
         let code = self.code(place, &signed).finalize().into_bytes();
@@ -76,15 +76,15 @@ impl Lldp {
             elements = rest;
             match ((header >> 9) as u8, value) {
                 (0, _) => break,
-                (CHASSIS, [LOCALLY_ASSIGNED, id @ ..]) => datapath = id.try_into().ok(),
-                (PORT, [LOCALLY_ASSIGNED, id @ ..]) => port = id.try_into().ok(),
+                (CHASSIS, [LOCALLY_ASSIGNED, id @ ..]) => datapath = number(id, 16),
+                (PORT, [LOCALLY_ASSIGNED, id @ ..]) => port = number(id, 10),
                 (ORGANIZATION, _) => own = value.strip_prefix(&OUI),
                 _ => (),
             }
         }
         let from = Place {
-            datapath: u64::from_be_bytes(datapath?),
-            port: u32::from_be_bytes(port?),
+            datapath: datapath?,
+            port: port?.try_into().ok()?,
         };
         let (signed, code) = own?.split_first_chunk::<SIGNED_BYTES>()?;
         let code: &[u8; CODE_BYTES] = code.try_into().ok()?;
@@ -104,6 +104,11 @@ impl Lldp {
             .chain_update(from.port.to_be_bytes())
             .chain_update(signed)
     }
+}
+
+/// Of text, as an id that is locally assigned has to be.
+fn number(id: &[u8], radix: u32) -> Option<u64> {
+    u64::from_str_radix(str::from_utf8(id).ok()?, radix).ok()
 }
 
 fn signed(sender: u64, number: u64) -> [u8; SIGNED_BYTES] {

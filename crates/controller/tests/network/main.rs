@@ -9,6 +9,7 @@ mod messages;
 #[path = "../testbed/mod.rs"]
 mod testbed;
 mod unusual;
+mod wireshark;
 
 use agents::Agents;
 use bed::*;
