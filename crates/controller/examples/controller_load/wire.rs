@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A switch and agents, as the controller sees them.
 
-use crate::{HOSTS, RECEIVER, SECRET};
+use crate::{DATAPATH, HOSTS, RECEIVER, SECRET};
 use anyhow::Result;
 use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep, TcpHeader, TcpOptionElement};
 use penstock_controller::openflow::{Frames, kind};
-use penstock_sdn::message::{Agent, Body, Key};
+use penstock_sdn::message::{Agent, Body, Key, QueueReport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::collections::BTreeSet;
@@ -165,6 +165,29 @@ pub fn greet(address: SocketAddr, number: u16, body: Body) -> Result<(UdpSocket,
             .map_err(|why| anyhow::anyhow!("{why}"))?;
     }
     Ok((socket, agent))
+}
+
+/// The agent of the switch.
+pub struct Reporter(UdpSocket, Agent);
+
+impl Reporter {
+    pub fn new(address: SocketAddr) -> Result<Self> {
+        let (socket, agent) = greet(address, 2, Body::Hello(Vec::new()))?;
+        Ok(Self(socket, agent))
+    }
+
+    /// The bytes in the queues of these ports.
+    pub fn report(&mut self, queues: Vec<(u32, u32)>) -> Result<()> {
+        let datapath = DATAPATH;
+        let report = self.1.seal(&Body::Queues(QueueReport { datapath, queues }));
+        self.0.send(&report)?;
+        Ok(())
+    }
+
+    /// The receiver's queue is empty.
+    pub fn report_empty(&mut self) -> Result<()> {
+        self.report(vec![(RECEIVER.into(), 0)])
+    }
 }
 
 pub fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
