@@ -40,7 +40,7 @@ def running(scenario: str, scheme: str, overrides: dict[str, Any]) -> Iterator[B
     described = json.loads(_native.layout(text, str(load(scenario).origin), str))
     table = tomllib.loads(text)["scheme"][scheme]
     held = schemes.of(scheme, table, described["rtt_s"], with_ovs=True)
-    made = plan.of(described, with_ovs=True, queues_at_ports=held.window is not None)
+    made = plan.of(described, with_ovs=True)
     with (
         system.locked(),
         fabric.built(made) as tag,

@@ -31,16 +31,18 @@ def test_switches_share_a_namespace_and_their_ports_have_numbers():
     assert list(left.interfaces.values()) == ["s1-1", "s1-2", "s1-3", "s1-4"]
 
 
-def test_a_port_is_redirected_to_the_device_with_its_queue():
+def test_a_port_with_a_queue_is_joined_to_the_bridge():
     made = planned(layout())
     (port, _) = made.protected
-    interface = made.namespaces["left"].interfaces["right"]
-    assert port.interface == interface.replace("s", "q")
+    left = made.namespaces["left"]
+    assert port.interface == left.interfaces["right"] == "s1-1"
+    assert made.switch_ports(left) == ["o1-1", "s1-2", "s1-3", "s1-4"]
     script = made.script("left")
-    assert f"link add name {port.interface} type ifb" in script
-    assert f"qdisc replace dev {port.interface} root handle 1:" in script
-    assert f"filter add dev {interface} egress" in script
-    assert f"mirred egress redirect dev {port.interface}" in script
+    assert "link add name o1-1 type veth peer name j1-1" in script
+    assert "qdisc replace dev s1-1 root handle 1:" in script
+    for near, far in (("s1-1", "j1-1"), ("j1-1", "s1-1")):
+        line = f"filter add dev {near} ingress protocol all u32 match u32 0 0 "
+        assert f"{line}action mirred egress redirect dev {far}" in script
     assert "bridge0" not in script
     assert "tx off" in made.script("sender1"), "checksums are complete"
 
@@ -72,16 +74,10 @@ def test_schemes_that_a_port_of_open_vswitch_cannot_have_are_refused(name):
         scheme(name)
 
 
-def test_a_window_scheme_has_its_queue_at_the_port():
+def test_a_port_may_have_a_window_scheme():
     held = scheme("fairq", **{"scheme.fairq.window.alpha": 0.125})
     assert (held.agent, held.window["alpha"], held.is_counted) == (("fairq",), 0.125, False)
     assert scheme("fairq", **{"scheme.fairq.controller.kind": "flow-counts"}).is_counted
-    made = plan.of(layout(), with_ovs=True, queues_at_ports=True)
-    (port, _) = made.protected
-    assert port.interface == made.namespaces["left"].interfaces["right"]
-    script = made.script("left")
-    assert f"qdisc replace dev {port.interface} root handle 1:" in script
-    assert "ifb" not in script
 
 
 def test_without_open_vswitch_the_error_names_its_package(tmp_path, monkeypatch):
@@ -117,6 +113,8 @@ def test_the_controller_learns_a_fabric_and_leaves_nothing(name, switches, links
     assert not system.STATE.exists()
 
 
+WINDOWS = {"traffic": "elephants", "flows": 8, "every": "1 ms"}
+
 # A clamp that begins with any new flow and does not end: one is expected to send 14.6 kB, which is
 # more than half of the buffer.
 CLAMPS = {
@@ -126,9 +124,7 @@ CLAMPS = {
     "scheme.sicc.controller.alpha2": 0.5,
     "scheme.sicc.controller.duration": "60 min",
     "scheme.sicc.controller.off_needs_both": True,
-    "measure.windows.traffic": "elephants",
-    "measure.windows.flows": 8,
-    "measure.windows.every": "1 ms",
+    **{f"measure.windows.{key}": value for key, value in WINDOWS.items()},
 }
 
 
@@ -147,13 +143,18 @@ def test_the_clamp_arrives_at_the_senders(messages):
     least = dict(offered.group_by("scheme").agg(pl.col("rwnd_bytes").min()).iter_rows())
     assert least["sicc"] < 4 * 1448 < least["drop-tail"], "a segment, rounded up to the scale"
     assert run.info["substrate"] == "ovs"
+    assert run.info["datapath"] == ovs.datapath_type()
 
 
 def test_a_controller_counts_the_flows_of_ports():
     settings = {"duration": "2 s", "traffic.mice.start": "500 ms", "traffic.mice.requests": 2}
     settings["schemes"] = ["fairq", "fairq-sdn"]
+    settings |= {f"measure.windows.{key}": value for key, value in WINDOWS.items()}
     run = api.run("lab/counts", overrides=settings, on="ovs")
     for result in run.summary["results"]:
         (port,) = result["ports"].values()
         assert port["acks_rewritten"] > 0, result["scheme"]
         assert "controller" not in result
+    # What is rewritten arrives at the senders, whose own windows would be ten times that.
+    offered = run.windows.filter(pl.col("rwnd_bytes") > 0)["rwnd_bytes"]
+    assert offered.median() < 65_536

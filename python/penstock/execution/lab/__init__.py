@@ -6,7 +6,8 @@ plan        namespaces, addresses and commands of a scenario's fabric, without t
 fabric      builds and removes them; `system` has commands, lock and clean-up
 host        a scenario's TCP as routes and sysctls
 schemes     a scheme as queue disciplines and options of penstockd; `agent` runs that
-ovs         Open vSwitch as the switches; `sicc` runs controller and shims there
+ovs         Open vSwitch as the switches; `joint` joins cables with queues to its ports, `sicc` runs
+            controller and shims there
 generator   penstock-traffic, the scenario's own traffic; `programs` starts and ends programs
 tools       iperf3, nginx, and ApacheBench or wrk instead
 substrate   what a run reports of itself: TCP, what is not emulated, warnings

@@ -48,10 +48,10 @@ _TRIALS = {
         "CONFIG_NET_SCH_TBF",
     ),
 }
-# To the queue of a port of Open vSwitch.
+# Between a port of Open vSwitch and its queue.
 _REDIRECTION = (
-    "ip link add name queue type ifb && ip link set lo up && tc qdisc add dev lo clsact && "
-    "tc filter add dev lo egress protocol all u32 match u32 0 0 "
+    "ip link add name port type veth peer name queue && tc qdisc add dev port clsact && "
+    "tc filter add dev port ingress protocol all u32 match u32 0 0 "
     "action mirred egress redirect dev queue"
 )
 _LEAST = {"red": "limit 100000 avpkt 1500 burst 20 bandwidth 1mbit"}
@@ -112,7 +112,7 @@ def _ovs(*, is_root: bool) -> Iterator[Finding]:
     yield replace(_built(build.CONTROLLER), is_needed=False)
     yield _program("ovs-vswitchd", "openvswitch-switch", is_needed=False)
     if is_root:
-        remedy = "--on ovs needs CONFIG_IFB, CONFIG_NET_CLS_U32, CONFIG_NET_ACT_MIRRED"
+        remedy = "--on ovs needs CONFIG_NET_CLS_U32, CONFIG_NET_ACT_MIRRED"
         yield _trial("redirection", _REDIRECTION, remedy, is_needed=False)
 
 

@@ -55,10 +55,7 @@ class Setup:
         tcp = host.of({**document.get("tcp", {}), **table.get("tcp", {})})
         with_ovs = task.on == OVS
         scheme = schemes.of(task.scheme, table, described["rtt_s"], with_ovs=with_ovs)
-        at_ports = scheme.window is not None
-        planned = plan.of(
-            described, tcp.route, tcp.sysctls, with_ovs=with_ovs, queues_at_ports=at_ports
-        )
+        planned = plan.of(described, tcp.route, tcp.sysctls, with_ovs=with_ovs)
         return cls(task, scheme, tcp, described, planned)
 
 

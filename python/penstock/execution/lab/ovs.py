@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open vSwitch as the switches of a fabric: a database and a daemon of our own, in user space.
+"""Open vSwitch as the switches of a fabric: a database and a daemon of our own.
 
 They have a folder of their own and run in the namespace of the switches, so that one of the system
-is left alone.
+is left alone. The datapath is the kernel's, which each namespace has for itself, or in user space.
 """
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from penstock.errors import RunError
@@ -26,6 +27,16 @@ def check() -> None:
     if not _SCHEMA.is_file():
         message = f"lab: Open vSwitch is not installed ({_SCHEMA} is missing); {_PACKAGE}"
         raise RunError(message)
+
+
+@cache
+def datapath_type() -> str:
+    """`system`, the kernel's datapath, where the kernel has it; else `netdev`, in user space."""
+    try:
+        system.call(["ovs-dpctl", "dump-dps"])  # the kernel loads its module, if there is one
+    except RunError:
+        return "netdev"
+    return "system"
 
 
 @contextlib.contextmanager
@@ -57,21 +68,21 @@ def bridged(plan: Plan, tag: str) -> Iterator[None]:
         configure = ["ovs-vsctl", f"--db={database}", "--timeout=60", "--retry"]
         system.call([*configure, "--no-wait", "init"])
         processes.append(start("ovs-vswitchd", database))
-        words = [word for space in plan.bridges for word in ("--", *_bridge(space))]
+        words = [word for space in plan.bridges for word in ("--", *_bridge(plan, space))]
         system.call([*configure, *words[1:]])
         yield
         for process in processes:
             process.check_alive()
 
 
-def _bridge(space: Namespace) -> Sequence[str]:
+def _bridge(plan: Plan, space: Namespace) -> Sequence[str]:
     """A bridge with its ports and its controller, as arguments of `ovs-vsctl`."""
     name = space.bridge
-    words = ["add-br", name, "--", "set", "bridge", name, "datapath_type=netdev"]
+    words = ["add-br", name, "--", "set", "bridge", name, f"datapath_type={datapath_type()}"]
     # Without rules nothing is forwarded, and with the controller gone its rules stay.
     words += ["fail-mode=secure", f"protocols={PROTOCOL}"]
     words += [f"other-config:datapath-id={datapath(space)}", "other-config:disable-in-band=true"]
-    for number, interface in enumerate(space.interfaces.values(), 1):
+    for number, interface in enumerate(plan.switch_ports(space), 1):
         words += ["--", "add-port", name, interface]
         words += ["--", "set", "interface", interface, f"ofport_request={number}"]
         words += ["--", "set", "port", interface, f"qos=@{name}"]

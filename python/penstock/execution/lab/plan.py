@@ -6,10 +6,8 @@ bridge; a cable is a veth pair whose ends are called after the node at the far e
 the port's rate, over a FIFO of the port's buffer. Where there are more hosts than namespaces can be
 had cheaply, neighbours under one switch share a namespace and its cable.
 
-With Open vSwitch all switches are in one namespace, as one daemon runs all bridges. The packets of
-a port are redirected to an ifb device, which has the TBF: where the queue of its own interface
-refuses a packet, Open vSwitch drops the rest of a batch with it, and no counter shows these. Where
-penstockd has to see data and ACKs of a port, the TBF is at the interface itself.
+With Open vSwitch all switches are in one namespace, as one daemon runs all bridges. The cables of
+ports with a TBF are joined to its ports (`joint`).
 """
 
 import json
@@ -19,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from penstock.errors import ScenarioError
+from penstock.execution.lab import joint
 
 PREFIX = "penstock-"
 """The beginning of every namespace's name; the process that made it follows."""
@@ -67,8 +66,6 @@ class Port:
     far_node: str = ""
     """The node at the other end of its link."""
     far_interface: str = ""
-    is_redirected: bool = False
-    """Whether the queue is that of an ifb device, to which the port's packets are redirected."""
 
     @property
     def far_end(self) -> "Port":
@@ -184,12 +181,11 @@ class Plan:
         sysctls = " ".join(f"{key}={value}" for key, value in {**_SYSCTLS, **self.sysctls}.items())
         # Open vSwitch sends packets as they are, so their checksums have to be complete.
         offloads = f"gso off tso off gro off{' tx off' if self.bridges else ''}"
-        ports = [port for port in self.ports if port.node == node and port.is_shaped]
+        ports = self._shaped(here)
         queues = [line for port in ports for line in port.queue()]
         if here.is_ovs:
-            ports = [port for port in ports if port.is_redirected]
-            queues += [line for port in ports for line in _redirection(port.interface)]
-            links = self._ports(here, ports)
+            queues += [line for port in ports for line in joint.redirections(port.interface)]
+            links = self._ports(here)
         else:
             links = self._bridge(here) if here.is_switch else self._host(here)
         return "\n".join(
@@ -225,11 +221,19 @@ class Plan:
         address = "" if here.is_switch else f" address {here.mac}"
         return f"name {here.interfaces[far]} netns {self.name(node, tag)}{address}"
 
-    def _ports(self, here: Namespace, shaped: list[Port]) -> Iterator[str]:
-        for port in shaped:
-            yield f"link add name {port.interface} type ifb"
-            yield f"link set dev {port.interface} up"
-        for interface in here.interfaces.values():
+    def _shaped(self, here: Namespace) -> list[Port]:
+        return [port for port in self.ports if port.node == here.node and port.is_shaped]
+
+    def switch_ports(self, here: Namespace) -> list[str]:
+        """The interfaces that are the ports of a bridge of Open vSwitch, in their order."""
+        joined = {port.interface for port in self._shaped(here)}
+        cables = here.interfaces.values()
+        return [joint.plugged(cable) if cable in joined else cable for cable in cables]
+
+    def _ports(self, here: Namespace) -> Iterator[str]:
+        for port in self._shaped(here):
+            yield from joint.pair(port.interface)
+        for interface in dict.fromkeys((*here.interfaces.values(), *self.switch_ports(here))):
             yield f"link set dev {interface} up"
 
     def _bridge(self, here: Namespace) -> Iterator[str]:
@@ -251,27 +255,14 @@ class Plan:
                 yield f"route add {other.subnet}.0/24 via {gate} dev {link} onlink{options}"
 
 
-def _redirection(queue: str) -> Iterator[str]:
-    """Redirects what leaves by an interface to its queue, as lines for `tc -batch`."""
-    interface = f"s{queue[1:]}"
-    yield f"qdisc add dev {interface} clsact"
-    yield (
-        f"filter add dev {interface} egress protocol all u32 match u32 0 0 "
-        f"action mirred egress redirect dev {queue}"
-    )
-
-
 def of(
     layout: dict[str, Any],
     routes: str = "",
     sysctls: dict[str, int | str] | None = None,
     *,
     with_ovs: bool = False,
-    queues_at_ports: bool = False,
 ) -> Plan:
     """Plans the fabric that `penstock._native.layout` describes, of bridges or of Open vSwitch.
-
-    With Open vSwitch queues are behind the ports, unless `queues_at_ports`.
 
     Raises:
         ScenarioError: this laboratory cannot hold it; one line.
@@ -295,7 +286,7 @@ def of(
         spaces[near].join(far)
         spaces[far].join(near)
     ports = [
-        _port(port, spaces[lead[port["from"]]], spaces[lead[port["to"]]], at_port=queues_at_ports)
+        _port(port, spaces[lead[port["from"]]], spaces[lead[port["to"]]])
         for port in layout["ports"]
         if port["from"] in spaces and port["to"] in spaces
     ]
@@ -305,15 +296,12 @@ def of(
 _PORT_KEYS = ("rate_bps", "buffer_bytes", "buffer_packets", "is_protected", "is_measured")
 
 
-def _port(port: dict[str, Any], here: Namespace, there: Namespace, *, at_port: bool) -> Port:
+def _port(port: dict[str, Any], here: Namespace, there: Namespace) -> Port:
     """The port of the layout that leads from a namespace to another."""
     interface = here.interfaces[there.node]
     values = {key: port[key] for key in _PORT_KEYS}
     values |= {"far_node": there.node, "far_interface": there.interfaces[here.node]}
-    made = Port(f"{port['from']}->{port['to']}", here.node, interface, **values)
-    if here.is_ovs and made.is_shaped and not at_port:
-        return replace(made, interface=f"q{interface[1:]}", is_redirected=True)
-    return made
+    return Port(f"{port['from']}->{port['to']}", here.node, interface, **values)
 
 
 def _namespaces(

@@ -67,6 +67,10 @@ class Controlled:
             "acks_rewritten": sum(map(self._rewritten, self._agents)),
         }
 
+    def clamped_pairs(self) -> int:
+        """The pairs of hosts whose windows the shims lower now."""
+        return sum(port["clamped_pairs"] for config in self._agents for port in self._ports(config))
+
     def counters_at_ports(self) -> dict[str, dict[str, int]]:
         """What penstockd counted at each of the switches' ports; empty if it has none of them."""
         read = agents_of_ports.read_status

@@ -4,6 +4,7 @@
 import platform
 from typing import Any
 
+from penstock.execution.lab import ovs
 from penstock.execution.lab.host import Tcp
 from penstock.execution.lab.plan import Plan
 from penstock.execution.task import LABORATORY, OVS, TOOLS, Task
@@ -36,6 +37,7 @@ def described(
     return {
         "substrate": OVS if task.on == OVS else LABORATORY,
         "kernel": platform.release(),
+        **({"datapath": ovs.datapath_type()} if task.on == OVS else {}),
         "tcp": [tcp.congestion],
         "not_emulated": list(dict.fromkeys(missing)),
         "traffic": f"iperf3, nginx, {client}" if client else "penstock-traffic",
