@@ -333,6 +333,12 @@ def sicc_takes_orders() -> str:
     return line
 
 
+def sicc_on_ovs() -> str:
+    """The laboratory's `--on ovs` over the kernel's datapath: an incast, a clamp, and its end."""
+    incast = ("evidence/sdn/incast.py", "--datapath", "system")
+    return command(".venv/bin/python", *incast).strip()
+
+
 def dctcp_holds() -> str:
     """DCTCP keeps the queue near the threshold of our marks, where CUBIC fills the buffer."""
     mark, flows = 15_000, [1_500_000] * 2
@@ -383,6 +389,7 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("SICC's shim by clsact", sicc_takes_orders),
     ],
     "dctcp": [("DCTCP with the port's marks", dctcp_holds)],
+    "ovs": [("SICC on Open vSwitch in the kernel", sicc_on_ovs)],
 }
 
 
