@@ -23,7 +23,8 @@ def test_init_takes_answers_from_a_pipe_and_asks_again(tmp_path):
     done = penstock("init", file, stdin=answers)
     assert done.stdout.endswith(f"Wrote {file}; next: penstock run {file}\n")
     assert done.stdout.count("links?") == 2
-    assert "whole number" in done.stderr
+    assert '  "ten" is not a number with a unit; allowed units: ' in done.stderr
+    assert "  many: give a whole number, such as 8\n" in done.stderr
     document = api.validate(file)
     assert document["title"] == "4 answers of 10 kB at 1 Gb/s"
     assert document["fabric"]["bottleneck"]["buffer"] == "256 kB"

@@ -29,7 +29,7 @@ _SCENARIO = """\
 title = "{flows} answers of {size} at {rate}"
 duration = "2 s"
 seeds = 3
-schemes = ["drop-tail", "red-ecn", "dctcp", "fairq", "hscc"]
+schemes = ["drop-tail", "red-ecn", "dctcp", "fairq", "hscc", "grant"]
 
 [fabric]
 kind = "dumbbell"
@@ -107,4 +107,4 @@ def text_of(answers: dict[str, str]) -> str:
 
 def _reason(error: ScenarioError) -> str:
     """What is wrong with the answer, without the place in a file that is not yet written."""
-    return str(error).rpartition(": ")[2]
+    return error.problems[0].what if error.problems else str(error)
