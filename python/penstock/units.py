@@ -100,7 +100,7 @@ def count(value: float | None) -> str:
     if value is None:
         return NONE
     text = f"{value:,.0f}" if float(value).is_integer() or value >= 1000 else f"{value:,.1f}"
-    return text.replace(",", "\u202f")
+    return text.replace(",", "\u00a0")
 
 
 def ratio(value: float | None) -> str:

@@ -58,7 +58,7 @@ def test_the_busiest_ports_are_marked_as_some_of_many(made_up):
 def test_closed_loops_begin_as_many_flows_as_they_can(made_up):
     made_up.summary["results"][1]["groups"]["mice"]["flows"] = 12_500
     _, mice, _ = summary_table.blocks(made_up.summary)
-    assert mice.about == "30 to 12\u202f500 flows"
+    assert mice.about == "30 to 12\u00a0500 flows"
 
 
 def test_endless_flows_show_goodput_instead_of_completion(made_up):

@@ -20,7 +20,7 @@ from penstock import units
         (units.size, 125_000, "125 kB"),
         (units.percent, 0.9871, "98.7 %"),
         (units.percent, 1.0, "100 %"),
-        (units.count, 12345, "12\u202f345"),
+        (units.count, 12345, "12\u00a0345"),
         (units.count, 2.5, "2.5"),
         (units.ratio, 0.98765, "0.988"),
     ],

@@ -28,7 +28,17 @@ from penstock.cli.tune import tune
 from penstock.errors import PenstockError, ScenarioError
 
 _INTERRUPTED = 130  # as shells report Ctrl-C
-_PLAIN = {"µ": "u", "±": "+-", "–": "-", "·": "*", "…": "...", "×": "x", "█": "#", "░": "."}
+_PLAIN = {
+    "\u00a0": " ",
+    "µ": "u",
+    "±": "+-",
+    "–": "-",
+    "·": "*",
+    "…": "...",
+    "×": "x",
+    "█": "#",
+    "░": ".",
+}
 
 
 app = typer.Typer(

@@ -375,7 +375,7 @@
   const rowsOf = (table) => all("tr", table).filter((row) => !row.classList.contains("off")).map((row) => all("th, td", row));
 
   function latex(table) {
-    const escape = (value) => value.replace(/[&%$#_{}]/g, "\\$&").replaceAll("µ", "$\\mu$").replaceAll("±", "$\\pm$").replaceAll("–", "--").replaceAll("\u202f", "\\,");
+    const escape = (value) => value.replace(/[&%$#_{}]/g, "\\$&").replaceAll("µ", "$\\mu$").replaceAll("±", "$\\pm$").replaceAll("–", "--").replaceAll("\u00a0", "\\,");
     const [head, ...rows] = rowsOf(table).map((row) => row.map((cell) => {
       const value = escape(cellText(cell));
       return cell.querySelector("b") ? `\\textbf{${value}}` : value;
