@@ -64,12 +64,14 @@ def sentence(group: str, rows: Mapping[str, Slow]) -> str:
             _range([rows[scheme][_NAMES[words]] or 0.0 for scheme in schemes]) for words in causes
         ]
         causes_text = " and ".join(
-            f"{words} ({share})" for words, share in zip(causes, shares, strict=True)
+            f"{_IN_SENTENCES.get(words, words)} ({share})"
+            for words, share in zip(causes, shares, strict=True)
         )
         parts.append(f"under {_listed(schemes)} on {causes_text}")
     return f"The slowest tenth of the {group} spent their time {'; '.join(parts)}."
 
 
+_IN_SENTENCES = {"ideal": "what an empty network takes"}
 _NAMES = {cause.words: cause.name for cause in CAUSES}
 
 
