@@ -43,6 +43,10 @@ pub struct Config {
     /// The file of a key that all controllers of the network share. Default: a key drawn by chance,
     /// for one controller.
     pub key: Option<PathBuf>,
+    /// Whether links are found by LLDP, in addition to those of `link`. Guests at two switches can pass each other
+    /// the frames that reach them, and so pretend a link: where they are not trusted, give all links. Default: yes.
+    #[serde(default = "yes")]
+    pub find_links: bool,
     /// SICC's parameters, as in a scenario; or of the kind "flow-counts": no incast is foreseen, but the
     /// flows of ports are counted for agents that ask. With SICC they are, too.
     pub controller: penstock_scenario::Controller,
@@ -50,7 +54,7 @@ pub struct Config {
     pub watch: IndexMap<String, Watch>,
     /// The agents of hosts and switches, likewise.
     pub agent: IndexMap<String, Agent>,
-    /// Links between switches that LLDP need not find, likewise. Default: none.
+    /// Links between switches, likewise, which LLDP need not find. Default: none.
     #[serde(default)]
     pub link: IndexMap<String, Link>,
 }
@@ -129,6 +133,10 @@ pub struct Agent {
     /// Whether notices go to it as Ethernet frames, which the shims of its guests take, and not as datagrams.
     /// Default: as `messages` of [`Config::controller`] has it.
     pub frames: Option<bool>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn everywhere(port: u16) -> SocketAddr {
@@ -215,8 +223,9 @@ impl Config {
         };
         let lldp = Lldp::new(&secret, u64::from_ne_bytes(*sender));
         let links = self.link.values().map(Link::places);
+        let links = links.collect::<Result<_>>()?;
         let controller = Controller::new(incast, watched, keys, lldp, self.writes);
-        Ok(controller.with_links(links.collect::<Result<_>>()?))
+        Ok(controller.with_links(links, self.find_links))
     }
 
     /// SICC's parameters at a port; those by default where it only counts.

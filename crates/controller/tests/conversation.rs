@@ -127,7 +127,7 @@ fn a_port_that_flaps_has_few_frames_sent() {
 #[test]
 fn a_link_that_is_configured_is_there_without_lldp() {
     let ends = [1, 2].map(|datapath| Place { datapath, port: 3 });
-    let mut controller = controller(Writes::All).with_links(vec![(ends[0], ends[1])]);
+    let mut controller = controller(Writes::All).with_links(vec![(ends[0], ends[1])], true);
     for (at, datapath) in [(0, 1), (1, 2)] {
         assert_eq!(controller.fabric().links().count(), 0);
         controller.connect(at, 1);
@@ -140,6 +140,24 @@ fn a_link_that_is_configured_is_there_without_lldp() {
     controller.tick(FIND_NS + 1);
     assert!(!controller.fabric().is_edge(ends[0]));
     assert!(controller.fabric().is_edge(WATCHED));
+}
+
+/// What a guest at one switch gets, another one sends at another switch.
+#[test]
+fn guests_pretend_a_link_only_where_links_are_found() {
+    for finds in [true, false] {
+        let mut controller = controller(Writes::All).with_links(Vec::new(), finds);
+        for (at, datapath) in [(0, 1), (1, 2)] {
+            controller.connect(at, 1);
+            let greeting = greeting(datapath);
+            controller.on_bytes(at, &greeting, 1).expect("it is right");
+        }
+        controller.tick(FIND_NS + 1);
+        let received = Lldp::new(SECRET, 1).frame(WATCHED, 1);
+        let relayed = copy(1, 2, &received);
+        controller.on_bytes(1, &relayed, 2).expect("it is right");
+        assert_eq!(controller.fabric().links().count(), usize::from(finds));
+    }
 }
 
 proptest! {

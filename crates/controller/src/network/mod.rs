@@ -32,8 +32,9 @@ pub struct Controller {
     incast: Incast,
     /// Of the ports that are watched.
     watched: BTreeMap<Place, Params>,
-    /// Links that are configured.
+    /// Links that are configured, and whether there may be others.
     links: Vec<(Place, Place)>,
+    finds_links: bool,
     lldp: Lldp,
     switches: BTreeMap<Connection, Switch>,
     agents: Agents,
@@ -74,6 +75,7 @@ impl Controller {
             incast,
             watched,
             links: Vec::new(),
+            finds_links: true,
             lldp,
             switches: BTreeMap::new(),
             agents: Agents::new(agents),
@@ -92,10 +94,11 @@ impl Controller {
         }
     }
 
-    /// Links that are there whether LLDP finds them or not, each by the ports at its ends.
+    /// Links that are there whether LLDP finds them or not, each by the ports at its ends. Unless
+    /// `finds_others`, they are all.
     #[must_use]
-    pub fn with_links(mut self, links: Vec<(Place, Place)>) -> Controller {
-        self.links = links;
+    pub fn with_links(mut self, links: Vec<(Place, Place)>, finds_others: bool) -> Controller {
+        (self.links, self.finds_links) = (links, finds_others);
         self
     }
 
@@ -285,7 +288,8 @@ impl Controller {
                 {
                     (self.other, self.other_ns) = (other, now_ns);
                 }
-                seen.is_some_and(|seen| self.fabric.add_link(seen.from, place))
+                let link = seen.filter(|_| self.finds_links);
+                link.is_some_and(|seen| self.fabric.add_link(seen.from, place))
             }
             Reason::Segment | Reason::Miss => {
                 let host = Mac::at(data, 6);
