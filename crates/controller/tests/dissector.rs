@@ -26,8 +26,11 @@ fn dissected(write: impl Fn(&mut Writer)) -> Vec<String> {
         assert!(printed.status.success(), "{printed:?}");
         String::from_utf8(printed.stdout).expect("text")
     });
-    // The versions differ in their names alone.
-    let without = |text: &str| text.replace("OF1.3", "OF").replace("OF1.5", "OF");
+    // The versions differ in their names, and 1.5 has a reason of its own for what a PACKET_OUT brings.
+    let without = |text: &str| {
+        let text = text.replace("OF1.3", "OF").replace("OF1.5", "OF");
+        text.replace("no_match action packet_out", "no_match action")
+    };
     assert_eq!(without(&printed[0]), without(&printed[1]));
     without(&printed[1]).lines().map(str::to_owned).collect()
 }
