@@ -26,7 +26,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
-.PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos deb release
+.PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -175,6 +175,10 @@ soak: .venv/.datapath ## Run 100,000 short flows with losses through a port, 10 
 
 chaos: .venv/.datapath ## Kill, upgrade and stop the agent under load for 3 minutes (root)
 	@PENSTOCK_CHAOS_SECONDS=180 cargo test --quiet --package penstockd --test chaos -- --nocapture
+
+ENDURANCE ?= --for "10 min" --ports 100
+endurance: build lab ## Run connections for hours while the agent is killed and changed; ENDURANCE='--for "24 h"' (root)
+	@$(ROOT) $(BIN)/python evidence/endurance/endurance.py $(ENDURANCE)
 
 test-kernels: build lab ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, Open vSwitch
 	@evidence/kernels/test

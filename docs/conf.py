@@ -56,6 +56,7 @@ NAVIGATION = {
         "tcp",
         "/evidence/README",
         "/evidence/mutants/README",
+        "/evidence/endurance/README",
         "/evidence/ns2/README",
         "/evidence/linux/README",
         "/evidence/grant/README",

@@ -54,14 +54,8 @@ def write(canary: Canary, outcome: str, folder: Path) -> Path:
         ]
         for one in judgements
     ]
-    text = html.render(
-        "canary.html",
-        "Canary",
-        figures,
-        looks,
-        outcome=outcome,
-        table=html.table("", headings, rows),
-    )
+    body = html.table("Difference", headings, rows)
+    text = html.render("outcome.html", "Canary", figures, looks, outcome=outcome, body=body)
     return html.save(text, figures, folder / "canary.html")
 
 

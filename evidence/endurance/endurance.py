@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A long run of the agent: connections over many veths while it is killed, upgraded and flooded.
+
+Charts what it needs, and ends with an error if anything is lost or left.
+
+    endurance.py --for "24 h" --ports 500
+"""
+
+import argparse
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import page
+import polars as pl
+from host import HOST, PEERS, Host, host
+
+from penstock.execution.lab.system import inside, need_root
+from penstock.units import to_seconds
+
+PORT = 7
+TRAFFIC = str(Path(__file__).with_name("traffic.py"))
+PAUSE_S = (2, 8)
+"""Time between two faults."""
+DRAIN_S = 30
+"""After the last connection, until no entry may be left."""
+
+
+@contextlib.contextmanager
+def traffic(made: Host) -> Iterator[dict[str, int]]:
+    """Servers and clients; their counts, kept up to date."""
+    counts: dict[str, int] = {}
+    with contextlib.ExitStack() as stack:
+
+        def start(namespace: str, *words: str) -> subprocess.Popen[str]:
+            command = inside(namespace, sys.executable, TRAFFIC, *words)
+            process = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            )
+            stack.callback(process.kill)
+            return process
+
+        start(PEERS, "serve", str(PORT))
+        time.sleep(1)
+        client = start(HOST, "fetch", str(PORT), *made.addresses)
+
+        def follow() -> None:
+            for line in client.stdout or ():
+                counts.update(json.loads(line))
+
+        threading.Thread(target=follow, daemon=True).start()
+        yield counts
+
+
+def run(seconds: float, ports: int, every: float, other: str | None, out: Path) -> list[str]:
+    """Runs, writes samples and the page; returns what is wrong."""
+    samples: list[dict[str, float | str]] = []
+    happened: dict[str, int] = {}
+    out.mkdir(parents=True, exist_ok=True)
+    with host(ports) as made:
+        made.other = other
+        made.configure('scheme = "fairq"')
+        made.start()
+        try:
+            _until(lambda: made.sample()["ports"] >= ports, 60 + ports / 4)
+            with traffic(made) as counts:
+                begun, due, sampled = time.monotonic(), 0.0, 0.0
+                while (now := time.monotonic() - begun) < seconds:
+                    if now >= sampled:
+                        samples.append({"time_s": now, **counts, **made.sample()})
+                        pl.DataFrame(samples, infer_schema_length=None).write_csv(
+                            out / "samples.csv"
+                        )
+                        sampled = now + every
+                    if now >= due and seconds - now > 10:
+                        fault = made.generator.choice(made.faults())
+                        fault()
+                        happened[fault.__name__] = happened.get(fault.__name__, 0) + 1
+                        due = time.monotonic() - begun + made.generator.uniform(*PAUSE_S)
+                    time.sleep(0.2)
+                last = dict(counts)
+            drained = time.monotonic() + DRAIN_S
+            while made.sample().get("flows_tracked", 1) > 0 and time.monotonic() < drained:
+                time.sleep(1)
+            left = made.sample()
+            samples.append({"time_s": time.monotonic() - begun, **last, **left})
+            made.daemon.terminate()
+            made.daemon.wait()
+            made.penstockd("detach", "--all")
+            pinned = [str(path.relative_to(made.folder)) for path in made.pins.rglob("*")]
+        finally:
+            (out / "penstockd.log").write_bytes((made.folder / "penstockd.log").read_bytes())
+            if made.daemon and made.daemon.poll() is None:
+                made.daemon.kill()
+    table = pl.DataFrame(samples, infer_schema_length=None)
+    table.write_csv(out / "samples.csv")
+    wrong = _wrong(table, last, left, pinned)
+    page.write(table, happened, last, wrong, out)
+    for line in page.sentences(table, happened, last):
+        print(line)
+    return wrong
+
+
+def _wrong(
+    table: pl.DataFrame, counts: dict[str, int], left: dict[str, float], pinned: list[str]
+) -> list[str]:
+    wrong = []
+    if counts.get("failed") or counts.get("kept_lost"):
+        wrong.append(
+            f"{counts['failed']} connections failed, {counts['kept_lost']} lasting ones broke"
+        )
+    if left.get("flows_tracked"):
+        wrong.append(f"{left['flows_tracked']:.0f} entries of flows stay after all have ended")
+    if pinned:
+        wrong.append(f"{len(pinned)} pins stay after the ports are detached: {pinned[:3]}")
+    # Each start of the agent is a new process: a leak of one shows as growth over the whole run.
+    quarter = max(1, table.height // 4)
+    for name, least in (("rss_kb", 1024), ("files", 4)):
+        early, late = (
+            part[name].median() for part in (table[quarter : 2 * quarter], table[-quarter:])
+        )
+        if early and late and late > 1.2 * early + least:
+            wrong.append(f"{name} grew from {early:.0f} to {late:.0f}")
+    return wrong
+
+
+def _until(condition, seconds: float) -> None:  # noqa: ANN001 (a function)
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            message = f"the ports were not attached within {seconds:.0f} s"
+            raise TimeoutError(message)
+        time.sleep(0.2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--for", dest="seconds", type=to_seconds, default="1 min", metavar="TIME")
+    parser.add_argument("--ports", type=int, default=50, help="veths of the host")
+    parser.add_argument("--every", type=to_seconds, default="5 s", help="time between samples")
+    parser.add_argument("--other", help="another version of penstockd for half of the upgrades")
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs/endurance"), help="folder of the page"
+    )
+    options = parser.parse_args()
+    need_root()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves nothing then, too
+    wrong = run(options.seconds, options.ports, options.every, options.other, options.out)
+    print(f"page: {options.out / 'endurance.html'}")
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+main()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections without end: `traffic.py serve PORT`, `traffic.py fetch PORT ADDRESS...`.
+
+A client opens a connection, asks for some bytes, counts them and closes. Each process also keeps
+one connection from beginning to end. The client prints its counts as JSON each second.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+
+PROCESSES = 6
+PATIENCE_S = 60
+KEEP = 0xFFFFFFFF
+"""The size that asks for a connection that stays: 1000 bytes for each further byte."""
+_CHUNK = bytes(1 << 16)
+DONE, BYTES, FAILED, KEPT, LOST = range(5)
+COUNTS = ("connections", "bytes", "failed", "kept_rounds", "kept_lost")
+
+
+def serve(port: int) -> None:
+    """Answers, one connection after the other in each of a few processes."""
+    _fork(lambda _: _answer(port))
+    while True:
+        time.sleep(60)
+
+
+def _answer(port: int) -> None:
+    listening = socket.create_server(("", port), backlog=4096, reuse_port=True)
+    while True:
+        connection, _ = listening.accept()
+        connection.settimeout(PATIENCE_S)
+        try:
+            (size,) = struct.unpack("!I", connection.recv(4, socket.MSG_WAITALL))
+            if size == KEEP:
+                threading.Thread(target=_keep, args=[connection], daemon=True).start()
+                continue
+            connection.sendall(_CHUNK[:size])
+        except (OSError, struct.error):
+            pass
+        connection.close()
+
+
+def _keep(connection: socket.socket) -> None:
+    connection.settimeout(None)
+    with connection, contextlib.suppress(ConnectionResetError):
+        while connection.recv(1):
+            connection.sendall(_CHUNK[:1000])
+
+
+def fetch(port: int, addresses: list[str]) -> None:
+    """Fetches from all addresses until its end; prints counts."""
+    counts = multiprocessing.Array("Q", len(COUNTS) * PROCESSES, lock=False)
+    _fork(lambda number: _fetch(port, addresses, counts, number))
+    while True:
+        sums = [sum(counts[index :: len(COUNTS)]) for index in range(len(COUNTS))]
+        print(json.dumps(dict(zip(COUNTS, sums, strict=True))), flush=True)
+        time.sleep(1)
+
+
+def _fetch(port: int, addresses: list[str], counts: "multiprocessing.Array", number: int) -> None:
+    generator = random.Random(number)
+    base = number * len(COUNTS)
+
+    def connect(size: int) -> socket.socket:
+        made = socket.create_connection((generator.choice(addresses), port), PATIENCE_S)
+        made.sendall(struct.pack("!I", size))
+        return made
+
+    kept = connect(KEEP)
+    while True:
+        size = min(int(generator.lognormvariate(8, 1.3)) + 1, len(_CHUNK))
+        try:
+            with connect(size) as connection:
+                received = 0
+                while data := connection.recv(1 << 16):
+                    received += len(data)
+            counts[base + (DONE if received == size else FAILED)] += 1
+            counts[base + BYTES] += received
+        except OSError:
+            counts[base + FAILED] += 1
+        try:
+            kept.sendall(b"x")
+            if len(kept.recv(1000, socket.MSG_WAITALL)) != 1000:
+                raise ConnectionError
+            counts[base + KEPT] += 1
+        except OSError:
+            counts[base + LOST] += 1
+            kept = connect(KEEP)
+
+
+def _fork(work) -> None:  # noqa: ANN001 (a function of the process's number)
+    """Runs `work` in some processes, which end with this one."""
+    parent = os.getpid()
+    for number in range(PROCESSES):
+        if os.fork() == 0:
+            threading.Thread(target=_end_with, args=[parent], daemon=True).start()
+            work(number)
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(int(sys.argv[2]))
+    else:
+        fetch(int(sys.argv[2]), sys.argv[3:])
