@@ -89,7 +89,7 @@ module fairq
   logic [63:0] total, time_ns;
   logic [24:0] new_flows;
   logic [31:0] queue, mean;  // of the interval; of the samples
-  logic is_up, is_same, is_none;
+  logic is_up, is_same, is_none, is_last;
 
   // A product grows by one bit of factor_b per clock.
   logic [39:0] factor_a;
@@ -125,15 +125,12 @@ module fairq
       .mean
   );
 
-  function automatic logic [39:0] at_most(input logic [63:0] amount);
-    at_most = amount > {24'b0, MAX_Q8} ? MAX_Q8 : amount[39:0];
-  endfunction
-
   // Of parameters and state, some clocks old: no step needs them so soon after a change.
   logic [39:0] room;
   logic [31:0] longest_wait, round_length, at_queue, drift;
   logic [32:0] excess;  // of the queue over its target, below 0 if the highest bit is set
-  logic is_sampled, has_paths, has_flows, has_bound, is_last_tick;
+  logic is_sampled, has_paths, has_flows, has_bound, is_last_tick, is_young;
+  logic is_over, is_less;  // the quotient: of the largest window, of this one
 
   logic [39:0] target_q8, restart_q8;
   assign target_q8   = {target_bytes, 8'b0};
@@ -151,6 +148,9 @@ module fairq
     queue <= at_queue > p.buffer_bytes ? p.buffer_bytes : at_queue;
     excess <= {1'b0, queue} - {1'b0, target_bytes};
     drift <= excess[32] ? -excess[31:0] : excess[31:0];
+    is_young <= update_age_ns < {1'b0, p.interval_ns};
+    is_over <= quotient > {24'b0, MAX_Q8};
+    is_less <= quotient < {24'b0, window_q8};
     room <= {8'b0, p.buffer_bytes} +
         (sent_bytes > sent_before_bytes ? sent_bytes : sent_before_bytes);
   end
@@ -183,6 +183,7 @@ module fairq
       INIT_TARGET: begin
         target_bytes <= product[47:16] == 0 ? 32'd1 : product[47:16];
         new_flows <= '0;
+        is_none <= 1'b1;
         event_now <= EVENT_FLOWS;
         step <= FLOWS_DONE;
       end
@@ -237,10 +238,10 @@ module fairq
         step <= DIVIDE;
       end
       FLOWS_DONE: begin
-        if (new_flows == 0) begin
+        if (is_none) begin
           window_q8 <= restart_q8;
           in_slow_start <= 1'b1;
-        end else window_q8 <= at_most(quotient);
+        end else window_q8 <= is_over ? MAX_Q8 : quotient[39:0];
         flows <= new_flows;
         step  <= SHOW;
       end
@@ -276,11 +277,12 @@ module fairq
       end
       AGE: begin
         age_over <= update_age_ns - {1'b0, p.interval_ns};
-        step <= update_age_ns < {1'b0, p.interval_ns} ? SHOW : AGE_OVER;
+        step <= AGE_OVER;
       end
       AGE_OVER: begin
-        update_age_ns <= age_over > {1'b0, p.interval_ns} ? {1'b0, p.interval_ns} : age_over;
-        step <= INTERVAL;
+        if (!is_young)
+          update_age_ns <= age_over > {1'b0, p.interval_ns} ? {1'b0, p.interval_ns} : age_over;
+        step <= is_young ? SHOW : INTERVAL;
       end
 
       // gamma += kappa * mss / M, with kappa = 1 - Q / target.
@@ -310,6 +312,7 @@ module fairq
             {1'b0, quotient[46:0]}
         );
         ticks <= ticks + 16'd1;
+        is_last <= is_last_tick;
         step <= is_last_tick ? CHANGE : INTERVAL_END;
       end
 
@@ -336,7 +339,8 @@ module fairq
         step <= MOVED;
       end
       MOVED: begin
-        window_q8 <= moved[64] && !is_up ? '0 : at_most(moved[63:0]);
+        window_q8 <= moved > {25'b0, MAX_Q8} ? MAX_Q8 : moved[39:0];
+        if (moved[64] && !is_up) window_q8 <= '0;
         step <= has_bound && has_flows ? BOUND : INTERVAL_END;
       end
       // Flows * window is at most the buffer plus what left within a round.
@@ -354,11 +358,11 @@ module fairq
         step <= DIVIDE;
       end
       BOUND_DONE: begin
-        if (quotient < {24'b0, window_q8}) window_q8 <= quotient[39:0];
+        if (is_less) window_q8 <= quotient[39:0];
         step <= INTERVAL_END;
       end
       INTERVAL_END: begin
-        if (ticks >= p.intervals[15:0]) begin
+        if (is_last) begin
           gamma_q8 <= '0;
           ticks <= '0;
         end

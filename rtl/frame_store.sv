@@ -33,26 +33,39 @@ module frame_store #(
     $fatal(1, "WORDS must be a power of two");
   end
 
-  logic [WORD_BITS-1:0] memory[WORDS];
+  // Memory blocks of 18 kb next to each other; one behind another would need a multiplexer.
+  localparam int unsigned BLOCK_BITS = WORDS > 16384 ? 1 : (WORDS > 2048 ? 16384 : 18432) / WORDS;
+  localparam int unsigned SLICE = BLOCK_BITS < WORD_BITS ? BLOCK_BITS : WORD_BITS;
+  localparam int unsigned SLICES = (WORD_BITS + SLICE - 1) / SLICE;
+
   // One bit more than an address: full and empty differ. Frames are complete up to `complete`.
   logic [BITS:0] complete, written, read_at;
   logic [$clog2(FRAMES):0] kept_frames, left_frames;
   logic [WORD_BITS-1:0] fetched;
   logic is_full, is_crowded, overflows, reads, is_fetched, advances;
+  logic [SLICES*SLICE-1:0] stored, fetched_bits;
 
   assign is_full = written - read_at == WORDS[BITS:0];
   assign is_crowded = kept_frames - left_frames == FRAMES[$clog2(FRAMES):0];
   assign advances = !m_tvalid || m_tready;
   assign reads = read_at != complete && (!is_fetched || advances);
 
+  assign stored = (SLICES * SLICE)'({s_tlast, s_tkeep, s_tdata});
+  assign fetched = fetched_bits[WORD_BITS-1:0];
+  for (genvar i = 0; i < SLICES; i++) begin : g_slice
+    logic [SLICE-1:0] memory[WORDS];
+    always_ff @(posedge clk) begin
+      if (s_tvalid && !is_full) memory[written[BITS-1:0]] <= stored[SLICE*i+:SLICE];
+      if (reads) fetched_bits[SLICE*i+:SLICE] <= memory[read_at[BITS-1:0]];
+    end
+  end
+
   always_ff @(posedge clk) begin
     kept <= 1'b0;
     lost <= 1'b0;
     if (s_tvalid) begin
-      if (!is_full) begin
-        memory[written[BITS-1:0]] <= {s_tlast, s_tkeep, s_tdata};
-        written <= written + 1'b1;
-      end else overflows <= 1'b1;
+      if (!is_full) written <= written + 1'b1;
+      else overflows <= 1'b1;
       if (s_tlast) begin
         overflows <= 1'b0;
         if (is_full || is_crowded || overflows || is_bad) begin
@@ -66,7 +79,6 @@ module frame_store #(
       end
     end
     if (m_tvalid && m_tready && m_tlast) left_frames <= left_frames + 1'b1;
-    if (reads) fetched <= memory[read_at[BITS-1:0]];
     if (reads) read_at <= read_at + 1'b1;
     if (!is_fetched || advances) is_fetched <= reads;
     if (advances) {m_tvalid, m_tlast, m_tkeep, m_tdata} <= {is_fetched, fetched};
