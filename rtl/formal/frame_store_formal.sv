@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // No frame is lost, repeated or mixed under back-pressure. A word of any one frame is followed: it
 // leaves in its place among the words of kept frames, unchanged, and no word leaves that was not
-// kept. The store is small here (4 words), so that frames overflow it in few clocks.
+// kept. The store is small here (4 words), so that frames overflow it in few clocks. Numbers wrap:
+// fewer words wait than there are numbers.
 module frame_store_formal (
     input logic       clk,
     input logic       rst,
@@ -39,48 +40,59 @@ module frame_store_formal (
   logic is_first = 1;
   logic [3:0] held;  // the constant
   logic [3:0] kept_words, frame_words, left_words;
-  logic [7:0] data;
-  logic last;
+  logic [9:0] word;  // the one followed, as it entered
 
   // The frame that ended a clock ago counts already, if it was kept.
   logic ended = 0;
-  logic [3:0] ended_words, base;
+  logic [3:0] ended_words, base, waiting, place;
   assign base = kept_words + (kept ? ended_words : 4'd0);
+  assign waiting = base - left_words;  // words of kept frames
+  assign place = held - left_words;
 
   always_ff @(posedge clk) begin
     is_first <= 0;
+    ended <= s_tvalid && s_tlast && !rst;
+    ended_words <= frame_words + 4'd1;
     if (is_first) begin
       assume (rst);
       held <= followed;
     end
     if (rst) begin
-      kept_words  <= 0;
-      frame_words <= 0;
-      left_words  <= 0;
-    end else begin
+      kept_words  <= '0;
+      frame_words <= '0;
+      left_words  <= '0;
+    end else if (!is_first) begin
       if (kept) kept_words <= base;
-      assume (kept_words < 4'd8);  // before the numbers wrap
       if (s_tvalid) begin
-        if (base + frame_words == held) {last, data} <= {s_tlast, s_tdata};
-        frame_words <= frame_words + 1;
+        if (base + frame_words == held) word <= {s_tlast, 1'b1, s_tdata};
+        frame_words <= s_tlast ? '0 : frame_words + 4'd1;
         assume (frame_words < 4'd6);
-        if (s_tlast) frame_words <= 0;
       end
+      if (m_tvalid && m_tready) left_words <= left_words + 4'd1;
+
       // `kept` and `lost` follow the last word by a clock; exactly one of them does.
       assert (!(kept && lost));
-      if (m_tvalid && m_tready) begin
-        left_words <= left_words + 1;
-        if (left_words == held) assert ({m_tlast, m_tdata} == {last, data});
-      end
-    end
-  end
-
-  always_ff @(posedge clk) begin
-    ended <= s_tvalid && s_tlast && !rst;
-    ended_words <= frame_words + 1;
-    if (!rst && !is_first) begin
       assert (ended == (kept || lost));
-      assert (left_words <= base);
+      assert (!m_tvalid || waiting != 0);
+      if (m_tvalid && place == 0) assert ({m_tlast, m_tkeep, m_tdata} == word);
+
+      // What makes it true: where the words are, those of kept frames and of the one that enters.
+      assert (frame_words <= 4'd6);
+      assert (waiting == 4'(m_tvalid) + 4'(dut.is_fetched) + 4'(3'(dut.complete - dut.read_at)));
+      assert (3'(dut.complete - dut.read_at) <= 3'd4);
+      assert (3'(dut.written - dut.read_at) <= 3'd4);
+      assert (3'(dut.complete - dut.read_at) <= 3'(dut.written - dut.read_at));
+      assert (dut.complete == base[2:0]);
+      if (dut.overflows)
+        assert (frame_words != 0);
+        else assert ({1'b0, 3'(dut.written - dut.complete)} == frame_words);
+      if (place < waiting && !(m_tvalid && place == 0)) begin
+        if (dut.is_fetched && place == 4'(m_tvalid))
+          assert (dut.fetched == word);
+          else assert (dut.g_slice[0].memory[held[1:0]] == word);
+      end
+      if (place >= waiting && place - waiting < frame_words && !dut.overflows)
+        assert (dut.g_slice[0].memory[held[1:0]] == word);
     end
   end
 endmodule
