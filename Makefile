@@ -102,7 +102,7 @@ format: .venv/.tools ## Format Rust, C and Python
 
 rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 	@NEED=iverilog PYTHON="$(PYTHON)" .ci/prerequisites
-	@$(MAKE) --no-print-directory -C rtl all
+	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl all
 
 rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (10 minutes)
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl resources

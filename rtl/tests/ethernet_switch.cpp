@@ -108,5 +108,9 @@ int main(int argc, char **argv) {
     test_mix(b, 50 * cases);
     for (u32 scheme = 0; scheme < 4; scheme++)
         test_scheme(b, scheme, std::max(10 * cases, 60)); // more than the buffer holds
+    uint64_t frames = 0;
+    for (uint64_t left : b.left)
+        frames += left;
+    printf("%llu frames; ", (unsigned long long)frames);
     return finish(("ethernet_switch-" + std::to_string(WIDTH)).c_str(), b.clocks);
 }
