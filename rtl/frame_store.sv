@@ -53,6 +53,8 @@ module frame_store #(
   assign stored = (SLICES * SLICE)'({s_tlast, s_tkeep, s_tdata});
   assign fetched = fetched_bits[WORD_BITS-1:0];
   for (genvar i = 0; i < SLICES; i++) begin : g_slice
+    // Nothing is read where it is written in the same clock.
+    (* no_rw_check *)
     logic [SLICE-1:0] memory[WORDS];
     always_ff @(posedge clk) begin
       if (s_tvalid && !is_full) memory[written[BITS-1:0]] <= stored[SLICE*i+:SLICE];

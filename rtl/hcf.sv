@@ -39,6 +39,8 @@ module hcf
   } bin_t;
 
   localparam int unsigned BIN_BITS = $clog2(BINS);
+  (* no_rw_check *)
+  // bins are read in other clocks than written
   bin_t memory[BINS];
   logic [1:0][39:0] bytes  /* verilator public_flat_rd */;
   logic [1:0][31:0] packets  /* verilator public_flat_rd */;

@@ -18,6 +18,8 @@ module ring #(
     input  wire logic            pop
 );
   localparam int unsigned INDEX = $clog2(WORDS);
+  // No word is read in the clock in which it is written, so Yosys need not order the two.
+  (* no_rw_check *)
   logic [BITS-1:0] memory[WORDS];
   logic [INDEX:0] written, read_at, read_after;
   logic [BITS-1:0] fetched;
