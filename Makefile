@@ -26,7 +26,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
 .PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
-.PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
+.PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,6 +153,22 @@ target/go/bin/cnitool:
 	@echo "== cnitool and the standard CNI plugins, by the Go toolchain"
 	@export GOBIN=$(CURDIR)/target/go/bin; go install github.com/containernetworking/cni/cnitool@v1.3.0 && \
 		go install $(addprefix $(CNI_PLUGINS)/,$(addsuffix @v1.9.0,main/ptp ipam/host-local meta/bandwidth))
+
+# Minutes to build, so not in `make test`: CI runs it on its own.
+target/go/bin/helm:
+	@echo "== helm, by the Go toolchain"
+	@GOBIN=$(CURDIR)/target/go/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
+
+target/go/bin/actionlint:
+	@GOBIN=$(CURDIR)/target/go/bin go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+.venv/.packaging: .venv/.tools
+	@$(BIN)/uv sync --quiet --frozen --only-group packaging --inexact
+	@touch $@
+
+test-chart: build lab .venv/.packaging target/go/bin/helm target/go/bin/actionlint ## Test the Helm chart by helm, workflows by actionlint (Go)
+	@target/go/bin/actionlint
+	@$(BIN)/pytest --quiet packaging/tests/test_chart.py
 
 bench-cni: build lab target/go/bin/cnitool ## Compare penstock-cni with the standard bandwidth plugin (root, Go)
 	@$(ROOT) env "PATH=$(PATH)" $(BIN)/python evidence/kubernetes/bandwidth.py

@@ -63,13 +63,14 @@ class Hosts:
         return sorted(path.parent.name for path in self.folder.glob("bpf/*/**/link_egress"))
 
     @contextlib.contextmanager
-    def daemon(self, configuration=""):
+    def daemon(self, configuration="", *options):
         """Runs penstockd on the first host while the block runs."""
         config = self.folder / "penstockd.toml"
         agent = f"[agent]\npins = '{self.pins}'\nlocks = '{self.locks}'\n"
         config.write_text(agent + configuration, "utf-8")
         first = next(iter(self.names))
-        command = self.inside(first, build.find(build.AGENT), "run", "--config", str(config))
+        program = [build.find(build.AGENT), "run", "--config", str(config), *options]
+        command = self.inside(first, *program)
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
                 until(lambda: list(self.locks.glob("*.daemon")))

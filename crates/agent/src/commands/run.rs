@@ -18,9 +18,9 @@ Examples:
   penstockd run --dry-run                       what a reload would change, interface by interface
 
 SIGHUP (systemctl reload penstockd) reads the configuration again without a gap; an invalid one is
-rejected with an error, and the old one stays in force. SIGTERM leaves all ports attached: the next
-start takes over; without one, packets pass untouched once the heartbeat is stale. To detach
-schemes: penstockd detach.")]
+rejected with an error, and the old one stays in force. Without --detach, SIGTERM leaves all ports
+attached: the next start takes over; without one, packets pass untouched once the heartbeat is
+stale. To detach schemes: penstockd detach.")]
 pub struct Args {
     /// Configuration file.
     #[arg(long, value_name = "FILE", default_value = PATH)]
@@ -31,6 +31,9 @@ pub struct Args {
     /// Print what a start or a reload with this configuration would change, and exit.
     #[arg(long, conflicts_with = "check_config")]
     pub dry_run: bool,
+    /// Detach the ports of the configuration at SIGTERM, as a container does that may be removed.
+    #[arg(long)]
+    pub detach: bool,
 }
 
 /// Runs the command.
@@ -44,7 +47,7 @@ pub fn run(args: Args) -> Result<()> {
         return Ok(());
     }
     if !args.check_config {
-        return daemon::run(args.config);
+        return daemon::run(args.config, args.detach);
     }
     let config = Config::read(&args.config)?;
     let ports: Vec<String> = config

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use indexmap::IndexMap;
 use penstock_linux::monitor::LinkMonitor;
 
 use crate::host::signals::{Signal, Signals};
@@ -32,12 +33,13 @@ use ports::Ports;
 /// kernel.
 const FOLLOW: Duration = Duration::from_secs(1);
 
-/// Runs until SIGINT or SIGTERM, and leaves everything attached.
+/// Runs until SIGINT or SIGTERM, and leaves everything attached; or, with `detach`, only what was attached
+/// by hand.
 ///
 /// # Errors
 /// The configuration cannot be read at the start, the machine lacks a requirement, or another daemon
 /// keeps the same ports.
-pub fn run(path: PathBuf) -> Result<()> {
+pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     let mut config = Config::read(&path)?;
     requirements::require(&config.agent.pins)?;
     let _lock = config.agent.pins().lock_daemon(&path)?;
@@ -55,6 +57,13 @@ pub fn run(path: PathBuf) -> Result<()> {
         match signals.wait_or(&monitor, FOLLOW) {
             Some(Signal::End) => {
                 systemd::stopping();
+                if detach {
+                    let without_ports = Config {
+                        port: IndexMap::new(),
+                        ..config.clone()
+                    };
+                    ports.change(&config, &without_ports);
+                }
                 return Ok(());
             }
             Some(Signal::Reload) => {

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Helm chart: what helm renders is what the cluster's schemas allow, with few rights.
+
+`make test-chart` builds helm, which takes minutes: these tests are not among those of `make test`.
+"""
+
+import json
+import os
+import subprocess
+import tomllib
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from penstock.execution import build
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "packaging" / "chart"
+HELM = os.environ.get("HELM", str(ROOT / "target" / "go" / "bin" / "helm"))
+KUBERNETES = ["1.30", "1.37"]
+
+
+def helm(*arguments):
+    done = subprocess.run([HELM, *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def rendered(*sets, kubernetes=KUBERNETES[0]):
+    """The objects of a release, by kind and name."""
+    options = [word for one in sets for word in ("--set", one)]
+    code, text, errors = helm(
+        "template", "node", str(CHART), "--kube-version", f"{kubernetes}.0", *options
+    )
+    assert code == 0, errors
+    objects = [document for document in yaml.safe_load_all(text) if document]
+    return {(one["kind"], one["metadata"]["name"]): one for one in objects}
+
+
+def pod(*sets):
+    return rendered(*sets)["DaemonSet", "node"]["spec"]["template"]["spec"]
+
+
+def configuration(*sets):
+    return rendered(*sets)["ConfigMap", "node"]["data"]["penstockd.toml"]
+
+
+def test_helm_has_no_complaint():
+    code, text, errors = helm("lint", "--strict", str(CHART))
+    assert code == 0, text + errors
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_the_objects_are_those_of_the_schemas(version):
+    objects = rendered(kubernetes=version)
+    for one in objects.values():
+        kubernetes_validate.validate(one, version, strict=True)
+    assert sorted(objects) == [
+        ("ConfigMap", "node"),
+        ("ConfigMap", "node-alerts"),
+        ("ConfigMap", "node-dashboard"),
+        ("DaemonSet", "node"),
+        ("ServiceAccount", "node"),
+    ], "no role: it asks nothing of the cluster"
+
+
+def test_the_pod_has_three_powers_and_two_folders_of_the_node():
+    made = pod()
+    (container,) = made["containers"]
+    assert made["automountServiceAccountToken"] is False
+    assert not {"hostPID", "hostIPC"} & set(made)
+    security = container["securityContext"]
+    assert security["capabilities"] == {"drop": ["ALL"], "add": ["BPF", "NET_ADMIN", "PERFMON"]}
+    assert security["allowPrivilegeEscalation"] is False
+    assert security["readOnlyRootFilesystem"] is True
+    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert "privileged" not in security
+    folders = {volume["hostPath"]["path"] for volume in made["volumes"] if "hostPath" in volume}
+    assert folders == {"/sys/fs/bpf", "/run/penstock"}
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in made["volumes"]}
+
+
+def test_the_service_of_systemd_has_the_same_powers():
+    unit = (ROOT / "packaging" / "penstockd.service").read_text("utf-8")
+    line = next(one for one in unit.splitlines() if one.startswith("CapabilityBoundingSet="))
+    powers = {
+        f"CAP_{name}" for name in pod()["containers"][0]["securityContext"]["capabilities"]["add"]
+    }
+    assert set(line.partition("=")[2].split()) == powers
+
+
+GRANT = """
+[port.eth0]
+scheme = "grant"
+window = { side = "receiver" }
+[port."lxc*"]
+scheme = "observe"
+buffer = "1 MB"
+"""
+
+
+@pytest.mark.parametrize("ports", [None, GRANT])
+def test_the_agent_accepts_the_configuration(tmp_path, ports):
+    sets = [] if ports is None else ["ports=" + ports.replace("{", "\\{").replace("}", "\\}")]
+    text = configuration(*sets, 'agent=stale = "3 s"', "metrics.port=9999")
+    document = tomllib.loads(text)
+    assert document["metrics"] == {"listen": "0.0.0.0:9999", "allow_remote": True}
+    assert document["agent"]["stale"] == "3 s"
+    assert set(document["port"]) == ({"e*"} if ports is None else {"eth0", "lxc*"})
+    path = tmp_path / "penstockd.toml"
+    path.write_text(text, "utf-8")
+    command = [build.find(build.AGENT), "run", "--check-config", "--config", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_changed_configuration_makes_new_pods():
+    def checksum(*sets):
+        template = rendered(*sets)["DaemonSet", "node"]["spec"]["template"]
+        return template["metadata"]["annotations"]["checksum/configuration"]
+
+    assert checksum() == checksum("maxUnavailable=2") != checksum('agent=stale = "3 s"')
+
+
+def test_nothing_stays_unless_it_is_wanted():
+    assert pod()["containers"][0]["args"][-1] == "--detach"
+    assert "--detach" not in pod("detachAtEnd=false")["containers"][0]["args"]
+
+
+def test_dashboard_and_alerts_are_those_of_the_packages():
+    objects = rendered()
+    monitoring = ROOT / "packaging" / "monitoring"
+    dashboard = objects["ConfigMap", "node-dashboard"]
+    assert json.loads(dashboard["data"]["penstock.json"]) == json.loads(
+        (monitoring / "dashboard.json").read_text("utf-8")
+    )
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    alerts = objects["ConfigMap", "node-alerts"]["data"]["penstock.yml"]
+    assert alerts.strip() == (monitoring / "alerts.yml").read_text("utf-8").strip()
+    without = rendered("dashboard.enabled=false", "alerts.enabled=false")
+    assert [name for kind, name in without if kind == "ConfigMap"] == ["node"]
+
+
+def test_versions_are_that_of_the_programs():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]
+    assert chart["version"] == chart["appVersion"] == workspace["package"]["version"]
+    assert pod()["containers"][0]["image"] == f"penstockd:{chart['version']}"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("metrics.port=0", "/metrics/port"),
+        ("port.eth1=observe", "port"),
+        ("bpffs=relative", "/bpffs"),
+    ],
+)
+def test_wrong_values_are_refused(value, reason):
+    code, _, errors = helm("template", "node", str(CHART), "--set", value)
+    assert code != 0
+    assert reason in errors
