@@ -128,7 +128,7 @@ target/rtl/venv/.tools: pyproject.toml uv.lock
 	@touch $@
 
 docs: build ## Build the documentation site, and print where its first page is
-	@$(BIN)/sphinx-build -b html -c docs --fresh-env --fail-on-warning --keep-going --quiet \
+	@$(BIN)/sphinx-build -b html -t publish -c docs --fresh-env --fail-on-warning --keep-going --quiet \
 		. target/site
 	@echo "Site: file://$(CURDIR)/target/site/index.html"
 

@@ -93,7 +93,24 @@ include_patterns = [
 ]
 # Folders that are not to be searched.
 exclude_patterns = ["[a-cf-oqs-z]*/**", "p[ay][ct]*/**", "ru*/**", "rtl/[a-z]*/**", ".?*/**"]
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_sitemap",
+    "sphinxext.opengraph",
+]
+# Of pyproject.toml, until the project has a public home.
+html_baseurl = "https://penstock.invalid/"
+sitemap_url_scheme = "{link}"
+sitemap_excludes = ["search.html", "genindex.html"]
+ogp_site_url = html_baseurl
+ogp_site_name = "Penstock"
+ogp_social_cards = {
+    "enable": tags.has("publish"),  # noqa: F821 (Sphinx'); a picture of each page takes its time
+    "font": "DejaVu Sans",  # that of matplotlib
+    "line_color": "#0072b3",
+}
 myst_heading_anchors = 4
 myst_links_external_new_tab = True
 nitpicky = True

@@ -54,6 +54,16 @@ def pages(site):
     return found
 
 
+def test_search_engines_find_every_document(site):
+    listed = re.findall(
+        r"<loc>https://penstock.invalid/([^<]+)</loc>", (site / "sitemap.xml").read_text()
+    )
+    documents = {str(document.relative_to(ROOT).with_suffix(".html")) for document in DOCUMENTS}
+    assert documents <= set(listed)
+    card = (site / "docs/index.html").read_text()
+    assert 'property="og:description"' in card
+
+
 def test_every_document_is_a_page_in_the_navigation(site, pages):
     first = site / "docs/index.html"
     reached = {target(first, link)[0] for link in pages[first].links if not ELSEWHERE.match(link)}
