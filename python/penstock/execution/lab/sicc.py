@@ -98,18 +98,17 @@ class Controlled:
             (space,) = [one for one in self._plan.bridges if one.bridge == config.stem]
             wanted = set(_below(self._plan, space))
         begun = time.monotonic()
-        while wanted - self._complete(config):
+        while True:
+            try:
+                missing, reason = wanted - {port["interface"] for port in self._ports(config)}, ""
+            except RunError as error:  # one of them is half attached
+                missing, reason = wanted, f": {error}"
+            if not missing:
+                return
             if time.monotonic() - begun > _PATIENCE_S:
-                message = f"lab: {build.AGENT} does not attach {', '.join(sorted(wanted))}"
+                message = f"lab: {build.AGENT} does not attach {', '.join(sorted(missing))}{reason}"
                 raise RunError(message)
             time.sleep(_ASK_S)
-
-    def _complete(self, config: Path) -> set[str]:
-        """The interfaces that an agent has attached; none while one of them is half attached."""
-        try:
-            return {port["interface"] for port in self._ports(config)}
-        except RunError:
-            return set()
 
     def _rewritten(self, config: Path) -> int:
         return sum(port["counters"]["acks_rewritten"] for port in self._ports(config))
