@@ -302,6 +302,8 @@ def test_seeds_that_differ_by_rounding_alone_have_no_interval():
         ("0.05..0.5", 0.123456, 0.123),
         ("1..64 log", 7.0, 7),
         ("10us..1ms log", 91_110.0, "91.1 us"),
+        ("10 µs..1 ms", 91_110.0, "91.1 us"),
+        ("1Gb/s..5 Tb/s log", 2.5e9, "2500000000 b/s"),
         ("10 us..1 ms", 1e6, "1 ms"),
         ("500B..9kB", 1500.0, "1500 B"),
         ("1..16packets", 4.0, "4 packets"),

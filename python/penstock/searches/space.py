@@ -15,13 +15,13 @@ from penstock.errors import ScenarioError
 if TYPE_CHECKING:
     from optuna.trial import Trial
 
-_END = r"(\d+(?:\.\d+)?)\s*((?!log\b)[A-Za-z]*)"
+_END = r"(\d+(?:\.\d+)?)\s*((?!log\b)[A-Za-zµ]*(?:/s)?)"
 _RANGE = re.compile(rf"{_END}\.\.{_END}( +log)?")
-_SCALES = {"s": Fraction(10) ** 9, "bytes": Fraction(1), "packets": Fraction(1)}
-_BASES = {"s": "ns", "bytes": "B", "packets": "packets"}
+_SCALES = {"s": Fraction(10) ** 9}
+_BASES = {"s": "ns", "bps": "b/s", "bytes": "B", "packets": "packets"}
 """The unit in which a parameter is searched, by the quantity of its range."""
 _UNITS = {
-    name: (_BASES[unit.quantity], float(unit.factor * _SCALES[unit.quantity]))
+    name: (_BASES[unit.quantity], float(unit.factor * _SCALES.get(unit.quantity, 1)))
     for name, unit in units.UNITS.items()
     if unit.quantity in _BASES
 }
@@ -40,7 +40,7 @@ class Parameter:
     high: float
     """In `unit`, both ends included."""
     unit: str = ""
-    """`ns`, `B`, `packets`, or none."""
+    """`ns`, `b/s`, `B`, `packets`, or none."""
     is_whole: bool = False
     is_log: bool = False
 
@@ -78,7 +78,7 @@ class Parameter:
 def parameter(key: str, text: str) -> Parameter:
     """A parameter from its range: `0.05..0.5`, `1..64 log`, `10us..1ms log`.
 
-    Both ends without a point and unit: whole numbers. Times, bytes and packets are whole, too.
+    Both ends without a point and unit: whole numbers; so are times, rates, bytes and packets.
 
     Raises:
         ScenarioError: it is not a range.
