@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import ScenarioError
-from penstock.sweeps import points, values
+from penstock.sweeps import points, sweep_charts, values
+from penstock.sweeps.means import Cell, Shown
 
 
 @pytest.mark.parametrize(
@@ -136,3 +137,15 @@ def test_what_cannot_be_swept_names_its_option(small, over, reason):
     with pytest.raises(ScenarioError, match=reason) as error:
         points.plan(small, over, overrides=[("traffic.elephants.start", "5 ms")])
     assert "\n" not in str(error.value)
+
+
+def test_the_ring_of_what_is_unfinished_is_above_every_seed():
+    cells = {
+        ((8,), "fairq"): Cell(0.01, None, unfinished=False, seeds=(0.009, 0.011)),
+        ((16,), "fairq"): Cell(0.5, None, unfinished=True, seeds=(0.4, 0.6)),
+    }
+    swept = {"traffic.mice.flows": "traffic.mice.flows"}
+    shown = Shown("mice.fct_s.p99", swept, [(8,), (16,)], ["fairq"], cells, 2)
+    (chart,) = sweep_charts.figures([shown])
+    rings = [series for panel in chart.panels for series in panel.series if series.open_end]
+    assert [(list(ring.x), list(ring.y)) for ring in rings] == [([16.0], [0.6])]

@@ -58,7 +58,7 @@ def _lines(result: Shown) -> Chart:
         [float(value) for value in values] if is_numeric else list(map(float, range(len(values))))
     )
     looks = style.looks(result.schemes)
-    top = max(known)
+    top = max([*known, *(seed for cell in result.cells.values() for seed in cell.seeds)])
     series = [
         line
         for scheme, look in looks.items()
