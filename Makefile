@@ -25,7 +25,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
-.PHONY: help demo test build lint format docs refresh bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
+.PHONY: help demo test build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
 .PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
 
 help: ## Show this list
@@ -134,6 +134,9 @@ docs: build ## Build the documentation site, and print where its first page is
 
 refresh: build ## Run the commands in the documents; update their tables and figures
 	@$(BIN)/python docs/refresh.py
+
+screenshots: build .venv/.browser ## Take the pictures of pages in the documents again
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/screenshots.py
 
 bench: build ## Compare the simulator's speed and memory with ns-2 and ns-3
 	@echo "== Simulator without Python (about two minutes when new)"

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import pictures  # noqa: E402 (next to this file)
 
 NAVIGATION = {
-    "Getting started": ["install", "getting-started", "README </README>"],
+    "Getting started": ["install", "getting-started", "gallery", "README </README>"],
     "Observe": ["slow-requests", "observing"],
     "Simulate": ["scenarios", "jobs", "schemes/index", "sweeps", "tuning"],
     "Deploy": [

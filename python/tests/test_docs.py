@@ -26,6 +26,7 @@ with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(ROOT / "docs")
     import pictures
     import refresh
+    import screenshots
 
 DOCUMENTS = refresh.documents()
 SCHEMES = ROOT / "docs/schemes"
@@ -271,7 +272,23 @@ def test_every_picture_of_a_scheme_is_drawn_by_a_command():
 
 def test_the_only_pictures_kept_are_drawn_by_a_command():
     drawn = {each.file.resolve() for document in DOCUMENTS for each in refresh.pictures(document)}
-    assert drawn == set((ROOT / "docs/img").iterdir())
+    taken = {ROOT / "docs/img" / name for name in screenshots.names()}
+    assert drawn | taken == set((ROOT / "docs/img").iterdir())
+    assert all(150 < (ROOT / "docs/img" / name).stat().st_size < 150_000 for name in taken)
+
+
+def test_the_picture_of_the_display_is_the_text_of_its_page():
+    """When this fails: `make screenshots`."""
+    assert (ROOT / "docs/img/watch.svg").read_text() == screenshots.terminal(screenshots.display())
+
+
+def test_the_gallery_has_every_picture_and_the_commands_that_made_them():
+    gallery = (ROOT / "docs/gallery.md").read_text()
+    assert set(re.findall(r"\]\(img/([\w.]+)\)", gallery)) == set(screenshots.names())
+    shown = re.findall(r"`penstock (\w+ [^`]*)`", gallery)
+    assert next(each for each in shown if each.startswith("sweep")) in " ".join(
+        screenshots.commands(Path())
+    )
 
 
 def test_a_caption_gets_its_picture_on_the_site(tmp_path, monkeypatch):
