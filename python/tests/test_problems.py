@@ -36,6 +36,12 @@ def test_validate_lists_all_problems(tmp_path):
     document = json.loads(penstock("validate", file, "--json", code=2).stdout)
     assert [one["key"] for one in document["problems"]] == ["schemes[1]", "fabric.senders"]
     assert document["scenario"] is None
+    broken = SMALL.replace("senders = 8", 'senders = "8"\ncolour = 1')
+    file.write_text(broken.replace("[tcp]", "[tcp]\nsack = 1"))
+    err = penstock("validate", file, code=2).stderr
+    for key in ("fabric.senders: is the text", "fabric.colour: unknown key", "tcp.sack: is the "):
+        assert key in err
+    assert err.count("^^^^") == 3
     file.write_text(SMALL)
     document = json.loads(penstock("validate", file, "--json").stdout)
     assert document["problems"] == []

@@ -41,6 +41,11 @@ impl Failure {
         self
     }
 
+    /// The keys and places in lists that lead to it.
+    pub fn path(&self) -> Vec<String> {
+        self.path.iter().rev().cloned().collect()
+    }
+
     /// As errors name it, below the dotted path `parent`.
     pub fn problem(mut self, parent: &str) -> Problem {
         if !parent.is_empty() {
@@ -103,6 +108,7 @@ fn unexpected(node: &Node) -> Unexpected<'_> {
         Value::Boolean(truth) => Unexpected::Bool(*truth),
         Value::Array(_) => Unexpected::Seq,
         Value::Table(_) => Unexpected::Map,
+        Value::Void => Unexpected::Unit,
     }
 }
 
@@ -110,24 +116,21 @@ fn mismatch(node: &Node, expected: &str) -> Failure {
     de::Error::invalid_type(unexpected(node), &expected)
 }
 
-/// A whole number between `low` and `high`.
-fn integer(node: &Node, low: i64, high: i64) -> Result<i64, Failure> {
-    match node.value {
-        Value::Integer(n) if (low..=high).contains(&n) => Ok(n),
-        _ => {
-            let expected = match high {
-                i64::MAX => format!("a whole number of at least {low}"),
-                _ => format!("a whole number from {low} to {high}"),
-            };
-            Err(mismatch(node, &expected).at(node.at))
-        }
-    }
+/// A whole number up to `high`. Whether 0 is allowed, and a smaller limit, are up to the check.
+fn integer(node: &Node, high: i64) -> Result<i64, Failure> {
+    let expected = match node.value {
+        Value::Integer(n) if (0..=high).contains(&n) => return Ok(n),
+        Value::Integer(n) if n > high => format!("a whole number, at most {high}"),
+        Value::Integer(_) => "a whole number, not negative".to_owned(),
+        _ => "a whole number".to_owned(),
+    };
+    Err(mismatch(node, &expected).at(node.at))
 }
 
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ident $high:expr),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-            let n = integer(self, 0, $high)?;
+            let n = integer(self, $high)?;
             visitor.$visit::<Failure>(n as $type).map_err(|failure| failure.at(self.at))
         }
     )*};
@@ -148,6 +151,7 @@ impl<'de> Deserializer<'de> for &'de Node {
                 current: None,
                 skip_kind: false,
             }),
+            Value::Void => Err(mismatch(self, "a value")),
         }
         .map_err(|failure: Failure| failure.at(self.at))
     }
@@ -266,7 +270,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
         seed: T,
     ) -> Result<Option<T::Value>, Failure> {
         self.0
-            .next()
+            .find(|(_, node)| !node.value.is_void())
             .map(|(index, node)| {
                 seed.deserialize(node)
                     .map_err(|failure| failure.at(node.at).within(&format!("[{index}]")))
@@ -289,7 +293,9 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         seed: K,
     ) -> Result<Option<K::Value>, Failure> {
         let skip_kind = self.skip_kind;
-        let Some((key, node)) = self.entries.find(|(key, _)| !(skip_kind && *key == "kind")) else {
+        let is_read =
+            |key: &str, node: &Node| !(node.value.is_void() || skip_kind && key == "kind");
+        let Some((key, node)) = self.entries.find(|(key, node)| is_read(key, node)) else {
             return Ok(None);
         };
         self.current = Some((key, node));

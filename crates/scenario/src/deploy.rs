@@ -14,6 +14,7 @@ use super::error::{Origin, Problem, ScenarioError, unknown};
 use super::params::Params;
 use super::priority::Priority;
 use super::resolve::apply;
+use super::typing::typed;
 use super::{Buffer, Controller, Level, Queue, Rule, Share, Window, builtin_schemes};
 use crate::units::Rate;
 
@@ -180,7 +181,7 @@ pub fn deployment(sets: &[(String, String)]) -> Result<Deployment, ScenarioError
         let mut root = Node::table(Origin::Line(1));
         apply(&mut root, sets)?;
         complete(&mut root, "").map_err(|problem| vec![problem])?;
-        let port = typed(&root)?;
+        let port = read_as(&root)?;
         check_deployment(&port, &root, "")?;
         Ok(port)
     };
@@ -207,14 +208,14 @@ pub fn deployments<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T, Sc
                 complete(port, &format!("port.{name}")).map_err(|problem| vec![problem])?;
             }
         }
-        let all = typed::<T>(&root)?;
+        let all = read_as::<T>(&root)?;
         if let Some(ports) = root.get("port") {
-            for (name, port) in typed::<IndexMap<String, Deployment>>(ports)? {
+            for (name, port) in read_as::<IndexMap<String, Deployment>>(ports)? {
                 check_deployment(&port, &root, &format!("port.{name}"))?;
             }
         }
         if let Some(controller) = root.get("controller") {
-            check_controller(&typed(controller)?, &root)?;
+            check_controller(&read_as(controller)?, &root)?;
         }
         Ok(all)
     };
@@ -225,8 +226,11 @@ pub fn deployments<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T, Sc
     })
 }
 
-fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Problem>> {
-    T::deserialize(node).map_err(|failure| vec![failure.problem("")])
+fn read_as<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Problem>> {
+    match typed(node) {
+        (Some(value), problems) if problems.is_empty() => Ok(value),
+        (_, problems) => Err(problems),
+    }
 }
 
 #[cfg(test)]

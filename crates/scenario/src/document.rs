@@ -31,6 +31,15 @@ pub enum Value {
     Array(Vec<Node>),
     /// A table.
     Table(IndexMap<String, Node>),
+    /// What has been found to fail and is left out; it keeps its place in a list.
+    Void,
+}
+
+impl Value {
+    /// Whether it is left out.
+    pub const fn is_void(&self) -> bool {
+        matches!(self, Value::Void)
+    }
 }
 
 impl Node {
@@ -116,6 +125,20 @@ impl Node {
             };
         }
         node.at
+    }
+
+    /// What is at `path`, whose parts are keys and, as in `[2]`, places in a list.
+    pub fn at_mut(&mut self, path: &[String]) -> Option<&mut Node> {
+        let Some((part, rest)) = path.split_first() else {
+            return Some(self);
+        };
+        let index = |part: &str| part.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+        match &mut self.value {
+            Value::Table(table) => table.get_mut(part),
+            Value::Array(elements) => index(part).and_then(|index: usize| elements.get_mut(index)),
+            _ => None,
+        }
+        .and_then(|node| node.at_mut(rest))
     }
 
     /// Puts `over` on top: tables merge key by key, anything else replaces. A table of another

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// Where a value was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// A line of the file, from 1.
     Line(usize),
@@ -34,7 +34,7 @@ pub struct ScenarioError {
     pub file: PathBuf,
     /// The overrides as given, `KEY=VALUE`.
     pub overrides: Vec<String>,
-    /// Never empty; in the order of the file's sections.
+    /// Never empty; in the order of the file's lines.
     pub problems: Vec<Problem>,
 }
 

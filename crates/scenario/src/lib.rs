@@ -10,7 +10,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`document`], [`de`] | TOML with the place of every value; its types, with errors at that place |
+//! | [`document`], [`de`], [`typing`] | TOML with the place of every value; its types, with all errors at their places |
 //! | [`fabric`], [`graph`], [`graphml`], [`link`], [`ports`], [`naming`], [`selector`] | topologies; lists of cables; ports that differ; names of hosts, switches and ports; sets of hosts |
 //! | [`tcp`], [`traffic`], [`job`], [`measure`], [`seeds`] | the other tables of a scenario |
 //! | [`drawn`], [`size`] | sizes and times that are fixed or drawn; names of published distributions |
@@ -48,6 +48,7 @@ mod selector;
 mod size;
 mod tcp;
 mod traffic;
+mod typing;
 pub mod units;
 mod window;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From text to a scenario: parse, override, complete the schemes, type, check.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-
-use serde::Deserialize;
 
 use super::check::check;
 use super::document::{self, Node};
 use super::error::{Origin, Problem, unknown};
+use super::typing::typed;
 use super::{Controller, Fabric, Queue, Scenario, Traffic, graph, scheme};
 
 /// More keys in a path than any scenario has.
@@ -20,38 +20,73 @@ pub(super) fn read(
     overrides: &[(String, String)],
 ) -> Result<Scenario, Vec<Problem>> {
     let mut root = document::parse(text).map_err(|problem| vec![problem])?;
-    apply(&mut root, overrides)?;
-    scheme::complete(&mut root).map_err(|problem| vec![problem])?;
-    let mut scenario = Scenario::deserialize(&root).map_err(|failure| vec![failure.problem("")])?;
+    let mut problems = apply(&mut root, overrides).err().unwrap_or_default();
+    let unknown_bases = scheme::complete(&mut root);
+    let (scenario, failures) = typed::<Scenario>(&root);
+    // A scheme whose base is unknown lacks what it would have from there.
+    let is_of_base = |each: &Problem| {
+        let mut schemes = unknown_bases
+            .iter()
+            .map(|base| base.key.trim_end_matches("base"));
+        schemes.any(|scheme| each.key.starts_with(scheme))
+    };
+    problems.extend(failures.into_iter().filter(|each| !is_of_base(each)));
+    problems.extend(unknown_bases.iter().cloned());
+    let Some(mut scenario) = scenario else {
+        return Err(in_order(problems));
+    };
     complete(&mut scenario, folder);
-    match check(&scenario, &root) {
-        problems if problems.is_empty() => Ok(scenario),
-        problems => Err(problems),
+    let others = check(&scenario, &root);
+    // Next to what failed has its default a check could find what is not in the file.
+    let failed: HashSet<String> = problems.iter().map(section).collect();
+    problems.extend(
+        others
+            .into_iter()
+            .filter(|each| !failed.contains(&section(each))),
+    );
+    if problems.is_empty() {
+        Ok(scenario)
+    } else {
+        Err(in_order(problems))
     }
 }
 
+/// The first part of a problem's key.
+fn section(problem: &Problem) -> String {
+    let end = problem.key.find(['.', '[']).unwrap_or(problem.key.len());
+    problem.key[..end].to_owned()
+}
+
+fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| problem.at);
+    problems
+}
+
 pub(super) fn apply(root: &mut Node, overrides: &[(String, String)]) -> Result<(), Vec<Problem>> {
+    let mut problems = Vec::new();
     for (index, (key, value)) in overrides.iter().enumerate() {
         let at = Origin::Override(index);
-        let problem = |what| {
-            vec![Problem {
-                at,
-                key: key.clone(),
-                what,
-            }]
-        };
-        let is_path = key.split('.').all(|part| !part.trim().is_empty());
-        if !is_path || key.split('.').count() > DEEPEST {
-            let what = "is no key; allowed: as in traffic.mice.flows".to_owned();
-            return Err(problem(what));
+        if let Err(what) = apply_one(root, key, value, at) {
+            let key = key.clone();
+            problems.push(Problem { at, key, what });
         }
-        if let Some(what) = unknown_entry(root, key) {
-            return Err(problem(what));
-        }
-        root.set(key.trim(), document::parse_value(value), at)
-            .map_err(problem)?;
     }
-    Ok(())
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
+}
+
+fn apply_one(root: &mut Node, key: &str, value: &str, at: Origin) -> Result<(), String> {
+    let is_path = key.split('.').all(|part| !part.trim().is_empty());
+    if !is_path || key.split('.').count() > DEEPEST {
+        return Err("is no key; allowed: as in traffic.mice.flows".to_owned());
+    }
+    if let Some(what) = unknown_entry(root, key) {
+        return Err(what);
+    }
+    root.set(key.trim(), document::parse_value(value), at)
 }
 
 /// An override below a traffic or a scheme that does not exist is a slip: it could not make one.

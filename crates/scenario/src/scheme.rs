@@ -63,9 +63,13 @@ pub fn builtin_schemes() -> &'static IndexMap<String, Scheme> {
 }
 
 /// Puts under `scheme` of the document all schemes it compares or defines, each with the parts of
-/// its base.
-pub(super) fn complete(root: &mut Node) -> Result<(), Problem> {
-    let built_in = document()?;
+/// its base. Returns the bases that do not exist.
+pub(super) fn complete(root: &mut Node) -> Vec<Problem> {
+    let built_in = match document() {
+        Ok(built_in) => built_in,
+        Err(problem) => return vec![problem],
+    };
+    let mut unknown_bases = Vec::new();
     let compared = root.get("schemes").map(compared).unwrap_or_default();
     let own = root.get("scheme").cloned();
     let mut schemes = Node::table(root.locate("scheme"));
@@ -80,14 +84,15 @@ pub(super) fn complete(root: &mut Node) -> Result<(), Problem> {
             None if built_in.get(name).is_some() => name,
             None => "drop-tail",
         };
-        let Some(mut scheme) = built_in.get(from).cloned() else {
+        let mut scheme = built_in.get(from).cloned().unwrap_or_else(|| {
             let names: Vec<&str> = built_in.keys().map(String::as_str).collect();
-            return Err(Problem {
+            unknown_bases.push(Problem {
                 at: base.map_or(root.at, |base| base.at),
                 key: format!("scheme.{name}.base"),
                 what: unknown("scheme", from, &names),
             });
-        };
+            Node::table(root.at)
+        });
         match own {
             Some(own) => scheme.merge(own.clone()),
             // Named in `schemes` only, and perhaps wrongly: the check reports it.
@@ -99,7 +104,7 @@ pub(super) fn complete(root: &mut Node) -> Result<(), Problem> {
     if own.is_none_or(|own| own.is_table()) {
         root.insert("scheme", schemes);
     }
-    Ok(())
+    unknown_bases
 }
 
 /// The texts of a list.

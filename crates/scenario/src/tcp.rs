@@ -2,6 +2,7 @@
 //! The TCP of the hosts: a profile and what deviates from it.
 
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::quantities::Bytes;
@@ -85,8 +86,9 @@ pub struct Tcp {
     /// Limited transmit (RFC 3042).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_transmit: Option<bool>,
-    /// Largest segment, payload bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Largest segment: payload bytes, as a number or with a unit.
+    #[serde(deserialize_with = "segment", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Segment>")]
     pub mss: Option<u16>,
     /// Congestion window of a new connection, segments (RFC 6928).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,4 +153,32 @@ impl Tcp {
     pub(super) fn is_empty(&self) -> bool {
         *self == Tcp::default()
     }
+}
+
+/// What `mss` may be, for the schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Segment {
+    Number(u16),
+    Size(Bytes),
+}
+
+/// What is beyond 16 bits is as much as these hold, which the check refuses with its limits.
+fn segment<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    struct Reader;
+    impl Visitor<'_> for Reader {
+        type Value = u16;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a number of bytes, or a size such as \"1448 B\"")
+        }
+        fn visit_i64<E: Error>(self, bytes: i64) -> Result<u16, E> {
+            Ok(bytes.clamp(0, u16::MAX.into()) as u16)
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<u16, E> {
+            let bytes = Bytes::read(text).map_err(E::custom)?;
+            Ok(bytes.0.min(u16::MAX.into()) as u16)
+        }
+    }
+    from.deserialize_any(Reader).map(Some)
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Errors of refused scenarios: the exact lines.
 
+use std::path::Path;
+
+use penstock_scenario::Scenario;
+
 use super::{SAMPLE, parse, parse_with};
 
 /// `(what is replaced in the sample, by what, the message)`; `FOLDER` stands for the current one.
@@ -35,4 +39,40 @@ fn broken_overrides() {
             Err(error) => assert_eq!(&error.to_string(), message),
         }
     }
+}
+
+#[test]
+fn all_problems_come_at_once() {
+    let broken = SAMPLE
+        .replacen("senders = 80", "senders = \"80\"", 1)
+        .replacen("min_rto = \"200 ms\"", "min_rto = 200\nsack = 1", 1)
+        .replacen("\"drop-tail\", \"hscc\"", "\"droptail\", 7", 1)
+        .replacen("flows = 60", "flow = 60", 1)
+        .replacen("[measure]", "[measure]\nqueue_every = \"1 ps\"", 1);
+    let error = parse(&broken).unwrap_err();
+    let keys: Vec<&str> = error.problems.iter().map(|each| &*each.key).collect();
+    assert_eq!(
+        keys,
+        [
+            "schemes[1]",
+            "fabric.senders",
+            "tcp.min_rto",
+            "tcp.sack",
+            "traffic.mice.flow"
+        ]
+    );
+    assert!(error.to_string().ends_with("(and 4 more problems)"));
+}
+
+/// What is wrong with values is found next to wrong types, but not in the same table, where it may
+/// follow from a default.
+#[test]
+fn types_do_not_hide_values() {
+    let broken = SAMPLE
+        .replacen("min_rto = \"200 ms\"", "min_rto = 200\nmss = 9", 1)
+        .replacen("\"drop-tail\", \"hscc\"", "\"droptail\", \"hscc\"", 1);
+    let overrides = [("seeds".to_owned(), "many".to_owned())];
+    let error = Scenario::parse(&broken, Path::new("sample.toml"), &overrides).unwrap_err();
+    let keys: Vec<&str> = error.problems.iter().map(|each| &*each.key).collect();
+    assert_eq!(keys, ["schemes[0]", "tcp.min_rto", "seeds"]);
 }

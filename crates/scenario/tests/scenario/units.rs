@@ -5,6 +5,8 @@ use penstock_scenario::units::{Rate, Time};
 use penstock_scenario::{Buffer, Bytes, Share};
 use proptest::prelude::*;
 
+use super::parse_with;
+
 #[test]
 fn units_as_people_write_them() {
     assert_eq!(Time::read("100 us"), Ok(Time::from_micros(100)));
@@ -74,5 +76,13 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in ".*") {
         let _ = (Time::read(&text), Rate::read(&text), Bytes::read(&text), Buffer::read(&text), Share::read(&text));
+    }
+}
+
+#[test]
+fn a_segment_is_bytes_with_or_without_a_unit() {
+    for written in ["8960", "\"8960 B\"", "\"8.96 kB\""] {
+        let scenario = parse_with("tcp.mss", written).unwrap();
+        assert_eq!(scenario.tcp.mss, Some(8960));
     }
 }
