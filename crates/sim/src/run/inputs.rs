@@ -59,6 +59,20 @@ impl Inputs {
                     what,
                 })?;
                 let rows = parse_trace(&text, &file, scenario)?;
+                if !rows
+                    .iter()
+                    .any(|(start, _)| *start + trace.start < scenario.duration)
+                {
+                    let what = match rows.len() {
+                        0 => "has no transfers".to_owned(),
+                        count => format!(
+                            "all {count} transfers start after the end of the run, {}",
+                            scenario.duration
+                        ),
+                    };
+                    let line = None;
+                    return Err(InputError { file, line, what });
+                }
                 inputs.traces.insert(trace.file.clone(), rows);
             }
             let (sizes, delays) = traffic.drawn();

@@ -311,6 +311,11 @@ fn a_broken_trace_is_refused_with_its_line() {
             format!("{header}0,sender1,sender1,5\n"),
             "trace.csv:2: source and destination are both sender1",
         ),
+        (header.to_owned(), "trace.csv: has no transfers"),
+        (
+            format!("{header}0.049,sender1,receiver1,5\n1,sender1,receiver1,5\n"),
+            "trace.csv: all 2 transfers start after the end of the run, 50 ms",
+        ),
     ];
     for (number, (rows, message)) in broken.into_iter().enumerate() {
         let error = replay(&format!("broken{number}"), &rows).unwrap_err();
