@@ -133,6 +133,7 @@ __noinline u32 grant_begin(u32 direction)
 			seq + grant_allowance_segments(&ctx.config->params) * mss_in_range(f->mss);
 		if (s->is_sender_first)
 			f->flags = GRANT_HANDSHAKE;
+		f->seq = packet->seq;
 		if (direction == FLOW_DATA) {
 			f->window = (u16)(s->shown_bytes >> f->scale);
 			f->seq = packet->ack;

@@ -238,7 +238,8 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 			     u32 queue_bytes)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	_Bool is_syn = packet->flags & TCP_FLAG_SYN, asks;
+	_Bool is_syn = packet->flags & TCP_FLAG_SYN, is_first, asks;
+	u32 end = packet->seq + packet->payload + is_syn;
 	struct grant_choice choice;
 	u32 scale;
 	u16 window;
@@ -252,11 +253,17 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	if (packet->scale == TCP_SCALE_UNKNOWN)
 		return packet->window;
 	scale = min_u32(packet->scale, TCP_MAX_SCALE);
+	is_first = is_syn || f->scale == TCP_SCALE_UNKNOWN;
 	f->scale = (u8)scale;
-	/* An older ACK that was overtaken teaches nothing. */
-	if (is_syn || !grant_beyond(f->ack, packet->ack)) {
+	/*
+	 * An older ACK that was overtaken teaches nothing. Least of all a sequence number before
+	 * the request that overtook it: the flow's sender would refuse each grant that has it.
+	 */
+	if (is_first || grant_beyond(packet->ack, f->ack) ||
+	    (packet->ack == f->ack && !grant_beyond(f->seq, end))) {
 		f->ack = packet->ack;
-		f->seq = packet->seq + packet->payload + is_syn;
+		if (is_first || grant_beyond(end, f->seq))
+			f->seq = end;
 		f->ts_val = packet->ts_val;
 		f->ts_ecr = packet->ts_ecr;
 		/* That of a SYN-ACK is not scaled (RFC 7323 §2.2). */

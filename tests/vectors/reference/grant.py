@@ -244,10 +244,14 @@ class Port:
         if flow is None or x["flags"] & (RST | ACK) != ACK or x["scale"] == UNKNOWN:
             return x["window"]
         is_syn = bool(x["flags"] & SYN)
+        is_first = is_syn or flow.scale == UNKNOWN
         flow.scale = x["scale"]
-        if is_syn or not beyond(flow.ack, x["ack"]):
+        end = (x["seq"] + x["payload"] + is_syn) % WORD
+        fits = x["ack"] == flow.ack and not beyond(flow.seq, end)
+        if is_first or beyond(x["ack"], flow.ack) or fits:
             flow.ack = x["ack"]
-            flow.seq = (x["seq"] + x["payload"] + is_syn) % WORD
+            if is_first or beyond(end, flow.seq):
+                flow.seq = end
             flow.stamps = (x["ts_val"], x["ts_ecr"])
             flow.window = x["window"] // flow.unit if is_syn else x["window"]
         if beyond(x["ack"], flow.seen):
