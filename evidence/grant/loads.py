@@ -87,7 +87,9 @@ MIXTURES = [
 ]
 
 
-def srpt(starts: list[float], sizes: list[int], rate_bps: float) -> list[float]:
+def srpt(
+    starts: list[float], sizes: list[int], rate_bps: float, rtt_s: float = RTT_S
+) -> list[float]:
     """Times of shortest remaining time first: one answer at a time has the whole port."""
     times, waiting, now = [0.0] * len(starts), list[tuple[float, int]](), 0.0
     arrivals = sorted(range(len(starts)), key=starts.__getitem__)
@@ -102,7 +104,7 @@ def srpt(starts: list[float], sizes: list[int], rate_bps: float) -> list[float]:
             if done < left:
                 heapq.heappush(waiting, (left - done, first))
             else:
-                times[first] = now - starts[first] + RTT_S
+                times[first] = now - starts[first] + rtt_s
     return times
 
 
