@@ -104,7 +104,7 @@ rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 	@NEED=iverilog PYTHON="$(PYTHON)" .ci/prerequisites
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl all
 
-rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (10 minutes)
+rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (some minutes)
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl resources
 
 rtl-sizes: target/rtl/venv/.tools

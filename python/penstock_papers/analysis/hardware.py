@@ -59,7 +59,7 @@ def counted(cells: Mapping[str, int]) -> Counts:
 
 @cache
 def folder(target: str = "rtl-resources") -> Path:
-    """Where the results of the synthesis are; runs it if necessary (10 minutes on one core).
+    """Where the results of the synthesis are; runs it if necessary (some minutes).
 
     Raises:
         RunError: it fails, or this is no clone of the repository.
