@@ -52,8 +52,9 @@ function hasMarks(canvas) {
   for (let y = 4; y < height - 40; y++)
     for (let x = left; x < width - 8; x++) {
       const i = 4 * (y * width + x);
-      const red = pixels[i], blue = pixels[i + 2];
-      if (pixels[i + 3] > 200 && (Math.abs(red - blue) > 40 || Math.abs(red - 128) < 60) && (strong += 1) > 40) return true;
+      const colour = pixels.slice(i, i + 3);
+      const isColoured = Math.max(...colour) - Math.min(...colour) > 40;
+      if (pixels[i + 3] > 200 && (isColoured || Math.abs(colour[0] - 128) < 60) && (strong += 1) > 40) return true;
     }
   return false;
 }
