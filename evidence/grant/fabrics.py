@@ -50,6 +50,7 @@ KNOBS = {
     "long_share": ("0", "0.125", "0.5"),
     "learns": ("false", "true"),
 }
+
 Overrides = list[tuple[str, str]]
 
 
@@ -166,7 +167,7 @@ def fabrics(options: Any) -> None:
         run = played(fabric.name, fabric, SCHEMES, options, [])
         one = run.flows.filter((pl.col("scheme") == SCHEMES[0]) & (pl.col("seed") == 1))
         best = fabric.bound(one.filter(pl.col("traffic") == "background"))
-        sys.stdout.write(f"{row([fabric.name, 'bound', shown(best), *[''] * 14])}\n")
+        sys.stdout.write(f"{row([fabric.name, 'bound', shown(best)])}\n")
 
 
 def hosts(options: Any) -> None:

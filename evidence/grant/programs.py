@@ -8,7 +8,6 @@ sudo .venv/bin/python evidence/grant/programs.py [--repeats N] [--only TEXT]
 
 import argparse
 import sys
-from statistics import mean
 from typing import Any
 
 from lab import SCHEMES
@@ -54,6 +53,7 @@ def rows(name: str, repeats: int) -> None:
     overrides = [
         ("traffic.answers.flows", str(clients)),
         ("traffic.answers.connection", connection),
+        ("traffic.answers.start_spread", "0 s"),
         *([("traffic.answers.start", SETTLED)] if elephants else []),
     ]
     for scheme in SCHEMES:
@@ -65,25 +65,21 @@ def rows(name: str, repeats: int) -> None:
             on="lab",
             tools=tool,
         )
-        each = [result for result in run.summary["results"] if "seed" in result]
-        cells = [name, scheme, *numbers(each or run.summary["results"])]
-        sys.stdout.write(f"| {' | '.join(cells)} |\n")
+        (result,) = run.summary["results"]
+        sys.stdout.write(f"| {' | '.join([name, scheme, *numbers(result)])} |\n")
         sys.stdout.flush()
 
 
-def numbers(results: list[dict[str, Any]]) -> list[str]:
+def numbers(result: dict[str, Any]) -> list[str]:
     """Means over the repeats, as a row shows them."""
-    answers = [result["groups"]["answers"] for result in results]
-    ports = [next(iter(result["ports"].values())) for result in results]
-    kernels = [result["kernel"] for result in results]
-    long = [result["groups"].get("elephants") for result in results]
-    times = {key: mean(one["fct_s"][key] for one in answers) for key in ("mean", "p50", "p99")}
+    groups, (port, *_) = result["groups"], result["ports"].values()
+    answers, long = groups["answers"], groups.get("elephants")
     return [
-        three(mean(one["flows_per_second"] for one in answers)),
-        *(f"{three(1e3 * value)} ms" for value in times.values()),
-        three(mean(port["drops"] for port in ports)),
-        three(mean(kernel["timeouts"] for kernel in kernels)),
-        "".join(f"{three(one['goodput_bps']['mean'] / 1e6)} Mb/s" for one in long[:1] if one),
+        three(answers["flows_per_second"]),
+        *(f"{three(1e3 * answers['fct_s'][key])} ms" for key in ("mean", "p50", "p99")),
+        three(port["drops"]),
+        three(result["kernel"]["timeouts"]),
+        f"{three(long['goodput_bps']['mean'] / 1e6)} Mb/s" if long else "",
     ]
 
 
