@@ -235,10 +235,16 @@ fn value(from: &DeValue<'_>, lines: &Lines, line: usize, key: &str) -> Result<Va
     };
     Ok(match from {
         DeValue::String(text) => Value::String(text.to_string()),
-        DeValue::Integer(digits) => Value::Integer(
-            i64::from_str_radix(digits.as_str(), digits.radix())
-                .map_err(|_| problem("is too large"))?,
-        ),
+        DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
+            Ok(number) => Value::Integer(number),
+            // No key takes so large an integer; which range its key has is known later.
+            Err(_) => Value::Float(
+                digits
+                    .as_str()
+                    .parse()
+                    .map_err(|_| problem("is too large"))?,
+            ),
+        },
         DeValue::Float(digits) => Value::Float(
             digits
                 .as_str()

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::{Hosts, HostsOrNone, Ports};
 use super::graph::{Edge, Net};
 use super::kinds::kinds;
 use super::link::Link;
@@ -127,12 +128,14 @@ fabric! {
     /// in racks below it.
     pub struct Dumbbell {
         /// Hosts at the left switch, or in the racks below it: `sender1`, `sender2` ...
+        #[serde(with = "Hosts")]
         pub senders: u32,
         /// Hosts at the right switch: `receiver1`, `receiver2` ...
+        #[serde(with = "Hosts")]
         pub receivers: u32,
         /// Racks, `rack1` ..., that share the senders equally, each with a top-of-rack switch below the
         /// left one. Default: 0, all senders are at the left switch itself.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(with = "HostsOrNone", default, skip_serializing_if = "is_zero")]
         pub racks: u32,
         /// The link of each host to its switch.
         pub access: Link,
@@ -151,13 +154,16 @@ fabric! {
     /// core.
     pub struct Tree {
         /// Core switches. Default: 1.
-        #[serde(default = "one")]
+        #[serde(with = "Hosts", default = "one")]
         pub cores: u32,
         /// Aggregation switches.
+        #[serde(with = "Hosts")]
         pub aggregations: u32,
         /// Racks, each with one top-of-rack switch.
+        #[serde(with = "Hosts")]
         pub racks: u32,
         /// Hosts in each rack.
+        #[serde(with = "Hosts")]
         pub hosts_per_rack: u32,
         /// Host to top-of-rack switch.
         pub host_link: Link,
@@ -172,10 +178,13 @@ fabric! {
     /// Leaves of hosts, each joined to every spine.
     pub struct LeafSpine {
         /// Leaf switches.
+        #[serde(with = "Hosts")]
         pub leaves: u32,
         /// Spine switches.
+        #[serde(with = "Hosts")]
         pub spines: u32,
         /// Hosts at each leaf.
+        #[serde(with = "Hosts")]
         pub hosts_per_leaf: u32,
         /// Host to leaf.
         pub host_link: Link,
@@ -187,7 +196,8 @@ fabric! {
 fabric! {
     /// `k` pods of `k/2` edge and `k/2` aggregation switches, `k²/4` cores, `k³/4` hosts.
     pub struct FatTree {
-        /// Ports of each switch; even, from 2 to 64.
+        /// Ports of each switch; even.
+        #[serde(with = "Ports")]
         pub k: u32,
         /// Host to edge switch.
         pub host_link: Link,
@@ -213,7 +223,7 @@ fabric! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub hosts: Vec<String>,
         /// Hosts to add at each switch: NAME-host1 ... Default: 0.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(with = "HostsOrNone", default, skip_serializing_if = "is_zero")]
         pub hosts_per_switch: u32,
         /// The link of each host to its switch.
         pub host_link: Link,

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::{Hosts, Transfers};
 use super::drawn::{Delay, Size};
 use super::fabric::Fabric;
 use super::quantities::Bytes;
@@ -29,7 +30,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Selector>,
     /// Jobs in each row. Default: 1.
-    #[serde(default = "one")]
+    #[serde(with = "Transfers", default = "one")]
     pub jobs: u32,
     /// Pause between the end of a job and the next of its row. Default: 0 s.
     #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
@@ -69,6 +70,7 @@ pub struct Pick {
     /// Hosts to draw from.
     pub of: Selector,
     /// How many, each once.
+    #[serde(with = "Hosts")]
     pub count: u32,
 }
 
@@ -85,7 +87,7 @@ pub struct Stage {
     pub pairs: Pattern,
     /// Transfers of a step, for pairs cyclic, random and all. Default: one per source, or per
     /// destination if those are more; with `pairs = "all"` one per pair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Transfers", default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// Length of each transfer; or give `block`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,14 +97,14 @@ pub struct Stage {
     pub block: Option<Bytes>,
     /// Steps, one after the other. Default: as many as `pairs` needs, which is 1 for cyclic, random
     /// and all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Transfers", default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u32>,
     /// What its steps wait for. Default: all.
     #[serde(default)]
     pub after: After,
     /// How many transfers of a step are enough for what waits for it, as where the first k of n
     /// pieces suffice: of all, or, where a host waits for what is sent to it, of these. Default: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Transfers", default, skip_serializing_if = "Option::is_none")]
     pub enough: Option<u32>,
     /// What a host computes before it sends. Default: 0 s.
     #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]

@@ -20,6 +20,7 @@
 //! | [`units`], [`quantities`], [`kinds`], [`schema`] | integers with units; quantities as text; enums by `kind`; the JSON Schema |
 
 mod check;
+mod count;
 mod de;
 mod definitions;
 mod deploy;

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::{Recorded, Transfers};
 use super::fabric::Fabric;
 use super::quantities::Bytes;
 use crate::units::Time;
@@ -25,7 +26,7 @@ pub struct Windows {
     /// Name of the traffic.
     pub traffic: String,
     /// The first so many flows of it. Default: 1.
-    #[serde(default = "one")]
+    #[serde(with = "Transfers", default = "one")]
     pub flows: u32,
     /// Time between samples.
     pub every: Time,
@@ -47,6 +48,7 @@ pub struct Packets {
     /// Nothing before is recorded. Default: 0 s.
     pub from: Time,
     /// Packets at most, data and ACKs. Default: 100000.
+    #[serde(with = "Recorded")]
     pub most: u32,
     /// Name of a traffic whose packets are recorded for longer: as many again, after those of all.
     /// Default: none.

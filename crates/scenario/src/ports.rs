@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::Many;
 use super::quantities::{Buffer, Bytes, Share};
 use crate::units::{Rate, Time};
 
@@ -25,7 +26,7 @@ pub struct PortChange {
     pub mtu: Option<Bytes>,
     /// With `ecmp = "weighted"`: the share of the connections that take the link, compared with the others that lead
     /// as near. Default: its rate in Mb/s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Many", default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
     /// Share of the packets that is lost at random, before they are queued. Default: 0.
     #[serde(default, skip_serializing_if = "Share::is_zero")]

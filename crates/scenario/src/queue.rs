@@ -5,6 +5,7 @@ use penstock_core::ParamError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::Bins;
 use super::kinds::kinds;
 use super::params::{hcf, saturated};
 use super::quantities::{Buffer, Bytes, Level, Share};
@@ -161,6 +162,7 @@ impl Default for Pie {
 #[serde(deny_unknown_fields, default)]
 pub struct Sfq {
     /// Bins that flows are hashed to. Default: 1024, as in Linux.
+    #[serde(with = "Bins")]
     pub bins: u32,
     /// Bytes a bin sends per round. Default: 1500 B.
     pub quantum: Bytes,

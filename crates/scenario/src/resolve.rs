@@ -37,12 +37,11 @@ pub(super) fn read(
     };
     complete(&mut scenario, folder);
     let others = check(&scenario, &root);
-    // Next to what failed has its default a check could find what is not in the file.
     let failed: HashSet<String> = problems.iter().map(section).collect();
     problems.extend(
         others
             .into_iter()
-            .filter(|each| !failed.contains(&section(each))),
+            .filter(|each| is_sure(&section(each), &failed)),
     );
     if problems.is_empty() {
         Ok(scenario)
@@ -51,10 +50,33 @@ pub(super) fn read(
     }
 }
 
-/// The first part of a problem's key.
+/// The first part of a problem's key, or the first two where it is in a traffic or a scheme.
 fn section(problem: &Problem) -> String {
-    let end = problem.key.find(['.', '[']).unwrap_or(problem.key.len());
-    problem.key[..end].to_owned()
+    let mut parts = problem.key.split(['.', '[']);
+    let first = parts.next().unwrap_or_default();
+    match (first, parts.next()) {
+        ("traffic" | "scheme", Some(name)) => format!("{first}.{name}"),
+        _ => first.to_owned(),
+    }
+}
+
+/// Whether what a check found in a section is in the file, and does not come from what stands for a
+/// value that `failed`: in the same section, or in one that it is compared with.
+fn is_sure(section: &str, failed: &HashSet<String>) -> bool {
+    let first = section.split('.').next().unwrap_or_default();
+    let compared: &[&str] = match first {
+        "traffic" => &["duration", "fabric", "traffic"],
+        "measure" => &["duration", "fabric", "traffic", "traffic."],
+        "until" => &["traffic", "traffic."],
+        "scheme" => &["tcp", "scheme"],
+        "schemes" => &["scheme", "scheme."],
+        _ => &[],
+    };
+    !failed.contains(section)
+        && !failed.iter().any(|name| {
+            let is_within = |key: &&str| key.ends_with('.') && name.starts_with(*key);
+            compared.iter().any(|key| name == key || is_within(key))
+        })
 }
 
 fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {

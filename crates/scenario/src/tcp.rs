@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::count::{Many, ManyOrNone, Shift};
 use super::quantities::Bytes;
 use crate::units::Time;
 
@@ -91,10 +92,10 @@ pub struct Tcp {
     #[schemars(with = "Option<Segment>")]
     pub mss: Option<u16>,
     /// Congestion window of a new connection, segments (RFC 6928).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Many", skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
     /// Upper bound of the congestion window, segments.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Many", skip_serializing_if = "Option::is_none")]
     pub max_window: Option<u32>,
     /// Congestion-window validation: shrink after idleness (RFC 7661).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,8 +103,8 @@ pub struct Tcp {
     /// Receive buffer, which bounds the window offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Bytes>,
-    /// Window scale offered (RFC 7323 §2), 0 to 14.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Window scale offered (RFC 7323 §2).
+    #[serde(with = "Shift", skip_serializing_if = "Option::is_none")]
     pub window_scale: Option<u8>,
     /// Offer SACK (RFC 2018).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +122,7 @@ pub struct Tcp {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Time>,
     /// ACKs sent at once at the start of a connection and after disorder (quick-ack), at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "ManyOrNone", skip_serializing_if = "Option::is_none")]
     pub quick_acks: Option<u32>,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     #[serde(skip_serializing_if = "Option::is_none")]

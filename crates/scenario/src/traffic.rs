@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::{Machines, Many, Transfers};
 use super::drawn::{Delay, Size};
 use super::job::{Job, request};
 use super::kinds::kinds;
@@ -120,7 +121,7 @@ fn is_zero(time: &Time) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
     /// How many. Default: one per source; with `pairs = "all"` one per pair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Transfers", default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// Sources of the data.
     pub from: Selector,
@@ -163,7 +164,7 @@ const fn one() -> u32 {
 #[serde(deny_unknown_fields)]
 pub struct Incast {
     /// How many at once. Default: one per source; with `pairs = "all"` one per pair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Transfers", default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// Length of each transfer; or give `block`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,7 +182,7 @@ pub struct Incast {
     /// With `pairs = "all"`: the hosts are network cards of so many machines, and no source sends
     /// to a destination on its own machine. Host i of `from`, and host i of `to`, is on machine i
     /// modulo this number. Default: each host is a machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Machines", default, skip_serializing_if = "Option::is_none")]
     pub machines: Option<u32>,
     /// When the first epoch starts. Default: 0 s.
     #[serde(default = "no_time")]
@@ -194,13 +195,13 @@ pub struct Incast {
     #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
     pub start_gap: Delay,
     /// Epochs. Default: 1.
-    #[serde(default = "one")]
+    #[serde(with = "Transfers", default = "one")]
     pub epochs: u32,
     /// From one epoch's start to the next; needed for more than one epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Time>,
     /// Closed loop: transfers of each flow in an epoch, one after the other. Default: 1.
-    #[serde(default = "one")]
+    #[serde(with = "Many", default = "one")]
     pub requests: u32,
     /// Closed loop: the connections of a flow's transfers. Default: new.
     #[serde(default)]
@@ -267,7 +268,7 @@ pub struct Poisson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
     /// At most so many. Default: as many as arrive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Transfers", default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// When arrivals begin. Default: 0 s.
     #[serde(default = "no_time")]
@@ -298,7 +299,7 @@ const fn packet() -> Bytes {
 #[serde(deny_unknown_fields)]
 pub struct Udp {
     /// How many streams. Default: one per source; with `pairs = "all"` one per pair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Transfers", default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// Rate of all streams together, on the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]

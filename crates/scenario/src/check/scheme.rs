@@ -74,7 +74,6 @@ impl Checker<'_> {
             }
             Queue::Pie(pie) => self.pie(pie, key),
             Queue::Sfq(sfq) => {
-                self.at_least_one(sfq.bins, &format!("{key}.bins"));
                 self.not_empty(
                     Some(Buffer::Bytes(sfq.quantum.0)),
                     &format!("{key}.quantum"),

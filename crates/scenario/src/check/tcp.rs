@@ -17,17 +17,6 @@ impl Checker<'_> {
             &at("mss"),
             || "is out of range; allowed: 88 to 8960 bytes".to_owned(),
         );
-        self.require(
-            tcp.window_scale.is_none_or(|shift| shift <= 14),
-            &at("window_scale"),
-            || "is out of range; allowed: 0 to 14 (RFC 7323 §2.3)".to_owned(),
-        );
-        for (name, count) in [
-            ("initial_window", tcp.initial_window),
-            ("max_window", tcp.max_window),
-        ] {
-            self.at_least_one(count.unwrap_or(1), &at(name));
-        }
         for (name, time) in [
             ("min_rto", tcp.min_rto),
             ("max_rto", tcp.max_rto),

@@ -2,6 +2,7 @@
 //! Traffic that cannot be sent.
 
 use super::Checker;
+use crate::count::Transfers;
 use crate::units::Time;
 use crate::{
     Bulk, Delay, Drawn, Fabric, Incast, LoadOf, Pairs, Poisson, Quantity, Scenario, Selector,
@@ -9,7 +10,7 @@ use crate::{
 };
 
 /// More flows than a run could hold.
-pub(super) const MOST_FLOWS: u64 = 10_000_000;
+pub(super) const MOST_FLOWS: u64 = Transfers::MOST as u64;
 
 /// The shortest burst, and silence between two.
 const LEAST_BURST: Time = Time::from_micros(1);
@@ -60,8 +61,10 @@ impl Checker<'_> {
             }),
             (Some(_), None) => {}
         }
-        self.at_least_one(incast.requests, &at("requests"));
-        self.at_least_one(incast.epochs, &at("epochs"));
+        let all = flows.saturating_mul(incast.epochs.into());
+        self.require(all <= MOST_FLOWS, &at("epochs"), || {
+            format!("make {all} flows; allowed: at most {MOST_FLOWS}")
+        });
         if incast.barrier {
             let is_one_loop = incast.requests > 1 && incast.epochs == 1;
             self.require(is_one_loop, &at("barrier"), || {
@@ -101,7 +104,7 @@ impl Checker<'_> {
         let pairs =
             Pairs::between_machines(&hosts(&incast.from), &hosts(&incast.to), machines, None);
         self.require(!pairs.is_empty(), key, || {
-            format!("is {machines}: all hosts are on one machine; allowed: 2 or more")
+            format!("is {machines}: all hosts are on one machine; allowed: another number")
         });
     }
 
@@ -197,7 +200,6 @@ impl Checker<'_> {
                 .unwrap_or_default()
         };
         let (from, to) = (resolve(from, "from"), resolve(to, "to"));
-        self.at_least_one(flows.unwrap_or(1), &format!("{key}.flows"));
         let count = match (flows, pairs) {
             (Some(flows), _) => u64::from(flows),
             (None, Pairs::All) => from.len() as u64 * to.len() as u64,

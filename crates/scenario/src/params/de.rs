@@ -11,6 +11,7 @@ use serde::de::{
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Kind, Params, Value};
+use crate::count;
 
 /// Reads the table of a kind, without its key `kind`.
 pub(crate) struct Table(pub &'static Kind);
@@ -92,7 +93,8 @@ impl<'de> DeserializeSeed<'de> for Field {
                 Deserialize::deserialize(deserializer).map(Value::Share)
             }
             Unit::Segments | Unit::SegmentBytes | Unit::Count => {
-                Deserialize::deserialize(deserializer).map(Value::Count)
+                let range = (self.param.min as u32, self.param.max as u32);
+                count::read(deserializer, range).map(Value::Count)
             }
             Unit::Rate => Deserialize::deserialize(deserializer).map(Value::Rate),
             Unit::Amount => Deserialize::deserialize(deserializer).map(Value::Amount),

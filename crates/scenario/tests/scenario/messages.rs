@@ -76,3 +76,15 @@ fn types_do_not_hide_values() {
     let keys: Vec<&str> = error.problems.iter().map(|each| &*each.key).collect();
     assert_eq!(keys, ["schemes[0]", "tcp.min_rto", "seeds"]);
 }
+
+/// Next to a count out of range other sections are checked, but not what depends on it.
+#[test]
+fn counts_do_not_hide_values() {
+    let broken = SAMPLE
+        .replacen("senders = 80", "senders = -4", 1)
+        .replacen("min_rto = \"200 ms\"", "mss = 9", 1)
+        .replacen("flows = 60", "flows = 0", 1);
+    let error = parse(&broken).unwrap_err();
+    let keys: Vec<&str> = error.problems.iter().map(|each| &*each.key).collect();
+    assert_eq!(keys, ["fabric.senders", "tcp.mss", "traffic.mice.flows"]);
+}
