@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 __version__: str
+__commit__: str
+"""That the module was built from; empty if it was not built in a clone."""
 
 def schema() -> str:
     """The JSON Schema of scenario files."""

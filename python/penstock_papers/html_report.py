@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from penstock import units
+from penstock import provenance, units
 from penstock.show import html, style
 from penstock.show.html import Html
 from penstock_papers.claims import published, verdict
@@ -65,9 +65,7 @@ def footer(document: Table, more: str = "") -> str:
     """How a page's numbers came about: command, version, date, time and machine; then `more`."""
     return f"""<footer>
 <p><code>{escape(document["command"])}</code></p>
-<p>Penstock {escape(document["penstock"])} · {escape(document["date"])} ·
-{units.seconds(document["wall_s"])} on {document["machine"]["cores"]} cores
-({escape(document["machine"]["processor"])}){more}</p>
+<p>{escape(provenance.text(document))} · {units.seconds(document["wall_s"])}{more}</p>
 </footer>"""
 
 

@@ -342,6 +342,7 @@ fn csv<T: Serialize>(records: &[T]) -> PyResult<Vec<u8>> {
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__commit__", env!("PENSTOCK_COMMIT"))?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(deployable, module)?)?;

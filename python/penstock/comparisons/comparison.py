@@ -195,6 +195,8 @@ def _settings(runs: Sequence[Run]) -> Iterator[Setting]:
         {
             "substrate": run.info.get("substrate", "sim"),
             "penstock": run.info.get("penstock", ""),
+            "commit": run.info.get("commit") or units.NONE,
+            **{key: str(value) for key, value in (run.info.get("machine") or {}).items()},
             "seeds": len(run.summary["seeds"]),
             "schemes": ", ".join(_by_scheme(run)),
             **_flat({k: v for k, v in document.items() if k not in _SETTINGS}),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock import _native, provenance
+from penstock import provenance
 from penstock.execution import build
 from penstock.searches.space import Parameter, Value
 from penstock.searches.trial import Attempt
@@ -85,6 +85,5 @@ class Tuned:
             "agent_toml": self.agent_toml,
             "trials": [{"trial": a.number, **asdict(a)} for a in self.attempts],
             "question": self.question.as_json(),
-            "penstock": _native.__version__,
-            "command": provenance.command(),
+            **provenance.head(),
         }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from penstock import provenance
 from penstock.searches.tuning import load
 from penstock.show import html
 from penstock.show.charts import Axis, Chart, Panel, Series
@@ -98,4 +99,5 @@ def _render(document: Table, charts: list[Chart]) -> str:
         goal=goal,
         tables=tables,
         blocks=[text for text in code if text],
+        origin=provenance.text(document),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import _native, folders, provenance, tables
+from penstock import folders, provenance, tables
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Task, build
 from penstock.sweeps.journal import JOURNAL, Journal
@@ -78,8 +78,7 @@ def request_of(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
         "name": plan.name,
         "title": plan.base["title"],
         "show": list(show),
-        "command": provenance.command(),
-        "penstock": _native.__version__,
+        **provenance.head(),
         "substrate": plan.tasks[0].on,
         "build": build.digest(plan.tasks[0].on),
         "scenario": {name: value for name, value in plan.base.items() if name not in varies},

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock import metrics, units
+from penstock import metrics, provenance, units
 from penstock.show import html, style
 from penstock.show.html import Cell, Html
 from penstock.sweeps import means, store, sweep_charts
@@ -43,6 +43,7 @@ def write(
         note=sweep_charts.TOO_MANY if len(first.swept) > 2 else "",
         tables=[_table(result) for result in results],
         kept=store.TABLE,
+        origin=provenance.text(request),
     )
     return html.save(text, figures, path, pdf=pdf)
 
