@@ -62,6 +62,22 @@ def test_open_prints_the_page_and_writes_one_that_is_missing(tmp_path):
     assert "no such folder" in penstock("open", tmp_path / "no", code=2).stderr
 
 
+def test_show_takes_schemes_and_scenarios(small):
+    fairq = penstock("show", "fairq").stdout
+    assert penstock("schemes", "fairq").stdout == fairq
+    assert "scheme.fairq.window.alpha" in fairq
+    shown = penstock("show", small).stdout
+    assert "dumbbell: 16 hosts, 2 switches\n" in shown
+    assert "The queue is measured at left->right." in shown
+    layout = json.loads(penstock("show", small, "--json").stdout)["layout"]
+    assert layout["switches"] == ["left", "right"]
+    wrong = penstock("show", "farq", code=2).stderr
+    assert (
+        wrong
+        == "penstock: farq: no such scheme, scenario file or template; did you mean 'fairq'?\n"
+    )
+
+
 def test_a_summary_is_csv_with_every_number_and_markdown_with_the_tables():
     summary = make_run(seeds=(1, 2)).summary
     rows = list(csv.DictReader(io.StringIO(plain.summary(summary, "csv"))))

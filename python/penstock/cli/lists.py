@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that list and check: schemes, scenarios, schema, validate."""
 
-import shutil
 import sys
-import textwrap
 import tomllib
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Annotated
 
 import typer
 
-from penstock.cli.options import File, Format, Json, Settings, pairs, print_json
+from penstock.cli.options import (
+    File,
+    Format,
+    Json,
+    Settings,
+    pairs,
+    print_json,
+    print_list,
+    scheme_names,
+)
+from penstock.cli.show import show
 from penstock.errors import Problem, ScenarioError
 
 # The heading of a folder's scenarios.
@@ -23,8 +32,22 @@ _GROUPS = {
 }
 
 
-def schemes(as_json: Json = False, form: Format = "table") -> None:
+def schemes(
+    scheme: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SCHEME",
+            help="Show this one's parameters instead, as `penstock show` does.",
+            autocompletion=scheme_names,
+        ),
+    ] = None,
+    as_json: Json = False,
+    form: Format = "table",
+) -> None:
     """List the built-in schemes: what each does, and where it comes from."""
+    if scheme is not None:
+        show(scheme, as_json)
+        return
     from penstock import api  # start-up: the simulator
 
     listed = api.schemes()
@@ -90,15 +113,6 @@ def validate(file: File, settings: Settings = None, as_json: Json = False) -> No
         print_json({"problems": [], "scenario": tomllib.loads(text)})
     else:
         typer.echo(text.rstrip())
-
-
-def print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
-    """Names with their descriptions, wrapped to the terminal."""
-    width = max(width, *(len(name) for name, _ in rows)) + 2
-    for name, text in rows:
-        room = max(shutil.get_terminal_size((100, 24)).columns - width, 20)
-        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
-        typer.echo(f"{name:<{width}}" + f"\n{'':<{width}}".join(lines))
 
 
 def _plain(form: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

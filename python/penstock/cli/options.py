@@ -3,6 +3,8 @@
 
 import json
 import re
+import shutil
+import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +36,7 @@ def scheme_names() -> list[str]:
     return list(json.loads(_native.schemes()))
 
 
-def _scenario_names(incomplete: str) -> list[str]:
+def scenario_names(incomplete: str) -> list[str]:
     """Templates, and files as the shell would list them."""
     from penstock import scenario  # start-up: the simulator
 
@@ -77,7 +79,7 @@ File = Annotated[
     typer.Argument(
         metavar="FILE",
         help="A scenario in TOML, the name of a template, or - for standard input.",
-        autocompletion=_scenario_names,
+        autocompletion=scenario_names,
     ),
 ]
 Schemes = Annotated[
@@ -186,3 +188,12 @@ def seeds_of(text: str | None) -> int | list[int] | None:
 def print_json(value: dict[str, Any]) -> None:
     """Prints one JSON object, for `--json`."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_list(rows: list[tuple[str, str]], width: int = 0) -> None:
+    """Names with their descriptions, wrapped to the terminal."""
+    width = max(width, *(len(name) for name, _ in rows)) + 2
+    for name, text in rows:
+        room = max(shutil.get_terminal_size((100, 24)).columns - width, 20)
+        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+        typer.echo(f"{name:<{width}}" + f"\n{'':<{width}}".join(lines))

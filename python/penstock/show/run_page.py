@@ -4,7 +4,9 @@
 from pathlib import Path
 from typing import Any
 
-from penstock import metrics, units
+import polars as pl
+
+from penstock import metrics, provenance, units
 from penstock.results import Results
 from penstock.show import (
     html,
@@ -15,6 +17,8 @@ from penstock.show import (
     style,
     summary_table,
     timelines,
+    topology,
+    topology_drawing,
 )
 from penstock.show.charts import Figure
 from penstock.show.html import Cell, Column, Html
@@ -58,6 +62,8 @@ def render(run: Results, figures: list[Figure]) -> str:
         tables=[_table(block) for block in summary_table.blocks(summary, is_detailed=True)],
         info=run.info,
         effort=_effort(run),
+        origin=provenance.text(run.info),
+        topology=_topology(run),
         why=reasons.SECTION,
         replay={"port": _recorded_port(run), "schemes": list(burst["schemes"])} if burst else None,
         timeline={
@@ -68,6 +74,15 @@ def render(run: Results, figures: list[Figure]) -> str:
         if flows
         else None,
     )
+
+
+def _topology(run: Results) -> topology_drawing.Picture | None:
+    fabric = topology.fabric(run.scenario)
+    if fabric is None:
+        return None
+    dropped = run.ports.group_by("port").agg(pl.col("drops").sum()).filter(pl.col("drops") > 0)
+    worst = dropped.sort("drops", "port", descending=[True, False])["port"].head(1).to_list()
+    return topology_drawing.picture(fabric, worst, "where most packets were dropped" * bool(worst))
 
 
 def _recorded_port(run: Results) -> str:
