@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock import _native, provenance
+from penstock import _native, provenance, terms
 from penstock.errors import ScenarioError
 from penstock.execution import (
     SIMULATOR,
@@ -91,6 +91,7 @@ class Prepared:
     tasks: tuple[Task, ...]
     """One for each scheme and seed, in the order of the run's tables."""
 
+    @terms.of_arguments
     def run(
         self,
         *,
@@ -116,6 +117,9 @@ class Prepared:
         """The run of the tasks' rows; those of other tasks may be among them."""
         from penstock.runs import Run  # start-up: polars, not needed to report an error
 
+        if missing := sum(task not in rows for task in self.tasks):
+            message = f"rows: {missing} of {len(self.tasks)} tasks have none"
+            raise ScenarioError(message)
         info = {
             "name": self.name,
             "substrate": self.tasks[0].on,

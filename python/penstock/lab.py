@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from penstock import api
+from penstock import api, terms
 from penstock.execution import LABORATORY
 from penstock.execution.lab import check as machine
 from penstock.execution.lab import system
@@ -17,11 +17,13 @@ from penstock.scenario import Scenario
 __all__ = ["Finding", "check", "clean", "run"]
 
 
+@terms.of_api
 def check() -> list[Finding]:
     """What the laboratory needs of this machine, and whether that is there, with remedies."""
     return machine.findings()
 
 
+@terms.of_api
 def clean() -> list[str]:
     """Removes the namespaces that killed runs left behind, and returns their names.
 
@@ -35,6 +37,9 @@ def clean() -> list[str]:
     return left
 
 
+@terms.of_api
 def run(scenario: Scenario, **options: Any) -> Run:  # noqa: ANN401 (those of `penstock.run`)
     """Runs a scenario on real TCP; the arguments are those of `penstock.run`."""
-    return api.run(scenario, **{"on": LABORATORY, **options})
+    run_there = terms.of_api(api.run)
+    made: Run = run_there(scenario, **{"on": LABORATORY, **options})
+    return made

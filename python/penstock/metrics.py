@@ -346,6 +346,9 @@ def find(name: str, result: Result) -> Field:
     Raises:
         ScenarioError: there is no such number; the message names the nearest.
     """
+    if not {"groups", "ports"} <= set(result):
+        message = "result: has no groups and ports; allowed: one of the `results` of a summary"
+        raise ScenarioError(message)
     known = {".".join(parts): path for parts, path in _named(result)}
     ports = {".".join(path[1:]): path for path in known.values() if path[0] == "ports"}
     known = ports | known if name.startswith(tuple(result["ports"])) else known

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from penstock import folders
-from penstock.errors import RunError
+from penstock import folders, terms
+from penstock.errors import RunError, ScenarioError
 
 _PACKAGE = "penstock_papers"
 
@@ -45,9 +45,11 @@ def reproduce(*ids: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401 (pen
         ScenarioError: there is no such experiment.
         RunError: the package penstock_papers is not installed.
     """
-    if "out" in options and options["out"] is not None:
-        options["out"] = Path(options["out"])
-    _, folder = module("reproduce").reproduce(list(ids), **options)
+    if not ids:
+        message = "ids: is missing; name experiments, or 'all' for every one"
+        raise ScenarioError(message)
+    run = terms.of_arguments(module("reproduce").reproduce)
+    _, folder = run(list(ids), **options)
     document: dict[str, Any] = json.loads(
         (folder / folders.REPRODUCTION.file).read_text(encoding="utf-8")
     )

@@ -37,7 +37,7 @@ def reproduce(
     seeds: int | None = None,
     jobs: int | None = None,
     cluster: str | None = None,
-    out: Path | None = None,
+    out: str | Path | None = None,
     on: str = execution.SIMULATOR,
     progress: Progress | None = None,
     ended: Ended | None = None,
@@ -74,7 +74,7 @@ def reproduce(
     if seeds is not None:
         wanted = [replace(one, seeds=seeds) for one in wanted]
     works = [experiment_runs.prepare(one, on) for one in wanted]
-    folder = out or folders.free("reproduction")
+    folder = folders.free("reproduction") if out is None else Path(out)
     begun = time.monotonic()
     with folders.replaced(folder, folders.REPRODUCTION) as new:
         done = {}

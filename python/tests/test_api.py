@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
+import platform
+import re
 import tomllib
 
 import polars as pl
@@ -229,8 +232,23 @@ def test_a_run_shows_itself_in_a_notebook():
         (lambda: penstock.run({"a": object()}), "scenario: Object of type 'object' is not TOML"),
         (lambda: penstock.run({1: 2}), "scenario: Invalid mapping key '1'"),
         (lambda: penstock.validate("minimal", overrides={"tcp.x": 1}), "overrides: tcp.x=1: unk"),
-        (lambda: penstock.sweep("minimal", over=["x"]), "over: x; allowed: as in 'scheme.alpha=0"),
+        (lambda: penstock.sweep("minimal", over=["x"]), "over: x: give KEY=VALUES, as in 'sch"),
         (lambda: penstock.Run.load(3), "folder: is of type int; allowed: a path"),
+        (penstock.sweep, "sweep: missing a required argument: 'scenario'; allowed: sc"),
+        (lambda: penstock.sweep("minimal", over=[]), "over: is missing; give KEY=VALUES, as in '"),
+        (lambda: penstock.sweep("minimal", "a=1", numbers=3), "numbers: is of type int; allowed"),
+        (lambda: penstock.sweep("minimal", "fabric=1"), "over: fabric=1: is the number 1; allo"),
+        (lambda: penstock.tune("minimal", "fairq"), "tune: missing a required argument: 'minimize"),
+        (lambda: penstock.tune("minimal", "fairq", "long", trials=0), "trials: is 0; allowed: 1"),
+        (lambda: penstock.tune("minimal", "fairq", "long", seeds=[1]), "seeds: is of type list"),
+        (lambda: penstock.tune("minimal", "fairq", "long", seed="x"), "seed: is of type str; all"),
+        (lambda: penstock.compare(3, 4), "first: is of type int; allowed: a path"),
+        (penstock.reproduce, "ids: is missing; name experiments"),
+        (lambda: penstock.reproduce("sicc-4", foo=1), "unexpected keyword argument 'foo'"),
+        (lambda: penstock.lab.run("minimal", foo=1), "unexpected keyword argument 'foo'"),
+        (lambda: penstock.prepare("minimal").run(jobs="x"), "jobs: is of type str; allowed: a"),
+        (lambda: penstock.prepare("minimal").collect({}), "rows: 2 of 2 tasks have none"),
+        (lambda: metrics.find("x", {}), "result: has no groups and ports"),
     ],
 )
 def test_errors_name_the_arguments_of_python(call, message):
@@ -238,6 +256,25 @@ def test_errors_name_the_arguments_of_python(call, message):
         call()
     assert message in str(refused.value)
     assert "--" not in str(refused.value)
+
+
+def test_a_sweep_takes_overrides_as_a_dict(small, tmp_path):
+    made = penstock.sweep(
+        small, "traffic.mice.flows=2,3", overrides={"duration": "20 ms"}, out=tmp_path / "sweep"
+    )
+    assert made.table.height == 4
+
+
+def test_a_run_names_its_commit_and_machine(small, tmp_path):
+    run = penstock.run(small, out=tmp_path / "run")
+    head = json.loads((tmp_path / "run/run.json").read_text())
+    assert {"penstock", "commit", "date", "command", "machine"} <= set(head)
+    assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?", head["commit"] or "0" * 12)
+    assert platform.release() in head["machine"]["system"]
+    page = run.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    for part in (head["commit"] or "", head["machine"]["system"], head["machine"]["processor"]):
+        assert part in page
+    assert '<path d="M' in page, "the fabric"
 
 
 def test_a_run_refuses_by_a_penstock_error(small, tmp_path):

@@ -22,7 +22,7 @@ from penstock.cli.options import (
     print_json,
     seeds_of,
 )
-from penstock.errors import RunError, ScenarioError
+from penstock.errors import RunError
 
 
 def sweep(
@@ -74,14 +74,11 @@ def sweep(
     The table shows all that the folder holds. --json prints `folder`, `failures`, and `tables`: a
     list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95` and `unfinished`.
     """
-    if not over:
-        message = "--over: is missing; give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
-        raise ScenarioError(message)
     overrides = pairs(settings)
     from penstock.sweeps import points  # start-up: the simulator
 
     plan = points.plan(
-        file, over, schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on
+        file, over or (), schemes=schemes, overrides=overrides, seeds=seeds_of(seeds), on=on
     )
     points.check(show or (), plan)
     from penstock.show import terminal  # start-up: rich

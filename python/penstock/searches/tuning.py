@@ -12,7 +12,7 @@ from penstock import api, folders, metrics
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import SIMULATOR, Progress, Task, execute
 from penstock.metrics import Result
-from penstock.scenario import parsed
+from penstock.scenario import Overrides, Scenario, parsed, settings_of
 from penstock.searches import constraints, deploy, space
 from penstock.searches.answer import sentences
 from penstock.searches.question import Question, Tuned
@@ -25,13 +25,13 @@ CHECK_SEEDS = 10
 
 
 def tune(
-    file: str | Path,
+    file: Scenario,
     scheme: str,
     minimize: str,
     *,
     subject_to: Sequence[str] = (),
     params: Sequence[str] = (),
-    overrides: Sequence[tuple[str, str]] = (),
+    overrides: Overrides | None = None,
     baseline: str = "drop-tail",
     trials: int = 40,
     seeds: int = 5,
@@ -45,12 +45,12 @@ def tune(
     """Searches a scheme's parameters for the smallest value of a number.
 
     Args:
-        file: a scenario, or a template's name.
+        file: as `scenario` of `api.run`.
         scheme: whose parameters.
         minimize: the number, as `mice.fct.p99`.
         subject_to: constraints, as `elephants.goodput>=0.95`.
         params: `KEY=LOW..HIGH`; default: the scheme's numeric ones.
-        overrides: of the scenario.
+        overrides: of the scenario, as `api.run` has them.
         baseline: the scheme that constraints without unit are relative to.
         trials: how many sets of values are tried.
         seeds: of each trial: 1 to this.
@@ -70,7 +70,11 @@ def tune(
         raise RunError(message)
     from penstock.searches.search import search  # start-up: Optuna takes a second, and is optional
 
+    if trials < 1:
+        message = f"trials: is {trials}; allowed: 1 or more"
+        raise ScenarioError(message)
     prepare = partial(api.prepare, file, on=on)
+    settings = settings_of(overrides)
     both = list(dict.fromkeys([baseline, scheme]))
     prepared = prepare(schemes=both, overrides=overrides, seeds=seeds)
     resolved = parsed(prepared.text)
@@ -91,7 +95,7 @@ def tune(
             for parameter in parameters
             if parameter.key in values
         ]
-        return prepare(schemes=[of], overrides=[*overrides, *changes], seeds=which).tasks
+        return prepare(schemes=[of], overrides=[*settings, *changes], seeds=which).tasks
 
     def compute(batch: Sequence[Sequence[Task]], label: str) -> list[Any]:
         def listen(fraction: float, count: str) -> None:

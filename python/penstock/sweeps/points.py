@@ -11,7 +11,7 @@ from typing import Any
 from penstock import api, metrics
 from penstock.errors import ScenarioError, suggestion
 from penstock.execution import SIMULATOR, Task
-from penstock.scenario import PARTS, Scenario, parameters
+from penstock.scenario import PARTS, Overrides, Scenario, parameters, settings_of
 from penstock.sweeps import values
 from penstock.sweeps.values import Value
 
@@ -73,7 +73,7 @@ def plan(
     over: Sequence[str],
     *,
     schemes: Sequence[str] | None = None,
-    overrides: Sequence[tuple[str, str]] = (),
+    overrides: Overrides | None = None,
     seeds: int | Sequence[int] | None = None,
     on: str = SIMULATOR,
 ) -> Plan:
@@ -85,6 +85,9 @@ def plan(
     Raises:
         ScenarioError: a point's scenario cannot be used; one line that names its `--over`.
     """
+    if not over:
+        message = "--over: is missing; give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
+        raise ScenarioError(message)
     keys = [_key(text) for text in over]
     for key in keys:
         if [other.name for other in keys].count(key.name) > 1:
@@ -92,6 +95,7 @@ def plan(
             raise ScenarioError(message)
     base = api.prepare(scenario, schemes=schemes, overrides=overrides, seeds=seeds, on=on)
     document = tomllib.loads(base.text)
+    settings = settings_of(overrides)
     paths = {key.name: _paths(key.name, document) for key in keys}
     points = list(itertools.product(*(key.values for key in keys)))
     if len(points) * len(base.tasks) > MOST_RUNS:
@@ -106,7 +110,7 @@ def plan(
         ]
         try:
             prepared = api.prepare(
-                scenario, schemes=schemes, overrides=[*overrides, *swept], seeds=seeds, on=on
+                scenario, schemes=schemes, overrides=[*settings, *swept], seeds=seeds, on=on
             )
         except ScenarioError as error:
             raise _renamed(error, swept) from None

@@ -13,7 +13,7 @@ import polars as pl
 from penstock import execution, folders, metrics, results
 from penstock.errors import InterruptedRunError, PenstockError, RunError, resumable
 from penstock.execution import SIMULATOR, Progress, Task
-from penstock.scenario import Scenario
+from penstock.scenario import Overrides, Scenario
 from penstock.sweeps import means, points, store, sweep_page
 from penstock.sweeps.points import Plan
 from penstock.sweeps.store import Store
@@ -44,7 +44,7 @@ def sweep(
     over: Sequence[str],
     *,
     schemes: Sequence[str] | None = None,
-    overrides: Sequence[tuple[str, str]] = (),
+    overrides: Overrides | None = None,
     seeds: int | Sequence[int] | None = None,
     numbers: Sequence[str] = (),
     jobs: int | None = None,
