@@ -149,3 +149,23 @@ def test_the_ring_of_what_is_unfinished_is_above_every_seed():
     (chart,) = sweep_charts.figures([shown])
     rings = [series for panel in chart.panels for series in panel.series if series.open_end]
     assert [(list(ring.x), list(ring.y)) for ring in rings] == [([16.0], [0.6])]
+
+
+def test_the_dots_of_schemes_stand_next_to_each_other():
+    names = ["fairq", "hscc", "dctcp"]
+    cells = {
+        ((n,), name): Cell(0.01, None, unfinished=n == 16, seeds=(0.01, 0.01))
+        for n in (8, 16)
+        for name in names
+    }
+    swept = {"traffic.mice.flows": "traffic.mice.flows"}
+    (chart,) = sweep_charts.figures(
+        [Shown("mice.fct_s.p99", swept, [(8,), (16,)], names, cells, 2)]
+    )
+    marks = [
+        series for series in chart.panels[0].series if series.kind == "dots" or series.open_end
+    ]
+    moved = {name: {series.dodge for series in marks if series.name == name} for name in names}
+    assert moved["fairq"] == {-0.016}
+    assert moved["hscc"] == {0.0}
+    assert moved["dctcp"] == {0.016}

@@ -18,6 +18,7 @@ from matplotlib.ticker import (
     NullLocator,
     PercentFormatter,
 )
+from matplotlib.transforms import ScaledTranslation
 
 from penstock import units
 from penstock.show import style
@@ -88,14 +89,16 @@ def _panel(axes: Axes, chart: Chart, panel: Panel) -> None:
             low: Any = series.low
             high: Any = series.high
             axes.fill_between(x, low, high, color=colour, alpha=0.25, lw=0)
+        move = ScaledTranslation(series.dodge * style.WIDTH_INCHES, 0, axes.figure.dpi_scale_trans)
+        moved: Any = {"transform": axes.transData + move}
         if series.kind == "dots":
-            axes.plot(x, y, "o", markersize=3.5, color=colour, label=series.name)
+            axes.plot(x, y, "o", markersize=3.5, color=colour, label=series.name, **moved)
         else:
             kind = steps if series.kind == "step" else {}
             axes.plot(x, y, color=colour, linestyle=dashes, label=series.name, **kind)
         if series.open_end and x:
             ring: Any = {"markerfacecolor": style.GROUND, "markersize": 4, "clip_on": False}
-            axes.plot(x[-1:], y[-1:], "o", color=colour, **ring)
+            axes.plot(x[-1:], y[-1:], "o", color=colour, **ring, **moved)
     for axis, letter in ((chart.x, "x"), (chart.y, "y")):
         _scale(axes, letter, axis)
     for value, label in chart.guides:

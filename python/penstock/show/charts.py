@@ -47,6 +47,8 @@ class Series:
     """What the last point leaves out, as `3 of 60 unfinished`: it is drawn as an open mark."""
     scheme: str = ""
     """That the page's scheme picker knows it by; default: the name."""
+    dodge: float = 0.0
+    """How far its marks are moved along x, in widths of the plot: others would hide them."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,8 @@ def _as_json(series: Series) -> dict[str, Any]:
         made |= {"low": _rounded(series.low), "high": _rounded(series.high)}
     if series.open_end:
         made["open"] = series.open_end
+    if series.dodge:
+        made["dodge"] = round(series.dodge, 4)
     return made
 
 

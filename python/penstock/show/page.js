@@ -92,7 +92,7 @@
       const colour = ink(series.ink);
       const lowest = chart.y.log ? u.scales.y.min / 10 : -Infinity; // where a logarithm has no place for 0
       const isDrawn = series.y.map((y, i) => isNumber(y) && isNumber(series.x[i]));
-      const points = series.x.map((x, i) => (isDrawn[i] ? [at(x, "x"), at(Math.max(series.y[i], lowest), "y")] : null));
+      const points = series.x.map((x, i) => (isDrawn[i] ? [at(x, "x") + (series.dodge ?? 0) * width, at(Math.max(series.y[i], lowest), "y")] : null));
       ctx.strokeStyle = ctx.fillStyle = colour;
       ctx.lineJoin = "round";
       if (series.low) {

@@ -15,6 +15,7 @@ from penstock.sweeps.means import Cell, Shown, value_text
 TOO_MANY = "Three or more values are swept: there is the table, but no figure of it."
 _TICKS = 8  # more values than this have no tick each
 _FEW = 5  # fewer seeds are drawn as dots: an interval of so few is wide and unsure
+_APART = 0.016  # from a scheme's dots and rings to those of the next, in widths of the plot
 
 
 def figures(results: Sequence[Shown]) -> list[Figure]:
@@ -59,10 +60,11 @@ def _lines(result: Shown) -> Chart:
     )
     looks = style.looks(result.schemes)
     top = max([*known, *(seed for cell in result.cells.values() for seed in cell.seeds)])
+    dodges = _dodges(len(looks), len(values))
     series = [
         line
-        for scheme, look in looks.items()
-        for line in _of_scheme(scheme, look, places, result, top)
+        for (scheme, look), dodge in zip(looks.items(), dodges, strict=True)
+        for line in _of_scheme(scheme, look, places, result, top, dodge)
     ]
     meaning = "Each point is the mean over the seeds"
     if result.seeds >= _FEW:
@@ -72,8 +74,14 @@ def _lines(result: Shown) -> Chart:
     return Chart(*_texts(result), _meaning(result, meaning), x, y, (Panel(tuple(series)),))
 
 
+def _dodges(schemes: int, values: int) -> list[float]:
+    """How far the marks of each scheme are moved, so that those of one value stay together."""
+    apart = min(_APART, 0.8 / (schemes * values))
+    return [apart * (number - (schemes - 1) / 2) for number in range(schemes)]
+
+
 def _of_scheme(
-    scheme: str, look: Look, places: list[float], result: Shown, top: float
+    scheme: str, look: Look, places: list[float], result: Shown, top: float, dodge: float
 ) -> Iterator[Series]:
     """The line of a scheme, its seeds as dots if they are few, and rings for what is unfinished."""
     cells = [result.cells.get((point, scheme)) or Cell.none() for point in result.points]
@@ -83,10 +91,11 @@ def _of_scheme(
     yield Series(scheme, look, places, means_of, low=low, high=high)
     if 1 < result.seeds < _FEW:
         dots = [(x, y) for x, cell in zip(places, cells, strict=True) for y in cell.seeds]
-        yield Series(scheme, look, [x for x, _ in dots], [y for _, y in dots], kind="dots")
+        xs, ys = [x for x, _ in dots], [y for _, y in dots]
+        yield Series(scheme, look, xs, ys, kind="dots", dodge=dodge)
     for x, cell in zip(places, cells, strict=True):
         if cell.unfinished:
-            yield Series(scheme, look, [x], [top], open_end=metrics.UNFINISHED)
+            yield Series(scheme, look, [x], [top], open_end=metrics.UNFINISHED, dodge=dodge)
 
 
 def _heat(result: Shown) -> Heat:
