@@ -40,9 +40,9 @@ def test_a_port_with_a_queue_is_joined_to_the_bridge():
     script = made.script("left")
     assert "link add name o1-1 type veth peer name j1-1" in script
     assert "qdisc replace dev s1-1 root handle 1:" in script
-    for near, far in (("s1-1", "j1-1"), ("j1-1", "s1-1")):
+    for near, far, how in (("s1-1", "j1-1", "redirect"), ("j1-1", "s1-1", "mirror")):
         line = f"filter add dev {near} ingress protocol all u32 match u32 0 0 "
-        assert f"{line}action mirred egress redirect dev {far}" in script
+        assert f"{line}action mirred egress {how} dev {far}" in script
     assert "bridge0" not in script
     assert "tx off" in made.script("sender1"), "checksums are complete"
 
@@ -144,6 +144,16 @@ def test_the_clamp_arrives_at_the_senders(messages):
     assert least["sicc"] < 4 * 1448 < least["drop-tail"], "a segment, rounded up to the scale"
     assert run.info["substrate"] == "ovs"
     assert run.info["datapath"] == ovs.datapath_type()
+
+
+def test_a_queue_holds_its_buffer_and_counts_what_does_not_fit():
+    # The socket by which the datapath in user space sends would hold 92 packets.
+    settings = {"duration": "3 s", "fabric.bottleneck.buffer": "256 kB", "schemes": ["drop-tail"]}
+    run = api.run("lab/sicc", overrides=settings, on="ovs")
+    (result,) = run.summary["results"]
+    (port,) = result["ports"].values()
+    assert port["queue_bytes"]["max"] > 240_000
+    assert port["drops"] > 0
 
 
 def test_a_controller_counts_the_flows_of_ports():

@@ -5,6 +5,10 @@ It is not plugged in. A veth pair is, and redirections join the other end of the
 The datapath in user space needs this twice: it reads packets before the kernel's tc hooks, so that
 penstockd could not rewrite its ACKs, and where a queue refuses a packet it drops the rest of a
 batch with it, which no counter shows.
+
+What the switch sends is copied to the cable, and the original ends in the namespace, where nobody
+has its address: until it is freed, a packet fills the send buffer of Open vSwitch's socket
+(net.core.wmem_default), which holds 92 packets, fewer than a queue; a copy belongs to no socket.
 """
 
 from collections.abc import Iterator
@@ -27,10 +31,10 @@ def pair(cable: str) -> Iterator[str]:
 
 def redirections(cable: str) -> Iterator[str]:
     """Sends what arrives by the cable or its pair out by the other, as lines for `tc -batch`."""
-    ends = (cable, _joined(cable))
-    for near, far in (ends, ends[::-1]):
+    pair = _joined(cable)
+    for near, far, how in ((cable, pair, "redirect"), (pair, cable, "mirror")):
         yield f"qdisc add dev {near} clsact"
         yield (
             f"filter add dev {near} ingress protocol all u32 match u32 0 0 "
-            f"action mirred egress redirect dev {far}"
+            f"action mirred egress {how} dev {far}"
         )
