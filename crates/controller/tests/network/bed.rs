@@ -66,6 +66,13 @@ impl Running {
         self.wait_with(what, || (), wanted)
     }
 
+    /// Waits until the switches have copied the SYNs of one `incast`.
+    pub fn wait_for_copies(&self) -> Status {
+        self.wait("copies", |status| {
+            status.counters.copies == u64::from(FLOWS)
+        })
+    }
+
     /// Waits until the status is as wanted; what is done meanwhile is done again and again.
     pub fn wait_with(
         &self,

@@ -130,9 +130,7 @@ fn begins_again(bed: &mut Switch, controllers: &[&Running]) {
     let before = digests(bed, "br2");
     incast(bed, 2000);
     for controller in controllers {
-        controller.wait("copies", |status| {
-            status.counters.copies == u64::from(FLOWS)
-        });
+        controller.wait_for_copies();
         assert_eq!(Agents::new(controller).report(), expected());
     }
     bed.kill_daemon();

@@ -31,9 +31,7 @@ fn incast_is_foreseen_across_two_switches() {
     begin(&bed, &[&controller]);
     let mut agents = Agents::new(&controller);
     incast(&bed, 2000);
-    controller.wait("copies", |status| {
-        status.counters.copies == u64::from(FLOWS)
-    });
+    controller.wait_for_copies();
     assert_eq!(agents.report(), expected());
 
     // Without the controller the network forwards as before; another one knows soon what it knew.
@@ -71,9 +69,7 @@ fn controllers_that_all_write_leave_no_gap() {
     let mut agents = [&first, &second].map(Agents::new);
     incast(&bed, 2000);
     for (controller, agents) in [&first, &second].into_iter().zip(&mut agents) {
-        controller.wait("copies", |status| {
-            status.counters.copies == u64::from(FLOWS)
-        });
+        controller.wait_for_copies();
         assert_eq!(controller.wait("", |_| true).written, 2);
         assert_eq!(agents.report(), expected());
     }
@@ -105,9 +101,7 @@ fn one_writes_and_another_takes_its_place() {
     // The other one foresees as well.
     let mut agents = Agents::new(&second);
     incast(&bed, 2000);
-    second.wait("copies", |status| {
-        status.counters.copies == u64::from(FLOWS)
-    });
+    second.wait_for_copies();
     assert_eq!(agents.report(), expected());
 
     first.stop();

@@ -40,9 +40,7 @@ fn notices_leave_as_frames_by_the_port_of_the_guest_and_those_of_guests_end() {
     begin(&bed, &[&controller]);
     let mut agents = Agents::new(&controller);
     incast(&bed, 2000);
-    controller.wait("copies", |status| {
-        status.counters.copies == u64::from(FLOWS)
-    });
+    controller.wait_for_copies();
     agents.send_report();
     until("the frame leaves", || !frames(&files[0]).is_empty());
     let mut shim = agents.shim;

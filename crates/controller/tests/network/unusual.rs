@@ -37,9 +37,7 @@ fn in_a_ring_with_three_controllers_nothing_goes_round_and_any_of_them_may_end()
     let mut agents: Vec<_> = controllers.iter().map(Agents::new).collect();
     incast(&bed, 2000);
     for (controller, agents) in controllers.iter().zip(&mut agents) {
-        controller.wait("copies", |status| {
-            status.counters.copies == u64::from(FLOWS)
-        });
+        controller.wait_for_copies();
         assert_eq!(agents.report(), expected());
     }
     // A broadcast reaches each of the other hosts once.
@@ -127,9 +125,7 @@ fn incast_of_ipv6_is_foreseen() {
     for port in 2000..2000 + FLOWS {
         bed.receive("host1", &tagged(0, port, true));
     }
-    controller.wait("copies", |status| {
-        status.counters.copies == u64::from(FLOWS)
-    });
+    controller.wait_for_copies();
     let notices = agents.report();
     assert_eq!(notices.len(), 1);
     let pair = (notices[0].source, notices[0].destination);
@@ -148,9 +144,7 @@ fn a_tag_does_not_matter_and_what_has_two_is_forwarded() {
     for port in 2000..2000 + FLOWS {
         bed.receive("host1", &tagged(1, port, false));
     }
-    controller.wait("copies", |status| {
-        status.counters.copies == u64::from(FLOWS)
-    });
+    controller.wait_for_copies();
     assert_eq!(agents.report(), expected());
     let before = sent(&bed, "br2", "host2");
     bed.receive("host1", &tagged(2, 5000, false));

@@ -92,9 +92,7 @@ fn captured(protocols: &str) -> (String, crate::testbed::Switch) {
     begin(&bed, &[&controller]);
     let mut agents = Agents::new(&controller);
     incast(&bed, 2000);
-    controller.wait("copies", |status| {
-        status.counters.copies == u64::from(FLOWS)
-    });
+    controller.wait_for_copies();
     agents.send_report();
     controller.wait("a frame", |status| status.frames > 0);
     bed.vsctl(&["del-port", "br1", "host1"]);
