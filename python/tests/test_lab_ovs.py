@@ -140,8 +140,8 @@ def test_the_clamp_arrives_at_the_senders(messages):
     assert counted["acks_rewritten"] > 0
     assert (counted["frames_sent"] > 0) == (messages == "frames")
     offered = run.windows.filter(pl.col("rwnd_bytes") > 0)  # 0: there is no connection yet
-    least = dict(offered.group_by("scheme").agg(pl.col("rwnd_bytes").min()).iter_rows())
-    assert least["sicc"] < 4 * 1448 < least["drop-tail"], "a segment, rounded up to the scale"
+    usual = dict(offered.group_by("scheme").agg(pl.col("rwnd_bytes").median()).iter_rows())
+    assert usual["sicc"] < 4 * 1448 < usual["drop-tail"], "a segment, rounded up to the scale"
     assert run.info["substrate"] == "ovs"
     assert run.info["datapath"] == ovs.datapath_type()
 
@@ -154,6 +154,7 @@ def test_a_queue_holds_its_buffer_and_counts_what_does_not_fit():
     (port,) = result["ports"].values()
     assert port["queue_bytes"]["max"] > 240_000
     assert port["drops"] > 0
+    assert "Open vSwitch was too late" not in str(run.info["warnings"])
 
 
 def test_a_controller_counts_the_flows_of_ports():

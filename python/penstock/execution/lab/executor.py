@@ -111,12 +111,16 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
             played = _play(setup, tag, listen)
             idle = system.idle_since(cpus)
             counted_at_ports, counted_by_controller = counters()
+            unread = ovs.unread(setup.plan, tag)
     summary = played.summary
     for port, values in counted_at_ports.items():
         if port in summary["ports"]:
             summary["ports"][port] |= values
     if counted_by_controller:
         summary["controller"] = counted_by_controller
+    if unread:
+        warning = f"Open vSwitch was too late for {unread} packets, which are lost and not counted"
+        summary.setdefault("warnings", []).append(warning)
     wall = time.monotonic() - begun
     summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall, "cpu_idle": idle}}
     summary["substrate"] = substrate.described(
