@@ -42,7 +42,7 @@ test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
 	@echo "== Hardware: parameters, small blocks in Verilator (all else is in 'make rtl')"
-	@$(MAKE) --no-print-directory -C rtl params page
+	@$(MAKE) --no-print-directory -C rtl params
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl fast CASES=2 VENV=$(CURDIR)/.venv
 	@echo "== Python tests, the command line end to end, the laboratory"
 	@$(ROOT) $(BIN)/pytest --quiet

@@ -37,6 +37,7 @@ NAVIGATION = {
     "Hardware": [
         "/rtl/README",
         "/rtl/ack",
+        "/rtl/registers",
         "/rtl/resources",
         "/rtl/taxi",
         "/rtl/corundum",

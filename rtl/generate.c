@@ -317,16 +317,16 @@ static void print_cpp(void)
 
 static void print_page(void)
 {
-	printf("# Registers of the switch\n\n");
-	printf("Each port has %u registers of 32 bits, port n from byte %u n on. A write outside "
-	       "of the range, or to a\ncounter, is refused (SLVERR) and changes nothing. Reset "
-	       "values are those of a buffer of %u bytes.\n\n",
+	printf("# Registers of the switch\n\n<!-- Written by `make -C rtl page`. -->\n\n");
+	printf("Each port has %u registers of 32 bits on AXI4-Lite, port n from byte %u n on. A "
+	       "write outside of the range, of less\nthan 4 bytes, or to a counter is refused "
+	       "(SLVERR) and changes nothing. Reset values are those of a buffer of %u bytes.\n\n",
 	       count, PORT_STRIDE, BUFFER_BYTES);
 	printf("| offset | register | range | reset | meaning |\n|---|---|---|---|---|\n");
 	for (u32 i = 0; i < count; i++) {
 		const struct row *row = &rows[i];
 
-		printf("| %#05x | `%s_%s` | ", 4 * i, row->scheme, row->field);
+		printf("| 0x%03x | `%s_%s` | ", 4 * i, row->scheme, row->field);
 		if (row->is_counter)
 			printf("counter | 0 | %s |\n", row->meaning);
 		else
