@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes up to PATCHES 16-bit words into a passing frame. The patches hold from the frame's first
-// word to its last. Latency: 1 clock; one word per clock, as long as the sink takes them.
+// Writes up to PATCHES 16-bit words into a passing frame, each at another place. The patches hold from
+// the frame's first word to its last. Latency: 2 clocks; one word per clock, as long as the sink takes
+// them.
 `default_nettype none
 
 module frame_patch
@@ -28,32 +29,61 @@ module frame_patch
 
   logic [9-LANE_BITS:0] number;  // of the word; patches are near the start
   logic is_beyond;
-  logic [WIDTH-1:0] patched;
 
-  assign s_tready = !m_tvalid || m_tready;
+  // 1: which patch goes into which lane. 2: the patched word.
+  logic [WIDTH-1:0] tdata_1, patched;
+  logic [WIDTH/8-1:0] tkeep_1;
+  logic tlast_1, tvalid_1, advances;
+  logic [LANES-1:0][PATCHES-1:0] hits_1;
+  logic [PATCHES-1:0][15:0] value_1, mask_1;
+
+  assign advances = !m_tvalid || m_tready;
+  assign s_tready = !tvalid_1 || advances;
 
   always_comb begin
-    patched = s_tdata;
-    for (int unsigned i = 0; i < PATCHES; i++)
-    for (int unsigned lane = 0; lane < LANES; lane++)
-    if (patches[i].valid && !is_beyond && patches[i].at == {number, lane[LANE_BITS-1:0]}) begin
-      if (patches[i].enable[1]) patched[16*lane+:8] = patches[i].value[15:8];
-      if (patches[i].enable[0]) patched[16*lane+8+:8] = patches[i].value[7:0];
+    patched = tdata_1;
+    for (int unsigned lane = 0; lane < LANES; lane++) begin
+      logic [15:0] value, mask;
+      {value, mask} = '0;
+      for (int unsigned i = 0; i < PATCHES; i++)
+      if (hits_1[lane][i]) begin
+        value = value | value_1[i];
+        mask  = mask | mask_1[i];
+      end
+      patched[16*lane+:16] = (tdata_1[16*lane+:16] & ~mask) | value;
     end
   end
 
   always_ff @(posedge clk) begin
     if (s_tready) begin
-      m_tvalid <= s_tvalid;
-      m_tdata  <= patched;
-      m_tkeep  <= s_tkeep;
-      m_tlast  <= s_tlast;
+      tvalid_1 <= s_tvalid;
+      tdata_1  <= s_tdata;
+      tkeep_1  <= s_tkeep;
+      tlast_1  <= s_tlast;
+      for (int unsigned i = 0; i < PATCHES; i++) begin
+        for (int unsigned lane = 0; lane < LANES; lane++)
+        hits_1[lane][i] <= patches[i].valid && !is_beyond &&
+            patches[i].at == {number, lane[LANE_BITS-1:0]};
+        // The first byte is lowest.
+        mask_1[i] <= {{8{patches[i].enable[0]}}, {8{patches[i].enable[1]}}};
+        value_1[i] <= {
+          patches[i].value[7:0] & {8{patches[i].enable[0]}},
+          patches[i].value[15:8] & {8{patches[i].enable[1]}}
+        };
+      end
     end
     if (s_tvalid && s_tready) begin
       {is_beyond, number} <= {is_beyond || number == '1, number + 1'b1};
       if (s_tlast) {is_beyond, number} <= '0;
     end
+    if (advances) begin
+      m_tvalid <= tvalid_1;
+      m_tdata  <= patched;
+      m_tkeep  <= tkeep_1;
+      m_tlast  <= tlast_1;
+    end
     if (rst) begin
+      tvalid_1 <= 1'b0;
       m_tvalid <= 1'b0;
       {is_beyond, number} <= '0;
     end

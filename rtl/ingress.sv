@@ -2,8 +2,8 @@
 // A port's input: each frame is stored, parsed, and leaves with its headers rewritten.
 //
 // Frames that are bad, shorter than 32 bytes, longer than MAX_BYTES or without room are dropped whole and counted by
-// `lost`; the input never waits. Latency: 60 clocks from a frame's last word to its first word out
-// (38 parser, 17 window, 3 queue of frames, 1 to start, 1 patch; without REWRITES no window), then one
+// `lost`; the input never waits. Latency: 61 clocks from a frame's last word to its first word out
+// (38 parser, 17 window, 3 queue of frames, 1 to start, 2 patches; without REWRITES no window), then one
 // word per clock.
 `default_nettype none
 

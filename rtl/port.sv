@@ -223,11 +223,11 @@ module port
       .lost(lost_in)
   );
 
-  // The first word leaves `ingress` 2 clocks after `started`, the last one of the frame before that
-  // a clock after it, at the latest. Outputs take words 5 clocks after a grant.
-  localparam int unsigned WAITS = WIDTH < 512 ? 2 : 3;
-  logic [PORTS-1:0] current_words;
-  always_ff @(posedge clk) current_words <= current;
+  // The first word leaves `ingress` 3 clocks after `started`, the last one of the frame before that
+  // 2 clocks after it, at the latest. Outputs take words 5 clocks after a grant.
+  localparam int unsigned WAITS = WIDTH < 512 ? 1 : 2;
+  logic [PORTS-1:0] current_1, current_words;
+  always_ff @(posedge clk) {current_words, current_1} <= {current_1, current};
 
   delay #(
       .BITS  (WIDTH + WIDTH / 8 + 1),

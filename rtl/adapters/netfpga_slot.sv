@@ -6,7 +6,7 @@
 // each port, even ones the MACs' (MAC i: bit 2 * i). Frames leave unchanged but for windows, in order,
 // with their tuser; those of the host (odd bits) change nothing. A frame without room in the store is
 // lost, as the input never waits. The queues are counted from what the output queues report.
-// HCF needs queues of its own, so it is not here. Latency: 60 clocks from a frame's last word.
+// HCF needs queues of its own, so it is not here. Latency: 61 clocks from a frame's last word.
 `default_nettype none
 
 module netfpga_slot
