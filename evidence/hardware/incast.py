@@ -155,7 +155,10 @@ def play(scheme: str, flows: int, block: int) -> Round:
     devices = [f"pk{os.getpid() % 100000}p{number}" for number in range(PORTS)]
     with ExitStack() as stack:
         switch = stack.enter_context(
-            ready([str(SWITCH), str(CLOCK_NS), *devices, "--", *SCHEMES[scheme]])
+            # Before the hosts, which start and send while its clock runs.
+            ready(
+                ["chrt", "--rr", "20", str(SWITCH), str(CLOCK_NS), *devices, "--", *SCHEMES[scheme]]
+            )
         )
         receiver, *senders = stack.enter_context(hosts(devices))
         for space in senders:
