@@ -378,6 +378,9 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		f->size = min_u32(2 * min_u32(f->size, most), grant_grant_segments(p) * mss);
 		grant_ask(port, p, flows, index, packet->now_ns);
 	} else if (f->state == GRANT_IDLE && (fresh || probes || (f->flags & GRANT_HANDSHAKE))) {
+		/* A request follows a handshake, which is short as a rule. */
+		if (!fresh && f->flags & GRANT_HANDSHAKE)
+			f->size = min_u32(f->size, max_u32(grant_allowance_segments(p), 2) * mss);
 		grant_ask(port, p, flows, index, packet->now_ns);
 	}
 	grant_put_credit(port, f);

@@ -325,6 +325,8 @@ class Port:
             flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
             self.ask(number)
         elif flow.state == IDLE and (fresh or probes or HANDSHAKE in flow.marks):
+            if not fresh and HANDSHAKE in flow.marks:
+                flow.size = min(flow.size, max(self.p["allowance_segments"], 2) * flow.mss)
             self.ask(number)
 
     def next(self, queue: int, now: int) -> list[int]:
