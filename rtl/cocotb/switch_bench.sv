@@ -1,55 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch with streams that have names, one scope for each port, as cocotb's buses want them.
+// The switch with streams that have names, as cocotb's buses want them. Ports are written out, as
+// generated scopes have no names in the Verilog that Yosys writes for Icarus.
 module switch_bench #(
-    parameter int unsigned WIDTH = 64,
-    parameter int unsigned PORTS = 4
+    parameter int unsigned WIDTH = 64
 ) (
-    input  logic        clk,
-    input  logic        rst,
-    input  logic [31:0] s_axil_awaddr,
-    input  logic [ 2:0] s_axil_awprot,
-    input  logic        s_axil_awvalid,
-    output logic        s_axil_awready,
-    input  logic [31:0] s_axil_wdata,
-    input  logic [ 3:0] s_axil_wstrb,
-    input  logic        s_axil_wvalid,
-    output logic        s_axil_wready,
-    output logic [ 1:0] s_axil_bresp,
-    output logic        s_axil_bvalid,
-    input  logic        s_axil_bready,
-    input  logic [31:0] s_axil_araddr,
-    input  logic [ 2:0] s_axil_arprot,
-    input  logic        s_axil_arvalid,
-    output logic        s_axil_arready,
-    output logic [31:0] s_axil_rdata,
-    output logic [ 1:0] s_axil_rresp,
-    output logic        s_axil_rvalid,
-    input  logic        s_axil_rready
+    input  logic               clk,
+    input  logic               rst,
+    input  logic [       31:0] s_axil_awaddr,
+    input  logic [        2:0] s_axil_awprot,
+    input  logic               s_axil_awvalid,
+    output logic               s_axil_awready,
+    input  logic [       31:0] s_axil_wdata,
+    input  logic [        3:0] s_axil_wstrb,
+    input  logic               s_axil_wvalid,
+    output logic               s_axil_wready,
+    output logic [        1:0] s_axil_bresp,
+    output logic               s_axil_bvalid,
+    input  logic               s_axil_bready,
+    input  logic [       31:0] s_axil_araddr,
+    input  logic [        2:0] s_axil_arprot,
+    input  logic               s_axil_arvalid,
+    output logic               s_axil_arready,
+    output logic [       31:0] s_axil_rdata,
+    output logic [        1:0] s_axil_rresp,
+    output logic               s_axil_rvalid,
+    input  logic               s_axil_rready,
+    input  logic [  WIDTH-1:0] in0_tdata,
+    in1_tdata,
+    in2_tdata,
+    in3_tdata,
+    input  logic [WIDTH/8-1:0] in0_tkeep,
+    in1_tkeep,
+    in2_tkeep,
+    in3_tkeep,
+    input  logic               in0_tlast,
+    in1_tlast,
+    in2_tlast,
+    in3_tlast,
+    input  logic               in0_tuser,
+    in1_tuser,
+    in2_tuser,
+    in3_tuser,
+    input  logic               in0_tvalid,
+    in1_tvalid,
+    in2_tvalid,
+    in3_tvalid,
+    output logic [  WIDTH-1:0] out0_tdata,
+    out1_tdata,
+    out2_tdata,
+    out3_tdata,
+    output logic [WIDTH/8-1:0] out0_tkeep,
+    out1_tkeep,
+    out2_tkeep,
+    out3_tkeep,
+    output logic               out0_tlast,
+    out1_tlast,
+    out2_tlast,
+    out3_tlast,
+    output logic               out0_tvalid,
+    out1_tvalid,
+    out2_tvalid,
+    out3_tvalid,
+    input  logic               out0_tready,
+    out1_tready,
+    out2_tready,
+    out3_tready
 );
-  logic [PORTS-1:0][WIDTH-1:0] rx_tdata, tx_tdata;
-  logic [PORTS-1:0][WIDTH/8-1:0] rx_tkeep, tx_tkeep;
-  logic [PORTS-1:0] rx_tlast, rx_tuser, rx_tvalid, tx_tlast, tx_tvalid, tx_tready;
+  localparam int unsigned PORTS = 4;
 
   ethernet_switch #(
       .WIDTH(WIDTH),
       .PORTS(PORTS)
   ) dut (
+      .rx_tdata ({in3_tdata, in2_tdata, in1_tdata, in0_tdata}),
+      .rx_tkeep ({in3_tkeep, in2_tkeep, in1_tkeep, in0_tkeep}),
+      .rx_tlast ({in3_tlast, in2_tlast, in1_tlast, in0_tlast}),
+      .rx_tuser ({in3_tuser, in2_tuser, in1_tuser, in0_tuser}),
+      .rx_tvalid({in3_tvalid, in2_tvalid, in1_tvalid, in0_tvalid}),
+      .tx_tdata ({out3_tdata, out2_tdata, out1_tdata, out0_tdata}),
+      .tx_tkeep ({out3_tkeep, out2_tkeep, out1_tkeep, out0_tkeep}),
+      .tx_tlast ({out3_tlast, out2_tlast, out1_tlast, out0_tlast}),
+      .tx_tvalid({out3_tvalid, out2_tvalid, out1_tvalid, out0_tvalid}),
+      .tx_tready({out3_tready, out2_tready, out1_tready, out0_tready}),
       .*
   );
-
-  for (genvar i = 0; i < PORTS; i++) begin : g_port
-    logic [WIDTH-1:0] in_tdata, out_tdata;
-    logic [WIDTH/8-1:0] in_tkeep, out_tkeep;
-    logic in_tlast, in_tuser, in_tvalid, out_tlast, out_tvalid, out_tready;
-    assign rx_tdata[i] = in_tdata;
-    assign rx_tkeep[i] = in_tkeep;
-    assign rx_tlast[i] = in_tlast;
-    assign rx_tuser[i] = in_tuser;
-    assign rx_tvalid[i] = in_tvalid;
-    assign out_tdata = tx_tdata[i];
-    assign out_tkeep = tx_tkeep[i];
-    assign out_tlast = tx_tlast[i];
-    assign out_tvalid = tx_tvalid[i];
-    assign tx_tready[i] = out_tready;
-  end
 endmodule

@@ -33,8 +33,7 @@ class Bench:
         cocotb.start_soon(Clock(dut.clk, 6.4, "ns").start())
         self.macs, self.sinks = [], []
         for i in range(PORTS):
-            port = dut.g_port[i]
-            rx, tx = (AxiStreamBus.from_prefix(port, name) for name in ("in", "out"))
+            rx, tx = (AxiStreamBus.from_prefix(dut, f"{side}{i}") for side in ("in", "out"))
             self.macs.append(EthMacRx(rx, dut.clk, dut.rst, speed=10e9))
             self.sinks.append(AxiStreamSink(tx, dut.clk, dut.rst))
         bus = AxiLiteBus.from_prefix(dut, "s_axil")
