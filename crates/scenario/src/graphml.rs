@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edges of a GraphML file: what of XML such files use. Nodes are called by their `id`; an edge's rate is its
-//! `LinkSpeedRaw` (Internet Topology Zoo), `rate`, `bandwidth` or `capacity`, its delay its `delay` or `latency`.
+//! The edges of a GraphML file: what of XML such files use. Nodes are called by their `label` where no
+//! other node has the same, else by their `id`; an edge's rate is its `LinkSpeedRaw` (Internet Topology Zoo), `rate`,
+//! `bandwidth` or `capacity`, its delay its `delay` or `latency`.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,9 @@ struct Tag<'a> {
 pub fn edges(text: &str) -> Result<Vec<Edge>, String> {
     let mut edges: Vec<Edge> = Vec::new();
     let mut keys: HashMap<String, String> = HashMap::new();
+    let mut labels: Vec<(String, String)> = Vec::new();
     let mut is_in_edge = false;
+    let mut is_in_node = false;
     let mut has_graph = false;
     for tag in tags(text)? {
         let given = |key: &str| {
@@ -31,7 +34,7 @@ pub fn edges(text: &str) -> Result<Vec<Edge>, String> {
                 keys.insert(given("id")?, given("attr.name").unwrap_or_default());
             }
             "edge" => {
-                is_in_edge = true;
+                (is_in_edge, is_in_node) = (true, false);
                 let ends = [given("source")?, given("target")?].map(|id| plain(&id));
                 edges.push(Edge {
                     ends,
@@ -39,7 +42,19 @@ pub fn edges(text: &str) -> Result<Vec<Edge>, String> {
                     delay: None,
                 });
             }
-            "/edge" | "node" => is_in_edge = false,
+            "node" => {
+                (is_in_edge, is_in_node) = (false, true);
+                let id = plain(&given("id")?);
+                labels.push((id.clone(), id));
+            }
+            "/edge" | "/node" => (is_in_edge, is_in_node) = (false, false),
+            "data" if is_in_node => {
+                let key = given("key")?;
+                let is_label = keys.get(&key).unwrap_or(&key).eq_ignore_ascii_case("label");
+                if let (true, Some((_, label))) = (is_label, labels.last_mut()) {
+                    *label = plain(&decoded(tag.text.trim()));
+                }
+            }
             "data" if is_in_edge => {
                 let key = given("key")?;
                 let name = keys.get(&key).unwrap_or(&key).to_ascii_lowercase();
@@ -62,12 +77,32 @@ pub fn edges(text: &str) -> Result<Vec<Edge>, String> {
     if !has_graph {
         return Err("is no GraphML: it has no element <graph>".to_owned());
     }
+    let names = names(&labels);
+    for name in edges.iter_mut().flat_map(|edge| &mut edge.ends) {
+        if let Some(label) = names.get(name.as_str()) {
+            *name = (*label).to_owned();
+        }
+    }
     // The Topology Zoo lists cables of several years twice.
     let mut seen = std::collections::HashSet::new();
     edges.retain(|Edge { ends: [a, b], .. }| {
         a != b && seen.insert((a.min(b).clone(), a.max(b).clone()))
     });
     Ok(edges)
+}
+
+/// The labels of nodes, by their ids, as far as they name one node only.
+fn names(labels: &[(String, String)]) -> HashMap<&str, &str> {
+    let names_one = |label: &str| {
+        let named = labels
+            .iter()
+            .filter(|(id, its)| id == label || its == label);
+        !label.is_empty() && named.count() == 1
+    };
+    let pairs = labels
+        .iter()
+        .map(|(id, label)| (id.as_str(), label.as_str()));
+    pairs.filter(|(_, label)| names_one(label)).collect()
 }
 
 /// A rate with its unit, or a number of bits per second.

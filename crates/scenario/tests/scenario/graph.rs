@@ -83,3 +83,38 @@ proptest! {
         }
     }
 }
+
+/// As the Internet Topology Zoo has them: labels name nodes, but not those that several have.
+#[test]
+fn nodes_of_graphml_are_called_by_their_labels() {
+    let folder = std::env::temp_dir().join(format!("graphml-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let node =
+        |id: &str, label: &str| format!("<node id=\"{id}\"><data key=\"d3\">{label}</data></node>");
+    let edge = |a: &str, b: &str| format!("<edge source=\"{a}\" target=\"{b}\"/>");
+    let text = [
+        "<graphml><key attr.name=\"label\" for=\"node\" id=\"d3\"/><graph>".to_owned(),
+        node("0", "New York"),
+        node("1", "Rome"),
+        node("2", "?"),
+        node("3", "?"),
+        "<node id=\"4\"/>".to_owned(),
+        [
+            edge("0", "1"),
+            edge("1", "2"),
+            edge("2", "3"),
+            edge("3", "4"),
+        ]
+        .concat(),
+        "</graph></graphml>".to_owned(),
+    ];
+    let file = folder.join("zoo.graphml");
+    std::fs::write(&file, text.concat()).unwrap();
+    let keys = format!("hosts_per_switch = 1\nfile = \"{}\"", file.display());
+    let scenario = graph(&keys).unwrap();
+    assert_eq!(
+        scenario.fabric.switches(),
+        ["New_York", "Rome", "2", "3", "4"]
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
