@@ -90,9 +90,8 @@ def check_target(folder: Path, kind: Kind) -> None:
     Raises:
         ScenarioError: it is a file, a folder with other content, or in a folder that is read-only.
     """
-    is_empty = folder.is_dir() and not any(folder.iterdir())
     is_begun = kind is RUN and (folder / UNFINISHED).is_dir()
-    if folder.exists() and not (is_empty or is_begun or has_kind(folder, kind)):
+    if folder.exists() and not (is_empty(folder) or is_begun or has_kind(folder, kind)):
         message = f"{folder}: exists and is not a {kind.name}'s folder; give another --out"
         raise ScenarioError(message)
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -100,6 +99,11 @@ def check_target(folder: Path, kind: Kind) -> None:
         reason = "is read-only" if nearest.is_dir() else "is not a folder"
         message = f"{folder}: cannot be written ({nearest} {reason}); give another --out"
         raise ScenarioError(message)
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether a folder has nothing, or only what a command left that could write nothing else."""
+    return folder.is_dir() and all(path.name == _LOCK for path in folder.iterdir())
 
 
 def check_file(path: Path) -> None:

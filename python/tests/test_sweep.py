@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import fcntl
 import json
 import signal
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from penstock import api, cli
+from penstock import api, cli, folders
 from penstock.errors import RunError
 from penstock.execution import build, threads
 from penstock.sweeps import sweeping
@@ -250,3 +251,14 @@ def test_values_that_are_no_numbers_are_swept_too(sweep, tmp_path):
     table = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
     assert table["tcp.profile"].to_list() == ["linux", "linux", "newreno-ns2", "newreno-ns2"]
     assert table["traffic.mice.size_bytes"].to_list() == [10_000, 1_000_000] * 2
+
+
+def test_a_sweep_goes_on_where_a_full_disk_let_it_write_nothing(sweep, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "sweep.json")
+
+    with monkeypatch.context() as full:
+        full.setattr(folders, "write_json", fail)
+        code, _, err = sweep(*OVER, "--out", "swept")
+        assert (code, err.count("No space left on device")) == (1, 1)
+    assert sweep(*OVER, "--out", "swept")[0] == 0

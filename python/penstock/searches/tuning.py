@@ -258,8 +258,7 @@ def _folder(out: Path | None, name: str, question: Question) -> Path:
     digest = question.as_json()
 
     def is_usable(folder: Path) -> bool:
-        is_empty = folder.is_dir() and not any(folder.iterdir())
-        return is_empty or _document(folder).get("question") == digest
+        return folders.is_empty(folder) or _document(folder).get("question") == digest
 
     folder = out or folders.free(name, is_usable=is_usable)
     if folder.exists() and not is_usable(folder):

@@ -49,7 +49,8 @@ def folder_for(request: Mapping[str, Any], name: str, out: Path | None) -> Path:
     """
 
     def is_usable(folder: Path) -> bool:
-        return folders.has_kind(folder, folders.SWEEP) and _is_same(read_request(folder), request)
+        is_ours = folders.has_kind(folder, folders.SWEEP)
+        return _is_same(read_request(folder), request) if is_ours else folders.is_empty(folder)
 
     if out is None:
         return folders.free(f"{name}-sweep", is_usable=is_usable)
