@@ -139,8 +139,8 @@
   }
 
   // Of a logarithmic axis: powers of ten, with what is between them where there is room; within a
-  // fraction of a decade as on a linear one.
-  function logTicks(least, greatest) {
+  // fraction of a decade as on a linear one. `most`: labels that fit.
+  function logTicks(least, greatest, most = Infinity) {
     const decades = Math.log10(greatest / least);
     if (decades < 0.7) {
       const rough = (greatest - least) / 4;
@@ -149,8 +149,10 @@
       const first = Math.ceil(least / step - 1e-9);
       return Array.from({ length: Math.floor(greatest / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
     }
-    const heads = decades < 1.2 ? [1, 2, 3, 5, 7] : decades < 2.2 ? [1, 2, 5] : decades < 3.2 ? [1, 3] : [1];
-    const every = Math.ceil(decades / 7);
+    const finest = decades < 1.2 ? 0 : decades < 2.2 ? 1 : decades < 3.2 ? 2 : 3;
+    const heads = [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]].slice(finest)
+      .find((each) => each.length === 1 || each.length * decades <= most);
+    const every = Math.ceil(decades / Math.min(7, most));
     const found = [];
     for (let power = Math.floor(Math.log10(least)); power <= Math.log10(greatest); power += 1)
       if (power % every === 0) found.push(...heads.map((head) => head * 10 ** power));
@@ -159,10 +161,11 @@
 
   function axisOf(axis, side, isLast) {
     const quiet = ink("quiet");
+    const fitting = (u) => (side === 3 ? u.bbox.height / 22 : u.bbox.width / 52) / devicePixelRatio;
     const form = (u, splits) => splits.map((value) => text(value, axis, 3));
     const splits = axis.ticks.length ? () => axis.ticks
       : axis.names.length ? () => axis.names.map((_, i) => i)
-      : axis.log ? (u, index, least, greatest) => logTicks(least, greatest) : null;
+      : axis.log ? (u, index, least, greatest) => logTicks(least, greatest, fitting(u)) : null;
     return {
       side, stroke: quiet, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       grid: { stroke: ink("grid"), width: 1 }, ticks: { stroke: ink("grid"), width: 1, size: 4 },

@@ -15,6 +15,7 @@ from penstock.sweeps.means import Cell, Shown, value_text
 TOO_MANY = "Three or more values are swept: there is the table, but no figure of it."
 _TICKS = 8  # more values than this have no tick each
 _FEW = 5  # fewer seeds are drawn as dots: an interval of so few is wide and unsure
+_EDGE = 0.06  # beyond the first and last value, in widths of the plot
 _APART = 0.016  # from a scheme's dots and rings to those of the next, in widths of the plot
 
 
@@ -42,21 +43,25 @@ def _lines(result: Shown) -> Chart:
     is_numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
     known = result.known()
     is_log = min(known) > 0 and max(known) > 30 * min(known)
+    places = (
+        [float(value) for value in values] if is_numeric else list(map(float, range(len(values))))
+    )
+    is_geometric_axis = is_geometric(values)
+    least, greatest = _room(places, is_log=is_geometric_axis) if is_numeric else (None, None)
     x = Axis(
         means.key_text(key),
         units.axis_of(column) if is_numeric else "",
-        log=is_geometric(values),
+        log=is_geometric_axis,
         names=() if is_numeric else tuple(value_text(column, value) for value in values),
-        ticks=tuple(map(float, values)) if is_numeric and len(values) <= _TICKS else (),
+        ticks=tuple(places) if is_numeric and len(values) <= _TICKS else (),
+        least=least,
+        greatest=greatest,
     )
     y = Axis(
         metrics.described(result.name),
         metrics.axis_unit(result.name) or "",
         log=is_log,
         least=None if is_log else min(0.0, *known),
-    )
-    places = (
-        [float(value) for value in values] if is_numeric else list(map(float, range(len(values))))
     )
     looks = style.looks(result.schemes)
     top = max([*known, *(seed for cell in result.cells.values() for seed in cell.seeds)])
@@ -72,6 +77,17 @@ def _lines(result: Shown) -> Chart:
     elif result.seeds > 1:
         meaning += ", the dots are the seeds"
     return Chart(*_texts(result), _meaning(result, meaning), x, y, (Panel(tuple(series)),))
+
+
+def _room(places: list[float], *, is_log: bool) -> tuple[float | None, float | None]:
+    """The ends of an axis with room for the marks at its first and last value."""
+    low, high = min(places), max(places)
+    if low == high:
+        return None, None
+    if is_log:
+        edge = (high / low) ** _EDGE
+        return low / edge, high * edge
+    return low - _EDGE * (high - low), high + _EDGE * (high - low)
 
 
 def _dodges(schemes: int, values: int) -> list[float]:
