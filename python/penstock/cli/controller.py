@@ -32,8 +32,8 @@ def controller(
 ) -> None:
     """Run the controller of OpenFlow switches, check its configuration, or show its status.
 
-    It learns the network, foresees incast for SICC and counts flows for FairQ and HSCC. This is
-    the program penstock-controller, which takes the same words.
+    It learns the network, predicts incast for SICC and counts flows for FairQ and HSCC. This is
+    the program penstock-controller, which takes the same arguments.
     """
     from penstock.execution import build  # start-up: the simulator
 

@@ -27,7 +27,7 @@ def export(
         typer.Option("--scheme", help="The scheme whose packets are written. Default: the first."),
     ] = None,
 ) -> None:
-    """Export the recorded packets of a run: pcapng for Wireshark, or events as JSON like qlog's.
+    """Export a run's recorded packets: pcapng for Wireshark, or events as JSON similar to qlog.
 
     A run records the packets of a port if its scenario has `measure.packets`, as the demo has; for
     others `penstock run FILE --set 'measure.packets={}'`. A pcapng file has the packets as they

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=Commands,
-    help="See what the agents of many hosts saw.",
+    help="Collect and compare what the agents of many hosts observe.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 @app.callback()
 def root() -> None:
-    """See what the agents of many hosts saw."""
+    """Collect and compare what the agents of many hosts observe."""
 
 
 @app.command()

@@ -24,17 +24,15 @@ def import_recording(
         str | None,
         typer.Option("--as", help="pcap, ss, netflow or millisampler; default: by its contents."),
     ] = None,
-    gap: Annotated[
-        str, typer.Option("--gap", help="A pause of a connection that ends one transfer.")
-    ] = "10 ms",
-    rate: Annotated[str, typer.Option("--rate", help="Of the hosts' links.")] = "10 Gb/s",
-    delay: Annotated[str, typer.Option("--delay", help="Of the hosts' links, one way.")] = "5 us",
-    buffer: Annotated[str, typer.Option("--buffer", help="Of each switch port.")] = "256 kB",
+    gap: Annotated[str, typer.Option("--gap", help="The pause that ends a transfer.")] = "10 ms",
+    rate: Annotated[str, typer.Option("--rate", help="Rate of the hosts' links.")] = "10 Gb/s",
+    delay: Annotated[str, typer.Option("--delay", help="Delay of these links, one way.")] = "5 us",
+    buffer: Annotated[str, typer.Option("--buffer", help="Buffer of each switch port.")] = "256 kB",
 ) -> None:
     """Turn a recording of real traffic into a scenario: one switch, a host for each address.
 
-    Of a capture, the transfers are what each end of a TCP connection sends, without what it sends
-    again. A log of ss needs a line with the time before each snapshot:
+    A transfer is what one end of a TCP connection sends, without retransmissions, until it pauses
+    for --gap. A log of ss needs a line with the time before each snapshot:
     while sleep 0.01; do date +%s.%N; ss -tinH; done > log.ss
     """
     from penstock import imports, units  # start-up: not needed for help

@@ -17,7 +17,7 @@ def open_page(
         Path,
         typer.Argument(
             metavar="FOLDER",
-            help="A folder of results, or one that holds several; default: runs.",
+            help="A folder of results, or one that holds several.",
         ),
     ] = Path("runs"),
     is_printed: Annotated[

@@ -22,7 +22,7 @@ def report(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The page; figures/ of --pdf is next to it. Default: in FOLDER.",
+            help="The page to write; --pdf puts figures/ next to it. Default: in FOLDER.",
         ),
     ] = None,
     pdf: Annotated[
@@ -33,7 +33,7 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Write a report again: one HTML page that needs no network; figures for papers by --pdf.
+    """Write a report again: one HTML page that needs no network; --pdf adds figures for papers.
 
     The folder is that of a run, a comparison, a reproduction, a sweep, or a search of `tune`.
     """

@@ -66,10 +66,10 @@ def run(
     """Run a scenario under each of its schemes; show a table and write the run's folder.
 
     The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
-    (versions, command), summary.json (what --json prints), flows, queues and ports as Parquet,
-    windows if the scenario samples any, and report.html; `penstock report --pdf` adds its figures
-    as SVG and PDF. Each finished scheme and seed is kept in it at once, in unfinished/: after
-    Ctrl-C or a crash the same command computes only the others.
+    (version, commit, machine, command), summary.json (what --json prints), flows, queues and
+    ports as Parquet, windows if the scenario samples any, and report.html; `penstock report --pdf`
+    adds its figures as SVG and PDF. Each finished scheme and seed is kept in it at once, in
+    unfinished/: after Ctrl-C or a crash the same command computes only the others.
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `controller` where the scheme has one (reports
