@@ -62,6 +62,18 @@ def test_open_prints_the_page_and_writes_one_that_is_missing(tmp_path):
     assert "no such folder" in penstock("open", tmp_path / "no", code=2).stderr
 
 
+def test_scenarios_are_listed_in_order_and_by_a_word():
+    listed = penstock("scenarios", "clients of a closed").stdout
+    assert re.findall(r"clients-\d+ ", listed) == [
+        "clients-8 ",
+        "clients-16 ",
+        "clients-32 ",
+        "clients-64 ",
+    ]
+    assert not re.search(r"^\w+$", penstock("scenarios").stdout, re.M), "a group without a heading"
+    assert "no scenario has this" in penstock("scenarios", "nope", code=2).stderr
+
+
 def test_show_takes_schemes_and_scenarios(small):
     fairq = penstock("show", "fairq").stdout
     assert penstock("schemes", "fairq").stdout == fairq

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that list and check: schemes, scenarios, schema, validate."""
 
+import re
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ _GROUPS = {
     "bench": "Benchmarks:",
     "calibration": "The simulator's Linux TCP, compared with the kernel's (`make calibrate`):",
     "crosscheck": "Compared with ns-2:",
+    "docs": "Of the pages of the schemes:",
+    "grant": "Measurements of Grant (evidence/grant/README.md):",
     "lab": "For the laboratory (`penstock run NAME --on lab`, as root):",
     "papers": "Experiments of the papers (`penstock reproduce` compares them with the claims):",
 }
@@ -61,11 +64,23 @@ def schemes(
     print_list([(scheme["name"], f"{scheme['title']} · {scheme['source']}") for scheme in listed])
 
 
-def scenarios(as_json: Json = False, form: Format = "table") -> None:
+def scenarios(
+    word: Annotated[
+        str,
+        typer.Argument(metavar="WORD", help="Only those with this in their name or title."),
+    ] = "",
+    as_json: Json = False,
+    form: Format = "table",
+) -> None:
     """List the templates that come with Penstock; `penstock run NAME` runs one."""
     from penstock import scenario  # start-up: polars and the simulator
 
-    listed = [(name, scenario.title(path), path) for name, path in scenario.templates()]
+    every = [(name, scenario.title(path), path) for name, path in scenario.templates()]
+    listed = [row for row in every if word.lower() in f"{row[0]} {row[1]}".lower()]
+    if not listed:
+        message = f"{word}: no scenario has this in its name or title; see `penstock scenarios`"
+        raise ScenarioError(message)
+    listed.sort(key=lambda row: _natural(row[0]))
     if as_json:
         keys = ("name", "title", "file")
         rows = [dict(zip(keys, map(str, row), strict=True)) for row in listed]
@@ -74,12 +89,18 @@ def scenarios(as_json: Json = False, form: Format = "table") -> None:
     if form != "table":
         typer.echo(_plain(form, ("name", "title"), [(name, text) for name, text, _ in listed]))
         return
-    width = max((len(name) for name, _, _ in listed), default=0)
-    listed.sort(key=lambda row: row[0].rpartition("/")[0])  # templates have no folder
+    width = max(len(name) for name, _, _ in listed)
     for part, members in groupby(listed, lambda row: row[0].rpartition("/")[0]):
         if part:
             typer.echo(f"\n{_GROUPS.get(part, part)}")
         print_list([(name, title) for name, title, _ in members], width)
+
+
+def _natural(name: str) -> tuple[str, list[str | int]]:
+    """The folder, then names with their numbers in order; templates have no folder."""
+    folder, _, own = name.rpartition("/")
+    parts = re.split(r"(\d+)", own)
+    return folder, [int(part) if part.isdecimal() else part for part in parts]
 
 
 def schema() -> None:
