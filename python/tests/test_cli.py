@@ -130,7 +130,9 @@ def test_validate_prints_a_scenario_with_its_defaults(small):
     printed = penstock("validate", small, "--set", "traffic.mice.flows=5").stdout
     document = tomllib.loads(printed)
     assert document["traffic"]["mice"]["flows"] == 5
-    assert document["measure"]["queue_every"] == "1 ms"
+    assert document["measure"]["queue_every"] == "500 us", "a 200th of 100 ms"
+    longer = penstock("validate", small, "--set", "duration=1 s").stdout
+    assert tomllib.loads(longer)["measure"]["queue_every"] == "1 ms"
 
 
 def test_lists():

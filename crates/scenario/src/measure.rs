@@ -10,9 +10,9 @@ use super::fabric::Fabric;
 use super::quantities::Bytes;
 use crate::units::Time;
 
-fn queue_every() -> Time {
-    Time::from_millis(1)
-}
+/// Time between samples of queues where none is given, and least samples of a run: with fewer a burst
+/// of a short run would fall between two.
+const QUEUE_EVERY: (Time, u64) = (Time::from_millis(1), 200);
 
 const fn one() -> u32 {
     1
@@ -79,7 +79,8 @@ pub struct Measure {
     /// traffic's destinations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<String>,
-    /// Time between samples of the measured queues. Default: 1 ms.
+    /// Time between samples of the measured queues. Default: 1 ms, in runs of less than 200 ms a 200th of
+    /// the duration, but at least 1 us.
     pub queue_every: Time,
     /// Flows whose windows are sampled over time. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,11 +101,20 @@ impl Default for Measure {
         Measure {
             from: Time::ZERO,
             ports: Vec::new(),
-            queue_every: queue_every(),
+            queue_every: QUEUE_EVERY.0,
             windows: None,
             packets: None,
             sizes: IndexMap::new(),
         }
+    }
+}
+
+impl Measure {
+    /// Time between samples of queues in a run of this length, where none is given.
+    pub fn queue_every(duration: Time) -> Time {
+        let (longest, samples) = QUEUE_EVERY;
+        let shortest = Time::from_micros(1);
+        Time(duration.0 / samples).clamp(shortest, longest)
     }
 }
 

@@ -102,16 +102,20 @@ fn quantity(text: &str, units: Units) -> Result<(u64, &'static str), String> {
             allowed.join(", ")
         ));
     };
+    let too_large = || {
+        let most = LARGEST / u128::from(worth);
+        format!("is too large; allowed: at most {most} {unit}")
+    };
     let scaled = mantissa
         .checked_mul(u128::from(worth))
-        .ok_or("is too large")?;
+        .ok_or_else(too_large)?;
     let divisor = 10u128.checked_pow(decimals).ok_or("has too many digits")?;
     if scaled % divisor != 0 {
         return Err(format!("\"{text}\" is finer than the resolution"));
     }
     match scaled / divisor {
         value if value <= LARGEST => Ok((value as u64, unit)),
-        _ => Err("is too large".to_owned()),
+        _ => Err(too_large()),
     }
 }
 
@@ -210,7 +214,7 @@ impl Buffer {
         match quantity(text, BUFFERS)? {
             (packets, "packets" | "packet") => u32::try_from(packets)
                 .map(Buffer::Packets)
-                .map_err(|_| "is too large".to_owned()),
+                .map_err(|_| format!("is too large; allowed: at most {} packets", u32::MAX)),
             (bytes, _) => Ok(Buffer::Bytes(bytes)),
         }
     }

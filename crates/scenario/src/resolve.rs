@@ -8,7 +8,7 @@ use super::check::check;
 use super::document::{self, Node};
 use super::error::{Origin, Problem, unknown};
 use super::typing::typed;
-use super::{Controller, Fabric, Queue, Scenario, Traffic, graph, scheme};
+use super::{Controller, Fabric, Measure, Queue, Scenario, Traffic, graph, scheme};
 
 /// More keys in a path than any scenario has.
 const DEEPEST: usize = 16;
@@ -36,6 +36,9 @@ pub(super) fn read(
         return Err(in_order(problems));
     };
     complete(&mut scenario, folder);
+    if !is_given(&root, "measure", "queue_every") {
+        scenario.measure.queue_every = Measure::queue_every(scenario.duration);
+    }
     let others = check(&scenario, &root);
     let failed: HashSet<String> = problems.iter().map(section).collect();
     problems.extend(
@@ -48,6 +51,11 @@ pub(super) fn read(
     } else {
         Err(in_order(problems))
     }
+}
+
+fn is_given(root: &Node, section: &str, key: &str) -> bool {
+    let table = root.get(section);
+    table.and_then(|table| table.get(key)).is_some()
 }
 
 /// The first part of a problem's key, or the first two where it is in a traffic or a scheme.
@@ -103,7 +111,7 @@ pub(super) fn apply(root: &mut Node, overrides: &[(String, String)]) -> Result<(
 fn apply_one(root: &mut Node, key: &str, value: &str, at: Origin) -> Result<(), String> {
     let is_path = key.split('.').all(|part| !part.trim().is_empty());
     if !is_path || key.split('.').count() > DEEPEST {
-        return Err("is no key; allowed: as in traffic.mice.flows".to_owned());
+        return Err("has an empty part, or too many; allowed: as in traffic.mice.flows".to_owned());
     }
     if let Some(what) = unknown_entry(root, key) {
         return Err(what);

@@ -90,3 +90,26 @@ fn every_key_of_the_schema_is_described() {
 fn the_sample_is_accepted() {
     parse(SAMPLE).unwrap_or_else(|error| panic!("{error}"));
 }
+
+/// A burst of a short run does not fall between two samples.
+#[test]
+fn short_runs_sample_their_queues_more_often() {
+    let every = |duration: &str, measure: &str| {
+        let text = format!(
+            "title = \"a\"\nduration = \"{duration}\"\nschemes = [\"drop-tail\"]\n[fabric]\nkind = \"dumbbell\"\n\
+             senders = 1\nreceivers = 1\naccess = {{ rate = \"1 Gb/s\", delay = \"1 us\" }}\n\
+             bottleneck = {{ rate = \"1 Gb/s\", delay = \"1 us\" }}\n\
+             [traffic.t]\nkind = \"bulk\"\nfrom = \"senders\"\nto = \"receivers\"\n{measure}"
+        );
+        let scenario = Scenario::parse(&text, Path::new("a.toml"), &[]).unwrap();
+        scenario.measure.queue_every.to_string()
+    };
+    assert_eq!(every("5 s", ""), "1 ms");
+    assert_eq!(every("200 ms", "[measure]\n"), "1 ms");
+    assert_eq!(every("60 ms", ""), "300 us");
+    assert_eq!(every("10 us", ""), "1 us");
+    assert_eq!(
+        every("10 ms", "[measure]\nqueue_every = \"2 ms\"\n"),
+        "2 ms"
+    );
+}

@@ -50,6 +50,8 @@ fn text(fabric: &str, from: &str, to: &str) -> String {
         profile = "linux"
         min_rto = "10 ms"
         initial_rto = "10 ms"
+        [measure]
+        queue_every = "1 ms"
         {traffic}
         "#
     )
