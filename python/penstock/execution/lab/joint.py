@@ -6,7 +6,7 @@ The datapath in user space needs this twice: it reads packets before the kernel'
 penstockd could not rewrite its ACKs, and where a queue refuses a packet it drops the rest of a
 batch with it, which no counter shows.
 
-What the switch sends is copied to the cable, and the original ends in the namespace, where nobody
+What the switch sends is copied to the cable, and the original ends in the namespace, where no one
 has its address: until it is freed, a packet fills the send buffer of Open vSwitch's socket
 (net.core.wmem_default), which holds 92 packets, fewer than a queue; a copy belongs to no socket.
 """
