@@ -102,6 +102,7 @@ format: .venv/.tools ## Format Rust, C and Python
 
 rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 	@NEED=iverilog PYTHON="$(PYTHON)" .ci/prerequisites
+	@echo "== Hardware: lint, benches, cocotb, proofs (6 minutes of two cores)"
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl all
 
 rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (some minutes)

@@ -169,6 +169,13 @@ module hcf_formal
       if (op_ready && is_low && i < p.hashes)
         assert (dut.memory[flow_bins[i]] == {dut.epoch, 32'd0});
 
+      // These states are reached, so the assertions are about something: a frame has left, was dropped,
+      // waits in the high queue that was the low one when it came; the two wait in both queues.
+      cover (place[0] == GONE);
+      cover (place[0] == DROPPED);
+      cover (place[0] == QUEUED && in_queue[0] && dut.high);
+      cover (place == {QUEUED, QUEUED} && in_queue[0] != in_queue[1]);
+
       // States that never occur.
       assert (place[0] != NEW || place[1] == NEW);
       assert (!is_sending || held[sent_queue] != 0);
