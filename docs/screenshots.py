@@ -43,6 +43,7 @@ SHOTS = {
     "replay": Shot("demo", "#replay", "#replay"),
     "timeline": Shot("demo", "#timeline", "#timeline"),
     "sweep": Shot("sweep", "header", "main section"),
+    "fabric": Shot("fabric", "#topology", "#topology"),
     "compare": Shot("compare", "header", "main section:nth-of-type(2)"),
 }
 PREPARE = """
@@ -134,6 +135,7 @@ def commands(folder: Path) -> list[str]:
         f"run demo --out {demo}",
         f"run demo --out {deep} --set fabric.bottleneck.buffer='500 kB'",
         f"compare {demo} {deep} --out {folder}/compare",
+        f"run websearch --seeds 1 --scheme drop-tail --out {folder}/fabric",
         f"sweep incast --over traffic.stripes.flows=8..128*2 --seeds 3 --out {folder}/sweep",
     ]
 
@@ -144,6 +146,7 @@ def pages(folder: Path) -> dict[str, Path]:
         subprocess.run(["penstock", *shlex.split(command)], check=True, stdout=subprocess.DEVNULL)
     return {
         "demo": folder / "demo/report.html",
+        "fabric": folder / "fabric/report.html",
         "compare": folder / "compare/compare.html",
         "sweep": folder / "sweep/report.html",
     }
