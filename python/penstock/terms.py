@@ -60,6 +60,7 @@ _KINDS: dict[str, _Kind] = {
         "a dict of values by dotted path",
     ),
     "progress": (callable, "a function"),
+    "tasks": (lambda value: isinstance(value, Iterable), "a list of tasks"),
     "others": (lambda value: all(map(_is_path, value)), "paths"),
     **dict.fromkeys(("out", "folder", "path", "first"), _PATH),
     **dict.fromkeys(("on", "cluster", "tools", "name", "minimize", "scheme", "baseline"), _TEXT),

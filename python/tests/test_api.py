@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import penstock
-from penstock import ScenarioError, api, metrics, tables
+from penstock import ScenarioError, api, execution, metrics, tables
 from penstock.show import summary_table
 
 from .conftest import SMALL, make_run
@@ -247,6 +247,7 @@ def test_a_run_shows_itself_in_a_notebook():
         (lambda: penstock.reproduce("sicc-4", foo=1), "unexpected keyword argument 'foo'"),
         (lambda: penstock.lab.run("minimal", foo=1), "unexpected keyword argument 'foo'"),
         (lambda: penstock.prepare("minimal").run(jobs="x"), "jobs: is of type str; allowed: a"),
+        (lambda: execution.execute(3), "tasks: is of type int; allowed: a list of tasks"),
         (lambda: penstock.prepare("minimal").collect({}), "rows: 2 of 2 tasks have none"),
         (lambda: metrics.find("x", {}), "result: has no groups and ports"),
     ],

@@ -15,6 +15,7 @@ computed anywhere and kept under the task's key; rows of all executors have the 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from penstock import terms
 from penstock.errors import PenstockError, ScenarioError
 from penstock.execution import dask_cluster, threads
 from penstock.execution.lab import executor as laboratory
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@terms.of_arguments
 def execute(
     tasks: Iterable[Task],
     *,
