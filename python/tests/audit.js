@@ -38,6 +38,7 @@ function checkFigure(figure, number) {
 function isDrawn(picture) {
   if (picture.tagName === "IMG") return picture.naturalWidth > 0;
   if (picture.classList.contains("plot")) return [...picture.querySelectorAll("canvas")].every(hasMarks) && picture.querySelector("canvas");
+  if (picture.classList.contains("fabric")) return picture.querySelectorAll("rect").length > 1 && picture.querySelector("path");
   if (picture.tagName !== "svg") return picture.textContent.trim().length > 0;
   return isDrawing(picture);
 }

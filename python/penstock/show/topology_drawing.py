@@ -75,11 +75,11 @@ def picture(fabric: Fabric, marked: Sequence[str] = (), why: str = "") -> Pictur
     """
     marked = marked or fabric.measured
     why = why or "where the queue is measured"
-    meaning = "Rates and delays are those of one link."
+    meaning = "Rates and delays are those of one link"
     if marked:
-        meaning += f" Thick: {listed(marked)}, {why}."
+        meaning += f"; thick: {listed(marked)}, {why}"
     bottom = _TOP + _ROW * len(fabric.rows)
-    drawn = Picture(bottom + _BOX + 8, fabric.size, meaning)
+    drawn = Picture(bottom + _BOX + 8, fabric.size, f"{meaning}.")
     ends = {end for port in marked for end in port.split("->", 1)}
     of_switch: dict[str, Box] = {}
     for number, row in enumerate(fabric.rows):
