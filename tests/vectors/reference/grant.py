@@ -301,8 +301,7 @@ class Port:
         fills = not beyond(flow.edge, end) or (end - flow.last) % WORD < flow.unit
         probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
         if x["payload"]:
-            if SILENT in flow.marks:
-                flow.marks -= {SILENT, QUIET}
+            flow.marks -= {SILENT, QUIET} if SILENT in flow.marks else set()
             flow.resends = 0
             if flow.state == ACTIVE:
                 flow.since = x["now_ns"]
