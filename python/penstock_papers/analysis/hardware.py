@@ -3,8 +3,8 @@
 
 `make rtl-resources` synthesizes what is not synthesized yet: the switch without a scheme, and with
 each; `make rtl-page` blocks alone, other widths, numbers of ports and the adapters, too. A
-configuration is named FAMILY-SCHEMES-WIDTH-PORTS; SCHEMES has a bit for each scheme, bit 0 for
-none.
+configuration is named FAMILY-SCHEMES-WIDTH-PORTS: a family of Xilinx's, a number with a bit for
+each scheme, bit 0 for none, the bits of a word, and the number of ports.
 """
 
 import json
@@ -19,6 +19,8 @@ from penstock.errors import RunError
 ROOT = Path(__file__).parents[3]
 SCHEMES = {"none": 1, "fairq": 3, "hscc": 5, "hcf": 9}
 WIDTH, PORTS = 64, 4
+PAPER, PLATFORMS = "xc2vp", "xcup"
+"""The family of the paper's board, and that of the platforms that have adapters."""
 BOARD = {"flip-flops": 47232, "LUTs": 47232, "BRAMs": 232, "multipliers": 232}
 """What the paper's board has, an XC2VP50: Table II prints 47323 flip-flops, which is a misprint."""
 
@@ -37,7 +39,11 @@ class Placed:
 
 _CELLS = {
     "flip-flops": {"FD": 1},
-    "LUTs": {"LUT": 1, "SRL": 1, "RAM64M": 4, "RAM32M": 4, "RAM16X1": 2, "RAM32X1": 4},
+    "LUTs": {
+        **{"LUT": 1, "SRL": 1, "RAM16X1": 2, "RAM32X1": 4},
+        # RAM64M8 and RAM32M16 have four more than RAM64M and RAM32M.
+        **{"RAM64M": 4, "RAM32M": 4, "RAM64M8": 4, "RAM32M16": 4},
+    },
     "BRAMs": {"RAMB16_": 1, "RAMB18": 1, "RAMB36": 2},
     "multipliers": {"MULT18X18": 1, "DSP48": 1},
 }
@@ -76,10 +82,10 @@ def folder(target: str = "rtl-resources") -> Path:
     return ROOT / "target" / "rtl" / "synth"
 
 
-def switch(scheme: str, width: int = WIDTH, ports: int = PORTS) -> Counts:
+def switch(scheme: str, width: int = WIDTH, ports: int = PORTS, family: str = PAPER) -> Counts:
     """The resources of a switch with one scheme: its ports, and what is around them."""
     port, rest = (
-        counted(_read(f"xc2vp-{SCHEMES[scheme]}-{width}-{ports}-{part}"))
+        counted(_read(f"{family}-{SCHEMES[scheme]}-{width}-{ports}-{part}"))
         for part in ("port", "rest")
     )
     return {key: ports * port[key] + rest[key] for key in port}
@@ -92,7 +98,7 @@ def increase(scheme: str, width: int = WIDTH, ports: int = PORTS) -> Counts:
 
 
 def adapter(name: str) -> Counts:
-    """What an adapter takes of an UltraScale+, without the switch in it."""
+    """What an adapter takes of an FPGA of `PLATFORMS`, without the switch in it."""
     return counted(_read(f"{name}-adapter"))
 
 

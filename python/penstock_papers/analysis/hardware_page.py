@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the page of the hardware's resources: `make rtl-page` writes it to `rtl/resources.md`."""
+"""Writes what the hardware takes of an FPGA into its pages: `make rtl-page`.
+
+That is `rtl/resources.md`, and in the page of each platform the table between `<!-- cost -->` and
+`<!-- end -->`.
+"""
+
+import re
 
 from penstock_papers.analysis import hardware
 
@@ -10,7 +16,7 @@ _BLOCKS = (
     *("hcf_key", "window_rewriter", "lower_window", "segment", "flow_counter", "port_events"),
 )
 _WIDTHS, _PORTS = (64, 128, 256, 512), (2, 4, 8)
-_ADAPTERS = {"taxi_macs": "four MACs, 64 bits", "corundum_app": "512 bits"}
+_COST = re.compile(r"(?<=<!-- cost -->\n)(.*?)(?=<!-- end -->)", re.S)
 
 _HEAD = """# What the switch takes of an FPGA
 
@@ -25,7 +31,7 @@ them.
 
 def page() -> str:
     """The page in Markdown."""
-    return "\n".join([_HEAD, *_schemes(), "", *_sizes(), "", *_blocks(), "", *_adapters(), ""])
+    return "\n".join([_HEAD, *_schemes(), "", *_sizes(), "", *_blocks(), ""])
 
 
 def _schemes() -> list[str]:
@@ -79,24 +85,22 @@ def _sizes() -> list[str]:
     return rows
 
 
-def _adapters() -> list[str]:
-    """The adapters without the switch in them."""
-    rows = [
-        "## The adapters",
-        "",
-        "For an UltraScale+, by Yosys, without the switch in them.",
-        "",
-        "| adapter | flip-flops | LUTs | BRAMs |",
-        "|---|---:|---:|---:|",
-    ]
-    for name, size in _ADAPTERS.items():
-        counts = hardware.adapter(name)
-        cells = (f"{counts[kind]:,}" for kind in _KINDS[:3])
-        rows.append(f"| `{name}`, {size} | {' | '.join(cells)} |")
-    counts = hardware.adapter("netfpga_slot")
-    cells = (f"{counts[kind]:,}" for kind in _KINDS[:3])
-    rows.append(f"| `netfpga_slot`, two MACs, 64 bits, FairQ, whole | {' | '.join(cells)} |")
-    return rows
+def cost(name: str, width: int, ports: int, *, has_switch: bool = True) -> str:
+    """The table of an adapter, and of the switch in it with FairQ, in Markdown."""
+    rows = {f"`{name}`": hardware.adapter(name)}
+    if has_switch:
+        rows["the switch in it"] = hardware.switch("fairq", width, ports, hardware.PLATFORMS)
+    return "\n".join(
+        [
+            f"| {ports} ports of {width} bits | {' | '.join(_KINDS)} |",
+            "|---|" + "---:|" * len(_KINDS),
+            *(
+                f"| {label} | {' | '.join(f'{counts[kind]:,}' for kind in _KINDS)} |"
+                for label, counts in rows.items()
+            ),
+            "",
+        ]
+    )
 
 
 def _share(kind: str, count: int) -> str:
@@ -123,6 +127,19 @@ def _blocks() -> list[str]:
     return rows
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Writes all pages."""
     hardware.folder("rtl-sizes")
-    print(page(), end="")
+    folder = hardware.ROOT / "rtl"
+    (folder / "resources.md").write_text(page(), encoding="utf-8")
+    for platform, table in (
+        ("taxi", cost("taxi_macs", 64, 4)),
+        ("corundum", cost("corundum_app", 512, 2)),
+        ("netfpga", cost("netfpga_slot", 512, 2, has_switch=False)),
+    ):
+        path = folder / f"{platform}.md"
+        path.write_text(_COST.sub(table, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
