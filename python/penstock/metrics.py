@@ -68,6 +68,7 @@ CAUSES = (
     Cause("syn_timeout", "SYN timeout", "before timeouts of the handshake", "syn_wait_s"),
     Cause("delayed_ack", "delayed ACK", "with an ACK delayed by the receiver", "ack_wait_s"),
     Cause("zero_window", "zero window", "with data to send, and no window", "window_wait_s"),
+    Cause("server_think", "server's think time", "before the server answers", "server_wait_s"),
     Cause("queueing", "queueing", "in queues, at a share of the rate, below a window", ""),
     Cause("ideal", "ideal", "as long as on the empty network", "ideal_s"),
 )
@@ -199,10 +200,11 @@ FLOWS: dict[str, type] = {
     "longest_silence_s": float,
     "missed_deadline": bool,  # null: no deadline
     "ideal_s": float,  # alone on the empty network; null: endless, or unknown
-    "rto_wait_s": float,  # before retransmission timeouts; null: unknown, as the next three
+    "rto_wait_s": float,  # before retransmission timeouts; null: unknown, as the next four
     "syn_wait_s": float,  # before timeouts of the handshake
     "ack_wait_s": float,  # an ACK was delayed while its receiver waited for more
     "window_wait_s": float,  # with data to send, none in flight, and no window
+    "server_wait_s": float,  # before the server answered a request
     "busy_s": float,  # with data in flight, as the kernel counts it, and of that:
     "rwnd_limited_s": float,  # limited by the receiver's window
     "sndbuf_limited_s": float,  # limited by the send buffer

@@ -78,8 +78,11 @@ class Run(Results):
                 getattr(loaded, name).select(tables.COLUMNS[name])
             return loaded
         except (OSError, ValueError, TypeError, KeyError, pl.exceptions.PolarsError) as error:
-            reason = str(error).partition("\n")[0]
-            message = f"{folder}: the run is incomplete or damaged ({reason}); run it again"
+            reason = str(error).partition("\n")[0].partition("; valid columns")[0]
+            message = (
+                f"{folder}: the run is incomplete, damaged, or of another version ({reason}); "
+                "run it again"
+            )
             raise RunError(message) from error
 
     def figures(self) -> dict[str, "Figure"]:

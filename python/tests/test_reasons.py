@@ -32,8 +32,8 @@ def test_what_a_kernel_does_not_count_is_named():
     unknown = slow(rto=0.5, queueing=0.5, delayed_ack=None, zero_window=None)
     (chart,) = reasons.charts([{"scheme": "fairq", "groups": {"web": {"slow": unknown}}}])
     assert "delayed ACK and zero window: not known here, and part of queueing" in chart.meaning
-    assert chart.parts == ("RTO", "SYN timeout", "queueing", "ideal")
-    assert chart.rows == {"fairq": (0.5, 0.0, 0.5, 0.0)}
+    assert chart.parts == ("RTO", "SYN timeout", "server's think time", "queueing", "ideal")
+    assert chart.rows == {"fairq": (0.5, 0.0, 0.0, 0.5, 0.0)}
     assert chart.sums == {"fairq": "400 ms"}
 
 
@@ -55,6 +55,19 @@ def test_shares_add_up_and_agree_with_the_table_of_flows(run):
                 ended = run.members(group).filter(pl.col("fct_s").is_not_null())
                 over = ended.filter(pl.sum_horizontal(waits) > pl.col("fct_s") * (1 + 1e-9))
                 assert over.is_empty(), "a flow waited for longer than it took"
+
+
+def test_a_thinking_server_is_the_cause():
+    traffic = {"flows": 4, "requests": 2, "start": "0 s", "server_think": "50 ms"}
+    overrides = {f"traffic.web.{key}": value for key, value in traffic.items()}
+    overrides |= {"traffic.elephants.flows": 1, "duration": "300 ms"}
+    run = penstock.run("web", schemes=["drop-tail"], overrides=overrides)
+    assert run.members("web")["server_wait_s"].to_list() == pytest.approx([0.05] * 8)
+    found = run.summary["results"][0]["groups"]["web"]["slow"]
+    assert found["server_think"] == pytest.approx(0.05 / found["lasted_s"])
+    assert found["server_think"] > 0.9
+    (sentence,) = (text for text in reasons.sentences(run.summary["results"]) if "web" in text)
+    assert "under drop-tail on the server's think time" in sentence
 
 
 def test_slowdown_is_at_least_1_and_requests_are_counted(run):

@@ -84,7 +84,8 @@ impl Results {
 const FLOW_COLUMNS: &str = "traffic,flow,source,destination,start_s,end_s,bytes,delivered_bytes,fct_s,\
                             goodput_bps,packets,retransmits,timeouts,syn_timeouts,drops,\
                             longest_silence_s,missed_deadline,ideal_s,rto_wait_s,syn_wait_s,\
-                            ack_wait_s,window_wait_s,busy_s,rwnd_limited_s,sndbuf_limited_s\n";
+                            ack_wait_s,window_wait_s,server_wait_s,busy_s,rwnd_limited_s,\
+                            sndbuf_limited_s\n";
 const QUEUE_COLUMNS: &str = "port,time_s,bytes,packets\n";
 const WINDOW_COLUMNS: &str = "traffic,flow,time_s,cwnd_bytes,rwnd_bytes,swnd_bytes,recovering\n";
 const JOB_COLUMNS: &str =
@@ -136,6 +137,7 @@ mod tests {
             syn_wait_s: None,
             ack_wait_s: None,
             window_wait_s: None,
+            server_wait_s: None,
             busy_s: None,
             rwnd_limited_s: None,
             sndbuf_limited_s: None,

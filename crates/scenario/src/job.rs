@@ -115,6 +115,9 @@ pub struct Stage {
     /// Bytes with which the destination asks, in mode pull. Default: 100 B.
     #[serde(default = "request", skip_serializing_if = "is_default_request")]
     pub request: Size,
+    /// Pause of a source between a request and its answer, in mode pull. Default: 0 s.
+    #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
+    pub server_think: Delay,
 }
 
 /// Who sends to whom in a step. But for the first three both ends are the same list of n hosts, numbered from 0.

@@ -219,6 +219,9 @@ pub struct Incast {
     /// Bytes with which the destination asks, in mode pull. Default: 100 B.
     #[serde(default = "request")]
     pub request: Size,
+    /// Pause of the source between a request and its answer, in mode pull. Default: 0 s.
+    #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
+    pub server_think: Delay,
     /// A transfer that takes longer has missed its deadline. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
@@ -282,6 +285,9 @@ pub struct Poisson {
     /// Bytes with which the destination asks, in mode pull. Default: 100 B.
     #[serde(default = "request")]
     pub request: Size,
+    /// Pause of the source between a request and its answer, in mode pull. Default: 0 s.
+    #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
+    pub server_think: Delay,
     /// A transfer that takes longer has missed its deadline. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
@@ -401,11 +407,12 @@ impl Traffic {
             Traffic::Bulk(t) => (t.size.iter().collect(), vec![&t.start_gap]),
             Traffic::Incast(t) => (
                 t.size.iter().chain([&t.request]).collect(),
-                vec![&t.think, &t.start_gap],
+                vec![&t.think, &t.start_gap, &t.server_think],
             ),
             Traffic::Poisson(t) => {
                 let bursts = t.bursts.iter().flat_map(|bursts| [&bursts.on, &bursts.off]);
-                let delays = t.gaps.iter().chain(bursts).collect();
+                let delays = t.gaps.iter().chain(bursts).chain([&t.server_think]);
+                let delays = delays.collect();
                 (vec![&t.size, &t.request], delays)
             }
             Traffic::Job(t) => {
@@ -413,7 +420,7 @@ impl Traffic {
                 let sizes = stages
                     .clone()
                     .flat_map(|s| s.size.iter().chain([&s.request]));
-                let times = stages.map(|stage| &stage.think);
+                let times = stages.flat_map(|stage| [&stage.think, &stage.server_think]);
                 let times = times.chain([&t.think]).chain(&t.every);
                 (sizes.collect(), times.collect())
             }
@@ -427,12 +434,13 @@ impl Traffic {
             Traffic::Bulk(t) => (t.size.iter_mut().collect(), vec![&mut t.start_gap]),
             Traffic::Incast(t) => (
                 t.size.iter_mut().chain([&mut t.request]).collect(),
-                vec![&mut t.think, &mut t.start_gap],
+                vec![&mut t.think, &mut t.start_gap, &mut t.server_think],
             ),
             Traffic::Poisson(t) => {
                 let bursts = t.bursts.iter_mut();
                 let bursts = bursts.flat_map(|bursts| [&mut bursts.on, &mut bursts.off]);
-                let delays = t.gaps.iter_mut().chain(bursts).collect();
+                let delays = t.gaps.iter_mut().chain(bursts);
+                let delays = delays.chain([&mut t.server_think]).collect();
                 (vec![&mut t.size, &mut t.request], delays)
             }
             Traffic::Job(t) => {
@@ -442,7 +450,7 @@ impl Traffic {
                 for stage in &mut t.stages {
                     sizes.extend(&mut stage.size);
                     sizes.push(&mut stage.request);
-                    delays.push(&mut stage.think);
+                    delays.extend([&mut stage.think, &mut stage.server_think]);
                 }
                 (sizes, delays)
             }

@@ -71,7 +71,10 @@ def sentence(group: str, rows: Mapping[str, Slow]) -> str:
     return f"The slowest tenth of the {group} spent their time {'; '.join(parts)}."
 
 
-_IN_SENTENCES = {"ideal": "what an empty network takes"}
+_IN_SENTENCES = {
+    "ideal": "what an empty network takes",
+    "server's think time": "the server's think time",
+}
 _NAMES = {cause.words: cause.name for cause in CAUSES}
 
 

@@ -22,7 +22,8 @@ use datagrams::Source;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{
     Action, Barrier, ClientProfile, Datagrams, ENDLESS, Generator, JobRow, Jobs, KernelTimes,
-    Record, Schedule, TrafficSink, Transfer, TransferCounters, WindowPlan, WindowSample,
+    Record, Schedule, ServerThink, TrafficSink, Transfer, TransferCounters, WindowPlan,
+    WindowSample,
 };
 pub use ports::Ports;
 use std::collections::HashMap;
@@ -58,6 +59,8 @@ struct Client {
     base: TransferCounters,
     /// The kernel's times of it before this transfer.
     times_before: KernelTimes,
+    /// The server's pause in the transfer under way.
+    server_think: Option<ServerThink>,
 }
 
 /// A generator of transfers and the one it will make next.
@@ -291,6 +294,7 @@ impl Player {
                 self.follow(due)?;
             }
             Action::Begin(client) => self.begin(client)?,
+            Action::Answer(client) => self.end_think(due, client),
             Action::Stop(client) => self.stop(client),
             Action::Datagram(index) => self.send_datagram(due, index)?,
             Action::Sample => {
@@ -357,6 +361,7 @@ impl TrafficSink for Player {
             record: u32::MAX,
             base: TransferCounters::default(),
             times_before: KernelTimes::default(),
+            server_think: None,
         });
         self.clients.len() as u32 - 1
     }

@@ -8,7 +8,7 @@ use crate::hosts::Host;
 use crate::socket::Socket;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{
-    Action, Due, ENDLESS, KernelTimes, Record, TrafficSink, TransferCounters, WaitsOf,
+    Action, Due, ENDLESS, KernelTimes, Record, ServerThink, TrafficSink, TransferCounters, WaitsOf,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -75,6 +75,7 @@ impl Player {
             client.base = TransferCounters::default();
         }
         client.times_before = connection.kernel_times();
+        client.server_think = None;
         connection.last_arrival = now;
         connection.silence = Time::ZERO;
         let receiver = connection.receiver();
@@ -188,12 +189,38 @@ impl Player {
         Ok(())
     }
 
-    /// The request has arrived at the server: it answers.
-    pub(super) fn answer(&mut self, number: u32) {
+    /// The request has arrived at the server: it answers, now or when it has thought.
+    pub(super) fn receive_request(&mut self, now: Time, index: u32) {
+        let client = &mut self.clients[index as usize];
+        let profile = &self.profiles[client.profile as usize];
+        let think = profile.server_think.draw(index, client.begun - 1);
+        if think == 0 {
+            return self.answer(index);
+        }
+        let until = now.saturating_add(Time(think));
+        client.server_think = Some(ServerThink { from: now, until });
+        self.at(until, Action::Answer(index));
+    }
+
+    /// The server has thought until `due`: it answers, unless the transfer is over.
+    pub(super) fn end_think(&mut self, due: Time, index: u32) {
+        let now = self.now();
+        let think = self.clients[index as usize].server_think.as_mut();
+        if let Some(think) = think.filter(|think| think.until == due) {
+            // The schedule may be late.
+            think.until = now;
+            self.answer(index);
+        }
+    }
+
+    fn answer(&mut self, index: u32) {
+        let client = &self.clients[index as usize];
+        let Some(number) = client.connection else {
+            return;
+        };
         let Some(connection) = self.connections.get_mut(number) else {
             return;
         };
-        let client = &self.clients[connection.client as usize];
         let sender = &mut connection.ends[ACCEPTED];
         sender.unsent += client.transfer.bytes;
         sender.closes = client.remaining == 0 || self.profiles[client.profile as usize].reconnects;
@@ -293,6 +320,9 @@ impl Player {
         }
         let min_rto = self.min_rto[client.profile as usize];
         record.total = since(&connection.counters(min_rto), &client.base);
+        if let Some(think) = &client.server_think {
+            record.total.waits.server = think.lasted(now);
+        }
         let times = connection.kernel_times().since(&client.times_before);
         record.waits_of = WaitsOf::Kernel(times);
         let waiting = now.saturating_sub(connection.last_arrival);

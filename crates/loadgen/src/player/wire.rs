@@ -156,7 +156,7 @@ impl Player {
             let client = connection.client;
             match is_data {
                 true => self.complete(now, client),
-                false => self.answer(number),
+                false => self.receive_request(now, client),
             }
         }
     }

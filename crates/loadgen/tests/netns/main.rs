@@ -121,6 +121,7 @@ struct Flow {
     packets: u64,
     timeouts: u64,
     syn_timeouts: u64,
+    server_wait_s: f64,
 }
 
 fn flows(text: &str) -> Vec<Flow> {
@@ -142,6 +143,7 @@ fn flows(text: &str) -> Vec<Flow> {
             packets: number("packets"),
             timeouts: number("timeouts"),
             syn_timeouts: number("syn_timeouts"),
+            server_wait_s: field("server_wait_s").parse().unwrap(),
         }
     };
     lines.map(row).collect()

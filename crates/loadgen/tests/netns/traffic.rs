@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Each kind of traffic is the same on sockets as in the simulator.
 
-use super::{Net, Run, play, scenario};
+use super::{Flow, Net, Run, play, scenario};
 use penstock_sim::{Inputs, Scenario};
 use std::path::Path;
 
@@ -141,6 +141,32 @@ fn a_closed_loop_thinks_and_keeps_its_connections_if_it_shall() {
             }
         }
     }
+}
+
+#[test]
+fn a_server_answers_when_it_has_thought() {
+    let net = Net::new();
+    let traffic = r#"
+        [traffic.ask]
+        kind = "incast"
+        size = "30 kB"
+        mode = "pull"
+        connection = "persistent"
+        requests = 3
+        server_think = "50 ms"
+        from = "senders"
+        to = "receivers"
+    "#;
+    let run = play(&net, &scenario("1 s", traffic));
+    assert_eq!(count(&run, "ask", "finished"), 12);
+    let time = |flow: &Flow| flow.end_s.unwrap() - flow.start_s;
+    for flow in &run.flows {
+        assert!(flow.server_wait_s >= 0.05 && flow.server_wait_s < time(flow));
+    }
+    let slow = &run.summary["groups"]["ask"]["slow"];
+    let share = slow["server_think"].as_f64().unwrap();
+    let slowest = run.flows.iter().map(time).fold(0.0, f64::max);
+    assert!(share >= 0.05 / slowest - 1e-9, "{slow}");
 }
 
 #[test]

@@ -100,6 +100,7 @@ impl Checker<'_> {
         self.drawn(stage.size.as_ref(), false, &at("size"));
         self.drawn(Some(&stage.request), false, &at("request"));
         self.drawn(Some(&stage.think), true, &at("think"));
+        self.server_think(&stage.server_think, stage.mode, key);
         if from.is_empty() || to.is_empty() {
             return 0;
         }

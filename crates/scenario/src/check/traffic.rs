@@ -5,7 +5,7 @@ use super::Checker;
 use crate::count::Transfers;
 use crate::units::Time;
 use crate::{
-    Bulk, Delay, Drawn, Fabric, Incast, LoadOf, Pairs, Poisson, Quantity, Scenario, Selector,
+    Bulk, Delay, Drawn, Fabric, Incast, LoadOf, Mode, Pairs, Poisson, Quantity, Scenario, Selector,
     Trace, Traffic, Udp,
 };
 
@@ -50,6 +50,7 @@ impl Checker<'_> {
         self.starts(incast.start_spread, &incast.start_gap, key);
         self.drawn(Some(&incast.think), true, &at("think"));
         self.drawn(Some(&incast.request), false, &at("request"));
+        self.server_think(&incast.server_think, incast.mode, key);
         self.drawn(incast.size.as_ref(), false, &at("size"));
         match (&incast.size, incast.block) {
             (None, None) => self.refuse(&at("size"), "is missing; allowed: size or block"),
@@ -116,6 +117,7 @@ impl Checker<'_> {
         let at = |name: &str| format!("{key}.{name}");
         self.drawn(Some(&poisson.size), false, &at("size"));
         self.drawn(Some(&poisson.request), false, &at("request"));
+        self.server_think(&poisson.server_think, poisson.mode, key);
         self.drawn(poisson.gaps.as_ref(), false, &at("gaps"));
         if let Some(bursts) = &poisson.bursts {
             self.drawn(Some(&bursts.on), false, &at("bursts.on"));
@@ -233,6 +235,15 @@ impl Checker<'_> {
         let contradict = spread > Time::ZERO && !gap.is_zero();
         self.require(!contradict, &format!("{key}.start_gap"), || {
             "contradicts start_spread; allowed: one of them".to_owned()
+        });
+    }
+
+    /// Only a request has a server that thinks.
+    pub(super) fn server_think(&mut self, think: &Delay, mode: Mode, key: &str) {
+        let at = format!("{key}.server_think");
+        self.drawn(Some(think), true, &at);
+        self.require(mode == Mode::Pull || think.is_zero(), &at, || {
+            "is for mode = \"pull\"; remove it, or set mode".to_owned()
         });
     }
 

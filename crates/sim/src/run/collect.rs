@@ -371,6 +371,7 @@ fn flow_record(
         syn_wait_s: counted(waits.syn),
         ack_wait_s: simulated(waits.ack),
         window_wait_s: simulated(waits.window),
+        server_wait_s: counted(waits.server),
         busy_s: kernel.map(|times| times.busy.as_secs_f64()),
         rwnd_limited_s: kernel.map(|times| times.receive_window.as_secs_f64()),
         sndbuf_limited_s: kernel.map(|times| times.send_buffer.as_secs_f64()),

@@ -262,6 +262,8 @@ pub struct FlowRecord {
     pub ack_wait_s: Option<f64>,
     /// Time with data to send, none in flight and no window for it, seconds.
     pub window_wait_s: Option<f64>,
+    /// Time in which the server had the request and no answer yet, seconds.
+    pub server_wait_s: Option<f64>,
     /// Time with data in flight, seconds; a kernel's count, as the next two.
     pub busy_s: Option<f64>,
     /// Of it limited by the receiver's window, seconds.

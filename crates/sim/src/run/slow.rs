@@ -23,6 +23,8 @@ pub struct SlowFlows {
     pub delayed_ack: Option<f64>,
     /// Share with data to send, none in flight and no window for it.
     pub zero_window: Option<f64>,
+    /// Share in which the server had the request and no answer yet.
+    pub server_think: f64,
     /// Share that the flow needs on the empty network.
     pub ideal: f64,
     /// The rest: in queues, at a share of a link's rate, below a window.
@@ -49,8 +51,10 @@ pub fn waits(record: &Record, end: Time) -> Waits {
         syn,
         window,
         ack,
+        server,
     } = record.total.waits;
     Waits {
+        server: at_most(server),
         syn: at_most(syn),
         rto: at_most(rto),
         window: at_most(window),
@@ -70,24 +74,25 @@ pub fn slow_flows(records: &[&Record], end: Time) -> Option<SlowFlows> {
     all.sort_by(|one, other| other.0.total_cmp(&one.0));
     let slow: Vec<&Record> = all[..count].iter().map(|(_, record)| *record).collect();
     let is_simulated = slow.first()?.waits_of == WaitsOf::Simulator;
-    let mut sum = Waits::default();
+    let mut sums = Waits::default();
     let (mut time, mut ideal) = (Time::ZERO, Time::ZERO);
     for record in &slow {
         let (took, waited) = (time_under_way(record, end), waits(record, end));
-        sum = sum.plus(&waited);
+        sums = sums.plus(&waited);
         time += took;
-        let left = took - waited.rto - waited.syn - waited.window - waited.ack;
+        let left = took - waited.sum();
         ideal += record.ideal.unwrap_or(Time::ZERO).min(left);
     }
     let share = |part: Time| part.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE);
-    let rest = time - sum.rto - sum.syn - sum.window - sum.ack - ideal;
+    let rest = time - sums.sum() - ideal;
     Some(SlowFlows {
         flows: count,
         lasted_s: time.as_secs_f64() / count as f64,
-        rto: share(sum.rto),
-        syn_timeout: share(sum.syn),
-        delayed_ack: is_simulated.then(|| share(sum.ack)),
-        zero_window: is_simulated.then(|| share(sum.window)),
+        rto: share(sums.rto),
+        syn_timeout: share(sums.syn),
+        delayed_ack: is_simulated.then(|| share(sums.ack)),
+        zero_window: is_simulated.then(|| share(sums.window)),
+        server_think: share(sums.server),
         ideal: share(ideal),
         queueing: share(rest),
     })
@@ -158,6 +163,7 @@ mod tests {
             syn: second,
             window: second,
             ack: second,
+            server: Time::ZERO,
         };
         let unfinished = record(None, all_four);
         let found = slow_flows(&[&unfinished], Time::from_millis(400)).expect("a flow");

@@ -54,11 +54,15 @@ fn draws(of: FlowSize, seed: u64, traffic: u32, number: u64) -> Draws {
     Draws::new(of, Rng::new(seed, stream).bits())
 }
 
+/// Number of the draws of servers' pauses; clients, which differ between stages, draw apart.
+const SERVER_THINK: u64 = 4;
+
 fn open(traffic: u32) -> ClientProfile {
     ClientProfile {
         traffic,
         config: traffic,
         request: None,
+        server_think: Draws::new(FlowSize::Fixed(0), 0),
         reconnects: true,
         sizes: None,
         think: Draws::new(FlowSize::Fixed(0), 0),
@@ -74,6 +78,7 @@ fn profile(index: u32, traffic: &Traffic, inputs: &Inputs, seed: u64) -> ClientP
     match traffic {
         Traffic::Incast(t) => ClientProfile {
             request: request(t.mode, &t.request),
+            server_think: draws(inputs.delay(&t.server_think), SERVER_THINK),
             reconnects: t.connection == Connection::New,
             sizes: match &t.size {
                 Some(size) if t.requests > 1 && !size.is_fixed() => {
@@ -87,6 +92,7 @@ fn profile(index: u32, traffic: &Traffic, inputs: &Inputs, seed: u64) -> ClientP
         },
         Traffic::Poisson(t) => ClientProfile {
             request: request(t.mode, &t.request),
+            server_think: draws(inputs.delay(&t.server_think), SERVER_THINK),
             ..open
         },
         _ => open,
@@ -110,6 +116,7 @@ fn of_stage(
     };
     ClientProfile {
         request: (stage.mode == Mode::Pull).then(request),
+        server_think: draws(inputs.delay(&stage.server_think), seed, index, SERVER_THINK),
         reconnects: job.connection == Connection::New,
         ..open(index)
     }

@@ -383,6 +383,7 @@ impl Hosts {
             syn: opener.syn,
             window: sent.window,
             ack: sender.ack_wait + receiver.ack_wait,
+            server: Time::ZERO,
         }
     }
 

@@ -21,7 +21,8 @@ mod watch;
 
 pub use apps::{
     Barrier, ClientProfile, Datagrams, Due, ENDLESS, Gaps, Gate, Generator, JobGraph, JobRecord,
-    JobRow, JobSource, JobTransfer, Jobs, KernelTimes, Record, Transfer, TransferCounters, WaitsOf,
+    JobRow, JobSource, JobTransfer, Jobs, KernelTimes, Record, ServerThink, Transfer,
+    TransferCounters, WaitsOf,
 };
 pub use probes::{Sample, WindowPlan, WindowSample};
 pub use results::Results;
@@ -201,6 +202,10 @@ impl Simulation {
                 }
                 Action::Begin(client) => {
                     apps.transfers.begin(&mut context, client);
+                    None
+                }
+                Action::Answer(client) => {
+                    apps.transfers.end_think(&mut context, client);
                     None
                 }
                 Action::Stop(client) => {

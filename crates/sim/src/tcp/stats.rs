@@ -57,6 +57,7 @@ impl Stats {
             syn,
             window,
             ack,
+            ..Waits::default()
         }
     }
 }
@@ -72,6 +73,8 @@ pub struct Waits {
     pub window: Time,
     /// With ACKs that nothing came to carry, from the last arrival on.
     pub ack: Time,
+    /// With a request that the server's application had not answered: counted there, not by TCP.
+    pub server: Time,
 }
 
 impl Waits {
@@ -82,7 +85,13 @@ impl Waits {
             syn: self.syn + other.syn,
             window: self.window + other.window,
             ack: self.ack + other.ack,
+            server: self.server + other.server,
         }
+    }
+
+    /// All of them together.
+    pub fn sum(&self) -> Time {
+        self.rto + self.syn + self.window + self.ack + self.server
     }
 
     /// What was waited since `before`. A timer that still ran then may have been stopped.
@@ -92,6 +101,7 @@ impl Waits {
             syn: self.syn.saturating_sub(before.syn),
             window: self.window.saturating_sub(before.window),
             ack: self.ack.saturating_sub(before.ack),
+            server: self.server.saturating_sub(before.server),
         }
     }
 }

@@ -59,6 +59,7 @@ size = "10 kB"
 start = "3 ms"
 requests = 4
 think = "1 ms"
+server_think = { exponential = "200 us" }
 from = ["host3", "host6", "host7", "host8", "host10", "host12"]
 to = "host1"
 [traffic.kept]

@@ -48,6 +48,7 @@ fn slow_flows_waited_for_their_timeouts() {
     let slow = group.slow.unwrap();
     assert_eq!(slow.flows, 4);
     assert!(slow.rto + slow.syn_timeout > 0.9, "{slow:?}");
+    assert_eq!(slow.server_think, 0.0);
     let sum = slow.rto + slow.syn_timeout + slow.ideal + slow.queueing;
     let all = sum + slow.delayed_ack.unwrap() + slow.zero_window.unwrap();
     assert!((all - 1.0).abs() < 1e-9);
@@ -89,4 +90,88 @@ fn an_unfinished_flow_waits_until_the_end() {
     let (flow, slow) = (&run.flows[0], run.groups["dark"].slow.unwrap());
     assert!(flow.end_s.is_none());
     assert!(slow.lasted_s > 1.99 && slow.rto > 0.95, "{slow:?}");
+}
+
+/// Requests to a server that waits for `server_think` before it answers.
+fn asked(duration: &str, server_think: &str, more: &str) -> Outcome {
+    let traffic = format!(
+        r#"
+        [traffic.ask]
+        kind = "incast"
+        mode = "pull"
+        from = "sender1"
+        to = "receiver1"
+        size = "10 kB"
+        server_think = {server_think}
+        {more}
+        "#
+    );
+    outcome(&wide(duration, "100 packets", &traffic), "drop-tail")
+}
+
+#[test]
+fn a_server_answers_when_it_has_thought() {
+    for more in ["", "connection = \"persistent\"\nrequests = 3"] {
+        let (quick, slow) = (
+            asked("1 s", "\"0 s\"", more),
+            asked("1 s", "\"7 ms\"", more),
+        );
+        assert_eq!(quick.flows.len(), slow.flows.len());
+        for (quick, slow) in quick.flows.iter().zip(&slow.flows) {
+            assert_eq!(
+                (quick.server_wait_s, slow.server_wait_s),
+                (Some(0.0), Some(7e-3))
+            );
+            assert_eq!(quick.ideal_s, slow.ideal_s);
+            // Of the ACKs of request and answer one saves the other's time on the wire.
+            let longer = slow.fct_s.unwrap() - quick.fct_s.unwrap();
+            assert!((longer - 7e-3).abs() < 2e-6, "{longer}");
+        }
+        let group = slow.groups["ask"].slow.unwrap();
+        let share = 7e-3 / group.lasted_s;
+        assert!((group.server_think - share).abs() < 1e-9, "{group:?}");
+    }
+}
+
+#[test]
+fn thinking_times_are_drawn_for_each_request() {
+    let run = asked("10 s", "{ exponential = \"2 ms\" }", "requests = 2000");
+    let thinks = run.flows.iter().map(|flow| flow.server_wait_s.unwrap());
+    let mean = thinks.clone().sum::<f64>() / thinks.len() as f64;
+    assert_eq!(thinks.len(), 2000);
+    assert!((mean - 2e-3).abs() < 2e-4, "{mean}");
+    let above = thinks.filter(|think| *think > 2e-3).count();
+    assert!((600..900).contains(&above), "1 of e: {above}");
+}
+
+/// What a server has thought until the run ends counts.
+#[test]
+fn an_unanswered_request_waits_for_its_server_until_the_end() {
+    let run = asked("100 ms", "\"1 s\"", "");
+    for flow in &run.flows {
+        assert!(flow.end_s.is_none());
+        let think = flow.server_wait_s.unwrap();
+        assert!((0.0995..0.1).contains(&think), "{think}");
+    }
+    assert!(run.groups["ask"].slow.unwrap().server_think > 0.99);
+}
+
+#[test]
+fn the_stages_of_a_job_have_servers_that_think() {
+    let traffic = r#"
+        [traffic.read]
+        kind = "job"
+        jobs = 2
+        stages = [
+            { from = "senders", to = "receiver1", size = "1 kB", mode = "pull", server_think = "3 ms" },
+            { from = "receiver1", to = "senders", size = "1 kB" },
+        ]
+        "#;
+    let run = outcome(&wide("1 s", "100 packets", traffic), "drop-tail");
+    let thought = |flow: &&penstock_sim::run::FlowRecord| flow.server_wait_s == Some(3e-3);
+    assert_eq!(
+        (run.flows.len(), run.flows.iter().filter(thought).count()),
+        (16, 8)
+    );
+    assert!(run.jobs.iter().all(|job| job.time_s.unwrap() > 3e-3));
 }

@@ -210,7 +210,8 @@ def pairs_of(table: dict[str, Any], ends: dict[str, list[str]] | None) -> list[t
     return [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
 
 
-_DEFAULTS = {"epochs": 1, "start_spread": "0 s", "start_gap": "0 s", "think": "0 s", "tcp": {}}
+_NO_TIME = dict.fromkeys(("start_spread", "start_gap", "think", "server_think"), "0 s")
+_DEFAULTS = {"epochs": 1, "tcp": {}} | _NO_TIME
 """Keys that only penstock-traffic plays, with the values that have no effect."""
 
 

@@ -2,7 +2,7 @@
 //! Clients: each moves a number of transfers, one after the other, from one host to another, over
 //! one connection or a new one each time.
 
-use super::TransferCounters;
+use super::{Context, TransferCounters};
 use crate::distribution::Draws;
 use crate::packet::FlowId;
 use penstock_scenario::units::Time;
@@ -20,6 +20,8 @@ pub struct ClientProfile {
     /// The receiver opens the connection and requests the data with so many bytes; `None`: the
     /// sender opens and sends without a request.
     pub request: Option<Draws>,
+    /// Time between a request's arrival and the answer, picoseconds.
+    pub server_think: Draws,
     /// Each transfer has a connection of its own.
     pub reconnects: bool,
     /// Lengths of all transfers of a client but the first; `None`: as the first.
@@ -51,6 +53,22 @@ impl ClientProfile {
             Some(_) => transfer.source,
             None => transfer.destination,
         }
+    }
+}
+
+/// A server's pause between a request and its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerThink {
+    /// When the request had arrived.
+    pub from: Time,
+    /// When the answer is due.
+    pub until: Time,
+}
+
+impl ServerThink {
+    /// How long it has lasted at `now`.
+    pub fn lasted(&self, now: Time) -> Time {
+        self.until.min(now).saturating_sub(self.from)
     }
 }
 
@@ -127,4 +145,18 @@ pub(super) struct Client {
     pub record: u32,
     /// What its connection had counted before this transfer.
     pub base: TransferCounters,
+    /// The server's pause in the transfer under way, where the server is simulated here.
+    pub server_think: Option<ServerThink>,
+}
+
+impl Client {
+    /// What both ends have counted of the transfer under way, whose data is `data`.
+    pub fn counted(&self, context: &Context, data: FlowId) -> TransferCounters {
+        let all = context.hosts.counters(data, context.now);
+        let mut counted = all.since(&self.base);
+        if let Some(think) = &self.server_think {
+            counted.waits.server = think.lasted(context.now);
+        }
+        counted
+    }
 }

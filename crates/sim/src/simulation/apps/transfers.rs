@@ -5,7 +5,7 @@
 //! shards of both ends run the same code: what happens at one end is sent to the other as a
 //! [`Message`], which [`Shard::send`] drops where both ends are in one shard.
 
-use super::client::{Barrier, Client, ClientProfile, ENDLESS, Transfer};
+use super::client::{Barrier, Client, ClientProfile, ENDLESS, ServerThink, Transfer};
 use super::connections::{Connections, Opening};
 use super::jobs::{Due, JobRecord, Jobs};
 use super::records::{Record, TransferCounters, WaitsOf};
@@ -78,6 +78,7 @@ impl Transfers {
             data: None,
             record: NONE,
             base: TransferCounters::default(),
+            server_think: None,
         });
         self.clients.len() as u32 - 1
     }
@@ -234,6 +235,7 @@ impl Transfers {
         }
         context.hosts.start_record(data, client.record, time);
         client.base = context.hosts.counters(data, time);
+        client.server_think = None;
         if let Some(record) = self.records.get_mut(client.record as usize)
             && client.receives_here
         {
@@ -254,7 +256,7 @@ impl Transfers {
             if flow.is_opener() || !pulls {
                 self.complete(context, index);
             } else if client.data == Some(flow) {
-                self.answer(context, index, flow);
+                self.receive_request(context, index);
             }
         }
         if events.has(Events::PEER_CLOSED) {
@@ -273,9 +275,33 @@ impl Transfers {
         }
     }
 
-    /// The request has arrived at the server: it answers.
-    fn answer(&mut self, context: &mut Context, index: u32, data: FlowId) {
+    /// The request has arrived at the server: it answers, now or when it has thought.
+    fn receive_request(&mut self, context: &mut Context, index: u32) {
+        let client = &mut self.clients[index as usize];
+        let profile = &self.profiles[client.profile as usize];
+        let think = profile.server_think.draw(index, client.begun - 1);
+        if think == 0 {
+            return self.answer(context, index);
+        }
+        let from = context.now;
+        let until = from.saturating_add(Time(think));
+        client.server_think = Some(ServerThink { from, until });
+        context.at(until, Action::Answer(index));
+    }
+
+    /// The server has thought: it answers, unless the transfer is over.
+    pub fn end_think(&mut self, context: &mut Context, index: u32) {
+        let think = self.clients[index as usize].server_think;
+        if think.is_some_and(|think| think.until == context.now) {
+            self.answer(context, index);
+        }
+    }
+
+    fn answer(&mut self, context: &mut Context, index: u32) {
         let client = &self.clients[index as usize];
+        let Some(data) = client.data else {
+            return;
+        };
         context.command(data, SocketCommand::Write(client.transfer.bytes));
         if client.is_last {
             context.command(data, SocketCommand::Close);
@@ -420,10 +446,7 @@ impl Transfers {
         let Some(data) = client.data.filter(|_| self.is_under_way(client)) else {
             return;
         };
-        let counted = context
-            .hosts
-            .counters(data, context.now)
-            .since(&client.base);
+        let counted = client.counted(context, data);
         let record = &mut self.records[client.record as usize];
         record.total = TransferCounters {
             drops: record.total.drops,
@@ -483,10 +506,7 @@ impl Transfers {
             }
             Message::Ended { data, record } => {
                 let client = &self.clients[context.hosts.client(data) as usize];
-                let sent = context
-                    .hosts
-                    .counters(data, context.now)
-                    .since(&client.base);
+                let sent = client.counted(context, data);
                 let receiver = client.transfer.destination;
                 let counted = Message::Counted { record, sent };
                 context.shard.send(receiver, counted);
