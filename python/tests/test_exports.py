@@ -3,7 +3,9 @@
 
 import io
 import json
+import shutil
 import struct
+import subprocess
 from collections import Counter
 
 import polars as pl
@@ -79,6 +81,24 @@ def test_the_checksums_of_a_capture_are_right(capture):
         segment = stored[34:]  # payload that is not stored is zeros
         pseudo = stored[26:34] + struct.pack("!BBH", 0, 6, total - 20)
         assert pcapng._checksum(pseudo + segment[: len(segment) // 2 * 2]) == 0
+
+
+def test_wireshark_finds_nothing_wrong_in_a_capture(capture, tmp_path):
+    program = shutil.which("tshark")
+    if not program:
+        pytest.fail("no tshark: install it, as `make test` does", pytrace=False)
+    path = tmp_path / "fairq.pcapng"
+    path.write_bytes(capture)
+
+    def numbers(wanted):
+        options = ("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE")
+        command = (program, *options, "-r", path, "-Y", wanted, "-Tfields", "-eframe.number")
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return shown.stdout.split()
+
+    assert len(numbers("tcp")) == sum(1 for _ in frames(capture))
+    bad = ("_ws.malformed", 'tcp.checksum.status == "Bad"', 'ip.checksum.status == "Bad"')
+    assert not numbers(" || ".join(bad))
 
 
 def test_a_capture_shows_windows_before_and_after_the_scheme(run, capture):
