@@ -175,7 +175,7 @@ def _about_schemes(error: ScenarioError) -> ScenarioError:
 def resolved(scenario: Scenario, *, overrides: Overrides | None = None) -> str:
     """The scenario with its defaults written out, in TOML.
 
-    Left open are values that follow from the TCP profile, or from a port's rate and buffer.
+    It lacks the values that follow from the TCP profile, or from a port's rate and buffer.
 
     Raises:
         ScenarioError: it cannot be used; one line.

@@ -130,7 +130,8 @@ def _find(name: str) -> tuple[Path, str]:
     if name in known:
         return known[name], name.rsplit("/", 1)[-1]
     if path.is_dir():
-        message = f"{name}: is a folder; give a scenario file"
+        inside = path / "scenario.toml"
+        message = f"{name}: is a folder; give {inside if inside.is_file() else 'a scenario file'}"
         raise ScenarioError(message)
     hint = suggestion(name, known, "see `penstock scenarios`")
     message = f"{name}: no such file, and no template of this name; {hint}"

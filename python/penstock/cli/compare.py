@@ -24,9 +24,10 @@ def compare(
 ) -> None:
     """Compare runs with the first: what differs in their settings, and in their results.
 
-    The runs may be of other settings, seeds or substrates; what both have is compared. Times and
-    rates agree within 15 %, tails and counts within 25 %; a difference is significant if it is
-    larger than the seeds explain (Welch's t test, 95 %), which needs several seeds in each run.
+    The runs may differ in settings, seeds and substrates; the numbers that both have are compared.
+    Times and rates agree within 15 %, tails and counts within 25 %; a difference is significant if
+    it is larger than the seeds explain (Welch's t test, 95 %), which needs several seeds in each
+    run.
     --json prints `settings`, `agree`, `of`, `significant`, `tested`, and `lines`: a list of `run`,
     `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`, `significant`. With --json
     or --format, and without --out, no folder is written.

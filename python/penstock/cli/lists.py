@@ -113,7 +113,7 @@ def schema() -> None:
 def validate(file: File, settings: Settings = None, as_json: Json = False) -> None:
     """Check a scenario, and print it with its defaults written out, or all that is wrong with it.
 
-    Left open are values that follow from the TCP profile, or from a port's rate and buffer:
+    Values that follow from the TCP profile, or from a port's rate and buffer, are not printed:
     `penstock run` derives them; docs/tcp.md and docs/schemes/ explain how. --json prints
     `problems`, a list of `line`, `text`, `key`, `what`, and `scenario`, null if there are any.
     """

@@ -124,13 +124,13 @@ Format = Annotated[
     typer.Option(
         "--format",
         click_type=click.Choice(["table", "csv", "md"]),
-        help="Print tables for people, CSV with every number, or tables in Markdown.",
+        help="Print tables, CSV with every number, or tables in Markdown.",
     ),
 ]
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="The run's folder; default: runs/NAME. Replaces a run only."
+        "--out", metavar="DIR", help="The run's folder; default: runs/NAME. An old run is replaced."
     ),
 ]
 Cluster = Annotated[

@@ -54,7 +54,7 @@ def run(
         typer.Option(
             "--tools",
             metavar="CLIENT",
-            help="With --on lab: traffic by iperf3, nginx, and ab or wrk instead of our own.",
+            help="With --on lab: traffic by iperf3, nginx, and ab or wrk, not penstock-traffic.",
         ),
     ] = None,
     no_report: Annotated[

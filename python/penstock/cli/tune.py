@@ -85,9 +85,9 @@ def tune(
     """Search a scheme's parameters to minimize one number under constraints on others.
 
     The best trial, the defaults and the baseline then run on fresh seeds. The output has their
-    numbers with 95 % confidence, whether the defaults are beaten beyond the noise, and the TOML for
-    a scenario and for penstockd. A completion time counts as infinitely bad where too many flows
-    did not finish.
+    numbers with 95 % confidence, whether the best trial is significantly better than the defaults,
+    and the TOML for a scenario and for penstockd. A completion time counts as infinitely bad where
+    too many flows did not finish.
 
     Trials are kept as they end: after Ctrl-C the same command goes on, and with more --trials it
     searches further. Where no trial meets the constraints, the nearest is shown, and the exit code
