@@ -68,9 +68,9 @@ CAUSES = (
     Cause("syn_timeout", "SYN timeout", "before timeouts of the handshake", "syn_wait_s"),
     Cause("delayed_ack", "delayed ACK", "with an ACK delayed by the receiver", "ack_wait_s"),
     Cause("zero_window", "zero window", "with data to send, and no window", "window_wait_s"),
-    Cause("server_think", "server's think time", "before the server answers", "server_wait_s"),
     Cause("queueing", "queueing", "in queues, at a share of the rate, below a window", ""),
     Cause("ideal", "ideal", "as long as on the empty network", "ideal_s"),
+    Cause("server_think", "server's think time", "before the server answers", "server_wait_s"),
 )
 """In the order of charts; their shares add up to 1."""
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why slow flows are slow: the numbers, the chart and its sentence."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 import penstock
 from penstock import metrics
 from penstock.metrics import CAUSES
-from penstock.show import reasons
+from penstock.show import chart_files, reasons
 
 SLOW = {"flows": 3, "lasted_s": 0.4} | dict.fromkeys((cause.name for cause in CAUSES), 0.0)
 
@@ -32,9 +34,15 @@ def test_what_a_kernel_does_not_count_is_named():
     unknown = slow(rto=0.5, queueing=0.5, delayed_ack=None, zero_window=None)
     (chart,) = reasons.charts([{"scheme": "fairq", "groups": {"web": {"slow": unknown}}}])
     assert "delayed ACK and zero window: not known here, and part of queueing" in chart.meaning
-    assert chart.parts == ("RTO", "SYN timeout", "server's think time", "queueing", "ideal")
-    assert chart.rows == {"fairq": (0.5, 0.0, 0.0, 0.5, 0.0)}
+    assert chart.parts == ("RTO", "SYN timeout", "queueing", "ideal", "server's think time")
+    assert chart.rows == {"fairq": (0.5, 0.0, 0.5, 0.0, 0.0)}
     assert chart.sums == {"fairq": "400 ms"}
+
+
+def test_each_cause_has_a_pattern_of_its_own():
+    styles = (Path(reasons.__file__).parent / "page.css").read_text()
+    assert f".part{len(CAUSES) - 1} " in styles
+    assert len(set(chart_files._HATCHES)) >= len(CAUSES)
 
 
 def test_a_group_that_is_not_counted_has_no_chart():

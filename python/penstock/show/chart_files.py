@@ -25,7 +25,7 @@ from penstock.show import style
 from penstock.show.charts import Axis, Bars, Chart, Figure, Heat, Panel
 from penstock.show.drawing import Drawing, drawing, label_log, legend, plot, shortened
 
-_HATCHES = ("", "////", "....", "||||", "----", "xxxx")
+_HATCHES = ("", "////", "....", "||||", "----", "xxxx", "++++")
 """Of the parts of a bar, which are all of one colour: schemes have the others."""
 
 
