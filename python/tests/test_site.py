@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site builds without warnings, has no broken links, and fetches nothing from a network."""
 
+import importlib.metadata
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 from .test_docs import DOCUMENTS, ROOT
 
 FETCHING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+VERSION = importlib.metadata.version("penstock")
 ELSEWHERE = re.compile(r"(https?:)?//")
 
 
@@ -39,7 +42,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A fresh build of the site: an incremental build prints no warnings for unchanged pages."""
-    folder = tmp_path_factory.mktemp("site")
+    folder = tmp_path_factory.mktemp("site") / VERSION
+    (folder.parent / "0.1.0").mkdir()
     options = ["-b", "html", "-c", ROOT / "docs", "--fail-on-warning", "--keep-going", "--quiet"]
     command = [sys.executable, "-m", "sphinx", *options, ROOT, folder]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -56,12 +60,19 @@ def pages(site):
 
 def test_search_engines_find_every_document(site):
     listed = re.findall(
-        r"<loc>https://penstock.invalid/([^<]+)</loc>", (site / "sitemap.xml").read_text()
+        rf"<loc>https://penstock.invalid/{VERSION}/([^<]+)</loc>",
+        (site / "sitemap.xml").read_text(),
     )
     documents = {str(document.relative_to(ROOT).with_suffix(".html")) for document in DOCUMENTS}
     assert documents <= set(listed)
     card = (site / "docs/index.html").read_text()
     assert 'property="og:description"' in card
+
+
+def test_versions_are_next_to_each_other(site):
+    hosted = site.parent
+    assert json.loads((hosted / "versions.json").read_text()) == [VERSION, "0.1.0"]
+    assert f"url={VERSION}/" in (hosted / "index.html").read_text()
 
 
 def test_every_document_is_a_page_in_the_navigation(site, pages):
