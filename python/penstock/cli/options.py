@@ -46,9 +46,30 @@ def scenario_names(incomplete: str) -> list[str]:
     return [*(name for name, _ in scenario.templates()), *fitting]
 
 
-def _setting_keys(context: click.Context) -> list[str]:
-    """The keys of the scenario on this command line, as `tcp.min_rto=`, and all of `[tcp]`."""
-    from penstock import _native, api  # start-up: the simulator
+def _scenario(context: click.Context) -> dict[str, Any]:
+    """The scenario on this command line, which may end in an option without its value.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    from penstock import api  # start-up: the simulator
+
+    # Of such a line click has the words, but no arguments.
+    return api.validate(context.params.get("file") or next(iter(context.args), "demo"))
+
+
+def setting_keys(context: click.Context) -> list[str]:
+    """The keys of the scenario on this command line, as `tcp.min_rto=`, and those it may have."""
+    from penstock import _native  # start-up: the simulator
+
+    schema = json.loads(_native.schema())["$defs"]
+
+    def allowed(definition: str, table: dict[str, Any]) -> list[str]:
+        for variant in schema[definition].get("oneOf", [schema[definition]]):
+            keys: dict[str, Any] = variant["properties"]
+            if keys.get("kind", {}).get("const") == table.get("kind"):
+                return [key for key in keys if not isinstance(table.get(key), dict)]
+        return []
 
     def flat(prefix: str, table: dict[str, Any]) -> Iterator[str]:
         for key, value in table.items():
@@ -57,20 +78,23 @@ def _setting_keys(context: click.Context) -> list[str]:
             else:
                 yield f"{prefix}{key}="
 
-    of_tcp = json.loads(_native.schema())["$defs"]["Tcp"]["properties"]
-    keys = dict.fromkeys(f"tcp.{key}=" for key in of_tcp)
+    keys = [f"tcp.{key}=" for key in allowed("Tcp", {})]
     with suppress(ScenarioError):
-        keys |= dict.fromkeys(flat("", api.validate(context.params.get("file") or "demo")))
-    return list(keys)
+        scenario = _scenario(context)
+        keys += flat("", scenario)
+        traffic = {f"traffic.{name}": table for name, table in scenario["traffic"].items()}
+        of_all = [("Traffic", *item) for item in traffic.items()]
+        for definition, prefix, table in [("Fabric", "fabric", scenario["fabric"]), *of_all]:
+            keys += (f"{prefix}.{key}=" for key in allowed(definition, table))
+    return list(dict.fromkeys(keys))
 
 
 def number_names(context: click.Context) -> list[str]:
     """The numbers of the scenario on this command line, for the shell's completion."""
-    from penstock import api, metrics  # start-up: the simulator
+    from penstock import metrics  # start-up: the simulator
 
     with suppress(ScenarioError):
-        scenario = api.validate(context.params.get("file") or "demo")
-        return list(map(metrics.short, metrics.names(scenario)))
+        return list(map(metrics.short, metrics.names(_scenario(context))))
     return []
 
 
@@ -97,7 +121,7 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Set a value by its dotted path; may be repeated.",
-        autocompletion=_setting_keys,
+        autocompletion=setting_keys,
     ),
 ]
 Seeds = Annotated[

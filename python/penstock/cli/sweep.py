@@ -21,6 +21,7 @@ from penstock.cli.options import (
     pairs,
     print_json,
     seeds_of,
+    setting_keys,
 )
 from penstock.errors import RunError
 
@@ -34,6 +35,7 @@ def sweep(
             metavar="KEY=VALUES",
             help="A key and its values: 1,2,5 or 1..9 or 0..1+0.25 or 8..256*2, with units "
             "(1ms..16ms*2); repeated: all combinations.",
+            autocompletion=setting_keys,
         ),
     ] = None,
     schemes: Schemes = None,
