@@ -87,6 +87,14 @@ impl Generator {
         text + "\n"
     }
 
+    fn mode(&mut self) -> &'static str {
+        self.one_of(&[
+            "mode = \"push\"",
+            "mode = \"pull\"",
+            "mode = \"pull\"\nserver_think = { exponential = \"300 us\" }",
+        ])
+    }
+
     fn traffic(&mut self, number: usize) -> String {
         let size = self.one_of(&["1 B", "10 kB", "websearch", "datamining", "5 MB"]);
         let ends = "from = \"all\"\nto = \"all\"\npairs = \"random\"";
@@ -98,17 +106,17 @@ impl Generator {
             ),
             1 => format!(
                 "kind = \"incast\"\nflows = {}\nsize = \"{size}\"\nrequests = {}\n\
-                 mode = \"{}\"\nconnection = \"{}\"\nthink = \"{}\"\nepochs = 3\nevery = \"2 ms\"",
+                 {}\nconnection = \"{}\"\nthink = \"{}\"\nepochs = 3\nevery = \"2 ms\"",
                 1 + self.below(20),
                 1 + self.below(4),
-                self.one_of(&["push", "pull"]),
+                self.mode(),
                 self.one_of(&["new", "persistent"]),
                 self.one_of(&["0 s", "100 us"])
             ),
             2 => format!(
-                "kind = \"poisson\"\nload = \"{} %\"\nsize = \"{size}\"\nflows = 300\nmode = \"{}\"",
+                "kind = \"poisson\"\nload = \"{} %\"\nsize = \"{size}\"\nflows = 300\n{}",
                 1 + self.below(90),
-                self.one_of(&["push", "pull"])
+                self.mode()
             ),
             _ => format!(
                 "kind = \"udp\"\nflows = 2\nrate = \"{}\"\npacket = \"{}\"",
