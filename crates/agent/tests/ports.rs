@@ -5,8 +5,10 @@
 
 mod lab;
 
+use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use lab::stream::Stream;
 use lab::{PORT, PortLab};
@@ -16,7 +18,7 @@ use penstock_linux::link;
 use penstock_linux::testkit::{Signal, cable, until};
 use penstockd::attach::tcx::{self, Place};
 use penstockd::port::Side;
-use penstockd::port::pins::ABI;
+use penstockd::port::pins::{ABI, PinsArg};
 use penstockd::skel::port::PortSkelBuilder;
 use penstockd::skel::port::types::port_config;
 use serde_json::json;
@@ -449,6 +451,29 @@ fn a_paused_port_lets_packets_pass_until_it_resumes() {
 }
 
 /// The last step fails: what was there is attached again, by the same programs.
+#[test]
+fn status_waits_for_a_port_that_is_being_attached() {
+    let lab = PortLab::new();
+    lab.ok(&FAIRQ);
+    let lock = PinsArg::at(lab.pins()).lock().unwrap();
+    let is_mark = |name: &OsStr| name.to_string_lossy().starts_with("slot_");
+    let pins = std::fs::read_dir(lab.port_folder()).unwrap();
+    let mut paths = pins.map(|entry| entry.unwrap().path());
+    let mark = paths
+        .find(|path| path.file_name().is_some_and(is_mark))
+        .unwrap();
+    let away = lab.port_folder().join("away");
+    std::fs::rename(&mark, &away).unwrap();
+    let (succeeded, printed) = std::thread::scope(|scope| {
+        let status = scope.spawn(|| lab.agent().attempt(&["status", PORT]));
+        std::thread::sleep(Duration::from_millis(500));
+        std::fs::rename(&away, &mark).unwrap();
+        drop(lock);
+        status.join().unwrap()
+    });
+    assert!(succeeded, "{printed}");
+}
+
 #[test]
 fn a_replacement_that_fails_leaves_what_was_there() {
     let lab = PortLab::new();

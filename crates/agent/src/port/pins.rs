@@ -228,6 +228,20 @@ impl PinsArg {
         }
         Port::open(&self.of(interface), &self.shared(), interface)
     }
+
+    /// As [`PinsArg::open`], but waits for another process that is attaching the port.
+    ///
+    /// # Errors
+    /// As those, or the other process takes longer than [`PATIENCE`].
+    pub fn open_settled(&self, interface: &str) -> Result<Port> {
+        match self.open(interface) {
+            Err(_) if self.has(interface) => {
+                let _lock = self.lock()?;
+                self.open(interface)
+            }
+            opened => opened,
+        }
+    }
 }
 
 /// The interface whose pins are in a folder of this name.

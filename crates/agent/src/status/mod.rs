@@ -113,7 +113,7 @@ pub struct Status {
 pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec<Status>> {
     let ports: Vec<Port> = interfaces
         .iter()
-        .map(|interface| pins.open(interface))
+        .map(|interface| pins.open_settled(interface))
         .collect::<Result<_>>()?;
     let began = Instant::now();
     let count = |port: &Port| {
