@@ -125,7 +125,8 @@ def _find(name: str) -> tuple[Path, str]:
     if _is_pipe(path):
         return path, "stdin"
     if path.is_file():
-        return path, path.parent.name if path.name == "scenario.toml" else path.stem
+        folder = path.parent.name.strip(".") if path.name == "scenario.toml" else ""
+        return path, folder or path.stem
     known = dict(templates())
     if name in known:
         return known[name], name.rsplit("/", 1)[-1]

@@ -45,6 +45,21 @@ def test_a_file_goes_before_a_template(tmp_path, monkeypatch):
     assert scenario.load("demo").text == 'title = "mine"'
 
 
+def test_a_scenario_in_the_folder_at_hand_has_a_name(tmp_path, monkeypatch):
+    (tmp_path / "inner").mkdir()
+    Path(tmp_path / "scenario.toml").write_text('title = "mine"')
+    names = {}
+    for folder, path in (
+        (".", "scenario.toml"),
+        (".", "./scenario.toml"),
+        ("inner", "../scenario.toml"),
+    ):
+        monkeypatch.chdir(tmp_path / folder)
+        names[path] = scenario.load(path).name
+    assert set(names.values()) == {"scenario"}, names
+    assert scenario.load(tmp_path / "scenario.toml").name == tmp_path.name
+
+
 def test_a_dict_becomes_toml():
     document = {"title": 'a "b"', "tcp": {"sack": True}, "traffic": {"mice": {"flows": 3}}}
     assert tomllib.loads(scenario.load(document).text) == document
