@@ -33,6 +33,13 @@ def test_init_takes_answers_from_a_pipe_and_asks_again(tmp_path):
     assert "exists already" in again.stderr
 
 
+def test_init_without_an_answer_to_each_question_writes_nothing(tmp_path):
+    file = tmp_path / "mine.toml"
+    done = penstock("init", file, stdin="1 Gb/s\n", code=2)
+    assert 'penstock: no answer to "How much can the switch buffer' in done.stderr
+    assert not file.exists()
+
+
 def test_the_answers_of_those_who_press_enter_run():
     defaults = {question.key: question.default for question in init.QUESTIONS}
     text = init.text_of(defaults | {"flows": "3", "long": "1"})

@@ -4,6 +4,7 @@
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+import click
 import typer
 
 from penstock.errors import ScenarioError
@@ -77,7 +78,15 @@ def init(
     answers = {question.key: question.default for question in QUESTIONS}
     for question in QUESTIONS:
         while True:
-            answers[question.key] = typer.prompt(question.text, default=question.default).strip()
+            try:
+                answer = typer.prompt(question.text, default=question.default)
+            except click.Abort as abort:
+                typer.echo()
+                if isinstance(abort.__context__, EOFError):
+                    message = f'no answer to "{question.text}"; nothing was written'
+                    raise ScenarioError(message) from abort
+                raise
+            answers[question.key] = answer.strip()
             try:
                 resolve(Source(text_of(answers), file, file.stem), ())
                 break

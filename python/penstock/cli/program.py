@@ -133,7 +133,7 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
         _fail(_with_hint(error), error.exit_code)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         code = _INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed it
