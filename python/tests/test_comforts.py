@@ -69,6 +69,15 @@ def test_open_prints_the_page_and_writes_one_that_is_missing(tmp_path):
     assert "no such folder" in penstock("open", tmp_path / "no", code=2).stderr
 
 
+def test_open_writes_no_page_into_folders_of_others(tmp_path):
+    assert "no folder of results in it" in penstock("open", tmp_path, code=2).stderr
+    assert not [*tmp_path.iterdir()]
+    make_run().save(tmp_path / "one")
+    (tmp_path / "index.html").write_text("mine")
+    assert "is not a list of results" in penstock("open", tmp_path, code=2).stderr
+    assert (tmp_path / "index.html").read_text() == "mine"
+
+
 def test_scenarios_are_listed_in_order_and_by_a_word():
     listed = penstock("scenarios", "clients of a closed").stdout
     assert re.findall(r"clients-\d+ ", listed) == [

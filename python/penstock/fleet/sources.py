@@ -84,4 +84,5 @@ def _fetch(name: str, timeout_s: float) -> str | RunError:
             text: str = answer.read(_LONGEST).decode("utf-8", errors="replace")
             return text
     except (OSError, ValueError, urllib.error.URLError) as error:
-        return RunError(f"{name}: {error}")
+        reason = getattr(error, "reason", error)
+        return RunError(f"{name}: {getattr(reason, 'strerror', None) or reason}")

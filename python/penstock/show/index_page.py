@@ -9,15 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from penstock import folders
+from penstock.errors import ScenarioError
 from penstock.show import html
 from penstock.show.html import Cell, Html
 
 _DEPTH = 3  # lab-demo/clients is a folder of a folder
+_MARK = b"Penstock</title>"
 
 
 def write(parent: Path) -> Path:
-    """Writes `index.html` of a folder with folders of results; returns its path."""
+    """Writes `index.html` of a folder with folders of results; returns its path.
+
+    Raises:
+        ScenarioError: it has none, or a page of that name that is not ours.
+    """
+    page = parent / "index.html"
     rows = [_row(folder, kind, parent) for folder, kind in sorted(_found(parent), key=_age)]
+    if not rows:
+        message = f"{parent}: no folder of results in it; `penstock demo` makes runs/demo"
+        raise ScenarioError(message)
+    if page.exists() and _MARK not in page.read_bytes():
+        message = f"{page}: exists and is not a list of results; give another folder"
+        raise ScenarioError(message)
     headings = ("folder", "what", "title", "when", "command")
     text = html.render(
         "index.html",
@@ -26,7 +39,7 @@ def write(parent: Path) -> Path:
         count=len(rows),
         table=html.table("", headings, rows),
     )
-    return html.save(text, (), parent / "index.html")
+    return html.save(text, (), page)
 
 
 def _found(parent: Path) -> Iterator[tuple[Path, folders.Kind]]:
