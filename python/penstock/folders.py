@@ -212,11 +212,18 @@ def is_locked(folder: Path) -> bool:
 
 
 def write(path: Path, content: str | bytes, *, is_durable: bool = False) -> None:
-    """Writes a file, whole or not at all; if `is_durable`, even if the power fails."""
+    """Writes a file, whole or not at all; if `is_durable`, even if the power fails.
+
+    A device or a pipe, such as /dev/stdout, is written to: a rename would remove it.
+    """
+    content = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.new")
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
         with temporary.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(content)
             if is_durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
 from dataclasses import replace
 
 import polars as pl
@@ -56,6 +57,16 @@ def test_a_failed_save_leaves_the_earlier_run_and_no_litter(made_up, tmp_path, m
         made_up.save(folder, report=True)
     assert (folder / "summary.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    folders.write(pipe, "text")
+    assert pipe.is_fifo()
+    assert os.read(reader, 100) == b"text"
+    os.close(reader)
 
 
 def test_a_damaged_run_is_reported_as_such(made_up, tmp_path):
