@@ -2,8 +2,8 @@
 // The registers of all ports on AXI4-Lite; their map is printed from core's tables (generate.c).
 //
 // A write outside of a register's range, to a counter or to no register is refused (SLVERR) and
-// changes nothing. Only as many bits are stored as the largest value needs. Latency: 4 clocks; one read and one write
-// at a time.
+// changes nothing. Only as many bits are stored as the largest value needs. Latency: 4 clocks; one
+// read and one write at a time.
 `default_nettype none
 
 module registers
@@ -43,7 +43,8 @@ module registers
   localparam int unsigned STRIDE_BITS = $clog2(PORT_STRIDE);
 
   // Address and data are taken together, once the last response has left. 1: what was asked. 2: the
-  // row of the map; of a read, the register of each port. 3: whether it is allowed. 4: the response.
+  // row of the map, and which register that is. 3: whether it is allowed; of a read, what each group
+  // of registers has. 4: the response.
   typedef struct packed {
     logic [31-STRIDE_BITS:0] port;
     logic [7:0]              index;
@@ -57,8 +58,11 @@ module registers
   address_t write_at, read_at;
   logic [31:0] data, write_row, row_min, row_max;
   logic is_whole, is_row, is_write, is_read, is_allowed, is_row_read, is_there;
-  logic [PORTS-1:0][31:0] read_2;
-  logic [31:0] read_3;
+  // A bit for each register, as an address with all of them to reach is slow.
+  logic [PORTS-1:0][REGISTERS-1:0] write_here, read_here;
+  localparam int unsigned GROUP = 16, GROUPS = (REGISTERS + GROUP - 1) / GROUP;
+  logic [PORTS-1:0][GROUPS-1:0][31:0] gathered, read_3;
+  logic [31:0] read_all;
 
   assign is_write = s_axil_awvalid && s_axil_wvalid && write_step == 0 &&
       (!s_axil_bvalid || s_axil_bready);
@@ -67,6 +71,17 @@ module registers
   assign is_read = s_axil_arvalid && read_step == 0 && (!s_axil_rvalid || s_axil_rready);
   assign s_axil_arready = is_read;
   assign write_row = {24'b0, write_at.index};
+
+  always_comb begin
+    gathered = '0;
+    read_all = '0;
+    for (int unsigned port = 0; port < PORTS; port++) begin
+      for (int unsigned i = 0; i < REGISTERS; i++)
+      gathered[port][i/GROUP] = gathered[port][i/GROUP] |
+          ({32{read_here[port][i]}} & values[port][32*i+:32]);
+      for (int unsigned i = 0; i < GROUPS; i++) read_all = read_all | read_3[port][i];
+    end
+  end
 
   always_ff @(posedge clk) begin
     write_step <= {write_step[2:0], is_write};
@@ -91,13 +106,15 @@ module registers
     is_row_read <= register_is_built(
         {24'b0, read_at.index}, SCHEMES
     ) && 32'(read_at.port) < PORTS && read_at.is_aligned;
-    for (int unsigned i = 0; i < PORTS; i++) begin
-      read_2[i] <= '0;
-      for (int unsigned k = 0; k < REGISTERS; k++)
-      if (read_at.index == k[7:0]) read_2[i] <= values[i][32*k+:32];
+    for (int unsigned port = 0; port < PORTS; port++)
+    for (int unsigned i = 0; i < REGISTERS; i++) begin
+      write_here[port][i] <= write_at.port[PORT_BITS-1:0] == PORT_BITS'(port) &&
+          write_at.index == i[7:0];
+      read_here[port][i] <= 32'(read_at.port) == port && read_at.index == i[7:0] &&
+          read_at.is_aligned;
     end
     is_there <= is_row_read;
-    read_3   <= is_row_read ? read_2[read_at.port[PORT_BITS-1:0]] : '0;
+    read_3   <= gathered;
 
     if (s_axil_bready) s_axil_bvalid <= 1'b0;
     if (write_step[2]) begin
@@ -108,7 +125,7 @@ module registers
     if (read_step[2]) begin
       s_axil_rvalid <= 1'b1;
       s_axil_rresp  <= is_there ? OKAY : SLVERR;
-      s_axil_rdata  <= read_3;
+      s_axil_rdata  <= read_all;
     end
     if (rst) begin
       write_step <= '0;
@@ -126,8 +143,7 @@ module registers
       logic [BITS-1:0] value;
 
       assign values[port][32*i+:32] = 32'(value);
-      assign writes[port][i] = write_step[2] && is_allowed &&
-          write_at.port[PORT_BITS-1:0] == port && write_at.index == i;
+      assign writes[port][i] = write_step[2] && is_allowed && write_here[port][i];
       if (!register_is_built(i, SCHEMES)) begin : g_absent
         assign value = '0;
       end else if (register_is_counter(i)) begin : g_counter

@@ -50,7 +50,7 @@ module registers_formal
   );
 
   // What was asked, by clocks ago: a write is in force, and answered, after 4; a read is answered
-  // after 4 with the value 2 clocks after it was asked.
+  // after 4 with the value 3 clocks after it was asked.
   typedef struct packed {
     logic        valid;
     logic        is_legal;
@@ -66,7 +66,7 @@ module registers_formal
   write_t [3:0] wrote;
   read_t [3:0] was_read;
   logic prepares;
-  logic [2:0][31:0] earlier;
+  logic [1:0][31:0] earlier;
 
   always_ff @(posedge clk) begin
     is_first <= 0;
@@ -84,7 +84,7 @@ module registers_formal
       s_axil_araddr == 4 * row,
       s_axil_araddr >= 4 * REGISTERS || s_axil_araddr % 4 != 0
     };
-    earlier <= {earlier[1:0], value};
+    earlier <= {earlier[0], value};
     if (rst) begin
       wrote <= '0;
       was_read <= '0;
@@ -103,7 +103,7 @@ module registers_formal
       if (wrote[3].valid)
         assert (s_axil_bvalid && s_axil_bresp == (wrote[3].is_legal ? OKAY : SLVERR));
       if (was_read[3].valid && was_read[3].is_here)
-        assert (s_axil_rvalid && s_axil_rresp == OKAY && s_axil_rdata == earlier[2]);
+        assert (s_axil_rvalid && s_axil_rresp == OKAY && s_axil_rdata == earlier[1]);
       if (was_read[3].valid && was_read[3].is_nowhere)
         assert (s_axil_rvalid && s_axil_rresp == SLVERR && s_axil_rdata == 0);
     end
