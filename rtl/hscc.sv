@@ -32,7 +32,9 @@ module hscc
 );
   logic is_clamp  /* verilator public_flat_rd */;  // mode
   logic is_released, is_stale, is_open, is_due;
-  logic [63:0] stale_ns, step_due_ns;  // when a clamp expires, when the next step falls due
+  logic [63:0] stale_ns;  // when a clamp expires
+  // When the next step falls due, and how late that is: modulo 18 minutes, as none is so late.
+  logic [39:0] step_due_ns, late_ns;
   logic [20:0] steps;
   logic [51:0] opened;  // bytes that the release has added so far
   logic begins, ends;
@@ -40,7 +42,8 @@ module hscc
   assign begins = queue_valid && queue_bytes >= p.alpha2_bytes;
   assign ends = queue_valid && !begins && queue_bytes <= p.alpha1_bytes && is_clamp;
   assign is_clamping = is_clamp && !is_stale;
-  assign is_due = now_ns >= step_due_ns;
+  assign late_ns = now_ns[39:0] - step_due_ns;
+  assign is_due = !late_ns[39];
   assign is_open = !is_released || p.release_step_bytes == 0 || steps >= HSCC_MAX_STEPS[20:0];
 
   always_ff @(posedge clk) begin
@@ -50,7 +53,7 @@ module hscc
 
     if (is_due && is_released && steps < HSCC_MAX_STEPS[20:0]) begin
       steps <= steps + 21'd1;
-      step_due_ns <= step_due_ns + {32'b0, p.release_interval_ns};
+      step_due_ns <= step_due_ns + {8'b0, p.release_interval_ns};
       opened <= opened + {20'b0, p.release_step_bytes};
     end
     if (begins) is_clamp <= 1'b1;
@@ -59,7 +62,7 @@ module hscc
       is_released <= 1'b1;
       steps <= '0;
       opened <= '0;
-      step_due_ns <= now_ns + {32'b0, p.release_interval_ns};
+      step_due_ns <= now_ns[39:0] + {8'b0, p.release_interval_ns};
     end
     if (rst) begin
       is_clamp <= 1'b0;
