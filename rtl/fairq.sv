@@ -68,7 +68,6 @@ module fairq
     INTERVAL,
     DRIFT,
     DRIFT_PRODUCT,
-    DRIFT_DIVIDE,
     GAMMA,
     CHANGE,
     MOVE,
@@ -79,11 +78,10 @@ module fairq
     INTERVAL_END,
     SHOW,
     SHOW_DIVIDED,
-    SHOWN,
-    MULTIPLY,
-    DIVIDE
+    SHOWN
   } step_e;
-  step_e step, after;  // `after`: where a product or quotient is awaited
+  step_e step;
+  logic is_multiplying, is_dividing;  // the step waits for that
   logic [ 2:0] event_now;
   logic [31:0] value;
   logic [63:0] total, time_ns;
@@ -126,7 +124,7 @@ module fairq
   );
 
   // Of parameters and state, some clocks old: no step needs them so soon after a change.
-  logic [39:0] room;
+  logic [39:0] most_sent, room;
   logic [31:0] longest_wait, round_length, at_queue, drift;
   logic [32:0] excess;  // of the queue over its target, below 0 if the highest bit is set
   logic is_sampled, has_paths, has_flows, has_bound, is_last_tick, is_young;
@@ -151,8 +149,8 @@ module fairq
     is_young <= update_age_ns < {1'b0, p.interval_ns};
     is_over <= quotient > {24'b0, MAX_Q8};
     is_less <= quotient < {24'b0, window_q8};
-    room <= {8'b0, p.buffer_bytes} +
-        (sent_bytes > sent_before_bytes ? sent_bytes : sent_before_bytes);
+    most_sent <= sent_bytes > sent_before_bytes ? sent_bytes : sent_before_bytes;
+    room <= {8'b0, p.buffer_bytes} + most_sent;
   end
 
   // Of a round, and of the age of the last update.
@@ -172,230 +170,234 @@ module fairq
     event_done <= 1'b0;
     div_start <= 1'b0;
     product_bits <= '0;
-    case (step)
-      INIT: begin
-        mss <= p.mss_bytes[15:0];
-        factor_a <= {8'b0, p.buffer_bytes};
-        factor_b <= p.alpha_q16;
-        after <= INIT_TARGET;
-        step <= MULTIPLY;
-      end
-      INIT_TARGET: begin
-        target_bytes <= product[47:16] == 0 ? 32'd1 : product[47:16];
-        new_flows <= '0;
-        is_none <= 1'b1;
-        event_now <= EVENT_FLOWS;
-        step <= FLOWS_DONE;
-      end
-      IDLE: begin
-        event_now <= event_kind;
-        value <= event_value;
-        total <= event_total;
-        time_ns <= now_ns;
-        new_flows <= event_value > FAIRQ_MAX_FLOWS ? FAIRQ_MAX_FLOWS[24:0] : event_value[24:0];
-        if (event_valid)
-          case (event_kind)
-            EVENT_FLOWS: step <= COMPARE;
-            EVENT_MSS: begin
-              mss  <= event_value == 0 ? 16'd1 :
+    if (is_multiplying) begin
+      product <= product_bits == 0 ? {40'b0, factor_b} : {product_sum, product[31:1]};
+      product_bits <= product_bits + 6'd1;
+      if (product_bits == 6'd32) is_multiplying <= 1'b0;
+    end else if (is_dividing) begin
+      if (div_done) is_dividing <= 1'b0;
+    end else
+      case (step)
+        INIT: begin
+          mss <= p.mss_bytes[15:0];
+          factor_a <= {8'b0, p.buffer_bytes};
+          factor_b <= p.alpha_q16;
+          is_multiplying <= 1'b1;
+          step <= INIT_TARGET;
+        end
+        INIT_TARGET: begin
+          target_bytes <= product[47:16] == 0 ? 32'd1 : product[47:16];
+          new_flows <= '0;
+          is_none <= 1'b1;
+          event_now <= EVENT_FLOWS;
+          step <= FLOWS_DONE;
+        end
+        IDLE: begin
+          event_now <= event_kind;
+          value <= event_value;
+          total <= event_total;
+          time_ns <= now_ns;
+          new_flows <= event_value > FAIRQ_MAX_FLOWS ? FAIRQ_MAX_FLOWS[24:0] : event_value[24:0];
+          if (event_valid)
+            case (event_kind)
+              EVENT_FLOWS: step <= COMPARE;
+              EVENT_MSS: begin
+                mss  <= event_value == 0 ? 16'd1 :
                   event_value > MAX_MSS_BYTES ? MAX_MSS_BYTES[15:0] : event_value[15:0];
-              step <= SHOW;
-            end
-            EVENT_SAMPLE: step <= SAMPLE;
-            EVENT_INTERVAL: step <= INTERVAL;
-            default: step <= SENT;
-          endcase
-      end
-
-      // The window goes as the inverse of the number of flows, or starts again at a share.
-      COMPARE: begin
-        is_same <= new_flows == flows;
-        is_none <= new_flows == 0;
-        step <= FLOWS;
-      end
-      FLOWS: begin
-        after <= FLOWS_PRODUCT;
-        factor_a <= !has_flows ? restart_q8 : window_q8;
-        factor_b <= {7'b0, !has_flows ? 25'd1 : flows};
-        divisor <= {23'b0, new_flows};
-        if (is_same) step <= SHOW;
-        else if (is_none) step <= FLOWS_DONE;
-        else if (p.flow_rule[0] == FAIRQ_FLOWS_DIVIDE[0]) begin
-          in_slow_start <= !has_flows ? 1'b1 : in_slow_start;
-          dividend <= {24'b0, target_q8};
-          after <= FLOWS_DONE;
-          div_start <= 1'b1;
-          step <= DIVIDE;
-        end else begin
-          in_slow_start <= !has_flows ? 1'b1 : in_slow_start;
-          step <= MULTIPLY;
+                step <= SHOW;
+              end
+              EVENT_SAMPLE: step <= SAMPLE;
+              EVENT_INTERVAL: step <= INTERVAL;
+              default: step <= SENT;
+            endcase
         end
-      end
-      FLOWS_PRODUCT: begin
-        dividend <= product[63:0];
-        div_start <= 1'b1;
-        after <= FLOWS_DONE;
-        step <= DIVIDE;
-      end
-      FLOWS_DONE: begin
-        if (is_none) begin
-          window_q8 <= restart_q8;
-          in_slow_start <= 1'b1;
-        end else window_q8 <= is_over ? MAX_Q8 : quotient[39:0];
-        flows <= new_flows;
-        step  <= SHOW;
-      end
 
-      // Rounds of the longest round trip: what left in this one and in the one before.
-      SENT: begin
-        elapsed <= time_ns > round_ns ? time_ns - round_ns : '0;
-        left_total <= total - round_total;
-        step <= SENT_SUMS;
-      end
-      SENT_SUMS: begin
-        sent_now <= left_total > {24'b0, MAX_SENT} ? MAX_SENT : left_total[39:0];
-        is_round <= elapsed >= {32'b0, round_length};
-        is_late <= elapsed[63:1] >= {31'b0, round_length};
-        step <= SENT_ROUND;
-      end
-      SENT_ROUND: begin
-        sent_bytes <= sent_now;
-        if (is_round) begin
-          sent_before_bytes <= is_late ? '0 : sent_now;
-          sent_bytes <= '0;
-          round_total <= total;
-          round_ns <= time_ns;
+        // The window goes as the inverse of the number of flows, or starts again at a share.
+        COMPARE: begin
+          is_same <= new_flows == flows;
+          is_none <= new_flows == 0;
+          step <= FLOWS;
         end
-        if (event_now == EVENT_SENT) step <= SHOW;
-        else step <= is_sampled ? SAMPLE : INTERVAL;
-      end
-      SAMPLE: begin
-        if (event_now == EVENT_TICK) begin
-          update_age_ns <= update_age_ns + {1'b0, p.sample_interval_ns};
-          step <= AGE;
-        end else step <= SHOW;
-      end
-      AGE: begin
-        age_over <= update_age_ns - {1'b0, p.interval_ns};
-        step <= AGE_OVER;
-      end
-      AGE_OVER: begin
-        if (!is_young)
-          update_age_ns <= age_over > {1'b0, p.interval_ns} ? {1'b0, p.interval_ns} : age_over;
-        step <= is_young ? SHOW : INTERVAL;
-      end
-
-      // gamma += kappa * mss / M, with kappa = 1 - Q / target.
-      INTERVAL: begin
-        factor_a <= {8'b0, target_bytes};
-        factor_b <= p.intervals;
-        after <= DRIFT;
-        step <= MULTIPLY;
-      end
-      DRIFT: begin
-        divisor <= product[47:0];
-        factor_a <= {16'b0, mss, 8'b0};
-        factor_b <= drift;
-        after <= DRIFT_PRODUCT;
-        step <= MULTIPLY;
-      end
-      DRIFT_PRODUCT: begin
-        dividend <= product[63:0];
-        div_start <= 1'b1;
-        after <= GAMMA;
-        step <= DIVIDE;
-      end
-      GAMMA: begin
-        gamma_q8 <= excess[32] ? gamma_q8 + $signed(
-            {1'b0, quotient[46:0]}
-        ) : gamma_q8 - $signed(
-            {1'b0, quotient[46:0]}
-        );
-        ticks <= ticks + 16'd1;
-        is_last <= is_last_tick;
-        step <= is_last_tick ? CHANGE : INTERVAL_END;
-      end
-
-      CHANGE: begin
-        divisor <= {23'b0, !has_flows ? 25'd1 : flows};
-        is_up <= 1'b1;
-        dividend <= {39'b0, mss, 9'b0};
-        div_start <= 1'b1;
-        after <= MOVE;
-        step <= DIVIDE;
-        if (slow_start == FAIRQ_SLOW_START_EACH[1:0]) divisor <= 48'd1;
-        else if (slow_start == FAIRQ_SLOW_START_OFF[1:0]) begin
-          is_up <= gamma_q8 >= 0;
-          dividend <= {16'b0, gamma_q8 >= 0 ? gamma_q8 : -gamma_q8};
-          if (!has_flows) begin  // gamma / flows is not defined
-            div_start <= 1'b0;
-            step <= INTERVAL_END;
+        FLOWS: begin
+          factor_a <= !has_flows ? restart_q8 : window_q8;
+          factor_b <= {7'b0, !has_flows ? 25'd1 : flows};
+          divisor  <= {23'b0, new_flows};
+          if (is_same) step <= SHOW;
+          else if (is_none) step <= FLOWS_DONE;
+          else if (p.flow_rule[0] == FAIRQ_FLOWS_DIVIDE[0]) begin
+            in_slow_start <= !has_flows ? 1'b1 : in_slow_start;
+            dividend <= {24'b0, target_q8};
+            div_start <= 1'b1;
+            is_dividing <= 1'b1;
+            step <= FLOWS_DONE;
+          end else begin
+            in_slow_start <= !has_flows ? 1'b1 : in_slow_start;
+            is_multiplying <= 1'b1;
+            step <= FLOWS_PRODUCT;
           end
         end
-      end
-      MOVE: begin
-        moved <= is_up ? {25'b0, window_q8} + {1'b0, quotient} :
-            {25'b0, window_q8} - {1'b0, quotient};
-        step <= MOVED;
-      end
-      MOVED: begin
-        window_q8 <= moved > {25'b0, MAX_Q8} ? MAX_Q8 : moved[39:0];
-        if (moved[64] && !is_up) window_q8 <= '0;
-        step <= has_bound && has_flows ? BOUND : INTERVAL_END;
-      end
-      // Flows * window is at most the buffer plus what left within a round.
-      BOUND: begin
-        factor_a <= room;
-        factor_b <= p.paths;
-        after <= BOUND_DIVIDE;
-        step <= MULTIPLY;
-      end
-      BOUND_DIVIDE: begin
-        dividend <= {product[55:0], 8'b0};
-        divisor <= {23'b0, flows};
-        div_start <= 1'b1;
-        after <= BOUND_DONE;
-        step <= DIVIDE;
-      end
-      BOUND_DONE: begin
-        if (is_less) window_q8 <= quotient[39:0];
-        step <= INTERVAL_END;
-      end
-      INTERVAL_END: begin
-        if (is_last) begin
-          gamma_q8 <= '0;
-          ticks <= '0;
+        FLOWS_PRODUCT: begin
+          dividend <= product[63:0];
+          div_start <= 1'b1;
+          is_dividing <= 1'b1;
+          step <= FLOWS_DONE;
         end
-        if (!excess[32]) in_slow_start <= 1'b0;
-        step <= SHOW;
-      end
+        FLOWS_DONE: begin
+          if (is_none) begin
+            window_q8 <= restart_q8;
+            in_slow_start <= 1'b1;
+          end else window_q8 <= is_over ? MAX_Q8 : quotient[39:0];
+          flows <= new_flows;
+          step  <= SHOW;
+        end
 
-      // The window of one path.
-      SHOW: begin
-        dividend <= {24'b0, window_q8};
-        divisor <= {16'b0, p.paths};
-        after <= SHOW_DIVIDED;
-        div_start <= has_paths;
-        step <= has_paths ? DIVIDE : SHOW_DIVIDED;
-      end
-      SHOW_DIVIDED: begin
-        shown <= has_paths ? quotient >> 8 : dividend >> 8;
-        step  <= SHOWN;
-      end
-      SHOWN: begin
-        event_done <= 1'b1;
-        step <= IDLE;
-      end
+        // Rounds of the longest round trip: what left in this one and in the one before.
+        SENT: begin
+          elapsed <= time_ns > round_ns ? time_ns - round_ns : '0;
+          left_total <= total - round_total;
+          step <= SENT_SUMS;
+        end
+        SENT_SUMS: begin
+          sent_now <= left_total > {24'b0, MAX_SENT} ? MAX_SENT : left_total[39:0];
+          is_round <= elapsed >= {32'b0, round_length};
+          is_late <= elapsed[63:1] >= {31'b0, round_length};
+          step <= SENT_ROUND;
+        end
+        SENT_ROUND: begin
+          sent_bytes <= sent_now;
+          if (is_round) begin
+            sent_before_bytes <= is_late ? '0 : sent_now;
+            sent_bytes <= '0;
+            round_total <= total;
+            round_ns <= time_ns;
+          end
+          if (event_now == EVENT_SENT) step <= SHOW;
+          else step <= is_sampled ? SAMPLE : INTERVAL;
+        end
+        SAMPLE: begin
+          if (event_now == EVENT_TICK) begin
+            update_age_ns <= update_age_ns + {1'b0, p.sample_interval_ns};
+            step <= AGE;
+          end else step <= SHOW;
+        end
+        AGE: begin
+          age_over <= update_age_ns - {1'b0, p.interval_ns};
+          step <= AGE_OVER;
+        end
+        AGE_OVER: begin
+          if (!is_young)
+            update_age_ns <= age_over > {1'b0, p.interval_ns} ? {1'b0, p.interval_ns} : age_over;
+          step <= is_young ? SHOW : INTERVAL;
+        end
 
-      MULTIPLY: begin
-        product <= product_bits == 0 ? {40'b0, factor_b} : {product_sum, product[31:1]};
-        product_bits <= product_bits + 6'd1;
-        if (product_bits == 6'd32) step <= after;
-      end
-      default: if (div_done) step <= after;
-    endcase
+        // gamma += kappa * mss / M, with kappa = 1 - Q / target.
+        INTERVAL: begin
+          factor_a <= {8'b0, target_bytes};
+          factor_b <= p.intervals;
+          is_multiplying <= 1'b1;
+          step <= DRIFT;
+        end
+        DRIFT: begin
+          divisor <= product[47:0];
+          factor_a <= {16'b0, mss, 8'b0};
+          factor_b <= drift;
+          is_multiplying <= 1'b1;
+          step <= DRIFT_PRODUCT;
+        end
+        DRIFT_PRODUCT: begin
+          dividend <= product[63:0];
+          div_start <= 1'b1;
+          is_dividing <= 1'b1;
+          step <= GAMMA;
+        end
+        GAMMA: begin
+          gamma_q8 <= excess[32] ? gamma_q8 + $signed(
+              {1'b0, quotient[46:0]}
+          ) : gamma_q8 - $signed(
+              {1'b0, quotient[46:0]}
+          );
+          ticks <= ticks + 16'd1;
+          is_last <= is_last_tick;
+          step <= is_last_tick ? CHANGE : INTERVAL_END;
+        end
+
+        CHANGE: begin
+          divisor <= {23'b0, !has_flows ? 25'd1 : flows};
+          is_up <= 1'b1;
+          dividend <= {39'b0, mss, 9'b0};
+          div_start <= 1'b1;
+          is_dividing <= 1'b1;
+          step <= MOVE;
+          if (slow_start == FAIRQ_SLOW_START_EACH[1:0]) divisor <= 48'd1;
+          else if (slow_start == FAIRQ_SLOW_START_OFF[1:0]) begin
+            is_up <= gamma_q8 >= 0;
+            dividend <= {16'b0, gamma_q8 >= 0 ? gamma_q8 : -gamma_q8};
+            if (!has_flows) begin  // gamma / flows is not defined
+              div_start <= 1'b0;
+              is_dividing <= 1'b0;
+              step <= INTERVAL_END;
+            end
+          end
+        end
+        MOVE: begin
+          moved <= is_up ? {25'b0, window_q8} + {1'b0, quotient} :
+            {25'b0, window_q8} - {1'b0, quotient};
+          step <= MOVED;
+        end
+        MOVED: begin
+          window_q8 <= moved > {25'b0, MAX_Q8} ? MAX_Q8 : moved[39:0];
+          if (moved[64] && !is_up) window_q8 <= '0;
+          step <= has_bound && has_flows ? BOUND : INTERVAL_END;
+        end
+        // Flows * window is at most the buffer plus what left within a round.
+        BOUND: begin
+          factor_a <= room;
+          factor_b <= p.paths;
+          is_multiplying <= 1'b1;
+          step <= BOUND_DIVIDE;
+        end
+        BOUND_DIVIDE: begin
+          dividend <= {product[55:0], 8'b0};
+          divisor <= {23'b0, flows};
+          div_start <= 1'b1;
+          is_dividing <= 1'b1;
+          step <= BOUND_DONE;
+        end
+        BOUND_DONE: begin
+          if (is_less) window_q8 <= quotient[39:0];
+          step <= INTERVAL_END;
+        end
+        INTERVAL_END: begin
+          if (is_last) begin
+            gamma_q8 <= '0;
+            ticks <= '0;
+          end
+          if (!excess[32]) in_slow_start <= 1'b0;
+          step <= SHOW;
+        end
+
+        // The window of one path.
+        SHOW: begin
+          dividend <= {24'b0, window_q8};
+          divisor <= {16'b0, p.paths};
+          div_start <= has_paths;
+          is_dividing <= has_paths;
+          step <= SHOW_DIVIDED;
+        end
+        SHOW_DIVIDED: begin
+          shown <= has_paths ? quotient >> 8 : dividend >> 8;
+          step  <= SHOWN;
+        end
+        SHOWN: begin
+          event_done <= 1'b1;
+          step <= IDLE;
+        end
+        default: step <= INIT;
+      endcase
     if (rst) begin
       step <= INIT;
+      is_multiplying <= 1'b0;
+      is_dividing <= 1'b0;
       flows <= '0;
       window_q8 <= '0;
       gamma_q8 <= '0;
