@@ -39,13 +39,13 @@ module frame_store #(
   localparam int unsigned SLICES = (WORD_BITS + SLICE - 1) / SLICE;
 
   // One bit more than an address: full and empty differ. Frames are complete up to `complete`.
-  logic [BITS:0] complete, written, read_at;
+  logic [BITS:0] complete, written, read_at, used;
   logic [$clog2(FRAMES):0] kept_frames, left_frames;
   logic [WORD_BITS-1:0] fetched;
   logic is_full, is_crowded, overflows, reads, is_fetched, advances;
   logic [SLICES*SLICE-1:0] stored, fetched_bits;
 
-  assign is_full = written - read_at == WORDS[BITS:0];
+  assign used = written - read_at;
   assign is_crowded = kept_frames - left_frames == FRAMES[$clog2(FRAMES):0];
   assign advances = !m_tvalid || m_tready;
   assign reads = read_at != complete && (!is_fetched || advances);
@@ -65,12 +65,17 @@ module frame_store #(
   always_ff @(posedge clk) begin
     kept <= 1'b0;
     lost <= 1'b0;
+    // Known before the word comes, so a word that is read now still takes its room.
+    is_full <= used == WORDS[BITS:0];
     if (s_tvalid) begin
-      if (!is_full) written <= written + 1'b1;
-      else overflows <= 1'b1;
+      if (!is_full) begin
+        written <= written + 1'b1;
+        is_full <= used == WORDS[BITS:0] - 1'b1;
+      end else overflows <= 1'b1;
       if (s_tlast) begin
         overflows <= 1'b0;
         if (is_full || is_crowded || overflows || is_bad) begin
+          is_full <= complete - read_at == WORDS[BITS:0];
           written <= complete;
           lost <= 1'b1;
         end else begin
@@ -91,6 +96,7 @@ module frame_store #(
       written <= '0;
       read_at <= '0;
       overflows <= 1'b0;
+      is_full <= 1'b0;
       is_fetched <= 1'b0;
       m_tvalid <= 1'b0;
       kept <= 1'b0;

@@ -81,6 +81,7 @@ module frame_store_formal (
       assert (waiting == 4'(m_tvalid) + 4'(dut.is_fetched) + 4'(3'(dut.complete - dut.read_at)));
       assert (3'(dut.complete - dut.read_at) <= 3'd4);
       assert (3'(dut.written - dut.read_at) <= 3'd4);
+      assert (dut.is_full || 3'(dut.written - dut.read_at) != 3'd4);
       assert (3'(dut.complete - dut.read_at) <= 3'(dut.written - dut.read_at));
       assert (dut.complete == base[2:0]);
       if (dut.overflows)
