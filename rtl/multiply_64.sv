@@ -8,35 +8,38 @@ module multiply_64 (
     input  wire logic [63:0] b,
     output logic      [63:0] product
 );
-  logic [63:0] a_1, b_1;
   logic [63:0] low, low_5, cross_a, cross_b;
   logic [31:0] cross_5;
 
-  multiply lows (
+  multiply #(
+      .RESTS(1)
+  ) lows (
       .clk,
-      .a(a_1[31:0]),
-      .b(b_1[31:0]),
+      .a(a[31:0]),
+      .b(b[31:0]),
       .product(low)
   );
 
-  multiply high_a (
+  multiply #(
+      .RESTS(1)
+  ) high_a (
       .clk,
-      .a(a_1[63:32]),
-      .b(b_1[31:0]),
+      .a(a[63:32]),
+      .b(b[31:0]),
       .product(cross_a)
   );
 
-  multiply high_b (
+  multiply #(
+      .RESTS(1)
+  ) high_b (
       .clk,
-      .a(a_1[31:0]),
-      .b(b_1[63:32]),
+      .a(a[31:0]),
+      .b(b[63:32]),
       .product(cross_b)
   );
 
   always_ff @(posedge clk) begin
-    a_1 <= a;
-    b_1 <= b;
-    low_5 <= low;
+    low_5   <= low;
     cross_5 <= cross_a[31:0] + cross_b[31:0];
     product <= low_5 + {cross_5, 32'b0};
   end

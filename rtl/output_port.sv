@@ -221,6 +221,7 @@ module output_port
 
     hcf_key flow_key (
         .clk,
+        .start(step == KEY && waited == 0),
         .seed(key_seed),
         .source(frame_1.ip.is_ip ? frame_1.ip.source : '0),
         .destination(frame_1.ip.is_ip ? frame_1.ip.destination : '0),
