@@ -148,16 +148,22 @@ module output_port
   end
 
   // Room for the frame's bytes in the buffer, and for its words in the memories of its input. Both
-  // next values are known before the decision is, and whether the frame behind fits into them.
+  // next values are known before the decision is, and what the frame behind would leave of them: below
+  // 0 if the highest bit is set.
   logic [BYTE_COUNT_BITS-1:0] room, room_without, room_with, queue, queue_without, queue_with;
   logic [BYTE_COUNT_BITS-1:0] freed_3, change_3, freed_2;
+  logic [BYTE_COUNT_BITS:0] less_behind, less_both, rest_without, rest_with;
   logic [QUEUES-1:0][INPUTS-1:0][WORD_COUNT_BITS-1:0] room_words, words_without, words_with;
+  logic [QUEUES-1:0][INPUTS-1:0][WORD_COUNT_BITS:0] rest_words_without, rest_words_with;
+  logic [WORD_COUNT_BITS:0] less_words_behind, less_words_both;
   logic [QUEUES-1:0][INPUTS-1:0] word_pop, popped, takes_words, fits_words;
   logic [INPUTS-1:0] fits_input;
   logic fits_bytes;
   assign freed_2 = departed ? BYTE_COUNT_BITS'(departure.bytes) : '0;
   assign room_without = room + freed_3;
   assign room_with = room + change_3;
+  assign rest_without = {1'b0, room} + less_behind;
+  assign rest_with = {1'b0, room} + less_both;
   assign queue_without = queue - freed_3;
   assign queue_with = queue - change_3;
   always_comb begin
@@ -167,6 +173,10 @@ module output_port
       for (int unsigned i = 0; i < INPUTS; i++) begin
         words_without[q][i] = room_words[q][i] + WORD_COUNT_BITS'(popped[q][i]);
         words_with[q][i] = room_words[q][i] + (popped[q][i] ? less_one_3 : less_3);
+        rest_words_without[q][i] = {1'b0, room_words[q][i]} + less_words_behind +
+            (WORD_COUNT_BITS + 1)'(popped[q][i]);
+        rest_words_with[q][i] = {1'b0, room_words[q][i]} + less_words_both +
+            (WORD_COUNT_BITS + 1)'(popped[q][i]);
       end
     end
   end
@@ -182,16 +192,20 @@ module output_port
     change_3 <= freed_2 - BYTE_COUNT_BITS'(entry_2.d.bytes);
     room <= accepts ? room_with : room_without;
     queue <= accepts ? queue_with : queue_without;
-    fits_bytes <= accepts ? 18'(room_with) >= 18'(entry_2.d.bytes) :
-        18'(room_without) >= 18'(entry_2.d.bytes);
+    less_behind <= (BYTE_COUNT_BITS + 1)'(freed_2) - (BYTE_COUNT_BITS + 1)'(frame_1.bytes);
+    less_both <= (BYTE_COUNT_BITS + 1)'(freed_2) - (BYTE_COUNT_BITS + 1)'(entry_2.d.bytes) -
+        (BYTE_COUNT_BITS + 1)'(frame_1.bytes);
+    less_words_behind <= -(WORD_COUNT_BITS + 1)'(words_1);
+    less_words_both <= -{1'b0, words_2} - (WORD_COUNT_BITS + 1)'(words_1);
+    fits_bytes <= !(accepts ? rest_with[BYTE_COUNT_BITS] : rest_without[BYTE_COUNT_BITS]);
     fits_before <= fits;
     is_empty <= queue == 0;
     popped <= word_pop;
     for (int unsigned q = 0; q < QUEUES; q++)
     for (int unsigned i = 0; i < INPUTS; i++) begin
       room_words[q][i] <= takes_words[q][i] ? words_with[q][i] : words_without[q][i];
-      fits_words[q][i] <= takes_words[q][i] ? words_with[q][i] >= words_2 :
-          words_without[q][i] >= words_2;
+      fits_words[q][i] <= !(takes_words[q][i] ? rest_words_with[q][i][WORD_COUNT_BITS] :
+          rest_words_without[q][i][WORD_COUNT_BITS]);
     end
     if (rst) begin
       freed_3 <= '0;

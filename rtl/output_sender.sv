@@ -38,13 +38,16 @@ module output_sender
   logic [QUEUES-1:0][INPUTS-1:0] from;  // of the frame that leaves; none: 0
   departure_t sending;
   logic [QUEUES-1:0][INPUTS-1:0] last;
-  logic is_idle, has_room, moves, ends, may_take, queue;
+  logic [QUEUES-1:0] begins;  // its first frame, as soon as none leaves
+  logic is_idle, is_free, has_room, moves, ends, may_take, queue;
   logic [WIDTH+WIDTH/8:0] send_word;
 
   assign has_room = !m_tvalid || m_tready;
   assign moves = (from & word_valid) != 0 && has_room;
   assign ends = (from & word_valid & last) != 0 && has_room;
   assign word_pop = has_room ? from & word_valid : '0;
+  assign is_free = is_idle || ends;
+  assign takes = is_free ? begins : '0;
 
   always_comb begin
     send_word = '0;
@@ -54,28 +57,23 @@ module output_sender
       send_word  = send_word | (from[q][i] ? word[q][i] : '0);
     end
     for (int unsigned q = 0; q < QUEUES; q++)
-    takes[q] = has_frame[q] &&
-          (is_hcf ? is_idle && may_take && queue == q[0] : q == 0 && (is_idle || ends));
+    begins[q] = has_frame[q] && (is_hcf ? is_idle && may_take && queue == q[0] : q == 0);
   end
 
   always_ff @(posedge clk) begin
     // As of the clock before: what HCF does meanwhile is as if it came after.
     may_take <= is_idle && takes == 0 && !departed && hcf_may_take;
     queue <= hcf_queue;
-    is_idle <= takes == 0 && (is_idle || ends);
+    is_idle <= is_free && begins == 0;
 
     departed <= ends;
-    if (ends) begin
-      departure <= sending;
-      from <= '0;
-    end
-    for (int unsigned q = 0; q < QUEUES; q++)
-    if (takes[q]) begin
-      from <= '0;
-      from[q] <= first_from[q];
-      send_queue <= q[0];
-      sending <= first[q];
-    end
+    if (ends) departure <= sending;
+    if (is_free)
+      for (int unsigned q = 0; q < QUEUES; q++) begin
+        from[q] <= begins[q] ? first_from[q] : '0;
+        if (begins[q]) sending <= first[q];
+      end
+    for (int unsigned q = 0; q < QUEUES; q++) if (takes[q]) send_queue <= q[0];
     if (has_room) begin
       m_tvalid <= moves;
       {m_tlast, m_tkeep, m_tdata} <= send_word;
