@@ -79,16 +79,19 @@ module hscc
     logic [31:0] opened;
   } mode_t;
 
-  mode_t mode_2, mode_7;
+  mode_t mode_2, mode_6, mode_7;
   logic [ 2:0] flags_1;
   logic [15:0] mss_1;
   logic [ 3:0] shift_1;
   logic [31:0] flows_1, rest_8, first_8;
   logic [51:0] opened_1;
   logic [23:0] clamp_7, flight_7, floor_8;
-  logic [32:0] release_7;
+  logic [31:0] release_7;
+  // What it is beyond the largest window, without the clamp and with it; not beyond: below 0.
+  logic [32:0] opens_beyond_7, beyond_7;
 
-  assign release_7 = {9'b0, clamp_7} + {1'b0, mode_7.opened};
+  assign release_7 = {8'b0, clamp_7} + mode_7.opened;
+  assign beyond_7  = {9'b0, clamp_7} + opens_beyond_7;
 
   always_ff @(posedge clk) begin
     mss_1 <= mss_bytes != 0 ? mss_bytes : p.mss_bytes[15:0];
@@ -100,14 +103,17 @@ module hscc
       is_clamping, is_open || is_clamp, kind != TCP_ACK_LATER[1:0] && p.first_flight_segments != 0
     };
 
+    mode_7 <= mode_6;
+    opens_beyond_7 <= {1'b0, mode_6.opened} - {1'b0, TCP_MAX_WINDOW} - 33'd1;
+
     mode_2 <= {flags_1, opened_1 > {20'b0, TCP_MAX_WINDOW} ? TCP_MAX_WINDOW : opened_1[31:0]};
 
     first_8 <= mode_7.is_first ? {8'b0, flight_7} : TCP_MAX_WINDOW;
     // A first window of one segment makes Linux halve its MSS.
     floor_8 <= mode_7.is_first && flight_7 > clamp_7 ? flight_7 : clamp_7;
     if (mode_7.clamps) rest_8 <= {8'b0, clamp_7};
-    else if (mode_7.is_open || release_7 > {1'b0, TCP_MAX_WINDOW}) rest_8 <= TCP_MAX_WINDOW;
-    else rest_8 <= release_7[31:0];
+    else if (mode_7.is_open || !beyond_7[32]) rest_8 <= TCP_MAX_WINDOW;
+    else rest_8 <= release_7;
 
     floor <= {8'b0, floor_8};
     limit <= first_8 < rest_8 ? first_8 : rest_8;
@@ -135,11 +141,11 @@ module hscc
 
   delay #(
       .BITS  ($bits(mode_t)),
-      .CLOCKS(5)
+      .CLOCKS(4)
   ) mode_of (
       .clk,
       .value  (mode_2),
-      .delayed(mode_7)
+      .delayed(mode_6)
   );
 
   assign drops = p.sigma_bytes != 0 && !is_control &&
