@@ -49,6 +49,10 @@ module ethernet_switch
     output logic                               s_axil_rvalid,
     input  wire logic                          s_axil_rready
 );
+  if (PORTS < 2 || PORTS != 1 << $clog2(PORTS)) begin : g_bad_ports
+    $fatal(1, "PORTS must be a power of two, at least 2");
+  end
+
   logic [63:0] now_ns;
   clock_ns #(
       .CLOCK_PS(CLOCK_PS)

@@ -18,6 +18,11 @@ module ring #(
     input  wire logic            pop
 );
   localparam int unsigned INDEX = $clog2(WORDS);
+
+  if (WORDS != 1 << INDEX) begin : g_bad_size
+    $fatal(1, "WORDS must be a power of two");
+  end
+
   // No word is read in the clock in which it is written, so Yosys need not order the two.
   (* no_rw_check *)
   logic [BITS-1:0] memory[WORDS];
