@@ -105,24 +105,25 @@ def page(series: dict[str, list[int]], count: int) -> str:
 
 def draw(series: dict[str, list[int]], count: int) -> str:
     """The waveform as SVG: a row for each signal, a column for each clock."""
-    step, height, left = 9, 22, 110
+    step, height, left = 9, 27, 120
     begin = [value & 1 for value in find(series, "rx_tvalid")].index(1)
     parts = []
     for row, s in enumerate(SIGNALS):
-        base = height * row + 34
+        base = height * row + 46
         bits = [value >> s.bit & 1 for value in find(series, s.name)][begin:]
         points = []
         for clock, bit in enumerate(bits):
-            y = base - 12 * bit
+            y = base - 15 * bit
             points += [f"{left + step * clock},{y}", f"{left + step * (clock + 1)},{y}"]
         parts.append(f'<text x="{left - 8}" y="{base}" text-anchor="end">{s.label}</text>')
         parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="#1f77b4" stroke-width="1.5"/>')
     for clock in range(0, count - begin, 5):
         x = left + step * clock
-        parts.append(f'<line x1="{x}" y1="16" x2="{x}" y2="{height * len(SIGNALS) + 18}" stroke="#ccc"/>')
-        parts.append(f'<text x="{x}" y="12" text-anchor="middle">{clock}</text>')
-    width, total = left + step * (count - begin) + 10, height * len(SIGNALS) + 26
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" font-family="sans-serif" font-size="11">'
+        parts.append(f'<line x1="{x}" y1="22" x2="{x}" y2="{height * len(SIGNALS) + 26}" stroke="#ccc"/>')
+        parts.append(f'<text x="{x}" y="16" text-anchor="middle">{clock}</text>')
+    parts.append(f'<text x="{left - 14}" y="16" text-anchor="end">clock</text>')
+    width, total = left + step * (count - begin) + 10, height * len(SIGNALS) + 34
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" font-family="sans-serif" font-size="15">'
     return head + '<rect width="100%" height="100%" fill="#fff"/>' + "".join(parts) + "</svg>\n"
 
 
