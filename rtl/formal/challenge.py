@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows that a proof can fail and is not vacuous: `challenge.py NAME` runs NAME.sby on each broken
-copy of NAME.sv (broken.toml), and looks for the states that NAME_formal.sv names by `cover`. Called
-by `make -C rtl challenge-NAME`, in rtl/."""
+copy of NAME.sv (broken.toml), and looks for the states that NAME_formal.sv names by `cover`. Of a
+block without a proof it runs the bench. Called by `make -C rtl challenge-NAME`, in rtl/."""
 
+import os
 import re
 import subprocess
 import sys
@@ -37,6 +38,22 @@ def run(name: str, label: str, mode: str, depth: int, block: Path) -> str:
     return end[1] if end else "ERROR"
 
 
+def bench(name: str, label: str, block: Path) -> str:
+    """Builds and runs the bench at 64 bits with another block; returns how it ended."""
+    own = {"COPY": block, "BENCH": OUT / label, "CASES": 20}
+    settings = [f"{key}={value}" for key, value in own.items()]
+    environment = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}
+    for target in (f"{OUT / label}/{name}-64", f"run-{name}-64"):
+        command = ["make", "--no-print-directory", target, *settings]
+        done = subprocess.run(
+            command, cwd=HERE.parent, env=environment, capture_output=True, text=True, check=False
+        )
+        (OUT / f"{label}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+        if done.returncode:
+            return "FAIL" if target.startswith("run-") else "ERROR"
+    return "PASS"
+
+
 def main(name: str) -> int:
     """Runs all; returns the number of faults and states that were not found."""
     block = HERE.parent / f"{name}.sv"
@@ -49,7 +66,10 @@ def main(name: str) -> int:
             raise SystemExit(f"{block.name}: not there exactly once: {fault['old']}")
         copy = OUT / f"{label}.sv"
         copy.write_text(source.replace(fault["old"], fault["new"]), encoding="utf-8")
-        end = run(name, label, "bmc", fault["depth"], copy)
+        if "depth" in fault:
+            end = run(name, label, "bmc", fault["depth"], copy)
+        else:
+            end = bench(name, label, copy)
         if end != "FAIL":
             missed += 1
             print(f"{name}: not found: {fault['fault']} ({end}, see {OUT}/{label}.log)")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four-port switch with senders and receivers on its ports.
+// The switch with senders and receivers on its ports.
 #pragma once
 
 #include "Vethernet_switch.h"
@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <deque>
 
-constexpr int PORTS = 4;
+#ifndef PORT_COUNT
+#define PORT_COUNT 4
+#endif
+constexpr int PORTS = PORT_COUNT;
 constexpr u32 REGISTER_CLOCKS = 4; // from a request to its response
 constexpr u32 NAMED = sizeof(registers) / sizeof(*registers);
 

@@ -24,7 +24,7 @@ static void test_resets(Bench &b, int cases) {
         check(b.get(0, "counter_ingress_packets"), 0, "the counter", "a reset");
         b.learn();
         for (int i = 0; i < PORTS; i++)
-            b.send(i, b.frame(i, (i + 2) % PORTS, 60 + b.r.below(100)));
+            b.send(i, b.frame(i, (i + PORTS / 2) % PORTS, 60 + b.r.below(100)));
         b.run_empty();
     }
 }
@@ -38,7 +38,7 @@ static void test_runts(Bench &b, int cases) {
             for (int k = 0; k < 4; k++) {
                 for (u32 n = b.r.below(30); n > 0; n--)
                     b.waiting[i].push_back(Frame(1 + b.r.below(c % 2 ? 31 : 8), i));
-                b.send(i, b.frame(i, (i + 1 + k % 3) % PORTS, 60 + b.r.below(8)));
+                b.send(i, b.frame(i, (i + 1 + k % (PORTS - 1)) % PORTS, 60 + b.r.below(8)));
             }
         b.run_empty();
     }
