@@ -42,7 +42,7 @@ def bench(name: str, label: str, block: Path) -> str:
     """Builds and runs the bench at 64 bits with another block; returns how it ended."""
     own = {"COPY": block, "BENCH": OUT / label, "CASES": 20}
     settings = [f"{key}={value}" for key, value in own.items()]
-    environment = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}
+    environment = {key: value for key, value in os.environ.items() if key not in {"MAKEFLAGS", "MFLAGS"}}
     for target in (f"{OUT / label}/{name}-64", f"run-{name}-64"):
         command = ["make", "--no-print-directory", target, *settings]
         done = subprocess.run(
