@@ -244,6 +244,19 @@ fn descriptors(daemon: &Process) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
+/// The same, once it has not changed for a second.
+fn settled_descriptors(daemon: &Process) -> usize {
+    let mut seen = (descriptors(daemon), Instant::now());
+    until("the daemon opens and closes nothing", || {
+        let now = descriptors(daemon);
+        if now != seen.0 {
+            seen = (now, Instant::now());
+        }
+        seen.1.elapsed() > Duration::from_secs(1)
+    });
+    seen.0
+}
+
 fn passed_stale(port: &Port) -> u64 {
     let all = port.counters().unwrap();
     let mut passed = counters::passed(&all);
@@ -255,7 +268,10 @@ fn hundreds_of_ports_come_and_go_next_to_one_with_traffic() {
     let all = ports();
     let mut many = Many::start();
     let watch = Watch::start(PinsArg::at(many.lab.pins()));
-    let before = (passed_stale(&many.port()), descriptors(&many.daemon));
+    let before = (
+        passed_stale(&many.port()),
+        settled_descriptors(&many.daemon),
+    );
 
     many.create(0..all);
     many.follow(&format!("{all} come"));
