@@ -214,15 +214,17 @@ GRID ?= tuning --fits --sample 24
 grid: build lab ## Judge the schemes over cells of real TCP; GRID="verdict --sample 12 --repeats 5" (root)
 	@$(ROOT) $(BIN)/python evidence/grid/grid.py $(GRID)
 
-release: .venv/.datapath ## Build and test programs, packages, source and SBOM in target/dist; KEY signs (root)
+release: build .venv/.datapath .venv/.packaging ## Build and test programs, packages, source and SBOM in target/dist; KEY signs (root)
 	@packaging/release/release
-	@$(ROOT) packaging/release/test target/dist/$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+	@$(ROOT) packaging/release/test target/dist/$(VERSION)
 
-deb: .venv/.datapath ## Build the Debian package of penstockd
-	@packaging/build
+deb: .venv/.datapath ## Build the packages of this machine, .deb and .rpm, in target/dist/packages
+	@rm -rf target/dist/packages
+	@packaging/release/machine "$$(uname -m)" target/dist/packages
+	@ls target/dist/packages/*
 
-test-package: deb ## Install, upgrade, remove and purge that package on this machine (root)
-	@$(ROOT) packaging/test target/debian/penstockd_*.deb
+test-package: deb ## Install, upgrade, remove and purge the agent's package on this machine (root)
+	@$(ROOT) packaging/test target/dist/packages/penstockd_*.deb
 
 clean: ## Remove build products and .venv, but not runs/
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis target

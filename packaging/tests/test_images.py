@@ -10,27 +10,14 @@ import os
 import platform
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
+from host import run, until
 
 DIST = Path(os.environ["DIST"])
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 NAMESPACE = f"test-image-{os.getpid()}"
-
-
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
-    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
-def until(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "waited 60 s"
-        time.sleep(0.1)
 
 
 def archive(name):
@@ -178,3 +165,36 @@ def test_the_agent_serves_a_node_and_leaves_nothing(folder):
             "ip", "netns", "exec", NAMESPACE, "tc", "filter", "show", "dev", "eth0", "ingress"
         )
         assert "penstock" not in filters
+
+
+def writable(config):
+    """Changes a container, so that users can write their runs."""
+    config["root"]["readonly"] = False
+
+
+def test_the_simulators_image_runs_simulations_and_notebooks(folder):
+    image = Image("penstock", folder)
+
+    def at_once(*arguments):
+        return run(*image.command(NAMESPACE, *arguments, change=writable))
+
+    at_once("penstock", "run", "demo", "--seeds", "1", "--out", "runs/demo")
+    written = image.bundle / "rootfs" / "home" / "penstock" / "runs" / "demo"
+    assert (written / "report.html").stat().st_uid == 1000
+    for notebook in sorted(Path("examples").glob("*.ipynb")):
+        execute = ["jupyter", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
+        at_once(*execute, f"examples/{notebook.name}")
+
+
+def test_the_simulators_image_serves_jupyterlab(folder):
+    image = Image("penstock", folder)
+    with subprocess.Popen(image.command(NAMESPACE, change=writable)) as process:
+        try:
+            fetch = (
+                "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8888/api').status)"
+            )
+            ask = ["runc", "exec", NAMESPACE, "python3", "-c", fetch]
+            until(lambda: subprocess.run(ask, capture_output=True, check=False).stdout == b"200\n")
+        finally:
+            run("runc", "kill", "--all", NAMESPACE, "KILL")
+        process.wait(60)
