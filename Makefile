@@ -26,7 +26,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
-.PHONY: help demo test build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
+.PHONY: help demo test test-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
 .PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
 
 help: ## Show this list
@@ -200,7 +200,17 @@ ENDURANCE ?= --for "10 min" --ports 100
 endurance: build lab ## Run connections for hours while the agent is killed and changed; ENDURANCE='--for "24 h"' (root)
 	@$(ROOT) $(BIN)/python evidence/endurance/endurance.py $(ENDURANCE)
 
-test-kernels: build lab ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, Open vSwitch
+# Programs of the tests, for .ci/run; `+` shares the processors that `make -j` has.
+test-programs: build lab target/kernels/penstockd
+	+@cargo test --workspace --no-run --quiet
+
+target/kernels/penstockd: .venv/.datapath $(RUST) $(C)
+	@cargo build --quiet --package penstockd
+	@mkdir -p $(@D)
+	@# A fifth of the time: the guest reads each file through software emulation.
+	@strip -o $@ target/debug/penstockd
+
+test-kernels: build lab target/kernels/penstockd ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, Open vSwitch
 	@evidence/kernels/test
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)
