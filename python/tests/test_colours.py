@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from penstock import _native
+from penstock import _native, metrics
 from penstock.show import html, style
 
 PAPER = dict(zip(("light", "dark"), ("#ffffff", "#14171e"), strict=True))
@@ -95,5 +95,5 @@ def test_a_scheme_looks_the_same_whatever_is_next_to_it():
 
 def test_causes_have_no_colour_of_a_scheme():
     parts = re.findall(r"\.part\d \{[^}]*\}", html._css())
-    assert len(parts) == 6
+    assert len(parts) == len(metrics.CAUSES)
     assert not [part for part in parts if re.search(r"--s\d|#", part)]
