@@ -28,6 +28,7 @@ UNITS = {
     **_decimal("packets", packet=0, packets=0),
     **_decimal("s", **{"ps": -12, "ns": -9, "us": -6, "µs": -6, "ms": -3, "s": 0}),
     "min": Unit("s", Fraction(60)),
+    "h": Unit("s", Fraction(3600)),
     **_decimal("bps", **{"b/s": 0, "kb/s": 3, "Mb/s": 6, "Gb/s": 9, "Tb/s": 12}),
     **_decimal("bytes", B=0, kB=3, MB=6, GB=9),
     **{f"{letter}iB": Unit("bytes", Fraction(1024) ** n) for n, letter in enumerate("KMG", 1)},

@@ -36,7 +36,9 @@ def test_seconds_keep_three_digits(value):
     assert float(text) * factor == pytest.approx(value, rel=6e-3)
 
 
-@pytest.mark.parametrize(("text", "value"), [("12 us", 12e-6), ("3 s", 3.0), ("500 ns", 5e-7)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("12 us", 12e-6), ("3 s", 3.0), ("500 ns", 5e-7), ("24 h", 86_400.0)]
+)
 def test_times_of_a_resolved_scenario_are_seconds(text, value):
     assert units.to_seconds(text) == pytest.approx(value)
 
