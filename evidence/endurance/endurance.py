@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A long run of the agent: connections over many veths while it is killed, upgraded and flooded.
 
-Charts what it needs, and ends with an error if anything is lost or left.
+Charts what it needs, and ends with an error if anything is lost or left. Ctrl-C ends it early, in
+order.
 
-    endurance.py --for "24 h" --ports 500
+    endurance.py --for "24 h" --ports 500 --connections 1e7
 """
 
 import argparse
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import page
@@ -58,8 +59,10 @@ def traffic(made: Host) -> Iterator[dict[str, int]]:
         yield counts
 
 
-def run(seconds: float, ports: int, every: float, other: str | None, out: Path) -> list[str]:
-    """Runs, writes samples and the page; returns what is wrong."""
+def run(
+    seconds: float, most: float, ports: int, every: float, other: str | None, out: Path
+) -> list[str]:
+    """Runs for a time or `most` connections, writes samples and the page; returns what is wrong."""
     samples: list[dict[str, float | str]] = []
     happened: dict[str, int] = {}
     out.mkdir(parents=True, exist_ok=True)
@@ -71,7 +74,10 @@ def run(seconds: float, ports: int, every: float, other: str | None, out: Path) 
             _until(lambda: made.sample()["ports"] >= ports, 60 + ports / 4)
             with traffic(made) as counts:
                 begun, due, sampled = time.monotonic(), 0.0, 0.0
+                is_asked = _until_asked()
                 while (now := time.monotonic() - begun) < seconds:
+                    if is_asked() or counts.get("connections", 0) >= most:
+                        break
                     if now >= sampled:
                         samples.append({"time_s": now, **counts, **made.sample()})
                         pl.DataFrame(samples, infer_schema_length=None).write_csv(
@@ -130,6 +136,19 @@ def _wrong(
     return wrong
 
 
+def _until_asked() -> Callable[[], bool]:
+    """Whether the run was asked to end by a signal, in order; a second one ends it at once."""
+    asked: list[int] = []
+
+    def ask(number: int, _: object) -> None:
+        asked.append(number)
+        signal.signal(number, signal.default_int_handler)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ask)
+    return lambda: bool(asked)
+
+
 def _until(condition, seconds: float) -> None:  # noqa: ANN001 (a function)
     end = time.monotonic() + seconds
     while not condition():
@@ -142,6 +161,9 @@ def _until(condition, seconds: float) -> None:  # noqa: ANN001 (a function)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--for", dest="seconds", type=to_seconds, default="1 min", metavar="TIME")
+    parser.add_argument(
+        "--connections", type=float, default=float("inf"), help="end when so many are done: 1e7"
+    )
     parser.add_argument("--ports", type=int, default=50, help="veths of the host")
     parser.add_argument("--every", type=to_seconds, default="5 s", help="time between samples")
     parser.add_argument("--other", help="another version of penstockd for half of the upgrades")
@@ -151,7 +173,14 @@ def main() -> None:
     options = parser.parse_args()
     need_root()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves nothing then, too
-    wrong = run(options.seconds, options.ports, options.every, options.other, options.out)
+    wrong = run(
+        options.seconds,
+        options.connections,
+        options.ports,
+        options.every,
+        options.other,
+        options.out,
+    )
     print(f"page: {options.out / 'endurance.html'}")
     if wrong:
         sys.exit("\n".join(wrong))

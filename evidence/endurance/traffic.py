@@ -17,9 +17,11 @@ import threading
 import time
 
 PROCESSES = 6
-PATIENCE_S = 60
+PATIENCE_S = 300
 KEEP = 0xFFFFFFFF
 """The size that asks for a connection that stays: 1000 bytes for each further byte."""
+KEPT_EVERY = 10
+"""Connections between two rounds of the one that stays."""
 _CHUNK = bytes(1 << 16)
 DONE, BYTES, FAILED, KEPT, LOST = range(5)
 COUNTS = ("connections", "bytes", "failed", "kept_rounds", "kept_lost")
@@ -36,7 +38,7 @@ def _answer(port: int) -> None:
     listening = socket.create_server(("", port), backlog=4096, reuse_port=True)
     while True:
         connection, _ = listening.accept()
-        connection.settimeout(PATIENCE_S)
+        _be_patient(connection)
         try:
             (size,) = struct.unpack("!I", connection.recv(4, socket.MSG_WAITALL))
             if size == KEEP:
@@ -48,8 +50,15 @@ def _answer(port: int) -> None:
         connection.close()
 
 
+def _be_patient(connection: socket.socket) -> None:
+    """Lets the kernel end what takes too long: Python's own timeouts ask before each call."""
+    patience = struct.pack("ll", PATIENCE_S, 0)
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        connection.setsockopt(socket.SOL_SOCKET, option, patience)
+
+
 def _keep(connection: socket.socket) -> None:
-    connection.settimeout(None)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, bytes(16))
     with connection, contextlib.suppress(ConnectionResetError):
         while connection.recv(1):
             connection.sendall(_CHUNK[:1000])
@@ -70,11 +79,13 @@ def _fetch(port: int, addresses: list[str], counts: "multiprocessing.Array", num
     base = number * len(COUNTS)
 
     def connect(size: int) -> socket.socket:
-        made = socket.create_connection((generator.choice(addresses), port), PATIENCE_S)
+        made = socket.socket()
+        _be_patient(made)
+        made.connect((generator.choice(addresses), port))
         made.sendall(struct.pack("!I", size))
         return made
 
-    kept = connect(KEEP)
+    kept, done = connect(KEEP), 0
     while True:
         size = min(int(generator.lognormvariate(8, 1.3)) + 1, len(_CHUNK))
         try:
@@ -86,6 +97,9 @@ def _fetch(port: int, addresses: list[str], counts: "multiprocessing.Array", num
             counts[base + BYTES] += received
         except OSError:
             counts[base + FAILED] += 1
+        done += 1
+        if done % KEPT_EVERY:
+            continue
         try:
             kept.sendall(b"x")
             if len(kept.recv(1000, socket.MSG_WAITALL)) != 1000:
