@@ -150,6 +150,7 @@ crosscheck: build ## Compare the simulator with ns-2 (installed by apt where all
 
 bench-datapath: lab ## Measure the datapath's cost per packet and on a veth path (root)
 	@cargo run --release --quiet --package penstockd --example packet_cost
+	@cargo run --release --quiet --package penstockd --example grant_cost
 	@$(ROOT) $(BIN)/python evidence/speed/veth.py
 
 CNI_PLUGINS := github.com/containernetworking/plugins/plugins
@@ -201,7 +202,7 @@ endurance: build lab ## Run connections for hours while the agent is killed and 
 	@$(ROOT) $(BIN)/python evidence/endurance/endurance.py $(ENDURANCE)
 
 # Programs of the tests, for .ci/run; `+` shares the processors that `make -j` has.
-test-programs: build lab target/kernels/penstockd
+test-programs: build lab target/kernels/cilium
 	+@cargo test --workspace --no-run --quiet
 
 target/kernels/penstockd: .venv/.datapath $(RUST) $(C)
@@ -210,7 +211,11 @@ target/kernels/penstockd: .venv/.datapath $(RUST) $(C)
 	@# A fifth of the time: the guest reads each file through software emulation.
 	@strip -o $@ target/debug/penstockd
 
-test-kernels: build lab target/kernels/penstockd ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, Open vSwitch
+target/kernels/cilium: target/kernels/penstockd
+	@# Without --quiet: cargo would hand it on to the runner, which is strip here.
+	@$(RUNNER)="strip -o $(abspath $@)" cargo test --package penstockd --test cilium
+
+test-kernels: build lab target/kernels/cilium ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
 	@evidence/kernels/test
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)

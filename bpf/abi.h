@@ -36,6 +36,7 @@ enum port_flag {
 	PORT_BARE_IP = 1u << 1,	    /* the interface has no Ethernet header (tun, wireguard) */
 	PORT_DROPS = 1u << 2,	    /* the scheme may drop data (HSCC's sigma) */
 	PORT_COUNTED = 1u << 3,	    /* a controller counts the flows: map `flow_counts` */
+	PORT_IGNORE_VNI = 1u << 4,  /* a tunnel's identifier names a sender, not a network */
 };
 
 #define PORT_VXLANS 4u

@@ -134,13 +134,11 @@ static __always_inline int parse_tcp(struct cursor *c, struct packet *packet, u3
 	return PARSE_TCP;
 }
 
-static __always_inline _Bool is_vxlan(const struct packet *packet, u16 port)
+static __always_inline _Bool is_vxlan(const struct port_config *setup, u16 port)
 {
-	u32 slot = packet->port & PORT_SLOT_MASK;
-	struct port_config *setup = bpf_map_lookup_elem(&config, &slot);
 	_Bool is_listed = 0;
 
-	for (u32 i = 0; setup && i < PORT_VXLANS; i++)
+	for (u32 i = 0; i < PORT_VXLANS; i++)
 		is_listed |= port && setup->vxlan_ports[i] == port;
 	return is_listed;
 }
@@ -148,15 +146,17 @@ static __always_inline _Bool is_vxlan(const struct packet *packet, u16 port)
 /* From a UDP header to the frame inside, if its port is that of a tunnel. */
 static __always_inline int parse_udp(struct cursor *c, const struct packet *packet, u32 *network)
 {
+	u32 slot = packet->port & PORT_SLOT_MASK;
+	const struct port_config *setup = bpf_map_lookup_elem(&config, &slot);
 	struct udphdr *udp = header_at(c, sizeof(*udp));
 	struct tunnel_header *tunnel;
 	_Bool is_geneve;
-	u32 end;
+	u32 end, identifier;
 
 	if (!udp)
 		return PASS_TRUNCATED;
 	is_geneve = udp->dest == bpf_htons(PORT_GENEVE);
-	if (!is_geneve && !is_vxlan(packet, udp->dest))
+	if (!setup || (!is_geneve && !is_vxlan(setup, udp->dest)))
 		return PASS_NOT_TCP;
 	end = c->at + bpf_ntohs(udp->len);
 	if (udp->len) { /* else a super-packet of more than 64 kB */
@@ -179,8 +179,11 @@ static __always_inline int parse_udp(struct cursor *c, const struct packet *pack
 	}
 	if (c->at > c->length)
 		return PASS_MALFORMED;
-	/* Identifiers of 24 bits; tags outside of the tunnel are mixed in. */
-	*network = (*network << 8) ^ (bpf_ntohl(tunnel->network) >> 8) ^ 1u << 31;
+	/* Of 24 bits, 0 if ignored; without a branch, which would double what verifiers follow. */
+	identifier = bpf_ntohl(tunnel->network) >> 8;
+	identifier *= !(setup->flags & PORT_IGNORE_VNI);
+	/* Tags outside of the tunnel are mixed in. */
+	*network = (*network << 8) ^ identifier ^ 1u << 31;
 	return PARSE_TUNNEL;
 }
 

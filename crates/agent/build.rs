@@ -9,7 +9,14 @@ use libbpf_cargo::SkeletonBuilder;
 include!("bpf_flags.rs");
 
 /// The programs of the agent, then those of its benchmark and its tests.
-const OBJECTS: [&str; 5] = ["port", "hcf", "grant", "bench/packet_cost", "tests/vectors"];
+const OBJECTS: [&str; 6] = [
+    "port",
+    "hcf",
+    "grant",
+    "bench/packet_cost",
+    "tests/vectors",
+    "tests/cilium",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=../../bpf");

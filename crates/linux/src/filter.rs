@@ -5,20 +5,42 @@ use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 
-use crate::netlink::Rtnetlink;
+use crate::netlink::{Rtnetlink, attributes, text, u32_at};
 use crate::{Result, link};
 
-/// The hooks of clsact.
-const HOOKS: [TcHandle; 2] = [
-    TcHandle {
-        major: u16::MAX,
-        minor: TcHandle::MIN_INGRESS,
-    },
-    TcHandle {
-        major: u16::MAX,
-        minor: TcHandle::MIN_EGRESS,
-    },
-];
+/// A hook of clsact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// What comes in.
+    Ingress,
+    /// What leaves.
+    Egress,
+}
+
+impl Hook {
+    const fn handle(self) -> TcHandle {
+        TcHandle {
+            major: u16::MAX,
+            minor: match self {
+                Hook::Ingress => TcHandle::MIN_INGRESS,
+                Hook::Egress => TcHandle::MIN_EGRESS,
+            },
+        }
+    }
+}
+
+/// A filter of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// Filters of a lower priority number come first.
+    pub priority: u16,
+    /// Its number among those of its priority.
+    pub handle: u32,
+    /// The kernel's number of its eBPF program, if it has one.
+    pub program: Option<u32>,
+    /// Its name; empty if it has none.
+    pub name: String,
+}
 
 /// Whether any filter hangs on the clsact qdisc of the interface with this index; false if it has no
 /// such qdisc.
@@ -26,26 +48,62 @@ const HOOKS: [TcHandle; 2] = [
 /// # Errors
 /// The kernel gives no answer.
 pub fn has_any(index: u32) -> Result<bool> {
-    let mut kernel = Rtnetlink::open()?;
-    for hook in HOOKS {
-        let mut message = TcMessage::with_index(index as i32);
-        message.header.parent = hook;
-        let filters = kernel.dump(RouteNetlinkMessage::GetTrafficFilter(message), |_| Some(()));
-        match filters {
-            Ok(filters) if filters.is_empty() => (),
-            Ok(_) => return Ok(true),
-            // Kernels differ in whether an absent qdisc is an error.
-            Err(failure)
-                if matches!(
-                    failure.errno(),
-                    Some(libc::EINVAL | libc::ENODEV | libc::ENOENT)
-                ) => {}
-            Err(failure) => {
-                return Err(failure.of(format!("list the filters of interface {index}")));
+    Ok(!all(index, Hook::Ingress)?.is_empty() || !all(index, Hook::Egress)?.is_empty())
+}
+
+/// The filters of a hook of the interface with this index in the order in which packets meet them; none
+/// if it has no clsact qdisc.
+///
+/// # Errors
+/// The kernel gives no answer.
+pub fn all(index: u32, hook: Hook) -> Result<Vec<Filter>> {
+    let mut message = TcMessage::with_index(index as i32);
+    message.header.parent = hook.handle();
+    let filters = Rtnetlink::open()?.dump(RouteNetlinkMessage::GetTrafficFilter(message), decode);
+    match filters {
+        Ok(filters) => Ok(filters),
+        // Kernels differ in whether an absent qdisc is an error.
+        Err(failure)
+            if matches!(
+                failure.errno(),
+                Some(libc::EINVAL | libc::ENODEV | libc::ENOENT)
+            ) =>
+        {
+            Ok(Vec::new())
+        }
+        Err(failure) => Err(failure.of(format!("list the filters of interface {index}"))),
+    }
+}
+
+/// Length of `struct tcmsg`, with its fields `tcm_handle` and `tcm_info`.
+const TCMSG: usize = 20;
+const TCM_HANDLE: usize = 8;
+const TCM_INFO: usize = 16;
+
+// `linux/rtnetlink.h` and `linux/pkt_cls.h`.
+const TCA_OPTIONS: u16 = 2;
+const TCA_BPF_NAME: u16 = 7;
+const TCA_BPF_ID: u16 = 11;
+
+/// A filter from the payload of an RTM_NEWTFILTER message; none from that of a priority as a whole.
+fn decode(payload: &[u8]) -> Option<Filter> {
+    let mut filter = Filter {
+        priority: (u32_at(payload, TCM_INFO)? >> 16) as u16,
+        handle: u32_at(payload, TCM_HANDLE)?,
+        program: None,
+        name: String::new(),
+    };
+    let all = attributes(payload.get(TCMSG..)?);
+    for options in all.filter(|attribute| attribute.kind() == TCA_OPTIONS) {
+        for option in attributes(options.value()) {
+            match option.kind() {
+                TCA_BPF_NAME => filter.name = text(option.value()),
+                TCA_BPF_ID => filter.program = u32_at(option.value(), 0),
+                _ => (),
             }
         }
     }
-    Ok(false)
+    (filter.handle != 0).then_some(filter)
 }
 
 // `linux/pkt_cls.h` and `linux/tc_act/tc_mirred.h`.
@@ -84,7 +142,7 @@ pub fn redirect(from: u32, to: u32, priority: u16) -> Result<()> {
         _ => (),
     }
     let mut filter = TcMessage::with_index(from as i32);
-    filter.header.parent = HOOKS[0];
+    filter.header.parent = Hook::Ingress.handle();
     filter.header.info = u32::from(priority) << 16 | u32::from(ALL_PROTOCOLS.to_be());
     filter.attributes = vec![
         TcAttribute::Kind("u32".to_owned()),

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, ParseableParametrized};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkLayerType,
-    LinkMessage,
+    InfoData, InfoKind, InfoNetkit, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo,
+    LinkLayerType, LinkMessage,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -164,6 +164,27 @@ pub fn create_veth(name: &str, peer: &str, peer_netns: &NetNs, queues: u32) -> R
         vec![
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),
+        ],
+    )
+}
+
+/// Creates a netkit pair without Ethernet addresses (its mode L3): `name` here, the primary, and `peer` in
+/// `peer_netns`. Both are down.
+///
+/// # Errors
+/// One of the names is taken or too long, or the kernel has no netkit (Linux 6.7, `CONFIG_NETKIT`).
+pub fn create_netkit(name: &str, peer: &str, peer_netns: &NetNs) -> Result<()> {
+    let mut far = LinkMessage::default();
+    far.attributes = vec![
+        LinkAttribute::IfName(peer.to_owned()),
+        LinkAttribute::NetNsFd(peer_netns.as_fd().as_raw_fd()),
+    ];
+    create(
+        name,
+        &[],
+        vec![
+            LinkInfo::Kind(InfoKind::Netkit),
+            LinkInfo::Data(InfoData::Netkit(vec![InfoNetkit::Peer(far)])),
         ],
     )
 }

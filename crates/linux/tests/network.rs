@@ -279,6 +279,17 @@ fn filters_are_seen_at_either_hook() {
         tc(&netns, &format!("filter del dev port {hook}"));
         assert!(!filter::has_any(index).unwrap(), "{hook}");
     }
+    for handle in [1, 2] {
+        let bpf = format!("handle {handle} bpf bytecode 1,6_0_0_0");
+        tc(&netns, &format!("filter add dev port ingress pref 1 {bpf}"));
+    }
+    let filters = filter::all(index, filter::Hook::Ingress).unwrap();
+    let handles: Vec<u32> = filters.iter().map(|filter| filter.handle).collect();
+    assert_eq!(
+        handles,
+        [2, 1],
+        "of one priority, the last that came is first"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@
 import ctypes
 import fcntl
 import json
+import os
 import shutil
 import signal
 import socket
@@ -25,6 +26,7 @@ from net import ADDRESS, LIBC, RECEIVER, SENDER, SWITCH, Failure, command
 
 PENSTOCKD = "/run/penstockd"  # of memory: the shared files are slow to read
 PINS = Path("/sys/fs/bpf/penstock")
+CILIUM = "target/kernels/cilium"  # the tests of crates/agent/tests/cilium
 SYS_BPF = 321  # x86-64
 NEXT_IDS = {"programs": 11, "maps": 12, "links": 31}  # linux/bpf.h: BPF_*_GET_NEXT_ID
 AT_FIRST: dict[str, int] = {}  # objects before anything was attached
@@ -361,6 +363,15 @@ def dctcp_holds() -> str:
     return line
 
 
+def next_to_cilium(test: str) -> str:
+    """A test with stand-ins for Cilium's programs that needs what this kernel has."""
+    built = "target/debug/penstockd"  # which the tests start
+    if not os.path.ismount(built):
+        command("mount", "--bind", PENSTOCKD, built)
+    printed = command(CILIUM, "--ignored", "--exact", "--nocapture", test)
+    return next(line[2:] for line in printed.splitlines() if line.startswith("= "))
+
+
 SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "hcf": [
         ("HCF refuses to replace another qdisc", hcf_refuses),
@@ -389,6 +400,13 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("SICC's shim by clsact", sicc_takes_orders),
     ],
     "dctcp": [("DCTCP with the port's marks", dctcp_holds)],
+    "netkit": [
+        ("Pods behind netkit", lambda: next_to_cilium("pods_behind_netkit_are_held_on_the_card")),
+        (
+            "A netkit pair as a port",
+            lambda: next_to_cilium("a_netkit_pair_is_a_port_where_the_kernel_routes"),
+        ),
+    ],
     "ovs": [("SICC on Open vSwitch in the kernel", sicc_on_ovs)],
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Programs as filters of the clsact qdisc, for kernels without tcx (before Linux 6.6). Our filters
-//! have a priority and a handle of their own, so that other tools' filters stay. Each program is
-//! pinned too, which proves that the filter is ours.
+//! have a handle of their own, so that other tools' filters stay. Each program is pinned too, which
+//! proves that the filter is ours.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::host::bpf::{pin_next_to, pinned, program_info, program_name, successo
 use crate::port::Side;
 use crate::port::pins::program_pin;
 
-/// First among the filters of an interface: ours always let the next decide, others may not.
+/// Of the first filters of an interface: ours always let the next decide, others may not. Of filters with
+/// the same priority the one that came last is the first.
 const PRIORITY: u32 = 1;
 
 /// "pen" in ASCII.
@@ -127,14 +128,58 @@ pub fn detach(folder: &Path, index: u32) -> Result<()> {
     remove_created_qdisc(folder, index)
 }
 
-/// The programs of the hook of our filter: those on tcx, which run first, and ours.
+const fn hook(side: Side) -> filter::Hook {
+    match side {
+        Side::Egress => filter::Hook::Egress,
+        Side::Ingress => filter::Hook::Ingress,
+    }
+}
+
+/// The name of the first filter on the hook of ours, if that is not ours; empty if it has none.
+///
+/// # Errors
+/// The kernel gives no answer.
+pub fn first_other(folder: &Path, index: u32, side: Side) -> Result<Option<String>> {
+    let Some(ours) = pinned(&program_pin(folder, side)) else {
+        return Ok(None);
+    };
+    let filters = filter::all(index, hook(side))?;
+    let is_ours = |filter: &filter::Filter| filter.program == Some(ours);
+    Ok(match filters.first() {
+        Some(first) if !is_ours(first) && filters.iter().any(is_ours) => Some(first.name.clone()),
+        _ => None,
+    })
+}
+
+/// Puts our filter before all others if another has come before it; returns that one's name. For some
+/// microseconds packets pass without our program.
+///
+/// # Errors
+/// The kernel refuses; our filter may then be gone.
+pub fn keep_first(folder: &Path, index: u32, side: Side) -> Result<Option<String>> {
+    let Some(other) = first_other(folder, index, side)? else {
+        return Ok(None);
+    };
+    let program = Program::fd_from_pinned_path(program_pin(folder, side))?;
+    let mut ours = filter(program.as_fd(), index, side);
+    ours.detach()
+        .and_then(|()| ours.attach().map(drop))
+        .map_err(|error| anyhow!("cannot move to the front at {}: {error}", side.name()))?;
+    Ok(Some(other))
+}
+
+/// The programs of the hook of our filter: those on tcx, which run first, then those of filters.
 pub fn programs(folder: &Path, index: u32, side: Side) -> HookPrograms {
     let mut programs = tcx::query(index, side).unwrap_or_default();
     let ours = pinned(&program_pin(folder, side)).filter(|id| query(index, side) == Some(*id));
-    programs.extend(ours.map(|id| HookProgram {
-        id,
-        name: program_name(id).unwrap_or_default(),
-        link: 0,
+    let filters = filter::all(index, hook(side)).unwrap_or_default();
+    programs.extend(filters.into_iter().filter_map(|filter| {
+        let id = filter.program?;
+        Some(HookProgram {
+            id,
+            name: program_name(id).unwrap_or(filter.name),
+            link: 0,
+        })
     }));
     HookPrograms { ours, programs }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{clsact, tcx};
 use crate::host::interface;
+use crate::port::pins::link_pin;
 use crate::port::{PinsArg, Side};
 
 /// Which hook to use, as requested.
@@ -106,7 +107,7 @@ impl Hook {
 }
 
 /// Puts our programs on `interface` before all others where another came before them; returns the
-/// names of those. Filters of clsact keep their order.
+/// names of those.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -114,13 +115,21 @@ pub fn keep_first(pins: &PinsArg, interface: &str, index: u32) -> Result<Vec<Str
     let folder = pins.of(interface);
     let mut others = Vec::new();
     for side in Side::BOTH {
-        if tcx::first_other(&folder, index, side)?.is_some() {
+        let by_link = link_pin(&folder, side).exists();
+        let (first_other, keep_first): (Look, Look) = match by_link {
+            true => (tcx::first_other, tcx::keep_first),
+            false => (clsact::first_other, clsact::keep_first),
+        };
+        if first_other(&folder, index, side)?.is_some() {
             let _lock = pins.lock()?;
-            others.extend(tcx::keep_first(&folder, index, side)?);
+            others.extend(keep_first(&folder, index, side)?);
         }
     }
     Ok(others)
 }
+
+/// The name of a program that came before ours.
+type Look = fn(&Path, u32, Side) -> Result<Option<String>>;
 
 /// A program on a hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -138,7 +147,7 @@ pub struct HookProgram {
 pub struct HookPrograms {
     /// The number of our program; none if it is not attached.
     pub ours: Option<u32>,
-    /// All programs on tcx in the order in which they run, then our filter if we use clsact.
+    /// All programs in the order in which they run: those on tcx, then, if we use clsact, those of its filters.
     pub programs: Vec<HookProgram>,
 }
 

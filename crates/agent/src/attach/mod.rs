@@ -61,6 +61,8 @@ pub struct Options {
     pub replace_qdisc: bool,
     /// UDP ports on which VXLAN is looked for.
     pub vxlan_ports: VxlanPorts,
+    /// Whether the identifiers of tunnels are ignored, as those of senders and not of networks.
+    pub ignores_vni: bool,
 }
 
 impl Default for Options {
@@ -72,6 +74,7 @@ impl Default for Options {
             hook: HookChoice::Auto,
             replace_qdisc: false,
             vxlan_ports: VxlanPorts::default(),
+            ignores_vni: false,
         }
     }
 }
@@ -182,10 +185,9 @@ pub fn attach_locked(
     hcf::check(interface, index, port, options.replace_qdisc)?;
     let settings = config::config(port, buffer, options.stale, interface::is_bare(interface))
         .map(|settings| port_config {
-            vxlan_ports: options.vxlan_ports.to_wire(),
             ifindex: index,
             flows_max: options.flows,
-            ..settings
+            ..config::with_tunnels(settings, options.vxlan_ports, options.ignores_vni)
         })
         .with_context(|| format!("cannot attach to {interface}"))?;
     let folder = pins.of(interface);

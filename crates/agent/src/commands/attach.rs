@@ -75,6 +75,10 @@ pub struct Args {
     /// UDP ports on which VXLAN is looked for, at most four, or "none".
     #[arg(long, value_name = "PORTS", default_value_t)]
     pub vxlan_ports: VxlanPorts,
+    /// Know connections in tunnels without the identifier (VNI): for Cilium, which sends the sender's
+    /// identity there.
+    #[arg(long)]
+    pub ignore_vni: bool,
     /// Stay in the foreground as the port's agent; detach at Ctrl-C, SIGTERM or SIGHUP.
     #[arg(long)]
     pub stay: bool,
@@ -131,6 +135,7 @@ pub fn run(args: Args) -> Result<()> {
         hook: args.hook,
         replace_qdisc: args.replace_qdisc,
         vxlan_ports: args.vxlan_ports,
+        ignores_vni: args.ignore_vni,
         ..Options::default()
     };
     hold(

@@ -53,6 +53,9 @@ pub struct Agent {
     pub ports: u32,
     /// UDP ports on which VXLAN is looked for, at most four. Default: those of [`VxlanPorts`].
     pub vxlan_ports: VxlanPorts,
+    /// Whether connections in tunnels are known without the tunnel's identifier (VNI), in which
+    /// Cilium sends the identity of the sender. Default: false.
+    pub ignore_vni: bool,
     /// Interfaces whose root qdisc HCF may replace though a user configured it, or it has a queue for
     /// each transmit queue (mq). Default: none.
     pub replace_qdisc: Vec<String>,
@@ -138,6 +141,7 @@ impl Default for Agent {
             all_flows: Room::default().flows,
             ports: Room::default().ports,
             vxlan_ports: VxlanPorts::default(),
+            ignore_vni: false,
             replace_qdisc: Vec::new(),
         }
     }

@@ -59,9 +59,10 @@ fn change(
     let buffer = buffer_of(name, link.index, port)?;
     let may_replace = config.agent.replace_qdisc.contains(name);
     hcf::check(name, link.index, port, may_replace)?;
-    let mut wanted = config::config(port, buffer, config.agent.stale, interface::is_bare(name))?;
-    wanted.vxlan_ports = config.agent.vxlan_ports.to_wire();
-    wanted.flows_max = config.agent.flows;
+    let agent = &config.agent;
+    let wanted = config::config(port, buffer, agent.stale, interface::is_bare(name))?;
+    let mut wanted = config::with_tunnels(wanted, agent.vxlan_ports, agent.ignore_vni);
+    wanted.flows_max = agent.flows;
     if location::of(&pins.of(name), links) != Location::Here(link.index) {
         return Ok(format!("attach {}, for a buffer of {buffer}", port.scheme));
     }

@@ -247,6 +247,7 @@ impl Ports {
                 .iter()
                 .any(|name| name == interface),
             vxlan_ports: config.agent.vxlan_ports,
+            ignores_vni: config.agent.ignore_vni,
         };
         let attached = attach_locked(&self.pins, lock, interface, port, &options)?;
         std::fs::create_dir_all(self.pins.of(interface).join(MARK))?;

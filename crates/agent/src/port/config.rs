@@ -13,6 +13,7 @@ use penstock_scenario::{Buffer, Deployment, Priority};
 use super::pins::ABI;
 use super::plain::{bytes_of, bytes_of_mut};
 use super::sicc;
+use super::vxlan::VxlanPorts;
 use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{port_config, scheme_params};
 
@@ -27,6 +28,9 @@ const DROPS: u32 = 1 << 2;
 
 /// `PORT_COUNTED` of `bpf/abi.h`.
 const COUNTED: u32 = 1 << 3;
+
+/// `PORT_IGNORE_VNI` of `bpf/abi.h`.
+const IGNORE_VNI: u32 = 1 << 4;
 
 /// The scheme whose programs change nothing (`SCHEME_NONE`).
 pub const OBSERVE: &str = "observe";
@@ -86,6 +90,20 @@ pub fn config(
     Ok(config)
 }
 
+/// The same with the settings of tunnels: UDP ports of VXLAN, and whether the identifiers of tunnels
+/// (VNI) are those of senders, so that the two directions of a connection have different ones.
+pub fn with_tunnels(
+    config: port_config,
+    vxlan_ports: VxlanPorts,
+    ignores_vni: bool,
+) -> port_config {
+    port_config {
+        vxlan_ports: vxlan_ports.to_wire(),
+        flags: config.flags | (IGNORE_VNI * u32::from(ignores_vni)),
+        ..config
+    }
+}
+
 /// For how much longer the port is paused, ns; 0: it is not.
 pub fn paused_ns(config: &port_config) -> u64 {
     let now = monotonic_ns();
@@ -140,6 +158,10 @@ pub fn differences(one: &port_config, other: &port_config, scheme: &str) -> Vec<
         ),
         ("agent.stale", one.stale_ns != other.stale_ns),
         ("agent.vxlan_ports", one.vxlan_ports != other.vxlan_ports),
+        (
+            "agent.ignore_vni",
+            one.flags & IGNORE_VNI != other.flags & IGNORE_VNI,
+        ),
         ("agent.flows", one.flows_max != other.flows_max),
     ] {
         names.extend(is_other.then(|| name.to_owned()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether our programs see what passes: a program of another tool that runs first may end the
 //! chain of its hook, and XDP or a hardware offload pass by all hooks. The interface counts such
-//! packets, our programs do not.
+//! packets, our programs do not. A program on another interface may also redirect packets past this one
+//! (`bpf_redirect_peer`): neither counts these, but the ACKs that answer them come in.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -18,6 +19,10 @@ use crate::skel::port::types::port_counters;
 /// once, and a packet may be on its way. Nor do the scales of so few ACKs.
 const ENOUGH: u64 = 16;
 
+/// Of so many ACKs that come in, at least one answers a packet that left: an ACK may cover a large
+/// packet, which counts as its segments.
+const ACKS_PER_PACKET: u64 = 16;
+
 /// Whether each side is blind, egress and ingress; none: unknown.
 pub type Blind = [Option<bool>; 2];
 
@@ -27,6 +32,7 @@ pub struct Sight {
     index: u32,
     passed: [u64; 2],
     seen: [u64; 2],
+    acks: u64,
 }
 
 impl Sight {
@@ -39,6 +45,7 @@ impl Sight {
             index: link.index,
             passed: [link.sent_packets, link.received_packets],
             seen: [counters.egress_packets, counters.ingress_packets],
+            acks: counters.acks,
         }))
     }
 
@@ -50,16 +57,28 @@ impl Sight {
                 self.seen[side] = last.seen[side];
             }
         }
+        if verdicts[0].is_none() && self.index == last.index {
+            self.acks = last.acks;
+        }
         self
+    }
+
+    /// Whether the data that leaves is redirected past the interface, by the ACKs since `earlier`.
+    fn is_passed_by(&self, earlier: &Sight) -> bool {
+        let acks = self.acks.saturating_sub(earlier.acks);
+        let left = self.seen[0].saturating_sub(earlier.seen[0]);
+        self.index == earlier.index && acks >= ENOUGH && acks > left * ACKS_PER_PACKET
     }
 
     /// The sides on which packets passed unseen since `earlier`. None if too few passed for a verdict.
     pub fn blind_since(&self, earlier: &Sight) -> Blind {
+        let is_passed_by = [self.is_passed_by(earlier), false];
         [0, 1].map(|side| {
             let passed = self.passed[side].saturating_sub(earlier.passed[side]);
             let seen = self.seen[side].saturating_sub(earlier.seen[side]);
             let is_same = self.index == earlier.index;
             match (is_same, seen > 0, passed >= ENOUGH) {
+                _ if is_passed_by[side] => Some(true),
                 (true, true, _) => Some(false),
                 (true, false, true) => Some(true),
                 _ => None,
@@ -148,6 +167,7 @@ mod tests {
             index: 3,
             passed: [passed, 1000],
             seen: [seen, 500],
+            acks: 0,
         };
         let first = sight(1000, 900);
         let since = |now: Sight| now.blind_since(&first)[0];
@@ -163,6 +183,14 @@ mod tests {
         let few = sight(1010, 900);
         let next = few.after(&first, few.blind_since(&first));
         assert_eq!(next, first, "few packets at a time add up");
+        let redirected = |acks, seen| Sight {
+            acks,
+            ..sight(1000, seen)
+        };
+        assert_eq!(since(redirected(15, 900)), None, "too few");
+        assert_eq!(since(redirected(16, 900)), Some(true));
+        assert_eq!(since(redirected(33, 902)), Some(true));
+        assert_eq!(since(redirected(32, 902)), Some(false));
         assert_eq!(names([Some(true), None]), ["egress"]);
         assert_eq!(names([Some(false), Some(true)]), ["ingress"]);
     }

@@ -113,7 +113,7 @@ fn activity(status: &Status) -> String {
     if !status.blind.is_empty() {
         let sides = status.blind.join(" and ");
         return format!(
-            "{scheme}, blind at {sides}: packets pass that its programs do not see; another program ends the chain before them (below), or XDP or an offload passes by"
+            "{scheme}, blind at {sides}: packets pass that its programs do not see; another program ends the chain before them (below) or redirects packets past this interface (attach to the uplink instead), or XDP or an offload passes by"
         );
     }
     if !status.acting {
