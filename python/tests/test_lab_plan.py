@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock import _native, api
 from penstock.errors import ScenarioError
-from penstock.execution.lab import host, plan, schemes
+from penstock.execution.lab import agent, host, plan, schemes
 
 DUMBBELL = """
 title = "A small dumbbell"
@@ -185,6 +185,16 @@ def test_the_agent_gets_every_parameter_of_the_scheme():
         assert any(tuple(pair) == words for pair in pairwise(command)), words
     assert "--stay" in command
     assert not any(word.startswith("window.variant") for word in command)
+
+
+def test_grant_behind_ports_is_at_hosts_or_where_a_dumbbells_link_ends():
+    behind, at_port = scheme("grant-receiver")[0], scheme("grant")[0]
+    planned = plan.of(tree())
+    ends = [(port.node, port.interface) for port in agent.places(behind, planned)]
+    assert ends == [("host1", "leaf1"), ("host2", "leaf1"), ("host3", "leaf2"), ("host4", "leaf2")]
+    assert agent.places(at_port, planned) == planned.protected
+    ends = [(port.node, port.interface) for port in agent.places(behind, plan.of(layout()))]
+    assert ends == [("right", "left"), ("left", "right")]
 
 
 def test_marks_next_to_windows_are_the_agents_too():

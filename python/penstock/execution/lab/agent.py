@@ -24,7 +24,7 @@ def attached(scheme: Scheme, plan: Plan, tag: str) -> Iterator[None]:
     """
     processes = []
     with contextlib.ExitStack() as stack:
-        for port in map(scheme.place, plan.protected if scheme.agent else ()):
+        for port in places(scheme, plan):
             log = system.STATE / f"penstockd-{port.node}-{port.interface}.log"
             command = scheme.attach(port, str(_pins(port)))
             inside = system.inside(plan.name(port.node, tag), build.find(build.AGENT), *command)
@@ -43,10 +43,16 @@ def counters(scheme: Scheme, plan: Plan, tag: str) -> dict[str, dict[str, int]]:
     Raises:
         RunError: penstockd does not know the port.
     """
-    return {
-        port.name: _counters(port, plan.name(port.node, tag))
-        for port in map(scheme.place, plan.protected if scheme.agent else ())
-    }
+    return {port.name: _counters(port, plan.name(port.node, tag)) for port in places(scheme, plan)}
+
+
+def places(scheme: Scheme, plan: Plan) -> list[Port]:
+    """Where penstockd is attached; behind ports: at hosts, or where a dumbbell's link ends."""
+    ports = plan.protected if scheme.agent else []
+    if scheme.is_behind:
+        to_hosts = [port for port in ports if not plan.namespaces[port.far_node].is_switch]
+        ports = to_hosts or ports
+    return [scheme.place(port) for port in ports]
 
 
 def _counters(port: Port, namespace: str) -> dict[str, int]:
