@@ -10,7 +10,8 @@
  * The object serves one port: the agent loads the two programs of its side, and pins its maps in
  * the port's folder.
  */
-#define CORE_BRANCHLESS 1
+#define CORE_BRANCHLESS	 1
+#define CORE_PARAMS_HELD 1 /* by grant_restart */
 
 #include "port.h"
 
@@ -26,13 +27,19 @@ static __always_inline u32 bytes_of(struct __sk_buff *skb)
 static __always_inline _Bool read_timestamps(struct __sk_buff *skb, const struct packet *packet,
 					     struct grant_packet *out, u32 *tcp_bytes)
 {
+	struct cursor c = {(void *)(long)skb->data, (void *)(long)skb->data_end, packet->tcp + 20,
+			   0};
 	u32 options[3], header_bytes = packet_header_bytes(packet);
+	const u32 *linear = header_at(&c, sizeof(options));
 
 	out->ts_val = out->ts_ecr = 0;
 	*tcp_bytes = 20;
 	if (header_bytes < 32)
 		return header_bytes == 20;
-	if (bpf_skb_load_bytes(skb, packet->tcp + 20, options, sizeof(options)))
+	/* A load without a call, if they are not in pages. */
+	if (linear)
+		__builtin_memcpy(options, linear, sizeof(options));
+	else if (bpf_skb_load_bytes(skb, packet->tcp + 20, options, sizeof(options)))
 		return 0;
 	if (options[0] == bpf_htonl(OPTIONS_TIMESTAMP)) {
 		out->ts_val = bpf_ntohl(options[1]);
@@ -96,16 +103,16 @@ static __noinline int scale_recall(struct __sk_buff *skb, const struct packet *p
 	return 0;
 }
 
-/* How an ACK gets to the sender, again at times. */
+/* How an ACK gets to the sender, again about each second, as routes change. */
 static __always_inline void peer_refresh(struct __sk_buff *skb, const struct packet *packet,
 					 u32 handle, u32 tcp_bytes, u64 now_ns)
 {
-	u32 index = handle & (GRANT_FLOWS - 1), now_ms = (u32)(now_ns / 1000000);
+	u32 index = handle & (GRANT_FLOWS - 1), now = seen_at(now_ns);
 	struct grant_peer *peer = bpf_map_lookup_elem(&grant_peers, &index);
 
-	if (!peer || (!peer->is_reversed && now_ms - peer->noted_ms < PEER_NOTE_MS))
+	if (!peer || (!peer->is_reversed && peer->noted == now))
 		return;
-	peer->noted_ms = now_ms;
+	peer->noted = now;
 	peer_note(skb, packet, index, FLOW_ACKS, tcp_bytes);
 }
 

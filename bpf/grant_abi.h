@@ -14,7 +14,7 @@
 #include "../core/counters.h"
 #include "../core/grant.h"
 
-#define GRANT_ABI 2u
+#define GRANT_ABI 3u
 
 /* Map `grant_config`, one element; the agent writes it whole, then runs `grant_reset` if it
  * changed. */
@@ -27,7 +27,10 @@ struct grant_config {
 	struct grant_params params;
 };
 
-/* Since the port was attached; core/counters.h has their meanings. */
+/*
+ * Since the port was attached; core/counters.h has their meanings. Those of grants are counted in
+ * struct grant_port, where the agent reads them.
+ */
 #define GRANT_COUNTER(name, ...) u64 name;
 
 struct grant_counters {
@@ -62,7 +65,7 @@ struct grant_peer {
 	u8 tcp_bytes;	   /* 20, or 32 with timestamps */
 	u8 is_reversed;	   /* from a packet of the data direction */
 	u32 pseudo;	   /* sum of the pseudo header, not folded */
-	u32 noted_ms;	   /* when; wraps */
+	u32 noted;	   /* when, in units of 2^30 ns */
 };
 
 #endif

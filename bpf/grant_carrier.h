@@ -19,7 +19,6 @@
 #include "port.h"
 
 #define CARRIER_MAX_BYTES 16384u /* of a copied packet: all of it is copied */
-#define PEER_NOTE_MS	  1000u	 /* routes change */
 
 #define IPV4_DONT_FRAGMENT 0x4000
 

@@ -12,8 +12,9 @@
 #include "packet.h"
 
 #define GRANT_LEARN_NS	 10000000ull /* the sizes that have passed are looked at this often */
-#define GRANT_FORGET_S	 60u	     /* an idle flow's entry may go to another after */
-#define GRANT_LOOKS	 4u	     /* entries looked at for idleness when one is made */
+#define GRANT_SEEN_BITS	 30u /* flows are seen in units of 2^30 ns, as 10^9 takes a division */
+#define GRANT_FORGET	 56u /* such units; an idle flow's entry may go to another after */
+#define GRANT_LOOKS	 4u  /* entries looked at for idleness when one is made */
 #define GRANT_INDEX_BITS 15u
 
 _Static_assert(1u << GRANT_INDEX_BITS == GRANT_FLOWS, "a handle has the number of a flow");
@@ -42,7 +43,7 @@ PORT_ARRAY(grant_scratch, BPF_MAP_TYPE_PERCPU_ARRAY, struct grant_scratch, 1, 0)
 
 /* The look-ups cannot fail, but the verifier requires a test. */
 struct grant_ctx {
-	const struct grant_config *config;
+	struct grant_config *config;
 	struct grant_own *own;
 	struct grant_scratch *scratch;
 };
@@ -60,9 +61,14 @@ static __always_inline _Bool grant_ctx_open(struct grant_ctx *ctx)
 /*
  * A flow's entry in the table of all ports has a handle: its number here, and the serial number of
  * that use, as the number may be another flow's by now. The entry here has the same serial number
- * in `owner`, and above it the second in which the flow was last seen.
+ * in `owner`, and above it when the flow was last seen.
  */
 #define GRANT_IS_HANDLE (1u << 31)
+
+static __always_inline u32 seen_at(u64 now_ns)
+{
+	return (u32)(now_ns >> GRANT_SEEN_BITS);
+}
 
 static __always_inline u32 handle_of(u32 index, u32 serial)
 {
@@ -78,16 +84,8 @@ static __always_inline u32 handle_index(struct grant_own *own, u32 handle, u64 n
 	if (!(handle & GRANT_IS_HANDLE) || index >= own->port.used || f->state == GRANT_FREE ||
 	    (f->owner & 0xffff) != (handle >> GRANT_INDEX_BITS & 0xffff))
 		return 0;
-	f->owner = (f->owner & 0xffff) | (u32)(now_ns / 1000000000u) << 16;
+	f->owner = (f->owner & 0xffff) | seen_at(now_ns) << 16;
 	return index;
-}
-
-/* With the lock held: what core/ has counted. */
-static __always_inline void grant_count(struct grant_own *own)
-{
-	own->counters.grants = own->port.grants;
-	own->counters.grants_resent = own->port.resends;
-	own->counters.grants_lapsed = own->port.lapses;
 }
 
 /* With the lock held: gives back an entry whose flow has been idle for long, if it is at the
@@ -96,9 +94,9 @@ static __always_inline void grant_forget(struct grant_own *own, u64 now_ns)
 {
 	u32 index = ++own->cursor & (GRANT_FLOWS - 1);
 	struct grant_flow *f = &own->flows[index];
-	u16 silent_s = (u16)((u32)(now_ns / 1000000000u) - (f->owner >> 16));
+	u16 silent = (u16)(seen_at(now_ns) - (f->owner >> 16));
 
-	if (index && index < own->port.used && f->state == GRANT_IDLE && silent_s > GRANT_FORGET_S)
+	if (index && index < own->port.used && f->state == GRANT_IDLE && silent > GRANT_FORGET)
 		grant_close(&own->port, own->flows, index);
 }
 
@@ -126,7 +124,7 @@ __noinline u32 grant_begin(u32 direction)
 	if (index) {
 		f = grant_flow_at(ctx.own->flows, index);
 		ctx.own->serial++;
-		f->owner = (ctx.own->serial & 0xffff) | (u32)(packet->now_ns / 1000000000u) << 16;
+		f->owner = (ctx.own->serial & 0xffff) | seen_at(packet->now_ns) << 16;
 		f->scale = (u8)min_u32(packet->scale, TCP_MAX_SCALE);
 		/* The sender may have been shown as much. */
 		f->edge = f->most =
@@ -179,8 +177,7 @@ __noinline int grant_pass_data(u64 now_ns)
 	p = &ctx.config->params;
 	s = ctx.scratch;
 	bpf_spin_lock(&own->lock);
-	if (grant_side(p) == GRANT_LIMIT)
-		grant_on_bytes(&own->port, p, s->bytes, now_ns);
+	grant_on_bytes(&own->port, p, s->bytes, now_ns);
 	index = handle_index(own, s->handle, now_ns);
 	s->is_lost = s->handle && !index;
 	if (index)
@@ -212,7 +209,6 @@ __noinline int grant_pass_ack(u64 now_ns)
 	if (index)
 		s->window =
 			grant_on_ack(&own->port, p, own->flows, index, &s->packet, s->queue_bytes);
-	grant_count(own);
 	s->is_due = s->is_let_go ? !!own->port.waiting
 				 : grant_is_due(&own->port, p, own->flows, s->queue_bytes, now_ns);
 	bpf_spin_unlock(&own->lock);
@@ -239,7 +235,6 @@ __noinline u32 grant_take(u64 now_ns)
 		s->action = grant_on_timer(&own->port, p, own->flows, s->queue_bytes, now_ns);
 	own->counters.carriers++;
 	own->counters.carriers_idle += !s->action.flow;
-	grant_count(own);
 	bpf_spin_unlock(&own->lock);
 	return s->action.flow;
 }
@@ -273,7 +268,7 @@ __noinline u32 grant_syn_window(u32 mss, u32 half_open)
 	allowance = (u64)grant_allowance_segments(p) * mss_in_range(mss);
 	used = (half_open + 1ull) * allowance + ctx.own->port.outstanding +
 	       ctx.scratch->queue_bytes;
-	if (ctx.own->port.waiting || used > grant_budget_bytes(&ctx.own->port, p))
+	if (ctx.own->port.waiting || used > ctx.own->port.budget)
 		return 0;
 	return (u32)allowance;
 }
@@ -285,6 +280,7 @@ __noinline int grant_restart(void)
 
 	if (!grant_ctx_open(&ctx))
 		return 0;
+	grant_hold_params(&ctx.config->params);
 	bpf_spin_lock(&ctx.own->lock);
 	grant_init(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
 		   ctx.config->never_shrinks & 1);

@@ -28,9 +28,13 @@
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,
  * until they return no flow. What they return is to be sent to the flow's sender as an ACK.
  *
- * Bounds. Credit outstanding is at most the budget, with `overcommit`, or one grant if that is
- * more, plus two units of the window scale for each active flow; what idle flows are allowed comes
- * on top of it. A flow that waits at place k of any level but the first is served before
+ * Late flows. A flow without data, for long or while the link idles although others wait, has its
+ * grant taken back but for the allowance: its server is late, or its packets are lost.
+ *
+ * Bounds. Credit outstanding is at most the budget and a target, which is for the allowances of
+ * late flows and for what messages leave of their last grants, or one grant if that is more, plus
+ * two units of the window scale for each active flow; what idle flows are allowed comes on top of
+ * it. A flow that waits at place k of any level but the first is served before
  *
  *	GRANT_LEVELS * grant / long_share * k * (width of the level / grant + 1)
  *
@@ -70,7 +74,7 @@ CORE_INLINE void grant_make_idle(struct grant_port *port, const struct grant_par
 	grant_leave(port, flows, index);
 	f->state = GRANT_IDLE;
 	f->flags &= GRANT_QUIET | GRANT_CLOSING;
-	f->edge = f->seen + grant_allowance_segments(p) * mss_in_range(f->mss);
+	f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
 	f->attained = 0;
 	f->level = 0;
 }
@@ -98,32 +102,35 @@ CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p
 	}
 }
 
+/* The queue, as far as it is known. */
+CORE_INLINE u32 grant_queue_bytes(const struct grant_port *port, const struct grant_params *p,
+				  u32 queue_bytes, u64 now_ns)
+{
+	u32 side = grant_side(p);
+
+	if (side == GRANT_LIMIT)
+		return grant_virtual_bytes(port, now_ns);
+	return side == GRANT_PORT ? queue_bytes : 0;
+}
+
 CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct grant_params *p,
 				 const struct grant_flow *f, u32 queue_bytes, u64 now_ns)
 {
-	u32 side = grant_side(p);
-	u64 budget =
-		(u64)grant_budget_of(port, p, f) +
-		fraction_of(min_u32(port->silent, grant_target_bytes(p)), grant_overcommit_q16(p));
+	/* Credit without data: of late flows, and what messages leave of their last grants. */
+	u64 idle = (u64)port->late + fraction_of(port->outstanding, port->unused_q16);
+	u64 budget = grant_budget_of(port, f) + min_u64(idle, grant_target_bytes(p));
 	/* Its sender may not know yet that it has lost what it did not use. */
 	u64 used = (u64)port->outstanding +
-		   max_u32(grant_size(port, p, f), grant_beyond(f->most, f->seen));
+		   max_u32(grant_size(port, p, f), grant_beyond(f->most, f->seen)) +
+		   grant_queue_bytes(port, p, queue_bytes, now_ns);
 
-	if (side == GRANT_PORT)
-		used += queue_bytes;
-	else if (side == GRANT_LIMIT)
-		used += port->virtual_bytes;
 	return used <= budget ||
-	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= grant_delay_ns(port, p));
+	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= port->delay_ns);
 }
 
 CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
 {
-	u32 units = (u32)min_u64(wait_ns >> GRANT_WAIT_BITS, ~0u), i, bucket = 0;
-
-	for (i = 0; i < GRANT_WAITS - 1; i++)
-		bucket += is_nonzero(units >> i);
-	return bucket & (GRANT_WAITS - 1);
+	return bits_taken((u32)min_u64(wait_ns >> GRANT_WAIT_BITS, ~0u));
 }
 
 /* Gives credit to a waiting flow; its window is to be written then. */
@@ -150,6 +157,7 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 	port->active++;
 	port->grant_ns = now_ns;
 	port->grants++;
+	port->granted += size;
 }
 
 /* What the caller calls. */
@@ -164,6 +172,9 @@ CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *
 	port->rate_bps = in_range(rate_bps, 1000, 1000000000000);
 	port->never_shrinks = never_shrinks;
 	port->used = 1;
+	port->place[GRANT_ON_TIME] = GRANT_ON_TIME;
+	port->place[GRANT_LATE] = GRANT_LATE;
+	grant_derive(port, p);
 	/* Until sizes are known, what is common runs to completion, then the shorter ones go first.
 	 */
 	for (i = 0; i < GRANT_LEVELS; i++) {
@@ -219,14 +230,18 @@ CORE_INLINE _Bool grant_is_open(const struct grant_flow *flows, u32 index)
 CORE_INLINE void grant_on_bytes(struct grant_port *port, const struct grant_params *p, u32 bytes,
 				u64 now_ns)
 {
-	u64 drained = grant_bytes_in(port->rate_bps, elapsed_ns(port->drained_ns, now_ns));
+	u64 idle_ns = port->idle_ns;
 
+	/* A small packet now and then does not keep a link busy. */
+	port->busy_ns = now_ns - min_u64(elapsed_ns(port->busy_ns, now_ns), idle_ns);
+	port->busy_ns += min_u64(elapsed_ns(port->busy_ns, now_ns),
+				 idle_ns * min_u32(bytes, 1u << 10) >> 10);
 	if (grant_side(p) != GRANT_LIMIT)
 		return;
-	port->drained_ns = max_u64(port->drained_ns, now_ns);
-	port->virtual_bytes -= (u32)min_u64(port->virtual_bytes, drained);
 	port->virtual_bytes =
-		min_u32(port->virtual_bytes + min_u32(bytes, GRANT_MAX_BUDGET), GRANT_MAX_BUDGET);
+		min_u32(grant_virtual_bytes(port, now_ns) + min_u32(bytes, GRANT_MAX_BUDGET),
+			GRANT_MAX_BUDGET);
+	port->drained_ns = max_u64(port->drained_ns, now_ns);
 }
 
 /*
@@ -274,7 +289,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		grant_take_credit(port, f);
 		grant_see(f, packet->ack);
 		if (f->state == GRANT_IDLE)
-			f->edge = f->seen + grant_allowance_segments(p) * mss_in_range(f->mss);
+			f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
 		grant_put_credit(port, f);
 	}
 	if ((f->flags & GRANT_CLOSING) && !grant_beyond(f->seen, packet->ack)) {
@@ -291,7 +306,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	 * may still use the credit that is left, which stays its own. A full segment is no request:
 	 * both ends may send at once.
 	 */
-	if (packet->payload && packet->payload < mss_in_range(f->mss) && f->attained &&
+	if (packet->payload && packet->payload < grant_mss(f) && f->attained &&
 	    packet->ack == f->seen) {
 		grant_end_message(port, f);
 		f->attained = 0;
@@ -304,7 +319,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		     grant_has_room(port, p, f, queue_bytes, packet->now_ns)))
 		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
-		choice = grant_choose(port, p);
+		choice = grant_choose(port);
 		if (choice.flow == index && grant_has_room(port, p, f, queue_bytes, packet->now_ns))
 			grant_activate(port, p, flows, choice, packet->now_ns);
 	}
@@ -324,7 +339,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	u32 end = packet->seq + packet->payload + fin;
 	u32 fresh = grant_beyond(end, f->seen), most = GRANT_MAX_BUDGET;
 	u32 mss, attained;
-	_Bool ends, probes;
+	_Bool ends, probes, was_late;
 
 	if (packet->flags & TCP_FLAG_RST)
 		grant_close(port, flows, index);
@@ -335,10 +350,10 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	if (packet->flags & TCP_FLAG_SYN) {
 		grant_make_idle(port, p, flows, index);
 		f->most = f->ack = f->seen = packet->seq + 1;
-		f->edge = f->seen + grant_allowance_segments(p) * mss_in_range(f->mss);
+		f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
 		return;
 	}
-	mss = mss_in_range(f->mss);
+	mss = grant_mss(f);
 	/*
 	 * A message ends with a short segment, unless that fills the window of this grant or of
 	 * the last, which is larger than the credit by less than a unit of the scale. `mss` may be
@@ -350,13 +365,18 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	probes = f->state == GRANT_IDLE && packet->payload <= 1 && f->ack - packet->seq == 1;
 	grant_take_credit(port, f);
 	if (packet->payload) {
+		was_late = f->state == GRANT_ACTIVE && grant_resent(f);
+		if (was_late)
+			grant_unlink(port, flows, index);
 		if (f->flags & GRANT_SILENT)
 			f->flags &= 0xf & ~(GRANT_SILENT | GRANT_QUIET);
 		f->flags &= 0xf;
 		if (f->state == GRANT_ACTIVE) {
 			f->since_ns = packet->now_ns;
-			grant_unlink(port, flows, index);
-			grant_push(port, flows, index, 0);
+			if (was_late)
+				grant_push(port, flows, index, 0);
+			else
+				grant_to_end(port, flows, index);
 		}
 	}
 	if (fresh) {
@@ -367,12 +387,14 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		grant_see(f, end);
 		port->owed_q16 = min_u64(port->owed_q16 + (u64)min_u32(fresh, most) *
 								  grant_long_share_q16(p),
-					 (u64)grant_budget_bytes(port, p) << 16);
+					 (u64)port->budget << 16);
 	}
 	if (fin)
 		f->flags |= GRANT_CLOSING;
 	if (ends && end == f->seen) {
 		grant_end_message(port, f);
+		if (f->state == GRANT_ACTIVE)
+			port->unused += grant_beyond(f->edge, f->seen);
 		grant_make_idle(port, p, flows, index);
 	} else if (f->state == GRANT_ACTIVE && grant_beyond(f->edge, f->seen) < mss) {
 		f->size = min_u32(2 * min_u32(f->size, most), grant_grant_segments(p) * mss);
@@ -390,7 +412,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct grant_params *p,
 					   struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
 {
-	struct grant_choice choice = grant_choose(port, p);
+	struct grant_choice choice = grant_choose(port);
 	struct grant_flow *f = grant_flow_at(flows, choice.flow);
 	const struct grant_action none = {0};
 
@@ -405,16 +427,38 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 	return grant_write(port, f, choice.flow);
 }
 
+/*
+ * A flow whose grant has no effect, for too long or while the link idles although others wait: then
+ * no queue holds its data, its sender has none.
+ */
+CORE_INLINE u32 grant_without_effect(const struct grant_port *port, const struct grant_params *p,
+				     struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
+{
+	u32 late = port->lists[GRANT_LATE].head, active = port->lists[GRANT_ON_TIME].head;
+	const struct grant_flow *f = grant_flow_at(flows, late);
+
+	/* What was taken back is to be followed by the allowance. */
+	if (late && (f->edge == f->seen || elapsed_ns(f->since_ns, now_ns) >= port->resend_ns))
+		return late;
+	f = grant_flow_at(flows, active);
+	if (elapsed_ns(f->since_ns, now_ns) >= port->resend_ns)
+		return active;
+	if (!port->waiting || grant_queue_bytes(port, p, queue_bytes, now_ns))
+		return 0;
+	if (elapsed_ns(max_u64(f->since_ns, port->busy_ns), now_ns) < port->idle_ns)
+		return 0;
+	return active;
+}
+
 /* Whether grant_on_timer has something to do. Without a lock the answer may be a little late. */
 CORE_INLINE _Bool grant_is_due(const struct grant_port *port, const struct grant_params *p,
 			       struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
 {
-	u32 oldest = port->lists[GRANT_LEVELS].head, next;
+	u32 next;
 
-	if (oldest &&
-	    elapsed_ns(grant_flow_at(flows, oldest)->since_ns, now_ns) >= grant_resend_ns(port, p))
+	if (grant_without_effect(port, p, flows, queue_bytes, now_ns))
 		return 1;
-	next = grant_choose(port, p).flow;
+	next = grant_choose(port).flow;
 	return next && grant_has_room(port, p, grant_flow_at(flows, next), queue_bytes, now_ns);
 }
 
@@ -422,7 +466,7 @@ CORE_INLINE _Bool grant_is_due(const struct grant_port *port, const struct grant
 CORE_INLINE struct grant_action grant_let_go(struct grant_port *port, const struct grant_params *p,
 					     struct grant_flow *flows, u64 now_ns)
 {
-	struct grant_choice choice = grant_choose(port, p);
+	struct grant_choice choice = grant_choose(port);
 	const struct grant_action none = {0};
 
 	if (!choice.flow)
@@ -437,32 +481,42 @@ CORE_INLINE struct grant_action grant_on_timer(struct grant_port *port,
 					       struct grant_flow *flows, u32 queue_bytes,
 					       u64 now_ns)
 {
-	u32 index = port->lists[GRANT_LEVELS].head;
+	u32 index = grant_without_effect(port, p, flows, queue_bytes, now_ns);
 	struct grant_flow *f = grant_flow_at(flows, index);
-	u32 mss = mss_in_range(f->mss), used;
+	u32 mss = grant_mss(f), unit = 1u << min_u32(f->scale, TCP_MAX_SCALE);
+	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance_segments(p) * mss;
+	_Bool takes_back;
 
-	grant_on_bytes(port, p, 0, now_ns);
-	if (!index || elapsed_ns(f->since_ns, now_ns) < grant_resend_ns(port, p))
+	if (!index)
 		return grant_next(port, p, flows, queue_bytes, now_ns);
-	if (f->flags >> 4 < GRANT_RESENDS) {
-		grant_take_credit(port, f);
-		f->flags += 1u << 4;
-		f->since_ns = now_ns;
-		grant_unlink(port, flows, index);
-		grant_push(port, flows, index, 0);
-		/* Another window than before: else it may count as a duplicate ACK (RFC 5681 §2).
-		 */
-		f->edge += 1u << min_u32(f->scale, TCP_MAX_SCALE);
-		grant_put_credit(port, f);
-		port->resends++;
+	if (grant_resent(f) == GRANT_RESENDS) {
+		if (f->flags & GRANT_SILENT)
+			f->flags |= GRANT_QUIET;
+		port->lapses++;
+		grant_make_idle(port, p, flows, index);
 		return grant_write(port, f, index);
 	}
-	if (f->flags & GRANT_SILENT)
-		f->flags |= GRANT_QUIET;
-	used = f->size - min_u32(f->size, f->credit);
-	f->size = max_u32(2 * min_u32(used, GRANT_MAX_BUDGET), 2 * mss);
-	port->lapses++;
-	grant_make_idle(port, p, flows, index);
+	grant_take_credit(port, f);
+	grant_unlink(port, flows, index);
+	/*
+	 * Linux takes a smaller window for the same data only if it is 0, so that one comes before
+	 * the allowance. Otherwise another window than before: else it may count as a duplicate ACK
+	 * (RFC 5681 §2).
+	 */
+	takes_back =
+		!grant_resent(f) && left > max_u32(allowance, mss) + unit && !port->never_shrinks;
+	if (takes_back)
+		f->edge = f->most = f->seen;
+	else
+		f->edge += left ? unit : max_u32(allowance, mss);
+	/* What it has used of its grant, doubled, is what it may use of the next. */
+	if (!grant_resent(f) && !(f->flags & GRANT_SILENT))
+		f->size = max_u32(f->size - min_u32(f->size, left), mss) * 2;
+	f->flags += 1u << 4;
+	f->since_ns = now_ns;
+	grant_push(port, flows, index, takes_back);
+	grant_put_credit(port, f);
+	port->resends++;
 	return grant_write(port, f, index);
 }
 

@@ -16,11 +16,7 @@ CORE_INLINE u32 grant_last_level(const struct grant_params *p)
 /* The level of a message of so many bytes, of GRANT_LEVELS. */
 CORE_INLINE u32 grant_level(u32 attained)
 {
-	u32 i, level = 0;
-
-	for (i = 0; i < GRANT_LEVELS - 1; i++)
-		level += is_nonzero(attained >> (GRANT_FIRST_BITS + i));
-	return level;
+	return bits_taken(attained >> GRANT_FIRST_BITS);
 }
 
 struct grant_choice {
@@ -29,29 +25,24 @@ struct grant_choice {
 };
 
 /* The flow to be served next, if any waits. */
-CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
-					     const struct grant_params *p)
+CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port)
 {
 	struct grant_choice out = {0, 0};
-	u32 i, level, best = 0, owed = 0, is_first;
+	u32 best, others, after, owed, is_first;
 
 	if (!port->waiting)
 		return out;
-	for (i = GRANT_LEVELS; i > 0; i--) {
-		level = port->order[i - 1] & (GRANT_LEVELS - 1);
-		best = choose_u32(is_nonzero(port->lists[level].head), level, best);
-	}
-	out.flow = port->lists[best & (GRANT_LEVELS - 1)].head;
-	if (port->owed_q16 < (u64)(grant_grant_segments(p) * mss_in_range(p->mss_bytes)) << 16)
+	best = port->order[bits_first(port->filled_at)] & (GRANT_LEVELS - 1);
+	out.flow = port->lists[best].head;
+	if (port->owed_q16 < port->turn_q16)
 		return out;
-	for (i = GRANT_LEVELS; i > 0; i--) {
-		level = (port->turn + i) & (GRANT_LEVELS - 1);
-		owed = choose_u32(is_nonzero(level) & is_nonzero(level ^ best) &
-					  is_nonzero(port->lists[level].head),
-				  level, owed);
-	}
+	/* The next level after `turn` in which flows wait, but for the first level and `best`. */
+	others = port->filled & ((1u << GRANT_LEVELS) - 2) & ~(1u << best);
+	after = (port->turn + 1u) & (GRANT_LEVELS - 1);
+	others = (others | others << GRANT_LEVELS) >> after & ((1u << GRANT_LEVELS) - 1);
+	owed = choose_u32(is_nonzero(others), (bits_first(others) + after) & (GRANT_LEVELS - 1), 0);
 	/* The first level, too, may be behind others that never end, as of senders that push. */
-	is_first = is_nonzero(best) & is_nonzero(port->lists[0].head);
+	is_first = is_nonzero(best) & port->filled & 1;
 	is_first &= (is_nonzero(owed) & is_nonzero(port->owed_grants % GRANT_FIRST_TURNS)) ^ 1;
 	owed = choose_u32(is_first, GRANT_LEVELS, owed);
 	if (!owed)
@@ -63,14 +54,15 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 
 /*
  * Bytes to grant to a flow: as far as it is best served, and no more than half of the budget, so
- * that flows take turns.
+ * that flows take turns; a third where that is small, or the link would idle between two grants.
  */
 CORE_INLINE u32 grant_size(const struct grant_port *port, const struct grant_params *p,
 			   const struct grant_flow *f)
 {
-	u32 mss = mss_in_range(f->mss);
-	u32 most =
-		(u32)min_u64((u64)grant_grant_segments(p) * mss, grant_budget_of(port, p, f) / 2);
+	u32 mss = grant_mss(f), is_long = grant_is_overtaken(port, f);
+	u32 part = grant_budget_of(port, f) / (2 + is_long);
+	u32 whole = max_u32(part - part % mss, 2 * mss);
+	u32 most = (u32)min_u64((u64)grant_grant_segments(p) * mss, is_long ? whole : part);
 	u32 reach = port->reach[f->level & (GRANT_LEVELS - 1)] & (GRANT_LEVELS - 1);
 	u32 left = grant_beyond((1u << (GRANT_FIRST_BITS + reach)) + mss - 1, f->attained);
 
@@ -81,14 +73,23 @@ CORE_INLINE u32 grant_size(const struct grant_port *port, const struct grant_par
 	return max_u32(most, mss);
 }
 
-/* Counts the levels that a message grows beyond. */
+/* How many levels a message of so many bytes has grown beyond; the last ends at 32 MiB. */
+CORE_INLINE u32 grant_levels_passed(u32 attained)
+{
+	return grant_level(attained) +
+	       is_nonzero(attained >> (GRANT_FIRST_BITS + GRANT_LEVELS - 1));
+}
+
+/* Counts the levels that a message grows beyond: most packets one, or none. */
 CORE_INLINE void grant_count_passed(struct grant_port *port, u32 before, u32 after)
 {
-	u32 level;
+	u32 from = grant_levels_passed(before), to = grant_levels_passed(after), level;
 
+	port->passed[from & (GRANT_LEVELS - 1)] += is_below(from, to);
+	if (to <= from + 1)
+		return;
 	for (level = 0; level < GRANT_LEVELS; level++)
-		port->passed[level] += is_nonzero(after >> (GRANT_FIRST_BITS + level)) -
-				       is_nonzero(before >> (GRANT_FIRST_BITS + level));
+		port->passed[level] += is_below(from, level) & is_below(level, to);
 }
 
 /* A flow's message is over. */
@@ -100,18 +101,21 @@ CORE_INLINE void grant_end_message(struct grant_port *port, const struct grant_f
 	port->ended[grant_level(f->attained)]++;
 }
 
-/* Levels behind the first in the order, which is that of new messages. */
+/* What follows from the order: levels behind the first, which is that of new messages; places. */
 CORE_INLINE void grant_note_order(struct grant_port *port)
 {
-	u32 i, is_behind = 0, behind = 0;
+	u32 i, is_behind = 0, behind = 0, filled_at = port->filled & 3u << GRANT_LEVELS;
 
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		u32 level = port->order[i] & (GRANT_LEVELS - 1);
 
 		behind |= is_behind << level;
 		is_behind |= !level;
+		port->place[level] = (u8)i;
+		filled_at |= (port->filled >> level & 1) << i;
 	}
 	port->overtaken = (u16)behind;
+	port->filled_at = filled_at;
 }
 
 /*
@@ -143,13 +147,26 @@ CORE_INLINE u64 grant_index(const struct grant_port *port, u32 level, u32 last, 
 	return best;
 }
 
+/* Which part of what is granted is not used, as messages end before. */
+CORE_INLINE void grant_learn_unused(struct grant_port *port)
+{
+	port->unused_q16 = (u32)min_u64((port->unused << 16) / max_u64(port->granted, 1), Q16_ONE);
+	if (port->granted < GRANT_FORGET_BYTES)
+		return;
+	port->granted /= 2;
+	port->unused /= 2;
+}
+
 /* Orders the levels by the sizes that have passed; some thousand instructions, for the timer. */
 CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params *p)
 {
 	u64 index[GRANT_LEVELS] = {0};
 	u32 i, j, rank, last = grant_last_level(p);
 
-	if (!grant_learns(p) || port->messages < GRANT_LEARN_FROM)
+	if (!grant_learns(p))
+		return;
+	grant_learn_unused(port);
+	if (port->messages < GRANT_LEARN_FROM)
 		return;
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		u8 reach = GRANT_LEVELS - 1;

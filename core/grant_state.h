@@ -6,6 +6,7 @@
 #ifndef PENSTOCK_GRANT_STATE_H
 #define PENSTOCK_GRANT_STATE_H
 
+#include "grant_bits.h"
 #include "tcp_rewrite.h"
 
 #ifndef GRANT_FLOWS
@@ -14,12 +15,15 @@
 
 #define GRANT_LEVELS	    16u
 #define GRANT_FIRST_BITS    10u /* the second level begins at 1 KiB, each next at twice as much */
-#define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
-#define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
+#define GRANT_ON_TIME	    GRANT_LEVELS       /* list of active flows */
+#define GRANT_LATE	    (GRANT_LEVELS + 1) /* of those whose grant had to be sent again */
+#define GRANT_COMMON_LEVELS 9u		       /* up to 256 KiB */
+#define GRANT_RESENDS	    3u		       /* of a grant without effect, before it lapses */
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
 #define GRANT_LEARN_FROM    64u /* messages, before the order follows them */
 #define GRANT_FORGET_AT	    65536u     /* messages, after which the older ones count half */
+#define GRANT_FORGET_BYTES  (1u << 20) /* likewise for what is granted and not used */
 #define GRANT_MAX_BUDGET    (1u << 30) /* bytes */
 #define GRANT_MAX_RTT_NS    1000000000u
 #define GRANT_WAITS	    16u /* buckets of the times that flows wait for a grant */
@@ -46,7 +50,7 @@ enum grant_side {
 	P(X, BUFFER_SHARE, target, ABOVE_0, 1, 0.2, 0.2,                                           \
 	  "What credit and queue together may take, as a share of the buffer; rate x rtt is "      \
 	  "added")                                                                                 \
-	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.1, 0.1,                                      \
+	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.05, 0.05,                                    \
 	  "The same for flows that a new message would overtake, so that it finds room")           \
 	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
 	  "Round trip of the network without queues")                                              \
@@ -58,9 +62,6 @@ enum grant_side {
 	P(X, FLAG, learns, 0, 1, 1, 1, "The levels are served by the sizes that have passed")      \
 	P(X, SHARE, long_share, 0, 1, 0.125, 0.125,                                                \
 	  "Share of the bytes that goes to levels which are not first")                            \
-	P(X, SHARE, overcommit, 0, 1, 0, 0,                                                        \
-	  "Share of the credit of flows that have sent nothing since their grant which is "        \
-	  "granted to others, too")                                                                \
 	P(X, SHARE, resend_after, ABOVE_0, 256, 1.5, 1.5,                                          \
 	  "A grant without effect is sent again after so many times rtt + target / rate")          \
 	P(X, TIME, timer, US(1), MS(100), US(250), US(250),                                        \
@@ -120,15 +121,19 @@ struct grant_list {
 /* A port. Prepare it with grant_init. */
 struct grant_port {
 	u64 grant_ns;	/* last grant */
-	u64 drained_ns; /* virtual queue: until when it has been drained */
+	u64 drained_ns; /* when `virtual_bytes` were in the virtual queue */
 	u64 owed_q16;	/* bytes due to the levels that are not first, Q16 */
 	u64 rate_bps;
 	u64 grants;
 	u64 resends;
 	u64 lapses;
+	u64 busy_ns; /* until when the link was busy */
+	u64 granted; /* bytes; with the next one, halved at times */
+	u64 unused;  /* of them, what was left where a message ended */
 	u32 virtual_bytes;
 	u32 outstanding; /* credit of all flows */
-	u32 silent;	 /* of those that have sent nothing since their grant */
+	u32 late;	 /* of those whose grant had to be sent again */
+	u32 unused_q16;	 /* `unused` of `granted` */
 	u32 waiting;	 /* flows */
 	u32 active;
 	u32 free;	  /* first free entry of those once used */
@@ -142,9 +147,18 @@ struct grant_port {
 	u8 never_shrinks; /* 1: what a sender was shown is not taken back */
 	u16 overtaken;	  /* bits of the levels that come after the first in `order` */
 	u8 owed_grants;	  /* from `long_share`; wraps */
-	u8 reserved[3];
-	u64 waits[GRANT_WAITS];			   /* grants, by how long their flows waited */
-	struct grant_list lists[GRANT_LEVELS + 1]; /* waiting flows by level, active flows */
+	u8 place[18];	  /* of each level in `order`; of the lists of active flows: 16, 17 */
+	u8 reserved;
+	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
+	u32 filled_at; /* the same by place */
+	u32 budget;    /* with the next five: what follows from the parameters, by grant_init */
+	u32 long_budget;
+	u64 delay_ns;
+	u64 resend_ns;
+	u64 idle_ns;		/* if nothing passes for longer, nothing is under way */
+	u64 turn_q16;		/* bytes of a grant, Q16 */
+	u64 waits[GRANT_WAITS]; /* grants, by how long their flows waited */
+	struct grant_list lists[GRANT_LEVELS + 2]; /* waiting flows by level, active, late ones */
 };
 
 /* A packet of a flow. */
@@ -184,6 +198,11 @@ CORE_INLINE struct grant_flow *grant_flow_at(struct grant_flow *flows, u32 index
 	return &flows[index & (GRANT_FLOWS - 1)];
 }
 
+CORE_INLINE u32 grant_mss(const struct grant_flow *f)
+{
+	return f->mss + (is_nonzero(f->mss) ^ 1);
+}
+
 /* What does not depend on flows. */
 
 /* Bytes that `rate` carries in a time of at most a second. */
@@ -192,63 +211,82 @@ CORE_INLINE u64 grant_bytes_in(u64 rate_bps, u64 time_ns)
 	return (rate_bps >> 10) * min_u64(time_ns, GRANT_MAX_RTT_NS) / 7812500u;
 }
 
-CORE_INLINE u32 grant_budget_bytes(const struct grant_port *port, const struct grant_params *p)
+CORE_INLINE u32 grant_is_overtaken(const struct grant_port *port, const struct grant_flow *f)
 {
-	return (u32)min_u64(grant_target_bytes(p) + grant_bytes_in(port->rate_bps, grant_rtt_ns(p)),
-			    GRANT_MAX_BUDGET);
+	return port->overtaken >> (f->level & (GRANT_LEVELS - 1)) & 1;
 }
 
-/* The same for a flow: less, if a new message would overtake it. */
-CORE_INLINE u32 grant_budget_of(const struct grant_port *port, const struct grant_params *p,
-				const struct grant_flow *f)
+/* What credit and queue may take for a flow: less, if a new message would overtake it. */
+CORE_INLINE u32 grant_budget_of(const struct grant_port *port, const struct grant_flow *f)
 {
-	u32 budget = grant_budget_bytes(port, p);
-	u64 of_long = grant_long_target_bytes(p) + grant_bytes_in(port->rate_bps, grant_rtt_ns(p));
-
-	return port->overtaken >> (f->level & (GRANT_LEVELS - 1)) & 1
-		       ? (u32)min_u64(of_long, budget)
-		       : budget;
+	return choose_u32(grant_is_overtaken(port, f), port->long_budget, port->budget);
 }
 
-/* From a grant until its data has passed, at most. */
-CORE_INLINE u64 grant_delay_ns(const struct grant_port *port, const struct grant_params *p)
+/* The virtual queue: it drains while nothing passes, too. */
+CORE_INLINE u32 grant_virtual_bytes(const struct grant_port *port, u64 now_ns)
 {
+	u64 drained = grant_bytes_in(port->rate_bps, elapsed_ns(port->drained_ns, now_ns));
+
+	return port->virtual_bytes - (u32)min_u64(port->virtual_bytes, drained);
+}
+
+/* What follows from the parameters: divisions, of which a packet would need many. */
+CORE_INLINE void grant_derive(struct grant_port *port, const struct grant_params *p)
+{
+	u64 in_flight = grant_bytes_in(port->rate_bps, grant_rtt_ns(p));
 	u64 target = min_u32(grant_target_bytes(p), GRANT_MAX_BUDGET);
+	u64 budget = target + in_flight;
 
-	/* At most 2^30 * 2^33. */
-	return grant_rtt_ns(p) + target * 8000000000u / port->rate_bps;
-}
-
-CORE_INLINE u64 grant_resend_ns(const struct grant_port *port, const struct grant_params *p)
-{
+	/* All of it may arrive at once, as may a target more (grant_has_room). */
+	if (grant_side(p) == GRANT_PORT)
+		budget = min_u64(budget, max_u64(p->buffer_bytes, 2 * target) - target);
+	port->budget = (u32)min_u64(budget, GRANT_MAX_BUDGET);
+	port->long_budget = (u32)min_u64(grant_long_target_bytes(p) + in_flight, port->budget);
+	/* From a grant until its data has passed, at most. At most 2^30 * 2^33. */
+	port->delay_ns = grant_rtt_ns(p) + target * 8000000000u / port->rate_bps;
 	/* At most 2^44 / 2^8 * 2^24. */
-	return (min_u64(grant_delay_ns(port, p), 1ull << 44) >> 8) * grant_resend_after_q16(p) >> 8;
+	port->resend_ns =
+		(min_u64(port->delay_ns, 1ull << 44) >> 8) * grant_resend_after_q16(p) >> 8;
+	/* A segment's time more than twice the round trip. At most 2^16 * 2^33. */
+	port->idle_ns =
+		2 * grant_rtt_ns(p) + mss_in_range(p->mss_bytes) * 8000000000u / port->rate_bps;
+	port->turn_q16 = (u64)(grant_grant_segments(p) * mss_in_range(p->mss_bytes)) << 16;
 }
 
 CORE_INLINE u64 grant_tick_ns(const struct grant_port *port, const struct grant_params *p)
 {
-	return max_u64(min_u64(grant_timer_ns(p), grant_delay_ns(port, p) / 4), 1000);
+	return max_u64(min_u64(grant_timer_ns(p), port->delay_ns / 4), 1000);
 }
 
 /* Lists. */
 
-CORE_INLINE struct grant_list *grant_list_of(struct grant_port *port, const struct grant_flow *f)
+/* How often a flow's grant was sent again. */
+CORE_INLINE u32 grant_resent(const struct grant_flow *f)
 {
-	return &port->lists[f->state == GRANT_ACTIVE ? GRANT_LEVELS
-						     : f->level & (GRANT_LEVELS - 1)];
+	return f->flags >> 4;
+}
+
+CORE_INLINE u32 grant_list_number(const struct grant_flow *f)
+{
+	if (f->state == GRANT_ACTIVE)
+		return grant_resent(f) ? GRANT_LATE : GRANT_ON_TIME;
+	return f->level & (GRANT_LEVELS - 1);
 }
 
 CORE_INLINE void grant_push(struct grant_port *port, struct grant_flow *flows, u32 index,
 			    _Bool is_first)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	struct grant_list *list = grant_list_of(port, f);
+	u32 number = grant_list_number(f);
+	struct grant_list *list = &port->lists[number];
 	u32 head = list->head, tail = list->tail;
 
 	f->prev = is_first ? 0 : tail;
 	f->next = is_first ? head : 0;
 	if (!head) {
 		list->head = list->tail = index;
+		port->filled |= 1u << number;
+		port->filled_at |= 1u << (port->place[number] & 31);
 	} else if (is_first) {
 		grant_flow_at(flows, head)->prev = index;
 		list->head = index;
@@ -261,7 +299,8 @@ CORE_INLINE void grant_push(struct grant_port *port, struct grant_flow *flows, u
 CORE_INLINE void grant_unlink(struct grant_port *port, struct grant_flow *flows, u32 index)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	struct grant_list *list = grant_list_of(port, f);
+	u32 number = grant_list_number(f);
+	struct grant_list *list = &port->lists[number];
 
 	if (f->prev)
 		grant_flow_at(flows, f->prev)->next = f->next;
@@ -271,6 +310,19 @@ CORE_INLINE void grant_unlink(struct grant_port *port, struct grant_flow *flows,
 		grant_flow_at(flows, f->next)->prev = f->prev;
 	else
 		list->tail = f->prev;
+	if (list->head)
+		return;
+	port->filled &= ~(1u << number);
+	port->filled_at &= ~(1u << (port->place[number] & 31));
+}
+
+/* A flow goes to the end of the list that it is in. */
+CORE_INLINE void grant_to_end(struct grant_port *port, struct grant_flow *flows, u32 index)
+{
+	if (port->lists[grant_list_number(grant_flow_at(flows, index))].tail == index)
+		return;
+	grant_unlink(port, flows, index);
+	grant_push(port, flows, index, 0);
 }
 
 /* Takes a flow out of the list that its state has it in. */
@@ -293,8 +345,8 @@ CORE_INLINE void grant_leave(struct grant_port *port, struct grant_flow *flows, 
 CORE_INLINE void grant_take_credit(struct grant_port *port, struct grant_flow *f)
 {
 	port->outstanding -= f->credit;
-	if (f->flags & GRANT_SILENT)
-		port->silent -= f->credit;
+	if (grant_resent(f))
+		port->late -= f->credit;
 	f->credit = 0;
 }
 
@@ -305,8 +357,8 @@ CORE_INLINE void grant_put_credit(struct grant_port *port, struct grant_flow *f)
 		return;
 	f->credit = max_u32(grant_beyond(f->edge, f->seen), grant_beyond(f->most, f->seen));
 	port->outstanding += f->credit;
-	if (f->flags & GRANT_SILENT)
-		port->silent += f->credit;
+	if (grant_resent(f))
+		port->late += f->credit;
 }
 
 /* The window field for an ACK with this number, and the edge that its sender sees by it. */

@@ -145,9 +145,21 @@
 	CORE_INLINE PARAM_TYPE_##unit PARAM_PASTE(scheme, PARAM_FIELD_##unit(key))(                \
 		const struct scheme##_params *p)                                                   \
 	{                                                                                          \
-		return (PARAM_TYPE_##unit)in_range(p->PARAM_FIELD_##unit(key),                     \
-						   PARAM_RANGE_##unit(min, max));                  \
+		return PARAM_HELD(p->PARAM_FIELD_##unit(key), PARAM_TYPE_##unit,                   \
+				  PARAM_RANGE_##unit(min, max));                                   \
 	}
+#define PARAM_IN_RANGE(value, type, ...) ((type)in_range(value, __VA_ARGS__))
+/* A program may hold them to their ranges once, as below, and read them without looking again. */
+#ifdef CORE_PARAMS_HELD
+#define PARAM_HELD(value, type, ...) (value)
+#else
+#define PARAM_HELD PARAM_IN_RANGE
+#endif
+
+/* A row as an assignment: the field becomes the nearest value in its range. */
+#define PARAM_HOLD(scheme, unit, key, min, max, ...)                                               \
+	, p->PARAM_FIELD_##unit(key) = PARAM_IN_RANGE(                                             \
+		  p->PARAM_FIELD_##unit(key), PARAM_TYPE_##unit, PARAM_RANGE_##unit(min, max))
 
 /* The parameters of a scheme at a port: its table, and what it has to know of the port. */
 #define PARAMS(scheme, TABLE)                                                                      \
@@ -157,6 +169,10 @@
 		TABLE(PARAM_MEMBER, scheme)                                                        \
 	};                                                                                         \
 	TABLE(PARAM_READER, scheme)                                                                \
+	CORE_INLINE void scheme##_hold_params(struct scheme##_params *p)                           \
+	{                                                                                          \
+		((void)0 TABLE(PARAM_HOLD, scheme));                                               \
+	}                                                                                          \
 	CORE_INLINE struct scheme##_params scheme##_default_params(u32 buffer_bytes)               \
 	{                                                                                          \
 		const u32 mss_bytes = DEFAULT_MSS_BYTES;                                           \

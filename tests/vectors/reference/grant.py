@@ -15,9 +15,9 @@ UNKNOWN = 255
 LEVELS, KILO = 16, 1024
 DEFAULT = {
     "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
-    "target_bytes": 25_600, "long_target_bytes": 12_800,
+    "target_bytes": 25_600, "long_target_bytes": 6_400,
     "rtt_ns": 50_000, "grant_segments": 10, "allowance_segments": 2,
-    "levels": 12, "learns": 1, "long_share_q16": 8192, "overcommit_q16": 0,
+    "levels": 12, "learns": 1, "long_share_q16": 8192,
     "resend_after_q16": 98304, "timer_ns": 250_000,
 }  # fmt: skip
 
@@ -83,9 +83,14 @@ class Port:
     flows: dict[int, Flow] = field(default_factory=dict)
     waiting: list[list[int]] = field(default_factory=lambda: [[] for _ in range(LEVELS)])
     active: list[int] = field(default_factory=list)
+    late: list[int] = field(default_factory=list)
     unused: list[int] = field(default_factory=list)
     used: int = 1
     grant_ns: int = 0
+    busy_ns: int = 0
+    granted: int = 0
+    left_over: int = 0
+    unused_q16: int = 0
     drained_ns: int = 0
     owed_q16: int = 0
     virtual: int = 0
@@ -109,26 +114,37 @@ class Port:
 
     @property
     def budget(self) -> int:
-        return min(self.p["target_bytes"] + self.bytes_in(self.p["rtt_ns"]), 2**30)
+        target = self.p["target_bytes"]
+        budget = target + self.bytes_in(self.p["rtt_ns"])
+        if self.p["side"] == PORT:  # all of it and a target more may come at once
+            budget = min(budget, max(self.p["buffer_bytes"] - target, target))
+        return min(budget, 2**30)
+
+    def is_overtaken(self, flow: Flow) -> bool:
+        """Whether new messages come before it."""
+        return self.order.index(flow.level) > self.order.index(0)
 
     def budget_of(self, flow: Flow) -> int:
         """A flow that comes after new messages leaves room for them."""
-        if self.order.index(flow.level) < self.order.index(0) or flow.level == 0:
-            return self.budget
         of_long = self.p["long_target_bytes"] + self.bytes_in(self.p["rtt_ns"])
-        return min(of_long, self.budget)
+        return min(of_long, self.budget) if self.is_overtaken(flow) else self.budget
 
     @property
     def delay(self) -> int:
         return self.p["rtt_ns"] + self.p["target_bytes"] * 8 * 10**9 // self.rate
 
     @property
+    def idle_ns(self) -> int:
+        return 2 * self.p["rtt_ns"] + self.p["mss_bytes"] * 8 * 10**9 // self.rate
+
+    @property
     def outstanding(self) -> int:
         return sum(flow.credit for flow in self.flows.values())
 
     @property
-    def silent(self) -> int:
-        return sum(flow.credit for flow in self.flows.values() if SILENT in flow.marks)
+    def late_credit(self) -> int:
+        """Of those whose grant had to be sent again."""
+        return sum(self.flows[number].credit for number in self.late)
 
     def open(self, seq: int, mss: int) -> int:
         number = self.unused.pop() if self.unused else self.used
@@ -144,7 +160,7 @@ class Port:
             self.unused.append(number)
 
     def leave(self, number: int) -> None:
-        for queue in (*self.waiting, self.active):
+        for queue in (*self.waiting, self.active, self.late):
             if number in queue:
                 queue.remove(number)
 
@@ -185,20 +201,26 @@ class Port:
         return self.waiting[best][0], False
 
     def size(self, flow: Flow) -> int:
-        size = min(flow.size, self.p["grant_segments"] * flow.mss, self.budget_of(flow) // 2)
+        part = self.budget_of(flow) // 2
+        if self.is_overtaken(flow):
+            part = max(self.budget_of(flow) // 3 // flow.mss, 2) * flow.mss
+        size = min(flow.size, self.p["grant_segments"] * flow.mss, part)
         reach = self.reach[flow.level]
         if reach < LEVELS - 1:
             segments = -(-max((KILO << reach) - flow.attained, 0) // flow.mss)
             size = min(size, max(segments, 2) * flow.mss)
         return max(size, flow.mss)
 
+    def queue(self, bytes_at_port: int, now: int) -> int:
+        return {PORT: bytes_at_port, RECEIVER: 0, LIMIT: self.virtual_at(now)}[self.p["side"]]
+
     def has_room(self, flow: Flow, queue: int, now: int) -> bool:
-        budget = self.budget_of(flow) + (
-            min(self.silent, self.p["target_bytes"]) * self.p["overcommit_q16"] >> 16
-        )
+        without_data = self.late_credit + (self.outstanding * self.unused_q16 >> 16)
+        budget = self.budget_of(flow) + min(without_data, self.p["target_bytes"])
         used = self.outstanding + max(self.size(flow), beyond(flow.most, flow.seen))
-        used += {PORT: queue, RECEIVER: 0, LIMIT: self.virtual}[self.p["side"]]
-        return used <= budget or (not self.active and now - self.grant_ns >= self.delay)
+        if used + self.queue(queue, now) <= budget:
+            return True
+        return not (self.active or self.late) and now - self.grant_ns >= self.delay
 
     def activate(self, number: int, is_owed: bool, now: int) -> None:
         flow = self.flows[number]
@@ -215,6 +237,7 @@ class Port:
         self.active.append(number)
         self.grant_ns = now
         self.counts["grants"] += 1
+        self.granted += size
 
     def write(self, flow: Flow, ack: int, window: int, unit: int) -> int:
         left = beyond(flow.seen if flow.state == WAITING else flow.edge, ack)
@@ -231,11 +254,16 @@ class Port:
         window = self.write(flow, flow.ack, flow.window, flow.unit)
         return [number, flow.seq, flow.ack, *flow.stamps, window]
 
+    def virtual_at(self, now_ns: int) -> int:
+        return max(self.virtual - self.bytes_in(max(now_ns - self.drained_ns, 0)), 0)
+
     def bytes(self, count: int, now_ns: int) -> None:
+        # A packet of 1 KiB or more shows that the link is busy, a smaller one in part.
+        busy_ns = max(self.busy_ns, now_ns - self.idle_ns)
+        self.busy_ns = min(busy_ns + self.idle_ns * min(count, KILO) // KILO, now_ns)
         if self.p["side"] == LIMIT:
-            drained = self.bytes_in(max(now_ns - self.drained_ns, 0))
+            self.virtual = self.virtual_at(now_ns) + count
             self.drained_ns = max(self.drained_ns, now_ns)
-            self.virtual = max(self.virtual - drained, 0) + count
 
     def acked(self, number: int, x: dict[str, int], queue: int) -> int:
         flow = self.flows.get(number)
@@ -305,7 +333,8 @@ class Port:
             flow.resends = 0
             if flow.state == ACTIVE:
                 flow.since = x["now_ns"]
-                self.active.append(self.active.pop(self.active.index(number)))
+                self.leave(number)
+                self.active.append(number)
         if fresh:
             data = min(fresh - is_fin, 2**30)  # a FIN alone is no message
             before, flow.attained = flow.attained, min(flow.attained + data, 2**30)
@@ -319,6 +348,7 @@ class Port:
             flow.marks.add(CLOSING)
         if (is_fin or (is_short and not fills)) and end == flow.seen:
             self.end_message(flow)
+            self.left_over += beyond(flow.edge, flow.seen) * (flow.state == ACTIVE)
             self.rest(number)
         elif flow.state == ACTIVE and beyond(flow.edge, flow.seen) < flow.mss:
             flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
@@ -340,25 +370,45 @@ class Port:
         self.activate(number, is_owed, now)
         return self.update(number)
 
-    def timer(self, queue: int, now: int) -> list[int]:
-        self.bytes(0, now)
+    def without_effect(self, queue: int, now: int) -> int:
+        """A flow to be reminded of its grant, or to lose it."""
         wait = (self.delay >> 8) * self.p["resend_after_q16"] >> 8
-        number = self.active[0] if self.active else 0
-        if not number or now - self.flows[number].since < wait:
+        if self.late:
+            flow = self.flows[self.late[0]]
+            if flow.edge == flow.seen or now - flow.since >= wait:
+                return self.late[0]
+        if self.active:
+            since = self.flows[self.active[0]].since
+            idle = now - max(since, self.busy_ns) >= self.idle_ns
+            others_wait = any(self.waiting) and not self.queue(queue, now)
+            if now - since >= wait or (others_wait and idle):
+                return self.active[0]
+        return 0
+
+    def timer(self, queue: int, now: int) -> list[int]:
+        number = self.without_effect(queue, now)
+        if not number:
             return self.next(queue, now)
         flow = self.flows[number]
-        if flow.resends < 3:
-            flow.resends += 1
-            flow.since = now
-            self.active.append(self.active.pop(0))
-            flow.edge = (flow.edge + flow.unit) % WORD
-            self.counts["resends"] += 1
+        if flow.resends == 3:
+            if SILENT in flow.marks:
+                flow.marks.add(QUIET)
+            self.counts["lapses"] += 1
+            self.rest(number)
             return self.update(number)
-        if SILENT in flow.marks:
-            flow.marks.add(QUIET)
-        flow.size = max(2 * max(flow.size - flow.credit, 0), 2 * flow.mss)
-        self.counts["lapses"] += 1
-        self.rest(number)
+        left, allowance = beyond(flow.edge, flow.seen), self.p["allowance_segments"] * flow.mss
+        allowance = max(allowance, flow.mss)
+        self.leave(number)
+        if not flow.resends and SILENT not in flow.marks:
+            flow.size = 2 * max(flow.size - left, flow.mss)
+        if not flow.resends and left > allowance + flow.unit and not self.never_shrinks:
+            flow.edge = flow.most = flow.seen  # window 0, and the allowance after it
+            self.late.insert(0, number)
+        else:
+            flow.edge = (flow.edge + (flow.unit if left else allowance)) % WORD
+            self.late.append(number)
+        flow.resends, flow.since = flow.resends + 1, now
+        self.counts["resends"] += 1
         return self.update(number)
 
     def index(self, level: int) -> int:
@@ -379,7 +429,12 @@ class Port:
         return best
 
     def learn(self) -> None:
-        if not self.p["learns"] or self.messages < 64:
+        if not self.p["learns"]:
+            return
+        self.unused_q16 = min((self.left_over << 16) // max(self.granted, 1), 2**16)
+        if self.granted >= 2**20:
+            self.granted, self.left_over = self.granted // 2, self.left_over // 2
+        if self.messages < 64:
             return
         last = self.p["levels"] - 1
         self.reach[:last] = [LEVELS - 1] * last
@@ -393,8 +448,10 @@ class Port:
 
     def state(self, number: int) -> dict[str, Any]:
         state = {
-            "outstanding": self.outstanding, "silent": self.silent, "virtual_bytes": self.virtual,
-            "waiting": sum(map(len, self.waiting)), "active": len(self.active), "used": self.used,
+            "outstanding": self.outstanding, "late": self.late_credit,
+            "unused_q16": self.unused_q16, "virtual_bytes": self.virtual,
+            "waiting": sum(map(len, self.waiting)), "active": len(self.active) + len(self.late),
+            "used": self.used,
             "owed_q16": self.owed_q16, "turn": self.turn, "messages": self.messages,
         } | self.counts  # fmt: skip
         flow = self.flows.get(number)
@@ -415,7 +472,7 @@ CASES: dict[str, dict[str, Any]] = {
         "long_target_bytes": 40_000,
         "allowance_segments": 0,
     },
-    "limit": {"side": LIMIT, "grant_segments": 4, "overcommit_q16": 32768},
+    "limit": {"side": LIMIT, "grant_segments": 4},
     "never-shrinks": {"target_bytes": 20_000},
     "fair-share": {"levels": 1, "learns": 0, "long_share_q16": 0},
     "learnt": {"long_share_q16": 20000},

@@ -30,7 +30,7 @@ use crate::skel::grant::GrantSkelBuilder;
 use crate::skel::grant::types::{grant_config, grant_counters, grant_own, grant_port};
 
 /// `GRANT_ABI` of `bpf/grant_abi.h`.
-const ABI: u32 = 2;
+const ABI: u32 = 3;
 
 /// Prefix of the names of the object's own maps, and of their pins.
 const PREFIX: &str = "grant_";
@@ -190,12 +190,14 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
     let (counters, port) = (offset_of!(grant_own, counters), offset_of!(grant_own, port));
     let counters: Option<grant_counters> = part(&value, counters);
     let port: Option<grant_port> = part(&value, port);
-    let (Some(counters), Some(port)) = (counters, port) else {
+    let (Some(mut counters), Some(port)) = (counters, port) else {
         bail!(
             "{} is of another version of penstockd; attach again",
             pin.display()
         );
     };
+    (counters.grants, counters.grants_resent) = (port.grants, port.resends);
+    counters.grants_lapsed = port.lapses;
     let names = definitions::credit_counters().iter();
     let named = names.map(|counter| counter.word.to_owned());
     Ok(Some(Status {

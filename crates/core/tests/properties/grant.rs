@@ -36,7 +36,7 @@ impl View {
 
     /// The flows of a list, checked in both directions; the lists end the struct.
     fn list(&self, grant: &Grant, number: usize) -> Vec<u32> {
-        let lists = &grant.state()[grant.state().len() - 8 * (LEVELS + 1)..];
+        let lists = &grant.state()[grant.state().len() - 8 * (LEVELS + 2)..];
         let word = |at: usize| {
             let bytes = lists[8 * number + at..][..4].try_into().unwrap();
             u32::from_ne_bytes(bytes)
@@ -53,6 +53,24 @@ impl View {
         flows
     }
 
+    /// The bits of the lists are those of the lists that are not empty, by level and by place in the order.
+    fn assert_bits(&self, grant: &Grant) {
+        let (mut filled, mut filled_at) = (0, 0);
+        for number in 0..LEVELS + 2 {
+            let place = self.port.get(grant.state(), "place", number);
+            if number < LEVELS {
+                let level = self.port.get(grant.state(), "order", place as usize);
+                assert_eq!(level, number as i64);
+            }
+            if !self.list(grant, number).is_empty() {
+                filled |= 1 << number;
+                filled_at |= 1 << place;
+            }
+        }
+        assert_eq!(self.port(grant, "filled"), filled);
+        assert_eq!(self.port(grant, "filled_at"), filled_at);
+    }
+
     /// No flow is lost, and the sums are those of the flows.
     fn assert_consistent(&self, grant: &Grant, flows: &[u32]) {
         let open = || flows.iter().copied().filter(|flow| grant.is_open(*flow));
@@ -61,6 +79,7 @@ impl View {
                 .filter(|flow| self.flow(grant, *flow, "state") == state)
                 .collect()
         };
+        self.assert_bits(grant);
         let mut waiting = Vec::new();
         for level in 0..LEVELS {
             for flow in self.list(grant, level) {
@@ -68,7 +87,8 @@ impl View {
                 waiting.push(flow);
             }
         }
-        let mut active = self.list(grant, LEVELS);
+        let late = self.list(grant, LEVELS + 1);
+        let mut active = [self.list(grant, LEVELS), late.clone()].concat();
         waiting.sort_unstable();
         active.sort_unstable();
         assert_eq!(waiting, in_state(WAITING));
@@ -77,9 +97,13 @@ impl View {
         assert_eq!(self.port(grant, "active"), active.len() as i64);
         let credit: i64 = open().map(|flow| self.flow(grant, flow, "credit")).sum();
         assert_eq!(self.port(grant, "outstanding"), credit);
-        let silent = open().filter(|flow| self.flow(grant, *flow, "flags") & 2 != 0);
-        let silent: i64 = silent.map(|flow| self.flow(grant, flow, "credit")).sum();
-        assert_eq!(self.port(grant, "silent"), silent);
+        for flow in active {
+            let is_resent = self.flow(grant, flow, "flags") >> 4 != 0;
+            assert_eq!(late.contains(&flow), is_resent);
+        }
+        let late = late.into_iter();
+        let late: i64 = late.map(|flow| self.flow(grant, flow, "credit")).sum();
+        assert_eq!(self.port(grant, "late"), late);
     }
 }
 
@@ -136,21 +160,18 @@ fn events(most: u32) -> impl Strategy<Value = Event> {
 
 fn params() -> impl Strategy<Value = Params> {
     let sizes = (1u32..300_000, 1u64..20, 0u64..4, 1u64..17);
-    (0u64..3, sizes, 0u64..=65536, 0u64..=65536).prop_map(
-        |(side, (target, grant, allowance, levels), share, overcommit)| {
-            let fields = [
-                ("side", side),
-                ("target_bytes", target.into()),
-                ("long_target_bytes", u64::from(target) / (1 + share % 5)),
-                ("grant_segments", grant),
-                ("allowance_segments", allowance),
-                ("levels", levels),
-                ("long_share_q16", share),
-                ("overcommit_q16", overcommit),
-            ];
-            with("grant", 128_000, &fields)
-        },
-    )
+    (0u64..3, sizes, 0u64..=65536).prop_map(|(side, (target, grant, allowance, levels), share)| {
+        let fields = [
+            ("side", side),
+            ("target_bytes", target.into()),
+            ("long_target_bytes", u64::from(target) / (1 + share % 5)),
+            ("grant_segments", grant),
+            ("allowance_segments", allowance),
+            ("levels", levels),
+            ("long_share_q16", share),
+        ];
+        with("grant", 128_000, &fields)
+    })
 }
 
 type Events = Vec<(Event, u64)>;
@@ -179,6 +200,34 @@ proptest! {
     }
 }
 
+proptest! {
+    /// A message counts in each level that it has grown beyond, however large its packets are, and in the
+    /// one in which it ends.
+    #[test]
+    fn counts_the_levels_that_are_passed(
+        payloads in proptest::collection::vec(prop_oneof![1u32..3000, 1u32..(1 << 26)], 1..20),
+    ) {
+        let params = with("grant", 128_000, &[]);
+        let (mut grant, view) = (Grant::new(&params, RATE_BPS, false), View::new());
+        let flow = grant.open(0, MSS).unwrap();
+        let mut seq = 0;
+        for payload in payloads {
+            let flags = flag::ACK;
+            grant.on_data(flow, &GrantPacket { seq, payload, flags, ..GrantPacket::default() });
+            seq += payload;
+            prop_assert_eq!(view.flow(&grant, flow, "attained"), i64::from(seq.min(1 << 30)));
+            for level in 0..LEVELS {
+                let passed = view.port.get(grant.state(), "passed", level);
+                prop_assert_eq!(passed, i64::from(seq.min(1 << 30) >= 1024 << level));
+            }
+        }
+        let flags = flag::ACK | flag::FIN;
+        grant.on_data(flow, &GrantPacket { seq, flags, ..GrantPacket::default() });
+        let level = (0..LEVELS - 1).filter(|level| seq >= 1024 << level).count();
+        prop_assert_eq!(view.port.get(grant.state(), "ended", level), 1);
+    }
+}
+
 /// No flow is lost, and no window raised; of packets that are in order also: credit is bounded, and with
 /// `never_shrinks` no window is taken back.
 fn replay(
@@ -190,7 +239,6 @@ fn replay(
     let (mut grant, view) = (Grant::new(params, RATE_BPS, never_shrinks), View::new());
     let (mut flows, mut now_ns) = (Vec::new(), 0);
     let budget = params.field("target_bytes") + RATE_BPS * params.field("rtt_ns") / 8_000_000_000;
-    let overcommitted = (params.field("target_bytes") * params.field("overcommit_q16")) >> 16;
     let segments = params
         .field("grant_segments")
         .max(params.field("allowance_segments"));
@@ -236,7 +284,7 @@ fn replay(
         }
         view.assert_consistent(&grant, &flows);
         let active = view.port(&grant, "active") as u64;
-        let most = (budget + overcommitted).max(grant_bytes) + active * (4 << SCALE);
+        let most = (budget + params.field("target_bytes")).max(grant_bytes) + active * (4 << SCALE);
         if is_in_order && !never_shrinks {
             prop_assert!(view.port(&grant, "outstanding") as u64 <= most);
         }
@@ -310,6 +358,38 @@ impl Overload {
         let action = self.grant.next(0, self.now_ns);
         action.expect("room in an empty queue").flow
     }
+}
+
+/// Servers without data lose all but their allowance to those that wait, once nothing has passed for two
+/// round trips and a segment.
+#[test]
+fn late_servers_give_way_where_the_link_idles() {
+    let mut port = Overload::new(&[("side", 1)]);
+    let flows: Vec<u32> = (0..4).map(|_| port.ask()).collect();
+    // The first two were granted in their requests.
+    let (granted, waiting) = flows.split_at(2);
+    let timer = |port: &mut Overload, later_ns: u64| {
+        port.now_ns += later_ns;
+        let action = port.grant.on_timer(0, port.now_ns)?;
+        Some((action.flow, u32::from(action.window) << SCALE))
+    };
+    port.grant.on_bytes(1500, port.now_ns + 50_000);
+    assert_eq!(timer(&mut port, 200_000), None);
+    let allowance = (2 * MSS).next_multiple_of(1 << SCALE);
+    for late in granted {
+        assert_eq!(timer(&mut port, 10_000), Some((*late, 0)));
+        assert_eq!(timer(&mut port, 0), Some((*late, allowance)));
+    }
+    for next in waiting {
+        let (flow, window) = timer(&mut port, 0).unwrap();
+        assert_eq!(flow, *next);
+        assert!(window >= 10 * MSS);
+    }
+    assert_eq!(timer(&mut port, 0), None);
+    // What arrives after all is granted the rest of its message.
+    port.send(flows[0], 2 * MSS, false);
+    port.send(flows[2], 5000, true);
+    assert_eq!(port.next(), flows[0]);
 }
 
 /// Flows amid long messages are served within the bound of the header, however many new ones come.

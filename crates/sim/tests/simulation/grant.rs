@@ -110,3 +110,27 @@ fn credit_that_no_one_uses_is_taken_back() {
     assert!(of_ideal(&outcome, 126, RATE_BPS) < 1.3);
     assert_eq!(outcome.groups["other"].unfinished, 0);
 }
+
+#[test]
+fn servers_that_answer_late_do_not_hold_up_the_others() {
+    let late = r#"
+        [traffic.late]
+        kind = "incast"
+        flows = 31
+        size = "11.5 kB"
+        from = "senders"
+        to = "receivers"
+        mode = "pull"
+        start = "499 ms"
+        start_spread = "8 ms"
+        epochs = 2
+        every = "700 ms"
+        server_think = "100 ms"
+    "#;
+    for side in ["port", "receiver"] {
+        let outcome = at_once(95, &format!("side = \"{side}\""), "pull", late);
+        let mean = of_ideal(&outcome, 95, RATE_BPS);
+        assert!(mean < 1.15, "{side}: {mean}");
+        assert_eq!(outcome.groups["late"].unfinished, 0);
+    }
+}
