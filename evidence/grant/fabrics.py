@@ -46,7 +46,6 @@ KNOBS = {
     "rtt": ("10 us", "20 us", "50 us", "100 us"),
     "grant": ("4", "10", "40"),
     "allowance": ("0", "2", "10"),
-    "overcommit": ("0", "0.5", "1"),
     "long_share": ("0", "0.125", "0.5"),
     "learns": ("false", "true"),
 }

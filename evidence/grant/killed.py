@@ -28,9 +28,20 @@ from penstock.units import to_seconds
 
 AFTER_S = 2.0
 DURATION = (("duration", "6 s"),)
+# As much credit as with 128 kB, but a queue that holds all answers: nothing is lost without Grant.
+DEEP = (
+    *DURATION,
+    ("fabric.bottleneck.buffer", "2 MB"),
+    *(
+        (f"scheme.{scheme}.window.{key}", share)
+        for scheme in ("grant", "grant-receiver")
+        for key, share in (("target", "0.0128"), ("long_target", "0.0064"))
+    ),
+)
 LOADS = [
     Load("32 persistent", 32, kind="persistent", settings=DURATION),
     Load("100 persistent", 100, kind="persistent", settings=DURATION),
+    Load("100 persistent, 2 MB", 100, kind="persistent", settings=DEEP),
     Load("8 persistent of 256 kB", 8, "256 kB", kind="persistent", settings=DURATION),
     Load("32 persistent, 8 elephants", 32, elephants=8, kind="persistent", settings=DURATION),
     Load("32 new, closed loop", 32, kind="new", settings=DURATION),

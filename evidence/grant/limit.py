@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `penstockd limit` with a shaper on an IFB, on real TCP. Needs root, iperf3.
+"""Compares `penstockd limit` with a shaper on an IFB and a policer, on real TCP. Needs root, iperf3.
 
 A host receives 8 long flows (iperf3) and answers of 10 kB, one after another on a connection of
 their own, over a cable that nothing slows, with offloads on. Its ingress is limited to 10, 100 and
-500 Mb/s, by Grant or by redirection to an IFB with a token bucket filter of 50 ms, as tc's manual
-has it.
+500 Mb/s: by Grant, by redirection to an IFB with a token bucket filter of 50 ms, as tc's manual has
+it, or by a policer with a burst of 50 ms.
 
-.venv/bin/python evidence/grant/limit.py [--seconds N]
+.venv/bin/python evidence/grant/limit.py [--by KIND]... [--rate MBPS]... [--seconds N]
+evidence/kernels/run .venv/bin/python evidence/grant/limit.py --by policer   # this kernel has none
 """
 
 import argparse
@@ -15,6 +16,7 @@ import ctypes
 import json
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -34,6 +36,9 @@ ANSWER = 10_000
 PORT = 7
 LIBC = ctypes.CDLL(None, use_errno=True)
 RATES_MBPS = (10, 100, 500)
+GRANT, SHAPER, POLICER = KINDS = ("penstockd limit", "IFB and TBF", "policer")
+BURST_S = 0.050
+"""Of the policer: what TCP needs at these rates."""
 
 
 def inside(side: str, line: str) -> list[str]:
@@ -71,7 +76,7 @@ def network() -> Iterator[Path]:
 @contextlib.contextmanager
 def limited(kind: str, rate: int, pins: Path) -> Iterator[None]:
     """Limits what comes in while the block runs."""
-    if kind == "penstockd limit":
+    if kind == GRANT:
         words = f"{build.find(build.AGENT)} limit eth0 --ingress {rate}mbit --stay --pins {pins}/p"
         agent = subprocess.Popen(inside("receiver", words), stdout=subprocess.PIPE)
         assert agent.stdout
@@ -84,12 +89,17 @@ def limited(kind: str, rate: int, pins: Path) -> Iterator[None]:
         return
     call("receiver", "ip link add ifb0 type ifb")
     call("receiver", "ip link set ifb0 up")
-    burst = max(4000, rate * 125)
-    call("receiver", f"tc qdisc add dev ifb0 root tbf rate {rate}mbit burst {burst} latency 50ms")
+    shaped = max(4000, rate * 125)
+    call("receiver", f"tc qdisc add dev ifb0 root tbf rate {rate}mbit burst {shaped} latency 50ms")
+    policed = int(rate * 1e6 / 8 * BURST_S)
+    action = {
+        SHAPER: "mirred egress redirect dev ifb0",
+        POLICER: f"police rate {rate}mbit burst {policed} conform-exceed drop",
+    }[kind]
     call("receiver", "tc qdisc add dev eth0 handle ffff: ingress")
-    redirect = "protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0"
-    call("receiver", f"tc filter add dev eth0 parent ffff: {redirect}")
     try:
+        matched = f"protocol all u32 match u32 0 0 action {action}"
+        call("receiver", f"tc filter add dev eth0 parent ffff: {matched}")
         yield
     finally:
         call("receiver", "tc qdisc del dev eth0 ingress")
@@ -146,46 +156,61 @@ def row(kind: str, rate: int, seconds: float, pins: Path) -> str:
             stdout=subprocess.PIPE,
         )
         time.sleep(1.5)
-        before, cpus = qdisc_drops(kind), system.cpu_times()
+        before, cpus = dropped(kind), system.cpu_times()
+        begun, passed = time.monotonic(), passed_bytes()
         asking = entered("receiver", ask, seconds, results)
         times = results.get(timeout=seconds + 60)
+        carried = (passed_bytes() - passed) * 8 / (time.monotonic() - begun)
         asking.join()
         busy = 1 - system.idle_since(cpus)
-        drops = qdisc_drops(kind) - before
+        drops = dropped(kind) - before
         report = json.loads(long.communicate()[0])
     end = report["end"]
     goodput = end["sum_received"]["bits_per_second"] / 1e6
     retransmits = end["sum_sent"].get("retransmits", 0)
     flows = [stream["receiver"]["bits_per_second"] for stream in end["streams"]]
     jain = sum(flows) ** 2 / (len(flows) * sum(flow**2 for flow in flows))
-    cells = [f"{rate} Mb/s", kind, f"{goodput:.1f} Mb/s", f"{jain:.3f}", str(drops)]
+    cells = [f"{rate} Mb/s", kind, f"{carried / 1e6:.1f} Mb/s", f"{goodput:.1f} Mb/s"]
+    cells += [f"{jain:.3f}", str(drops)]
     cells += [str(retransmits), str(len(times))]
     cells += [f"{1e3 * times[int(part * (len(times) - 1))]:.1f} ms" for part in (0.5, 0.99)]
     return f"| {' | '.join([*cells, f'{busy:.0%}'])} |"
 
 
-def qdisc_drops(kind: str) -> int:
-    """Packets that the shaper has dropped."""
-    if kind == "penstockd limit":
+def passed_bytes() -> int:
+    """Bytes of IP that the limit has let pass so far."""
+    names, values = (
+        line.split() for line in call("receiver", "cat /proc/net/netstat").splitlines()[2:4]
+    )
+    return int(values[names.index("InOctets")])
+
+
+def dropped(kind: str) -> int:
+    """Packets that the shaper or the policer has dropped."""
+    if kind == GRANT:
         return 0
-    shown = json.loads(call("receiver", "tc -s -j qdisc show dev ifb0"))
-    return int(shown[0]["drops"])
+    if kind == SHAPER:
+        return int(json.loads(call("receiver", "tc -s -j qdisc show dev ifb0"))[0]["drops"])
+    shown = call("receiver", "tc -s filter show dev eth0 parent ffff:")
+    return sum(int(number) for number in re.findall(r"\(dropped (\d+),", shown))
 
 
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each row")
+    parser.add_argument("--by", action="append", choices=KINDS, help="default: the first two")
+    parser.add_argument("--rate", type=int, action="append", metavar="MBPS", help="of the limit")
     options = parser.parse_args()
-    head = "limit | by | goodput of 8 flows | Jain | dropped | retransmits | answers | p50 | p99"
-    sys.stdout.write(f"| {head} | CPUs busy |\n|{'---|' * 10}\n")
+    head = "limit | by | carried | goodput of 8 flows | Jain | dropped | retransmits | answers"
+    sys.stdout.write(f"| {head} | p50 | p99 | CPUs busy |\n|{'---|' * 11}\n")
     with network() as pins:
         servers = [entered("sender", serve)]
         iperf = subprocess.Popen(inside("sender", "iperf3 -s"), stdout=subprocess.DEVNULL)
         time.sleep(0.3)
         try:
-            for rate in RATES_MBPS:
-                for kind in ("IFB and TBF", "penstockd limit"):
+            for rate in options.rate or RATES_MBPS:
+                for kind in options.by or KINDS[:2]:
                     sys.stdout.write(f"{row(kind, rate, options.seconds, pins)}\n")
                     sys.stdout.flush()
         finally:

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays nginx with ab or wrk, next to iperf3, under Grant and other schemes. Needs root.
+"""Plays nginx with ab or wrk, next to iperf3, and Redis, under Grant and other schemes. Needs root.
 
-The port has 200 Mb/s and 128 kB, as in lab.py; the programs are those of the distribution.
+The port has 200 Mb/s and 128 kB, as in lab.py; the programs are those of the distribution (for
+Redis: redis-server, redis-tools). Each redis-benchmark prints the percentiles of its own requests
+alone: their p50 and p99 are means over the 8 of them.
 
 sudo .venv/bin/python evidence/grant/programs.py [--repeats N] [--only TEXT]
 """
 
 import argparse
 import sys
+from statistics import mean
 from typing import Any
 
 from lab import SCHEMES
+from redis_load import play
 
 import penstock
 from penstock.errors import PenstockError
@@ -23,6 +27,8 @@ LOADS = {
     "wrk, 32 clients": ("wrk", 32, "persistent", 0),
     "wrk, 126 clients": ("wrk", 126, "persistent", 0),
     "wrk, 32 clients, 8 iperf3": ("wrk", 32, "persistent", 8),
+    "redis-benchmark, 32 clients": ("redis", 32, "persistent", 0),
+    "redis-benchmark, 128 clients": ("redis", 128, "persistent", 0),
 }
 """Program, clients, connections, and long flows of iperf3."""
 SETTLED = "1500 ms"
@@ -49,6 +55,15 @@ def main() -> int:
 def rows(name: str, repeats: int) -> None:
     """Plays a load under each scheme."""
     tool, clients, connection, elephants = LOADS[name]
+    if tool == "redis":
+        for scheme in SCHEMES:
+            played = [play(scheme, clients) for _ in range(repeats)]
+            cells = map(three, map(mean, zip(*played, strict=True)))
+            rate, *times, drops, timeouts = cells
+            row = [name, scheme, rate, *(f"{time} ms" for time in times), drops, timeouts, ""]
+            sys.stdout.write(f"| {' | '.join(row)} |\n")
+            sys.stdout.flush()
+        return
     scenario = "grant/persistent-elephants" if elephants else "grant/persistent"
     overrides = [
         ("traffic.answers.flows", str(clients)),
