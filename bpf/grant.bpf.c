@@ -5,7 +5,7 @@
  *
  * Flows are those of the table of all ports (flows.h): one is controlled from when it is proven, if
  * its scale is known and its headers are usual ones, and no packet counts that its ends would not
- * accept. Tunnelled flows, those with tags in the packet, and authenticated ones pass untouched.
+ * accept. Authenticated ones pass untouched.
  *
  * The object serves one port: the agent loads the two programs of its side, and pins its maps in
  * the port's folder.
@@ -74,18 +74,14 @@ static __noinline int flow_control(struct __sk_buff *skb, const struct packet *p
 	u32 handle;
 
 	if (!flow_is_live(&flow->entry) || s->packet.scale == TCP_SCALE_UNKNOWN ||
-	    is_authenticated(skb, packet))
+	    is_authenticated(skb, packet) || !peer_read(skb, packet, direction, tcp_bytes))
 		return 0;
 	s->shown_bytes = flow->credit & GRANT_IS_HANDLE ? 0 : flow->credit;
 	s->is_sender_first = direction == FLOW_DATA && flow->entry.acks <= 1;
 	handle = grant_begin(direction);
 	if (!handle)
 		return 0;
-	if (!peer_note(skb, packet, handle & (GRANT_FLOWS - 1), direction, tcp_bytes)) {
-		s->handle = handle;
-		grant_end(0);
-		return 0;
-	}
+	peer_keep(s, handle);
 	flow->credit = handle;
 	return 0;
 }
@@ -105,15 +101,15 @@ static __noinline int scale_recall(struct __sk_buff *skb, const struct packet *p
 
 /* How an ACK gets to the sender, again about each second, as routes change. */
 static __always_inline void peer_refresh(struct __sk_buff *skb, const struct packet *packet,
-					 u32 handle, u32 tcp_bytes, u64 now_ns)
+					 const struct grant_scratch *s, u32 handle, u32 tcp_bytes)
 {
-	u32 index = handle & (GRANT_FLOWS - 1), now = seen_at(now_ns);
+	u32 index = handle & (GRANT_FLOWS - 1);
 	struct grant_peer *peer = bpf_map_lookup_elem(&grant_peers, &index);
 
-	if (!peer || (!peer->is_reversed && peer->noted == now))
+	if (!peer || (!peer->is_reversed && peer->noted == seen_at(s->packet.now_ns)))
 		return;
-	peer->noted = now;
-	peer_note(skb, packet, index, FLOW_ACKS, tcp_bytes);
+	if (peer_read(skb, packet, FLOW_ACKS, tcp_bytes))
+		*peer = s->noted;
 }
 
 /* A packet of the data's direction. */
@@ -172,22 +168,22 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 	grant_pass_data(now_ns);
 	if (flow && own.scratch->is_lost)
 		flow->credit = 0;
-	if (own.scratch->is_due)
+	if (own.scratch->is_due && can_be_cut(skb))
 		carriers_send(skb, now_ns);
 	return NEXT;
 }
 
 /* A SYN-ACK offers what its sender may send when the handshake is over. */
-static __noinline int lower_syn(struct __sk_buff *skb, const struct packet *packet,
-				struct port_half *half, u32 segment_bytes, u32 half_open)
+static __noinline int lower_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
+				const struct packet *packet, struct port_half *half)
 {
-	u32 bytes;
+	u32 segment_bytes = ctx->port->segments.bytes, bytes;
 
 	half->edge.seq = packet->window;
-	if (!(packet_flags(packet) & TCP_FLAG_ACK) || packet->is_tunnelled ||
-	    is_authenticated(skb, packet))
+	if (!(packet_flags(packet) & TCP_FLAG_ACK) || is_authenticated(skb, packet))
 		return 0;
-	bytes = grant_syn_window(handshake_mss(&half->handshake, segment_bytes), half_open);
+	bytes = grant_syn_window(handshake_mss(&half->handshake, segment_bytes),
+				 ctx->port->half_open, !is_symmetric(packet, ctx->config->flags));
 	if (bytes >= packet->window)
 		return 0;
 	return write_window(skb, packet, (u16)bytes) ? 0 : 1;
@@ -239,8 +235,7 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 	if (is_syn(&seen)) {
 		half = half_on_syn_acks(ctx.port, ctx.counted, packet,
 					seen_apart(ctx.counted, &seen));
-		if (half && !since_ns &&
-		    lower_syn(skb, packet, half, ctx.port->segments.bytes, ctx.port->half_open)) {
+		if (half && !since_ns && lower_syn(skb, &ctx, packet, half)) {
 			ctx.counted->acks_rewritten++;
 			ctx.counted->acks_first_rewritten++;
 		}
@@ -264,7 +259,7 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 		if (!(flow->credit & GRANT_IS_HANDLE))
 			return NEXT;
 	} else if (flow->credit & GRANT_IS_HANDLE) {
-		peer_refresh(skb, packet, flow->credit, tcp_bytes, now_ns);
+		peer_refresh(skb, packet, own.scratch, flow->credit, tcp_bytes);
 	} else {
 		flow_control(skb, packet, flow, own.scratch, tcp_bytes << 1 | FLOW_ACKS);
 	}
@@ -281,7 +276,8 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 			return pass(ctx.counted, PASS_FAILED);
 		ctx.counted->acks_rewritten++;
 	}
-	if (own.scratch->is_due)
+	/* An ACK is as long as another. */
+	if (own.scratch->is_due && (!packet->payload || can_be_cut(skb)))
 		carriers_send(skb, now_ns);
 	return NEXT;
 }

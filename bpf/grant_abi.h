@@ -49,23 +49,26 @@ struct grant_own {
 	struct grant_flow flows[GRANT_FLOWS];
 };
 
+/* Two frames of IPv6 with Geneve's header and 12 bytes of its options. */
+#define GRANT_HEAD_BYTES 136u
+
 /*
- * Map `grant_peers`, by the flow's number: the headers of an ACK to its sender. The agent only
- * keeps it.
+ * Map `grant_peers`, by the flow's number: the headers of an ACK to its sender (grant_peer.h). The
+ * agent only keeps it.
  */
 struct grant_peer {
-	u8 ethernet[14];
-	u8 ip[40];		 /* IPv4 in the first 20 */
-	u16 protocol;		 /* of the frame, as on the wire */
-	u16 source, destination; /* TCP ports, as on the wire */
-	u16 vlan_protocol;	 /* of a tag that the kernel keeps; 0: none */
+	u8 head[GRANT_HEAD_BYTES + 4]; /* all above TCP's header; 0 behind */
+	u32 pseudo;		       /* sum of TCP's pseudo header, not folded */
+	u32 noted;		       /* when, in units of 2^30 ns */
+	u16 outer_pseudo;	       /* of a tunnel's UDP header */
+	u16 protocol;		       /* of the frame, as on the wire */
+	u16 source, destination;       /* TCP ports, as on the wire */
+	u16 vlan_protocol;	       /* of a tag that the kernel keeps; 0: none */
 	u16 vlan_tag;
-	u8 ethernet_bytes; /* 14, or 0 */
-	u8 ip_bytes;	   /* 20 or 40 */
-	u8 tcp_bytes;	   /* 20, or 32 with timestamps */
-	u8 is_reversed;	   /* from a packet of the data direction */
-	u32 pseudo;	   /* sum of the pseudo header, not folded */
-	u32 noted;	   /* when, in units of 2^30 ns */
+	u8 head_bytes;
+	u8 tcp_bytes;	/* 20, or 32 with timestamps */
+	u8 udp;		/* offset of a tunnel's UDP header; 0: no tunnel */
+	u8 is_reversed; /* from a packet of the data direction */
 };
 
 #endif

@@ -15,12 +15,9 @@
 #ifndef PENSTOCK_GRANT_CARRIER_H
 #define PENSTOCK_GRANT_CARRIER_H
 
-#include "grant_flows.h"
-#include "port.h"
+#include "grant_peer.h"
 
 #define CARRIER_MAX_BYTES 16384u /* of a copied packet: all of it is copied */
-
-#define IPV4_DONT_FRAGMENT 0x4000
 
 /* The TCP header of an ACK, and its timestamps. */
 struct grant_segment {
@@ -32,120 +29,28 @@ struct grant_segment {
 
 _Static_assert(sizeof(struct grant_segment) == 32, "as on the wire");
 
-static __always_inline u16 fold(u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (u16)sum;
-}
-
-/* The headers of IP in `peer` become those of an ACK; `tcp_bytes` is known. */
-static __always_inline void peer_note_ipv4(struct grant_peer *peer, _Bool is_reversed)
-{
-	struct iphdr *ip = (void *)peer->ip;
-	u32 pseudo[3], source = ip->saddr;
-
-	if (is_reversed) {
-		ip->saddr = ip->daddr;
-		ip->daddr = source;
-		ip->ttl = 64;
-	}
-	ip->tos &= (u8)~ECN_MASK;
-	ip->tot_len = bpf_htons(sizeof(*ip) + peer->tcp_bytes);
-	ip->id = 0;
-	ip->frag_off = bpf_htons(IPV4_DONT_FRAGMENT);
-	ip->check = 0;
-	ip->check = (u16)~fold((u32)bpf_csum_diff(0, 0, (void *)ip, sizeof(*ip), 0));
-	pseudo[0] = ip->saddr;
-	pseudo[1] = ip->daddr;
-	pseudo[2] = bpf_htonl(IPPROTO_TCP << 16 | peer->tcp_bytes);
-	peer->pseudo = (u32)bpf_csum_diff(0, 0, pseudo, sizeof(pseudo), 0);
-}
-
-static __always_inline void peer_note_ipv6(struct grant_peer *peer, _Bool is_reversed)
-{
-	struct ipv6hdr *ip = (void *)peer->ip;
-	struct in6_addr source = ip->saddr;
-	u32 last[2];
-
-	if (is_reversed) {
-		ip->saddr = ip->daddr;
-		ip->daddr = source;
-		ip->hop_limit = 64;
-	}
-	ip->flow_lbl[0] &= (u8) ~(ECN_MASK << 4);
-	ip->payload_len = bpf_htons(peer->tcp_bytes);
-	last[0] = bpf_htonl(peer->tcp_bytes);
-	last[1] = bpf_htonl(IPPROTO_TCP);
-	peer->pseudo = (u32)bpf_csum_diff(0, 0, last, sizeof(last), 0);
-	peer->pseudo =
-		(u32)bpf_csum_diff(0, 0, (void *)&ip->saddr, 2 * sizeof(source), peer->pseudo);
-}
-
-/*
- * Notes how a packet gets to the sender of its flow's data, by one of the ACK direction, or by one
- * of the other. 0: not known, as the packet has tags or options that are not followed.
- */
-static __noinline _Bool peer_note(struct __sk_buff *skb, const struct packet *packet, u32 index,
-				  u32 direction, u32 tcp_bytes)
-{
-	struct grant_peer *peer = bpf_map_lookup_elem(&grant_peers, &index);
-	u32 ip_bytes = packet->family == 4 ? 20 : 40;
-	_Bool is_reversed = direction == FLOW_DATA;
-	u16 *ethernet;
-
-	if (!peer || packet->is_tunnelled ||
-	    (packet->tcp != ETH_HLEN + ip_bytes && packet->tcp != ip_bytes))
-		return 0;
-	peer->ethernet_bytes = (u8)(packet->tcp - ip_bytes);
-	peer->ip_bytes = (u8)ip_bytes;
-	peer->tcp_bytes = (u8)tcp_bytes;
-	peer->is_reversed = is_reversed;
-	if (packet->tcp > ip_bytes) {
-		bpf_skb_load_bytes(skb, 0, peer->ethernet, ETH_HLEN);
-		ethernet = (u16 *)peer->ethernet;
-		for (u32 i = 0; i < 3 && is_reversed; i++) {
-			u16 destination = ethernet[i];
-
-			ethernet[i] = ethernet[i + 3];
-			ethernet[i + 3] = destination;
-		}
-	}
-	peer->protocol = packet->family == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
-	peer->vlan_protocol = skb->vlan_present ? (u16)skb->vlan_proto : 0;
-	peer->vlan_tag = (u16)skb->vlan_tci;
-	if (packet->family == 4) {
-		bpf_skb_load_bytes(skb, packet->tcp - 20, peer->ip, 20);
-		peer->source = packet->key.v4.destination_port;
-		peer->destination = packet->key.v4.source_port;
-		peer_note_ipv4(peer, is_reversed);
-	} else {
-		bpf_skb_load_bytes(skb, packet->tcp - 40, peer->ip, 40);
-		peer->source = packet->key.v6.destination_port;
-		peer->destination = packet->key.v6.source_port;
-		peer_note_ipv6(peer, is_reversed);
-	}
-	return 1;
-}
-
 enum partial_sum {
 	SUM_WHOLE = 0,
 	SUM_PARTIAL = 1, /* the rest is filled in on its way out, from the TCP header on */
-	SUM_ELSEWHERE = 2,
+	SUM_OUTER = 2,	 /* likewise, from a tunnel's UDP header on */
+	SUM_ELSEWHERE = 3,
 };
 
-/* Whether the checksum is still to be filled in; `tcp` is the offset of the header as written. */
-static __always_inline u32 carrier_sum(struct __sk_buff *skb, u32 tcp)
+/* Whether a checksum is still to be filled in, and which: offsets of headers as written. */
+static __always_inline u32 carrier_sum(struct __sk_buff *skb, u32 tcp, u32 udp)
 {
 	struct sk_buff *packet;
 	u16 zero = 0, probe = 0;
+	unsigned char *begin;
 
 	if (has_kernel_view()) {
 		packet = bpf_cast_to_kern_ctx(skb);
 		if (BPF_CORE_READ_BITFIELD(packet, ip_summed) != CHECKSUM_PARTIAL)
 			return SUM_WHOLE;
-		return packet->head + packet->csum_start == packet->data + tcp ? SUM_PARTIAL
-									       : SUM_ELSEWHERE;
+		begin = packet->head + packet->csum_start;
+		if (begin == packet->data + tcp)
+			return SUM_PARTIAL;
+		return udp && begin == packet->data + udp ? SUM_OUTER : SUM_ELSEWHERE;
 	}
 	/* Before Linux 6.2: a partial sum is not changed by what comes behind the pseudo header. */
 	if (bpf_skb_store_bytes(skb, tcp + TCP_CHECKSUM, &zero, sizeof(zero), 0) ||
@@ -162,24 +67,22 @@ static __noinline _Bool carrier_write(struct __sk_buff *skb, const struct grant_
 	const struct grant_peer *peer = bpf_map_lookup_elem(&grant_peers, &index);
 	const struct grant_action *action = &s->action;
 	struct grant_segment segment = {0};
-	u32 ethernet_bytes, ip_bytes, tcp_bytes, sum, total;
+	u32 head_bytes, tcp_bytes, sum;
 
 	if (!peer)
 		return 0;
-	ethernet_bytes = peer->ethernet_bytes ? ETH_HLEN : 0;
-	ip_bytes = peer->ip_bytes == 20 ? 20 : 40;
+	head_bytes = peer->head_bytes;
 	tcp_bytes = peer->tcp_bytes == 20 ? 20 : 32;
-	total = ethernet_bytes + ip_bytes + tcp_bytes;
+	if (!is_head(&head_bytes))
+		return 0;
 	if (skb->vlan_present && bpf_skb_vlan_pop(skb))
 		return 0;
 	if (skb->protocol != peer->protocol && bpf_skb_change_proto(skb, peer->protocol, 0))
 		return 0;
-	if (skb->len != total && bpf_skb_change_tail(skb, total, 0))
+	if (skb->len != head_bytes + tcp_bytes &&
+	    bpf_skb_change_tail(skb, head_bytes + tcp_bytes, 0))
 		return 0;
-	if (ethernet_bytes &&
-	    bpf_skb_store_bytes(skb, 0, peer->ethernet, ETH_HLEN, BPF_F_RECOMPUTE_CSUM))
-		return 0;
-	if (bpf_skb_store_bytes(skb, ethernet_bytes, peer->ip, ip_bytes, BPF_F_RECOMPUTE_CSUM))
+	if (bpf_skb_store_bytes(skb, 0, peer->head, head_bytes, BPF_F_RECOMPUTE_CSUM))
 		return 0;
 	segment.source = peer->source;
 	segment.destination = peer->destination;
@@ -192,7 +95,7 @@ static __noinline _Bool carrier_write(struct __sk_buff *skb, const struct grant_
 		segment.ts_val = bpf_htonl(action->ts_val);
 		segment.ts_ecr = bpf_htonl(action->ts_ecr);
 	}
-	sum = carrier_sum(skb, ethernet_bytes + ip_bytes);
+	sum = carrier_sum(skb, head_bytes, peer->udp);
 	if (sum == SUM_ELSEWHERE)
 		return 0;
 	if (sum == SUM_PARTIAL)
@@ -200,8 +103,11 @@ static __noinline _Bool carrier_write(struct __sk_buff *skb, const struct grant_
 	else
 		segment.checksum = (u16)~fold(
 			(u32)bpf_csum_diff(0, 0, (void *)&segment, sizeof(segment), peer->pseudo));
-	if (bpf_skb_store_bytes(skb, ethernet_bytes + ip_bytes, &segment, tcp_bytes,
-				BPF_F_RECOMPUTE_CSUM))
+	if (sum == SUM_OUTER &&
+	    bpf_skb_store_bytes(skb, peer->udp + UDP_CHECKSUM, &peer->outer_pseudo,
+				sizeof(peer->outer_pseudo), 0))
+		return 0;
+	if (bpf_skb_store_bytes(skb, head_bytes, &segment, tcp_bytes, BPF_F_RECOMPUTE_CSUM))
 		return 0;
 	return !peer->vlan_protocol || !bpf_skb_vlan_push(skb, peer->vlan_protocol, peer->vlan_tag);
 }
@@ -222,6 +128,17 @@ static __always_inline _Bool carrier_send(struct __sk_buff *skb, const struct gr
 	status = bpf_clone_redirect(skb, skb->ifindex, flags);
 	skb->mark = mark;
 	return !status;
+}
+
+/* The kernel does not cut packets that it has encapsulated (bpf_skb_change_tail). */
+static __always_inline _Bool can_be_cut(struct __sk_buff *skb)
+{
+	struct sk_buff *packet;
+
+	if (!has_kernel_view())
+		return 1;
+	packet = bpf_cast_to_kern_ctx(skb);
+	return !BPF_CORE_READ_BITFIELD(packet, encapsulation);
 }
 
 /*

@@ -28,6 +28,7 @@ struct grant_scratch {
 	struct packet parsed;
 	struct grant_packet packet;
 	struct grant_action action;
+	struct grant_peer noted;
 	u32 handle;	     /* of the packet's flow, 0: none */
 	u32 bytes;	     /* of the packet */
 	u32 queue_bytes;     /* of the port, where it is known */
@@ -146,22 +147,6 @@ __noinline u32 grant_begin(u32 direction)
 	return handle;
 }
 
-/* The flow in `grant_scratch` is no longer followed. */
-__noinline int grant_end(u64 now_ns)
-{
-	struct grant_ctx ctx;
-	u32 index;
-
-	if (!grant_ctx_open(&ctx))
-		return 0;
-	bpf_spin_lock(&ctx.own->lock);
-	index = handle_index(ctx.own, ctx.scratch->handle, now_ns);
-	if (index)
-		grant_close(&ctx.own->port, ctx.own->flows, index);
-	bpf_spin_unlock(&ctx.own->lock);
-	return 0;
-}
-
 /* The packet in `grant_scratch` passes in the direction of the data. */
 __noinline int grant_pass_data(u64 now_ns)
 {
@@ -254,9 +239,10 @@ __noinline u32 grant_has_more(u64 now_ns)
 
 /*
  * Bytes that a SYN-ACK towards a sender may offer. It has no entry yet, as SYNs are forged easily:
- * its allowance, if all whose handshake is under way may have theirs.
+ * its allowance, if all whose handshake is under way may have theirs, or if it `must_open`, as
+ * nothing but an ACK shows how to get to the sender later.
  */
-__noinline u32 grant_syn_window(u32 mss, u32 half_open)
+__noinline u32 grant_syn_window(u32 mss, u32 half_open, u32 must_open)
 {
 	const struct grant_params *p;
 	struct grant_ctx ctx;
@@ -268,7 +254,7 @@ __noinline u32 grant_syn_window(u32 mss, u32 half_open)
 	allowance = (u64)grant_allowance_segments(p) * mss_in_range(mss);
 	used = (half_open + 1ull) * allowance + ctx.own->port.outstanding +
 	       ctx.scratch->queue_bytes;
-	if (ctx.own->port.waiting || used > ctx.own->port.budget)
+	if (!must_open && (ctx.own->port.waiting || used > ctx.own->port.budget))
 		return 0;
 	return (u32)allowance;
 }

@@ -35,6 +35,7 @@ struct sk_buff {
 	struct net_device *dev;
 	unsigned char *head, *data;
 	u8 ip_summed : 2;
+	u8 encapsulation : 1; /* by this host, or a tunnel's super-packet */
 	u16 csum_start; /* from head */
 };
 

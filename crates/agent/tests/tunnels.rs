@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets as hosts of an overlay send them, through the port below: VXLAN whose inner checksums
-//! are still to be filled in, VLAN tags that the kernel has taken off.
+//! Packets as hosts of an overlay send them, through the port below: VXLAN and Geneve whose inner
+//! checksums are still to be filled in, VLAN tags that the kernel has taken off.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,6 +10,7 @@ mod lab;
 use common::packet::{ACK, SYN, Segment, ethernet};
 use std::net::{TcpListener, TcpStream};
 
+use lab::credit::{ANSWER_BYTES, Lab, PLACES, alone};
 use lab::{PORT, PortLab, SwitchLab, transfers};
 use libbpf_rs::MapCore;
 use penstock_linux::testkit::{join, until};
@@ -58,6 +59,61 @@ fn checksums_still_to_be_filled_in_stay_right() {
         "{status}"
     );
     assert_eq!(lab.tcp_counter("InCsumErrors"), 0);
+}
+
+/// What lies between two hosts, as `ip link add` has it.
+const OVERLAYS: [&str; 3] = [
+    "type vxlan id 7 remote PEER4 dstport 8472 dev eth0",
+    "type vxlan id 7 remote PEER4 dstport 4789 noudpcsum dev eth0",
+    "type vxlan id 7 remote PEER6 dstport 4789 dev eth0",
+];
+
+/// Grant's ACKs reach senders behind tunnels and tags, whose headers it has to write.
+#[test]
+fn credit_reaches_senders_of_an_overlay() {
+    const FLOWS: u64 = 100;
+    let _alone = alone();
+    for (place, overlay) in PLACES.iter().flat_map(|p| OVERLAYS.map(|o| (*p, o))) {
+        let lab = Lab::new(place, &[]);
+        for (host, own, peer) in [("left", 1, 2), ("right", 2, 1)] {
+            let kind = overlay
+                .replace("PEER4", &format!("10.97.0.{peer}"))
+                .replace("PEER6", &format!("fd97::{peer}"));
+            for line in [
+                format!("ip address add 10.97.0.{own}/24 dev eth0"),
+                format!("ip address add fd97::{own}/64 dev eth0 nodad"),
+                format!("ip link add above {kind}"),
+                format!("ip address add 10.96.0.{own}/24 dev above"),
+                format!("ip address add fd96::{own}/64 dev above nodad"),
+                "ip link set above up gso_max_segs 1".to_owned(),
+            ] {
+                lab::run(lab.lab.netns(host), &line);
+            }
+        }
+        for address in ["10.96.0.2:5004", "[fd96::2]:5004"] {
+            let listen = || transfers::listen(address.parse().unwrap());
+            lab.lab.netns("right").run(listen).unwrap();
+            let flows: Vec<_> = (0..FLOWS)
+                .map(|id| {
+                    lab.lab.spawn("left", move || {
+                        let stream = TcpStream::connect(address)?;
+                        transfers::send(&mut transfers::patient(stream)?, id, ANSWER_BYTES)
+                    })
+                })
+                .collect();
+            for flow in flows {
+                join(flow, lab::LIMIT).unwrap();
+            }
+        }
+        let counted = lab.credit().counters;
+        let context = format!("{overlay}, {place:?}: {counted:?}");
+        assert!(counted["grants"] >= 2 * FLOWS, "{context}");
+        // An ACK of one family is not made one of the other where the kernel encapsulated it.
+        assert!(counted["carriers_failed"] < 5, "{context}");
+        assert_eq!(lab.harm(), (0, 0), "{context}");
+        assert_eq!(lab.lab.tcp_counter("InCsumErrors"), 0, "{context}");
+        lab.settles();
+    }
 }
 
 /// Two tenants with the same addresses, each in a VLAN of its own.

@@ -216,7 +216,9 @@ def tbf(*where: str, limit: int, rate: str = "10mbit") -> None:
     tc("add", *where, "tbf", "rate", rate, "burst", "4000", "limit", str(limit))
 
 
-def transferred(hook: str, warning: str, *scheme: str) -> tuple[int, dict[str, Any]]:
+def transferred(
+    hook: str, warning: str, *scheme: str, address: str = ADDRESS
+) -> tuple[int, dict[str, Any]]:
     """Transfer through a scheme that ends with its agent: bytes, and the port's counters."""
     tbf("root", limit=60_000)
     words = ["nsenter", f"--net=/run/netns/{SWITCH}", PENSTOCKD, "attach", "p0", "--stay"]
@@ -227,7 +229,7 @@ def transferred(hook: str, warning: str, *scheme: str) -> tuple[int, dict[str, A
         printed = (text for text in agent.stdout if not text.startswith("audit: "))
         line = next(printed, "").strip()
         demand(f"({hook})" in line and warning in line, f"instead of {hook}: {line}")
-        done = traffic.transfer([200_000] * 6, mice=10)
+        done = traffic.transfer([200_000] * 6, mice=10, address=address)
         counters = status()["counters"]
     finally:
         agent.send_signal(signal.SIGINT)
@@ -256,6 +258,33 @@ def grants(hook: str, side: str) -> str:
     """Grant opens windows itself, on either side; nothing remains after the agent's end."""
     words = ("--scheme", "grant", "--side", side, "--rate", "10 Mb/s", "--buffer", "60 kB")
     moved, counters = transferred(hook, "", *words)
+    rewritten, failed = counters["acks_rewritten"], counters["passed_failed"]
+    demand(rewritten > 0 and failed == 0, f"{counters}")
+    return f"{moved / 1e6:.1f} MB intact, {rewritten} of {counters['acks']} windows lowered"
+
+
+def grants_in_an_overlay(side: str) -> str:
+    """The same for hosts whose packets pass in Geneve, and by p0 in a VLAN."""
+    command("modprobe", "-a", "geneve", "8021q")
+    for namespace, number in ((SWITCH, 1), (RECEIVER, 2)):
+        end = {SWITCH: "p0", RECEIVER: "r0"}[namespace]
+        words = f"ip -n {namespace} link add link {end} name vlan type vlan id 5"
+        command(*words.split())
+        command(*f"ip -n {namespace} address add 10.7.0.{number}/24 dev vlan".split())
+        command(*f"ip -n {namespace} link set vlan gso_max_segs 1 up".split())
+    command(*f"ip -n {RECEIVER} route replace default via 10.7.0.1".split())
+    for namespace, remote, number in ((SENDER, "10.7.0.2", 1), (RECEIVER, "10.9.1.2", 2)):
+        words = f"ip -n {namespace} link add over type geneve id 7 remote {remote}"
+        command(*words.split())
+        command(*f"ip -n {namespace} address add 10.8.0.{number}/24 dev over".split())
+        command(*f"ip -n {namespace} link set over gso_max_segs 1 up".split())
+    words = ("--scheme", "grant", "--side", side, "--rate", "10 Mb/s", "--buffer", "60 kB")
+    moved, counters = transferred("tcx", "", *words, address="10.8.0.2")
+    for namespace in (SENDER, SWITCH, RECEIVER):
+        for name in ("over", "vlan"):
+            delete = ["ip", "-n", namespace, "link", "del", name]
+            subprocess.run(delete, capture_output=True, check=False)
+    command(*f"ip -n {RECEIVER} route replace default via 10.9.0.1".split())
     rewritten, failed = counters["acks_rewritten"], counters["passed_failed"]
     demand(rewritten > 0 and failed == 0, f"{counters}")
     return f"{moved / 1e6:.1f} MB intact, {rewritten} of {counters['acks']} windows lowered"
@@ -387,6 +416,8 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("FairQ by tcx", lambda: datapath("tcx")),
         ("Grant at a port by tcx", lambda: grants("tcx", "port")),
         ("Grant behind a port by tcx", lambda: grants("tcx", "receiver")),
+        ("Grant at a port, in Geneve", lambda: grants_in_an_overlay("port")),
+        ("Grant behind a port, in Geneve", lambda: grants_in_an_overlay("receiver")),
         ("Open connections by tcx", sockets_are_read),
         ("Containers' open connections by tcx", sockets_behind_a_veth),
         ("SICC's shim by tcx", sicc_takes_orders),

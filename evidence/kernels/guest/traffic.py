@@ -37,12 +37,12 @@ def thread(
     return started
 
 
-def listen(congestion: str) -> socket.socket:
+def listen(address: str, congestion: str) -> socket.socket:
     """A listener for `transfer`; its connections inherit the congestion control."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
-    listener.bind((ADDRESS, TCP_PORT))
+    listener.bind((address, TCP_PORT))
     listener.listen(256)
     listener.settimeout(SECONDS)
     return listener
@@ -69,13 +69,13 @@ def receive(listener: socket.socket, flows: int) -> None:
         one.join()
 
 
-def send(size: int, congestion: str, go_on: threading.Event | None = None) -> int:
+def send(size: int, address: str, congestion: str, go_on: threading.Event | None = None) -> int:
     """Send `size` random bytes, or more while `go_on` is set; compare the digests."""
     sent, digest = 0, hashlib.sha256()
     with socket.socket() as connection:
         connection.settimeout(SECONDS)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
-        connection.connect((ADDRESS, TCP_PORT))
+        connection.connect((address, TCP_PORT))
         while sent < size or (go_on and go_on.is_set()):
             data = random.randbytes(BLOCK)
             connection.sendall(data)
@@ -110,6 +110,7 @@ def transfer(
     mice: int = 0,
     congestion: str = "cubic",
     during: Callable[[], object] | None = None,
+    address: str = ADDRESS,
 ) -> Transfer:
     """Send elephants at once and mice of a block one after the other; fail unless all arrive.
 
@@ -121,15 +122,15 @@ def transfer(
     ready, go_on, is_over = threading.Event(), threading.Event(), threading.Event()
 
     def serve() -> None:
-        listener = listen(congestion)
+        listener = listen(address, congestion)
         ready.set()
         receive(listener, len(elephants) + mice)
 
     def elephant(size: int) -> None:
-        sent.append(send(size, congestion, go_on))
+        sent.append(send(size, address, congestion, go_on))
 
     def herd() -> None:
-        sent.extend(send(BLOCK, congestion) for _ in range(mice))
+        sent.extend(send(BLOCK, address, congestion) for _ in range(mice))
 
     def sample() -> None:
         backlog = Backlog()

@@ -182,17 +182,25 @@ fn connections_in_the_tunnel_are_known_without_its_identifier() {
     assert_eq!(cluster.wrong_checksums(), 0);
 }
 
-/// Grant follows no tunnelled flow, but the device of the tunnel has the inner packets.
+/// On the card, where its own ACKs need the identities of pods, and on the device of the tunnel, which has the
+/// inner packets.
 #[test]
-fn grant_on_the_device_of_the_tunnel_holds_windows_of_pods() {
+fn grant_holds_windows_of_pods_in_the_tunnel() {
     let cluster = Cluster::new(Pair::Veth, Routing::Vxlan);
     let lost = cluster.transfer();
     let agent = cluster.agent(1);
-    let side = ["--side", "receiver", "--rate", "17 Mb/s"];
-    let _grant = grant(&agent, OVERLAY, &side);
-    let held = cluster.transfer();
-    grants(&agent, OVERLAY);
-    assert!(held < lost / 4, "{held} packets are lost, {lost} without");
+    let side = [
+        "--side", "receiver", "--rate", "17 Mb/s", "--buffer", "64 kB",
+    ];
+    for (interface, option) in [(UPLINK, &["--ignore-vni"][..]), (OVERLAY, &[])] {
+        let _grant = grant(&agent, interface, &[&side[..], option].concat());
+        let held = cluster.transfer();
+        grants(&agent, interface);
+        assert!(
+            held < lost / 4,
+            "{interface}: {held} packets are lost, {lost} without"
+        );
+    }
     assert_eq!(cluster.wrong_checksums(), 0);
 }
 

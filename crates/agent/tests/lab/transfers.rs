@@ -83,7 +83,12 @@ pub fn abort() -> Result<()> {
 
 /// Receives transfers forever, a thread for each connection. Runs in the receiver's namespace.
 pub fn serve() {
-    let listener = TcpListener::bind(receiver()).unwrap();
+    listen(receiver());
+}
+
+/// The same at another address.
+pub fn listen(address: SocketAddr) {
+    let listener = TcpListener::bind(address).unwrap();
     // More than std's 128 may ask at once, and a full backlog refuses their SYNs.
     rustix::net::listen(&listener, 1024).unwrap();
     serve_on(listener);
