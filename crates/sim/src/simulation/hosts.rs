@@ -96,6 +96,10 @@ impl Wire for Port<'_> {
     fn send(&mut self, segment: Packet, sack: &[SackBlock]) {
         self.network.inject(self.now, segment, sack);
     }
+
+    fn host_wait(&self, flow: FlowId, bytes: u32) -> Time {
+        self.network.first_wait(self.now, flow, bytes)
+    }
 }
 
 /// A command of an application to its socket.

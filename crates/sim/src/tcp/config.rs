@@ -41,8 +41,11 @@ pub enum Counting {
     /// One segment, whatever it acknowledges: RFC 5681's minimum and ns-2's rule.
     Acks,
     /// The bytes it acknowledges, in slow start at most this many segments (RFC 3465's L;
-    /// Linux sets no limit: `u8::MAX`).
+    /// Linux 3.18 sets no limit: `u8::MAX`).
     Bytes(u8),
+    /// The segments it acknowledges or SACKs, and windows are of whole segments, by Linux's rules:
+    /// CUBIC is `tcp_cubic`, the ACK that ends a recovery counts, and PRR starts from the window.
+    Delivered,
 }
 
 /// What a multiplicative decrease starts from.
@@ -248,6 +251,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whether congestion windows are of whole segments.
+    #[inline]
+    pub(super) fn has_whole_windows(&self) -> bool {
+        self.counting == Counting::Delivered
+    }
+
     /// `span` in whole jiffies, rounded up.
     pub(super) fn in_jiffies(&self, span: Time) -> Time {
         match self.jiffy.0 {
@@ -341,7 +350,7 @@ impl Config {
     /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start, offloads off.
     ///
     /// Where it differs from Linux: no pacing, small queues, F-RTO, undo of needless reductions or
-    /// fast open; windows are bytes, not segments; without SACK a timeout goes back to SND.UNA; an
+    /// fast open; short segments use up as much of a window as they are long; without SACK a timeout goes back to SND.UNA; an
     /// ECN reduction is immediate, not spread over a round trip; HZ is 250.
     pub const fn linux() -> Config {
         Config {
@@ -352,7 +361,7 @@ impl Config {
             congestion: Algorithm::Cubic { hystart: true },
             initial_window: 10,
             syn_losses_forgiven: 1,
-            counting: Counting::Bytes(u8::MAX),
+            counting: Counting::Delivered,
             ns2_windows: false,
             validate_cwnd: true,
             idle: Idle::Decay,
@@ -393,9 +402,10 @@ impl Config {
     /// buffer of 6 MB, of which half is offered, makes the window scale 7.
     ///
     /// Where it differs from Linux 3.18, in addition to what [`Config::linux`] lists: RFC 6675's count in
-    /// place of FACK's; early retransmit is not switched off by reordering.
+    /// place of FACK's; early retransmit is not switched off by reordering; windows are in bytes.
     pub const fn linux_3_18() -> Config {
         Config {
+            counting: Counting::Bytes(u8::MAX),
             window_scale: Some(7),
             receive_buffer: 3 << 20,
             initial_receive_window: 29200,

@@ -2,7 +2,7 @@
 //! What a call of an end point comes with, and what it returns.
 
 use super::Config;
-use crate::packet::{Packet, SackBlock};
+use crate::packet::{FlowId, Packet, SackBlock};
 use penstock_scenario::units::Time;
 
 /// Where segments leave.
@@ -10,6 +10,11 @@ pub trait Wire {
     /// Sends `segment` (its `hop` is 0) with `sack` blocks. The network keeps the blocks and sets
     /// the segment's `options` handle where there are any.
     fn send(&mut self, segment: Packet, sack: &[SackBlock]);
+
+    /// How long the host's own link would need for what it was given, and `bytes` of `flow` more.
+    fn host_wait(&self, _flow: FlowId, _bytes: u32) -> Time {
+        Time::ZERO
+    }
 }
 
 /// The settings, the time and the wire of one call.

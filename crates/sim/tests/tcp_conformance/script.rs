@@ -242,10 +242,10 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
             }
         }
         "counting" => {
-            cfg.counting = if value == "acks" {
-                Counting::Acks
-            } else {
-                Counting::Bytes(number(value)?)
+            cfg.counting = match value {
+                "acks" => Counting::Acks,
+                "delivered" => Counting::Delivered,
+                _ => Counting::Bytes(number(value)?),
             }
         }
         "decrease_from" => {

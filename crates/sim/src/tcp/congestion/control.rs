@@ -2,7 +2,7 @@
 //! The congestion controls by one interface: how much the window grows, and what it falls to.
 
 use super::bbr::Bbr;
-use super::cubic::Cubic;
+use super::cubic::{Cubic, LinuxCubic};
 use super::dctcp::Dctcp;
 use super::newreno;
 use super::window::{Acked, Window};
@@ -14,14 +14,18 @@ use penstock_scenario::units::Time;
 pub(super) enum Control {
     NewReno,
     Cubic(Box<Cubic>),
+    LinuxCubic(Box<LinuxCubic>),
     Dctcp(Box<Dctcp>),
     Bbr(Box<Bbr>),
 }
 
 impl Control {
-    pub fn new(algorithm: Algorithm) -> Control {
-        match algorithm {
+    pub fn new(cfg: &Config) -> Control {
+        match cfg.congestion {
             Algorithm::NewReno => Control::NewReno,
+            Algorithm::Cubic { hystart } if cfg.has_whole_windows() => {
+                Control::LinuxCubic(Box::new(LinuxCubic::new(hystart)))
+            }
             Algorithm::Cubic { hystart } => Control::Cubic(Box::new(Cubic::new(hystart))),
             Algorithm::Dctcp => Control::Dctcp(Box::new(Dctcp::new())),
             Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new())),
@@ -31,11 +35,23 @@ impl Control {
     /// New data was acknowledged outside recovery; the window may grow.
     pub fn on_ack(&mut self, cfg: &Config, window: &mut Window, ack: &Acked) {
         match self {
+            Control::NewReno | Control::Dctcp(_) if cfg.has_whole_windows() => {
+                newreno::grow_by_segments(window, ack.segments, ack.mss);
+            }
             Control::NewReno | Control::Dctcp(_) => {
                 newreno::grow(cfg, window, ack.bytes, ack.mss);
             }
             Control::Cubic(cubic) => cubic.grow(cfg, window, ack),
+            Control::LinuxCubic(cubic) => cubic.grow(cfg, window, ack),
             Control::Bbr(_) => {}
+        }
+    }
+
+    /// An ACK showed a round trip, in whatever phase.
+    #[inline]
+    pub fn on_round_trip(&mut self, cfg: &Config, window: &mut Window, ack: &Acked) {
+        if let Control::LinuxCubic(cubic) = self {
+            cubic.on_round_trip(cfg, window, ack);
         }
     }
 
@@ -52,6 +68,7 @@ impl Control {
         let target = match self {
             Control::NewReno | Control::Dctcp(_) => newreno::halve(base),
             Control::Cubic(cubic) => cubic.decrease(window, base, mss),
+            Control::LinuxCubic(cubic) => cubic.decrease(window, base, mss),
             Control::Bbr(_) => base,
         };
         target.max(2 * mss)
@@ -67,15 +84,19 @@ impl Control {
 
     /// A retransmission timeout.
     pub fn on_rto(&mut self) {
-        if let Control::Cubic(cubic) = self {
-            cubic.on_rto();
+        match self {
+            Control::Cubic(cubic) => cubic.on_rto(),
+            Control::LinuxCubic(cubic) => cubic.on_rto(),
+            _ => {}
         }
     }
 
-    /// Sending resumes after `idle` without data in flight.
-    pub fn on_idle(&mut self, idle: Time) {
-        if let Control::Cubic(cubic) = self {
-            cubic.on_idle(idle);
+    /// Sending resumes at `now` after `idle` without data in flight, longer than a timeout or not.
+    pub fn on_idle(&mut self, cfg: &Config, now: Time, idle: Time, is_long: bool) {
+        match self {
+            Control::Cubic(cubic) if is_long => cubic.on_idle(idle),
+            Control::LinuxCubic(cubic) => cubic.on_idle(cfg, now, idle),
+            _ => {}
         }
     }
 }

@@ -16,6 +16,7 @@ use super::sender::Sender;
 pub(super) use bbr::{Feedback, Repair};
 use control::Control;
 use penstock_scenario::units::Time;
+pub(super) use window::Progress;
 use window::{Acked, Window};
 
 /// The congestion window and all that moves it.
@@ -62,7 +63,7 @@ impl Congestion {
     /// Before the handshake.
     pub fn open(&mut self, cfg: &Config) {
         *self = Congestion {
-            control: Control::new(cfg.congestion),
+            control: Control::new(cfg),
             ..Congestion::new()
         };
         self.window.ssthresh = cfg.initial_ssthresh;
@@ -106,37 +107,43 @@ impl Congestion {
         newreno::grow(cfg, &mut self.window, acked, mss as u32);
     }
 
-    /// Grows the window for `acked` bytes, if it was used. `sample`: the round trip measured by the
-    /// ACK, zero where it measured none.
-    pub fn grow(
+    /// Grows the window for what an ACK showed, if it was used.
+    pub fn grow(&mut self, cfg: &Config, now: Time, progress: Progress, snd: &Sender, rtt: &Rtt) {
+        if self.is_reduced() || cfg.validate_cwnd && !self.may_grow(cfg, snd.mss() as u32) {
+            return;
+        }
+        let ack = acked(cfg, now, progress, snd, rtt);
+        self.control.on_ack(cfg, &mut self.window, &ack);
+    }
+
+    /// Whether the window was used (Linux's `tcp_is_cwnd_limited`): in slow start it may become twice
+    /// what was.
+    fn may_grow(&self, cfg: &Config, mss: u32) -> bool {
+        if self.is_limiting {
+            return true;
+        }
+        let used = if cfg.has_whole_windows() {
+            self.max_flight.next_multiple_of(mss)
+        } else {
+            self.max_flight
+        };
+        self.window.in_slow_start() && self.window.cwnd < used.saturating_mul(2)
+    }
+
+    /// Takes the round trip that an ACK showed, whether or not the window may grow.
+    #[inline]
+    pub fn on_round_trip(
         &mut self,
         cfg: &Config,
         now: Time,
-        acked: u32,
-        sample: Time,
+        progress: Progress,
         snd: &Sender,
         rtt: &Rtt,
     ) {
-        if self.is_reduced() {
-            return;
+        if cfg.has_whole_windows() && progress.sample != Time::ZERO {
+            let ack = acked(cfg, now, progress, snd, rtt);
+            self.control.on_round_trip(cfg, &mut self.window, &ack);
         }
-        if cfg.validate_cwnd && !self.is_limiting {
-            // Linux's tcp_is_cwnd_limited: in slow start up to twice what was used.
-            let doubled = self.max_flight.saturating_mul(2);
-            if !self.window.in_slow_start() || self.window.cwnd >= doubled {
-                return;
-            }
-        }
-        let ack = Acked {
-            now,
-            bytes: acked,
-            mss: snd.mss() as u32,
-            una: snd.una(),
-            nxt: snd.nxt(),
-            rtt: sample,
-            smoothed: rtt.smoothed(cfg),
-        };
-        self.control.on_ack(cfg, &mut self.window, &ack);
     }
 
     /// What a decrease is computed from, with `flight` bytes in flight.
@@ -155,7 +162,7 @@ impl Congestion {
             // An integer number of segments there.
             (threshold / mss * mss).max(2 * mss)
         } else {
-            threshold
+            whole(cfg, threshold, mss)
         };
     }
 
@@ -281,7 +288,9 @@ impl Congestion {
             return false;
         }
         let base = self.decrease_base(cfg, flight);
-        self.window.ssthresh = self.control.on_ecn(&self.window, base, snd.mss() as u32);
+        let mss = snd.mss() as u32;
+        let threshold = self.control.on_ecn(&self.window, base, mss);
+        self.window.ssthresh = whole(cfg, threshold, mss);
         self.window.cwnd = self.window.ssthresh;
         self.window.credit = 0;
         self.cwr_due = true;
@@ -334,7 +343,9 @@ impl Congestion {
             return bbr.on_restart(&mut self.window, now);
         }
         let silence = now.saturating_sub(self.last_sent);
-        if silence <= timeout {
+        let is_long = silence > timeout;
+        self.control.on_idle(cfg, now, silence, is_long);
+        if !is_long {
             return;
         }
         let restart = (cfg.initial_window * mss as u32).min(self.window.cwnd);
@@ -343,16 +354,37 @@ impl Congestion {
             Idle::Restart => self.window.cwnd = restart,
             Idle::Decay => {
                 // tcp_cwnd_restart: what was known stays in the threshold.
-                self.window.ssthresh = self
-                    .window
-                    .ssthresh
-                    .max(self.window.cwnd - self.window.cwnd / 4);
+                let (cwnd, mss) = (self.window.cwnd, mss as u32);
+                let known = whole(cfg, cwnd - cwnd / 4, mss);
+                self.window.ssthresh = self.window.ssthresh.max(known);
                 let halvings = (silence.0 / timeout.0.max(1)).min(31) as u32;
-                self.window.cwnd = (self.window.cwnd >> halvings).max(restart);
+                self.window.cwnd = whole(cfg, cwnd >> halvings, mss).max(restart);
             }
         }
-        self.control.on_idle(silence);
         // Once per silence, even if nothing can be sent now.
         self.last_sent = now;
+    }
+}
+
+/// `bytes` as a congestion window: of whole segments where windows are (at least one), else as they are.
+fn whole(cfg: &Config, bytes: u32, mss: u32) -> u32 {
+    if cfg.has_whole_windows() {
+        (bytes / mss * mss).max(mss)
+    } else {
+        bytes
+    }
+}
+
+/// An ACK as the algorithms see it.
+fn acked(cfg: &Config, now: Time, progress: Progress, snd: &Sender, rtt: &Rtt) -> Acked {
+    Acked {
+        now,
+        bytes: progress.acked,
+        segments: progress.segments,
+        mss: snd.mss() as u32,
+        una: snd.una(),
+        nxt: snd.nxt(),
+        rtt: progress.sample,
+        smoothed: rtt.smoothed(cfg),
     }
 }

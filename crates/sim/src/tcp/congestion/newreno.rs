@@ -12,6 +12,7 @@ pub(super) fn grow(cfg: &Config, window: &mut Window, acked: u32, mss: u32) {
         Counting::Bytes(u8::MAX) => acked,
         Counting::Bytes(limit) if window.in_slow_start() => acked.min(limit as u32 * mss),
         Counting::Bytes(_) => acked,
+        Counting::Delivered => return grow_by_segments(window, acked.div_ceil(mss), mss),
     };
     if window.in_slow_start() {
         window.cwnd = window.cwnd.saturating_add(counted);
@@ -27,6 +28,16 @@ pub(super) fn grow(cfg: &Config, window: &mut Window, acked: u32, mss: u32) {
             window.credit -= window.cwnd;
             window.cwnd = window.cwnd.saturating_add(mss);
         }
+    }
+}
+
+/// Grows the window, of whole segments, for as many delivered (Linux `tcp_reno_cong_avoid`).
+pub(super) fn grow_by_segments(window: &mut Window, mut segments: u32, mss: u32) {
+    if window.in_slow_start() {
+        segments = window.grow_to_threshold(segments, mss);
+    }
+    if segments > 0 {
+        window.grow_by_credit(segments, (window.cwnd / mss).max(1), mss);
     }
 }
 

@@ -10,6 +10,10 @@ use crate::tcp::timers::Timer;
 use crate::tcp::{Ctx, Wire};
 use penstock_scenario::units::Time;
 
+/// What a sender of Linux keeps in the queue of its own host, a millisecond at its rate
+/// (`tcp_small_queue_check`). Here it may keep more, but its window does not grow then.
+const SMALL_QUEUE: Time = Time::from_millis(1);
+
 /// Why the sender stopped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -41,6 +45,7 @@ impl Endpoint {
             self.resume_after_idle(ctx);
         }
         let sent = self.snd.max();
+        let has_new = !self.snd.is_drained();
         let stop = if self.retransmit_lost(ctx) {
             Stop::Congestion
         } else {
@@ -63,9 +68,28 @@ impl Endpoint {
             self.timers.arm_persist(cfg, ctx.now);
         }
         if cfg.validate_cwnd {
-            let is_limiting = stop == Stop::Congestion;
-            self.congestion.note_usage(&self.snd, is_limiting);
+            self.note_usage(ctx, stop, has_new, self.snd.max() != sent);
         }
+    }
+
+    /// Remembers how much of the congestion window is in use. `has_new`: there was something new to
+    /// send, of which something left (`has_sent`).
+    #[inline]
+    fn note_usage(&mut self, ctx: &Ctx<impl Wire>, stop: Stop, has_new: bool, has_sent: bool) {
+        let mut is_limiting = stop == Stop::Congestion;
+        if ctx.cfg.has_whole_windows() {
+            // As Linux's tcp_write_xmit: also if the last segment filled the window, and not where
+            // nothing was to be sent.
+            let in_flight = self.recovery.in_flight(&self.snd);
+            let room = self.congestion.cwnd().saturating_sub(in_flight);
+            is_limiting |= room < self.snd.mss() as u32;
+            // TCP small queues would stop the sender before its window does.
+            is_limiting &= ctx.wire.host_wait(self.conn.flow(), room) <= SMALL_QUEUE;
+            if !has_new || !has_sent && !is_limiting {
+                return;
+            }
+        }
+        self.congestion.note_usage(&self.snd, is_limiting);
     }
 
     /// A congestion control that paces has sent all it may for now.

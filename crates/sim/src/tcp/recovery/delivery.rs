@@ -9,6 +9,8 @@ use penstock_scenario::units::Time;
 pub(super) struct Delivery {
     /// Bytes newly acknowledged or SACKed.
     pub bytes: u32,
+    /// Segments newly acknowledged to their end, or SACKed.
+    pub segments: u32,
     /// Bytes newly SACKed.
     pub sacked: u32,
     /// When the oldest of the segments sent once was sent; `None` where there is none.
@@ -28,6 +30,7 @@ impl Delivery {
     #[inline]
     pub fn add(&mut self, segment: &Segment, bytes: u32) {
         self.bytes += bytes;
+        self.segments += (bytes == segment.len as u32) as u32;
         if segment.is(EVER_RESENT) {
             self.is_ambiguous = true;
             self.newest_resent = self.newest_resent.max(segment.sent);

@@ -5,7 +5,6 @@ use super::{Parts, Phase, Recovery};
 use crate::tcp::config::{Config, Recovery as Method};
 use crate::tcp::congestion::Congestion;
 use crate::tcp::sender::Sender;
-use penstock_scenario::units::Time;
 
 /// What a duplicate ACK makes the sender do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +35,11 @@ impl Recovery {
                 if parts.snd.una() >= self.recover {
                     self.phase = Phase::Open;
                 }
-                parts.grow(acked, Time::ZERO);
+                parts.grow_by_bytes(acked);
             }
             Phase::Open | Phase::Disorder => {
                 self.phase = Phase::Open;
-                parts.grow(acked, Time::ZERO);
+                parts.grow_by_bytes(acked);
             }
         }
         parts.restart_retransmit();
@@ -53,7 +52,7 @@ impl Recovery {
         self.phase = Phase::Open;
         parts.congestion.end_inflation();
         if parts.cfg.ns2_windows {
-            parts.grow(acked, Time::ZERO);
+            parts.grow_by_bytes(acked);
         } else if parts.cfg.recovery != Method::Reno {
             let (flight, mss) = (parts.snd.flight(), parts.snd.mss());
             parts.congestion.end_fast_recovery(flight, mss);

@@ -3,7 +3,7 @@
 
 use crate::tcp::Stats;
 use crate::tcp::config::Config;
-use crate::tcp::congestion::Congestion;
+use crate::tcp::congestion::{Congestion, Progress};
 use crate::tcp::rtt::Rtt;
 use crate::tcp::sender::Sender;
 use crate::tcp::timers::Timers;
@@ -34,9 +34,21 @@ impl Parts<'_> {
         self.timers.set_timeout(self.cfg, self.rtt);
     }
 
-    /// The window grows for `acked` bytes; `sample`: the round trip measured by the ACK, or zero.
-    pub fn grow(&mut self, acked: u32, sample: Time) {
+    /// The window grows for what an ACK showed.
+    pub fn grow(&mut self, progress: Progress) {
         self.congestion
-            .grow(self.cfg, self.now, acked, sample, self.snd, self.rtt);
+            .grow(self.cfg, self.now, progress, self.snd, self.rtt);
+    }
+
+    /// The window grows for an ACK of `acked` bytes without SACK.
+    pub fn grow_by_bytes(&mut self, acked: u32) {
+        self.grow(Progress::of_bytes(acked, self.snd.mss()));
+    }
+
+    /// Congestion control takes the round trip that an ACK showed.
+    #[inline]
+    pub fn note_round_trip(&mut self, progress: Progress) {
+        self.congestion
+            .on_round_trip(self.cfg, self.now, progress, self.snd, self.rtt);
     }
 }

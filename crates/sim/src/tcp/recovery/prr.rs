@@ -6,16 +6,17 @@
 pub(super) struct Prr {
     delivered: u64,
     out: u64,
-    flight_at_start: u64,
+    at_start: u64,
 }
 
 impl Prr {
-    /// Recovery starts with `flight` bytes between SND.UNA and SND.NXT (RecoverFS).
-    pub fn start(&mut self, flight: u32) {
+    /// Recovery starts with `bytes` between SND.UNA and SND.NXT (RecoverFS), or, in Linux, with a window
+    /// of as many (`prior_cwnd`).
+    pub fn start(&mut self, bytes: u32) {
         *self = Prr {
             delivered: 0,
             out: 0,
-            flight_at_start: flight.max(1) as u64,
+            at_start: bytes.max(1) as u64,
         };
     }
 
@@ -38,7 +39,7 @@ impl Prr {
         let allowed = if pipe > ssthresh {
             // Rounded up to a segment, the unit of the RFC's arithmetic.
             let proportion = self.delivered * ssthresh as u64;
-            let segments = proportion.div_ceil(self.flight_at_start * mss as u64);
+            let segments = proportion.div_ceil(self.at_start * mss as u64);
             (segments * mss as u64).saturating_sub(self.out)
         } else {
             let owed = self

@@ -7,7 +7,7 @@ use super::selective::{NextLost, Resend, Selective};
 use super::{Parts, Phase, Recovery};
 use crate::packet::{Packet, SackBlock};
 use crate::tcp::config::Config;
-use crate::tcp::congestion::{Congestion, Feedback, Repair};
+use crate::tcp::congestion::{Congestion, Feedback, Progress, Repair};
 use crate::tcp::sender::Sender;
 use crate::tcp::timers::Timer;
 use penstock_scenario::units::Time;
@@ -42,6 +42,8 @@ impl Recovery {
             self.leave_selective_recovery(parts);
         }
         let (newly_lost, wait) = self.find_losses(parts, false);
+        let progress = progress(parts, acked, &delivery);
+        parts.note_round_trip(progress);
         match self.phase {
             Phase::Open | Phase::Disorder => {
                 if self.has_lost() {
@@ -53,11 +55,8 @@ impl Recovery {
                     } else {
                         Phase::Open
                     };
-                    if acked > 0 && !was_recovering {
-                        let sample = delivery
-                            .newest
-                            .map_or(Time::ZERO, |sent| parts.now.saturating_sub(sent));
-                        parts.grow(acked, sample);
+                    if acked > 0 && (!was_recovering || parts.cfg.has_whole_windows()) {
+                        parts.grow(progress);
                     }
                 }
             }
@@ -67,7 +66,10 @@ impl Recovery {
             }
             Phase::Loss => {
                 if acked > 0 {
-                    parts.grow(acked, Time::ZERO);
+                    parts.grow(Progress {
+                        sample: Time::ZERO,
+                        ..progress
+                    });
                 }
             }
         }
@@ -115,15 +117,15 @@ impl Recovery {
             return;
         };
         let delivery = selective.acknowledge(parts);
-        let mut sample = Time::ZERO;
-        if let (Some(oldest), Some(newest)) = (delivery.oldest, delivery.newest) {
+        if let Some(oldest) = delivery.oldest {
             parts.sample(oldest);
-            sample = parts.now.saturating_sub(newest);
         }
         if parts.congestion.is_modelled() {
             self.feed_back(parts, &delivery, 0);
         } else {
-            parts.grow(acked, sample);
+            let progress = progress(parts, acked, &delivery);
+            parts.note_round_trip(progress);
+            parts.grow(progress);
         }
         parts.restart_retransmit();
     }
@@ -162,6 +164,11 @@ impl Recovery {
 
     fn enter_selective_recovery(&mut self, parts: &mut Parts) {
         let (flight, mss) = (parts.snd.outstanding(), parts.snd.mss());
+        let before = if parts.cfg.has_whole_windows() {
+            parts.congestion.cwnd()
+        } else {
+            flight
+        };
         parts.stats.fast_recoveries += 1;
         parts
             .congestion
@@ -173,13 +180,16 @@ impl Recovery {
             selective.is_rescued = false;
             selective.probe.end();
             if let Some(prr) = &mut selective.prr {
-                prr.start(flight);
+                prr.start(before);
             }
         }
     }
 
     /// The window in recovery, where PRR sets it.
     fn follow_prr(&mut self, parts: &mut Parts, delivered: u32, is_healthy: bool) {
+        if delivered == 0 && parts.cfg.has_whole_windows() {
+            return;
+        }
         let pipe = self.in_flight(parts.snd);
         let (ssthresh, mss) = (parts.congestion.ssthresh(), parts.snd.mss() as u32);
         if let Some(prr) = self.selective.as_mut().and_then(|s| s.prr.as_mut()) {
@@ -233,11 +243,16 @@ impl Recovery {
     /// sends, then calls [`Recovery::after_reorder_timeout`] with what this returns.
     pub fn on_reorder_timeout(&mut self, parts: &mut Parts) -> Time {
         let (_, wait) = self.find_losses(parts, true);
+        let mut delivered = 0;
         if self.is_growing() && self.has_lost() {
             self.enter_selective_recovery(parts);
+            if parts.cfg.has_whole_windows() {
+                // One segment, which lets the first retransmission leave (tcp_rack_reo_timeout).
+                delivered = parts.snd.mss() as u32;
+            }
         }
         if self.phase == Phase::Recovery {
-            self.follow_prr(parts, 0, false);
+            self.follow_prr(parts, delivered, false);
         }
         wait
     }
@@ -317,6 +332,18 @@ impl Recovery {
             }
             selective.probe.start(snd.nxt(), repeats);
         }
+    }
+}
+
+/// What an ACK that moved SND.UNA by `acked` bytes showed.
+#[inline]
+fn progress(parts: &Parts, acked: u32, delivery: &Delivery) -> Progress {
+    Progress {
+        acked,
+        segments: delivery.segments,
+        sample: delivery
+            .newest
+            .map_or(Time::ZERO, |sent| parts.now.saturating_sub(sent)),
     }
 }
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CUBIC (RFC 9438) in integers: time in 1/1024 s, windows in segments.
+//! CUBIC (RFC 9438) with windows in bytes. As Linux has it today, in segments, it is in `linux.rs`.
+
+mod curve;
+mod hystart;
+mod linux;
 
 use super::newreno;
 use super::window::{Acked, Window};
 use crate::tcp::config::Config;
+use hystart::{HyStart, Version};
+pub(super) use linux::LinuxCubic;
 use penstock_scenario::units::Time;
 
-/// beta = 0.7 as Linux rounds it: 717/1024.
-const BETA: u64 = 717;
-/// C = 0.4 segments/s^3, in 1/1024.
-const C: u64 = 410;
 /// alpha = 3 (1 - beta) / (1 + beta) = 0.529 (RFC 9438 §4.3), in 1/1024. Linux's `bictcp_update`
 /// keeps it once the estimate has passed the last window, where the RFC goes on with 1.
 const ALPHA: u32 = 542;
-/// C t^3 with t in 1/1024 s: 30 bits of time, 10 of C.
-const SHIFT: u32 = 40;
 /// The curve is followed again this often while the window stands still (Linux: HZ/32).
 const REFRESH: Time = Time::from_micros(31_250);
 
@@ -34,6 +34,8 @@ pub(super) struct Cubic {
     friendly: u32,
     friendly_credit: u32,
     hystart: Option<HyStart>,
+    /// Smallest round trip seen in slow start; zero for none.
+    smallest: Time,
 }
 
 impl Cubic {
@@ -48,14 +50,13 @@ impl Cubic {
             friendly: 0,
             friendly_credit: 0,
             hystart: hystart.then(HyStart::default),
+            smallest: Time::ZERO,
         }
     }
 
     pub(super) fn grow(&mut self, cfg: &Config, window: &mut Window, ack: &Acked) {
         if window.in_slow_start() {
-            if let Some(hystart) = &mut self.hystart
-                && hystart.found(window, ack)
-            {
+            if self.ends_slow_start(window, ack) {
                 window.ssthresh = window.cwnd;
             } else {
                 newreno::grow(cfg, window, ack.bytes, ack.mss);
@@ -74,6 +75,17 @@ impl Cubic {
         segments += window.credit / per_segment;
         window.credit %= per_segment;
         window.cwnd = window.cwnd.saturating_add(segments * ack.mss);
+    }
+
+    fn ends_slow_start(&mut self, window: &Window, ack: &Acked) -> bool {
+        let Some(hystart) = &mut self.hystart else {
+            return false;
+        };
+        if ack.rtt != Time::ZERO && (self.smallest == Time::ZERO || ack.rtt < self.smallest) {
+            self.smallest = ack.rtt;
+        }
+        let cwnd = window.cwnd / ack.mss;
+        hystart.ends_slow_start(Version::Old, cwnd, self.smallest, ack)
     }
 
     /// Bytes to acknowledge per segment of growth, by the curve or the Reno-friendly window,
@@ -113,7 +125,7 @@ impl Cubic {
         self.friendly_credit = 0;
         self.computed_for = 0;
         self.k = if self.w_max > cwnd {
-            cube_root((((self.w_max - cwnd) as u128) << SHIFT) as u64 / C)
+            curve::time_to_plateau(self.w_max - cwnd)
         } else {
             self.w_max = cwnd;
             0
@@ -123,39 +135,31 @@ impl Cubic {
     /// W_cubic one round trip ahead, segments, not above 1.5 cwnd (RFC 9438 §4.2).
     fn target(&self, cwnd: u32, ack: &Acked) -> u32 {
         let ahead = ack.now.saturating_sub(self.epoch) + ack.smoothed;
-        let t = ((ahead.as_micros() << 10) / 1_000_000).min(1 << 19);
-        let off = t.abs_diff(self.k);
-        let delta = ((C as u128 * (off as u128).pow(3)) >> SHIFT).min(1 << 30) as u32;
-        let curve = if t < self.k {
-            self.w_max.saturating_sub(delta)
-        } else {
-            self.w_max.saturating_add(delta)
-        };
+        let t = (ahead.as_micros() << 10) / 1_000_000;
+        let curve = curve::window_at(t, self.k, self.w_max);
         curve.min(cwnd + cwnd / 2)
     }
 
     /// beta cwnd, remembering where the window stood (fast convergence, RFC 9438 §4.7).
     pub(super) fn decrease(&mut self, window: &Window, base: u32, mss: u32) -> u32 {
-        let cwnd = window.cwnd / mss;
-        self.w_max = if cwnd < self.w_max {
-            ((cwnd as u64 * (1024 + BETA)) >> 11) as u32
-        } else {
-            cwnd
-        };
+        self.w_max = curve::next_plateau(window.cwnd / mss, self.w_max);
         self.epoch = Time::NEVER;
+        self.restart_slow_start();
+        curve::decreased(base)
+    }
+
+    fn restart_slow_start(&mut self) {
         if let Some(hystart) = &mut self.hystart {
             hystart.restart();
         }
-        ((base as u64 * BETA) >> 10) as u32
+        self.smallest = Time::ZERO;
     }
 
     /// The next epoch starts at the window in force then, which is its plateau (RFC 9438 §4.8).
     pub(super) fn on_rto(&mut self) {
         self.w_max = 0;
         self.epoch = Time::NEVER;
-        if let Some(hystart) = &mut self.hystart {
-            hystart.restart();
-        }
+        self.restart_slow_start();
     }
 
     /// Silence is no growth: the curve is shifted by it (RFC 9438 §5.8).
@@ -163,78 +167,6 @@ impl Cubic {
         if self.epoch != Time::NEVER {
             self.epoch += idle;
         }
-    }
-}
-
-/// The largest `r` with `r^3 <= n`, digit by digit.
-fn cube_root(n: u64) -> u64 {
-    let (mut rest, mut root) = (n, 0u64);
-    for digit in (0..=63 / 3).rev() {
-        root <<= 1;
-        let step = 3 * root * (root + 1) + 1;
-        if rest >> (3 * digit) >= step {
-            rest -= step << (3 * digit);
-            root += 1;
-        }
-    }
-    root
-}
-
-/// HyStart as Linux has it: slow start ends when a round's ACK train is as long as half the
-/// smallest round trip, or when the round trips of a round have grown.
-#[derive(Clone, Debug, Default)]
-struct HyStart {
-    round_end: u64,
-    round_start: Time,
-    last_ack: Time,
-    smallest: Time,
-    round_smallest: Time,
-    samples: u8,
-}
-
-impl HyStart {
-    /// Below this many segments HyStart is silent.
-    const LOW_WINDOW: u32 = 16;
-    /// ACKs closer than this make a train.
-    const SPACING: Time = Time::from_millis(2);
-    /// Samples of a round that are compared.
-    const SAMPLES: u8 = 8;
-
-    fn restart(&mut self) {
-        self.round_end = 0;
-        self.smallest = Time::ZERO;
-    }
-
-    fn found(&mut self, window: &Window, ack: &Acked) -> bool {
-        if ack.una > self.round_end {
-            self.round_end = ack.nxt;
-            self.round_start = ack.now;
-            self.last_ack = ack.now;
-            self.round_smallest = Time::NEVER;
-            self.samples = 0;
-        }
-        if ack.rtt != Time::ZERO && (self.smallest == Time::ZERO || ack.rtt < self.smallest) {
-            self.smallest = ack.rtt;
-        }
-        if window.cwnd < Self::LOW_WINDOW * ack.mss || self.smallest == Time::ZERO {
-            return false;
-        }
-        if ack.now.saturating_sub(self.last_ack) <= Self::SPACING {
-            self.last_ack = ack.now;
-            if ack.now.saturating_sub(self.round_start).0 > self.smallest.0 / 2 {
-                return true;
-            }
-        }
-        if ack.rtt == Time::ZERO {
-            return false;
-        }
-        if self.samples < Self::SAMPLES {
-            self.samples += 1;
-            self.round_smallest = self.round_smallest.min(ack.rtt);
-            return false;
-        }
-        let margin = (self.smallest.0 / 8).clamp(Time::from_millis(4).0, Time::from_millis(16).0);
-        self.round_smallest.0 > self.smallest.0 + margin
     }
 }
 
@@ -356,22 +288,12 @@ mod tests {
         Acked {
             now: Time::from_secs(1),
             bytes,
+            segments: bytes.div_ceil(mss),
             mss,
             una: 1,
             nxt: 1,
             rtt: Time::from_millis(1),
             smoothed: Time::from_millis(1),
-        }
-    }
-
-    #[test]
-    fn cube_roots_are_exact() {
-        for n in (0..5000).chain([u64::MAX, u64::MAX - 1, 1 << 60, (1 << 60) - 1]) {
-            let root = cube_root(n) as u128;
-            assert!(
-                root.pow(3) <= n as u128 && (root + 1).pow(3) > n as u128,
-                "{n}: {root}"
-            );
         }
     }
 }
