@@ -84,10 +84,21 @@ def test_the_laboratory_alone_has_tools():
 
 
 IPERF = {
+    "intervals": [
+        {
+            "sum": {
+                "start": i / 2,
+                "end": i / 2 + 0.5,
+                "bytes": 250_125,
+                "retransmits": [1, 2, 2, 2][i],
+            }
+        }
+        for i in range(4)
+    ],
     "end": {
         "sum_sent": {"bytes": 1_000_500, "retransmits": 7},
         "sum_received": {"bytes": 1_000_000, "seconds": 2.0, "bits_per_second": 4e6},
-    }
+    },
 }
 
 
@@ -95,14 +106,27 @@ def test_a_report_of_iperf3_is_a_flow(tmp_path):
     pair = ("sender1", "receiver1")
     report = tmp_path / "iperf.json"
     report.write_text(json.dumps(IPERF))
-    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, is_endless=False)
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=None)
     assert (flow.start_s, flow.end_s, flow.bytes) == (0.5, 2.5, 1_000_500)
     assert (flow.delivered_bytes, flow.retransmits) == (1_000_000, 7)
-    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, is_endless=True)
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=2.0)
     assert (flow.end_s, flow.stopped_s, flow.bytes) == (None, 2.5, None)
+    assert (flow.delivered_bytes, flow.retransmits) == (1_000_000, 7)
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=1.5)
+    assert flow.stopped_s == 2.0, "iperf3 lasts longer than the scenario"
+    assert (flow.delivered_bytes, flow.retransmits) == (750_000, 5)
     report.write_text(json.dumps({"error": "unable to connect to server"}))
     with pytest.raises(RunError, match="iperf3: unable to connect"):
-        tools.read_iperf(report, "bulk", 0, pair, 0.5, is_endless=True)
+        tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=2.0)
+
+
+def test_iperf3_lasts_as_long_as_the_other_traffic(tmp_path):
+    """It takes whole seconds: of 6.5 it would make 6, and the rest would be alone at the end."""
+    for duration_s, given in ((6.5, "7"), (5.0, "5"), (0.3, "1")):
+        flow = replace(traffic(tmp_path, kind="bulk"), duration_s=duration_s)
+        server, client = tools.programs_of(flow)
+        assert server.start_s is None
+        assert client.command[client.command.index("-t") + 1] == given
 
 
 def test_transfers_are_summed_as_the_simulator_sums_them():

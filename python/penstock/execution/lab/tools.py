@@ -15,6 +15,7 @@ that it would have sent at a constant rate.
 
 import io
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ from penstock.units import to_bytes, to_seconds
 
 _SETTLE_S = 0.3  # for servers to listen
 _PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to end and report
+_INTERVAL = "0.1"  # seconds between iperf3's counts
 _MOST_REQUESTS = 200_000  # `ab` allocates them all at once
 
 _NGINX = """daemon off; master_process off; pid {folder}/{host}.pid; error_log stderr crit;
@@ -235,7 +237,9 @@ def _iperf(of: Traffic) -> Iterator[Program]:
     size = _size(of) if "size" in of.table else None
     start = to_seconds(of.table["start"])
     stop = to_seconds(of.table["stop"]) if "stop" in of.table else of.duration_s
-    length = ("-n", str(size)) if size else ("-t", f"{stop - start:g}")
+    # iperf3 takes whole seconds and cuts off fractions: it lasts as long as all else, or longer.
+    length = ("-n", str(size)) if size else ("-t", str(math.ceil(stop - start)), "-i", _INTERVAL)
+    lasts_s = None if size else stop - start
     for flow, (source, destination) in enumerate(of.pairs):
         at = ("-p", str(of.port + flow))
         log = of.folder / f"{of.name}-{flow}.log"
@@ -244,7 +248,7 @@ def _iperf(of: Traffic) -> Iterator[Program]:
         to = ("-c", of.address(destination), "-B", of.address(source), *at)
         report = log.with_suffix(".json")
         pair = (source, destination)
-        read = partial(read_iperf, report, of.name, flow, pair, start, is_endless=not size)
+        read = partial(read_iperf, report, of.name, flow, pair, start, lasts_s=lasts_s)
         yield Program(source, ("iperf3", "-J", *to, *length), report, start, read)
 
 
@@ -306,9 +310,11 @@ def read_iperf(
     pair: tuple[str, str],
     start_s: float,
     *,
-    is_endless: bool,
+    lasts_s: float | None,
 ) -> list[Transfer]:
-    """The transfer that `iperf3 -J` reports.
+    """The transfer that `iperf3 -J` reports; of an endless one the first `lasts_s` seconds.
+
+    What was delivered in them is as large a part of all as what was sent in them.
 
     Raises:
         RunError: it reports an error.
@@ -318,10 +324,16 @@ def read_iperf(
         message = f"lab: iperf3: {document['error']}"
         raise RunError(message)
     received, sent = document["end"]["sum_received"], document["end"]["sum_sent"]
-    over_s = start_s + received["seconds"]
-    end_s, stopped_s, size = (None, over_s, None) if is_endless else (over_s, None, sent["bytes"])
-    counts = received["bytes"], sent["retransmits"]
-    return [Transfer(traffic, flow, *pair, start_s, end_s, stopped_s, size, *counts)]
+    if lasts_s is None:
+        over_s = start_s + received["seconds"]
+        counts = received["bytes"], sent["retransmits"]
+        return [Transfer(traffic, flow, *pair, start_s, over_s, None, sent["bytes"], *counts)]
+    spans = [interval["sum"] for interval in document["intervals"]]
+    within = [span for span in spans if span["start"] + span["end"] < 2 * lasts_s]
+    share = sum(span["bytes"] for span in within) / max(sum(span["bytes"] for span in spans), 1)
+    counts = round(share * received["bytes"]), sum(span["retransmits"] for span in within)
+    stopped_s = start_s + min(lasts_s, received["seconds"])
+    return [Transfer(traffic, flow, *pair, start_s, None, stopped_s, None, *counts)]
 
 
 def read_ab(
