@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * How an ACK gets to the sender of a flow's data: all headers above TCP's, as a packet of the flow
- * had them, with what they say of lengths and checksums made that of an ACK.
+ * had them, with their lengths and checksums made those of an ACK.
  *
  * A tunnel's UDP checksum is one number for all ACKs of the flow, as the sum over a segment with
  * its checksum is that of its pseudo header, inverted.

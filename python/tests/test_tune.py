@@ -170,7 +170,7 @@ def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
         (("--param", "scheme.fairq.window.alpha=0.1.2..0.5"), "give LOW..HIGH"),
         (("--param", "tcp.min_rto=0_..1ms"), "give LOW..HIGH"),
         (("--subject-to", "elephants.goodput>=1.2.3"), "'.3' is no unit"),
-        (("--param", "scheme.fairq.window.interval=1h..2h"), "unknown unit 'h'"),
+        (("--param", "scheme.fairq.window.interval=1d..2d"), "unknown unit 'd'"),
         (("--scheme", "drop-tail"), "drop-tail: no parameters to search"),
         (("--scheme", "fairk"), "fairq"),
     ],
