@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `penstockd limit` with a shaper on an IFB and a policer, on real TCP. Needs root, iperf3.
+"""Compares `penstockd limit` with a shaper on an IFB and a policer, on real TCP. Needs root.
 
 A host receives 8 long flows (iperf3) and answers of 10 kB, one after another on a connection of
 their own, over a cable that nothing slows, with offloads on. Its ingress is limited to 10, 100 and

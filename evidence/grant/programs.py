@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays nginx with ab or wrk, next to iperf3, and Redis, under Grant and other schemes. Needs root.
+"""Plays real programs under Grant and other schemes: nginx, ab, wrk, curl, iperf3, Redis. As root.
 
 The port has 200 Mb/s and 128 kB, as in lab.py; the programs are those of the distribution (for
 Redis: redis-server, redis-tools). Each redis-benchmark prints the percentiles of its own requests
@@ -13,8 +13,9 @@ import sys
 from statistics import mean
 from typing import Any
 
+import redis_load
+import striped_read
 from lab import SCHEMES
-from redis_load import play
 
 import penstock
 from penstock.errors import PenstockError
@@ -29,7 +30,10 @@ LOADS = {
     "wrk, 32 clients, 8 iperf3": ("wrk", 32, "persistent", 8),
     "redis-benchmark, 32 clients": ("redis", 32, "persistent", 0),
     "redis-benchmark, 128 clients": ("redis", 128, "persistent", 0),
+    "striped read by curl, 8 of 16 kB": ("curl", 8, "new", 0),
+    "striped read by curl, 64 of 16 kB": ("curl", 64, "new", 0),
 }
+PLAYS = {"redis": redis_load.play, "curl": striped_read.play}
 """Program, clients, connections, and long flows of iperf3."""
 SETTLED = "1500 ms"
 
@@ -55,9 +59,9 @@ def main() -> int:
 def rows(name: str, repeats: int) -> None:
     """Plays a load under each scheme."""
     tool, clients, connection, elephants = LOADS[name]
-    if tool == "redis":
+    if tool in PLAYS:
         for scheme in SCHEMES:
-            played = [play(scheme, clients) for _ in range(repeats)]
+            played = [PLAYS[tool](scheme, clients) for _ in range(repeats)]
             cells = map(three, map(mean, zip(*played, strict=True)))
             rate, *times, drops, timeouts = cells
             row = [name, scheme, rate, *(f"{time} ms" for time in times), drops, timeouts, ""]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A striped read over HTTP in the laboratory: curl asks 8 nginx for all stripes of a block at once.
+
+A read is done when its last stripe is there; the next one begins then, on new connections.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from statistics import mean, median
+
+from hosts import COUNT, laboratory
+
+STRIPE_BYTES, READS = 16_384, 60
+CONFIGURATION = """
+daemon off; worker_processes 1; pid {folder}/{server}.pid; error_log stderr;
+events {{ worker_connections 256; }}
+http {{ access_log off; server {{ listen {address}:80; root {folder}; }} }}
+"""
+
+
+def play(scheme: str, stripes: int) -> list[float]:
+    """Plays it under a scheme.
+
+    Returns reads a second; mean, p50 and p99 in milliseconds; drops and timeouts.
+    """
+    times = []
+    with tempfile.TemporaryDirectory() as name, laboratory(scheme) as hosts:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "stripe").write_bytes(bytes(STRIPE_BYTES))
+        for server, _ in hosts.pairs:
+            of = {"server": server, "address": hosts.address(server), "folder": folder}
+            file = folder / f"{server}.conf"
+            file.write_text(CONFIGURATION.format(**of))
+            hosts.start(server, "nginx", "-e", "stderr", "-p", name, "-c", str(file))
+        time.sleep(1)
+        urls = []
+        for stripe in range(stripes):
+            server, _ = hosts.pairs[stripe % COUNT]
+            urls += ["-o", "/dev/null", f"http://{hosts.address(server)}/stripe?{stripe}"]
+        at_once = ("--parallel", "--parallel-immediate", "--parallel-max", str(stripes))
+        for _ in range(READS):
+            ended = hosts.call(
+                "receiver1", "curl", "-sS", "--fail", *at_once, "-w", "%{time_total}\n", *urls
+            )
+            times.append(1e3 * max(map(float, ended.split())))
+        harm = hosts.harm()
+    times.sort()
+    p99 = times[int(0.99 * (len(times) - 1))]
+    return [1e3 / mean(times), mean(times), median(times), p99, *harm]
