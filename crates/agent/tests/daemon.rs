@@ -142,18 +142,26 @@ fn checks_whether_a_configuration_is_accepted() {
     let check = |ports: &str| {
         lab.configure(ports);
         let config = lab.config();
-        outcome(&lab.output(&[
-            "run",
-            "--check-config",
-            "--config",
-            config.to_str().unwrap(),
-        ]))
+        let config = config.to_str().unwrap();
+        let answers = [
+            lab.output(&["run", "--check-config", config]),
+            lab.output(&["run", "--config", config, "--check-config"]),
+        ];
+        let [named, default] = answers.map(|output| outcome(&output));
+        assert_eq!(named, default);
+        assert_eq!(named.1.trim_end().lines().count(), 1, "{}", named.1);
+        named
     };
     let (is_accepted, line) = check(FAIRQ);
     assert!(is_accepted && line.contains("valid; eth1 fairq"), "{line}");
     let (is_accepted, line) = check("[port.eth1]\nscheme = \"fairq\"\nbufer = \"1 kB\"\n");
     assert!(
         !is_accepted && line.contains(".toml:7: port.eth1.bufer: "),
+        "{line}"
+    );
+    let (is_accepted, line) = check("[metrics]\nlisten = \"0.0.0.0:9468\"\n");
+    assert!(
+        !is_accepted && line.contains("metrics.allow_remote = true"),
         "{line}"
     );
 }

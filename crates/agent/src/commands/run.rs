@@ -14,7 +14,7 @@ use crate::daemon::plan;
 #[command(after_help = "\
 Examples:
   penstockd run
-  penstockd run --config ./penstockd.toml --check-config
+  penstockd run --check-config ./penstockd.toml     is this file valid? No port is touched
   penstockd run --dry-run                       what a reload would change, interface by interface
 
 SIGHUP (systemctl reload penstockd) reads the configuration again without a gap; an invalid one is
@@ -25,9 +25,9 @@ pub struct Args {
     /// Configuration file.
     #[arg(long, value_name = "FILE", default_value = PATH)]
     pub config: PathBuf,
-    /// Check the configuration and exit.
-    #[arg(long)]
-    pub check_config: bool,
+    /// Check a configuration, by default that of --config, without touching a port, and exit.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub check_config: Option<Option<PathBuf>>,
     /// Print what a start or a reload with this configuration would change, and exit.
     #[arg(long, conflicts_with = "check_config")]
     pub dry_run: bool,
@@ -46,10 +46,11 @@ pub fn run(args: Args) -> Result<()> {
         lines.iter().for_each(|line| println!("{line}"));
         return Ok(());
     }
-    if !args.check_config {
+    let Some(named) = args.check_config else {
         return daemon::run(args.config, args.detach);
-    }
-    let config = Config::read(&args.config)?;
+    };
+    let path = named.unwrap_or(args.config);
+    let config = Config::read(&path)?;
     let ports: Vec<String> = config
         .port
         .iter()
@@ -59,6 +60,6 @@ pub fn run(args: Args) -> Result<()> {
         true => "no port".to_owned(),
         false => ports.join(", "),
     };
-    println!("{}: valid; {list}", args.config.display());
+    println!("{}: valid; {list}", path.display());
     Ok(())
 }

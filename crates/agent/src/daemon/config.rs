@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
 use crate::port::vxlan::VxlanPorts;
+use crate::metrics;
 use crate::port::{PinsArg, lock, pins};
 
 /// Where the configuration is by default.
@@ -228,6 +229,10 @@ impl Config {
                 );
             }
         }
+        if let Some(address) = config.metrics.listen {
+            let allowed = metrics::require_allowed(address, config.metrics.allow_remote);
+            allowed.with_context(|| format!("{}: metrics.listen", path.display()))?;
+        }
         Ok(config)
     }
 }
@@ -337,6 +342,11 @@ mod tests {
         assert!(text.ends_with("a quarter of agent.stale, 500 ms"), "{text}");
         let text = refused("[metrics]\nlisten = \"localhost\"\n");
         assert!(text.starts_with("p.toml:2: metrics.listen: "), "{text}");
+        let remote = "[metrics]\nlisten = \"0.0.0.0:9468\"\n";
+        let text = refused(remote);
+        assert_eq!(text, "p.toml: metrics.listen");
+        let allowed = format!("{remote}allow_remote = true\n");
+        assert!(Config::parse(&allowed, Path::new("p.toml")).is_ok());
         let text = refused("[port.eth1]\nscheme = \"fairq\"\nwindow = { beta = 1 }\n");
         assert!(
             text.starts_with("p.toml:3: port.eth1.window.beta: "),

@@ -82,16 +82,25 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// Binds the address at which metrics are served.
+/// Whether metrics may be served at an address.
 ///
 /// # Errors
-/// It is in use, not of this machine, or reachable by other hosts without `allow_remote`.
-pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<TcpListener> {
+/// Other hosts can reach it, and `allow_remote` is not set.
+pub fn require_allowed(address: SocketAddr, allow_remote: bool) -> Result<()> {
     if !allow_remote && !address.ip().is_loopback() {
         bail!(
             "cannot serve metrics at {address}, which other hosts can reach; choose a loopback address as in {DEFAULT_LISTEN}, or allow it: --allow-remote, or metrics.allow_remote = true"
         );
     }
+    Ok(())
+}
+
+/// Binds the address at which metrics are served.
+///
+/// # Errors
+/// It is in use, not of this machine, or reachable by other hosts without `allow_remote`.
+pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<TcpListener> {
+    require_allowed(address, allow_remote)?;
     TcpListener::bind(address).with_context(|| format!("cannot serve metrics at {address}"))
 }
 
