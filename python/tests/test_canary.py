@@ -10,9 +10,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import click
 import pytest
 
-from penstock import RunError
+from penstock import RunError, ScenarioError
 from penstock.cli import app
 from penstock.fleet import canary
 from penstock.fleet.canary import Canary, Interval
@@ -127,7 +128,7 @@ def endpoint():
             }
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(flows("eth1", **sides).encode())
+            self.wfile.write((flows("eth1", **sides) + "# EOF\n").encode())
 
         def log_message(self, *_):
             pass
@@ -156,6 +157,68 @@ def test_hosts_without_a_canary_are_refused(endpoint, tmp_path):
     options = ["--out", str(tmp_path), "--interface", "lxc*"]
     with pytest.raises(RunError, match="no port has a canary"):
         app(["fleet", "canary", endpoint, *options], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--act", "ssh 'x"], "--act: No closing quotation"),
+        (["--act", "no-such-program {host}"], "--act: no program no-such-program"),
+        (["--control", "http://127.0.0.1:1/metrics"], "in the canary and in its control"),
+        (["--every", "nan"], "nan"),
+        (["--for", "inf"], "inf"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_first_reading(options, reason, tmp_path):
+    words = ["fleet", "canary", "127.0.0.1:1", "--out", str(tmp_path / "out"), *options]
+    with pytest.raises((ScenarioError, click.BadParameter), match=reason):
+        app(words, standalone_mode=False)
+
+
+def test_a_silent_group_is_named(tmp_path):
+    words = ["fleet", "canary", "127.0.0.1:1", "--control", "127.0.0.1:2", "--out", str(tmp_path)]
+    with pytest.raises(RunError, match=r"a group has no port .127\.0\.0\.1:1: Connection refused"):
+        app(words, standalone_mode=False)
+
+
+def test_without_traffic_nothing_is_compared_and_the_exit_code_says_so(tmp_path, capsys):
+    still = tmp_path / "node1.prom"
+    sides = {"controlled": (0, 0, 0, 0), "held_out": (0, 0, 0, 0)}
+    still.write_text(flows("eth1", **sides) + "# EOF\n", encoding="utf-8")
+    words = ["fleet", "canary", str(still), "--every", "0.5", "--for", "1", "--out", str(tmp_path)]
+    with pytest.raises(RunError, match="nothing was compared"):
+        app(words, standalone_mode=False)
+    assert "a side had no data" in capsys.readouterr().out
+    assert (tmp_path / "canary.html").exists()
+
+
+def test_a_host_that_vanishes_midway_is_left_out_from_then_on():
+    empty = {"1023.0": 0, "+Inf": 0}
+    before = canary.of_hosts({"a": host(0, 0, empty), "b": host(0, 0, empty)}, {"c": ""})
+    after = canary.of_hosts({"a": host(1e9, 0, empty)}, {"c": ""})
+    interval = canary.between(before, after, seconds=1, end_s=1)
+    assert interval.canary["goodput"] == pytest.approx(8e9 / 4)
+    assert interval.control == {}
+    made = Canary(intervals=[interval])
+    assert (made.compared(), made.is_stop(), made.judgements()) == (0, False, [])
+
+
+def test_an_action_that_fails_is_reported_and_the_next_host_follows(endpoint, tmp_path, capfd):
+    options = ["--every", "0.1", "--for", "60", "--out", str(tmp_path)]
+    words = [
+        "fleet",
+        "canary",
+        endpoint,
+        "localhost:1",
+        *options,
+        "--act",
+        "test {host} = localhost",
+    ]
+    assert app(words, standalone_mode=False) == 3
+    printed = capfd.readouterr()
+    assert "its action FAILED for 127.0.0.1." in printed.out
+    assert printed.err.count("no answer: localhost:1") == 1
+    assert "its action FAILED" in (tmp_path / "canary.html").read_text("utf-8")
 
 
 def test_an_agent_has_both_sides(tmp_path):

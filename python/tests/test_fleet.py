@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a fleet: exported files, endpoints, and what is charged to which port."""
 
+import contextlib
+import itertools
 import json
+import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import polars as pl
 import pytest
 
-from penstock import RunError
+from penstock import RunError, ScenarioError
 from penstock.cli import app
 from penstock.fleet import readings, sources, verdict
 
@@ -101,8 +105,101 @@ def test_endpoints_are_read_and_silent_ones_listed(tmp_path, capsys):
     assert summary["failed"][0].startswith("127.0.0.1:1: ")
 
 
-@pytest.mark.parametrize("name", ["no/such/file", "127.0.0.1:1"])
-def test_without_any_port_nothing_is_written(name, tmp_path):
-    with pytest.raises(RunError):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("no/such/file", "no such file or folder"),
+        ("127.0.0.1:1", "Connection refused"),
+        ("ftp://node1", "no endpoint"),
+        ("node 7:9468", "."),
+        ("[::1", "."),
+        ("node..1:9468", "."),
+    ],
+)
+def test_without_any_port_nothing_is_written(name, reason, tmp_path):
+    with pytest.raises(RunError, match=reason):
         app(["fleet", "observe", name, "--out", str(tmp_path / "out")], standalone_mode=False)
     assert not (tmp_path / "out").exists()
+
+
+def test_files_that_are_no_whole_reading_are_left_out_and_listed(tmp_path, capsys):
+    whole = metrics(("eth1", "observe", WITH))
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    foreign = whole.replace("# EOF\n", "node_load1 0.5\n")  # by node_exporter
+    for name, content in {
+        "whole": whole.encode(),
+        "twice": (whole.replace(" 50\n", " 40\n") + whole).encode(),
+        "node-exporter": foreign.encode(),
+        "half": whole[: len(whole) // 2].encode(),
+        "cut": whole.removesuffix("# EOF\n").encode(),
+        "empty": b"",
+        "other": b"<html>not found</html>\n",
+        "binary": b"\xff\xfe\x00",
+        "idle": b"# TYPE penstock_acks counter\n# EOF\n",
+        "broken-values": whole.replace(" 50\n", " NaN\n").replace(" 900\n", " -1\n").encode(),
+    }.items():
+        (folder / f"{name}.prom").write_bytes(content)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    words = ["fleet", "observe", str(folder), str(bare), "--json", "--out", str(tmp_path / "out")]
+    app(words, standalone_mode=False)
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["hosts"], summary["timeouts"]) == (4, 150)
+    reasons = dict(line.removeprefix(f"{tmp_path}/").split(": ", 1) for line in summary["failed"])
+    assert reasons["exported/half.prom"].startswith("incomplete")
+    assert reasons["exported/cut.prom"].startswith("incomplete")
+    for name in ("empty", "other"):
+        assert reasons[f"exported/{name}.prom"] == "no metrics of penstockd"
+    assert reasons["exported/binary.prom"].startswith("not text")
+    assert reasons["idle"] == "no ports; attach observe to some"
+    assert reasons["bare"].startswith("no metrics in it")
+
+
+def test_a_host_counts_once(tmp_path):
+    text = metrics(("eth1", "observe", WITH))
+    for day in ("monday", "tuesday"):
+        (tmp_path / day).mkdir()
+        (tmp_path / day / "node1.prom").write_text(text, encoding="utf-8")
+    monday = str(tmp_path / "monday")
+    texts, failed = sources.collect([monday, monday, f"{monday}/node1.prom"])
+    assert (list(texts), failed) == (["node1"], [])
+    for second in (str(tmp_path / "tuesday"), "node1:9468", "http://node1:9468/metrics"):
+        with pytest.raises(ScenarioError, match="node1 is in"):
+            sources.collect([monday, second])
+    texts, failed = sources.collect(["127.0.0.1:1", "http://127.0.0.1:1/metrics", "127.0.0.1:2"])
+    assert (texts, len(failed)) == ({}, 2)
+
+
+def test_two_readings_are_of_hosts_that_answer_both(monkeypatch, tmp_path):
+    text = metrics(("eth1", "observe", WITH))
+    answers = iter([({"a": text, "gone": text}, []), ({"a": text, "late": text}, ["gone: reset"])])
+    monkeypatch.setattr(sources, "collect", lambda _: next(answers))
+    first, _ = sources.collect(["a"])
+    second, failed = sources.again(["a"], first)
+    assert (list(second), failed) == (
+        ["a"],
+        ["gone: reset", "late: answered the second reading alone"],
+    )
+    file = tmp_path / "node1.prom"
+    file.write_text(text, encoding="utf-8")
+    words = ["fleet", "observe", str(file), "--for", "1", "--out", str(tmp_path / "out")]
+    with pytest.raises(ScenarioError, match="a file has one reading"):
+        app(words, standalone_mode=False)
+
+
+def test_an_endpoint_that_trickles_or_answers_no_http_is_given_up():
+    def serve(listening, answer):
+        with listening.accept()[0] as connection, contextlib.suppress(OSError):
+            for part in answer:
+                connection.sendall(part)
+                time.sleep(0.1)
+
+    endless = itertools.chain([b"HTTP/1.0 200 OK\r\n\r\n"], itertools.repeat(b"#"))
+    for answer, reason in ((endless, "no whole answer within 0.5 s"), ([b"SSH-2.0\r\n"], "SSH")):
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            name = f"127.0.0.1:{listening.getsockname()[1]}"
+            threading.Thread(target=serve, args=(listening, answer), daemon=True).start()
+            texts, (failed,) = sources.collect([name], timeout_s=0.5)
+            assert not texts
+            assert reason in failed

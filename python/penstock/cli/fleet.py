@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands `penstock fleet`."""
 
+import math
 import shlex
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -10,10 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.options import Commands, print_json
-from penstock.errors import RunError
+from penstock.errors import RunError, ScenarioError
+from penstock.fleet import sources
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from penstock.fleet.canary import Canary
 
 app = typer.Typer(
     cls=Commands,
@@ -21,6 +26,14 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+def _finite(number: float) -> float:
+    """NaN passes every bound of an option."""
+    if not math.isfinite(number):
+        message = f"{number} is no number of it"
+        raise typer.BadParameter(message)
+    return number
 
 
 @app.callback()
@@ -40,7 +53,11 @@ def observe(
     seconds: Annotated[
         float,
         typer.Option(
-            "--for", metavar="SECONDS", help="Time between two readings of endpoints; 0: one."
+            "--for",
+            metavar="SECONDS",
+            help="Time between two readings of endpoints; 0: one.",
+            min=0,
+            callback=_finite,
         ),
     ] = 0.0,
     out: Annotated[
@@ -51,18 +68,23 @@ def observe(
     """Write one page on all ports of a fleet: which suffer, what helps, where to begin.
 
     The ports need only the scheme observe, which changes nothing. One reading counts since the
-    ports were attached. Endpoints that do not answer are listed; files need no access to hosts.
+    ports were attached. Files need no access to hosts. Endpoints without an answer and incomplete
+    files are left out and listed; the exit code is 1 only if no port is left.
     """
-    from penstock.fleet import page, readings, sources, verdict  # start-up: polars
+    from penstock.fleet import page, readings, verdict  # start-up: polars
 
+    if seconds > 0:
+        sources.require_endpoints(hosts)
     texts, failed = sources.collect(hosts)
     ports = readings.ports(texts)
-    if sources.pause(hosts, seconds):
-        texts, failed = sources.collect(hosts)
+    if seconds > 0 and texts:
+        time.sleep(seconds)
+        texts, failed = sources.again(hosts, texts)
         ports = readings.between(ports, readings.ports(texts))
+    idle = sorted(set(texts) - set(ports["host"]))
+    failed += [f"{host}: no ports; attach observe to some" for host in idle]
     if ports.is_empty():
-        reason = failed[0] if failed else "metrics have no ports; attach observe to some"
-        raise RunError(reason)
+        raise RunError(failed[0])
     ports = verdict.judged(ports)
     summary = verdict.summary(ports)
     written = page.write(ports, summary, failed, out)
@@ -72,7 +94,7 @@ def observe(
     for line in page.sentences(summary):
         typer.echo(line)
     for line in failed:
-        typer.echo(f"no answer: {line}", err=True)
+        typer.echo(f"not included: {line}", err=True)
     typer.echo(f"page: {written}")
 
 
@@ -93,14 +115,24 @@ def canary(
         str, typer.Option(metavar="PATTERN", help="Ports to compare, as eth*.")
     ] = "*",
     seconds: Annotated[
-        float, typer.Option("--for", metavar="SECONDS", help="How long to compare.", min=1)
+        float,
+        typer.Option(
+            "--for", metavar="SECONDS", help="How long to compare.", min=1, callback=_finite
+        ),
     ] = 3600.0,
     every: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Length of an interval.", min=0.1)
+        float,
+        typer.Option(metavar="SECONDS", help="Length of an interval.", min=0.1, callback=_finite),
     ] = 30.0,
     margin: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="How much worse is still good.", min=0, max=10),
+        typer.Option(
+            metavar="SHARE",
+            help="How much worse is still good.",
+            min=0,
+            max=10,
+            callback=_finite,
+        ),
     ] = 0.1,
     act: Annotated[
         str | None,
@@ -118,53 +150,100 @@ def canary(
 
     Each interval adds to one page: goodput, retransmits, timeouts and the queue's 99th percentile,
     the difference and its confidence. A measure that is shown to be worse by more than the margin
-    ends the comparison with exit code 3.
+    ends the comparison with exit code 3. An interval in which a side has no data compares nothing;
+    if that is all of them, the exit code is 1.
     """
     from penstock.fleet import canary as comparison  # start-up: polars
-    from penstock.fleet import canary_page, sources  # start-up: polars
+    from penstock.fleet import canary_page  # start-up: polars
+
+    control = control or []
+    sources.require_apart([hosts, control])
+    action = _command(act)
+    silent: list[str] = []
 
     def read() -> "pl.DataFrame":
         texts, failed = sources.collect(hosts)
-        others, silent = sources.collect(control or [])
-        for line in (*failed, *silent):
-            typer.echo(f"no answer: {line}", err=True)
+        others, missing = sources.collect(control)
+        lines = [*failed, *missing]
+        for line in lines:
+            if line not in silent:  # once, not in each interval
+                typer.echo(f"no answer: {line}", err=True)
+        silent[:] = lines
         if control:
             return comparison.of_hosts(texts, others, interface)
         return comparison.of_flows(texts, interface)
 
     made = comparison.Canary(margin)
     before, begun = read(), time.monotonic()
-    if set(before["side"].unique()) != {comparison.CANARY, comparison.CONTROL}:
+    if not {comparison.CANARY, comparison.CONTROL} <= set(before["side"].unique()):
         reason = "no port has a canary" if not control else "a group has no port"
+        reason += f" ({silent[0]})" if silent else ""
         message = f"{reason}; name hosts with one (penstockd attach --canary 10%), or --control"
         raise RunError(message)
-    ended, outcome = begun, "No interval yet."
+    ended = begun
     while ended - begun < seconds and not made.is_stop():
         time.sleep(every)
         after, now = read(), time.monotonic()
         made.intervals.append(comparison.between(before, after, now - ended, now - begun))
         before, ended = after, now
-        outcome = _outcome(made.is_stop(), len(made.intervals), act)
+        outcome = _outcome(made)
+        if made.is_stop():  # first: a page that cannot be written must not keep it from acting
+            outcome += _acted(action, hosts)
         page = canary_page.write(made, outcome, out)
-    if made.is_stop() and act:
-        for host in hosts:
-            _act(act, host)
     judgements = made.judgements()
     if is_json:
         measures = {one.measure.name: _as_json(one) for one in judgements}
-        print_json({"stop": made.is_stop(), "measures": measures, "page": str(page)})
+        print_json(
+            {
+                "stop": made.is_stop(),
+                "intervals": len(made.intervals),
+                "compared": made.compared(),
+                "measures": measures,
+                "page": str(page),
+            }
+        )
     else:
         for line in (outcome, *canary_page.lines(judgements), f"page: {page}"):
             typer.echo(line)
     if made.is_stop():
         raise typer.Exit(3)
+    if not made.compared():
+        message = "nothing was compared: in no interval had both sides data; is there traffic?"
+        raise RunError(message)
 
 
-def _outcome(is_stop: bool, intervals: int, act: str | None) -> str:
-    if is_stop:
-        done = "its action runs" if act else "no action was given"
-        return f"Stopped after {intervals} intervals, as the canary is worse; {done}."
-    return f"After {intervals} intervals nothing is shown to be worse than the margin allows."
+def _outcome(made: "Canary") -> str:
+    count, compared = len(made.intervals), made.compared()
+    if made.is_stop():
+        return f"Stopped after {count} intervals, as the canary is worse; "
+    missing = f" In {count - compared} of them a side had no data." if compared < count else ""
+    if not compared:
+        return f"After {count} intervals nothing was compared: a side had no data in any."
+    return f"After {count} intervals nothing is shown to be worse than the margin allows.{missing}"
+
+
+def _command(act: str | None) -> list[str]:
+    """The words of an action, which must be right before it is needed."""
+    try:
+        words = shlex.split(act or "")
+    except ValueError as error:
+        message = f"--act: {error}: {act}"
+        raise ScenarioError(message) from None
+    if act is not None and not (words and shutil.which(words[0])):
+        message = f"--act: no program {words[0] if words else repr(act)}"
+        raise ScenarioError(message)
+    return words
+
+
+def _acted(action: list[str], hosts: list[str]) -> str:
+    """Runs an action for each host, and what came of it."""
+    if not action:
+        return "no action was given."
+    machines = list(dict.fromkeys(sources.machine(host) for host in hosts))
+    failed = [machine for machine in machines if not _act(action, machine)]
+    if not failed:
+        return f"its action ran for {len(machines)} hosts."
+    return f"its action FAILED for {', '.join(failed)}."
 
 
 def _as_json(judgement: Any) -> dict[str, Any]:  # noqa: ANN401 (a Judgement; its import takes polars)
@@ -172,14 +251,15 @@ def _as_json(judgement: Any) -> dict[str, Any]:  # noqa: ANN401 (a Judgement; it
     return {name: getattr(judgement, name) for name in names}
 
 
-def _act(command: str, host: str) -> None:
-    """Runs a command for a host; a failure is one line, and the other hosts follow."""
-    name = host.rpartition("://")[2].partition("/")[0].rpartition(":")[0] or host
-    words = [word.replace("{host}", name) for word in shlex.split(command)]
+def _act(action: list[str], machine: str) -> bool:
+    """Runs an action for a host; a failure is one line, and the other hosts follow."""
+    words = [word.replace("{host}", machine) for word in action]
     try:
-        done = subprocess.run(words, check=False, timeout=60)
+        # To standard error, as its output must not mix with that of --json.
+        done = subprocess.run(words, check=False, timeout=60, stdout=2)
         failure = f"exit code {done.returncode}" if done.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
         failure = str(error)
     if failure:
         typer.echo(f"{shlex.join(words)}: {failure}", err=True)
+    return not failure

@@ -94,6 +94,10 @@ class Canary:
         judged = [self._judged(measure) for measure in MEASURES]
         return [one for one in judged if one.intervals]
 
+    def compared(self) -> int:
+        """How many intervals have a measure of both sides."""
+        return sum(not one.canary.keys().isdisjoint(one.control) for one in self.intervals)
+
     def is_stop(self) -> bool:
         """Whether a measure shows that the canary is worse by more than the margin."""
         return any(one.is_stop for one in self.judgements())

@@ -62,7 +62,7 @@ def write(
     missing = "".join(Html("<li>{}</li>").format(line) for line in failed)
     parts = [Html("<h1>Fleet</h1>"), Html(lines), table]
     if failed:
-        parts.append(Html(f"<h2>No answer from {len(failed)}</h2><ul>{missing}</ul>"))
+        parts.append(Html(f"<h2>Not included: {len(failed)}</h2><ul>{missing}</ul>"))
     return html.save(html.document("Fleet", Html("").join(parts)), (), folder / "fleet.html")
 
 

@@ -40,7 +40,12 @@ def samples(texts: Mapping[str, str], names: Sequence[str]) -> pl.DataFrame:
         *(line.str.extract(_LABEL.format(label)).alias(label) for label in labels),
         line.str.extract(r"\} ([^ ]+)").cast(pl.Float64, strict=False).alias("value"),
     )
-    return read.filter(pl.col("name").is_in(names), pl.col("value").is_finite())
+    return read.filter(
+        pl.col("name").is_in(names),
+        pl.col("interface").is_not_null(),
+        pl.col("value").is_finite(),
+        pl.col("value") >= 0,
+    )
 
 
 def ports(texts: Mapping[str, str]) -> pl.DataFrame:
@@ -68,7 +73,7 @@ def ports(texts: Mapping[str, str]) -> pl.DataFrame:
 def between(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """What was counted between two readings; a port that was attached again counts from 0."""
     counted = [*COUNTERS, *(f"would_{one}" for one in CANDIDATES)]
-    both = after.join(before, on=[*PORT, "scheme"], how="left", suffix="_before")
+    both = after.join(before, on=[*PORT, "scheme"], how="left", suffix="_before", nulls_equal=True)
     differences = []
     for name in counted:
         earlier = pl.col(f"{name}_before").fill_null(0)
