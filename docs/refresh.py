@@ -27,7 +27,7 @@ from penstock.show.drawing import file_name
 
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPT = re.compile(
-    r"(?<=^```console\n)\$ penstock ([^\n]+)\n([^$\n].*?)(?=^```$)", re.M | re.S
+    r"(?<=^```console\n)\$ penstock ([^\n]*[^\\\n])\n([^$`\n].*?)(?=^```$)", re.M | re.S
 )
 PICTURE = re.compile(
     r"!\[[^\]]*\]\(([^)]+\.svg)\)\n\n\*[^*]*Drawn\s+by\s+`penstock\s+([^`]+)`\s+"
