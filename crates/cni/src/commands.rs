@@ -96,13 +96,16 @@ pub fn check(config: &Config) -> Result<()> {
         return missing(format!("{} was not added", attachment.interface));
     };
     if let Some(limit) = &egress {
-        let ifb = shape::ifb_name(&config.name, &attachment);
+        // As it was added: another version of the plugin may choose other names.
+        let Some(ifb) = record.ifb.clone() else {
+            return missing("what the pod sends is not limited".to_owned());
+        };
         let device = penstock_linux::link::find(&ifb)?;
         match device {
             Some(device) if shape::is_limited(device.index, limit)? => (),
             _ => return missing(format!("{ifb} does not limit what the pod sends")),
         }
-        if !penstock_linux::filter::has_any(host.index)? {
+        if !shape::is_redirected(host.index)? {
             return missing(format!("{} is not redirected to {ifb}", host.name));
         }
     }
@@ -113,7 +116,8 @@ pub fn check(config: &Config) -> Result<()> {
                 host.name
             ));
         }
-        if !agent::is_attached(config, &record) {
+        let is_same = record.attach == agent::options(config.side, limit);
+        if !is_same || !agent::is_attached(config, &record) {
             return missing(format!("Grant is not attached to {}", host.name));
         }
     }
@@ -131,7 +135,9 @@ pub fn del(config: &Config) -> Result<()> {
 fn remove(config: &Config, attachment: &Attachment) -> Result<()> {
     let records = Records::of(config);
     // Without a record, the device alone can be left.
-    let record = records.read(attachment)?.unwrap_or_else(|| Record {
+    // Nor does a record that cannot be read keep a pod from its end.
+    let record = records.read(attachment).ok().flatten();
+    let record = record.unwrap_or_else(|| Record {
         ifb: Some(shape::ifb_name(&config.name, attachment)),
         ..Record::default()
     });

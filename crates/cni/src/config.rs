@@ -71,7 +71,7 @@ pub struct Config {
     #[serde(flatten)]
     given: Bandwidth,
     #[serde(default)]
-    runtime_config: RuntimeConfig,
+    runtime_config: Option<RuntimeConfig>,
     /// What the plugins before this one did.
     pub prev_result: Option<Map<String, Value>>,
     /// How the ingress limit is kept.
@@ -90,7 +90,7 @@ pub struct Config {
     pub valid_attachments: Option<Vec<Attachment>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuntimeConfig {
     bandwidth: Option<Bandwidth>,
@@ -121,7 +121,8 @@ pub fn version(config: &Value) -> String {
     version.unwrap_or("0.1.0").to_owned()
 }
 
-/// Reads the configuration.
+/// Reads the configuration. Limits are checked by the commands that need them: DEL and GC must remove
+/// what is there even if ADD refused them.
 ///
 /// # Errors
 /// One of the specification's.
@@ -142,8 +143,6 @@ pub fn parse(config: Value) -> Result<Config> {
             config.name
         )));
     }
-    config.ingress()?;
-    config.egress()?;
     Ok(config)
 }
 
@@ -159,7 +158,10 @@ impl Config {
     /// As the standard plugin: keys of the configuration go before those of the runtime.
     fn bandwidth(&self) -> Bandwidth {
         match self.given == Bandwidth::default() {
-            true => self.runtime_config.bandwidth.unwrap_or_default(),
+            true => self
+                .runtime_config
+                .and_then(|given| given.bandwidth)
+                .unwrap_or_default(),
             false => self.given,
         }
     }
@@ -265,7 +267,10 @@ mod tests {
 
     #[test]
     fn wrong_configurations_have_the_codes_of_the_specification() {
-        let code = |keys| read(keys).unwrap_err().code;
+        let code = |keys| {
+            let limits = |config: Config| config.ingress().and(config.egress());
+            read(keys).and_then(limits).unwrap_err().code
+        };
         assert_eq!(code(json!({"ingressRate": 1000})), Code::Config);
         assert_eq!(code(json!({"egressBurst": 1000})), Code::Config);
         assert_eq!(

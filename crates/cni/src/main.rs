@@ -115,7 +115,8 @@ fn dispatch(verb: Option<&str>, value: Value) -> Result<Option<Value>> {
             .and_then(|()| commands::gc(&config))
             .map(|()| None),
         "STATUS" => since("1.1.0")
-            .and_then(|()| agent::is_ready(&config))
+            .and_then(|()| config.ingress().and(config.egress()))
+            .and_then(|_| agent::is_ready(&config))
             .map(|()| None),
         "restore" => commands::restore(&config).map(|()| None),
         other => Err(Error::new(

@@ -92,9 +92,20 @@ pub fn limit_ingress(interface: &Link, ifb: &str, limit: &Limit) -> Result<()> {
     limit_egress(&device, limit)?;
     match filter::redirect(interface.index, device.index, PRIORITY) {
         // Of an ADD that was repeated: EEXIST, and EINVAL where u32's table is there.
-        Err(error) if filter::has_any(interface.index)? && is_there(&error) => Ok(()),
+        Err(error) if is_there(&error) && is_redirected(interface.index)? => Ok(()),
         redirected => Ok(redirected?),
     }
+}
+
+/// Whether the plugin's filter takes away what comes in by an interface. Those of others do not count.
+///
+/// # Errors
+/// The kernel gives no answer.
+pub fn is_redirected(index: u32) -> Result<bool> {
+    let filters = filter::all(index, filter::Hook::Ingress)?;
+    Ok(filters
+        .iter()
+        .any(|filter| filter.priority == PRIORITY && filter.program.is_none()))
 }
 
 fn is_there(error: &penstock_linux::Error) -> bool {

@@ -238,12 +238,76 @@ fn check_finds_what_others_removed() {
     let mut faster = config.clone();
     faster["runtimeConfig"]["bandwidth"]["ingressRate"] = json!(2 * RATE);
     assert!(refused(&pod.call("CHECK", &faster), 100));
+    // A filter of another is no redirection.
+    let clsact = ["clsact"].as_slice();
+    let other = "ingress prio 1 protocol all u32 match u32 0 0 flowid 1:1";
+    let other: Vec<_> = other.split(' ').collect();
+    for (verb, object, words) in [
+        ("del", "qdisc", clsact),
+        ("add", "qdisc", clsact),
+        ("add", "filter", &other),
+    ] {
+        let tc = || {
+            let mut tc = Command::new("tc");
+            tc.args([object, verb, "dev", "veth7"]).args(words).status()
+        };
+        assert!(pod.host.run(tc).unwrap().unwrap().success());
+    }
+    assert!(refused(&pod.call("CHECK", &config), 100));
     pod.host
         .run(|| link::delete(&pod.devices()[0]))
         .unwrap()
         .unwrap();
     assert!(refused(&pod.call("CHECK", &config), 100));
     assert!(pod.call("DEL", &config).0);
+}
+
+#[test]
+fn del_succeeds_whatever_is_left() {
+    let pod = Pod::new();
+    let config = pod.config();
+    // Never added.
+    for netns in ["", "/nowhere"] {
+        let deleted = pod.call_with("DEL", &config.to_string(), &[("CNI_NETNS", netns)]);
+        assert_eq!(deleted, (true, Value::Null));
+    }
+    // ADD refused these limits; the runtime calls DEL with the same ones.
+    let mut wrong = config.clone();
+    wrong["runtimeConfig"]["bandwidth"]["ingressBurst"] = json!(0);
+    for command in ["ADD", "CHECK", "STATUS"] {
+        assert!(refused(&pod.call(command, &wrong), 7), "{command}");
+    }
+    assert_eq!(pod.call("DEL", &wrong), (true, Value::Null));
+    // The namespace went with the pod, and its record was cut.
+    assert!(pod.call("ADD", &config).0);
+    let record = pod.folder.path().join("run/cni/pods/c0ffee:eth0");
+    let text = std::fs::read_to_string(&record).unwrap();
+    std::fs::write(&record, &text[..text.len() / 2]).unwrap();
+    let deleted = pod.call_with("DEL", &config.to_string(), &[("CNI_NETNS", "/nowhere")]);
+    assert_eq!(deleted, (true, Value::Null));
+    assert_eq!((pod.devices().len(), pod.records()), (0, 0));
+}
+
+#[test]
+fn what_the_plugin_does_not_know_is_passed_over() {
+    let pod = Pod::new();
+    let mut config = pod.config();
+    config["capabilities"] = json!({ "bandwidth": true, "portMappings": true });
+    config["runtimeConfig"]["portMappings"] = json!([{ "hostPort": 80, "containerPort": 80 }]);
+    config["runtimeConfig"]["bandwidth"]["unshaped"] = json!(["10.0.0.0/8"]);
+    config["prevResult"]["routes"] = json!([{ "dst": "0.0.0.0/0", "gw": "10.0.0.1", "mtu": 1400 }]);
+    let (done, result) = pod.call("ADD", &config);
+    assert!(done, "{result}");
+    for key in ["routes", "ips", "dns"] {
+        assert_eq!(result[key], config["prevResult"][key]);
+    }
+    assert!(pod.call("CHECK", &config).0);
+    assert!(pod.call("DEL", &config).0);
+    config["runtimeConfig"] = Value::Null;
+    assert_eq!(
+        pod.call("ADD", &config),
+        (true, config["prevResult"].clone())
+    );
 }
 
 #[test]

@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
-use crate::port::vxlan::VxlanPorts;
 use crate::metrics;
+use crate::port::vxlan::VxlanPorts;
 use crate::port::{PinsArg, lock, pins};
 
 /// Where the configuration is by default.
