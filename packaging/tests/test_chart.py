@@ -116,6 +116,20 @@ def test_the_agent_accepts_the_configuration(tmp_path, ports):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("address", ["0.0.0.0", "[::]", "10.0.0.7"])
+def test_metrics_are_where_the_probes_and_prometheus_look(address):
+    sets = (f"metrics.address={address}", "metrics.port=9999")
+    assert tomllib.loads(configuration(*sets))["metrics"]["listen"] == f"{address}:9999"
+    template = rendered(*sets)["DaemonSet", "node"]["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    # In the node's network both are the same, and a node where it is taken gets no second pod.
+    (port,) = container["ports"]
+    assert port == {"name": "metrics", "containerPort": 9999, "hostPort": 9999}
+    for probe in ("readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/metrics", "port": "metrics"}
+    assert template["metadata"]["annotations"]["prometheus.io/port"] == "9999"
+
+
 def test_a_changed_configuration_makes_new_pods():
     def checksum(*sets):
         template = rendered(*sets)["DaemonSet", "node"]["spec"]["template"]
@@ -155,7 +169,11 @@ def test_versions_are_that_of_the_programs():
     [
         ("metrics.port=0", "/metrics/port"),
         ("port.eth1=observe", "port"),
+        ("metrics.address=node7", "/metrics/address"),
+        ("maxUnavailable=0", "/maxUnavailable"),
+        ("maxUnavailable=some", "/maxUnavailable"),
         ("bpffs=relative", "/bpffs"),
+        ("locks=/it's", "/locks"),
     ],
 )
 def test_wrong_values_are_refused(value, reason):
