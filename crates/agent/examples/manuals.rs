@@ -18,7 +18,22 @@ fn main() -> Result<()> {
     std::fs::write(folder.join("penstockd.toml"), reference::configuration())?;
     std::fs::write(folder.join("penstockd.toml.5"), reference::manual())?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        generate_to(shell, &mut Cli::command(), "penstockd", &folder)?;
+        let path = generate_to(shell, &mut Cli::command(), "penstockd", &folder)?;
+        if shell == Shell::Zsh {
+            std::fs::write(&path, with_interfaces(&std::fs::read_to_string(&path)?))?;
+        }
     }
     Ok(())
+}
+
+/// The completions of zsh, with the host's interfaces where clap offers files.
+fn with_interfaces(text: &str) -> String {
+    let line = |line: &str| {
+        let is_interface = ["interface -- ", "interfaces -- "].map(|start| line.contains(start));
+        match is_interface.contains(&true) {
+            true => line.replace(":_default'", ":_net_interfaces'"),
+            false => line.to_owned(),
+        }
+    };
+    text.lines().map(|text| line(text) + "\n").collect()
 }
