@@ -181,7 +181,7 @@ def test_a_silent_group_is_named(tmp_path):
         app(words, standalone_mode=False)
 
 
-def test_without_traffic_nothing_is_compared_and_the_exit_code_says_so(tmp_path, capsys):
+def test_without_traffic_nothing_is_compared_and_the_exit_code_is_1(tmp_path, capsys):
     still = tmp_path / "node1.prom"
     sides = {"controlled": (0, 0, 0, 0), "held_out": (0, 0, 0, 0)}
     still.write_text(flows("eth1", **sides) + "# EOF\n", encoding="utf-8")
