@@ -31,7 +31,7 @@ app = typer.Typer(
 def _finite(number: float) -> float:
     """NaN passes every bound of an option."""
     if not math.isfinite(number):
-        message = f"{number} is no number of it"
+        message = f"{number} is not a finite number"
         raise typer.BadParameter(message)
     return number
 
