@@ -49,8 +49,8 @@ struct grant_own {
 	struct grant_flow flows[GRANT_FLOWS];
 };
 
-/* Two frames of IPv6 with Geneve's header and 12 bytes of its options. */
-#define GRANT_HEAD_BYTES 136u
+/* Two frames of IPv6 in VXLAN take 124. A power of two (head_bounded). */
+#define GRANT_HEAD_BYTES 128u
 
 /*
  * Map `grant_peers`, by the flow's number: the headers of an ACK to its sender (grant_peer.h). The

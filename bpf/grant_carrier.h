@@ -71,10 +71,8 @@ static __noinline _Bool carrier_write(struct __sk_buff *skb, const struct grant_
 
 	if (!peer)
 		return 0;
-	head_bytes = peer->head_bytes;
 	tcp_bytes = peer->tcp_bytes == 20 ? 20 : 32;
-	if (!is_head(&head_bytes))
-		return 0;
+	head_bytes = head_bounded(peer->head_bytes);
 	if (skb->vlan_present && bpf_skb_vlan_pop(skb))
 		return 0;
 	if (skb->protocol != peer->protocol && bpf_skb_change_proto(skb, peer->protocol, 0))

@@ -22,14 +22,15 @@ static __always_inline u16 fold(u32 sum)
 	return (u16)sum;
 }
 
-/* Whether so many bytes of headers are kept; clang would make one comparison of the two, which
- * verifiers do not follow. */
-static __always_inline _Bool is_head(u32 *bytes)
+/*
+ * The same number, from 1 to the bytes that are kept, so that verifiers know it: those before Linux
+ * 6.8 forget what a comparison showed of a number that is on the stack.
+ */
+static __always_inline u32 head_bounded(u32 bytes)
 {
-	if (*bytes < sizeof(struct iphdr))
-		return 0;
-	asm volatile("" : "+r"(*bytes));
-	return *bytes <= GRANT_HEAD_BYTES;
+	bytes--;
+	asm volatile("" : "+r"(bytes));
+	return (bytes & (GRANT_HEAD_BYTES - 1)) + 1;
 }
 
 /* Sets the length of an IP header's payload; the sum of the pseudo header, not folded. */
@@ -173,11 +174,10 @@ static __noinline _Bool peer_read(struct __sk_buff *skb, const struct packet *pa
 	noted->vlan_tag = (u16)skb->vlan_tci;
 	if (noted->protocol != bpf_htons(ETH_P_IP) && noted->protocol != bpf_htons(ETH_P_IPV6))
 		return 0;
-	if (!is_head(&head_bytes))
+	if (head_bytes < start + ip_bytes || head_bytes > GRANT_HEAD_BYTES)
 		return 0;
-	at = head_bytes - ip_bytes;
-	if (at > GRANT_HEAD_BYTES - sizeof(struct ipv6hdr))
-		return 0;
+	head_bytes = head_bounded(head_bytes);
+	at = head_bounded(head_bytes - ip_bytes + 1) - 1;
 	__builtin_memset(noted->head + head_bytes, 0, sizeof(u32));
 	if (bpf_skb_load_bytes(skb, 0, noted->head, head_bytes))
 		return 0;
