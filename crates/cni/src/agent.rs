@@ -201,15 +201,12 @@ pub fn detach(config: &Config, record: &Record) -> Result<()> {
 /// # Errors
 /// Why not.
 pub fn is_ready(config: &Config) -> Result<()> {
-    let not = |error: Error| Error {
-        code: Code::NotAvailable,
-        ..error
-    };
-    run(Command::new(&config.penstockd).arg("--version")).map_err(not)?;
+    run(Command::new(&config.penstockd).arg("--version"))?;
     if config.side == Side::Port && !has_daemon(config) {
         let msg = "penstockd's daemon does not run";
-        return Err(not(Error::new(Code::NotAvailable, msg)
-            .with("start it: systemctl start penstockd, or its DaemonSet")));
+        return Err(
+            Error::new(Code::Io, msg).with("start it: systemctl start penstockd, or its DaemonSet")
+        );
     }
     Ok(())
 }

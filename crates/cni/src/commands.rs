@@ -79,6 +79,18 @@ fn log(error: &Error) {
     eprintln!("penstock-cni: {}: {}", error.msg, error.details);
 }
 
+/// STATUS: whether pods can be added, which takes no agent: without one, standard error has a line.
+///
+/// # Errors
+/// A limit of the configuration is none.
+pub fn status(config: &Config) -> Result<()> {
+    config.ingress().and(config.egress())?;
+    if let Err(error) = agent::is_ready(config) {
+        log(&error);
+    }
+    Ok(())
+}
+
 /// CHECK: whether the limits of an interface are as they were added.
 ///
 /// # Errors

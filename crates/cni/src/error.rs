@@ -17,8 +17,6 @@ pub enum Code {
     Decode = 6,
     /// The configuration is invalid.
     Config = 7,
-    /// No pod can be added now.
-    NotAvailable = 50,
     /// What was set up is not there (CHECK).
     Missing = 100,
 }

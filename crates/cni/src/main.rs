@@ -115,8 +115,7 @@ fn dispatch(verb: Option<&str>, value: Value) -> Result<Option<Value>> {
             .and_then(|()| commands::gc(&config))
             .map(|()| None),
         "STATUS" => since("1.1.0")
-            .and_then(|()| config.ingress().and(config.egress()))
-            .and_then(|_| agent::is_ready(&config))
+            .and_then(|()| commands::status(&config))
             .map(|()| None),
         "restore" => commands::restore(&config).map(|()| None),
         other => Err(Error::new(
