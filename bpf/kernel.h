@@ -36,7 +36,7 @@ struct sk_buff {
 	unsigned char *head, *data;
 	u8 ip_summed : 2;
 	u8 encapsulation : 1; /* by this host, or a tunnel's super-packet */
-	u16 csum_start; /* from head */
+	u16 csum_start;	      /* from head */
 };
 
 struct in6_addr___kernel {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an attached scheme changes on a path that nothing slows: RTT and throughput over veth.
 
-Nothing, observe, fairq and hscc take turns in short rounds; every number is the median of the
+Nothing and four schemes take turns in short rounds; every number is the median of the
 rounds, ratios are formed within each round. The RTT is that of a TCP ping-pong of 64 bytes, its
 median in a round; the throughput that of one connection. Penstock is on the sender's interface:
 data leaves by it, ACKs enter by it. Needs root, ethtool and a built penstockd.
@@ -26,7 +26,7 @@ from veth_path import ADDRESSES, VethPath, laid
 from penstock.errors import RunError
 from penstock.execution import build
 
-SCHEMES: tuple[str | None, ...] = (None, "observe", "fairq", "hscc")
+SCHEMES: tuple[str | None, ...] = (None, "observe", "fairq", "hscc", "grant")
 ECHO, SINK = 7, 9  # ports
 MESSAGE = b"p" * 64
 BLOCK = 1 << 20

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import json
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -66,12 +67,16 @@ class VethPath:
             yield
             return
         pins = ("--pins", str(self.pins))
-        settings = ("--scheme", scheme, "--buffer", BUFFER, "--stale", "600 s")
-        self.inside("sender", self.penstockd, "attach", INTERFACE, *settings, *pins)
-        try:
-            yield
-        finally:
-            self.inside("sender", self.penstockd, "detach", INTERFACE, *pins)
+        settings = ("--scheme", scheme, "--buffer", BUFFER, "--stale", "600 s", "--stay")
+        command = (self.penstockd, "attach", INTERFACE, *settings, *pins)
+        inside = system.inside(self.namespace("sender"), *command)
+        with subprocess.Popen(inside, stdout=subprocess.PIPE) as agent:
+            assert agent.stdout
+            agent.stdout.readline()  # attached, or it has ended
+            try:
+                yield
+            finally:
+                agent.terminate()
 
     def counters(self) -> dict[str, int]:
         """The port's counters by name."""
