@@ -11,9 +11,8 @@
 )]
 #![allow(missing_docs)]
 
-#[path = "../tests/common/packet.rs"]
-#[allow(dead_code)]
-mod packet;
+#[path = "../tests/common/mod.rs"]
+mod common;
 #[allow(warnings)]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/packet_cost.skel.rs"));
@@ -21,11 +20,12 @@ mod skel {
 
 use std::mem::MaybeUninit;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
+use common::packet::{ACK, SYN, Segment};
+use common::run::run;
+use libbpf_rs::Program;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Program, libbpf_sys as sys};
-use packet::{ACK, SYN, Segment};
 use penstock_linux::link;
 use penstock_linux::testkit::{Bpffs, Pair};
 use penstock_scenario::deployment;
@@ -43,25 +43,8 @@ const REQUEST: u32 = 100;
 const AHEAD: u32 = 8;
 
 /// One run of a program with a packet, in nanoseconds.
-fn run(program: &OwnedFd, index: u32, packet: &[u8]) -> f64 {
-    let mut context = [0u8; 44];
-    context[40..].copy_from_slice(&index.to_ne_bytes()); // ifindex
-    let mut out = vec![0u8; packet.len() + 64];
-    let mut options = sys::bpf_test_run_opts {
-        sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
-        data_in: packet.as_ptr().cast(),
-        data_size_in: packet.len() as u32,
-        data_out: out.as_mut_ptr().cast(),
-        data_size_out: out.len() as u32,
-        ctx_in: context.as_ptr().cast(),
-        ctx_size_in: context.len() as u32,
-        repeat: 1,
-        ..Default::default()
-    };
-    // SAFETY: the descriptor and what the options point to are valid for the call.
-    let status = unsafe { sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
-    assert_eq!(status, 0);
-    f64::from(options.duration)
+fn time(program: &OwnedFd, index: u32, packet: &[u8]) -> f64 {
+    f64::from(run(program, index, packet).unwrap().nanoseconds)
 }
 
 /// A client on the host of the interface, and where its connection is.
@@ -143,8 +126,8 @@ struct Bench {
 
 impl Bench {
     fn pass(&mut self, is_ack: bool, packet: &[u8]) {
-        let base = run(&self.empty, self.index, packet);
-        let full = run(&self.programs[usize::from(!is_ack)], self.index, packet);
+        let base = time(&self.empty, self.index, packet);
+        let full = time(&self.programs[usize::from(!is_ack)], self.index, packet);
         self.net[usize::from(is_ack)].push(full - base);
     }
 
@@ -238,7 +221,7 @@ fn measure(bpffs: &Bpffs, packets: usize) {
             let mut clients: Vec<Client> = (0..flows).map(Client::new).collect();
             for client in &clients {
                 for (is_ack, packet) in client.handshake() {
-                    run(&bench.programs[usize::from(!is_ack)], index, &packet);
+                    time(&bench.programs[usize::from(!is_ack)], index, &packet);
                 }
             }
             bench.round(&mut clients); // entries are made

@@ -10,14 +10,15 @@ mod lab;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use common::packet::{ACK, SYN, Segment};
+use common::run::run;
 use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, alone};
 use lab::raw::Raw;
 use lab::transfers::{connect, patient, send};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
-use libbpf_rs::{Program, libbpf_sys as sys};
+use libbpf_rs::Program;
 use penstock_linux::link;
 use penstock_linux::testkit::{Signal, join, until};
 use penstockd::port::Side;
@@ -175,32 +176,16 @@ fn forged_packets_open_nothing() {
     assert_eq!(lab.lab.tcp_counter("EstabResets"), 0);
 }
 
-/// One run of a program with a packet on an interface: its verdict, and the packet as it left. None: the
-/// kernel takes no such packet, as it ends within its first header.
-fn run(program: &impl AsFd, index: u32, frame: &[u8]) -> Option<(i32, Vec<u8>)> {
-    let mut context = [0u8; 44];
-    context[40..].copy_from_slice(&index.to_ne_bytes()); // ifindex
-    let mut out = vec![0; frame.len() + 64];
-    let mut options = sys::bpf_test_run_opts {
-        sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
-        data_in: frame.as_ptr().cast(),
-        data_size_in: frame.len() as u32,
-        data_out: out.as_mut_ptr().cast(),
-        data_size_out: out.len() as u32,
-        ctx_in: context.as_ptr().cast(),
-        ctx_size_in: context.len() as u32,
-        repeat: 1,
-        ..Default::default()
-    };
-    let program = program.as_fd().as_raw_fd();
-    // SAFETY: the descriptor and what the options point to are valid for the call.
-    let status = unsafe { sys::bpf_prog_test_run_opts(program, &raw mut options) };
-    if status == -libc::EINVAL && frame.len() < 54 {
-        return None;
+/// The verdict on a packet, and the packet as it left. None: the kernel takes no such packet, as it ends
+/// within its first header.
+fn pass(program: &impl AsFd, index: u32, frame: &[u8]) -> Option<(i32, Vec<u8>)> {
+    match run(program, index, frame) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) && frame.len() < 54 => None,
+        done => {
+            let done = done.unwrap_or_else(|error| panic!("{error}: {frame:02x?}"));
+            Some((done.verdict, done.packet))
+        }
     }
-    assert_eq!(status, 0, "{frame:02x?}");
-    out.truncate(options.data_size_out as usize);
-    Some((options.retval as i32, out))
 }
 
 /// Whatever a packet is, it passes, and no more than its window and checksum change.
@@ -265,7 +250,7 @@ fn packets_with_random_faults_pass_unharmed() {
                     continue;
                 }
                 let program = &programs[usize::from(!leaves)];
-                let Some((verdict, out)) = run(program, index, &frame) else {
+                let Some((verdict, out)) = pass(program, index, &frame) else {
                     continue;
                 };
                 assert_eq!(verdict, -1, "{frame:02x?}");
