@@ -48,6 +48,11 @@ impl Lldp {
         Lldp { secret, sender }
     }
 
+    /// The number of this controller.
+    pub fn sender(&self) -> u64 {
+        self.sender
+    }
+
     /// The frame that leaves by a port; `number` grows.
     pub fn frame(&self, place: Place, number: u64) -> Vec<u8> {
         let [_, _, _, a, b, c, d, e] = place.datapath.to_be_bytes();

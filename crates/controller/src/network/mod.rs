@@ -287,6 +287,7 @@ impl Controller {
                     && (other.0 != self.other.0 || other.1 > self.other.1)
                 {
                     (self.other, self.other_ns) = (other, now_ns);
+                    self.outvote(other.0);
                 }
                 let link = seen.filter(|_| self.finds_links);
                 link.is_some_and(|seen| self.fabric.add_link(seen.from, place))

@@ -70,12 +70,25 @@ impl Controller {
     /// If only one writes, and nothing is seen of another one: it is this one.
     fn stand_in(&mut self, now_ns: u64) {
         if self.writes == Writes::One && now_ns.saturating_sub(self.other_ns) >= STAND_IN_NS {
-            let ready = self.switches.values_mut().filter(|one| one.is_ready);
-            for switch in ready.filter(|one| !one.is_ours) {
-                switch
-                    .out
-                    .role(Role::Master, switch.election.wrapping_add(1));
-            }
+            self.take_all();
+        }
+    }
+
+    /// Two that begin at once may each become the master of some switches. The one of the greater number then
+    /// takes them all.
+    pub(super) fn outvote(&mut self, other: u64) {
+        let is_master = || self.switches.values().any(|one| one.is_ours);
+        if self.writes == Writes::One && other < self.lldp.sender() && is_master() {
+            self.take_all();
+        }
+    }
+
+    fn take_all(&mut self) {
+        let ready = self.switches.values_mut().filter(|one| one.is_ready);
+        for switch in ready.filter(|one| !one.is_ours) {
+            switch
+                .out
+                .role(Role::Master, switch.election.wrapping_add(1));
         }
     }
 

@@ -171,21 +171,33 @@ pub fn bridged(bridges: u32, links: &[(u32, u32)]) -> Switch {
              other-config:datapath-id={bridge:0>16}"
         );
         let mut words = format!("add-br {name} -- set bridge {name} {settings}");
-        let mut add = |port: &str, kind: &str, number| {
-            let interface = format!("set interface {port} {kind} ofport_request={number}");
-            words += &format!(" -- add-port {name} {port} -- {interface}");
-        };
-        add(&host, "type=dummy", 1);
+        words += &port(bridge, &host, "type=dummy", 1);
         let ends = links
             .iter()
             .flat_map(|(one, other)| [(one, other), (other, one)]);
         for (number, (_, far)) in ends.filter(|(near, _)| **near == bridge).enumerate() {
-            let kind = format!("type=patch options:peer=l{far}-{bridge}");
-            add(&format!("l{bridge}-{far}"), &kind, number + 2);
+            words += &end(bridge, *far, number + 2);
         }
         bed.vsctl(&words.split_whitespace().collect::<Vec<_>>());
     }
     bed
+}
+
+/// A link between two bridges that have none.
+pub fn link(bed: &Switch, one: u32, other: u32) {
+    let words = end(one, other, 2) + &end(other, one, 2);
+    bed.vsctl(&words.split_whitespace().skip(1).collect::<Vec<_>>());
+}
+
+/// The words that give a bridge its end of a link.
+fn end(near: u32, far: u32, number: usize) -> String {
+    let kind = format!("type=patch options:peer=l{far}-{near}");
+    port(near, &format!("l{near}-{far}"), &kind, number)
+}
+
+fn port(bridge: u32, name: &str, kind: &str, number: usize) -> String {
+    let interface = format!("set interface {name} {kind} ofport_request={number}");
+    format!(" -- add-port br{bridge} {name} -- {interface}")
 }
 
 pub fn packet(from: &str, to: &str, port: u16, flags: &str) -> String {
