@@ -107,6 +107,7 @@ fn both_ends_may_send_at_once() {
     const BYTES: usize = 150_000;
     for place in PLACES {
         let lab = Lab::new(place, &[]);
+        lab.limit_answers();
         let address = (RIGHT, 5003);
         let listener = lab.lab.netns("right").run(|| TcpListener::bind(address));
         let listener = listener.unwrap().unwrap();
