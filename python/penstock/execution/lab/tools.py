@@ -34,8 +34,7 @@ from penstock.execution.task import TOOLS, Task
 from penstock.scenario import parsed
 from penstock.units import to_bytes, to_seconds
 
-_SETTLE_S = 0.3  # for servers to listen
-_PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to end and report
+_PATIENCE_S = 10.0  # for servers to listen; beyond the scenario's duration, to end and report
 _INTERVAL = "0.1"  # seconds between iperf3's counts
 _MOST_REQUESTS = 200_000  # `ab` allocates them all at once
 
@@ -97,6 +96,8 @@ class Program(NamedTuple):
     start_s: float | None = None
     """None: a server, up before all clients."""
     read: Callable[[], list[Transfer]] = list
+    listens: str = ""
+    """Address and port of a server."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +148,11 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
             inside = system.inside(space, *program.command)
             return stack.enter_context(programs.running(inside, program.command[0], program.log))
 
-        for program in tools:
-            if program.start_s is None:
-                start(program)
-        time.sleep(_SETTLE_S)
+        servers = [program for program in tools if program.start_s is None]
+        for server in servers:
+            start(server)
+        for server in servers:
+            _await(server, plan.name(plan.home[server.host].node, tag))
         with playing(task, plan, tag, is_silent=True) as sampling:
             _run([p for p in tools if p.start_s is not None], start, duration, listen)
             while not sampling.is_over(listen):
@@ -173,6 +175,17 @@ def summed(scenario: str, transfers: list[Transfer], sampled: Played) -> Played:
     table = table.with_columns(pl.lit(None).alias(name) for name in absent)
     text = table.write_csv().encode()
     return Played({**sampled.summary, "groups": known}, text, sampled.queues)
+
+
+def _await(server: Program, space: str) -> None:
+    """Waits until a server listens."""
+    listeners = system.inside(space, "ss", "--no-header", "--listening", "--tcp", "--numeric")
+    begun = time.monotonic()
+    while server.listens not in system.call(listeners).split():
+        if time.monotonic() - begun > _PATIENCE_S:
+            message = f"lab: {server.command[0]}: does not listen on {server.listens}"
+            raise RunError(message)
+        time.sleep(0.01)
 
 
 def _run(
@@ -243,8 +256,9 @@ def _iperf(of: Traffic) -> Iterator[Program]:
     for flow, (source, destination) in enumerate(of.pairs):
         at = ("-p", str(of.port + flow))
         log = of.folder / f"{of.name}-{flow}.log"
+        listens = f"{of.address(destination)}:{of.port + flow}"
         listening = ("iperf3", "-s", "-1", "-B", of.address(destination), *at)
-        yield Program(destination, listening, log)
+        yield Program(destination, listening, log, listens=listens)
         to = ("-c", of.address(destination), "-B", of.address(source), *at)
         report = log.with_suffix(".json")
         pair = (source, destination)
@@ -268,7 +282,8 @@ def _web(of: Traffic) -> Iterator[Program]:
         server = {"folder": of.folder, "host": source, "address": of.address(source)}
         config.write_text(_NGINX.format(**server, port=of.port), encoding="utf-8")
         command = ("nginx", "-e", "stderr", "-p", str(of.folder), "-c", str(config))
-        yield Program(source, command, config.with_suffix(".log"))
+        listens = f"{of.address(source)}:{of.port}"
+        yield Program(source, command, config.with_suffix(".log"), listens=listens)
     start = to_seconds(of.table["start"])
     if of.is_wrk:
         yield from _wrk(of, size, start)
