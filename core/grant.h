@@ -31,6 +31,9 @@
  * Late flows. A flow without data, for long or while the link idles although others wait, has its
  * grant taken back but for the allowance: its server is late, or its packets are lost.
  *
+ * Far senders. At a port whose buffer is smaller than what a round trip holds, the budget is not
+ * given at once: what is ahead of a virtual queue of credit, drained at `rate`, fits the buffer.
+ *
  * Bounds. Credit outstanding is at most the budget and a target, which is for the allowances of
  * late flows and for what messages leave of their last grants, or one grant if that is more, plus
  * two units of the window scale for each active flow; what idle flows are allowed comes on top of
@@ -113,19 +116,33 @@ CORE_INLINE u32 grant_queue_bytes(const struct grant_port *port, const struct gr
 	return side == GRANT_PORT ? queue_bytes : 0;
 }
 
-CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct grant_params *p,
-				 const struct grant_flow *f, u32 queue_bytes, u64 now_ns)
+/* Where the round trip holds more than the buffer does, credit leaves as fast as data. */
+CORE_INLINE _Bool grant_is_paced(const struct grant_port *port, u32 bytes, u64 now_ns)
+{
+	return !port->burst || grant_virtual_bytes(port, now_ns) + bytes <= port->burst;
+}
+
+CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_params *p,
+			     const struct grant_flow *f, u32 size, u32 queue_bytes, u64 now_ns)
 {
 	/* Credit without data: of late flows, and what messages leave of their last grants. */
 	u64 idle = (u64)port->late + fraction_of(port->outstanding, port->unused_q16);
 	u64 budget = grant_budget_of(port, f) + min_u64(idle, grant_target_bytes(p));
 	/* Its sender may not know yet that it has lost what it did not use. */
-	u64 used = (u64)port->outstanding +
-		   max_u32(grant_size(port, p, f), grant_beyond(f->most, f->seen)) +
+	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) +
 		   grant_queue_bytes(port, p, queue_bytes, now_ns);
 
 	return used <= budget ||
 	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= port->delay_ns);
+}
+
+CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct grant_params *p,
+				 const struct grant_flow *f, u32 queue_bytes, u64 now_ns)
+{
+	u32 size = grant_size(port, p, f);
+
+	return grant_is_paced(port, size, now_ns) &&
+	       grant_fits(port, p, f, size, queue_bytes, now_ns);
 }
 
 CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
@@ -158,6 +175,43 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 	port->grant_ns = now_ns;
 	port->grants++;
 	port->granted += size;
+	if (port->burst)
+		grant_fill_virtual(port, size, now_ns);
+}
+
+/* What a flow may be granted next doubles with each grant that it uses up. */
+CORE_INLINE void grant_grow(const struct grant_params *p, struct grant_flow *f)
+{
+	f->size = min_u32(2 * min_u32(f->size, GRANT_MAX_BUDGET),
+			  grant_grant_segments(p) * grant_mss(f));
+}
+
+/*
+ * While nobody waits, credit goes on in a flow's own ACKs before it is used up: else the flow would
+ * pause for a round trip after each grant. The caller has taken its credit out of the sums.
+ */
+CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params *p,
+			     struct grant_flow *f, u32 queue_bytes, u64 now_ns)
+{
+	u32 left = grant_beyond(f->edge, f->seen), mss = grant_mss(f), share, size;
+
+	if (f->state != GRANT_ACTIVE || grant_resent(f) || port->waiting)
+		return;
+	f->level = (u8)min_u32(grant_level(f->attained), grant_last_level(p));
+	/* No turns: together they may have the whole budget. */
+	share = grant_budget_of(port, f) / max_u32(port->active, 1);
+	share -= share % mss;
+	size = f->size < grant_grant_segments(p) * mss ? min_u32(f->size, share) : share;
+	size = max_u32(size, grant_size(port, p, f));
+	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
+	    !grant_fits(port, p, f, size, queue_bytes, now_ns))
+		return;
+	f->last = f->edge;
+	f->edge = f->seen + size;
+	port->granted += size - left;
+	grant_grow(p, f);
+	if (port->burst)
+		grant_fill_virtual(port, size - left, now_ns);
 }
 
 /* What the caller calls. */
@@ -236,12 +290,8 @@ CORE_INLINE void grant_on_bytes(struct grant_port *port, const struct grant_para
 	port->busy_ns = now_ns - min_u64(elapsed_ns(port->busy_ns, now_ns), idle_ns);
 	port->busy_ns += min_u64(elapsed_ns(port->busy_ns, now_ns),
 				 idle_ns * min_u32(bytes, 1u << 10) >> 10);
-	if (grant_side(p) != GRANT_LIMIT)
-		return;
-	port->virtual_bytes =
-		min_u32(grant_virtual_bytes(port, now_ns) + min_u32(bytes, GRANT_MAX_BUDGET),
-			GRANT_MAX_BUDGET);
-	port->drained_ns = max_u64(port->drained_ns, now_ns);
+	if (grant_side(p) == GRANT_LIMIT)
+		grant_fill_virtual(port, bytes, now_ns);
 }
 
 /*
@@ -324,6 +374,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 			grant_activate(port, p, flows, choice, packet->now_ns);
 	}
 	grant_take_credit(port, f);
+	grant_renew(port, p, f, queue_bytes, packet->now_ns);
 	window = grant_window(port, f, packet->ack, packet->window, is_syn ? 0 : scale);
 	grant_put_credit(port, f);
 	return window;
@@ -397,7 +448,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 			port->unused += grant_beyond(f->edge, f->seen);
 		grant_make_idle(port, p, flows, index);
 	} else if (f->state == GRANT_ACTIVE && grant_beyond(f->edge, f->seen) < mss) {
-		f->size = min_u32(2 * min_u32(f->size, most), grant_grant_segments(p) * mss);
+		grant_grow(p, f);
 		grant_ask(port, p, flows, index, packet->now_ns);
 	} else if (f->state == GRANT_IDLE && (fresh || probes || (f->flags & GRANT_HANDSHAKE))) {
 		/* A request follows a handshake, which is short as a rule. */
@@ -505,10 +556,12 @@ CORE_INLINE struct grant_action grant_on_timer(struct grant_port *port,
 	 */
 	takes_back =
 		!grant_resent(f) && left > max_u32(allowance, mss) + unit && !port->never_shrinks;
-	if (takes_back)
+	if (takes_back) {
+		grant_give_back(port, f);
 		f->edge = f->most = f->seen;
-	else
+	} else {
 		f->edge += left ? unit : max_u32(allowance, mss);
+	}
 	/* What it has used of its grant, doubled, is what it may use of the next. */
 	if (!grant_resent(f) && !(f->flags & GRANT_SILENT))
 		f->size = max_u32(f->size - min_u32(f->size, left), mss) * 2;

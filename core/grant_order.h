@@ -55,18 +55,24 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port)
 /*
  * Bytes to grant to a flow: as far as it is best served, and no more than half of the budget, so
  * that flows take turns; a third where that is small, or the link would idle between two grants.
+ * Few flows have more than `grant`, or it would limit them to so much per round trip.
  */
 CORE_INLINE u32 grant_size(const struct grant_port *port, const struct grant_params *p,
 			   const struct grant_flow *f)
 {
 	u32 mss = grant_mss(f), is_long = grant_is_overtaken(port, f);
-	u32 part = grant_budget_of(port, f) / (2 + is_long);
+	u32 budget = grant_budget_of(port, f), part = budget / (2 + is_long);
 	u32 whole = max_u32(part - part % mss, 2 * mss);
-	u32 most = (u32)min_u64((u64)grant_grant_segments(p) * mss, is_long ? whole : part);
+	u32 grant = (u32)min_u64((u64)grant_grant_segments(p) * mss, GRANT_MAX_BUDGET);
+	u32 others = max_u32(port->waiting + port->active, 1) - 1;
+	u32 most = min_u32(f->size, min_u32(grant, is_long ? whole : part));
 	u32 reach = port->reach[f->level & (GRANT_LEVELS - 1)] & (GRANT_LEVELS - 1);
 	u32 left = grant_beyond((1u << (GRANT_FIRST_BITS + reach)) + mss - 1, f->attained);
 
-	most = min_u32(f->size, most);
+	if (grant < part && f->size >= grant) {
+		part = budget / (2 + is_long + others);
+		most = max_u32(grant, part - part % mss);
+	}
 	/* Whole segments; two, that the receiver acknowledges at once. */
 	if (reach < GRANT_LEVELS - 1)
 		most = min_u32(most, max_u32(left - left % mss, 2 * mss));

@@ -50,11 +50,12 @@ enum grant_side {
 	P(X, BUFFER_SHARE, target, ABOVE_0, 1, 0.2, 0.2,                                           \
 	  "What credit and queue together may take, as a share of the buffer; rate x rtt is "      \
 	  "added")                                                                                 \
-	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.05, 0.05,                                    \
+	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.07, 0.07,                                    \
 	  "The same for flows that a new message would overtake, so that it finds room")           \
 	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
 	  "Round trip of the network without queues")                                              \
-	P(X, SEGMENTS, grant, 1, 65535, 10, 10, "Largest grant")                                   \
+	P(X, SEGMENTS, grant, 1, 65535, 10, 10,                                                    \
+	  "Largest grant, unless a flow's part of the budget is more")                             \
 	P(X, SEGMENTS, allowance, 0, 255, 2, 2, "What an idle flow may send without a grant")      \
 	P(X, COUNT, levels, 1, GRANT_LEVELS, 12, 12,                                               \
 	  "Levels by bytes of a message: up to 1 KiB, 2 KiB, and so on, the last without an end; " \
@@ -121,7 +122,7 @@ struct grant_list {
 /* A port. Prepare it with grant_init. */
 struct grant_port {
 	u64 grant_ns;	/* last grant */
-	u64 drained_ns; /* when `virtual_bytes` were in the virtual queue */
+	u64 drained_ns; /* when `virtual_bytes` were in the virtual queue, or on the way to it */
 	u64 owed_q16;	/* bytes due to the levels that are not first, Q16 */
 	u64 rate_bps;
 	u64 grants;
@@ -151,8 +152,10 @@ struct grant_port {
 	u8 reserved;
 	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
 	u32 filled_at; /* the same by place */
-	u32 budget;    /* with the next five: what follows from the parameters, by grant_init */
+	u32 budget;    /* with the next seven: what follows from the parameters, by grant_init */
 	u32 long_budget;
+	u32 burst; /* credit that may be given at once; 0: the whole budget */
+	u32 reserved2;
 	u64 delay_ns;
 	u64 resend_ns;
 	u64 idle_ns;		/* if nothing passes for longer, nothing is under way */
@@ -230,17 +233,25 @@ CORE_INLINE u32 grant_virtual_bytes(const struct grant_port *port, u64 now_ns)
 	return port->virtual_bytes - (u32)min_u64(port->virtual_bytes, drained);
 }
 
+CORE_INLINE void grant_fill_virtual(struct grant_port *port, u32 bytes, u64 now_ns)
+{
+	port->virtual_bytes =
+		min_u32(grant_virtual_bytes(port, now_ns) + min_u32(bytes, GRANT_MAX_BUDGET),
+			GRANT_MAX_BUDGET);
+	port->drained_ns = max_u64(port->drained_ns, now_ns);
+}
+
 /* What follows from the parameters: divisions, of which a packet would need many. */
 CORE_INLINE void grant_derive(struct grant_port *port, const struct grant_params *p)
 {
 	u64 in_flight = grant_bytes_in(port->rate_bps, grant_rtt_ns(p));
 	u64 target = min_u32(grant_target_bytes(p), GRANT_MAX_BUDGET);
 	u64 budget = target + in_flight;
+	/* It may arrive at once, as may a target more (grant_has_room). */
+	u64 burst = max_u64(p->buffer_bytes, 2 * target) - target;
 
-	/* All of it may arrive at once, as may a target more (grant_has_room). */
-	if (grant_side(p) == GRANT_PORT)
-		budget = min_u64(budget, max_u64(p->buffer_bytes, 2 * target) - target);
 	port->budget = (u32)min_u64(budget, GRANT_MAX_BUDGET);
+	port->burst = grant_side(p) == GRANT_PORT && burst < port->budget ? (u32)burst : 0;
 	port->long_budget = (u32)min_u64(grant_long_target_bytes(p) + in_flight, port->budget);
 	/* From a grant until its data has passed, at most. At most 2^30 * 2^33. */
 	port->delay_ns = grant_rtt_ns(p) + target * 8000000000u / port->rate_bps;
@@ -325,17 +336,26 @@ CORE_INLINE void grant_to_end(struct grant_port *port, struct grant_flow *flows,
 	grant_push(port, flows, index, 0);
 }
 
+/* What a flow leaves of its grant is not on the way. */
+CORE_INLINE void grant_give_back(struct grant_port *port, const struct grant_flow *f)
+{
+	if (port->burst)
+		port->virtual_bytes -= min_u32(port->virtual_bytes, grant_beyond(f->edge, f->seen));
+}
+
 /* Takes a flow out of the list that its state has it in. */
 CORE_INLINE void grant_leave(struct grant_port *port, struct grant_flow *flows, u32 index)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
 
-	if (f->state == GRANT_WAITING)
+	if (f->state == GRANT_WAITING) {
 		port->waiting--;
-	else if (f->state == GRANT_ACTIVE)
+	} else if (f->state == GRANT_ACTIVE) {
 		port->active--;
-	else
+		grant_give_back(port, f);
+	} else {
 		return;
+	}
 	grant_unlink(port, flows, index);
 }
 

@@ -15,7 +15,7 @@ UNKNOWN = 255
 LEVELS, KILO = 16, 1024
 DEFAULT = {
     "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
-    "target_bytes": 25_600, "long_target_bytes": 6_400,
+    "target_bytes": 25_600, "long_target_bytes": 8_960,
     "rtt_ns": 50_000, "grant_segments": 10, "allowance_segments": 2,
     "levels": 12, "learns": 1, "long_share_q16": 8192,
     "resend_after_q16": 98304, "timer_ns": 250_000,
@@ -114,11 +114,14 @@ class Port:
 
     @property
     def budget(self) -> int:
+        return min(self.p["target_bytes"] + self.bytes_in(self.p["rtt_ns"]), 2**30)
+
+    @property
+    def burst(self) -> int:
+        """What of it may be given at once, as that and a target more may also come at once."""
         target = self.p["target_bytes"]
-        budget = target + self.bytes_in(self.p["rtt_ns"])
-        if self.p["side"] == PORT:  # all of it and a target more may come at once
-            budget = min(budget, max(self.p["buffer_bytes"] - target, target))
-        return min(budget, 2**30)
+        fits = max(self.p["buffer_bytes"] - target, target)
+        return min(fits, self.budget) if self.p["side"] == PORT else self.budget
 
     def is_overtaken(self, flow: Flow) -> bool:
         """Whether new messages come before it."""
@@ -160,9 +163,18 @@ class Port:
             self.unused.append(number)
 
     def leave(self, number: int) -> None:
+        if self.flows[number].state == ACTIVE:
+            self.give_back(self.flows[number])
+        self.unlist(number)
+
+    def unlist(self, number: int) -> None:
         for queue in (*self.waiting, self.active, self.late):
             if number in queue:
                 queue.remove(number)
+
+    def give_back(self, flow: Flow) -> None:
+        if self.burst < self.budget:
+            self.virtual = max(self.virtual - beyond(flow.edge, flow.seen), 0)
 
     def rest(self, number: int) -> None:
         flow = self.flows[number]
@@ -201,10 +213,16 @@ class Port:
         return self.waiting[best][0], False
 
     def size(self, flow: Flow) -> int:
-        part = self.budget_of(flow) // 2
-        if self.is_overtaken(flow):
-            part = max(self.budget_of(flow) // 3 // flow.mss, 2) * flow.mss
-        size = min(flow.size, self.p["grant_segments"] * flow.mss, part)
+        budget, turns = self.budget_of(flow), 3 if self.is_overtaken(flow) else 2
+        grant = self.p["grant_segments"] * flow.mss
+        others = max(sum(map(len, self.waiting)) + len(self.active) + len(self.late) - 1, 0)
+        if grant >= budget // turns:
+            whole = max(budget // turns // flow.mss, 2) * flow.mss
+            size = min(flow.size, grant, whole if self.is_overtaken(flow) else budget // turns)
+        elif flow.size >= grant:  # few flows have more
+            size = max(grant, budget // (turns + others) // flow.mss * flow.mss)
+        else:
+            size = flow.size
         reach = self.reach[flow.level]
         if reach < LEVELS - 1:
             segments = -(-max((KILO << reach) - flow.attained, 0) // flow.mss)
@@ -215,9 +233,17 @@ class Port:
         return {PORT: bytes_at_port, RECEIVER: 0, LIMIT: self.virtual_at(now)}[self.p["side"]]
 
     def has_room(self, flow: Flow, queue: int, now: int) -> bool:
-        without_data = self.late_credit + (self.outstanding * self.unused_q16 >> 16)
+        size = self.size(flow)
+        return self.is_paced(size, now) and self.fits(flow, size, queue, now)
+
+    def is_paced(self, count: int, now: int) -> bool:
+        return self.burst >= self.budget or self.virtual_at(now) + count <= self.burst
+
+    def fits(self, flow: Flow, size: int, queue: int, now: int) -> bool:
+        outstanding = self.outstanding - flow.credit
+        without_data = self.late_credit + (outstanding * self.unused_q16 >> 16)
         budget = self.budget_of(flow) + min(without_data, self.p["target_bytes"])
-        used = self.outstanding + max(self.size(flow), beyond(flow.most, flow.seen))
+        used = outstanding + max(size, beyond(flow.most, flow.seen))
         if used + self.queue(queue, now) <= budget:
             return True
         return not (self.active or self.late) and now - self.grant_ns >= self.delay
@@ -238,6 +264,8 @@ class Port:
         self.grant_ns = now
         self.counts["grants"] += 1
         self.granted += size
+        if self.burst < self.budget:
+            self.fill(size, now)
 
     def write(self, flow: Flow, ack: int, window: int, unit: int) -> int:
         left = beyond(flow.seen if flow.state == WAITING else flow.edge, ack)
@@ -262,8 +290,11 @@ class Port:
         busy_ns = max(self.busy_ns, now_ns - self.idle_ns)
         self.busy_ns = min(busy_ns + self.idle_ns * min(count, KILO) // KILO, now_ns)
         if self.p["side"] == LIMIT:
-            self.virtual = self.virtual_at(now_ns) + count
-            self.drained_ns = max(self.drained_ns, now_ns)
+            self.fill(count, now_ns)
+
+    def fill(self, count: int, now_ns: int) -> None:
+        self.virtual = self.virtual_at(now_ns) + count
+        self.drained_ns = max(self.drained_ns, now_ns)
 
     def acked(self, number: int, x: dict[str, int], queue: int) -> int:
         flow = self.flows.get(number)
@@ -307,7 +338,28 @@ class Port:
         chosen, is_owed = self.choose()
         if flow.state == WAITING and chosen == number and self.has_room(flow, queue, x["now_ns"]):
             self.activate(number, is_owed, x["now_ns"])
+        self.renew(flow, queue, x["now_ns"])
         return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
+
+    def renew(self, flow: Flow, queue: int, now: int) -> None:
+        """While nobody waits, credit goes on before it is used up."""
+        if flow.state != ACTIVE or flow.resends or any(self.waiting):
+            return
+        flow.level = min(level_of(flow.attained), self.p["levels"] - 1)
+        share = self.budget_of(flow) // max(len(self.active) + len(self.late), 1)
+        share = share // flow.mss * flow.mss  # of the whole budget, as nobody takes turns
+        is_small = flow.size < self.p["grant_segments"] * flow.mss
+        size = max(self.size(flow), min(flow.size, share) if is_small else share)
+        left = beyond(flow.edge, flow.seen)
+        if left >= size // 2 or not self.is_paced(size - left, now):
+            return
+        if not self.fits(flow, size, queue, now):
+            return
+        flow.last, flow.edge = flow.edge, (flow.seen + size) % WORD
+        self.granted += size - left
+        flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
+        if self.burst < self.budget:
+            self.fill(size - left, now)
 
     def data(self, number: int, x: dict[str, int]) -> None:
         if x["flags"] & RST:
@@ -333,7 +385,7 @@ class Port:
             flow.resends = 0
             if flow.state == ACTIVE:
                 flow.since = x["now_ns"]
-                self.leave(number)
+                self.unlist(number)
                 self.active.append(number)
         if fresh:
             data = min(fresh - is_fin, 2**30)  # a FIN alone is no message
@@ -398,10 +450,11 @@ class Port:
             return self.update(number)
         left, allowance = beyond(flow.edge, flow.seen), self.p["allowance_segments"] * flow.mss
         allowance = max(allowance, flow.mss)
-        self.leave(number)
+        self.unlist(number)
         if not flow.resends and SILENT not in flow.marks:
             flow.size = 2 * max(flow.size - left, flow.mss)
         if not flow.resends and left > allowance + flow.unit and not self.never_shrinks:
+            self.give_back(flow)
             flow.edge = flow.most = flow.seen  # window 0, and the allowance after it
             self.late.insert(0, number)
         else:
@@ -477,6 +530,8 @@ CASES: dict[str, dict[str, Any]] = {
     "fair-share": {"levels": 1, "learns": 0, "long_share_q16": 0},
     "learnt": {"long_share_q16": 20000},
     "fast": {"rtt_ns": 20_000, "target_bytes": 100_000, "levels": 16},
+    "far": {"rtt_ns": 4_000_000, "buffer_bytes": 100_000},
+    "few": {"rtt_ns": 1_000_000, "buffer_bytes": 1_000_000, "target_bytes": 200_000, "levels": 4},
 }
 
 

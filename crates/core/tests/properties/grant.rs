@@ -160,18 +160,22 @@ fn events(most: u32) -> impl Strategy<Value = Event> {
 
 fn params() -> impl Strategy<Value = Params> {
     let sizes = (1u32..300_000, 1u64..20, 0u64..4, 1u64..17);
-    (0u64..3, sizes, 0u64..=65536).prop_map(|(side, (target, grant, allowance, levels), share)| {
-        let fields = [
-            ("side", side),
-            ("target_bytes", target.into()),
-            ("long_target_bytes", u64::from(target) / (1 + share % 5)),
-            ("grant_segments", grant),
-            ("allowance_segments", allowance),
-            ("levels", levels),
-            ("long_share_q16", share),
-        ];
-        with("grant", 128_000, &fields)
-    })
+    let place = (0u64..3, prop_oneof![Just(50_000u64), 1u64..20_000_000]);
+    (place, sizes, 0u64..=65536).prop_map(
+        |((side, rtt), (target, grant, allowance, levels), share)| {
+            let fields = [
+                ("side", side),
+                ("rtt_ns", rtt),
+                ("target_bytes", target.into()),
+                ("long_target_bytes", u64::from(target) / (1 + share % 5)),
+                ("grant_segments", grant),
+                ("allowance_segments", allowance),
+                ("levels", levels),
+                ("long_share_q16", share),
+            ];
+            with("grant", 128_000, &fields)
+        },
+    )
 }
 
 type Events = Vec<(Event, u64)>;
@@ -392,9 +396,63 @@ fn late_servers_give_way_where_the_link_idles() {
     assert_eq!(port.next(), flows[0]);
 }
 
+/// Where a round trip holds more than the buffer, what is given in any time fits the buffer together with what
+/// the port carries in that time, and in the end the budget is given.
+#[test]
+fn credit_of_far_senders_leaves_no_faster_than_data() {
+    let (view, rtt_ns) = (View::new(), 10_000_000);
+    let mut port = Overload::new(&[("rtt_ns", rtt_ns)]);
+    let target = port.params.field("target_bytes");
+    let carried = |time_ns: u64| RATE_BPS / 8 * time_ns / 1_000_000_000;
+    let budget = target + carried(rtt_ns);
+    for _ in 0..100 {
+        port.ask();
+    }
+    let mut given = Vec::new();
+    for now_ns in (0..rtt_ns).step_by(100_000) {
+        while let Some(action) = port.grant.next(0, now_ns) {
+            given.push((now_ns, u64::from(action.window) << SCALE));
+            let since = |begun| given.iter().filter(move |(at, _)| *at >= begun);
+            for (begun, _) in &given {
+                let sum: u64 = since(*begun).map(|(_, bytes)| bytes).sum();
+                let rounded = since(*begun).count() << SCALE;
+                let most = 128_000 - target + carried(now_ns - begun) + rounded as u64;
+                assert!(sum <= most, "{given:?}");
+            }
+        }
+    }
+    let grant_bytes = port.params.field("grant_segments") * u64::from(MSS);
+    let outstanding = view.port(&port.grant, "outstanding") as u64;
+    assert!(
+        outstanding > budget - grant_bytes,
+        "{outstanding} of {budget}"
+    );
+}
+
+/// Grants grow beyond `grant` where few flows share a large budget.
+#[test]
+fn few_flows_share_the_budget() {
+    let sizes = |flows: usize| -> Vec<u32> {
+        let mut port = Overload::new(&[("target_bytes", 120_000), ("rtt_ns", 1)]);
+        for _ in 0..flows {
+            port.ask();
+        }
+        let actions = std::iter::from_fn(|| port.grant.next(0, 0));
+        actions
+            .map(|action| u32::from(action.window) << SCALE)
+            .collect()
+    };
+    let rounded = |bytes: u32| bytes.next_multiple_of(1 << SCALE);
+    assert_eq!(sizes(1), [rounded(60_000)]);
+    assert_eq!(sizes(2), [rounded(40_000); 2]);
+    assert_eq!(sizes(5), [rounded(20_000); 5]);
+    assert_eq!(sizes(50), [rounded(10_000); 11]);
+}
+
 /// Flows amid long messages are served within the bound of the header, however many new ones come.
 #[test]
 fn every_waiting_flow_is_served_within_its_bound() {
+    let view = View::new();
     for share in [0.125, 0.5] {
         let share_q16 = (share * 65536.0) as u64;
         let targets = [("target_bytes", 64_000), ("long_target_bytes", 64_000)];
@@ -405,7 +463,8 @@ fn every_waiting_flow_is_served_within_its_bound() {
         for (index, flow) in long.iter().enumerate() {
             port.send(*flow, 300_000 << index.min(3), false);
         }
-        let grant_bytes = port.params.field("grant_segments") * u64::from(MSS);
+        // Those few may have a third of the budget at a time.
+        let grant_bytes = (64_000 + 1250) / 3;
         let width = 1u64 << 21;
         let turns = |place: u64| place * (width / grant_bytes + 1);
         let bound = (LEVELS as u64 * grant_bytes) as f64 / share * turns(5) as f64;
@@ -417,8 +476,9 @@ fn every_waiting_flow_is_served_within_its_bound() {
             let flow = port.next();
             if let Some(index) = long.iter().position(|each| *each == flow) {
                 last_served[index] = port.passed;
-                served[index] += 1;
-                port.send(flow, grant_bytes as u32, false);
+                let credit = view.flow(&port.grant, flow, "credit") as u32;
+                served[index] += u64::from(credit);
+                port.send(flow, credit, false);
             } else {
                 port.send(flow, 5000, true);
                 port.grant.close(flow);
@@ -428,10 +488,13 @@ fn every_waiting_flow_is_served_within_its_bound() {
             }
         }
         // Together they get their share, and each of them some of it.
-        let got = served.iter().sum::<u64>() * grant_bytes;
+        let got = served.iter().sum::<u64>();
         let part = got as f64 / (port.passed - begun) as f64;
         assert!((part / share - 1.0).abs() < 0.1, "{part} of {share}");
-        assert!(served.iter().all(|grants| *grants > 10), "{served:?}");
+        assert!(
+            served.iter().all(|bytes| *bytes > 10 * grant_bytes),
+            "{served:?}"
+        );
     }
 }
 
