@@ -31,6 +31,10 @@
  * Late flows. A flow without data, for long or while the link idles although others wait, has its
  * grant taken back but for the allowance: its server is late, or its packets are lost.
  *
+ * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
+ * beyond what was taken back: it was sent before. For a while flows then count as late only much
+ * later, and their credit is not granted to others.
+ *
  * Far senders. At a port whose buffer is smaller than what a round trip holds, the budget is not
  * given at once: what is ahead of a virtual queue of credit, drained at `rate`, fits the buffer.
  *
@@ -126,7 +130,8 @@ CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_p
 			     const struct grant_flow *f, u32 size, u32 queue_bytes, u64 now_ns)
 {
 	/* Credit without data: of late flows, and what messages leave of their last grants. */
-	u64 idle = (u64)port->late + fraction_of(port->outstanding, port->unused_q16);
+	u64 late = now_ns < port->queued_ns ? 0 : port->late;
+	u64 idle = late + fraction_of(port->outstanding, port->unused_q16);
 	u64 budget = grant_budget_of(port, f) + min_u64(idle, grant_target_bytes(p));
 	/* Its sender may not know yet that it has lost what it did not use. */
 	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) +
@@ -415,6 +420,10 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		       end - f->last >= 1u << min_u32(f->scale, TCP_MAX_SCALE));
 	probes = f->state == GRANT_IDLE && packet->payload <= 1 && f->ack - packet->seq == 1;
 	grant_take_credit(port, f);
+	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
+	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->edge) &&
+	    grant_beyond(end, f->most))
+		port->queued_ns = packet->now_ns + GRANT_QUEUED_NS;
 	if (packet->payload) {
 		was_late = f->state == GRANT_ACTIVE && grant_resent(f);
 		if (was_late)
@@ -487,14 +496,16 @@ CORE_INLINE u32 grant_without_effect(const struct grant_port *port, const struct
 {
 	u32 late = port->lists[GRANT_LATE].head, active = port->lists[GRANT_ON_TIME].head;
 	const struct grant_flow *f = grant_flow_at(flows, late);
+	_Bool is_queued = now_ns < port->queued_ns;
+	u64 resend_ns = port->resend_ns << (is_queued ? GRANT_QUEUED_BITS : 0);
 
 	/* What was taken back is to be followed by the allowance. */
-	if (late && (f->edge == f->seen || elapsed_ns(f->since_ns, now_ns) >= port->resend_ns))
+	if (late && (f->edge == f->seen || elapsed_ns(f->since_ns, now_ns) >= resend_ns))
 		return late;
 	f = grant_flow_at(flows, active);
-	if (elapsed_ns(f->since_ns, now_ns) >= port->resend_ns)
+	if (elapsed_ns(f->since_ns, now_ns) >= resend_ns)
 		return active;
-	if (!port->waiting || grant_queue_bytes(port, p, queue_bytes, now_ns))
+	if (is_queued || !port->waiting || grant_queue_bytes(port, p, queue_bytes, now_ns))
 		return 0;
 	if (elapsed_ns(max_u64(f->since_ns, port->busy_ns), now_ns) < port->idle_ns)
 		return 0;

@@ -26,7 +26,9 @@
 #define GRANT_FORGET_BYTES  (1u << 20) /* likewise for what is granted and not used */
 #define GRANT_MAX_BUDGET    (1u << 30) /* bytes */
 #define GRANT_MAX_RTT_NS    1000000000u
-#define GRANT_WAITS	    16u /* buckets of the times that flows wait for a grant */
+#define GRANT_QUEUED_NS	    20000000u /* so long a sign of a queue elsewhere holds */
+#define GRANT_QUEUED_BITS   3u	      /* grants are then taken back after 8 times as long */
+#define GRANT_WAITS	    16u	      /* buckets of the times that flows wait for a grant */
 #define GRANT_WAIT_BITS	    15u /* the first holds those below 2^15 ns, each next twice as much */
 
 #define GRANT_TITLE                                                                                \
@@ -128,9 +130,10 @@ struct grant_port {
 	u64 grants;
 	u64 resends;
 	u64 lapses;
-	u64 busy_ns; /* until when the link was busy */
-	u64 granted; /* bytes; with the next one, halved at times */
-	u64 unused;  /* of them, what was left where a message ended */
+	u64 busy_ns;   /* until when the link was busy */
+	u64 granted;   /* bytes; with the next one, halved at times */
+	u64 unused;    /* of them, what was left where a message ended */
+	u64 queued_ns; /* until when grants without effect do not show that servers are late */
 	u32 virtual_bytes;
 	u32 outstanding; /* credit of all flows */
 	u32 late;	 /* of those whose grant had to be sent again */

@@ -88,6 +88,7 @@ class Port:
     used: int = 1
     grant_ns: int = 0
     busy_ns: int = 0
+    queued_ns: int = 0
     granted: int = 0
     left_over: int = 0
     unused_q16: int = 0
@@ -241,7 +242,8 @@ class Port:
 
     def fits(self, flow: Flow, size: int, queue: int, now: int) -> bool:
         outstanding = self.outstanding - flow.credit
-        without_data = self.late_credit + (outstanding * self.unused_q16 >> 16)
+        late = 0 if now < self.queued_ns else self.late_credit
+        without_data = late + (outstanding * self.unused_q16 >> 16)
         budget = self.budget_of(flow) + min(without_data, self.p["target_bytes"])
         used = outstanding + max(size, beyond(flow.most, flow.seen))
         if used + self.queue(queue, now) <= budget:
@@ -361,6 +363,11 @@ class Port:
         if self.burst < self.budget:
             self.fill(size - left, now)
 
+    def notice(self, flow: Flow, end: int, now: int) -> None:
+        """Data beyond all credit was sent before that was taken back: a queue held it."""
+        if flow.scale != UNKNOWN and beyond(end, flow.edge) and beyond(end, flow.most):
+            self.queued_ns = now + 2 * 10**7
+
     def data(self, number: int, x: dict[str, int]) -> None:
         if x["flags"] & RST:
             self.close(number)
@@ -380,6 +387,7 @@ class Port:
         is_short = bool(x["flags"] & PSH) and 0 < tail < flow.mss - 40
         fills = not beyond(flow.edge, end) or (end - flow.last) % WORD < flow.unit
         probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
+        self.notice(flow, end, x["now_ns"])
         if x["payload"]:
             flow.marks -= {SILENT, QUIET} if SILENT in flow.marks else set()
             flow.resends = 0
@@ -425,6 +433,7 @@ class Port:
     def without_effect(self, queue: int, now: int) -> int:
         """A flow to be reminded of its grant, or to lose it."""
         wait = (self.delay >> 8) * self.p["resend_after_q16"] >> 8
+        wait *= 8 if now < self.queued_ns else 1
         if self.late:
             flow = self.flows[self.late[0]]
             if flow.edge == flow.seen or now - flow.since >= wait:
@@ -433,6 +442,7 @@ class Port:
             since = self.flows[self.active[0]].since
             idle = now - max(since, self.busy_ns) >= self.idle_ns
             others_wait = any(self.waiting) and not self.queue(queue, now)
+            idle = idle and now >= self.queued_ns
             if now - since >= wait or (others_wait and idle):
                 return self.active[0]
         return 0

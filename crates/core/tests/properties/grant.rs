@@ -396,6 +396,29 @@ fn late_servers_give_way_where_the_link_idles() {
     assert_eq!(port.next(), flows[0]);
 }
 
+/// What arrives of a grant that was taken back was on the way: others are no longer taken for late as early.
+#[test]
+fn a_queue_elsewhere_does_not_make_servers_late() {
+    for is_queued in [false, true] {
+        let mut port = Overload::new(&[("side", 1)]);
+        let flows: Vec<u32> = (0..4).map(|_| port.ask()).collect();
+        let timer = |port: &mut Overload, later_ns: u64| {
+            port.now_ns += later_ns;
+            port.grant
+                .on_timer(0, port.now_ns)
+                .map(|action| action.flow)
+        };
+        // The first is late, and is shown its allowance.
+        assert_eq!(timer(&mut port, 200_000), Some(flows[0]));
+        assert_eq!(timer(&mut port, 0), Some(flows[0]));
+        port.send(flows[0], if is_queued { 4 } else { 2 } * MSS, false);
+        let taken = (0..20).find(|_| timer(&mut port, 100_000) == Some(flows[1]));
+        assert_eq!(taken.is_none(), is_queued);
+        let taken = (0..200).find(|_| timer(&mut port, 100_000) == Some(flows[1]));
+        assert!(taken.is_some());
+    }
+}
+
 /// Where a round trip holds more than the buffer, what is given in any time fits the buffer together with what
 /// the port carries in that time, and in the end the budget is given.
 #[test]
