@@ -100,6 +100,19 @@ impl Congestion {
         self.window.ssthresh
     }
 
+    /// Bytes in 1/1024 of a second at the rate that Linux would pace at, whether or not it does
+    /// (`tcp_update_pacing_rate`): two windows per smoothed round trip early in slow start, else 1.2.
+    pub fn bytes_per_tick(&self, smoothed: Time, outstanding: u32) -> u64 {
+        const TICK: u64 = Time::from_secs(1).0 / 1024;
+        let percent = if self.window.cwnd < self.window.ssthresh / 2 {
+            200
+        } else {
+            120
+        };
+        let window = self.window.cwnd.max(outstanding) as u64;
+        (window * percent / 100).saturating_mul(TICK) / smoothed.0.max(1)
+    }
+
     /// Grows NewReno's window for `acked` bytes, whether it was used or not; for connections that
     /// use neither ECN nor [`Config::validate_cwnd`].
     #[inline]

@@ -3,9 +3,9 @@
 
 use super::Endpoint;
 use crate::packet::flag;
-use crate::tcp::config::Idle;
+use crate::tcp::config::{Config, Idle};
 use crate::tcp::recovery::NextLost;
-use crate::tcp::sender::Wait;
+use crate::tcp::sender::{Wait, largest_burst};
 use crate::tcp::timers::Timer;
 use crate::tcp::{Ctx, Wire};
 use penstock_scenario::units::Time;
@@ -176,9 +176,11 @@ impl Endpoint {
     fn send_burst(&mut self, ctx: &mut Ctx<impl Wire>, in_flight: u32) -> Option<Stop> {
         let cwnd = self.congestion.cwnd();
         let room = cwnd.saturating_sub(in_flight);
+        let largest = self.largest_burst(ctx.cfg);
+        let most = largest.min(cwnd / 2);
         let burst = match self
             .snd
-            .next_burst(ctx.cfg, &mut self.pieces, in_flight, cwnd)
+            .next_burst(ctx.cfg, &mut self.pieces, in_flight, room, most)
         {
             Ok(burst) => burst,
             Err(Wait::Congestion) => return Some(Stop::Congestion),
@@ -187,7 +189,7 @@ impl Endpoint {
         let mss = self.snd.mss() as u32;
         if burst.len > mss || self.snd.unsent() > mss as u64 {
             let usable = self.snd.usable(ctx.cfg);
-            if self.defers(ctx, room.min(usable)) {
+            if self.defers(ctx, room.min(usable), largest) {
                 return Some(if room < usable {
                     Stop::Congestion
                 } else {
@@ -208,14 +210,25 @@ impl Endpoint {
         None
     }
 
+    /// What leaves at once at most: what the pacing rate sends in 1/1024 of a second, and more on a short
+    /// path, but at least two segments (`tcp_tso_autosize`).
+    fn largest_burst(&self, cfg: &Config) -> u32 {
+        let outstanding = self.snd.outstanding();
+        let smoothed = self.rtt.smoothed(cfg);
+        let paced = self.congestion.bytes_per_tick(smoothed, outstanding);
+        largest_burst(paced, self.rtt.min(), self.snd.mss() as u32)
+    }
+
     /// Whether a burst of at most `limit` bytes waits for the next ACK, to become longer: while less
-    /// than a third of the window may leave, the last burst left within a millisecond, and an ACK is
-    /// about to arrive (`tcp_tso_should_defer`).
-    fn defers(&self, ctx: &Ctx<impl Wire>, limit: u32) -> bool {
+    /// than a third of the window and than `largest` may leave, the last burst left within a
+    /// millisecond, and an ACK is about to arrive (`tcp_tso_should_defer`). One that takes all up to
+    /// the FIN will not become longer.
+    fn defers(&self, ctx: &Ctx<impl Wire>, limit: u32, largest: u32) -> bool {
         let millisecond = Time::from_millis(1);
         let window = self.congestion.cwnd().min(self.snd.window());
-        if limit >= window / 3
-            || self.snd.is_finishing()
+        if limit >= largest
+            || limit >= window / 3
+            || self.snd.is_finishing() && limit as u64 > self.snd.unsent()
             || !self.recovery.is_growing()
             || ctx.now > self.congestion.last_sent() + millisecond
         {

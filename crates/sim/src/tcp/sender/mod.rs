@@ -6,7 +6,7 @@
 mod bursts;
 mod sizing;
 
-pub(super) use bursts::{Pieces, Wait};
+pub(super) use bursts::{Pieces, Wait, largest_burst};
 
 use super::config::Config;
 use super::sequence;
