@@ -192,8 +192,8 @@ CORE_INLINE void grant_grow(const struct grant_params *p, struct grant_flow *f)
 }
 
 /*
- * While nobody waits, credit goes on in a flow's own ACKs before it is used up: else the flow would
- * pause for a round trip after each grant. The caller has taken its credit out of the sums.
+ * While no flow waits, credit goes on in a flow's own ACKs before it is used up: else the flow
+ * would pause for a round trip after each grant. The caller has taken its credit out of the sums.
  */
 CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params *p,
 			     struct grant_flow *f, u32 queue_bytes, u64 now_ns)

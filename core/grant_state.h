@@ -26,7 +26,7 @@
 #define GRANT_FORGET_BYTES  (1u << 20) /* likewise for what is granted and not used */
 #define GRANT_MAX_BUDGET    (1u << 30) /* bytes */
 #define GRANT_MAX_RTT_NS    1000000000u
-#define GRANT_QUEUED_NS	    20000000u /* so long a sign of a queue elsewhere holds */
+#define GRANT_QUEUED_NS	    20000000u /* while a sign of a queue elsewhere counts */
 #define GRANT_QUEUED_BITS   3u	      /* grants are then taken back after 8 times as long */
 #define GRANT_WAITS	    16u	      /* buckets of the times that flows wait for a grant */
 #define GRANT_WAIT_BITS	    15u /* the first holds those below 2^15 ns, each next twice as much */

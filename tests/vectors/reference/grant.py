@@ -344,12 +344,12 @@ class Port:
         return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
 
     def renew(self, flow: Flow, queue: int, now: int) -> None:
-        """While nobody waits, credit goes on before it is used up."""
+        """While no flow waits, credit goes on before it is used up."""
         if flow.state != ACTIVE or flow.resends or any(self.waiting):
             return
         flow.level = min(level_of(flow.attained), self.p["levels"] - 1)
         share = self.budget_of(flow) // max(len(self.active) + len(self.late), 1)
-        share = share // flow.mss * flow.mss  # of the whole budget, as nobody takes turns
+        share = share // flow.mss * flow.mss  # of the whole budget, as none takes turns
         is_small = flow.size < self.p["grant_segments"] * flow.mss
         size = max(self.size(flow), min(flow.size, share) if is_small else share)
         left = beyond(flow.edge, flow.seen)
