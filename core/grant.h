@@ -179,9 +179,7 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 	port->active++;
 	port->grant_ns = now_ns;
 	port->grants++;
-	port->granted += size;
-	if (port->burst)
-		grant_fill_virtual(port, size, now_ns);
+	grant_give(port, size, now_ns);
 }
 
 /* What a flow may be granted next doubles with each grant that it uses up. */
@@ -213,10 +211,8 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 		return;
 	f->last = f->edge;
 	f->edge = f->seen + size;
-	port->granted += size - left;
+	grant_give(port, size - left, now_ns);
 	grant_grow(p, f);
-	if (port->burst)
-		grant_fill_virtual(port, size - left, now_ns);
 }
 
 /* What the caller calls. */

@@ -339,6 +339,14 @@ CORE_INLINE void grant_to_end(struct grant_port *port, struct grant_flow *flows,
 	grant_push(port, flows, index, 0);
 }
 
+/* Credit leaves. */
+CORE_INLINE void grant_give(struct grant_port *port, u32 bytes, u64 now_ns)
+{
+	port->granted += bytes;
+	if (port->burst)
+		grant_fill_virtual(port, bytes, now_ns);
+}
+
 /* What a flow leaves of its grant is not on the way. */
 CORE_INLINE void grant_give_back(struct grant_port *port, const struct grant_flow *f)
 {
