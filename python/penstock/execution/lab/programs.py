@@ -4,7 +4,7 @@
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,13 +41,21 @@ class Process:
         Raises:
             RunError: it ended before, or took longer than ten seconds.
         """
+        self.wait_until(lambda: text in self._output(), f"no '{text}' in its output")
+
+    def wait_until(self, is_ready: Callable[[], bool], lack: str) -> None:
+        """Waits until it is ready; `lack` names what it still lacks.
+
+        Raises:
+            RunError: it ended before, or took longer than ten seconds.
+        """
         for _ in range(1000):
-            if text in self._output():
+            if is_ready():
                 return
             if self.has_ended():
                 raise self._failure()
             time.sleep(0.01)
-        message = f"lab: {self._name}: not ready after 10 s (no '{text}' in its output)"
+        message = f"lab: {self._name}: not ready after 10 s ({lack})"
         raise RunError(message)
 
     def end(self) -> None:

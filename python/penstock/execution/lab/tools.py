@@ -34,7 +34,7 @@ from penstock.execution.task import TOOLS, Task
 from penstock.scenario import parsed
 from penstock.units import to_bytes, to_seconds
 
-_PATIENCE_S = 10.0  # for servers to listen; beyond the scenario's duration, to end and report
+_PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to end and report
 _INTERVAL = "0.1"  # seconds between iperf3's counts
 _MOST_REQUESTS = 200_000  # `ab` allocates them all at once
 
@@ -148,11 +148,11 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
             inside = system.inside(space, *program.command)
             return stack.enter_context(programs.running(inside, program.command[0], program.log))
 
-        servers = [program for program in tools if program.start_s is None]
-        for server in servers:
-            start(server)
-        for server in servers:
-            _await(server, plan.name(plan.home[server.host].node, tag))
+        servers = [(program, start(program)) for program in tools if program.start_s is None]
+        for server, process in servers:
+            space = plan.name(plan.home[server.host].node, tag)
+            is_ready = partial(_listens, space, server.listens)
+            process.wait_until(is_ready, f"nothing listens on {server.listens}")
         with playing(task, plan, tag, is_silent=True) as sampling:
             _run([p for p in tools if p.start_s is not None], start, duration, listen)
             while not sampling.is_over(listen):
@@ -177,15 +177,10 @@ def summed(scenario: str, transfers: list[Transfer], sampled: Played) -> Played:
     return Played({**sampled.summary, "groups": known}, text, sampled.queues)
 
 
-def _await(server: Program, space: str) -> None:
-    """Waits until a server listens."""
-    listeners = system.inside(space, "ss", "--no-header", "--listening", "--tcp", "--numeric")
-    begun = time.monotonic()
-    while server.listens not in system.call(listeners).split():
-        if time.monotonic() - begun > _PATIENCE_S:
-            message = f"lab: {server.command[0]}: does not listen on {server.listens}"
-            raise RunError(message)
-        time.sleep(0.01)
+def _listens(space: str, address: str) -> bool:
+    """Whether a server listens on an address and port in a namespace."""
+    sockets = system.inside(space, "ss", "--no-header", "--listening", "--tcp", "--numeric")
+    return address in system.call(sockets).split()
 
 
 def _run(
