@@ -14,12 +14,13 @@ use std::os::fd::AsFd;
 
 use common::packet::{ACK, SYN, Segment};
 use common::run::run;
-use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, alone};
+use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone};
 use lab::raw::Raw;
 use lab::transfers::{connect, patient, send};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
 use libbpf_rs::Program;
 use penstock_linux::link;
+use penstock_linux::socket::set_number;
 use penstock_linux::testkit::{Signal, join, until};
 use penstockd::port::Side;
 use penstockd::port::pins::program_pin;
@@ -107,13 +108,18 @@ fn both_ends_may_send_at_once() {
     const BYTES: usize = 150_000;
     for place in PLACES {
         let lab = Lab::new(place, &[]);
-        lab.limit_answers();
         let address = (RIGHT, 5003);
         let listener = lab.lab.netns("right").run(|| TcpListener::bind(address));
         let listener = listener.unwrap().unwrap();
         let server = lab.lab.spawn("right", move || {
             let accepted = (0..FLOWS).map(|_| listener.accept().unwrap().0);
-            let threads = accepted.map(|stream| std::thread::spawn(|| exchange(stream, BYTES)));
+            let threads = accepted.map(|stream| {
+                // Not faster than they receive: else grants wait behind what they send, and are late.
+                let rate = RATE_BPS as usize / 8 / FLOWS;
+                let pacing = libc::SO_MAX_PACING_RATE;
+                set_number(&stream, libc::SOL_SOCKET, pacing, rate as i32).unwrap();
+                std::thread::spawn(|| exchange(stream, BYTES))
+            });
             for thread in threads.collect::<Vec<_>>() {
                 join(thread, LIMIT);
             }

@@ -667,7 +667,8 @@ class Story:
                 yield self.data(sender)
         if random.random() < 0.6:
             sender.acked = sender.seq
-            yield self.ack(sender, 0)
+            # Both ends may send.
+            yield self.ack(sender, random.choice([0, 0, 0, sender.mss]))
 
     def step(self) -> Iterator[dict[str, Any]]:
         random = self.random

@@ -4,8 +4,6 @@
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 use std::time::Duration;
 
-use penstock_linux::link;
-use penstock_linux::qdisc::Tbf;
 use penstock_linux::testkit::{Process, join, until};
 use penstockd::attach::grant;
 use penstockd::port::pins::ABI;
@@ -16,7 +14,7 @@ use super::{Agent, SwitchLab};
 
 /// Of a test.
 pub const LIMIT: Duration = Duration::from_secs(120);
-const RATE_BPS: u64 = 200_000_000;
+pub const RATE_BPS: u64 = 200_000_000;
 const BUFFER_BYTES: u32 = 131_072;
 
 /// Of the papers' answers.
@@ -64,18 +62,6 @@ impl Lab {
         });
         let port = at.port(interface);
         Lab { lab, agent, port }
-    }
-
-    /// `right` sends no faster than it receives. As fast as it can, it overflows the queue in which a CPU
-    /// takes packets of veth (`net.core.netdev_max_backlog`), and what is lost there is not Grant's.
-    pub fn limit_answers(&self) {
-        let own = Tbf {
-            rate_bps: RATE_BPS,
-            burst_bytes: 16_384,
-            limit_bytes: 16 * 1_048_576,
-        };
-        let put = || own.put_on(link::get("eth0")?.index);
-        self.lab.netns("right").run(put).unwrap().unwrap();
     }
 
     pub fn credit(&self) -> grant::Status {
