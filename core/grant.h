@@ -57,6 +57,17 @@
 
 #include "grant_order.h"
 
+/* `edge` is to move: up to here the flow's sender may have filled its window. */
+CORE_INLINE void grant_note_edge(struct grant_flow *f)
+{
+	f->last = f->edge + grant_beyond(f->last, f->edge);
+}
+
+CORE_INLINE void grant_forget_edge(struct grant_flow *f)
+{
+	f->last = f->seen - (1u << TCP_MAX_SCALE);
+}
+
 CORE_INLINE struct grant_action grant_write(struct grant_port *port, struct grant_flow *f,
 					    u32 index)
 {
@@ -173,7 +184,10 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 	f->flags = (u8)((f->flags & (GRANT_QUIET | GRANT_CLOSING)) | GRANT_SILENT);
 	f->since_ns = now_ns;
 	/* A new message has nothing on the way of the grant before. */
-	f->last = f->attained ? f->edge : f->seen - (1u << TCP_MAX_SCALE);
+	if (f->attained)
+		grant_note_edge(f);
+	else
+		grant_forget_edge(f);
 	f->edge = f->seen + size;
 	grant_push(port, flows, choice.flow, 0);
 	port->active++;
@@ -209,7 +223,7 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
 	    !grant_fits(port, p, f, size, queue_bytes, now_ns))
 		return;
-	f->last = f->edge;
+	grant_note_edge(f);
 	f->edge = f->seen + size;
 	grant_give(port, size - left, now_ns);
 	grant_grow(p, f);
@@ -259,6 +273,7 @@ CORE_INLINE u32 grant_open(struct grant_port *port, const struct grant_params *p
 	f->mss = (u16)mss_in_range(mss_bytes ? mss_bytes : p->mss_bytes);
 	f->size = grant_grant_segments(p) * f->mss;
 	f->edge = f->most = f->seen = f->ack = seq;
+	grant_forget_edge(f);
 	f->scale = TCP_SCALE_UNKNOWN;
 	return index;
 }
@@ -350,6 +365,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	if (is_syn && !(f->flags & GRANT_HANDSHAKE)) {
 		grant_make_idle(port, p, flows, index);
 		f->seen = f->edge = f->most = packet->ack;
+		grant_forget_edge(f);
 		f->flags = GRANT_HANDSHAKE;
 	}
 	/*
@@ -390,8 +406,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	u32 fin = packet->flags & TCP_FLAG_FIN ? 1 : 0;
 	u32 end = packet->seq + packet->payload + fin;
 	u32 fresh = grant_beyond(end, f->seen), most = GRANT_MAX_BUDGET;
-	u32 mss, attained;
-	_Bool ends, probes, was_late;
+	u32 unit = 1u << min_u32(f->scale, TCP_MAX_SCALE), mss, tail, attained;
+	_Bool ends = fin, is_cut, probes, was_late;
 
 	if (packet->flags & TCP_FLAG_RST)
 		grant_close(port, flows, index);
@@ -403,17 +419,25 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		grant_make_idle(port, p, flows, index);
 		f->most = f->ack = f->seen = packet->seq + 1;
 		f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
+		grant_forget_edge(f);
 		return;
 	}
 	mss = grant_mss(f);
 	/*
 	 * A message ends with a short segment, unless that fills the window of this grant or of
-	 * the last, which is larger than the credit by less than a unit of the scale. `mss` may be
-	 * that of the SYN, of which options of each segment take up to 40 bytes.
+	 * the last, which is larger than the credit by less than a unit of the scale, or is what
+	 * such a window cut off. `mss` may be that of the SYN, of which options of each segment
+	 * take up to GRANT_OPTION_BYTES.
 	 */
-	ends = fin || ((packet->flags & TCP_FLAG_PSH) && packet->payload % mss &&
-		       packet->payload % mss + 40 < mss && grant_beyond(f->edge, end) &&
-		       end - f->last >= 1u << min_u32(f->scale, TCP_MAX_SCALE));
+	tail = packet->payload % mss;
+	if (tail && tail + GRANT_OPTION_BYTES < mss) {
+		is_cut = !grant_beyond(f->edge, end) ||
+			 end - f->last < max_u32(unit, GRANT_OPTION_BYTES + 1);
+		ends |= !is_cut && packet->flags & TCP_FLAG_PSH;
+		/* The rest of the segment ends there. */
+		if (is_cut)
+			f->last = end - tail + mss - GRANT_OPTION_BYTES;
+	}
 	probes = f->state == GRANT_IDLE && packet->payload <= 1 && f->ack - packet->seq == 1;
 	grant_take_credit(port, f);
 	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
@@ -563,6 +587,8 @@ CORE_INLINE struct grant_action grant_on_timer(struct grant_port *port,
 	 */
 	takes_back =
 		!grant_resent(f) && left > max_u32(allowance, mss) + unit && !port->never_shrinks;
+	if (!grant_resent(f))
+		grant_note_edge(f);
 	if (takes_back) {
 		grant_give_back(port, f);
 		f->edge = f->most = f->seen;

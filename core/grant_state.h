@@ -28,6 +28,7 @@
 #define GRANT_MAX_RTT_NS    1000000000u
 #define GRANT_QUEUED_NS	    20000000u /* while a sign of a queue elsewhere counts */
 #define GRANT_QUEUED_BITS   3u	      /* grants are then taken back after 8 times as long */
+#define GRANT_OPTION_BYTES  40u	      /* of a segment, at most (RFC 9293 §3.1) */
 #define GRANT_WAITS	    16u	      /* buckets of the times that flows wait for a grant */
 #define GRANT_WAIT_BITS	    15u /* the first holds those below 2^15 ns, each next twice as much */
 
@@ -112,7 +113,7 @@ struct grant_flow {
 	u8 state; /* enum grant_state */
 	u8 level;
 	u8 flags;  /* GRANT_HANDSHAKE ..., and resends << 4 */
-	u32 last;  /* `edge` of the grant before */
+	u32 last;  /* `edge` before it moved, or where a segment that it cut would have ended */
 	u32 owner; /* the caller's; grant_open zeroes it */
 };
 

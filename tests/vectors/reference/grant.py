@@ -13,6 +13,8 @@ HANDSHAKE, SILENT, QUIET, CLOSING = 1, 2, 4, 8
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 UNKNOWN = 255
 LEVELS, KILO = 16, 1024
+OPTIONS = 40
+"""Of a segment, at most."""
 DEFAULT = {
     "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
     "target_bytes": 25_600, "long_target_bytes": 8_960,
@@ -67,6 +69,13 @@ class Flow:
         self.most = self.most if most >= fresh else seq
         self.ack = self.ack if beyond(seq, self.ack) else seq
         self.seen = seq
+
+    def note_edge(self) -> None:
+        """Its sender may have filled the window up to the edge, which is to move."""
+        self.last = self.last if beyond(self.last, self.edge) else self.edge
+
+    def forget_edge(self) -> None:
+        self.last = (self.seen - 2**14) % WORD
 
     @property
     def credit(self) -> int:
@@ -154,7 +163,9 @@ class Port:
         number = self.unused.pop() if self.unused else self.used
         self.used += number == self.used
         mss = mss or self.p["mss_bytes"]
-        self.flows[number] = Flow(mss, self.p["grant_segments"] * mss, seq, seq, seq, seq)
+        flow = Flow(mss, self.p["grant_segments"] * mss, seq, seq, seq, seq)
+        flow.forget_edge()
+        self.flows[number] = flow
         return number
 
     def close(self, number: int) -> None:
@@ -260,7 +271,7 @@ class Port:
             self.owed_q16 = max(self.owed_q16 - (size << 16), 0)
         flow.state, flow.since, flow.resends = ACTIVE, now, 0
         flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
-        flow.last = flow.edge if flow.attained else (flow.seen - 2**14) % WORD
+        flow.note_edge() if flow.attained else flow.forget_edge()
         flow.edge = (flow.seen + size) % WORD
         self.active.append(number)
         self.grant_ns = now
@@ -325,6 +336,7 @@ class Port:
         if is_syn and HANDSHAKE not in flow.marks:
             self.rest(number)
             flow.seen = flow.edge = flow.most = x["ack"]
+            flow.forget_edge()
             flow.marks = {HANDSHAKE}
         if 0 < x["payload"] < flow.mss and flow.attained and x["ack"] == flow.seen:
             self.end_message(flow)
@@ -357,7 +369,8 @@ class Port:
             return
         if not self.fits(flow, size, queue, now):
             return
-        flow.last, flow.edge = flow.edge, (flow.seen + size) % WORD
+        flow.note_edge()
+        flow.edge = (flow.seen + size) % WORD
         self.granted += size - left
         flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
         if self.burst < self.budget:
@@ -379,13 +392,18 @@ class Port:
             self.rest(number)
             flow.seen = flow.ack = flow.most = (x["seq"] + 1) % WORD
             flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+            flow.forget_edge()
             return
         is_fin = bool(x["flags"] & FIN)
         end = (x["seq"] + x["payload"] + is_fin) % WORD
         fresh = beyond(end, flow.seen)
         tail = x["payload"] % flow.mss
-        is_short = bool(x["flags"] & PSH) and 0 < tail < flow.mss - 40
-        fills = not beyond(flow.edge, end) or (end - flow.last) % WORD < flow.unit
+        is_short = 0 < tail < flow.mss - OPTIONS
+        near = (end - flow.last) % WORD < max(flow.unit, OPTIONS + 1)
+        is_cut = is_short and (near or not beyond(flow.edge, end))
+        if is_cut:  # the next segment may be the rest of this one
+            flow.last = (end - tail + flow.mss - OPTIONS) % WORD
+        is_last = is_fin or (is_short and not is_cut and bool(x["flags"] & PSH))
         probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
         self.notice(flow, end, x["now_ns"])
         if x["payload"]:
@@ -406,7 +424,7 @@ class Port:
             )
         if is_fin:
             flow.marks.add(CLOSING)
-        if (is_fin or (is_short and not fills)) and end == flow.seen:
+        if is_last and end == flow.seen:
             self.end_message(flow)
             self.left_over += beyond(flow.edge, flow.seen) * (flow.state == ACTIVE)
             self.rest(number)
@@ -463,6 +481,8 @@ class Port:
         self.unlist(number)
         if not flow.resends and SILENT not in flow.marks:
             flow.size = 2 * max(flow.size - left, flow.mss)
+        if not flow.resends:
+            flow.note_edge()
         if not flow.resends and left > allowance + flow.unit and not self.never_shrinks:
             self.give_back(flow)
             flow.edge = flow.most = flow.seen  # window 0, and the allowance after it
@@ -556,6 +576,8 @@ class Sender:
     edge: int
     left: int = 0
     acked: int = 0
+    cut: int = 0
+    """Rest of a segment of which a window took a part."""
 
 
 class Story:
@@ -601,11 +623,13 @@ class Story:
     def data(self, sender: Sender) -> dict[str, Any]:
         random = self.random
         room = beyond(sender.edge, sender.seq)
-        payload = min(sender.mss, sender.left, room)
+        whole = min(sender.cut or sender.mss, sender.left)
+        payload = min(whole, room)
         if random.random() < 0.05:
             payload = random.choice([0, 1])
         flags = ACK
-        if (payload and payload == sender.left) or random.random() < 0.05:
+        pushes = 0.5 if sender.cut else 0.05
+        if (payload and payload == sender.left) or random.random() < pushes:
             flags |= PSH
         if random.random() < 0.01:
             flags |= FIN
@@ -621,6 +645,7 @@ class Story:
         if not back:
             sender.seq = (sender.seq + payload) % WORD
             sender.left -= payload
+            sender.cut = whole - payload if payload > 1 else sender.cut
         if random.random() < 0.5:
             sender.acked = sender.seq
         return row
