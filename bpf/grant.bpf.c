@@ -200,6 +200,7 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 	struct grant_ctx own;
 	struct port_ctx ctx;
 	u32 tcp_bytes = 20;
+	_Bool has_options;
 	u16 window;
 	int found;
 
@@ -255,18 +256,19 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 		ctx.counted->passed[PASS_UNKNOWN_SCALE]++;
 	if (!packet->window)
 		ctx.counted->zero_windows++;
-	if (!read_timestamps(skb, packet, &own.scratch->packet, &tcp_bytes)) {
-		if (!(flow->credit & GRANT_IS_HANDLE))
+	has_options = read_timestamps(skb, packet, &own.scratch->packet, &tcp_bytes);
+	if (!(flow->credit & GRANT_IS_HANDLE)) {
+		if (!has_options)
 			return NEXT;
-	} else if (flow->credit & GRANT_IS_HANDLE) {
-		peer_refresh(skb, packet, own.scratch, flow->credit, tcp_bytes);
-	} else {
 		flow_control(skb, packet, flow, own.scratch, tcp_bytes << 1 | FLOW_ACKS);
 	}
 	own.scratch->handle = flow->credit & GRANT_IS_HANDLE ? flow->credit : 0;
 	grant_pass_ack(now_ns);
+	/* Another flow may have its entry by now, and that flow's sender is elsewhere. */
 	if (own.scratch->is_lost)
 		flow->credit = 0;
+	else if (has_options && flow->credit & GRANT_IS_HANDLE)
+		peer_refresh(skb, packet, own.scratch, flow->credit, tcp_bytes);
 	window = own.scratch->window;
 	if (window < packet->window && since_ns)
 		window = (u16)release_window(window, packet->window, own.scratch->packet.scale,

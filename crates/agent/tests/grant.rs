@@ -18,10 +18,11 @@ use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone};
 use lab::raw::Raw;
 use lab::transfers::{connect, patient, send};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
-use libbpf_rs::Program;
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use penstock_linux::link;
 use penstock_linux::socket::set_number;
 use penstock_linux::testkit::{Signal, join, until};
+use penstockd::host::clock::monotonic_ns;
 use penstockd::port::Side;
 use penstockd::port::pins::program_pin;
 
@@ -135,6 +136,61 @@ fn both_ends_may_send_at_once() {
         }
         assert_eq!(lab.harm(), (0, 0), "{place:?}");
         lab.settles();
+    }
+}
+
+/// Headers of ACKs are noted again in each unit of 2^30 ns.
+fn unit_now() -> u64 {
+    monotonic_ns() >> 30
+}
+
+/// As /proc/net/tcp has it between two columns.
+const FIN_WAIT_2: &str = " 05 ";
+
+/// Whether headers of ACKs to the sender at this TCP port are noted.
+fn is_noted(lab: &Lab, port: u16) -> bool {
+    let peers = MapHandle::from_pinned_path(lab.port.folder.join("grant_peers")).unwrap();
+    (1u32..16).any(|flow| {
+        let peer = peers.lookup(&flow.to_ne_bytes(), MapFlags::ANY).unwrap();
+        peer.unwrap()
+            .windows(2)
+            .any(|two| two == port.to_be_bytes())
+    })
+}
+
+/// The entry of a flow that has ended is the next one's; its later packets do not take it back.
+#[test]
+fn an_ended_flow_redirects_no_grants() {
+    let _alone = alone();
+    for place in PLACES {
+        let lab = Lab::new(place, &[]);
+        let (left, right) = (lab.lab.netns("left"), lab.lab.netns("right"));
+        let address = (RIGHT, 5003);
+        // All of this within a unit, and no silence of a second, after which flows are forgotten.
+        let unit = unit_now();
+        until("a unit begins", || unit_now() > unit);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let listener = right.run(|| TcpListener::bind(address)).unwrap().unwrap();
+        let old = left.run(|| TcpStream::connect(address)).unwrap().unwrap();
+        let mut old = patient(old).unwrap();
+        // It does not read: the ACK of the end is the last packet before the next flow has the entry.
+        let (mut its_receiver, _) = listener.accept().unwrap();
+        old.write_all(&[7; 3000]).unwrap();
+        old.shutdown(std::net::Shutdown::Write).unwrap();
+        until("its end is acknowledged", || {
+            let sockets = left.run(|| std::fs::read_to_string("/proc/thread-self/net/tcp"));
+            sockets.unwrap().unwrap().contains(FIN_WAIT_2)
+        });
+        let mut next = left.run(connect).unwrap().unwrap();
+        send(&mut next, 1, 1000).unwrap();
+        let port = next.local_addr().unwrap().port();
+        assert!(is_noted(&lab, port), "{place:?}");
+        let unit = unit_now();
+        until("headers are noted again", || unit_now() > unit);
+        its_receiver.write_all(&[7]).unwrap();
+        old.read_exact(&mut [0]).unwrap();
+        assert!(is_noted(&lab, port), "{place:?}");
+        send(&mut next, 1, 300_000).unwrap();
     }
 }
 

@@ -77,6 +77,14 @@ class Flow:
     def forget_edge(self) -> None:
         self.last = (self.seen - 2**14) % WORD
 
+    def cuts(self, end: int, payload: int) -> bool:
+        """Whether a window ended this segment: the rest of it may be the next."""
+        near = (end - self.last) % WORD < max(self.unit, OPTIONS + 1)
+        if beyond(self.edge, end) and not near:
+            return False
+        self.last = (end - payload % self.mss + self.mss - OPTIONS) % WORD
+        return True
+
     @property
     def credit(self) -> int:
         if self.state != ACTIVE:
@@ -397,12 +405,8 @@ class Port:
         is_fin = bool(x["flags"] & FIN)
         end = (x["seq"] + x["payload"] + is_fin) % WORD
         fresh = beyond(end, flow.seen)
-        tail = x["payload"] % flow.mss
-        is_short = 0 < tail < flow.mss - OPTIONS
-        near = (end - flow.last) % WORD < max(flow.unit, OPTIONS + 1)
-        is_cut = is_short and (near or not beyond(flow.edge, end))
-        if is_cut:  # the next segment may be the rest of this one
-            flow.last = (end - tail + flow.mss - OPTIONS) % WORD
+        is_short = 0 < x["payload"] % flow.mss < flow.mss - OPTIONS
+        is_cut = is_short and flow.cuts(end, x["payload"])
         is_last = is_fin or (is_short and not is_cut and bool(x["flags"] & PSH))
         probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
         self.notice(flow, end, x["now_ns"])
