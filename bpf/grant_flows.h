@@ -11,7 +11,6 @@
 #include "grant_abi.h"
 #include "packet.h"
 
-#define GRANT_LEARN_NS	 10000000ull /* the sizes that have passed are looked at this often */
 #define GRANT_SEEN_BITS	 30u /* flows are seen in units of 2^30 ns, as 10^9 takes a division */
 #define GRANT_FORGET	 56u /* such units; an idle flow's entry may go to another after */
 #define GRANT_LOOKS	 4u  /* entries looked at for idleness when one is made */

@@ -26,7 +26,8 @@
  *
  * The caller keeps the flows in an array, finds a flow's index, passes what it sees, and calls
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,
- * until they return no flow. What they return is to be sent to the flow's sender as an ACK.
+ * until they return no flow, and grant_learn every GRANT_LEARN_NS. What they return is to be sent
+ * to the flow's sender as an ACK.
  *
  * Late flows. A flow without data, for long or while the link idles although others wait, has its
  * grant taken back but for the allowance: its server is late, or its packets are lost.

@@ -22,6 +22,7 @@
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
 #define GRANT_LEARN_FROM    64u /* messages, before the order follows them */
+#define GRANT_LEARN_NS	    1000000u   /* from one call of grant_learn to the next */
 #define GRANT_FORGET_AT	    65536u     /* messages, after which the older ones count half */
 #define GRANT_FORGET_BYTES  (1u << 20) /* likewise for what is granted and not used */
 #define GRANT_MAX_BUDGET    (1u << 30) /* bytes */

@@ -123,6 +123,9 @@ impl Grant {
     /// How often an event may call [`Grant::next`] or [`Grant::on_timer`] (`GRANT_BURST`).
     pub const BURST: u32 = 8;
 
+    /// Nanoseconds from one call of [`Grant::learn`] to the next (`GRANT_LEARN_NS`).
+    pub const LEARN_NS: u64 = 1_000_000;
+
     /// A port of this rate without flows. `never_shrinks`: no window is taken back that was offered.
     ///
     /// # Panics

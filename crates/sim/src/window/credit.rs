@@ -11,9 +11,6 @@ use penstock_core::{Grant, GrantAction, GrantPacket, Params};
 use penstock_scenario::units::{Rate, Time};
 use std::collections::HashMap;
 
-/// The sizes that have passed are looked at this often.
-const LEARN_EVERY: Time = Time::from_millis(10);
-
 /// Bytes of a segment's timestamps option with its padding.
 const TIMESTAMPS_BYTES: u16 = 12;
 
@@ -136,7 +133,7 @@ impl Credit {
 
     /// Periodic work.
     pub fn tick(&mut self, now: Time, queue_bytes: u64) {
-        if now >= self.learnt + LEARN_EVERY {
+        if now >= self.learnt + Time::from_nanos(Grant::LEARN_NS) {
             self.learnt = now;
             self.core.learn();
         }
