@@ -583,8 +583,9 @@ CORE_INLINE struct grant_action grant_on_timer(struct grant_port *port,
 	grant_unlink(port, flows, index);
 	/*
 	 * Linux takes a smaller window for the same data only if it is 0, so that one comes before
-	 * the allowance. Otherwise another window than before: else it may count as a duplicate ACK
-	 * (RFC 5681 §2).
+	 * the allowance. Otherwise another window than before, but once: of three that are alike
+	 * the last may count as the third duplicate ACK (RFC 5681 §2), and what a late flow has
+	 * been shown it may send at any time.
 	 */
 	takes_back =
 		!grant_resent(f) && left > max_u32(allowance, mss) + unit && !port->never_shrinks;
@@ -593,8 +594,10 @@ CORE_INLINE struct grant_action grant_on_timer(struct grant_port *port,
 	if (takes_back) {
 		grant_give_back(port, f);
 		f->edge = f->most = f->seen;
-	} else {
-		f->edge += left ? unit : max_u32(allowance, mss);
+	} else if (!left) {
+		f->edge += max_u32(allowance, mss);
+	} else if (!grant_resent(f)) {
+		f->edge += unit;
 	}
 	/* What it has used of its grant, doubled, is what it may use of the next. */
 	if (!grant_resent(f) && !(f->flags & GRANT_SILENT))

@@ -492,7 +492,8 @@ class Port:
             flow.edge = flow.most = flow.seen  # window 0, and the allowance after it
             self.late.insert(0, number)
         else:
-            flow.edge = (flow.edge + (flow.unit if left else allowance)) % WORD
+            more = allowance if not left else 0 if flow.resends else flow.unit
+            flow.edge = (flow.edge + more) % WORD
             self.late.append(number)
         flow.resends, flow.since = flow.resends + 1, now
         self.counts["resends"] += 1
