@@ -51,18 +51,23 @@ static __always_inline _Bool read_timestamps(struct __sk_buff *skb, const struct
 	return options[0] >> 16 == 0 || (bpf_ntohl(options[0]) & 0xffffff00) == 0x01010500;
 }
 
-/* What Grant has to know of a packet. */
+/*
+ * What Grant has to know of a packet. Those of a super-packet show the size of segments exactly:
+ * with a few bytes more, a number of them would seem to end with a short one, and so a message.
+ */
 static __always_inline void packet_note(struct grant_scratch *s, const struct packet *packet,
-					const struct port_flow *flow, u32 segment_bytes, u64 now_ns)
+					const struct port_flow *flow, const struct port_ctx *ctx,
+					const struct flow_packet *seen)
 {
-	s->packet.now_ns = now_ns;
+	s->packet.now_ns = seen->now_ns;
 	s->packet.seq = packet->seq;
 	s->packet.ack = packet->ack;
 	s->packet.payload = packet->payload;
 	s->packet.window = packet->window;
 	s->packet.flags = (u8)packet_flags(packet);
 	s->packet.scale = (u8)flow_scale(&flow->entry, FLOW_ACKS);
-	s->packet.mss = (u16)flow_mss(&flow->entry, segment_bytes);
+	s->packet.mss =
+		seen->mss ? seen->mss : (u16)flow_mss(&flow->entry, ctx->port->segments.bytes);
 }
 
 /* Begins to control a flow, if all is known that this takes. */
@@ -156,7 +161,7 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 			       SCHEME_NONE);
 	state_on_segment(ctx.port, ctx.counted, &seen, SCHEME_NONE);
 	if (flow && (seen.flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, &seen))) {
-		packet_note(own.scratch, packet, flow, ctx.port->segments.bytes, now_ns);
+		packet_note(own.scratch, packet, flow, &ctx, &seen);
 		/* The end of a handshake; what is in mid-life begins with an ACK. */
 		if (flow->credit && !(flow->credit & GRANT_IS_HANDLE) && flow->entry.acks <= 1 &&
 		    read_timestamps(skb, packet, &own.scratch->packet, &tcp_bytes))
@@ -251,7 +256,7 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 		return NEXT;
 	if (flow_scale(&flow->entry, FLOW_ACKS) == TCP_SCALE_UNKNOWN)
 		scale_recall(skb, packet, flow);
-	packet_note(own.scratch, packet, flow, ctx.port->segments.bytes, now_ns);
+	packet_note(own.scratch, packet, flow, &ctx, &seen);
 	if (own.scratch->packet.scale == TCP_SCALE_UNKNOWN)
 		ctx.counted->passed[PASS_UNKNOWN_SCALE]++;
 	if (!packet->window)

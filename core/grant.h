@@ -197,6 +197,24 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 	grant_give(port, size, now_ns);
 }
 
+/*
+ * How large the segments are. Those of a super-packet have the size that it names; of others, it
+ * may be that of the SYN, of which options of each segment take up to GRANT_OPTION_BYTES: a full
+ * one shows the rest.
+ */
+CORE_INLINE void grant_note_mss(struct grant_flow *f, const struct grant_packet *packet)
+{
+	u32 named = packet->mss;
+
+	if (!named)
+		return;
+	if (packet->payload > named || named - f->mss > GRANT_OPTION_BYTES)
+		f->mss = (u16)named;
+	if (packet->payload <= named && packet->payload + GRANT_OPTION_BYTES >= named &&
+	    !(packet->flags & TCP_FLAG_PSH))
+		f->mss = (u16)packet->payload;
+}
+
 /* What a flow may be granted next doubles with each grant that it uses up. */
 CORE_INLINE void grant_grow(const struct grant_params *p, struct grant_flow *f)
 {
@@ -212,14 +230,16 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 			     struct grant_flow *f, u32 queue_bytes, u64 now_ns)
 {
 	u32 left = grant_beyond(f->edge, f->seen), mss = grant_mss(f), share, size;
+	u32 grant = grant_grant_segments(p) * mss;
 
 	if (f->state != GRANT_ACTIVE || grant_resent(f) || port->waiting)
 		return;
 	f->level = (u8)min_u32(grant_level(f->attained), grant_last_level(p));
 	/* No turns: together they may have the whole budget. */
 	share = grant_budget_of(port, f) / max_u32(port->active, 1);
+	share = min_u32(share, max_u32(grant, f->attained / GRANT_LEAD));
 	share -= share % mss;
-	size = f->size < grant_grant_segments(p) * mss ? min_u32(f->size, share) : share;
+	size = f->size < grant ? min_u32(f->size, share) : share;
 	size = max_u32(size, grant_size(port, p, f));
 	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
 	    !grant_fits(port, p, f, size, queue_bytes, now_ns))
@@ -407,15 +427,14 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	u32 fin = packet->flags & TCP_FLAG_FIN ? 1 : 0;
 	u32 end = packet->seq + packet->payload + fin;
 	u32 fresh = grant_beyond(end, f->seen), most = GRANT_MAX_BUDGET;
-	u32 unit = 1u << min_u32(f->scale, TCP_MAX_SCALE), mss, tail, attained;
+	u32 unit = 1u << min_u32(f->scale, TCP_MAX_SCALE), mss, tail, rest, attained;
 	_Bool ends = fin, is_cut, probes, was_late;
 
 	if (packet->flags & TCP_FLAG_RST)
 		grant_close(port, flows, index);
 	if (f->state == GRANT_FREE)
 		return;
-	if (packet->mss)
-		f->mss = packet->mss;
+	grant_note_mss(f, packet);
 	if (packet->flags & TCP_FLAG_SYN) {
 		grant_make_idle(port, p, flows, index);
 		f->most = f->ack = f->seen = packet->seq + 1;
@@ -426,18 +445,17 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	mss = grant_mss(f);
 	/*
 	 * A message ends with a short segment, unless that fills the window of this grant or of
-	 * the last, which is larger than the credit by less than a unit of the scale, or is what
-	 * such a window cut off. `mss` may be that of the SYN, of which options of each segment
-	 * take up to GRANT_OPTION_BYTES.
+	 * the last, which is larger than the credit by less than a unit of the scale, or is the
+	 * rest of a segment that such a window cut. It may follow many others, which the sender
+	 * had put together with it.
 	 */
 	tail = packet->payload % mss;
-	if (tail && tail + GRANT_OPTION_BYTES < mss) {
-		is_cut = !grant_beyond(f->edge, end) ||
-			 end - f->last < max_u32(unit, GRANT_OPTION_BYTES + 1);
-		ends |= !is_cut && packet->flags & TCP_FLAG_PSH;
-		/* The rest of the segment ends there. */
-		if (is_cut)
-			f->last = end - tail + mss - GRANT_OPTION_BYTES;
+	if (tail && fresh) {
+		is_cut = !grant_beyond(f->edge, end) || end - f->last < unit;
+		rest = (f->cut + tail) % mss;
+		ends |= !is_cut && rest && tail + GRANT_OPTION_BYTES < mss &&
+			packet->flags & TCP_FLAG_PSH;
+		f->cut = is_cut ? rest : 0;
 	}
 	probes = f->state == GRANT_IDLE && packet->payload <= 1 && f->ack - packet->seq == 1;
 	grant_take_credit(port, f);

@@ -22,6 +22,7 @@
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
 #define GRANT_LEARN_FROM    64u /* messages, before the order follows them */
+#define GRANT_LEAD	    8u	/* beyond `grant`, at most such a part of what a message has sent */
 #define GRANT_LEARN_NS	    1000000u   /* from one call of grant_learn to the next */
 #define GRANT_FORGET_AT	    65536u     /* messages, after which the older ones count half */
 #define GRANT_FORGET_BYTES  (1u << 20) /* likewise for what is granted and not used */
@@ -59,7 +60,7 @@ enum grant_side {
 	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
 	  "Round trip of the network without queues")                                              \
 	P(X, SEGMENTS, grant, 1, 65535, 10, 10,                                                    \
-	  "Largest grant, unless a flow's part of the budget is more")                             \
+	  "Largest grant; few flows have more, up to an eighth of what their messages sent")       \
 	P(X, SEGMENTS, allowance, 0, 255, 2, 2, "What an idle flow may send without a grant")      \
 	P(X, COUNT, levels, 1, GRANT_LEVELS, 12, 12,                                               \
 	  "Levels by bytes of a message: up to 1 KiB, 2 KiB, and so on, the last without an end; " \
@@ -114,8 +115,9 @@ struct grant_flow {
 	u8 state; /* enum grant_state */
 	u8 level;
 	u8 flags;  /* GRANT_HANDSHAKE ..., and resends << 4 */
-	u32 last;  /* `edge` before it moved, or where a segment that it cut would have ended */
+	u32 last;  /* `edge` before it moved */
 	u32 owner; /* the caller's; grant_open zeroes it */
+	u32 cut;   /* bytes of a segment that windows cut, of which the rest has not passed */
 };
 
 struct grant_list {

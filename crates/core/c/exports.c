@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct flow_entry) == 32 && sizeof(struct handshake) == 24
 		       sizeof(struct sicc_pair) == 16,
 	       "FlowEntry, Handshake, FlowCounter, Edge, SiccShim");
 
-_Static_assert(sizeof(struct grant_flow) == 72 && sizeof(struct grant_packet) == 40 &&
+_Static_assert(sizeof(struct grant_flow) == 80 && sizeof(struct grant_packet) == 40 &&
 		       offsetof(struct grant_packet, window) == 28 &&
 		       offsetof(struct grant_packet, flags) == 33 &&
 		       sizeof(struct grant_action) == 24,

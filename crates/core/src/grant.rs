@@ -108,7 +108,7 @@ unsafe extern "C" {
 }
 
 /// Bytes of `struct grant_flow`.
-pub const FLOW_BYTES: usize = 72;
+pub const FLOW_BYTES: usize = 80;
 
 /// Grant at one port, with its flows.
 #[derive(Clone, Debug)]

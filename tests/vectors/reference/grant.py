@@ -15,6 +15,8 @@ UNKNOWN = 255
 LEVELS, KILO = 16, 1024
 OPTIONS = 40
 """Of a segment, at most."""
+LEAD = 8
+"""Beyond `grant`, at most such a part of what a message has sent."""
 DEFAULT = {
     "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
     "target_bytes": 25_600, "long_target_bytes": 8_960,
@@ -46,6 +48,7 @@ class Flow:
     most: int
     ack: int
     last: int = 0
+    cut: int = 0
     seq: int = 0
     stamps: tuple[int, int] = (0, 0)
     attained: int = 0
@@ -77,13 +80,24 @@ class Flow:
     def forget_edge(self) -> None:
         self.last = (self.seen - 2**14) % WORD
 
-    def cuts(self, end: int, payload: int) -> bool:
-        """Whether a window ended this segment: the rest of it may be the next."""
-        near = (end - self.last) % WORD < max(self.unit, OPTIONS + 1)
-        if beyond(self.edge, end) and not near:
+    def note_mss(self, named: int, payload: int, goes_on: bool) -> None:
+        """The size of a SYN's option has room for options; a full segment has what is left."""
+        if not named:
+            return
+        if payload > named or not 0 <= named - self.mss <= OPTIONS:
+            self.mss = named
+        if goes_on and named - OPTIONS <= payload <= named:
+            self.mss = payload
+
+    def ends(self, end: int, payload: int) -> bool:
+        """Whether a short segment ends a message: no window ended it, or the one it is the rest of."""
+        tail = payload % self.mss
+        if not tail:
             return False
-        self.last = (end - payload % self.mss + self.mss - OPTIONS) % WORD
-        return True
+        is_cut = not beyond(self.edge, end) or (end - self.last) % WORD < self.unit
+        rest = (self.cut + tail) % self.mss
+        self.cut = rest if is_cut else 0
+        return not is_cut and rest > 0 and tail < self.mss - OPTIONS
 
     @property
     def credit(self) -> int:
@@ -240,7 +254,8 @@ class Port:
             whole = max(budget // turns // flow.mss, 2) * flow.mss
             size = min(flow.size, grant, whole if self.is_overtaken(flow) else budget // turns)
         elif flow.size >= grant:  # few flows have more
-            size = max(grant, budget // (turns + others) // flow.mss * flow.mss)
+            part = min(budget // (turns + others), flow.attained // LEAD)
+            size = max(grant, part // flow.mss * flow.mss)
         else:
             size = flow.size
         reach = self.reach[flow.level]
@@ -369,8 +384,10 @@ class Port:
             return
         flow.level = min(level_of(flow.attained), self.p["levels"] - 1)
         share = self.budget_of(flow) // max(len(self.active) + len(self.late), 1)
+        grant = self.p["grant_segments"] * flow.mss
+        share = min(share, max(grant, flow.attained // LEAD))
         share = share // flow.mss * flow.mss  # of the whole budget, as none takes turns
-        is_small = flow.size < self.p["grant_segments"] * flow.mss
+        is_small = flow.size < grant
         size = max(self.size(flow), min(flow.size, share) if is_small else share)
         left = beyond(flow.edge, flow.seen)
         if left >= size // 2 or not self.is_paced(size - left, now):
@@ -395,7 +412,7 @@ class Port:
         flow = self.flows.get(number)
         if flow is None:
             return
-        flow.mss = x["mss"] or flow.mss
+        flow.note_mss(x["mss"], x["payload"], not x["flags"] & PSH)
         if x["flags"] & SYN:
             self.rest(number)
             flow.seen = flow.ack = flow.most = (x["seq"] + 1) % WORD
@@ -405,9 +422,8 @@ class Port:
         is_fin = bool(x["flags"] & FIN)
         end = (x["seq"] + x["payload"] + is_fin) % WORD
         fresh = beyond(end, flow.seen)
-        is_short = 0 < x["payload"] % flow.mss < flow.mss - OPTIONS
-        is_cut = is_short and flow.cuts(end, x["payload"])
-        is_last = is_fin or (is_short and not is_cut and bool(x["flags"] & PSH))
+        is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)
+        is_last = is_fin or is_end
         probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
         self.notice(flow, end, x["now_ns"])
         if x["payload"]:
@@ -548,6 +564,7 @@ class Port:
                 "edge": flow.edge, "most": flow.most, "seen": flow.seen, "credit": flow.credit,
                 "attained": flow.attained, "size": flow.size, "level": flow.level,
                 "state": flow.state, "flags": sum(flow.marks) | flow.resends << 4,
+                "mss": flow.mss, "cut": flow.cut,
             }  # fmt: skip
         return state
 
@@ -625,10 +642,10 @@ class Story:
         sender.edge = (sender.acked + row["result"] * unit) % WORD
         return row
 
-    def data(self, sender: Sender) -> dict[str, Any]:
+    def data(self, sender: Sender, segments: int = 1) -> dict[str, Any]:
         random = self.random
         room = beyond(sender.edge, sender.seq)
-        whole = min(sender.cut or sender.mss, sender.left)
+        whole = min(sender.cut or sender.mss * max(segments, 1), sender.left)
         payload = min(whole, room)
         if random.random() < 0.05:
             payload = random.choice([0, 1])
@@ -684,6 +701,27 @@ class Story:
                     sender.acked = sender.seq
                     yield self.ack(sender, 0)
         yield self.event("learn", 0, {})
+
+    def long_messages(self, count: int) -> Iterator[dict[str, Any]]:
+        """Few flows send much, in bursts as large as a receiver puts together."""
+        self.senders = []
+        for number in list(self.port.flows):
+            yield self.event("close", number, {"flow": number})
+        for _ in range(count):
+            yield from self.connect()
+            self.senders[-1].scale = 7
+            self.senders[-1].left = 2_000_000
+            yield self.ack(self.senders[-1], 100)
+        for _ in range(100):
+            for sender in self.senders:
+                self.now += 100_000
+                room = beyond(sender.edge, sender.seq) // sender.mss
+                yield self.data(sender, min(room // self.random.choice([1, 2]), 40))
+                if self.random.random() < 0.5:
+                    sender.acked = sender.seq
+                    yield self.ack(sender, 0)
+                yield self.decide("next")
+            self.senders = [s for s in self.senders if s.number in self.port.flows]
 
     def exchange(self, sender: Sender) -> Iterator[dict[str, Any]]:
         random = self.random
@@ -749,5 +787,8 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         story = Story(Port(params, rate, never_shrinks), random)
         if name == "learnt":
             yield from story.messages()
+        if name == "few":
+            for count in (1, 2, 5):
+                yield from story.long_messages(count)
         for _ in range(200):
             yield from story.step()

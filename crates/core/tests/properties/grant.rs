@@ -452,24 +452,33 @@ fn credit_of_far_senders_leaves_no_faster_than_data() {
     );
 }
 
-/// Grants grow beyond `grant` where few flows share a large budget.
+/// Where few flows share a large budget, grants grow beyond `grant` with what the messages have sent.
 #[test]
 fn few_flows_share_the_budget() {
-    let sizes = |flows: usize| -> Vec<u32> {
-        let mut port = Overload::new(&[("target_bytes", 120_000), ("rtt_ns", 1)]);
+    let view = View::new();
+    let sizes = |flows: usize, sent: u32| -> Vec<u32> {
+        let mut port = Overload::new(&[
+            ("target_bytes", 40_000),
+            ("rtt_ns", 1),
+            ("grant_segments", 2),
+        ]);
         for _ in 0..flows {
-            port.ask();
+            let flow = port.ask();
+            port.send(flow, sent, false);
         }
-        let actions = std::iter::from_fn(|| port.grant.next(0, 0));
-        actions
-            .map(|action| u32::from(action.window) << SCALE)
-            .collect()
+        let mut granted = Vec::new();
+        while let Some(action) = port.grant.next(0, 0) {
+            // The window is rounded up to its unit.
+            granted.push(view.flow(&port.grant, action.flow, "credit") as u32 / MSS);
+        }
+        granted
     };
-    let rounded = |bytes: u32| bytes.next_multiple_of(1 << SCALE);
-    assert_eq!(sizes(1), [rounded(60_000)]);
-    assert_eq!(sizes(2), [rounded(40_000); 2]);
-    assert_eq!(sizes(5), [rounded(20_000); 5]);
-    assert_eq!(sizes(50), [rounded(10_000); 11]);
+    assert_eq!(sizes(1, 8_000), [2]);
+    assert_eq!(sizes(1, 80_000), [10]);
+    assert_eq!(sizes(1, 200_000), [20]);
+    assert_eq!(sizes(2, 200_000), [13; 2]);
+    assert_eq!(sizes(5, 200_000), [6; 5]);
+    assert_eq!(sizes(50, 200_000), [2; 18]);
 }
 
 /// Flows amid long messages are served within the bound of the header, however many new ones come.
