@@ -56,201 +56,7 @@
 #ifndef PENSTOCK_GRANT_H
 #define PENSTOCK_GRANT_H
 
-#include "grant_order.h"
-
-/* `edge` is to move: up to here the flow's sender may have filled its window. */
-CORE_INLINE void grant_note_edge(struct grant_flow *f)
-{
-	f->last = f->edge + grant_beyond(f->last, f->edge);
-}
-
-CORE_INLINE void grant_forget_edge(struct grant_flow *f)
-{
-	f->last = f->seen - (1u << TCP_MAX_SCALE);
-}
-
-CORE_INLINE struct grant_action grant_write(struct grant_port *port, struct grant_flow *f,
-					    u32 index)
-{
-	struct grant_action out = {.flow = index,
-				   .seq = f->seq,
-				   .ack = f->ack,
-				   .ts_val = f->ts_val,
-				   .ts_ecr = f->ts_ecr};
-
-	grant_take_credit(port, f);
-	out.window = grant_window(port, f, f->ack, f->window, f->scale);
-	grant_put_credit(port, f);
-	return out;
-}
-
-CORE_INLINE void grant_make_idle(struct grant_port *port, const struct grant_params *p,
-				 struct grant_flow *flows, u32 index)
-{
-	struct grant_flow *f = grant_flow_at(flows, index);
-
-	grant_take_credit(port, f);
-	grant_leave(port, flows, index);
-	f->state = GRANT_IDLE;
-	f->flags &= GRANT_QUIET | GRANT_CLOSING;
-	f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
-	f->attained = 0;
-	f->level = 0;
-}
-
-/* A flow waits for credit. */
-CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p,
-			   struct grant_flow *flows, u32 index, u64 now_ns)
-{
-	struct grant_flow *f = grant_flow_at(flows, index);
-	u32 last = grant_last_level(p), level = min_u32(grant_level(f->attained), last);
-	_Bool had_grant = f->state == GRANT_ACTIVE;
-
-	grant_take_credit(port, f);
-	grant_leave(port, flows, index);
-	f->state = GRANT_WAITING;
-	f->since_ns = now_ns;
-	f->flags &= GRANT_QUIET | GRANT_CLOSING;
-	port->waiting++;
-	/* It goes on in its level, or enters it: what an idle flow sent is no turn of its own. */
-	if (had_grant && f->attained && f->level == level && level < last) {
-		grant_push(port, flows, index, 1);
-	} else {
-		f->level = (u8)level;
-		grant_push(port, flows, index, 0);
-	}
-}
-
-/* The queue, as far as it is known. */
-CORE_INLINE u32 grant_queue_bytes(const struct grant_port *port, const struct grant_params *p,
-				  u32 queue_bytes, u64 now_ns)
-{
-	u32 side = grant_side(p);
-
-	if (side == GRANT_LIMIT)
-		return grant_virtual_bytes(port, now_ns);
-	return side == GRANT_PORT ? queue_bytes : 0;
-}
-
-/* Where the round trip holds more than the buffer does, credit leaves as fast as data. */
-CORE_INLINE _Bool grant_is_paced(const struct grant_port *port, u32 bytes, u64 now_ns)
-{
-	return !port->burst || grant_virtual_bytes(port, now_ns) + bytes <= port->burst;
-}
-
-CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_params *p,
-			     const struct grant_flow *f, u32 size, u32 queue_bytes, u64 now_ns)
-{
-	/* Credit without data: of late flows, and what messages leave of their last grants. */
-	u64 late = now_ns < port->queued_ns ? 0 : port->late;
-	u64 idle = late + fraction_of(port->outstanding, port->unused_q16);
-	u64 budget = grant_budget_of(port, f) + min_u64(idle, grant_target_bytes(p));
-	/* Its sender may not know yet that it has lost what it did not use. */
-	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) +
-		   grant_queue_bytes(port, p, queue_bytes, now_ns);
-
-	return used <= budget ||
-	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= port->delay_ns);
-}
-
-CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct grant_params *p,
-				 const struct grant_flow *f, u32 queue_bytes, u64 now_ns)
-{
-	u32 size = grant_size(port, p, f);
-
-	return grant_is_paced(port, size, now_ns) &&
-	       grant_fits(port, p, f, size, queue_bytes, now_ns);
-}
-
-CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
-{
-	return bits_taken((u32)min_u64(wait_ns >> GRANT_WAIT_BITS, ~0u));
-}
-
-/* Gives credit to a waiting flow; its window is to be written then. */
-CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_params *p,
-				struct grant_flow *flows, struct grant_choice choice, u64 now_ns)
-{
-	struct grant_flow *f = grant_flow_at(flows, choice.flow);
-	u32 size = grant_size(port, p, f);
-
-	grant_leave(port, flows, choice.flow);
-	if (choice.is_owed) {
-		port->owed_grants++;
-		port->turn = f->level ? f->level : port->turn;
-		port->owed_q16 -= min_u64(port->owed_q16, (u64)size << 16);
-	}
-	port->waits[grant_wait_bucket(elapsed_ns(f->since_ns, now_ns))]++;
-	f->state = GRANT_ACTIVE;
-	f->flags = (u8)((f->flags & (GRANT_QUIET | GRANT_CLOSING)) | GRANT_SILENT);
-	f->since_ns = now_ns;
-	/* A new message has nothing on the way of the grant before. */
-	if (f->attained)
-		grant_note_edge(f);
-	else
-		grant_forget_edge(f);
-	f->edge = f->seen + size;
-	grant_push(port, flows, choice.flow, 0);
-	port->active++;
-	port->grant_ns = now_ns;
-	port->grants++;
-	grant_give(port, size, now_ns);
-}
-
-/*
- * How large the segments are. Those of a super-packet have the size that it names; of others, it
- * may be that of the SYN, of which options of each segment take up to GRANT_OPTION_BYTES: a full
- * one shows the rest.
- */
-CORE_INLINE void grant_note_mss(struct grant_flow *f, const struct grant_packet *packet)
-{
-	u32 named = packet->mss;
-
-	if (!named)
-		return;
-	if (packet->payload > named || named - f->mss > GRANT_OPTION_BYTES)
-		f->mss = (u16)named;
-	if (packet->payload <= named && packet->payload + GRANT_OPTION_BYTES >= named &&
-	    !(packet->flags & TCP_FLAG_PSH))
-		f->mss = (u16)packet->payload;
-}
-
-/* What a flow may be granted next doubles with each grant that it uses up. */
-CORE_INLINE void grant_grow(const struct grant_params *p, struct grant_flow *f)
-{
-	f->size = min_u32(2 * min_u32(f->size, GRANT_MAX_BUDGET),
-			  grant_grant_segments(p) * grant_mss(f));
-}
-
-/*
- * While no flow waits, credit goes on in a flow's own ACKs before it is used up: else the flow
- * would pause for a round trip after each grant. The caller has taken its credit out of the sums.
- */
-CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params *p,
-			     struct grant_flow *f, u32 queue_bytes, u64 now_ns)
-{
-	u32 left = grant_beyond(f->edge, f->seen), mss = grant_mss(f), share, size;
-	u32 grant = grant_grant_segments(p) * mss;
-
-	if (f->state != GRANT_ACTIVE || grant_resent(f) || port->waiting)
-		return;
-	f->level = (u8)min_u32(grant_level(f->attained), grant_last_level(p));
-	/* No turns: together they may have the whole budget. */
-	share = grant_budget_of(port, f) / max_u32(port->active, 1);
-	share = min_u32(share, max_u32(grant, f->attained / GRANT_LEAD));
-	share -= share % mss;
-	size = f->size < grant ? min_u32(f->size, share) : share;
-	size = max_u32(size, grant_size(port, p, f));
-	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
-	    !grant_fits(port, p, f, size, queue_bytes, now_ns))
-		return;
-	grant_note_edge(f);
-	f->edge = f->seen + size;
-	grant_give(port, size - left, now_ns);
-	grant_grow(p, f);
-}
-
-/* What the caller calls. */
+#include "grant_late.h"
 
 CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *p, u64 rate_bps,
 			    _Bool never_shrinks)
@@ -427,8 +233,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	u32 fin = packet->flags & TCP_FLAG_FIN ? 1 : 0;
 	u32 end = packet->seq + packet->payload + fin;
 	u32 fresh = grant_beyond(end, f->seen), most = GRANT_MAX_BUDGET;
-	u32 unit = 1u << min_u32(f->scale, TCP_MAX_SCALE), mss, tail, rest, attained;
-	_Bool ends = fin, is_cut, probes, was_late;
+	u32 mss, attained;
+	_Bool ends = fin, probes, was_late;
 
 	if (packet->flags & TCP_FLAG_RST)
 		grant_close(port, flows, index);
@@ -443,20 +249,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		return;
 	}
 	mss = grant_mss(f);
-	/*
-	 * A message ends with a short segment, unless that fills the window of this grant or of
-	 * the last, which is larger than the credit by less than a unit of the scale, or is the
-	 * rest of a segment that such a window cut. It may follow many others, which the sender
-	 * had put together with it.
-	 */
-	tail = packet->payload % mss;
-	if (tail && fresh) {
-		is_cut = !grant_beyond(f->edge, end) || end - f->last < unit;
-		rest = (f->cut + tail) % mss;
-		ends |= !is_cut && rest && tail + GRANT_OPTION_BYTES < mss &&
-			packet->flags & TCP_FLAG_PSH;
-		f->cut = is_cut ? rest : 0;
-	}
+	ends |= fresh && grant_ends_message(f, packet, end);
 	probes = f->state == GRANT_IDLE && packet->payload <= 1 && f->ack - packet->seq == 1;
 	grant_take_credit(port, f);
 	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
@@ -526,31 +319,6 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 	return grant_write(port, f, choice.flow);
 }
 
-/*
- * A flow whose grant has no effect, for too long or while the link idles although others wait: then
- * no queue holds its data, its sender has none.
- */
-CORE_INLINE u32 grant_without_effect(const struct grant_port *port, const struct grant_params *p,
-				     struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
-{
-	u32 late = port->lists[GRANT_LATE].head, active = port->lists[GRANT_ON_TIME].head;
-	const struct grant_flow *f = grant_flow_at(flows, late);
-	_Bool is_queued = now_ns < port->queued_ns;
-	u64 resend_ns = port->resend_ns << (is_queued ? GRANT_QUEUED_BITS : 0);
-
-	/* What was taken back is to be followed by the allowance. */
-	if (late && (f->edge == f->seen || elapsed_ns(f->since_ns, now_ns) >= resend_ns))
-		return late;
-	f = grant_flow_at(flows, active);
-	if (elapsed_ns(f->since_ns, now_ns) >= resend_ns)
-		return active;
-	if (is_queued || !port->waiting || grant_queue_bytes(port, p, queue_bytes, now_ns))
-		return 0;
-	if (elapsed_ns(max_u64(f->since_ns, port->busy_ns), now_ns) < port->idle_ns)
-		return 0;
-	return active;
-}
-
 /* Whether grant_on_timer has something to do. Without a lock the answer may be a little late. */
 CORE_INLINE _Bool grant_is_due(const struct grant_port *port, const struct grant_params *p,
 			       struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
@@ -582,50 +350,10 @@ CORE_INLINE struct grant_action grant_on_timer(struct grant_port *port,
 					       struct grant_flow *flows, u32 queue_bytes,
 					       u64 now_ns)
 {
-	u32 index = grant_without_effect(port, p, flows, queue_bytes, now_ns);
-	struct grant_flow *f = grant_flow_at(flows, index);
-	u32 mss = grant_mss(f), unit = 1u << min_u32(f->scale, TCP_MAX_SCALE);
-	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance_segments(p) * mss;
-	_Bool takes_back;
+	u32 late = grant_without_effect(port, p, flows, queue_bytes, now_ns);
 
-	if (!index)
-		return grant_next(port, p, flows, queue_bytes, now_ns);
-	if (grant_resent(f) == GRANT_RESENDS) {
-		if (f->flags & GRANT_SILENT)
-			f->flags |= GRANT_QUIET;
-		port->lapses++;
-		grant_make_idle(port, p, flows, index);
-		return grant_write(port, f, index);
-	}
-	grant_take_credit(port, f);
-	grant_unlink(port, flows, index);
-	/*
-	 * Linux takes a smaller window for the same data only if it is 0, so that one comes before
-	 * the allowance. Otherwise another window than before, but once: of three that are alike
-	 * the last may count as the third duplicate ACK (RFC 5681 §2), and what a late flow has
-	 * been shown it may send at any time.
-	 */
-	takes_back =
-		!grant_resent(f) && left > max_u32(allowance, mss) + unit && !port->never_shrinks;
-	if (!grant_resent(f))
-		grant_note_edge(f);
-	if (takes_back) {
-		grant_give_back(port, f);
-		f->edge = f->most = f->seen;
-	} else if (!left) {
-		f->edge += max_u32(allowance, mss);
-	} else if (!grant_resent(f)) {
-		f->edge += unit;
-	}
-	/* What it has used of its grant, doubled, is what it may use of the next. */
-	if (!grant_resent(f) && !(f->flags & GRANT_SILENT))
-		f->size = max_u32(f->size - min_u32(f->size, left), mss) * 2;
-	f->flags += 1u << 4;
-	f->since_ns = now_ns;
-	grant_push(port, flows, index, takes_back);
-	grant_put_credit(port, f);
-	port->resends++;
-	return grant_write(port, f, index);
+	return late ? grant_remind(port, p, flows, late, now_ns)
+		    : grant_next(port, p, flows, queue_bytes, now_ns);
 }
 
 #endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Grant (grant.h): how a flow comes to credit, and for what there is room.
+ */
+#ifndef PENSTOCK_GRANT_CREDIT_H
+#define PENSTOCK_GRANT_CREDIT_H
+
+#include "grant_message.h"
+#include "grant_order.h"
+
+CORE_INLINE struct grant_action grant_write(struct grant_port *port, struct grant_flow *f,
+					    u32 index)
+{
+	struct grant_action out = {.flow = index,
+				   .seq = f->seq,
+				   .ack = f->ack,
+				   .ts_val = f->ts_val,
+				   .ts_ecr = f->ts_ecr};
+
+	grant_take_credit(port, f);
+	out.window = grant_window(port, f, f->ack, f->window, f->scale);
+	grant_put_credit(port, f);
+	return out;
+}
+
+CORE_INLINE void grant_make_idle(struct grant_port *port, const struct grant_params *p,
+				 struct grant_flow *flows, u32 index)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+
+	grant_take_credit(port, f);
+	grant_leave(port, flows, index);
+	f->state = GRANT_IDLE;
+	f->flags &= GRANT_QUIET | GRANT_CLOSING;
+	f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
+	f->attained = 0;
+	f->level = 0;
+}
+
+/* A flow waits for credit. */
+CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p,
+			   struct grant_flow *flows, u32 index, u64 now_ns)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+	u32 last = grant_last_level(p), level = min_u32(grant_level(f->attained), last);
+	_Bool had_grant = f->state == GRANT_ACTIVE;
+
+	grant_take_credit(port, f);
+	grant_leave(port, flows, index);
+	f->state = GRANT_WAITING;
+	f->since_ns = now_ns;
+	f->flags &= GRANT_QUIET | GRANT_CLOSING;
+	port->waiting++;
+	/* It goes on in its level, or enters it: what an idle flow sent is no turn of its own. */
+	if (had_grant && f->attained && f->level == level && level < last) {
+		grant_push(port, flows, index, 1);
+	} else {
+		f->level = (u8)level;
+		grant_push(port, flows, index, 0);
+	}
+}
+
+/* The queue, as far as it is known. */
+CORE_INLINE u32 grant_queue_bytes(const struct grant_port *port, const struct grant_params *p,
+				  u32 queue_bytes, u64 now_ns)
+{
+	u32 side = grant_side(p);
+
+	if (side == GRANT_LIMIT)
+		return grant_virtual_bytes(port, now_ns);
+	return side == GRANT_PORT ? queue_bytes : 0;
+}
+
+/* Where the round trip holds more than the buffer does, credit leaves as fast as data. */
+CORE_INLINE _Bool grant_is_paced(const struct grant_port *port, u32 bytes, u64 now_ns)
+{
+	return !port->burst || grant_virtual_bytes(port, now_ns) + bytes <= port->burst;
+}
+
+CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_params *p,
+			     const struct grant_flow *f, u32 size, u32 queue_bytes, u64 now_ns)
+{
+	/* Credit without data: of late flows, and what messages leave of their last grants. */
+	u64 late = now_ns < port->queued_ns ? 0 : port->late;
+	u64 idle = late + fraction_of(port->outstanding, port->unused_q16);
+	u64 budget = grant_budget_of(port, f) + min_u64(idle, grant_target_bytes(p));
+	/* Its sender may not know yet that it has lost what it did not use. */
+	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) +
+		   grant_queue_bytes(port, p, queue_bytes, now_ns);
+
+	return used <= budget ||
+	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= port->delay_ns);
+}
+
+CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct grant_params *p,
+				 const struct grant_flow *f, u32 queue_bytes, u64 now_ns)
+{
+	u32 size = grant_size(port, p, f);
+
+	return grant_is_paced(port, size, now_ns) &&
+	       grant_fits(port, p, f, size, queue_bytes, now_ns);
+}
+
+CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
+{
+	return bits_taken((u32)min_u64(wait_ns >> GRANT_WAIT_BITS, ~0u));
+}
+
+/* Gives credit to a waiting flow; its window is to be written then. */
+CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_params *p,
+				struct grant_flow *flows, struct grant_choice choice, u64 now_ns)
+{
+	struct grant_flow *f = grant_flow_at(flows, choice.flow);
+	u32 size = grant_size(port, p, f);
+
+	grant_leave(port, flows, choice.flow);
+	if (choice.is_owed) {
+		port->owed_grants++;
+		port->turn = f->level ? f->level : port->turn;
+		port->owed_q16 -= min_u64(port->owed_q16, (u64)size << 16);
+	}
+	port->waits[grant_wait_bucket(elapsed_ns(f->since_ns, now_ns))]++;
+	f->state = GRANT_ACTIVE;
+	f->flags = (u8)((f->flags & (GRANT_QUIET | GRANT_CLOSING)) | GRANT_SILENT);
+	f->since_ns = now_ns;
+	/* A new message has nothing on the way of the grant before. */
+	if (f->attained)
+		grant_note_edge(f);
+	else
+		grant_forget_edge(f);
+	f->edge = f->seen + size;
+	grant_push(port, flows, choice.flow, 0);
+	port->active++;
+	port->grant_ns = now_ns;
+	port->grants++;
+	grant_give(port, size, now_ns);
+}
+
+/* What a flow may be granted next doubles with each grant that it uses up. */
+CORE_INLINE void grant_grow(const struct grant_params *p, struct grant_flow *f)
+{
+	f->size = min_u32(2 * min_u32(f->size, GRANT_MAX_BUDGET),
+			  grant_grant_segments(p) * grant_mss(f));
+}
+
+/*
+ * While no flow waits, credit goes on in a flow's own ACKs before it is used up: else the flow
+ * would pause for a round trip after each grant. The caller has taken its credit out of the sums.
+ */
+CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params *p,
+			     struct grant_flow *f, u32 queue_bytes, u64 now_ns)
+{
+	u32 left = grant_beyond(f->edge, f->seen), mss = grant_mss(f), share, size;
+	u32 grant = grant_grant_segments(p) * mss;
+
+	if (f->state != GRANT_ACTIVE || grant_resent(f) || port->waiting)
+		return;
+	f->level = (u8)min_u32(grant_level(f->attained), grant_last_level(p));
+	/* No turns: together they may have the whole budget. */
+	share = grant_budget_of(port, f) / max_u32(port->active, 1);
+	share = min_u32(share, max_u32(grant, f->attained / GRANT_LEAD));
+	share -= share % mss;
+	size = f->size < grant ? min_u32(f->size, share) : share;
+	size = max_u32(size, grant_size(port, p, f));
+	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
+	    !grant_fits(port, p, f, size, queue_bytes, now_ns))
+		return;
+	grant_note_edge(f);
+	f->edge = f->seen + size;
+	grant_give(port, size - left, now_ns);
+	grant_grow(p, f);
+}
+
+#endif
