@@ -19,7 +19,7 @@ use lab::raw::Raw;
 use lab::transfers::{connect, patient, send};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
-use penstock_linux::link;
+use penstock_linux::link::{self, Change};
 use penstock_linux::socket::set_number;
 use penstock_linux::testkit::{Signal, join, until};
 use penstockd::host::clock::monotonic_ns;
@@ -192,6 +192,21 @@ fn an_ended_flow_redirects_no_grants() {
         assert!(is_noted(&lab, port), "{place:?}");
         send(&mut next, 1, 300_000).unwrap();
     }
+}
+
+/// However a sender puts segments together, and wherever windows cut them: a message is one.
+#[test]
+fn super_packets_end_no_messages() {
+    let _alone = alone();
+    let lab = Lab::new(PLACES[0], &[]);
+    let left = lab.lab.netns("left");
+    let joins = || link::change("eth0", &[Change::GsoMaxSegments(64)]);
+    left.run(joins).unwrap().unwrap();
+    let mut stream = left.run(connect).unwrap().unwrap();
+    send(&mut stream, 1, 20_000_000).unwrap();
+    // Two of 8 bytes are before it.
+    let sizes = lab.credit().sizes;
+    assert!(sizes.iter().sum::<u32>() < 20, "{sizes:?}");
 }
 
 /// `penstockd limit` is Grant at the side `limit`.

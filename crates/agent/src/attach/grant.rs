@@ -172,6 +172,9 @@ pub struct Status {
     /// Grants by how long their flows waited, since the port was attached: bucket b holds those below
     /// `2^(15 + b)` ns and not in the one before, the last all that are longer.
     pub waits: Vec<u64>,
+    /// Messages that have ended, by their sizes: up to 1 KiB, 2 KiB, and so on, the last without an end.
+    /// The order follows them; after each 65,536 of them older ones count half.
+    pub sizes: Vec<u32>,
     /// By the names of `core/counters.h`, since the port was attached.
     pub counters: Named<u64>,
 }
@@ -207,6 +210,7 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
         waiting: port.waiting,
         active: port.active,
         waits: port.waits.to_vec(),
+        sizes: port.ended.to_vec(),
         counters: named.zip(words_of(&counters)).collect(),
     }))
 }

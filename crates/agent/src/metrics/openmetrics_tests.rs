@@ -76,6 +76,7 @@ fn waits_for_grants_are_a_histogram() {
         waiting: 0,
         active: 0,
         waits,
+        sizes: vec![0; 16],
         counters: Default::default(),
     });
     let text = encode(vec![granting, reading("eth2")], 0).unwrap();

@@ -64,6 +64,7 @@ fn a_port_with_credit_shows_who_holds_it_and_who_waits() {
         waiting: 12_480,
         active: 16,
         waits: vec![0; 16],
+        sizes: vec![0; 16],
         counters: Default::default(),
     });
     port.rates.insert("grants".to_owned(), 12_430.0);
