@@ -27,8 +27,7 @@ _Static_assert(sizeof(struct flow_entry) == 32 && sizeof(struct handshake) == 24
 		       sizeof(struct sicc_pair) == 16,
 	       "FlowEntry, Handshake, FlowCounter, Edge, SiccShim");
 
-_Static_assert(sizeof(struct grant_flow) == 80 && sizeof(struct grant_packet) == 40 &&
-		       offsetof(struct grant_packet, window) == 28 &&
+_Static_assert(sizeof(struct grant_packet) == 40 && offsetof(struct grant_packet, window) == 28 &&
 		       offsetof(struct grant_packet, flags) == 33 &&
 		       sizeof(struct grant_action) == 24,
 	       "GrantPacket and GrantAction in src/grant.rs");
@@ -269,8 +268,15 @@ EXPORT(struct grant_action, grant_on_timer,
 	u64 now_ns),
        (port, p, flows, queue, now_ns))
 EXPORT_VOID(grant_learn, (struct grant_port * port, const struct grant_params *p), (port, p))
-u32 core_grant_flows(void);
-u32 core_grant_flows(void)
-{
-	return GRANT_FLOWS;
-}
+/* core_NAME returns a number that stands in core/. */
+#define EXPORT_NUMBER(name, number)                                                                \
+	u32 core_##name(void);                                                                     \
+	u32 core_##name(void)                                                                      \
+	{                                                                                          \
+		return number;                                                                     \
+	}
+
+EXPORT_NUMBER(grant_flows, GRANT_FLOWS)
+EXPORT_NUMBER(grant_flow_bytes, sizeof(struct grant_flow))
+EXPORT_NUMBER(grant_burst, GRANT_BURST)
+EXPORT_NUMBER(grant_learn_ns, GRANT_LEARN_NS)

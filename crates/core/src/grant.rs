@@ -63,6 +63,9 @@ impl GrantAction {
 // The pointers are to `struct grant_port`, `struct grant_params`, and GRANT_FLOWS of `struct grant_flow`.
 unsafe extern "C" {
     safe fn core_grant_flows() -> u32;
+    safe fn core_grant_flow_bytes() -> u32;
+    safe fn core_grant_burst() -> u32;
+    safe fn core_grant_learn_ns() -> u32;
     fn core_grant_init(port: *mut c_void, p: *const c_void, rate_bps: u64, never_shrinks: bool);
     fn core_grant_tick_ns(port: *const c_void, p: *const c_void) -> u64;
     fn core_grant_open(
@@ -107,9 +110,6 @@ unsafe extern "C" {
     fn core_grant_learn(port: *mut c_void, p: *const c_void);
 }
 
-/// Bytes of `struct grant_flow`.
-pub const FLOW_BYTES: usize = 80;
-
 /// Grant at one port, with its flows.
 #[derive(Clone, Debug)]
 pub struct Grant {
@@ -120,12 +120,6 @@ pub struct Grant {
 
 // Each call hands over the structs as `new` made them, and C keeps no pointer.
 impl Grant {
-    /// How often an event may call [`Grant::next`] or [`Grant::on_timer`] (`GRANT_BURST`).
-    pub const BURST: u32 = 8;
-
-    /// Nanoseconds from one call of [`Grant::learn`] to the next (`GRANT_LEARN_NS`).
-    pub const LEARN_NS: u64 = 1_000_000;
-
     /// A port of this rate without flows. `never_shrinks`: no window is taken back that was offered.
     ///
     /// # Panics
@@ -135,7 +129,7 @@ impl Grant {
         let mut grant = Grant {
             params: params.memory.clone(),
             port: Memory::new(definitions::of("grant").state_bytes),
-            flows: Memory::new(core_grant_flows() as usize * FLOW_BYTES),
+            flows: Memory::new(core_grant_flows() as usize * Grant::flow_bytes()),
         };
         // SAFETY: see the head of this block.
         unsafe {
@@ -147,6 +141,21 @@ impl Grant {
             )
         };
         grant
+    }
+
+    /// Bytes of `struct grant_flow`.
+    pub fn flow_bytes() -> usize {
+        core_grant_flow_bytes() as usize
+    }
+
+    /// How often an event may call [`Grant::next`] or [`Grant::on_timer`].
+    pub fn burst() -> u32 {
+        core_grant_burst()
+    }
+
+    /// Nanoseconds from one call of [`Grant::learn`] to the next.
+    pub fn learn_ns() -> u64 {
+        core_grant_learn_ns().into()
     }
 
     /// The most flows that it follows at a time.
@@ -234,6 +243,6 @@ impl Grant {
 
     /// A flow, byte by byte, as `struct grant_flow` has it.
     pub fn flow(&self, flow: u32) -> &[u8] {
-        &self.flows.bytes()[flow as usize * FLOW_BYTES..][..FLOW_BYTES]
+        &self.flows.bytes()[flow as usize * Grant::flow_bytes()..][..Grant::flow_bytes()]
     }
 }

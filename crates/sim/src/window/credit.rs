@@ -133,11 +133,11 @@ impl Credit {
 
     /// Periodic work.
     pub fn tick(&mut self, now: Time, queue_bytes: u64) {
-        if now >= self.learnt + Time::from_nanos(Grant::LEARN_NS) {
+        if now >= self.learnt + Time::from_nanos(Grant::learn_ns()) {
             self.learnt = now;
             self.core.learn();
         }
-        for _ in 0..Grant::BURST {
+        for _ in 0..Grant::burst() {
             let Some(action) = self.core.on_timer(bytes(queue_bytes), now.as_nanos()) else {
                 return;
             };
@@ -198,7 +198,7 @@ impl Credit {
     }
 
     fn grant(&mut self, queue: u32, now_ns: u64) {
-        for _ in 0..Grant::BURST {
+        for _ in 0..Grant::burst() {
             match self.core.next(queue, now_ns) {
                 Some(action) => self.send(action),
                 None => return,
