@@ -90,7 +90,7 @@ class Flow:
             self.mss = payload
 
     def ends(self, end: int, payload: int) -> bool:
-        """Whether a short segment ends a message: no window ended it, or the one it is the rest of."""
+        """Whether a short segment ends a message: no window cut it, or what it is left of."""
         tail = payload % self.mss
         if not tail:
             return False
