@@ -62,7 +62,8 @@ pub fn edges(text: &str) -> Result<Vec<Edge>, String> {
                 let Some(edge) = edges.last_mut() else {
                     continue;
                 };
-                let of = |what| format!("the edge {} to {}: {what}", edge.ends[0], edge.ends[1]);
+                let [from, to] = edge.ends.each_ref().map(|end| end.escape_debug());
+                let of = |what| format!("the edge {from} to {to}: {what}");
                 match name.as_str() {
                     "linkspeedraw" | "rate" | "bandwidth" | "capacity" => {
                         edge.rate = Some(rate(&value).map_err(of)?);
@@ -154,10 +155,11 @@ fn attributes(mut text: &str) -> Result<HashMap<&str, String>, String> {
     while let Some((name, rest)) = text.split_once('=') {
         let rest = rest.trim_start();
         let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c));
-        let quote = quote.ok_or_else(|| format!("the attribute {} has no quotes", name.trim()))?;
+        let called = || name.trim().escape_debug();
+        let quote = quote.ok_or_else(|| format!("the attribute {} has no quotes", called()))?;
         let (value, behind) = rest[1..]
             .split_once(quote)
-            .ok_or_else(|| format!("the attribute {} does not end", name.trim()))?;
+            .ok_or_else(|| format!("the attribute {} does not end", called()))?;
         found.insert(name.trim(), decoded(value));
         text = behind;
     }

@@ -70,6 +70,7 @@ proptest! {
         parts in prop::collection::vec(prop::sample::select(vec![
             "<graphml>", "<graph>", "</graph>", "<node id=\"a\"/>", "<edge source=\"a\" target=\"b\">", "</edge>",
             "<edge source='b' target='c'/>", "<data key=\"delay\">1 us</data>", "<data key=\"rate\">x</data>", "<!--", "-->",
+            "<edge source=\"a\nb\" target=\"c\">", "<data key=\"rate\">1\n2</data>", "<data key=\"delay\">1\nus</data>",
             "<", ">", "=", "\"", "a b\n", "a,b,1 Gb/s\n", "c d e f g\n", "&lt;", "é",
         ]), 0..12),
         is_graphml in any::<bool>(),
@@ -82,6 +83,20 @@ proptest! {
             prop_assert!(!error.trim_end().contains('\n'), "{}", error);
         }
     }
+}
+
+/// A name in an error is on its line, whatever characters it has.
+#[test]
+fn an_error_about_graphml_is_one_line() {
+    let file = std::env::temp_dir().join(format!("penstock-{}.graphml", std::process::id()));
+    std::fs::write(&file, "<node a\nb=c>").unwrap();
+    let keys = format!("hosts_per_switch = 1\nfile = \"{}\"", file.display());
+    let error = graph(&keys).unwrap_err();
+    std::fs::remove_file(&file).unwrap();
+    assert!(
+        error.contains("the attribute a\\nb has no quotes"),
+        "{error}"
+    );
 }
 
 /// As the Internet Topology Zoo has them: labels name nodes, but not those that several have.
