@@ -1,0 +1,567 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grant as the head of its header describes it: credit as sums over flows, lists as lists."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+WORD = 2**32
+IDLE, WAITING, ACTIVE = 1, 2, 3
+PORT, RECEIVER, LIMIT = 0, 1, 2
+HANDSHAKE, SILENT, QUIET, CLOSING = 1, 2, 4, 8
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+UNKNOWN = 255
+LEVELS, KILO = 16, 1024
+OPTIONS = 40
+"""Of a segment, at most."""
+LEAD = 8
+"""Beyond `grant`, at most such a part of what a message has sent."""
+DEFAULT = {
+    "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
+    "target_bytes": 25_600, "long_target_bytes": 8_960,
+    "rtt_ns": 50_000, "grant_segments": 10, "allowance_segments": 2,
+    "levels": 12, "learns": 1, "long_share_q16": 8192,
+    "resend_after_q16": 98304, "timer_ns": 250_000,
+}  # fmt: skip
+
+
+def beyond(seq: int, than: int) -> int:
+    """How far a sequence number is ahead of another; 0 if it is not (RFC 9293 §3.4)."""
+    ahead = (seq - than) % WORD
+    return ahead if ahead < WORD // 2 else 0
+
+
+def level_of(attained: int) -> int:
+    level = 0
+    while level < LEVELS - 1 and attained >= KILO << level:
+        level += 1
+    return level
+
+
+@dataclass
+class Flow:
+    mss: int
+    size: int
+    seen: int
+    edge: int
+    most: int
+    ack: int
+    last: int = 0
+    cut: int = 0
+    seq: int = 0
+    stamps: tuple[int, int] = (0, 0)
+    attained: int = 0
+    window: int = 0
+    scale: int = UNKNOWN
+    state: int = IDLE
+    level: int = 0
+    marks: set[int] = field(default_factory=set)
+    resends: int = 0
+    since: int = 0
+
+    @property
+    def unit(self) -> int:
+        return 1 << min(self.scale, 14)
+
+    def see(self, seq: int) -> None:
+        """What is behind `seq` from here on is no longer ahead, not even after half a cycle."""
+        fresh = beyond(seq, self.seen)
+        edge, most = beyond(self.edge, self.seen), beyond(self.most, self.seen)
+        self.edge = self.edge if edge >= fresh else seq
+        self.most = self.most if most >= fresh else seq
+        self.ack = self.ack if beyond(seq, self.ack) else seq
+        self.seen = seq
+
+    def note_edge(self) -> None:
+        """Its sender may have filled the window up to the edge, which is to move."""
+        self.last = self.last if beyond(self.last, self.edge) else self.edge
+
+    def forget_edge(self) -> None:
+        self.last = (self.seen - 2**14) % WORD
+
+    def note_mss(self, named: int, payload: int, goes_on: bool) -> None:
+        """The size of a SYN's option has room for options; a full segment has what is left."""
+        if not named:
+            return
+        if payload > named or not 0 <= named - self.mss <= OPTIONS:
+            self.mss = named
+        if goes_on and named - OPTIONS <= payload <= named:
+            self.mss = payload
+
+    def ends(self, end: int, payload: int) -> bool:
+        """Whether a short segment ends a message: no window cut it, or what it is left of."""
+        tail = payload % self.mss
+        if not tail:
+            return False
+        is_cut = not beyond(self.edge, end) or (end - self.last) % WORD < self.unit
+        rest = (self.cut + tail) % self.mss
+        self.cut = rest if is_cut else 0
+        return not is_cut and rest > 0 and tail < self.mss - OPTIONS
+
+    @property
+    def credit(self) -> int:
+        if self.state != ACTIVE:
+            return 0
+        return max(beyond(self.edge, self.seen), beyond(self.most, self.seen))
+
+
+@dataclass
+class Port:
+    p: dict[str, Any]
+    rate: int
+    never_shrinks: bool
+    flows: dict[int, Flow] = field(default_factory=dict)
+    waiting: list[list[int]] = field(default_factory=lambda: [[] for _ in range(LEVELS)])
+    active: list[int] = field(default_factory=list)
+    late: list[int] = field(default_factory=list)
+    unused: list[int] = field(default_factory=list)
+    used: int = 1
+    grant_ns: int = 0
+    busy_ns: int = 0
+    queued_ns: int = 0
+    granted: int = 0
+    left_over: int = 0
+    unused_q16: int = 0
+    drained_ns: int = 0
+    owed_q16: int = 0
+    virtual: int = 0
+    turn: int = 0
+    owed_grants: int = 0
+    messages: int = 0
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
+    )
+    ended: list[int] = field(default_factory=lambda: [0] * LEVELS)
+    passed: list[int] = field(default_factory=lambda: [0] * LEVELS)
+    reach: list[int] = field(default_factory=lambda: [LEVELS - 1] * LEVELS)
+
+    def __post_init__(self) -> None:
+        # Until sizes are known: up to 256 KiB the longer message first, then the shorter one.
+        common = min(self.p["levels"] - 1, 9)
+        self.order = [*reversed(range(common)), *range(common, LEVELS)]
+
+    def bytes_in(self, time_ns: int) -> int:
+        return (self.rate // 1024) * min(time_ns, 10**9) // 7_812_500
+
+    @property
+    def budget(self) -> int:
+        return min(self.p["target_bytes"] + self.bytes_in(self.p["rtt_ns"]), 2**30)
+
+    @property
+    def burst(self) -> int:
+        """What of it may be given at once, as that and a target more may also come at once."""
+        target = self.p["target_bytes"]
+        fits = max(self.p["buffer_bytes"] - target, target)
+        return min(fits, self.budget) if self.p["side"] == PORT else self.budget
+
+    def is_overtaken(self, flow: Flow) -> bool:
+        """Whether new messages come before it."""
+        return self.order.index(flow.level) > self.order.index(0)
+
+    def budget_of(self, flow: Flow) -> int:
+        """A flow that comes after new messages leaves room for them."""
+        of_long = self.p["long_target_bytes"] + self.bytes_in(self.p["rtt_ns"])
+        return min(of_long, self.budget) if self.is_overtaken(flow) else self.budget
+
+    @property
+    def delay(self) -> int:
+        return self.p["rtt_ns"] + self.p["target_bytes"] * 8 * 10**9 // self.rate
+
+    @property
+    def idle_ns(self) -> int:
+        return 2 * self.p["rtt_ns"] + self.p["mss_bytes"] * 8 * 10**9 // self.rate
+
+    @property
+    def outstanding(self) -> int:
+        return sum(flow.credit for flow in self.flows.values())
+
+    @property
+    def late_credit(self) -> int:
+        """Of those whose grant had to be sent again."""
+        return sum(self.flows[number].credit for number in self.late)
+
+    def open(self, seq: int, mss: int) -> int:
+        number = self.unused.pop() if self.unused else self.used
+        self.used += number == self.used
+        mss = mss or self.p["mss_bytes"]
+        flow = Flow(mss, self.p["grant_segments"] * mss, seq, seq, seq, seq)
+        flow.forget_edge()
+        self.flows[number] = flow
+        return number
+
+    def close(self, number: int) -> None:
+        if number in self.flows:
+            self.leave(number)
+            del self.flows[number]
+            self.unused.append(number)
+
+    def leave(self, number: int) -> None:
+        if self.flows[number].state == ACTIVE:
+            self.give_back(self.flows[number])
+        self.unlist(number)
+
+    def unlist(self, number: int) -> None:
+        for queue in (*self.waiting, self.active, self.late):
+            if number in queue:
+                queue.remove(number)
+
+    def give_back(self, flow: Flow) -> None:
+        if self.burst < self.budget:
+            self.virtual = max(self.virtual - beyond(flow.edge, flow.seen), 0)
+
+    def rest(self, number: int) -> None:
+        flow = self.flows[number]
+        self.leave(number)
+        flow.state, flow.attained, flow.level, flow.resends = IDLE, 0, 0, 0
+        flow.marks &= {QUIET, CLOSING}
+        flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+
+    def end_message(self, flow: Flow) -> None:
+        if flow.attained:
+            self.messages += 1
+            self.ended[level_of(flow.attained)] += 1
+
+    def ask(self, number: int) -> None:
+        flow = self.flows[number]
+        self.leave(number)
+        last = self.p["levels"] - 1
+        level = min(level_of(flow.attained), last)
+        goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level < last
+        flow.state, flow.level, flow.resends = WAITING, level, 0
+        flow.marks &= {QUIET, CLOSING}
+        self.waiting[level].insert(0 if goes_on else len(self.waiting[level]), number)
+
+    def choose(self) -> tuple[int, bool]:
+        """Who is next, and whether by the share of the levels that are not first."""
+        best = next((level for level in self.order if self.waiting[level]), None)
+        if best is None:
+            return 0, False
+        if self.owed_q16 >= self.p["grant_segments"] * self.p["mss_bytes"] << 16:
+            steps = ((self.turn + step) % LEVELS for step in range(1, LEVELS + 1))
+            others = [level for level in steps if level not in (0, best) and self.waiting[level]]
+            if best and self.waiting[0] and (not others or self.owed_grants % 8 == 0):
+                return self.waiting[0][0], True
+            if others:
+                return self.waiting[others[0]][0], True
+        return self.waiting[best][0], False
+
+    def size(self, flow: Flow) -> int:
+        budget, turns = self.budget_of(flow), 3 if self.is_overtaken(flow) else 2
+        grant = self.p["grant_segments"] * flow.mss
+        others = max(sum(map(len, self.waiting)) + len(self.active) + len(self.late) - 1, 0)
+        if grant >= budget // turns:
+            whole = max(budget // turns // flow.mss, 2) * flow.mss
+            size = min(flow.size, grant, whole if self.is_overtaken(flow) else budget // turns)
+        elif flow.size >= grant:  # few flows have more
+            part = min(budget // (turns + others), flow.attained // LEAD)
+            size = max(grant, part // flow.mss * flow.mss)
+        else:
+            size = flow.size
+        reach = self.reach[flow.level]
+        if reach < LEVELS - 1:
+            segments = -(-max((KILO << reach) - flow.attained, 0) // flow.mss)
+            size = min(size, max(segments, 2) * flow.mss)
+        return max(size, flow.mss)
+
+    def queue(self, bytes_at_port: int, now: int) -> int:
+        return {PORT: bytes_at_port, RECEIVER: 0, LIMIT: self.virtual_at(now)}[self.p["side"]]
+
+    def has_room(self, flow: Flow, queue: int, now: int) -> bool:
+        size = self.size(flow)
+        return self.is_paced(size, now) and self.fits(flow, size, queue, now)
+
+    def is_paced(self, count: int, now: int) -> bool:
+        return self.burst >= self.budget or self.virtual_at(now) + count <= self.burst
+
+    def fits(self, flow: Flow, size: int, queue: int, now: int) -> bool:
+        outstanding = self.outstanding - flow.credit
+        late = 0 if now < self.queued_ns else self.late_credit
+        without_data = late + (outstanding * self.unused_q16 >> 16)
+        budget = self.budget_of(flow) + min(without_data, self.p["target_bytes"])
+        used = outstanding + max(size, beyond(flow.most, flow.seen))
+        if used + self.queue(queue, now) <= budget:
+            return True
+        return not (self.active or self.late) and now - self.grant_ns >= self.delay
+
+    def activate(self, number: int, is_owed: bool, now: int) -> None:
+        flow = self.flows[number]
+        size = self.size(flow)
+        self.leave(number)
+        if is_owed:
+            self.owed_grants = (self.owed_grants + 1) % 256
+            self.turn = flow.level or self.turn
+            self.owed_q16 = max(self.owed_q16 - (size << 16), 0)
+        flow.state, flow.since, flow.resends = ACTIVE, now, 0
+        flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
+        flow.note_edge() if flow.attained else flow.forget_edge()
+        flow.edge = (flow.seen + size) % WORD
+        self.active.append(number)
+        self.grant_ns = now
+        self.counts["grants"] += 1
+        self.granted += size
+        if self.burst < self.budget:
+            self.fill(size, now)
+
+    def write(self, flow: Flow, ack: int, window: int, unit: int) -> int:
+        left = beyond(flow.seen if flow.state == WAITING else flow.edge, ack)
+        if self.never_shrinks:
+            left = max(left, beyond(flow.most, ack))
+        window = min(-(-left // unit), window)
+        shown = (ack + window * unit) % WORD
+        if beyond(shown, flow.most):
+            flow.most = shown
+        return window
+
+    def update(self, number: int) -> list[int]:
+        flow = self.flows[number]
+        window = self.write(flow, flow.ack, flow.window, flow.unit)
+        return [number, flow.seq, flow.ack, *flow.stamps, window]
+
+    def virtual_at(self, now_ns: int) -> int:
+        return max(self.virtual - self.bytes_in(max(now_ns - self.drained_ns, 0)), 0)
+
+    def bytes(self, count: int, now_ns: int) -> None:
+        # A packet of 1 KiB or more shows that the link is busy, a smaller one in part.
+        busy_ns = max(self.busy_ns, now_ns - self.idle_ns)
+        self.busy_ns = min(busy_ns + self.idle_ns * min(count, KILO) // KILO, now_ns)
+        if self.p["side"] == LIMIT:
+            self.fill(count, now_ns)
+
+    def fill(self, count: int, now_ns: int) -> None:
+        self.virtual = self.virtual_at(now_ns) + count
+        self.drained_ns = max(self.drained_ns, now_ns)
+
+    def acked(self, number: int, x: dict[str, int], queue: int) -> int:
+        flow = self.flows.get(number)
+        if x["flags"] & RST:
+            self.close(number)
+        if flow is None or x["flags"] & (RST | ACK) != ACK or x["scale"] == UNKNOWN:
+            return x["window"]
+        is_syn = bool(x["flags"] & SYN)
+        is_first = is_syn or flow.scale == UNKNOWN
+        flow.scale = x["scale"]
+        end = (x["seq"] + x["payload"] + is_syn) % WORD
+        fits = x["ack"] == flow.ack and not beyond(flow.seq, end)
+        if is_first or beyond(x["ack"], flow.ack) or fits:
+            flow.ack = x["ack"]
+            if is_first or beyond(end, flow.seq):
+                flow.seq = end
+            flow.stamps = (x["ts_val"], x["ts_ecr"])
+            flow.window = x["window"] // flow.unit if is_syn else x["window"]
+        if beyond(x["ack"], flow.seen):
+            flow.see(x["ack"])
+            if flow.state == IDLE:
+                flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+        if CLOSING in flow.marks and not beyond(flow.seen, x["ack"]):
+            self.close(number)
+            return x["window"]
+        if is_syn and HANDSHAKE not in flow.marks:
+            self.rest(number)
+            flow.seen = flow.edge = flow.most = x["ack"]
+            flow.forget_edge()
+            flow.marks = {HANDSHAKE}
+        if 0 < x["payload"] < flow.mss and flow.attained and x["ack"] == flow.seen:
+            self.end_message(flow)
+            flow.attained = 0
+            if flow.state == WAITING:
+                self.ask(number)
+        asks = flow.state == IDLE and x["payload"] > 0 and QUIET not in flow.marks
+        waits = any(self.waiting)
+        if asks or (
+            is_syn and flow.state == IDLE and not waits and self.has_room(flow, queue, x["now_ns"])
+        ):
+            self.ask(number)
+        chosen, is_owed = self.choose()
+        if flow.state == WAITING and chosen == number and self.has_room(flow, queue, x["now_ns"]):
+            self.activate(number, is_owed, x["now_ns"])
+        self.renew(flow, queue, x["now_ns"])
+        return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
+
+    def renew(self, flow: Flow, queue: int, now: int) -> None:
+        """While no flow waits, credit goes on before it is used up."""
+        if flow.state != ACTIVE or flow.resends or any(self.waiting):
+            return
+        flow.level = min(level_of(flow.attained), self.p["levels"] - 1)
+        share = self.budget_of(flow) // max(len(self.active) + len(self.late), 1)
+        grant = self.p["grant_segments"] * flow.mss
+        share = min(share, max(grant, flow.attained // LEAD))
+        share = share // flow.mss * flow.mss  # of the whole budget, as none takes turns
+        is_small = flow.size < grant
+        size = max(self.size(flow), min(flow.size, share) if is_small else share)
+        left = beyond(flow.edge, flow.seen)
+        if left >= size // 2 or not self.is_paced(size - left, now):
+            return
+        if not self.fits(flow, size, queue, now):
+            return
+        flow.note_edge()
+        flow.edge = (flow.seen + size) % WORD
+        self.granted += size - left
+        flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
+        if self.burst < self.budget:
+            self.fill(size - left, now)
+
+    def notice(self, flow: Flow, end: int, now: int) -> None:
+        """Data beyond all credit was sent before that was taken back: a queue held it."""
+        if flow.scale != UNKNOWN and beyond(end, flow.edge) and beyond(end, flow.most):
+            self.queued_ns = now + 2 * 10**7
+
+    def data(self, number: int, x: dict[str, int]) -> None:
+        if x["flags"] & RST:
+            self.close(number)
+        flow = self.flows.get(number)
+        if flow is None:
+            return
+        flow.note_mss(x["mss"], x["payload"], not x["flags"] & PSH)
+        if x["flags"] & SYN:
+            self.rest(number)
+            flow.seen = flow.ack = flow.most = (x["seq"] + 1) % WORD
+            flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+            flow.forget_edge()
+            return
+        is_fin = bool(x["flags"] & FIN)
+        end = (x["seq"] + x["payload"] + is_fin) % WORD
+        fresh = beyond(end, flow.seen)
+        is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)
+        is_last = is_fin or is_end
+        probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
+        self.notice(flow, end, x["now_ns"])
+        if x["payload"]:
+            flow.marks -= {SILENT, QUIET} if SILENT in flow.marks else set()
+            flow.resends = 0
+            if flow.state == ACTIVE:
+                flow.since = x["now_ns"]
+                self.unlist(number)
+                self.active.append(number)
+        if fresh:
+            data = min(fresh - is_fin, 2**30)  # a FIN alone is no message
+            before, flow.attained = flow.attained, min(flow.attained + data, 2**30)
+            for level in range(LEVELS):
+                self.passed[level] += before < KILO << level <= flow.attained
+            flow.see(end)
+            self.owed_q16 = min(
+                self.owed_q16 + min(fresh, 2**30) * self.p["long_share_q16"], self.budget << 16
+            )
+        if is_fin:
+            flow.marks.add(CLOSING)
+        if is_last and end == flow.seen:
+            self.end_message(flow)
+            self.left_over += beyond(flow.edge, flow.seen) * (flow.state == ACTIVE)
+            self.rest(number)
+        elif flow.state == ACTIVE and beyond(flow.edge, flow.seen) < flow.mss:
+            flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
+            self.ask(number)
+        elif flow.state == IDLE and (fresh or probes or HANDSHAKE in flow.marks):
+            if not fresh and HANDSHAKE in flow.marks:
+                flow.size = min(flow.size, max(self.p["allowance_segments"], 2) * flow.mss)
+            self.ask(number)
+
+    def next(self, queue: int, now: int) -> list[int]:
+        number, is_owed = self.choose()
+        if not number or not self.has_room(self.flows[number], queue, now):
+            return []
+        flow = self.flows[number]
+        unit = flow.unit
+        if not beyond((flow.ack + flow.window * unit) % WORD, flow.seen):
+            self.rest(number)
+            return []
+        self.activate(number, is_owed, now)
+        return self.update(number)
+
+    def without_effect(self, queue: int, now: int) -> int:
+        """A flow to be reminded of its grant, or to lose it."""
+        wait = (self.delay >> 8) * self.p["resend_after_q16"] >> 8
+        wait *= 8 if now < self.queued_ns else 1
+        if self.late:
+            flow = self.flows[self.late[0]]
+            if flow.edge == flow.seen or now - flow.since >= wait:
+                return self.late[0]
+        if self.active:
+            since = self.flows[self.active[0]].since
+            idle = now - max(since, self.busy_ns) >= self.idle_ns
+            others_wait = any(self.waiting) and not self.queue(queue, now)
+            idle = idle and now >= self.queued_ns
+            if now - since >= wait or (others_wait and idle):
+                return self.active[0]
+        return 0
+
+    def timer(self, queue: int, now: int) -> list[int]:
+        number = self.without_effect(queue, now)
+        if not number:
+            return self.next(queue, now)
+        flow = self.flows[number]
+        if flow.resends == 3:
+            if SILENT in flow.marks:
+                flow.marks.add(QUIET)
+            self.counts["lapses"] += 1
+            self.rest(number)
+            return self.update(number)
+        left, allowance = beyond(flow.edge, flow.seen), self.p["allowance_segments"] * flow.mss
+        allowance = max(allowance, flow.mss)
+        self.unlist(number)
+        if not flow.resends and SILENT not in flow.marks:
+            flow.size = 2 * max(flow.size - left, flow.mss)
+        if not flow.resends:
+            flow.note_edge()
+        if not flow.resends and left > allowance + flow.unit and not self.never_shrinks:
+            self.give_back(flow)
+            flow.edge = flow.most = flow.seen  # window 0, and the allowance after it
+            self.late.insert(0, number)
+        else:
+            more = allowance if not left else 0 if flow.resends else flow.unit
+            flow.edge = (flow.edge + more) % WORD
+            self.late.append(number)
+        flow.resends, flow.since = flow.resends + 1, now
+        self.counts["resends"] += 1
+        return self.update(number)
+
+    def index(self, level: int) -> int:
+        """Gittins index by the product-limit estimate, in fixed point as the header has it."""
+        left, ended, work, best = 2**16, 0, 0, 0
+        for i in range(level, self.p["levels"] - 1):
+            count = self.ended[i] + self.passed[i]
+            if not count:
+                break
+            dies = left * self.ended[i] // count
+            ended += dies
+            work += (left - dies // 2) * (1 if i == 0 else 2 ** (i - 1))
+            left -= dies
+            index = (ended << 20) // max(work, 1)
+            if index > best:
+                best = index
+                self.reach[level] = i
+        return best
+
+    def learn(self) -> None:
+        if not self.p["learns"]:
+            return
+        self.unused_q16 = min((self.left_over << 16) // max(self.granted, 1), 2**16)
+        if self.granted >= 2**20:
+            self.granted, self.left_over = self.granted // 2, self.left_over // 2
+        if self.messages < 64:
+            return
+        last = self.p["levels"] - 1
+        self.reach[:last] = [LEVELS - 1] * last
+        index = [self.index(level) for level in range(last)]
+        # Where none ends the shorter first; of equal others the longer first.
+        self.order[:last] = sorted(range(last), key=lambda i: (-index[i], -i if index[i] else i))
+        if self.messages >= 65536:
+            self.messages //= 2
+            self.ended = [count // 2 for count in self.ended]
+            self.passed = [count // 2 for count in self.passed]
+
+    def state(self, number: int) -> dict[str, Any]:
+        state = {
+            "outstanding": self.outstanding, "late": self.late_credit,
+            "unused_q16": self.unused_q16, "virtual_bytes": self.virtual,
+            "waiting": sum(map(len, self.waiting)), "active": len(self.active) + len(self.late),
+            "used": self.used,
+            "owed_q16": self.owed_q16, "turn": self.turn, "messages": self.messages,
+        } | self.counts  # fmt: skip
+        flow = self.flows.get(number)
+        if flow:
+            state["flow"] = {
+                "edge": flow.edge, "most": flow.most, "seen": flow.seen, "credit": flow.credit,
+                "attained": flow.attained, "size": flow.size, "level": flow.level,
+                "state": flow.state, "flags": sum(flow.marks) | flow.resends << 4,
+                "mss": flow.mss, "cut": flow.cut,
+            }  # fmt: skip
+        return state
