@@ -181,6 +181,9 @@ PORT_COUNTERS = (
 )
 """Numbers of a port that penstockd counts, by the names of `core/counters.h`."""
 
+CREDIT_COUNTERS = ("grants", "grants_resent", "grants_lapsed")
+"""Likewise, of a port that grants credit."""
+
 FLOWS: dict[str, type] = {
     "traffic": str,  # the name of its [traffic.*] table
     "flow": int,

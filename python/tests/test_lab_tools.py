@@ -225,6 +225,10 @@ def test_the_agents_counters_are_read_for_one_interface():
         [{"interface": name, "counters": of} for name, of in (("eth7", {}), ("right", counters))]
     )
     assert agent.read_status(text, "right") == reported
+    granted = dict.fromkeys(metrics.CREDIT_COUNTERS, 3)
+    credit = {"waiting": 1, "counters": {**granted, "carriers": 9}}
+    text = json.dumps([{"interface": "right", "counters": counters, "credit": credit}])
+    assert agent.read_status(text, "right") == reported | granted
     with pytest.raises(RunError, match="does not list left"):
         agent.read_status(text, "left")
 

@@ -71,7 +71,9 @@ def read_status(text: str, interface: str) -> dict[str, int]:
     for port in ports:
         if port["interface"] == interface:
             counters = port["counters"]
-            return {name: counters[name] for name in metrics.PORT_COUNTERS}
+            credit = (port.get("credit") or {}).get("counters", {})
+            credited = {name: credit[name] for name in metrics.CREDIT_COUNTERS if credit}
+            return {name: counters[name] for name in metrics.PORT_COUNTERS} | credited
     message = f"lab: penstockd status does not list {interface}; is it still attached?"
     raise RunError(message)
 
