@@ -30,7 +30,9 @@
  * to the flow's sender as an ACK.
  *
  * Late flows. A flow without data, for long or while the link idles although others wait, has its
- * grant taken back but for the allowance: its server is late, or its packets are lost.
+ * grant taken back but for the allowance: its server is late, or its packets are lost. After a few
+ * reminders it is idle. Many may send at once then: beyond a target's worth of late flows, or of
+ * those that became idle of late beyond half of what the buffer has left, they wait again instead.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
  * beyond what was taken back: it was sent before. For a while flows then count as late only much

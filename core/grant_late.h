@@ -33,7 +33,41 @@ CORE_INLINE u32 grant_without_effect(const struct grant_port *port, const struct
 	return active;
 }
 
-/* Such a flow's grant is sent again, taken back, or lapses. */
+/*
+ * Whether a flow without data may keep its allowance. Those of late flows are in the account, as
+ * far as a target; what lapses is in none, and is to fit the rest of the buffer.
+ */
+CORE_INLINE _Bool grant_may_be_late(struct grant_port *port, const struct grant_params *p,
+				    const struct grant_flow *f, u32 allowance, u64 now_ns)
+{
+	if (port->never_shrinks)
+		return 1;
+	if (!grant_resent(f))
+		return !port->late || port->late + allowance <= grant_target_bytes(p);
+	if (grant_resent(f) < GRANT_RESENDS)
+		return 1;
+	if (port->lapse_ns > now_ns + GRANT_LAPSE_NS)
+		return 0;
+	port->lapse_ns = max_u64(port->lapse_ns, now_ns) + port->lapse_gap_ns;
+	return 1;
+}
+
+/* It waits again, behind the others, to be granted as much as it might keep. */
+CORE_INLINE void grant_ask_again(struct grant_port *port, const struct grant_params *p,
+				 struct grant_flow *flows, u32 index, u32 allowance, u64 now_ns)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+
+	grant_note_edge(f);
+	grant_take_credit(port, f);
+	grant_leave(port, flows, index);
+	f->state = GRANT_IDLE;
+	f->edge = f->most = f->seen;
+	f->size = allowance;
+	grant_ask(port, p, flows, index, now_ns);
+}
+
+/* Such a flow's grant is sent again, taken back, or lapses; or it waits again. */
 CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const struct grant_params *p,
 					     struct grant_flow *flows, u32 index, u64 now_ns)
 {
@@ -42,6 +76,11 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance_segments(p) * mss;
 	_Bool takes_back;
 
+	if (!grant_may_be_late(port, p, f, max_u32(allowance, mss), now_ns)) {
+		grant_ask_again(port, p, flows, index, max_u32(allowance, mss), now_ns);
+		port->resends++;
+		return grant_write(port, f, index);
+	}
 	if (grant_resent(f) == GRANT_RESENDS) {
 		if (f->flags & GRANT_SILENT)
 			f->flags |= GRANT_QUIET;

@@ -28,10 +28,11 @@
 #define GRANT_FORGET_BYTES  (1u << 20) /* likewise for what is granted and not used */
 #define GRANT_MAX_BUDGET    (1u << 30) /* bytes */
 #define GRANT_MAX_RTT_NS    1000000000u
-#define GRANT_QUEUED_NS	    20000000u /* while a sign of a queue elsewhere counts */
-#define GRANT_QUEUED_BITS   3u	      /* grants are then taken back after 8 times as long */
-#define GRANT_OPTION_BYTES  40u	      /* of a segment, at most (RFC 9293 §3.1) */
-#define GRANT_WAITS	    16u	      /* buckets of the times that flows wait for a grant */
+#define GRANT_QUEUED_NS	    20000000u  /* while a sign of a queue elsewhere counts */
+#define GRANT_LAPSE_NS	    100000000u /* in which half of the buffer's rest may lapse, at most */
+#define GRANT_QUEUED_BITS   3u	       /* grants are then taken back after 8 times as long */
+#define GRANT_OPTION_BYTES  40u	       /* of a segment, at most (RFC 9293 §3.1) */
+#define GRANT_WAITS	    16u	       /* buckets of the times that flows wait for a grant */
 #define GRANT_WAIT_BITS	    15u /* the first holds those below 2^15 ns, each next twice as much */
 
 #define GRANT_TITLE                                                                                \
@@ -138,6 +139,7 @@ struct grant_port {
 	u64 granted;   /* bytes; with the next one, halved at times */
 	u64 unused;    /* of them, what was left where a message ended */
 	u64 queued_ns; /* until when grants without effect do not show that servers are late */
+	u64 lapse_ns;  /* until when what has lapsed would, at an even pace */
 	u32 virtual_bytes;
 	u32 outstanding; /* credit of all flows */
 	u32 late;	 /* of those whose grant had to be sent again */
@@ -164,6 +166,7 @@ struct grant_port {
 	u32 burst; /* credit that may be given at once; 0: the whole budget */
 	u32 reserved2;
 	u64 delay_ns;
+	u64 lapse_gap_ns; /* from one grant that lapses to the next */
 	u64 resend_ns;
 	u64 idle_ns;		/* if nothing passes for longer, nothing is under way */
 	u64 turn_q16;		/* bytes of a grant, Q16 */
@@ -256,6 +259,8 @@ CORE_INLINE void grant_derive(struct grant_port *port, const struct grant_params
 	u64 budget = target + in_flight;
 	/* It may arrive at once, as may a target more (grant_has_room). */
 	u64 burst = max_u64(p->buffer_bytes, 2 * target) - target;
+	u64 rest = max_u64(p->buffer_bytes, 3 * target) - 2 * target;
+	u64 allowance = (u64)grant_allowance_segments(p) * mss_in_range(p->mss_bytes);
 
 	port->budget = (u32)min_u64(budget, GRANT_MAX_BUDGET);
 	port->burst = grant_side(p) == GRANT_PORT && burst < port->budget ? (u32)burst : 0;
@@ -268,6 +273,8 @@ CORE_INLINE void grant_derive(struct grant_port *port, const struct grant_params
 	/* A segment's time more than twice the round trip. At most 2^16 * 2^33. */
 	port->idle_ns =
 		2 * grant_rtt_ns(p) + mss_in_range(p->mss_bytes) * 8000000000u / port->rate_bps;
+	/* At most 2^24 * 2^28. */
+	port->lapse_gap_ns = allowance * 2 * GRANT_LAPSE_NS / max_u64(rest, 1);
 	port->turn_q16 = (u64)(grant_grant_segments(p) * mss_in_range(p->mss_bytes)) << 16;
 }
 

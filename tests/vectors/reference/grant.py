@@ -35,6 +35,7 @@ CASES: dict[str, dict[str, Any]] = {
     "learnt": {"long_share_q16": 20000},
     "fast": {"rtt_ns": 20_000, "target_bytes": 100_000, "levels": 16},
     "far": {"rtt_ns": 4_000_000, "buffer_bytes": 100_000},
+    "late": {"side": RECEIVER, "buffer_bytes": 96_000},
     "few": {"rtt_ns": 1_000_000, "buffer_bytes": 1_000_000, "target_bytes": 200_000, "levels": 4},
 }
 
@@ -175,6 +176,22 @@ class Story:
                 yield self.decide("next")
             self.senders = [s for s in self.senders if s.number in self.port.flows]
 
+    def late(self, count: int) -> Iterator[dict[str, Any]]:
+        """Many ask at once, and their servers have nothing until much later."""
+        for _ in range(count):
+            yield from self.connect()
+            self.senders[-1].scale = 7
+            self.senders[-1].left = 11_500
+            yield self.ack(self.senders[-1], 100)
+        for _ in range(300):
+            self.now += self.random.choice([0, 0, 200_000, 1_700_000])
+            yield self.decide("timer")
+        for sender in self.senders:
+            self.now += 100_000
+            yield self.data(sender, 2)
+            yield self.decide("timer")
+        self.senders = [s for s in self.senders if s.number in self.port.flows]
+
     def exchange(self, sender: Sender) -> Iterator[dict[str, Any]]:
         random = self.random
         if not sender.left:
@@ -239,6 +256,8 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         story = Story(Port(params, rate, never_shrinks), random)
         if name == "learnt":
             yield from story.messages()
+        if name == "late":
+            yield from story.late(40)
         if name == "few":
             for count in (1, 2, 5):
                 yield from story.long_messages(count)

@@ -118,6 +118,7 @@ class Port:
     grant_ns: int = 0
     busy_ns: int = 0
     queued_ns: int = 0
+    lapse_ns: int = 0
     granted: int = 0
     left_over: int = 0
     unused_q16: int = 0
@@ -483,19 +484,41 @@ class Port:
                 return self.active[0]
         return 0
 
+    def may_be_late(self, flow: Flow, allowance: int, now: int) -> bool:
+        """Late flows fit a target together; half of what the buffer has left lapses in 100 ms."""
+        target = self.p["target_bytes"]
+        if self.never_shrinks or 0 < flow.resends < 3:
+            return True
+        if not flow.resends:
+            return not self.late_credit or self.late_credit + allowance <= target
+        if self.lapse_ns > now + 10**8:
+            return False
+        rest = max(self.p["buffer_bytes"] - 2 * target, target, 1)
+        lapsing = self.p["allowance_segments"] * self.p["mss_bytes"]
+        self.lapse_ns = max(self.lapse_ns, now) + lapsing * 2 * 10**8 // rest
+        return True
+
     def timer(self, queue: int, now: int) -> list[int]:
         number = self.without_effect(queue, now)
         if not number:
             return self.next(queue, now)
         flow = self.flows[number]
+        left, allowance = beyond(flow.edge, flow.seen), self.p["allowance_segments"] * flow.mss
+        allowance = max(allowance, flow.mss)
+        if not self.may_be_late(flow, allowance, now):
+            flow.note_edge()
+            self.leave(number)
+            flow.edge = flow.most = flow.seen
+            flow.state, flow.size = IDLE, allowance
+            self.ask(number)
+            self.counts["resends"] += 1
+            return self.update(number)
         if flow.resends == 3:
             if SILENT in flow.marks:
                 flow.marks.add(QUIET)
             self.counts["lapses"] += 1
             self.rest(number)
             return self.update(number)
-        left, allowance = beyond(flow.edge, flow.seen), self.p["allowance_segments"] * flow.mss
-        allowance = max(allowance, flow.mss)
         self.unlist(number)
         if not flow.resends and SILENT not in flow.marks:
             flow.size = 2 * max(flow.size - left, flow.mss)
