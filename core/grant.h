@@ -32,7 +32,8 @@
  * Late flows. A flow without data, for long or while the link idles although others wait, has its
  * grant taken back but for the allowance: its server is late, or its packets are lost. After a few
  * reminders it is idle. Many may send at once then: beyond a target's worth of late flows, or of
- * those that became idle of late beyond half of what the buffer has left, they wait again instead.
+ * those that became idle of late beyond half of what the buffer has left, they wait again instead,
+ * behind all others.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
  * beyond what was taken back: it was sent before. For a while flows then count as late only much
@@ -236,7 +237,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	u32 end = packet->seq + packet->payload + fin;
 	u32 fresh = grant_beyond(end, f->seen), most = GRANT_MAX_BUDGET;
 	u32 mss, attained;
-	_Bool ends = fin, probes, was_late;
+	_Bool ends = fin, probes, was_late, is_behind;
 
 	if (packet->flags & TCP_FLAG_RST)
 		grant_close(port, flows, index);
@@ -252,7 +253,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	}
 	mss = grant_mss(f);
 	ends |= fresh && grant_ends_message(f, packet, end);
-	probes = f->state == GRANT_IDLE && packet->payload <= 1 && f->ack - packet->seq == 1;
+	is_behind = f->state == GRANT_WAITING && f->level == GRANT_LATE_LEVEL;
+	probes = packet->payload <= 1 && f->ack - packet->seq == 1;
 	grant_take_credit(port, f);
 	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
 	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->edge) &&
@@ -293,7 +295,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	} else if (f->state == GRANT_ACTIVE && grant_beyond(f->edge, f->seen) < mss) {
 		grant_grow(p, f);
 		grant_ask(port, p, flows, index, packet->now_ns);
-	} else if (f->state == GRANT_IDLE && (fresh || probes || (f->flags & GRANT_HANDSHAKE))) {
+	} else if ((f->state == GRANT_IDLE || is_behind) &&
+		   (fresh || probes || (f->flags & GRANT_HANDSHAKE))) {
 		/* A request follows a handshake, which is short as a rule. */
 		if (!fresh && f->flags & GRANT_HANDSHAKE)
 			f->size = min_u32(f->size, max_u32(grant_allowance_segments(p), 2) * mss);

@@ -37,27 +37,33 @@ CORE_INLINE void grant_make_idle(struct grant_port *port, const struct grant_par
 	f->level = 0;
 }
 
-/* A flow waits for credit. */
+/* A flow waits for credit, in a level. The caller has taken its credit out of the sums. */
+CORE_INLINE void grant_wait(struct grant_port *port, struct grant_flow *flows, u32 index,
+			    u64 now_ns, u32 level, _Bool is_first)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+
+	grant_leave(port, flows, index);
+	f->state = GRANT_WAITING;
+	f->since_ns = now_ns;
+	f->flags &= GRANT_QUIET | GRANT_CLOSING;
+	f->level = (u8)level;
+	port->waiting++;
+	grant_push(port, flows, index, is_first);
+}
+
+/* A flow asks for credit. */
 CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p,
 			   struct grant_flow *flows, u32 index, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
 	u32 last = grant_last_level(p), level = min_u32(grant_level(f->attained), last);
-	_Bool had_grant = f->state == GRANT_ACTIVE;
+	/* It goes on in its level, or enters it: what an idle flow sent is no turn of its own. */
+	_Bool goes_on =
+		f->state == GRANT_ACTIVE && f->attained && f->level == level && level < last;
 
 	grant_take_credit(port, f);
-	grant_leave(port, flows, index);
-	f->state = GRANT_WAITING;
-	f->since_ns = now_ns;
-	f->flags &= GRANT_QUIET | GRANT_CLOSING;
-	port->waiting++;
-	/* It goes on in its level, or enters it: what an idle flow sent is no turn of its own. */
-	if (had_grant && f->attained && f->level == level && level < last) {
-		grant_push(port, flows, index, 1);
-	} else {
-		f->level = (u8)level;
-		grant_push(port, flows, index, 0);
-	}
+	grant_wait(port, flows, index, now_ns, level, goes_on);
 }
 
 /* The queue, as far as it is known. */

@@ -52,19 +52,20 @@ CORE_INLINE _Bool grant_may_be_late(struct grant_port *port, const struct grant_
 	return 1;
 }
 
-/* It waits again, behind the others, to be granted as much as it might keep. */
-CORE_INLINE void grant_ask_again(struct grant_port *port, const struct grant_params *p,
-				 struct grant_flow *flows, u32 index, u32 allowance, u64 now_ns)
+/*
+ * It waits again, behind all that are not late, to be granted as much as it might keep. What comes
+ * of its sender in the meantime puts it among the others.
+ */
+CORE_INLINE void grant_ask_again(struct grant_port *port, struct grant_flow *flows, u32 index,
+				 u32 allowance, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
 
 	grant_note_edge(f);
 	grant_take_credit(port, f);
-	grant_leave(port, flows, index);
-	f->state = GRANT_IDLE;
-	f->edge = f->most = f->seen;
 	f->size = allowance;
-	grant_ask(port, p, flows, index, now_ns);
+	grant_wait(port, flows, index, now_ns, GRANT_LATE_LEVEL, 0);
+	f->edge = f->most = f->seen;
 }
 
 /* Such a flow's grant is sent again, taken back, or lapses; or it waits again. */
@@ -77,7 +78,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 	_Bool takes_back;
 
 	if (!grant_may_be_late(port, p, f, max_u32(allowance, mss), now_ns)) {
-		grant_ask_again(port, p, flows, index, max_u32(allowance, mss), now_ns);
+		grant_ask_again(port, flows, index, max_u32(allowance, mss), now_ns);
 		port->resends++;
 		return grant_write(port, f, index);
 	}

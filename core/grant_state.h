@@ -17,6 +17,7 @@
 #define GRANT_FIRST_BITS    10u /* the second level begins at 1 KiB, each next at twice as much */
 #define GRANT_ON_TIME	    GRANT_LEVELS       /* list of active flows */
 #define GRANT_LATE	    (GRANT_LEVELS + 1) /* of those whose grant had to be sent again */
+#define GRANT_LATE_LEVEL    (GRANT_LEVELS - 1) /* of late flows that wait again */
 #define GRANT_COMMON_LEVELS 9u		       /* up to 256 KiB */
 #define GRANT_RESENDS	    3u		       /* of a grant without effect, before it lapses */
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */

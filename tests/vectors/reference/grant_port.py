@@ -223,13 +223,17 @@ class Port:
 
     def ask(self, number: int) -> None:
         flow = self.flows[number]
-        self.leave(number)
         last = self.p["levels"] - 1
         level = min(level_of(flow.attained), last)
         goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level < last
+        self.wait(number, level, goes_on)
+
+    def wait(self, number: int, level: int, is_first: bool) -> None:
+        flow = self.flows[number]
+        self.leave(number)
         flow.state, flow.level, flow.resends = WAITING, level, 0
         flow.marks &= {QUIET, CLOSING}
-        self.waiting[level].insert(0 if goes_on else len(self.waiting[level]), number)
+        self.waiting[level].insert(0 if is_first else len(self.waiting[level]), number)
 
     def choose(self) -> tuple[int, bool]:
         """Who is next, and whether by the share of the levels that are not first."""
@@ -423,7 +427,8 @@ class Port:
         fresh = beyond(end, flow.seen)
         is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)
         is_last = is_fin or is_end
-        probes = flow.state == IDLE and x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
+        is_behind = flow.state == WAITING and flow.level == LEVELS - 1
+        probes = x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
         self.notice(flow, end, x["now_ns"])
         if x["payload"]:
             flow.marks -= {SILENT, QUIET} if SILENT in flow.marks else set()
@@ -450,7 +455,7 @@ class Port:
         elif flow.state == ACTIVE and beyond(flow.edge, flow.seen) < flow.mss:
             flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
             self.ask(number)
-        elif flow.state == IDLE and (fresh or probes or HANDSHAKE in flow.marks):
+        elif (flow.state == IDLE or is_behind) and (fresh or probes or HANDSHAKE in flow.marks):
             if not fresh and HANDSHAKE in flow.marks:
                 flow.size = min(flow.size, max(self.p["allowance_segments"], 2) * flow.mss)
             self.ask(number)
@@ -507,10 +512,9 @@ class Port:
         allowance = max(allowance, flow.mss)
         if not self.may_be_late(flow, allowance, now):
             flow.note_edge()
-            self.leave(number)
+            flow.size = allowance
+            self.wait(number, LEVELS - 1, False)
             flow.edge = flow.most = flow.seen
-            flow.state, flow.size = IDLE, allowance
-            self.ask(number)
             self.counts["resends"] += 1
             return self.update(number)
         if flow.resends == 3:

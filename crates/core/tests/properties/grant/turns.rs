@@ -2,7 +2,7 @@
 //! Who is served when, and with how much.
 
 use super::super::with;
-use super::{LEVELS, MSS, RATE_BPS, SCALE, View};
+use super::{ACTIVE, LEVELS, MSS, RATE_BPS, SCALE, View, WAITING};
 use penstock_core::flow::flag;
 use penstock_core::{Grant, GrantPacket, Params};
 
@@ -127,6 +127,20 @@ fn what_late_servers_may_send_fits_the_buffer() {
         assert!(sum <= 128_000, "{sum} at {}", port.now_ns);
     }
     assert!(is_granted.iter().all(|granted| *granted));
+    // A request does not wait for them, and neither does one of them whose sender probes.
+    let new = port.ask();
+    assert_eq!(view.flow(&port.grant, new, "state"), ACTIVE);
+    let is_waiting = |flow: &&u32| view.flow(&port.grant, **flow, "state") == WAITING;
+    let last = *flows.iter().rfind(is_waiting).unwrap();
+    assert_eq!(view.flow(&port.grant, last, "level"), LEVELS as i64 - 1);
+    let probe = GrantPacket {
+        now_ns: port.now_ns,
+        seq: u32::MAX,
+        flags: flag::ACK,
+        ..GrantPacket::default()
+    };
+    port.grant.on_data(last, &probe);
+    assert_eq!(port.next(), last);
 }
 
 /// What arrives of a grant that was taken back was on the way: others are no longer taken for late as early.
