@@ -31,9 +31,9 @@
  *
  * Late flows. A flow without data, for long or while the link idles although others wait, has its
  * grant taken back but for the allowance: its server is late, or its packets are lost. After a few
- * reminders it is idle. Many may send at once then: beyond a target's worth of late flows, or of
- * those that became idle of late beyond half of what the buffer has left, they wait again instead,
- * behind all others.
+ * reminders the grant lapses, and what an idle flow may send is in no account. So not more than
+ * half of what the buffer has left lapses in GRANT_LAPSE_NS, and as much at once; other late flows
+ * wait again, with a window of 0 and behind all that wait, for as much as an allowance.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
  * beyond what was taken back: it was sent before. For a while flows then count as late only much

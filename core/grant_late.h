@@ -34,17 +34,12 @@ CORE_INLINE u32 grant_without_effect(const struct grant_port *port, const struct
 }
 
 /*
- * Whether a flow without data may keep its allowance. Those of late flows are in the account, as
- * far as a target; what lapses is in none, and is to fit the rest of the buffer.
+ * Whether a late flow may keep its allowance, which is in no account from then on: what lapses in a
+ * while is to fit the rest of the buffer.
  */
-CORE_INLINE _Bool grant_may_be_late(struct grant_port *port, const struct grant_params *p,
-				    const struct grant_flow *f, u32 allowance, u64 now_ns)
+CORE_INLINE _Bool grant_may_lapse(struct grant_port *port, u64 now_ns)
 {
 	if (port->never_shrinks)
-		return 1;
-	if (!grant_resent(f))
-		return !port->late || port->late + allowance <= grant_target_bytes(p);
-	if (grant_resent(f) < GRANT_RESENDS)
 		return 1;
 	if (port->lapse_ns > now_ns + GRANT_LAPSE_NS)
 		return 0;
@@ -77,16 +72,16 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance_segments(p) * mss;
 	_Bool takes_back;
 
-	if (!grant_may_be_late(port, p, f, max_u32(allowance, mss), now_ns)) {
-		grant_ask_again(port, flows, index, max_u32(allowance, mss), now_ns);
-		port->resends++;
-		return grant_write(port, f, index);
-	}
 	if (grant_resent(f) == GRANT_RESENDS) {
-		if (f->flags & GRANT_SILENT)
-			f->flags |= GRANT_QUIET;
-		port->lapses++;
-		grant_make_idle(port, p, flows, index);
+		if (grant_may_lapse(port, now_ns)) {
+			if (f->flags & GRANT_SILENT)
+				f->flags |= GRANT_QUIET;
+			port->lapses++;
+			grant_make_idle(port, p, flows, index);
+		} else {
+			port->resends++;
+			grant_ask_again(port, flows, index, max_u32(allowance, mss), now_ns);
+		}
 		return grant_write(port, f, index);
 	}
 	grant_take_credit(port, f);

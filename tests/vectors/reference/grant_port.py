@@ -489,15 +489,13 @@ class Port:
                 return self.active[0]
         return 0
 
-    def may_be_late(self, flow: Flow, allowance: int, now: int) -> bool:
-        """Late flows fit a target together; half of what the buffer has left lapses in 100 ms."""
-        target = self.p["target_bytes"]
-        if self.never_shrinks or 0 < flow.resends < 3:
+    def may_lapse(self, now: int) -> bool:
+        """Half of what the buffer has left lapses in 100 ms, and as much at once."""
+        if self.never_shrinks:
             return True
-        if not flow.resends:
-            return not self.late_credit or self.late_credit + allowance <= target
         if self.lapse_ns > now + 10**8:
             return False
+        target = self.p["target_bytes"]
         rest = max(self.p["buffer_bytes"] - 2 * target, target, 1)
         lapsing = self.p["allowance_segments"] * self.p["mss_bytes"]
         self.lapse_ns = max(self.lapse_ns, now) + lapsing * 2 * 10**8 // rest
@@ -510,7 +508,7 @@ class Port:
         flow = self.flows[number]
         left, allowance = beyond(flow.edge, flow.seen), self.p["allowance_segments"] * flow.mss
         allowance = max(allowance, flow.mss)
-        if not self.may_be_late(flow, allowance, now):
+        if flow.resends == 3 and not self.may_lapse(now):
             flow.note_edge()
             flow.size = allowance
             self.wait(number, LEVELS - 1, False)
