@@ -155,16 +155,20 @@ class Story:
                     yield self.ack(sender, 0)
         yield self.event("learn", 0, {})
 
+    def requests(self, count: int, answer_bytes: int) -> Iterator[dict[str, Any]]:
+        """As many new connections, on each of which a client asks."""
+        for _ in range(count):
+            yield from self.connect()
+            self.senders[-1].scale = 7
+            self.senders[-1].left = answer_bytes
+            yield self.ack(self.senders[-1], 100)
+
     def long_messages(self, count: int) -> Iterator[dict[str, Any]]:
         """Few flows send much, in bursts as large as a receiver puts together."""
         self.senders = []
         for number in list(self.port.flows):
             yield self.event("close", number, {"flow": number})
-        for _ in range(count):
-            yield from self.connect()
-            self.senders[-1].scale = 7
-            self.senders[-1].left = 2_000_000
-            yield self.ack(self.senders[-1], 100)
+        yield from self.requests(count, 2_000_000)
         for _ in range(100):
             for sender in self.senders:
                 self.now += 100_000
@@ -178,11 +182,7 @@ class Story:
 
     def late(self, count: int) -> Iterator[dict[str, Any]]:
         """Many ask at once, and their servers have nothing until much later."""
-        for _ in range(count):
-            yield from self.connect()
-            self.senders[-1].scale = 7
-            self.senders[-1].left = 11_500
-            yield self.ack(self.senders[-1], 100)
+        yield from self.requests(count, 11_500)
         for _ in range(300):
             self.now += self.random.choice([0, 0, 200_000, 1_700_000])
             yield self.decide("timer")
