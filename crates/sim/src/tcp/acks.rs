@@ -86,15 +86,21 @@ impl Acks {
         if cfg.ack_every <= 1 {
             return Reply::Now;
         }
-        self.is_owed = true;
-        self.measure(cfg, segment);
-        self.note_arrival(cfg, now, at);
+        self.note(cfg, now, segment, at);
         let is_due = at.owed > (cfg.ack_every as u64 - 1) * self.full_segment as u64;
         if is_due || segment.payload == 0 || self.is_quick() || self.is_urgent || self.is_pushed() {
             Reply::Now
         } else {
             Reply::Later
         }
+    }
+
+    /// Payload arrived in order.
+    #[inline]
+    fn note(&mut self, cfg: &Config, now: Time, segment: &Packet, at: Surroundings) {
+        self.is_owed = true;
+        self.measure(cfg, segment);
+        self.note_arrival(cfg, now, at);
     }
 
     /// What the segment shows of the peer's segments (`tcp_measure_rcv_mss`).
@@ -135,6 +141,11 @@ impl Acks {
             }
         }
         self.last_arrival = now;
+        self.note_growth(cfg, at);
+    }
+
+    /// A window that has grown is shown at once (`tcp_grow_window`).
+    fn note_growth(&mut self, cfg: &Config, at: Surroundings) {
         if at.has_grown && cfg.quick_acks > 0 {
             self.quick |= 1;
         }
@@ -147,7 +158,8 @@ impl Acks {
         self.quick = self.quick.max(credit.min(cfg.quick_acks as u32) as u8);
     }
 
-    fn is_quick(&self) -> bool {
+    /// Whether ACKs are sent at once for now.
+    pub fn is_quick(&self) -> bool {
         self.quick > 0 && !self.interactive
     }
 
@@ -205,10 +217,19 @@ impl Acks {
     }
 
     /// A segment arrived ahead of order. Before Linux 4.18 the next ones were acknowledged at once.
-    pub fn on_early(&mut self, cfg: &Config, window: u32) {
+    pub fn on_early(&mut self, cfg: &Config, at: Surroundings) {
         self.is_owed = true;
-        if cfg.ack_rules == AckRules::Linux318 {
-            self.on_duplicate(cfg, window);
+        match cfg.ack_rules {
+            AckRules::Rfc => {}
+            AckRules::Linux318 => self.on_duplicate(cfg, at.window),
+            AckRules::Linux => self.note_growth(cfg, at),
+        }
+    }
+
+    /// A segment arrived that begins where a gap does. What was recorded with linux-3.18 does not count it.
+    pub fn on_gap_closer(&mut self, cfg: &Config, now: Time, segment: &Packet, at: Surroundings) {
+        if cfg.ack_rules == AckRules::Linux && segment.payload > 0 {
+            self.note(cfg, now, segment, at);
         }
     }
 

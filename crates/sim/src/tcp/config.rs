@@ -230,6 +230,8 @@ pub struct Config {
     pub ack_patience: Time,
     /// ACKs sent at once at the start and after disorder, at most (Linux's quick-ack).
     pub quick_acks: u8,
+    /// ACKs of segments ahead of order wait for more of them, from the fourth on (Linux 4.18).
+    pub compresses_acks: bool,
     /// Further rules of acknowledging.
     pub ack_rules: AckRules,
     /// When a short segment is held back.
@@ -336,6 +338,7 @@ impl Config {
             delayed_ack: Time::from_millis(100),
             ack_patience: Time::from_millis(100),
             quick_acks: 0,
+            compresses_acks: false,
             ack_rules: AckRules::Rfc,
             nagle: Nagle::Off,
             half_window_mss: false,
@@ -388,6 +391,7 @@ impl Config {
             delayed_ack: Time::from_millis(200),
             ack_patience: Time::from_millis(40),
             quick_acks: 16,
+            compresses_acks: true,
             ack_rules: AckRules::Linux,
             nagle: Nagle::Minshall,
             half_window_mss: true,
@@ -410,6 +414,7 @@ impl Config {
             receive_buffer: 3 << 20,
             initial_receive_window: 29200,
             receive_window_limit: 187_520,
+            compresses_acks: false,
             ack_rules: AckRules::Linux318,
             bursts: false,
             recovery: Recovery::Sack,

@@ -43,6 +43,8 @@ pub(super) struct Timers {
     attempts: u8,
     /// Doublings of the persist timer.
     persist_backoff: u8,
+    /// The ACK that waits is a compressed one: its timer counts no jiffies.
+    is_compressed: bool,
 }
 
 impl Timers {
@@ -57,18 +59,40 @@ impl Timers {
             timer: Timer::Retransmit,
             attempts: 0,
             persist_backoff: 0,
+            is_compressed: false,
         }
     }
 
     /// When the first timer fires; [`Time::NEVER`] for none.
     #[inline]
     pub fn deadline(&self, cfg: &Config) -> Time {
+        if self.is_compressed {
+            return cfg.beat_after(self.at).min(self.ack_at);
+        }
         cfg.beat_after(self.at.min(self.ack_at))
     }
 
-    /// Whether a delayed ACK is due.
+    /// Whether an ACK that waits is due.
     pub fn is_ack_due(&self, cfg: &Config, now: Time) -> bool {
-        now >= cfg.beat_after(self.ack_at)
+        let at = if self.is_compressed {
+            self.ack_at
+        } else {
+            cfg.beat_after(self.ack_at)
+        };
+        now >= at
+    }
+
+    /// Whether the ACK that waits is compressed.
+    pub fn is_ack_compressed(&self) -> bool {
+        self.is_compressed
+    }
+
+    /// Lets one ACK stand for those of all segments that arrive ahead of order until `at`.
+    pub fn compress_acks(&mut self, at: Time) {
+        if !self.is_compressed {
+            self.ack_at = at;
+            self.is_compressed = true;
+        }
     }
 
     /// Stops the sender's timer if it is due; returns what it was armed for.
@@ -236,6 +260,7 @@ impl Timers {
     #[inline]
     pub fn on_ack_sent(&mut self) {
         self.ack_at = Time::NEVER;
+        self.is_compressed = false;
     }
 
     /// Retransmissions or probes without an answer.

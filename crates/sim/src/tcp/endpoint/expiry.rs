@@ -12,9 +12,11 @@ impl Endpoint {
     /// Does what is due. To be called at or after [`Endpoint::deadline`]; an early call does nothing.
     pub fn on_timer(&mut self, ctx: &mut Ctx<impl Wire>) -> Events {
         if self.timers.is_ack_due(ctx.cfg, ctx.now) {
-            self.stats.delayed_acks += 1;
-            self.stats.add_wait(wait::ACK, self.acks.waited(ctx.now));
-            self.acks.on_delay_over(ctx.cfg, self.timers.timeout());
+            if !self.timers.is_ack_compressed() {
+                self.stats.delayed_acks += 1;
+                self.stats.add_wait(wait::ACK, self.acks.waited(ctx.now));
+                self.acks.on_delay_over(ctx.cfg, self.timers.timeout());
+            }
             self.send_ack(ctx);
         }
         let mut events = Events::NONE;

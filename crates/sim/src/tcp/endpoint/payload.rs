@@ -4,9 +4,19 @@
 use super::Endpoint;
 use crate::packet::Packet;
 use crate::tcp::acks::{Reply, Surroundings};
+use crate::tcp::config::Config;
 use crate::tcp::receiver::Place;
 use crate::tcp::{Ctx, Events, Wire};
 use penstock_scenario::units::Time;
+
+/// Segments ahead of order that are acknowledged at once (TCP_FASTRETRANS_THRESH).
+const REPEATS: u8 = 3;
+
+/// The longest wait for more of them (`tcp_comp_sack_delay_ns`).
+const COMPRESSED_AT_MOST: Time = Time::from_millis(1);
+
+/// How much later the timer fires on average: half of `tcp_comp_sack_slack_ns`.
+const COMPRESSED_SLACK: Time = Time::from_micros(50);
 
 impl Endpoint {
     /// Payload or FIN of an acceptable segment at `seq`.
@@ -32,15 +42,39 @@ impl Endpoint {
         if arrival.fin {
             self.on_peer_fin(ctx.cfg, ctx.now, events);
         }
-        if arrival.place == Place::Early {
-            self.acks.on_early(ctx.cfg, self.rcv.space());
+        let at = self.surroundings(arrival.has_grown);
+        match arrival.place {
+            Place::Early => self.acks.on_early(ctx.cfg, at),
+            Place::Gap => self.acks.on_gap_closer(ctx.cfg, ctx.now, segment, at),
+            Place::Next => {}
         }
-        if arrival.place == Place::Next && !arrival.fin {
-            self.acknowledge(ctx, segment, arrival.has_grown);
-        } else {
+        match arrival.place {
+            Place::Next if !arrival.fin => self.acknowledge(ctx, segment, arrival.has_grown),
+            Place::Early if self.compresses_acks(ctx.cfg) => self.compress_ack(ctx),
             // What comes ahead of order or fills a gap is acknowledged at once (RFC 5681 §4.2).
-            self.send_ack(ctx);
+            _ => self.send_ack(ctx),
         }
+    }
+
+    /// Whether the ACK of a segment ahead of order waits for more of them: from the fourth on that
+    /// repeats RCV.NXT, unless ACKs are quick (`__tcp_ack_snd_check`).
+    fn compresses_acks(&mut self, cfg: &Config) -> bool {
+        cfg.compresses_acks
+            && self.conn.has_sack()
+            && !self.acks.is_quick()
+            && self.rcv.count_repeat() > REPEATS
+    }
+
+    /// Lets it wait for a twentieth of a round trip, a millisecond at most.
+    fn compress_ack(&mut self, ctx: &mut Ctx<impl Wire>) {
+        let sent = self.rtt.smoothed(ctx.cfg);
+        let round_trip = self
+            .rcv
+            .round_trip()
+            .map_or(sent, |received| received.min(sent));
+        let delay = Time(round_trip.0 / 20).min(COMPRESSED_AT_MOST);
+        self.timers
+            .compress_acks(ctx.now + delay + COMPRESSED_SLACK);
     }
 
     /// Acknowledges a segment that arrived in order, now or a little later. `has_grown`: the window
@@ -52,15 +86,21 @@ impl Endpoint {
         segment: &Packet,
         has_grown: bool,
     ) {
-        let at = Surroundings {
+        let at = self.surroundings(has_grown);
+        match self.acks.reply(ctx.cfg, ctx.now, segment, at) {
+            Reply::Now => self.send_ack(ctx),
+            Reply::Later => self.acknowledge_later(ctx),
+        }
+    }
+
+    /// What the rules of acknowledging know of the rest.
+    #[inline]
+    fn surroundings(&self, has_grown: bool) -> Surroundings {
+        Surroundings {
             owed: self.rcv.owed(),
             window: self.rcv.space(),
             has_grown,
             timeout: self.timers.timeout(),
-        };
-        match self.acks.reply(ctx.cfg, ctx.now, segment, at) {
-            Reply::Now => self.send_ack(ctx),
-            Reply::Later => self.acknowledge_later(ctx),
         }
     }
 

@@ -248,7 +248,13 @@ impl Receiver {
         if seq > self.nxt && !sequence::is_before_start(seq) {
             // A FIN is an octet to SACK too: behind a lost tail it shows the loss.
             let last = end + (self.fin == end) as u64;
-            return self.take_early(seq, last, stats);
+            let has_grown = self.grows
+                && cfg.ack_rules == AckRules::Linux
+                && self.widen(cfg, segment.payload.into());
+            return Arrival {
+                has_grown,
+                ..self.take_early(seq, last, stats)
+            };
         }
         let before = self.nxt;
         self.nxt = self.nxt.max(end);
@@ -317,6 +323,19 @@ impl Receiver {
         reassembly.note_duplicate(seq, end);
     }
 
+    /// Counts an ACK of a segment ahead of order; returns how many have repeated RCV.NXT.
+    pub fn count_repeat(&mut self) -> u8 {
+        let nxt = self.nxt;
+        self.reassembly
+            .as_mut()
+            .map_or(0, |reassembly| reassembly.count_repeat(nxt))
+    }
+
+    /// The smallest round trip seen by what arrives, where the window's limit may rise.
+    pub fn round_trip(&self) -> Option<Time> {
+        self.tuning.as_ref()?.round_trip()
+    }
+
     /// Writes the SACK blocks to report; returns how many.
     pub fn sack_blocks(&mut self, out: &mut [SackBlock]) -> usize {
         match &mut self.reassembly {
@@ -333,21 +352,24 @@ impl Receiver {
     }
 
     fn grow(&mut self, cfg: &Config, now: Time, segment: &Packet, arrived: u64) -> bool {
-        let before = self.space;
-        // tcp_event_data_recv does not grow it for less; tcp_grow_window takes two full segments for
-        // short ones too, and ACKs are quick as long as it grows. What was recorded with linux-3.18
-        // is without the latter.
-        if arrived >= 128 {
-            let is_whole = cfg.ack_rules == AckRules::Linux;
-            let least = if is_whole { cfg.mss as u64 } else { 0 };
-            let grown = self.space as u64 + 2 * arrived.max(least);
-            self.space = grown.min(self.limit as u64) as u32;
-        }
+        // tcp_event_data_recv does not grow it for less.
+        let has_grown = arrived >= 128 && self.widen(cfg, arrived);
         if let Some(tuning) = &mut self.tuning {
             let limit = tuning.on_arrival(segment, self.nxt, self.space, now);
             self.limit = self.limit.max(limit.min(cfg.receive_buffer));
         }
         self.grows = self.space != cfg.receive_buffer;
+        has_grown
+    }
+
+    /// The window offered grows by twice `arrived`, by two full segments at least (`tcp_grow_window`; what was
+    /// recorded with linux-3.18 is without the latter); true where it has.
+    fn widen(&mut self, cfg: &Config, arrived: u64) -> bool {
+        let before = self.space;
+        let is_whole = cfg.ack_rules == AckRules::Linux;
+        let least = if is_whole { cfg.mss as u64 } else { 0 };
+        let grown = self.space as u64 + 2 * arrived.max(least);
+        self.space = grown.min(self.limit as u64) as u32;
         self.space > before
     }
 

@@ -13,6 +13,9 @@ pub(super) struct Reassembly {
     clock: u32,
     /// A segment received twice, to be reported once (RFC 2883).
     duplicate: Option<(u64, u64)>,
+    /// RCV.NXT when ACKs that repeat it were last counted, and how many were since.
+    repeated: u64,
+    repeats: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +29,16 @@ impl Reassembly {
     /// `start..end` was received before: the next SACK reports it first.
     pub fn note_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = Some((start, end));
+    }
+
+    /// Counts an ACK that repeats RCV.NXT `nxt`; returns how many do.
+    pub fn count_repeat(&mut self, nxt: u64) -> u8 {
+        if self.repeated != nxt {
+            self.repeated = nxt;
+            self.repeats = 0;
+        }
+        self.repeats = self.repeats.saturating_add(1);
+        self.repeats
     }
 
     /// Whether no payload waits for what comes before it.

@@ -39,6 +39,11 @@ impl Tuning {
         }
     }
 
+    /// The smallest round trip; none before the first.
+    pub fn round_trip(&self) -> Option<Time> {
+        (self.round_trip != Time::ZERO).then_some(self.round_trip)
+    }
+
     /// The application reads `segment`, and all before RCV.NXT `nxt`, while `window` is offered;
     /// returns what the window may grow to, as far as this shows.
     pub fn on_arrival(&mut self, segment: &Packet, nxt: u64, window: u32, now: Time) -> u32 {
