@@ -29,11 +29,13 @@
  * until they return no flow, and grant_learn every GRANT_LEARN_NS. What they return is to be sent
  * to the flow's sender as an ACK.
  *
- * Late flows. A flow without data, for long or while the link idles although others wait, has its
- * grant taken back but for the allowance: its server is late, or its packets are lost. After a few
- * reminders the grant lapses, and what an idle flow may send is in no account. So not more than
- * half of what the buffer has left lapses in GRANT_LAPSE_NS, and as much at once; other late flows
- * wait again, with a window of 0 and behind all that wait, for as much as an allowance.
+ * Late flows. While the link idles although credit is out, no queue can hold the data: servers take
+ * their time. Then one more flow is granted credit every two round trips, up to a target beyond the
+ * budget. A flow without data, for long or while the link has idled for four times as long although
+ * others wait, has its grant taken back but for the allowance. After a few reminders the grant
+ * lapses, and what an idle flow may send is in no account. So not more than half of what the buffer
+ * has left lapses in GRANT_LAPSE_NS, and as much at once; other late flows wait again, with a
+ * window of 0 and behind all that wait, for as much as an allowance.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
  * beyond what was taken back: it was sent before. For a while flows then count as late only much
@@ -42,10 +44,10 @@
  * Far senders. At a port whose buffer is smaller than what a round trip holds, the budget is not
  * given at once: what is ahead of a virtual queue of credit, drained at `rate`, fits the buffer.
  *
- * Bounds. Credit outstanding is at most the budget and a target, which is for the allowances of
- * late flows and for what messages leave of their last grants, or one grant if that is more, plus
- * two units of the window scale for each active flow; what idle flows are allowed comes on top of
- * it. A flow that waits at place k of any level but the first is served before
+ * Bounds. Credit outstanding is at most the budget and a target, which is for idle links, for the
+ * allowances of late flows, and for what messages leave of their last grants, or one grant if that
+ * is more, plus two units of the window scale for each active flow; what idle flows are allowed
+ * comes on top of it. A flow that waits at place k of any level but the first is served before
  *
  *	GRANT_LEVELS * grant / long_share * k * (width of the level / grant + 1)
  *

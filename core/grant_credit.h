@@ -83,16 +83,27 @@ CORE_INLINE _Bool grant_is_paced(const struct grant_port *port, u32 bytes, u64 n
 	return !port->burst || grant_virtual_bytes(port, now_ns) + bytes <= port->burst;
 }
 
+/* Nothing has passed since the last grant: no queue holds what was granted, servers take their
+ * time. */
+CORE_INLINE _Bool grant_link_idles(const struct grant_port *port, u32 queued_bytes, u64 now_ns)
+{
+	u64 since_ns = max_u64(port->busy_ns, port->grant_ns);
+
+	return !queued_bytes && now_ns >= port->queued_ns &&
+	       elapsed_ns(since_ns, now_ns) >= port->idle_ns;
+}
+
 CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_params *p,
 			     const struct grant_flow *f, u32 size, u32 queue_bytes, u64 now_ns)
 {
 	/* Credit without data: of late flows, and what messages leave of their last grants. */
 	u64 late = now_ns < port->queued_ns ? 0 : port->late;
 	u64 idle = late + fraction_of(port->outstanding, port->unused_q16);
-	u64 budget = grant_budget_of(port, f) + min_u64(idle, grant_target_bytes(p));
+	u32 queued = grant_queue_bytes(port, p, queue_bytes, now_ns);
+	u64 more = choose_u64(grant_link_idles(port, queued, now_ns), ~0ull, idle);
+	u64 budget = grant_budget_of(port, f) + min_u64(more, grant_target_bytes(p));
 	/* Its sender may not know yet that it has lost what it did not use. */
-	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) +
-		   grant_queue_bytes(port, p, queue_bytes, now_ns);
+	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) + queued;
 
 	return used <= budget ||
 	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= port->delay_ns);
@@ -136,6 +147,9 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 		grant_forget_edge(f);
 	f->edge = f->seen + size;
 	grant_push(port, flows, choice.flow, 0);
+	/* Before, there was nothing to wait for. */
+	if (!port->active)
+		port->busy_ns = max_u64(port->busy_ns, now_ns);
 	port->active++;
 	port->grant_ns = now_ns;
 	port->grants++;

@@ -9,8 +9,8 @@
 #include "grant_credit.h"
 
 /*
- * A flow whose grant has no effect, for too long or while the link idles although others wait: then
- * no queue holds its data, its sender has none.
+ * A flow whose grant has no effect, for too long or though the link has idled for a while and
+ * others wait: then no queue holds its data, its sender has none.
  */
 CORE_INLINE u32 grant_without_effect(const struct grant_port *port, const struct grant_params *p,
 				     struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
@@ -28,7 +28,8 @@ CORE_INLINE u32 grant_without_effect(const struct grant_port *port, const struct
 		return active;
 	if (is_queued || !port->waiting || grant_queue_bytes(port, p, queue_bytes, now_ns))
 		return 0;
-	if (elapsed_ns(max_u64(f->since_ns, port->busy_ns), now_ns) < port->idle_ns)
+	if (elapsed_ns(port->busy_ns, now_ns) >> GRANT_IDLE_BITS < port->idle_ns ||
+	    elapsed_ns(f->since_ns, now_ns) < port->idle_ns)
 		return 0;
 	return active;
 }

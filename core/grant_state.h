@@ -31,6 +31,7 @@
 #define GRANT_MAX_RTT_NS    1000000000u
 #define GRANT_QUEUED_NS	    20000000u  /* while a sign of a queue elsewhere counts */
 #define GRANT_LAPSE_NS	    100000000u /* in which half of the buffer's rest may lapse, at most */
+#define GRANT_IDLE_BITS	    2u	       /* an idle link takes grants back after 4 times `idle_ns` */
 #define GRANT_QUEUED_BITS   3u	       /* grants are then taken back after 8 times as long */
 #define GRANT_OPTION_BYTES  40u	       /* of a segment, at most (RFC 9293 §3.1) */
 #define GRANT_WAITS	    16u	       /* buckets of the times that flows wait for a grant */
@@ -136,7 +137,7 @@ struct grant_port {
 	u64 grants;
 	u64 resends;
 	u64 lapses;
-	u64 busy_ns;   /* until when the link was busy */
+	u64 busy_ns;   /* until when the link was busy, or no credit out */
 	u64 granted;   /* bytes; with the next one, halved at times */
 	u64 unused;    /* of them, what was left where a message ended */
 	u64 queued_ns; /* until when grants without effect do not show that servers are late */

@@ -281,6 +281,9 @@ class Port:
         outstanding = self.outstanding - flow.credit
         late = 0 if now < self.queued_ns else self.late_credit
         without_data = late + (outstanding * self.unused_q16 >> 16)
+        since = max(self.busy_ns, self.grant_ns)
+        if not self.queue(queue, now) and now >= self.queued_ns and now - since >= self.idle_ns:
+            without_data = self.p["target_bytes"]
         budget = self.budget_of(flow) + min(without_data, self.p["target_bytes"])
         used = outstanding + max(size, beyond(flow.most, flow.seen))
         if used + self.queue(queue, now) <= budget:
@@ -299,6 +302,8 @@ class Port:
         flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
         flow.note_edge() if flow.attained else flow.forget_edge()
         flow.edge = (flow.seen + size) % WORD
+        if not (self.active or self.late):
+            self.busy_ns = max(self.busy_ns, now)
         self.active.append(number)
         self.grant_ns = now
         self.counts["grants"] += 1
@@ -482,7 +487,7 @@ class Port:
                 return self.late[0]
         if self.active:
             since = self.flows[self.active[0]].since
-            idle = now - max(since, self.busy_ns) >= self.idle_ns
+            idle = now - self.busy_ns >= 4 * self.idle_ns and now - since >= self.idle_ns
             others_wait = any(self.waiting) and not self.queue(queue, now)
             idle = idle and now >= self.queued_ns
             if now - since >= wait or (others_wait and idle):

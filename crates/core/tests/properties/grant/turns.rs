@@ -74,14 +74,13 @@ impl Overload {
     }
 }
 
-/// Servers without data lose all but their allowance to those that wait, once nothing has passed for two
-/// round trips and a segment.
+/// Servers without data do not keep the others waiting: whenever nothing has passed for two round trips and a segment, one more
+/// flow is granted credit, up to a target in all, and after four times as long they lose all but their allowance.
 #[test]
 fn late_servers_give_way_where_the_link_idles() {
     let mut port = Overload::new(&[("side", 1)]);
-    let flows: Vec<u32> = (0..4).map(|_| port.ask()).collect();
+    let flows: Vec<u32> = (0..5).map(|_| port.ask()).collect();
     // The first two were granted in their requests.
-    let (granted, waiting) = flows.split_at(2);
     let timer = |port: &mut Overload, later_ns: u64| {
         port.now_ns += later_ns;
         let action = port.grant.on_timer(0, port.now_ns)?;
@@ -89,17 +88,19 @@ fn late_servers_give_way_where_the_link_idles() {
     };
     port.grant.on_bytes(1500, port.now_ns + 50_000);
     assert_eq!(timer(&mut port, 200_000), None);
+    for (next, later_ns) in [(flows[2], 20_000), (flows[3], 200_000)] {
+        let (flow, window) = timer(&mut port, later_ns).unwrap();
+        assert_eq!(flow, next);
+        assert!(window >= 6 * MSS);
+        assert_eq!(timer(&mut port, 0), None);
+    }
     let allowance = (2 * MSS).next_multiple_of(1 << SCALE);
-    for late in granted {
-        assert_eq!(timer(&mut port, 10_000), Some((*late, 0)));
+    port.now_ns += 300_000;
+    for late in &flows[..4] {
+        assert_eq!(timer(&mut port, 0), Some((*late, 0)));
         assert_eq!(timer(&mut port, 0), Some((*late, allowance)));
     }
-    for next in waiting {
-        let (flow, window) = timer(&mut port, 0).unwrap();
-        assert_eq!(flow, *next);
-        assert!(window >= 10 * MSS);
-    }
-    assert_eq!(timer(&mut port, 0), None);
+    assert_eq!(timer(&mut port, 0).unwrap().0, flows[4]);
     // What arrives after all is granted the rest of its message.
     port.send(flows[0], 2 * MSS, false);
     port.send(flows[2], 5000, true);
@@ -159,8 +160,8 @@ fn a_queue_elsewhere_does_not_make_servers_late() {
                 .on_timer(0, port.now_ns)
                 .map(|action| action.flow)
         };
-        // The first is late, and is shown its allowance.
-        assert_eq!(timer(&mut port, 200_000), Some(flows[0]));
+        // The first is late, and is shown its allowance; before, a third was granted credit.
+        assert_eq!(timer(&mut port, 700_000), Some(flows[0]));
         assert_eq!(timer(&mut port, 0), Some(flows[0]));
         port.send(flows[0], if is_queued { 4 } else { 2 } * MSS, false);
         let taken = (0..20).find(|_| timer(&mut port, 100_000) == Some(flows[1]));
