@@ -35,7 +35,7 @@
  * others wait, has its grant taken back but for the allowance. After a few reminders the grant
  * lapses, and what an idle flow may send is in no account. So not more than half of what the buffer
  * has left lapses in GRANT_LAPSE_NS, and as much at once; other late flows wait again, with a
- * window of 0 and behind all that wait, for as much as an allowance.
+ * window of 0, for as much as an allowance: once like the others, then behind all that wait.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
  * beyond what was taken back: it was sent before. For a while flows then count as late only much

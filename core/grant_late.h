@@ -49,18 +49,21 @@ CORE_INLINE _Bool grant_may_lapse(struct grant_port *port, u64 now_ns)
 }
 
 /*
- * It waits again, behind all that are not late, to be granted as much as it might keep. What comes
- * of its sender in the meantime puts it among the others.
+ * It waits again for as much as it might keep: once at the end of its level, then behind all that
+ * are not late. What comes of its sender in the meantime puts it among the others.
  */
-CORE_INLINE void grant_ask_again(struct grant_port *port, struct grant_flow *flows, u32 index,
-				 u32 allowance, u64 now_ns)
+CORE_INLINE void grant_ask_again(struct grant_port *port, const struct grant_params *p,
+				 struct grant_flow *flows, u32 index, u32 allowance, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
+	u32 level = min_u32(grant_level(f->attained), grant_last_level(p));
 
 	grant_note_edge(f);
 	grant_take_credit(port, f);
 	f->size = allowance;
-	grant_wait(port, flows, index, now_ns, GRANT_LATE_LEVEL, 0);
+	level = f->flags & GRANT_QUIET ? GRANT_LATE_LEVEL : level;
+	f->flags |= GRANT_QUIET;
+	grant_wait(port, flows, index, now_ns, level, 0);
 	f->edge = f->most = f->seen;
 }
 
@@ -81,7 +84,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 			grant_make_idle(port, p, flows, index);
 		} else {
 			port->resends++;
-			grant_ask_again(port, flows, index, max_u32(allowance, mss), now_ns);
+			grant_ask_again(port, p, flows, index, max_u32(allowance, mss), now_ns);
 		}
 		return grant_write(port, f, index);
 	}

@@ -94,7 +94,7 @@ enum grant_state {
 /* Of a flow. */
 #define GRANT_HANDSHAKE 1u /* its sender opens the connection, and has not acknowledged it */
 #define GRANT_SILENT	2u /* has sent nothing since its grant */
-#define GRANT_QUIET	4u /* let a grant lapse: a request is no longer taken for the sign of data */
+#define GRANT_QUIET	4u /* made no use of a grant: a request no longer is the sign of data */
 #define GRANT_CLOSING	8u /* its FIN has passed */
 
 /* Sequence numbers are those of the data, except `seq` and `ts_*`, which are for the ACKs. */

@@ -516,7 +516,9 @@ class Port:
         if flow.resends == 3 and not self.may_lapse(now):
             flow.note_edge()
             flow.size = allowance
-            self.wait(number, LEVELS - 1, False)
+            level = min(level_of(flow.attained), self.p["levels"] - 1)
+            self.wait(number, LEVELS - 1 if QUIET in flow.marks else level, False)
+            flow.marks.add(QUIET)
             flow.edge = flow.most = flow.seen
             self.counts["resends"] += 1
             return self.update(number)
