@@ -57,7 +57,7 @@ CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p
 			   struct grant_flow *flows, u32 index, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	u32 last = grant_last_level(p), level = min_u32(grant_level(f->attained), last);
+	u32 last = grant_last_level(p), level = grant_level_of(p, f);
 	/* It goes on in its level, or enters it: what an idle flow sent is no turn of its own. */
 	_Bool goes_on =
 		f->state == GRANT_ACTIVE && f->attained && f->level == level && level < last;
@@ -175,7 +175,7 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 
 	if (f->state != GRANT_ACTIVE || grant_resent(f) || port->waiting)
 		return;
-	f->level = (u8)min_u32(grant_level(f->attained), grant_last_level(p));
+	f->level = (u8)grant_level_of(p, f);
 	/* No turns: together they may have the whole budget. */
 	share = grant_budget_of(port, f) / max_u32(port->active, 1);
 	share = min_u32(share, max_u32(grant, f->attained / GRANT_LEAD));

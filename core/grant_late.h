@@ -56,12 +56,11 @@ CORE_INLINE void grant_ask_again(struct grant_port *port, const struct grant_par
 				 struct grant_flow *flows, u32 index, u32 allowance, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	u32 level = min_u32(grant_level(f->attained), grant_last_level(p));
+	u32 level = f->flags & GRANT_QUIET ? GRANT_LATE_LEVEL : grant_level_of(p, f);
 
 	grant_note_edge(f);
 	grant_take_credit(port, f);
 	f->size = allowance;
-	level = f->flags & GRANT_QUIET ? GRANT_LATE_LEVEL : level;
 	f->flags |= GRANT_QUIET;
 	grant_wait(port, flows, index, now_ns, level, 0);
 	f->edge = f->most = f->seen;

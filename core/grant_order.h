@@ -19,6 +19,12 @@ CORE_INLINE u32 grant_level(u32 attained)
 	return bits_taken(attained >> GRANT_FIRST_BITS);
 }
 
+/* That of a flow's message so far, of those in use. */
+CORE_INLINE u32 grant_level_of(const struct grant_params *p, const struct grant_flow *f)
+{
+	return min_u32(grant_level(f->attained), grant_last_level(p));
+}
+
 struct grant_choice {
 	u32 flow;
 	u32 is_owed; /* 1: from `long_share` */

@@ -42,18 +42,22 @@ impl Endpoint {
         if arrival.fin {
             self.on_peer_fin(ctx.cfg, ctx.now, events);
         }
+        if arrival.place == Place::Next && !arrival.fin {
+            return self.acknowledge(ctx, segment, arrival.has_grown);
+        }
         let at = self.surroundings(arrival.has_grown);
         match arrival.place {
-            Place::Early => self.acks.on_early(ctx.cfg, at),
+            Place::Early => {
+                self.acks.on_early(ctx.cfg, at);
+                if self.compresses_acks(ctx.cfg) {
+                    return self.compress_ack(ctx);
+                }
+            }
             Place::Gap => self.acks.on_gap_closer(ctx.cfg, ctx.now, segment, at),
             Place::Next => {}
         }
-        match arrival.place {
-            Place::Next if !arrival.fin => self.acknowledge(ctx, segment, arrival.has_grown),
-            Place::Early if self.compresses_acks(ctx.cfg) => self.compress_ack(ctx),
-            // What comes ahead of order or fills a gap is acknowledged at once (RFC 5681 §4.2).
-            _ => self.send_ack(ctx),
-        }
+        // What comes ahead of order or fills a gap is acknowledged at once (RFC 5681 §4.2).
+        self.send_ack(ctx);
     }
 
     /// Whether the ACK of a segment ahead of order waits for more of them: from the fourth on that
