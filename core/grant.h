@@ -282,6 +282,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		attained = min_u32(f->attained + min_u32(fresh - fin, most), most);
 		grant_count_passed(port, f->attained, attained);
 		f->attained = attained;
+		f->run = min_u32(f->run + min_u32(fresh, most), most);
 		grant_see(f, end);
 		port->owed_q16 = min_u64(port->owed_q16 + (u64)min_u32(fresh, most) *
 								  grant_long_share_q16(p),

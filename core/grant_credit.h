@@ -62,6 +62,8 @@ CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p
 	_Bool goes_on =
 		f->state == GRANT_ACTIVE && f->attained && f->level == level && level < last;
 
+	if (f->state == GRANT_IDLE && elapsed_ns(f->since_ns, now_ns) >= port->idle_ns)
+		f->run = 0;
 	grant_take_credit(port, f);
 	grant_wait(port, flows, index, now_ns, level, goes_on);
 }
@@ -178,7 +180,7 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 	f->level = (u8)grant_level_of(p, f);
 	/* No turns: together they may have the whole budget. */
 	share = grant_budget_of(port, f) / max_u32(port->active, 1);
-	share = min_u32(share, max_u32(grant, f->attained / GRANT_LEAD));
+	share = min_u32(share, max_u32(grant, grant_lead(f)));
 	share -= share % mss;
 	size = f->size < grant ? min_u32(f->size, share) : share;
 	size = max_u32(size, grant_size(port, p, f));

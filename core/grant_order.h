@@ -59,10 +59,18 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port)
 }
 
 /*
+ * Few flows have more than `grant`, or it would limit them to so much per round trip, but this much
+ * at most: those that have just begun are seldom alone. An application that writes message after
+ * message begins each with what it had before.
+ */
+CORE_INLINE u32 grant_lead(const struct grant_flow *f)
+{
+	return max_u32(f->attained / GRANT_LEAD, f->run / GRANT_RUN_LEAD);
+}
+
+/*
  * Bytes to grant to a flow: as far as it is best served, and no more than half of the budget, so
  * that flows take turns; a third where that is small, or the link would idle between two grants.
- * Few flows have more than `grant`, or it would limit them to so much per round trip, but a part
- * of what their messages have sent at most: those that have just begun are seldom alone.
  */
 CORE_INLINE u32 grant_size(const struct grant_port *port, const struct grant_params *p,
 			   const struct grant_flow *f)
@@ -77,7 +85,7 @@ CORE_INLINE u32 grant_size(const struct grant_port *port, const struct grant_par
 	u32 left = grant_beyond((1u << (GRANT_FIRST_BITS + reach)) + mss - 1, f->attained);
 
 	if (grant < part && f->size >= grant) {
-		part = min_u32(budget / (2 + is_long + others), f->attained / GRANT_LEAD);
+		part = min_u32(budget / (2 + is_long + others), grant_lead(f));
 		most = max_u32(grant, part - part % mss);
 	}
 	/* Whole segments; two, that the receiver acknowledges at once. */

@@ -23,7 +23,8 @@
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
 #define GRANT_LEARN_FROM    64u /* messages, before the order follows them */
-#define GRANT_LEAD	    8u	/* beyond `grant`, at most such a part of what a message has sent */
+#define GRANT_LEAD	    8u /* beyond `grant`, at most such a part of what a message has sent, */
+#define GRANT_RUN_LEAD	    64u	       /* or of all that was sent without a rest */
 #define GRANT_LEARN_NS	    1000000u   /* from one call of grant_learn to the next */
 #define GRANT_FORGET_AT	    65536u     /* messages, after which the older ones count half */
 #define GRANT_FORGET_BYTES  (1u << 20) /* likewise for what is granted and not used */
@@ -63,7 +64,7 @@ enum grant_side {
 	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
 	  "Round trip of the network without queues")                                              \
 	P(X, SEGMENTS, grant, 1, 65535, 10, 10,                                                    \
-	  "Largest grant; few flows have more, up to an eighth of what their messages sent")       \
+	  "Largest grant; few flows have more, the more they have sent")                           \
 	P(X, SEGMENTS, allowance, 0, 255, 2, 2, "What an idle flow may send without a grant")      \
 	P(X, COUNT, levels, 1, GRANT_LEVELS, 12, 12,                                               \
 	  "Levels by bytes of a message: up to 1 KiB, 2 KiB, and so on, the last without an end; " \
@@ -121,6 +122,7 @@ struct grant_flow {
 	u32 last;  /* `edge` before it moved */
 	u32 owner; /* the caller's; grant_open zeroes it */
 	u32 cut;   /* bytes of a segment that windows cut, of which the rest has not passed */
+	u32 run;   /* bytes sent without a rest, in one message or many */
 };
 
 struct grant_list {

@@ -185,6 +185,10 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=12, help="default: 12")
     parser.add_argument("--seconds", type=float, default=0.3, help="of a measurement; default: 0.3")
+    parser.add_argument(
+        "--rate", help="of the port, as --rate of penstockd attach; default: its own"
+    )
+    parser.add_argument("--buffer", default="128 kB", help="likewise; default: 128 kB")
     parser.add_argument("--penstockd", metavar="FILE", help="default: as built or installed")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
@@ -199,7 +203,8 @@ def main() -> int:
     given = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the path is removed
     cores = sorted(os.sched_getaffinity(0))
-    with laid(given.penstockd or build.find(build.AGENT)) as path:
+    port = ("--buffer", given.buffer, *(("--rate", given.rate) if given.rate else ()))
+    with laid(given.penstockd or build.find(build.AGENT), port) as path:
         is_ready = multiprocessing.Event()
         receiver = multiprocessing.Process(
             target=serve, args=(path, cores[-1], is_ready), daemon=True

@@ -17,7 +17,6 @@ from penstock.execution.lab import system
 NAMESPACES = Path("/run/netns")
 INTERFACE = "veth0"
 ADDRESSES = {"sender": "10.99.0.1", "receiver": "10.99.0.2"}
-BUFFER = "128 kB"
 CLONE_NEWNET = 0x40000000
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -25,11 +24,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class VethPath:
-    """The path; `name` begins its namespaces' names."""
+    """The path; `name` begins its namespaces' names, `port` is what the agent is told of it."""
 
     name: str
     pins: Path
     penstockd: str
+    port: tuple[str, ...]
 
     def namespace(self, side: str) -> str:
         return f"{self.name}-{side}"
@@ -67,7 +67,7 @@ class VethPath:
             yield
             return
         pins = ("--pins", str(self.pins))
-        settings = ("--scheme", scheme, "--buffer", BUFFER, "--stale", "600 s", "--stay")
+        settings = ("--scheme", scheme, *self.port, "--stale", "600 s", "--stay")
         command = (self.penstockd, "attach", INTERFACE, *settings, *pins)
         inside = system.inside(self.namespace("sender"), *command)
         with subprocess.Popen(inside, stdout=subprocess.PIPE) as agent:
@@ -93,11 +93,11 @@ def _setns(file: int) -> None:
 
 
 @contextlib.contextmanager
-def laid(penstockd: str) -> Iterator[VethPath]:
+def laid(penstockd: str, port: tuple[str, ...]) -> Iterator[VethPath]:
     """The path, and a bpffs of its own; all is gone afterwards."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-veth-")))
-        path = VethPath(f"speed-{os.getpid()}", folder / "pins", penstockd)
+        path = VethPath(f"speed-{os.getpid()}", folder / "pins", penstockd, port)
         system.call(["mount", "-t", "bpf", "bpf", str(folder)])
         stack.callback(system.call, ["umount", "--lazy", str(folder)])
         for side in ADDRESSES:

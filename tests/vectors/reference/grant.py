@@ -6,20 +6,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from .grant_port import (
-    ACK,
-    DEFAULT,
-    FIN,
-    LIMIT,
-    PSH,
-    RECEIVER,
-    RST,
-    SYN,
-    UNKNOWN,
-    WORD,
-    Port,
-    beyond,
-)
+from .grant_flow import ACK, FIN, PSH, RST, SYN, UNKNOWN, WORD, beyond
+from .grant_port import DEFAULT, LIMIT, RECEIVER, Port
 
 CASES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -163,15 +151,16 @@ class Story:
             self.senders[-1].left = answer_bytes
             yield self.ack(self.senders[-1], 100)
 
-    def long_messages(self, count: int) -> Iterator[dict[str, Any]]:
+    def long_messages(self, count: int, size: int) -> Iterator[dict[str, Any]]:
         """Few flows send much, in bursts as large as a receiver puts together."""
         self.senders = []
         for number in list(self.port.flows):
             yield self.event("close", number, {"flow": number})
-        yield from self.requests(count, 2_000_000)
+        yield from self.requests(count, size)
         for _ in range(100):
             for sender in self.senders:
-                self.now += 100_000
+                self.now += 100_000 if self.random.random() < 0.99 else 3_000_000
+                sender.left = sender.left or size
                 room = beyond(sender.edge, sender.seq) // sender.mss
                 yield self.data(sender, min(room // self.random.choice([1, 2]), 40))
                 if self.random.random() < 0.5:
@@ -259,7 +248,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         if name == "late":
             yield from story.late(40)
         if name == "few":
-            for count in (1, 2, 5):
-                yield from story.long_messages(count)
+            for count, size in ((1, 2_000_000), (2, 2_000_000), (5, 2_000_000), (1, 100_000)):
+                yield from story.long_messages(count, size)
         for _ in range(200):
             yield from story.step()

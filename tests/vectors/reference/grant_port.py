@@ -4,17 +4,29 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-WORD = 2**32
-IDLE, WAITING, ACTIVE = 1, 2, 3
+from .grant_flow import (
+    ACK,
+    ACTIVE,
+    CLOSING,
+    FIN,
+    HANDSHAKE,
+    IDLE,
+    KILO,
+    LEVELS,
+    PSH,
+    QUIET,
+    RST,
+    SILENT,
+    SYN,
+    UNKNOWN,
+    WAITING,
+    WORD,
+    Flow,
+    beyond,
+    level_of,
+)
+
 PORT, RECEIVER, LIMIT = 0, 1, 2
-HANDSHAKE, SILENT, QUIET, CLOSING = 1, 2, 4, 8
-FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
-UNKNOWN = 255
-LEVELS, KILO = 16, 1024
-OPTIONS = 40
-"""Of a segment, at most."""
-LEAD = 8
-"""Beyond `grant`, at most such a part of what a message has sent."""
 DEFAULT = {
     "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
     "target_bytes": 25_600, "long_target_bytes": 8_960,
@@ -22,86 +34,6 @@ DEFAULT = {
     "levels": 12, "learns": 1, "long_share_q16": 8192,
     "resend_after_q16": 98304, "timer_ns": 250_000,
 }  # fmt: skip
-
-
-def beyond(seq: int, than: int) -> int:
-    """How far a sequence number is ahead of another; 0 if it is not (RFC 9293 §3.4)."""
-    ahead = (seq - than) % WORD
-    return ahead if ahead < WORD // 2 else 0
-
-
-def level_of(attained: int) -> int:
-    level = 0
-    while level < LEVELS - 1 and attained >= KILO << level:
-        level += 1
-    return level
-
-
-@dataclass
-class Flow:
-    mss: int
-    size: int
-    seen: int
-    edge: int
-    most: int
-    ack: int
-    last: int = 0
-    cut: int = 0
-    seq: int = 0
-    stamps: tuple[int, int] = (0, 0)
-    attained: int = 0
-    window: int = 0
-    scale: int = UNKNOWN
-    state: int = IDLE
-    level: int = 0
-    marks: set[int] = field(default_factory=set)
-    resends: int = 0
-    since: int = 0
-
-    @property
-    def unit(self) -> int:
-        return 1 << min(self.scale, 14)
-
-    def see(self, seq: int) -> None:
-        """What is behind `seq` from here on is no longer ahead, not even after half a cycle."""
-        fresh = beyond(seq, self.seen)
-        edge, most = beyond(self.edge, self.seen), beyond(self.most, self.seen)
-        self.edge = self.edge if edge >= fresh else seq
-        self.most = self.most if most >= fresh else seq
-        self.ack = self.ack if beyond(seq, self.ack) else seq
-        self.seen = seq
-
-    def note_edge(self) -> None:
-        """Its sender may have filled the window up to the edge, which is to move."""
-        self.last = self.last if beyond(self.last, self.edge) else self.edge
-
-    def forget_edge(self) -> None:
-        self.last = (self.seen - 2**14) % WORD
-
-    def note_mss(self, named: int, payload: int, goes_on: bool) -> None:
-        """The size of a SYN's option has room for options; a full segment has what is left."""
-        if not named:
-            return
-        if payload > named or not 0 <= named - self.mss <= OPTIONS:
-            self.mss = named
-        if goes_on and named - OPTIONS <= payload <= named:
-            self.mss = payload
-
-    def ends(self, end: int, payload: int) -> bool:
-        """Whether a short segment ends a message: no window cut it, or what it is left of."""
-        tail = payload % self.mss
-        if not tail:
-            return False
-        is_cut = not beyond(self.edge, end) or (end - self.last) % WORD < self.unit
-        rest = (self.cut + tail) % self.mss
-        self.cut = rest if is_cut else 0
-        return not is_cut and rest > 0 and tail < self.mss - OPTIONS
-
-    @property
-    def credit(self) -> int:
-        if self.state != ACTIVE:
-            return 0
-        return max(beyond(self.edge, self.seen), beyond(self.most, self.seen))
 
 
 @dataclass
@@ -221,17 +153,19 @@ class Port:
             self.messages += 1
             self.ended[level_of(flow.attained)] += 1
 
-    def ask(self, number: int) -> None:
+    def ask(self, number: int, now: int) -> None:
         flow = self.flows[number]
         last = self.p["levels"] - 1
         level = min(level_of(flow.attained), last)
         goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level < last
-        self.wait(number, level, goes_on)
+        if flow.state == IDLE and now - flow.since >= self.idle_ns:
+            flow.run = 0
+        self.wait(number, level, goes_on, now)
 
-    def wait(self, number: int, level: int, is_first: bool) -> None:
+    def wait(self, number: int, level: int, is_first: bool, now: int) -> None:
         flow = self.flows[number]
         self.leave(number)
-        flow.state, flow.level, flow.resends = WAITING, level, 0
+        flow.state, flow.level, flow.resends, flow.since = WAITING, level, 0, now
         flow.marks &= {QUIET, CLOSING}
         self.waiting[level].insert(0 if is_first else len(self.waiting[level]), number)
 
@@ -257,7 +191,7 @@ class Port:
             whole = max(budget // turns // flow.mss, 2) * flow.mss
             size = min(flow.size, grant, whole if self.is_overtaken(flow) else budget // turns)
         elif flow.size >= grant:  # few flows have more
-            part = min(budget // (turns + others), flow.attained // LEAD)
+            part = min(budget // (turns + others), flow.lead)
             size = max(grant, part // flow.mss * flow.mss)
         else:
             size = flow.size
@@ -373,13 +307,13 @@ class Port:
             self.end_message(flow)
             flow.attained = 0
             if flow.state == WAITING:
-                self.ask(number)
+                self.ask(number, x["now_ns"])
         asks = flow.state == IDLE and x["payload"] > 0 and QUIET not in flow.marks
         waits = any(self.waiting)
         if asks or (
             is_syn and flow.state == IDLE and not waits and self.has_room(flow, queue, x["now_ns"])
         ):
-            self.ask(number)
+            self.ask(number, x["now_ns"])
         chosen, is_owed = self.choose()
         if flow.state == WAITING and chosen == number and self.has_room(flow, queue, x["now_ns"]):
             self.activate(number, is_owed, x["now_ns"])
@@ -393,7 +327,7 @@ class Port:
         flow.level = min(level_of(flow.attained), self.p["levels"] - 1)
         share = self.budget_of(flow) // max(len(self.active) + len(self.late), 1)
         grant = self.p["grant_segments"] * flow.mss
-        share = min(share, max(grant, flow.attained // LEAD))
+        share = min(share, max(grant, flow.lead))
         share = share // flow.mss * flow.mss  # of the whole budget, as none takes turns
         is_small = flow.size < grant
         size = max(self.size(flow), min(flow.size, share) if is_small else share)
@@ -447,6 +381,7 @@ class Port:
             before, flow.attained = flow.attained, min(flow.attained + data, 2**30)
             for level in range(LEVELS):
                 self.passed[level] += before < KILO << level <= flow.attained
+            flow.run = min(flow.run + min(fresh, 2**30), 2**30)
             flow.see(end)
             self.owed_q16 = min(
                 self.owed_q16 + min(fresh, 2**30) * self.p["long_share_q16"], self.budget << 16
@@ -459,11 +394,11 @@ class Port:
             self.rest(number)
         elif flow.state == ACTIVE and beyond(flow.edge, flow.seen) < flow.mss:
             flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
-            self.ask(number)
+            self.ask(number, x["now_ns"])
         elif (flow.state == IDLE or is_behind) and (fresh or probes or HANDSHAKE in flow.marks):
             if not fresh and HANDSHAKE in flow.marks:
                 flow.size = min(flow.size, max(self.p["allowance_segments"], 2) * flow.mss)
-            self.ask(number)
+            self.ask(number, x["now_ns"])
 
     def next(self, queue: int, now: int) -> list[int]:
         number, is_owed = self.choose()
@@ -517,7 +452,7 @@ class Port:
             flow.note_edge()
             flow.size = allowance
             level = min(level_of(flow.attained), self.p["levels"] - 1)
-            self.wait(number, LEVELS - 1 if QUIET in flow.marks else level, False)
+            self.wait(number, LEVELS - 1 if QUIET in flow.marks else level, False, now)
             flow.marks.add(QUIET)
             flow.edge = flow.most = flow.seen
             self.counts["resends"] += 1
