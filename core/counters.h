@@ -53,8 +53,8 @@
 /* Where windows are credit, of a port. */
 #define CREDIT_COUNTERS(C)                                                                         \
 	C(grants, "Grants: each lets a flow send some segments")                                   \
-	C(grants_resent, "Grants sent again, as nothing came of them")                             \
-	C(grants_lapsed, "Grants taken back, as nothing came of them")                             \
+	C(grants_resent, "Reminders of grants without effect, which take them back")               \
+	C(grants_lapsed, "Grants given up after all reminders")                                    \
 	C(carriers, "Copies of packets made to send grants")                                       \
 	C(carriers_idle, "Of these, those that found nothing to send")                             \
 	C(carriers_failed, "Of these, those that the kernel refused to change")                    \

@@ -73,9 +73,10 @@ enum grant_side {
 	P(X, SHARE, long_share, 0, 1, 0.125, 0.125,                                                \
 	  "Share of the bytes that goes to levels which are not first")                            \
 	P(X, SHARE, resend_after, ABOVE_0, 256, 1.5, 1.5,                                          \
-	  "A grant without effect is sent again after so many times rtt + target / rate")          \
+	  "A grant without effect is taken back after so many times rtt + target / rate")          \
 	P(X, TIME, timer, US(1), MS(100), US(250), US(250),                                        \
-	  "Period of the timer; at fast ports a quarter of rtt + target / rate")
+	  "Period of the timer; at fast ports a quarter of rtt + target / rate. penstockd's is "   \
+	  "0.5 ms")
 
 /* The caller's: grant_init takes it. */
 #define GRANT_PORT_PARAMS(P, X)                                                                    \

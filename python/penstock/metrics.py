@@ -167,7 +167,7 @@ PORTS = {
     "clamps": Metric("clamps", "neither", "times that the scheme began to clamp all flows"),
     "grants": Metric("grants", "neither", "grants of credit"),
     "grants_resent": Metric("grants resent", "neither", "grants sent a second time"),
-    "grants_lapsed": Metric("grants lapsed", "neither", "grants taken back, as they had no effect"),
+    "grants_lapsed": Metric("grants lapsed", "neither", "grants given up after all reminders"),
 }
 
 PORT_COUNTERS = (

@@ -86,6 +86,52 @@ fn flows_go_on_when_the_agent_dies() {
     }
 }
 
+/// Programs of another version give way to today's, which follow their flows from the middle on.
+#[test]
+fn flows_of_another_version_are_followed() {
+    let _alone = alone();
+    const FLOWS: u64 = 6;
+    for place in PLACES {
+        let mut lab = Lab::new(place, &[]);
+        let left = lab.lab.netns("left");
+        let mut streams: Vec<_> = (0..FLOWS)
+            .map(|_| left.run(connect).unwrap().unwrap())
+            .collect();
+        for (id, stream) in (0..).zip(&mut streams) {
+            send(stream, id, 1000).unwrap();
+        }
+        lab.agent.signal(Signal::KILL);
+        let _ = lab.agent.wait();
+        let pin = lab.port.folder.join("grant_config");
+        let config = MapHandle::from_pinned_path(pin).unwrap();
+        let mut value = config.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
+        value[0] -= 1; // `abi`
+        config.update(&[0; 4], &value, MapFlags::ANY).unwrap();
+
+        let (side, host, interface) = place;
+        let (netns, pins) = (lab.lab.netns(host), lab.lab.pins());
+        let port = [
+            "--rate", "200 Mb/s", "--buffer", "128 kB", "--stale", "60 s",
+        ];
+        let words = ["attach", interface, "--scheme", "grant", "--side", side];
+        Agent { netns, pins }.ok(&[&words[..], &port].concat());
+        assert_eq!(lab.credit().counters["grants"], 0, "{place:?}");
+        let threads: Vec<_> = (0..)
+            .zip(streams)
+            .map(|(id, mut stream)| {
+                lab.lab
+                    .spawn("left", move || send(&mut stream, id, 300_000).unwrap())
+            })
+            .collect();
+        for thread in threads {
+            join(thread, LIMIT);
+        }
+        assert!(lab.credit().counters["grants"] >= FLOWS, "{place:?}");
+        assert_eq!(lab.lab.tcp_counter("EstabResets"), 0, "{place:?}");
+        lab.settles();
+    }
+}
+
 /// Both ends of a connection send so much, and read what the other sends.
 fn exchange(stream: TcpStream, bytes: usize) {
     let mut out = patient(stream).unwrap();

@@ -29,12 +29,14 @@ packets pass untouched after --stale. Attaching again replaces the scheme withou
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub struct Args {
-    /// Interface of the port: data leaves by it, ACKs enter by it.
+    /// Interface of the port: data leaves by it, ACKs enter by it; behind a port, as Grant's sides receiver
+    /// and limit, the reverse.
     pub interface: String,
     #[allow(missing_docs)]
     #[arg(long, value_name = "NAME", help = scheme_help())]
     pub scheme: String,
-    /// Size of the port's queue, as in "128 kB" or "83 packets" [default: as its qdisc reports].
+    /// Size of the port's queue, as in "128 kB" or "83 packets" [default: as its qdisc reports,
+    /// or 128 kB behind a port].
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<String>,
     /// HCF: rate to which the port is limited, as in "200 Mb/s" [default: not limited]; Grant: rate of the

@@ -51,7 +51,7 @@ pub fn lines(status: &Status) -> Vec<String> {
 fn sentence(credit: &grant::Status) -> String {
     let count = |name: &str| format::count(credit.counters.get(name).copied().unwrap_or(0));
     format!(
-        "{} bytes outstanding of {} flows, {} wait; {} grants, {} sent again, {} taken back",
+        "{} bytes outstanding of {} flows, {} wait; {} grants, {} reminders, {} lapsed",
         credit.outstanding_bytes,
         credit.active,
         credit.waiting,
