@@ -24,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class VethPath:
-    """The path; `name` begins its namespaces' names, `port` is what the agent is told of it."""
+    """The path; `name` begins its namespaces' names, `port` are the agent's options for it."""
 
     name: str
     pins: Path
