@@ -53,6 +53,8 @@ TOOLS_SPREAD = "10 ms"
 """Within this time the tools start."""
 HEADERS_BYTES = 240
 """Of an answer of nginx."""
+PAUSES = {"think": "38 us", "server_think": "105 us"}
+"""From an answer to ab's next SYN, and from a request to nginx's answer: medians in captures."""
 REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "41 B"}
 """Of each client."""
 SCHEMES = ("drop-tail", "fairq", "hscc")
@@ -138,12 +140,13 @@ def scenario(cell: cells.Cell) -> dict[str, Any]:
 
 
 def simulated(one: dict[str, Any]) -> dict[str, Any]:
-    """The document as the simulator plays it: with the bytes and the start of the tools."""
+    """The document as the simulator plays it: with the bytes, start and pauses of the tools."""
     document: dict[str, Any] = copy.deepcopy(one["document"])
     if one["client"]:
         web = document["traffic"]["web"]
         web["size"] = f"{to_bytes(web['size']) + HEADERS_BYTES} B"
         web |= {"request": REQUEST[one["client"], web["connection"]], "start_spread": TOOLS_SPREAD}
+        web |= PAUSES
     return document
 
 
