@@ -237,7 +237,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	struct grant_flow *f = grant_flow_at(flows, index);
 	u32 fin = packet->flags & TCP_FLAG_FIN ? 1 : 0;
 	u32 end = packet->seq + packet->payload + fin;
-	u32 fresh = grant_beyond(end, f->seen), most = GRANT_MAX_BUDGET;
+	u32 fresh = grant_beyond(end, f->seen);
 	u32 mss, attained;
 	_Bool ends = fin, probes, was_late, is_behind;
 
@@ -279,12 +279,12 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	}
 	if (fresh) {
 		/* A FIN alone is no message. */
-		attained = min_u32(f->attained + min_u32(fresh - fin, most), most);
+		attained = grant_plus(f->attained, fresh - fin);
 		grant_count_passed(port, f->attained, attained);
 		f->attained = attained;
-		f->run = min_u32(f->run + min_u32(fresh, most), most);
+		f->run = grant_plus(f->run, fresh);
 		grant_see(f, end);
-		port->owed_q16 = min_u64(port->owed_q16 + (u64)min_u32(fresh, most) *
+		port->owed_q16 = min_u64(port->owed_q16 + (u64)min_u32(fresh, GRANT_MAX_BUDGET) *
 								  grant_long_share_q16(p),
 					 (u64)port->budget << 16);
 	}

@@ -221,6 +221,12 @@ CORE_INLINE u32 grant_mss(const struct grant_flow *f)
 	return f->mss + (is_nonzero(f->mss) ^ 1);
 }
 
+/* A sum of bytes that stays within bounds. */
+CORE_INLINE u32 grant_plus(u32 sum, u32 bytes)
+{
+	return min_u32(sum + min_u32(bytes, GRANT_MAX_BUDGET), GRANT_MAX_BUDGET);
+}
+
 /* What does not depend on flows. */
 
 /* Bytes that `rate` carries in a time of at most a second. */
@@ -250,9 +256,7 @@ CORE_INLINE u32 grant_virtual_bytes(const struct grant_port *port, u64 now_ns)
 
 CORE_INLINE void grant_fill_virtual(struct grant_port *port, u32 bytes, u64 now_ns)
 {
-	port->virtual_bytes =
-		min_u32(grant_virtual_bytes(port, now_ns) + min_u32(bytes, GRANT_MAX_BUDGET),
-			GRANT_MAX_BUDGET);
+	port->virtual_bytes = grant_plus(grant_virtual_bytes(port, now_ns), bytes);
 	port->drained_ns = max_u64(port->drained_ns, now_ns);
 }
 
