@@ -63,8 +63,9 @@ class Story:
             result = call[name](*args.values())
         state = self.port.state(number)
         if name == "learn":
-            state |= {"order": list(self.port.order), "reach": list(self.port.reach)}
-            state |= {"ended": list(self.port.ended), "passed": list(self.port.passed)}
+            order = self.port.order
+            state |= {"order": list(order.order), "reach": list(order.reach)}
+            state |= {"ended": list(order.ended), "passed": list(order.passed)}
         return {"event": name, "args": args, "result": result, "state": state}
 
     def ack(self, sender: Sender, payload: int, flags: int = ACK) -> dict[str, Any]:
@@ -123,7 +124,7 @@ class Story:
 
     def messages(self) -> Iterator[dict[str, Any]]:
         """Enough messages, most of them short, that the order follows them."""
-        while self.port.messages < 70:
+        while self.port.order.messages < 70:
             self.senders = [s for s in self.senders if s.number in self.port.flows]
             if not self.senders:
                 yield from self.connect()

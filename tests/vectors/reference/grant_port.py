@@ -23,8 +23,8 @@ from .grant_flow import (
     WORD,
     Flow,
     beyond,
-    level_of,
 )
+from .grant_order import Order
 
 PORT, RECEIVER, LIMIT = 0, 1, 2
 DEFAULT = {
@@ -59,18 +59,12 @@ class Port:
     virtual: int = 0
     turn: int = 0
     owed_grants: int = 0
-    messages: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
     )
-    ended: list[int] = field(default_factory=lambda: [0] * LEVELS)
-    passed: list[int] = field(default_factory=lambda: [0] * LEVELS)
-    reach: list[int] = field(default_factory=lambda: [LEVELS - 1] * LEVELS)
 
     def __post_init__(self) -> None:
-        # Until sizes are known: up to 256 KiB the longer message first, then the shorter one.
-        common = min(self.p["levels"] - 1, 9)
-        self.order = [*reversed(range(common)), *range(common, LEVELS)]
+        self.order = Order(self.p["levels"])
 
     def bytes_in(self, time_ns: int) -> int:
         return (self.rate // 1024) * min(time_ns, 10**9) // 7_812_500
@@ -87,8 +81,7 @@ class Port:
         return min(fits, self.budget) if self.p["side"] == PORT else self.budget
 
     def is_overtaken(self, flow: Flow) -> bool:
-        """Whether new messages come before it."""
-        return self.order.index(flow.level) > self.order.index(0)
+        return self.order.is_overtaken(flow.level)
 
     def budget_of(self, flow: Flow) -> int:
         """A flow that comes after new messages leaves room for them."""
@@ -148,16 +141,11 @@ class Port:
         flow.marks &= {QUIET, CLOSING}
         flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
 
-    def end_message(self, flow: Flow) -> None:
-        if flow.attained:
-            self.messages += 1
-            self.ended[level_of(flow.attained)] += 1
-
     def ask(self, number: int, now: int) -> None:
         flow = self.flows[number]
-        last = self.p["levels"] - 1
-        level = min(level_of(flow.attained), last)
-        goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level < last
+        level = self.order.level(flow.attained)
+        goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level
+        goes_on = goes_on and level < self.order.last
         if flow.state == IDLE and now - flow.since >= self.idle_ns:
             flow.run = 0
         self.wait(number, level, goes_on, now)
@@ -171,7 +159,7 @@ class Port:
 
     def choose(self) -> tuple[int, bool]:
         """Who is next, and whether by the share of the levels that are not first."""
-        best = next((level for level in self.order if self.waiting[level]), None)
+        best = next((level for level in self.order.order if self.waiting[level]), None)
         if best is None:
             return 0, False
         if self.owed_q16 >= self.p["grant_segments"] * self.p["mss_bytes"] << 16:
@@ -195,7 +183,7 @@ class Port:
             size = max(grant, part // flow.mss * flow.mss)
         else:
             size = flow.size
-        reach = self.reach[flow.level]
+        reach = self.order.reach[flow.level]
         if reach < LEVELS - 1:
             segments = -(-max((KILO << reach) - flow.attained, 0) // flow.mss)
             size = min(size, max(segments, 2) * flow.mss)
@@ -304,7 +292,7 @@ class Port:
             flow.forget_edge()
             flow.marks = {HANDSHAKE}
         if 0 < x["payload"] < flow.mss and flow.attained and x["ack"] == flow.seen:
-            self.end_message(flow)
+            self.order.end(flow.attained)
             flow.attained = 0
             if flow.state == WAITING:
                 self.ask(number, x["now_ns"])
@@ -324,7 +312,7 @@ class Port:
         """While no flow waits, credit goes on before it is used up."""
         if flow.state != ACTIVE or flow.resends or any(self.waiting):
             return
-        flow.level = min(level_of(flow.attained), self.p["levels"] - 1)
+        flow.level = self.order.level(flow.attained)
         share = self.budget_of(flow) // max(len(self.active) + len(self.late), 1)
         grant = self.p["grant_segments"] * flow.mss
         share = min(share, max(grant, flow.lead))
@@ -379,8 +367,7 @@ class Port:
         if fresh:
             data = min(fresh - is_fin, 2**30)  # a FIN alone is no message
             before, flow.attained = flow.attained, min(flow.attained + data, 2**30)
-            for level in range(LEVELS):
-                self.passed[level] += before < KILO << level <= flow.attained
+            self.order.grow(before, flow.attained)
             flow.run = min(flow.run + min(fresh, 2**30), 2**30)
             flow.see(end)
             self.owed_q16 = min(
@@ -389,7 +376,7 @@ class Port:
         if is_fin:
             flow.marks.add(CLOSING)
         if is_last and end == flow.seen:
-            self.end_message(flow)
+            self.order.end(flow.attained)
             self.left_over += beyond(flow.edge, flow.seen) * (flow.state == ACTIVE)
             self.rest(number)
         elif flow.state == ACTIVE and beyond(flow.edge, flow.seen) < flow.mss:
@@ -451,8 +438,8 @@ class Port:
         if flow.resends == 3 and not self.may_lapse(now):
             flow.note_edge()
             flow.size = allowance
-            level = min(level_of(flow.attained), self.p["levels"] - 1)
-            self.wait(number, LEVELS - 1 if QUIET in flow.marks else level, False, now)
+            level = LEVELS - 1 if QUIET in flow.marks else self.order.level(flow.attained)
+            self.wait(number, level, False, now)
             flow.marks.add(QUIET)
             flow.edge = flow.most = flow.seen
             self.counts["resends"] += 1
@@ -480,40 +467,13 @@ class Port:
         self.counts["resends"] += 1
         return self.update(number)
 
-    def index(self, level: int) -> int:
-        """Gittins index by the product-limit estimate, in fixed point as the header has it."""
-        left, ended, work, best = 2**16, 0, 0, 0
-        for i in range(level, self.p["levels"] - 1):
-            count = self.ended[i] + self.passed[i]
-            if not count:
-                break
-            dies = left * self.ended[i] // count
-            ended += dies
-            work += (left - dies // 2) * (1 if i == 0 else 2 ** (i - 1))
-            left -= dies
-            index = (ended << 20) // max(work, 1)
-            if index > best:
-                best = index
-                self.reach[level] = i
-        return best
-
     def learn(self) -> None:
         if not self.p["learns"]:
             return
         self.unused_q16 = min((self.left_over << 16) // max(self.granted, 1), 2**16)
         if self.granted >= 2**20:
             self.granted, self.left_over = self.granted // 2, self.left_over // 2
-        if self.messages < 64:
-            return
-        last = self.p["levels"] - 1
-        self.reach[:last] = [LEVELS - 1] * last
-        index = [self.index(level) for level in range(last)]
-        # Where none ends the shorter first; of equal others the longer first.
-        self.order[:last] = sorted(range(last), key=lambda i: (-index[i], -i if index[i] else i))
-        if self.messages >= 65536:
-            self.messages //= 2
-            self.ended = [count // 2 for count in self.ended]
-            self.passed = [count // 2 for count in self.passed]
+        self.order.learn()
 
     def state(self, number: int) -> dict[str, Any]:
         state = {
@@ -521,7 +481,7 @@ class Port:
             "unused_q16": self.unused_q16, "virtual_bytes": self.virtual,
             "waiting": sum(map(len, self.waiting)), "active": len(self.active) + len(self.late),
             "used": self.used,
-            "owed_q16": self.owed_q16, "turn": self.turn, "messages": self.messages,
+            "owed_q16": self.owed_q16, "turn": self.turn, "messages": self.order.messages,
         } | self.counts  # fmt: skip
         flow = self.flows.get(number)
         if flow:
