@@ -14,9 +14,9 @@ use std::os::fd::AsFd;
 
 use common::packet::{ACK, SYN, Segment};
 use common::run::run;
-use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone};
+use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone, attach};
 use lab::raw::Raw;
-use lab::transfers::{connect, patient, send};
+use lab::transfers::{connect, patient, send, send_on_all};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use penstock_linux::link::{self, Change};
@@ -97,9 +97,7 @@ fn flows_of_another_version_are_followed() {
         let mut streams: Vec<_> = (0..FLOWS)
             .map(|_| left.run(connect).unwrap().unwrap())
             .collect();
-        for (id, stream) in (0..).zip(&mut streams) {
-            send(stream, id, 1000).unwrap();
-        }
+        send_on_all(left, &mut streams, 1000);
         lab.agent.signal(Signal::KILL);
         let _ = lab.agent.wait();
         let pin = lab.port.folder.join("grant_config");
@@ -108,24 +106,11 @@ fn flows_of_another_version_are_followed() {
         value[0] -= 1; // `abi`
         config.update(&[0; 4], &value, MapFlags::ANY).unwrap();
 
-        let (side, host, interface) = place;
-        let (netns, pins) = (lab.lab.netns(host), lab.lab.pins());
-        let port = [
-            "--rate", "200 Mb/s", "--buffer", "128 kB", "--stale", "60 s",
-        ];
-        let words = ["attach", interface, "--scheme", "grant", "--side", side];
-        Agent { netns, pins }.ok(&[&words[..], &port].concat());
+        let (netns, pins) = (lab.lab.netns(place.1), lab.lab.pins());
+        Agent { netns, pins }.ok(&[&attach(place)[..], &["--stale", "60 s"]].concat());
         assert_eq!(lab.credit().counters["grants"], 0, "{place:?}");
-        let threads: Vec<_> = (0..)
-            .zip(streams)
-            .map(|(id, mut stream)| {
-                lab.lab
-                    .spawn("left", move || send(&mut stream, id, 300_000).unwrap())
-            })
-            .collect();
-        for thread in threads {
-            join(thread, LIMIT);
-        }
+        send_on_all(left, &mut streams, 300_000);
+        drop(streams); // no agent takes credit back
         assert!(lab.credit().counters["grants"] >= FLOWS, "{place:?}");
         assert_eq!(lab.lab.tcp_counter("EstabResets"), 0, "{place:?}");
         lab.settles();

@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lab::{Agent, LIMIT, PENSTOCKD, PORT, PortLab, SwitchLab, outcome, transfers};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_linux::link;
-use penstock_linux::netns::NetNs;
 use penstock_linux::testkit::{self, Process, join, until};
 use penstockd::attach::clsact;
 use penstockd::attach::tcx;
@@ -49,19 +48,6 @@ fn flows(port: &Port) -> Vec<port_flow> {
         all.extend(values.map(|value| of_bytes::<port_flow>(&value).unwrap()));
     }
     all
-}
-
-/// One transfer on each connection, all at once.
-fn transfer_on_all(netns: &NetNs, streams: &mut Vec<TcpStream>) {
-    let threads = (0..).zip(streams.drain(..)).map(|(id, mut stream)| {
-        let work = move || {
-            transfers::send(&mut stream, id, BYTES).unwrap();
-            stream
-        };
-        netns.spawn(work).unwrap()
-    });
-    let threads: Vec<_> = threads.collect();
-    streams.extend(threads.into_iter().map(|thread| join(thread, LIMIT)));
 }
 
 #[test]
@@ -121,7 +107,7 @@ fn sockets_are_controlled(attach: impl FnOnce(&PortLab) -> Option<Process>) {
     let port = lab.agent().port(PORT);
     let state = port.state().unwrap();
     assert_eq!((state.flows, state.tracked), (0, 0), "before their data");
-    transfer_on_all(lab.near(), &mut streams);
+    transfers::send_on_all(lab.near(), &mut streams, BYTES);
 
     let (counted, state) = (port.counters().unwrap(), port.state().unwrap());
     assert_eq!(unknown_scales(&port), 0);
@@ -188,7 +174,7 @@ fn sockets_of_containers_are_controlled_by_their_own_scales() {
             .update(bytes_of(&key), bytes_of(&of_another), MapFlags::ANY)
             .unwrap();
     }
-    transfer_on_all(lab.netns("left"), &mut streams);
+    transfers::send_on_all(lab.netns("left"), &mut streams, BYTES);
 
     let counted = port.counters().unwrap();
     assert_eq!(unknown_scales(&port), 0);
@@ -276,7 +262,7 @@ impl Upgrade {
             let stream = self.lab.netns("left").run(transfers::connect);
             self.streams.push(stream.unwrap().unwrap());
         }
-        transfer_on_all(self.lab.netns("left"), &mut self.streams);
+        transfers::send_on_all(self.lab.netns("left"), &mut self.streams, BYTES);
         let port = self.lab.agent().port("right");
         assert_eq!(port.state().unwrap().tracked as usize, CONNECTIONS + 1);
         assert_eq!(unknown_scales(&port), 0);
@@ -342,7 +328,7 @@ fn flows_of_another_version_stay_known(hook: &'static str) {
         (of_bytes::<flow_key6>(&key).unwrap().port != 0 && is_whole).then_some(())
     });
     assert!(handed_over.count() >= CONNECTIONS);
-    transfer_on_all(upgrade.lab.netns("left"), &mut upgrade.streams);
+    transfers::send_on_all(upgrade.lab.netns("left"), &mut upgrade.streams, BYTES);
 
     let counted = port.counters().unwrap();
     assert_eq!(unknown_scales(&port), 0);
@@ -402,7 +388,7 @@ fn a_layout_that_cannot_be_read_drops_the_flows_in_one_line() {
     let line = format!("right: flows that version {version} followed are no longer known: ");
     assert_eq!(printed.matches(&line).count(), 1, "{printed}");
     upgrade.steady.goes_on();
-    transfer_on_all(upgrade.lab.netns("left"), &mut upgrade.streams);
+    transfers::send_on_all(upgrade.lab.netns("left"), &mut upgrade.streams, BYTES);
     // The sockets make up for it.
     assert_eq!(unknown_scales(&upgrade.lab.agent().port("right")), 0);
     assert!(!upgrade.old.exists());

@@ -27,9 +27,19 @@ pub fn alone() -> MutexGuard<'static, ()> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// A side, the host, and its interface.
+pub type Place = (&'static str, &'static str, &'static str);
+
 /// Where Grant is attached: the port of the switch, or the receiver's own interface.
-pub const PLACES: [(&str, &str, &str); 2] =
-    [("port", "switch", "right"), ("receiver", "right", "eth0")];
+pub const PLACES: [Place; 2] = [("port", "switch", "right"), ("receiver", "right", "eth0")];
+
+/// What attaches Grant there.
+pub fn attach((side, _, interface): Place) -> [&'static str; 10] {
+    let [scheme, rate, buffer] = ["grant", "200 Mb/s", "128 kB"];
+    [
+        "attach", interface, "--scheme", scheme, "--side", side, "--rate", rate, "--buffer", buffer,
+    ]
+}
 
 /// The laboratory with a server, and Grant at one of [`PLACES`], with these options.
 pub struct Lab {
@@ -39,12 +49,13 @@ pub struct Lab {
 }
 
 impl Lab {
-    pub fn new((side, host, interface): (&str, &str, &str), options: &[&str]) -> Lab {
-        let words = [
-            "attach", interface, "--stay", "--scheme", "grant", "--side", side,
-        ];
-        let port = ["--rate", "200 Mb/s", "--buffer", "128 kB"];
-        Lab::with(host, interface, &[&words[..], &port, options].concat())
+    pub fn new(place: Place, options: &[&str]) -> Lab {
+        let (_, host, interface) = place;
+        Lab::with(
+            host,
+            interface,
+            &[&attach(place)[..], &["--stay"], options].concat(),
+        )
     }
 
     /// The same with a command of penstockd that stays, on this host.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transfers whose every byte is known, checked by the receiver.
 
-use super::RIGHT;
+use super::{LIMIT, RIGHT};
+use penstock_linux::netns::NetNs;
+use penstock_linux::testkit::join;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -35,6 +37,19 @@ pub fn patient(stream: TcpStream) -> Result<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     Ok(stream)
+}
+
+/// One transfer of so many bytes on each connection, all at once.
+pub fn send_on_all(netns: &NetNs, streams: &mut Vec<TcpStream>, bytes: u64) {
+    let threads = (0..).zip(streams.drain(..)).map(|(id, mut stream)| {
+        let work = move || {
+            send(&mut stream, id, bytes).unwrap();
+            stream
+        };
+        netns.spawn(work).unwrap()
+    });
+    let threads: Vec<_> = threads.collect();
+    streams.extend(threads.into_iter().map(|thread| join(thread, LIMIT)));
 }
 
 /// Sends `bytes` and waits until the receiver has checked them all.
