@@ -166,7 +166,7 @@ PORTS = {
     "acks_edge_kept": Metric("edges kept", "neither", "ACKs left higher than the scheme's window"),
     "clamps": Metric("clamps", "neither", "times that the scheme began to clamp all flows"),
     "grants": Metric("grants", "neither", "grants of credit"),
-    "grants_resent": Metric("grants resent", "neither", "grants sent a second time"),
+    "grants_resent": Metric("grants resent", "neither", "reminders of grants without effect"),
     "grants_lapsed": Metric("grants lapsed", "neither", "grants given up after all reminders"),
 }
 

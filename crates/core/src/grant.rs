@@ -229,7 +229,7 @@ impl Grant {
         unsafe { core_grant_learn(self.port.at_mut(0), self.params.at(0)) }
     }
 
-    /// Grants, those sent again, those taken back.
+    /// Grants, reminders of those without effect, and those given up.
     pub fn counts(&self) -> (u64, u64, u64) {
         // `struct grant_port` has them after four words.
         let at = |place: usize| self.port.get(8 * place, 8);

@@ -21,7 +21,7 @@ struct Snapshot {
     at_ns: u64,
     counters: port_counters,
     drops: u32,
-    /// Grants, and those sent again; none if windows are no credit.
+    /// Grants, and reminders of those without effect; none if windows are no credit.
     grants: Option<[u64; 2]>,
 }
 

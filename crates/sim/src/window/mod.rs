@@ -39,9 +39,9 @@ pub struct WindowCounters {
     pub clamps: u64,
     /// Grants of credit.
     pub grants: u64,
-    /// Grants sent again, as they had no effect.
+    /// Reminders of grants without effect.
     pub grants_resent: u64,
-    /// Grants taken back.
+    /// Grants given up after all reminders.
     pub grants_lapsed: u64,
 }
 
