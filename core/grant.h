@@ -22,7 +22,8 @@
  * levels are served by Gittins index over the sizes that have passed (Gittins 1979; optimal for the
  * mean if sizes are not known): equal messages run to completion, in a heavy-tailed mixture the
  * shorter ones go first. Until enough is known they run to completion, and the last level comes
- * last. `long_share` of the bytes goes to the levels above the first that lose by this, in turn.
+ * last. `long_share` of the bytes that pass while several levels wait goes to those above the first
+ * that lose by this, in turn.
  *
  * The caller keeps the flows in an array, finds a flow's index, passes what it sees, and calls
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,
@@ -215,11 +216,12 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	asks = packet->payload && f->state == GRANT_IDLE && !(f->flags & GRANT_QUIET);
 	/* A SYN-ACK is granted at once or not at all: its window has another unit. */
 	if (asks || (is_syn && !port->waiting && f->state == GRANT_IDLE &&
-		     grant_has_room(port, p, f, queue_bytes, packet->now_ns)))
+		     grant_has_room(port, p, f, 0, queue_bytes, packet->now_ns)))
 		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
 		choice = grant_choose(port);
-		if (choice.flow == index && grant_has_room(port, p, f, queue_bytes, packet->now_ns))
+		if (choice.flow == index &&
+		    grant_has_room(port, p, f, choice.is_owed, queue_bytes, packet->now_ns))
 			grant_activate(port, p, flows, choice, packet->now_ns);
 	}
 	grant_take_credit(port, f);
@@ -284,9 +286,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		f->attained = attained;
 		f->run = grant_plus(f->run, fresh);
 		grant_see(f, end);
-		port->owed_q16 = min_u64(port->owed_q16 + (u64)min_u32(fresh, GRANT_MAX_BUDGET) *
-								  grant_long_share_q16(p),
-					 (u64)port->budget << 16);
+		grant_owe(port, p, fresh);
 	}
 	if (fin)
 		f->flags |= GRANT_CLOSING;
@@ -316,7 +316,7 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 	struct grant_flow *f = grant_flow_at(flows, choice.flow);
 	const struct grant_action none = {0};
 
-	if (!choice.flow || !grant_has_room(port, p, f, queue_bytes, now_ns))
+	if (!choice.flow || !grant_has_room(port, p, f, choice.is_owed, queue_bytes, now_ns))
 		return none;
 	/* The receiver itself has no room: its next ACK opens the window. */
 	if (grant_beyond(f->ack + tcp_window_bytes(f->window, f->scale), f->seen) == 0) {
@@ -331,12 +331,13 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 CORE_INLINE _Bool grant_is_due(const struct grant_port *port, const struct grant_params *p,
 			       struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
 {
-	u32 next;
+	struct grant_choice next;
 
 	if (grant_without_effect(port, p, flows, queue_bytes, now_ns))
 		return 1;
-	next = grant_choose(port).flow;
-	return next && grant_has_room(port, p, grant_flow_at(flows, next), queue_bytes, now_ns);
+	next = grant_choose(port);
+	return next.flow && grant_has_room(port, p, grant_flow_at(flows, next.flow), next.is_owed,
+					   queue_bytes, now_ns);
 }
 
 /* The port no longer acts: a waiting flow is granted whatever the budget, until none waits. */

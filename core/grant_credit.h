@@ -95,15 +95,18 @@ CORE_INLINE _Bool grant_link_idles(const struct grant_port *port, u32 queued_byt
 	       elapsed_ns(since_ns, now_ns) >= port->idle_ns;
 }
 
+/* What is owed to a flow takes as much as others may: a share that waits for less would be less. */
 CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_params *p,
-			     const struct grant_flow *f, u32 size, u32 queue_bytes, u64 now_ns)
+			     const struct grant_flow *f, u32 is_owed, u32 size, u32 queue_bytes,
+			     u64 now_ns)
 {
 	/* Credit without data: of late flows, and what messages leave of their last grants. */
 	u64 late = now_ns < port->queued_ns ? 0 : port->late;
 	u64 idle = late + fraction_of(port->outstanding, port->unused_q16);
 	u32 queued = grant_queue_bytes(port, p, queue_bytes, now_ns);
 	u64 more = choose_u64(grant_link_idles(port, queued, now_ns), ~0ull, idle);
-	u64 budget = grant_budget_of(port, f) + min_u64(more, grant_target_bytes(p));
+	u32 of_flow = choose_u32(is_owed, port->budget, grant_budget_of(port, f));
+	u64 budget = of_flow + min_u64(more, grant_target_bytes(p));
 	/* Its sender may not know yet that it has lost what it did not use. */
 	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) + queued;
 
@@ -112,12 +115,13 @@ CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_p
 }
 
 CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct grant_params *p,
-				 const struct grant_flow *f, u32 queue_bytes, u64 now_ns)
+				 const struct grant_flow *f, u32 is_owed, u32 queue_bytes,
+				 u64 now_ns)
 {
 	u32 size = grant_size(port, p, f);
 
 	return grant_is_paced(port, size, now_ns) &&
-	       grant_fits(port, p, f, size, queue_bytes, now_ns);
+	       grant_fits(port, p, f, is_owed, size, queue_bytes, now_ns);
 }
 
 CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
@@ -185,7 +189,7 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 	size = f->size < grant ? min_u32(f->size, share) : share;
 	size = max_u32(size, grant_size(port, p, f));
 	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
-	    !grant_fits(port, p, f, size, queue_bytes, now_ns))
+	    !grant_fits(port, p, f, 0, size, queue_bytes, now_ns))
 		return;
 	grant_note_edge(f);
 	f->edge = f->seen + size;

@@ -59,6 +59,19 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port)
 }
 
 /*
+ * Bytes have passed. While only one level waits it lacks nothing that another has: what long flows
+ * send alone would be owed to them when the next short one comes, which would then wait for it.
+ */
+CORE_INLINE void grant_owe(struct grant_port *port, const struct grant_params *p, u32 bytes)
+{
+	u32 levels = port->filled & ((1u << GRANT_LEVELS) - 1);
+	u64 owed_q16 = (u64)min_u32(bytes, GRANT_MAX_BUDGET) * grant_long_share_q16(p);
+
+	if (levels & (levels - 1))
+		port->owed_q16 = min_u64(port->owed_q16 + owed_q16, (u64)port->budget << 16);
+}
+
+/*
  * Few flows have more than `grant`, or it would limit them to so much per round trip, but this much
  * at most: those that have just begun are seldom alone. An application that writes message after
  * message begins each with what it had before.

@@ -59,7 +59,7 @@ enum grant_side {
 	P(X, BUFFER_SHARE, target, ABOVE_0, 1, 0.2, 0.2,                                           \
 	  "What credit and queue together may take, as a share of the buffer; rate x rtt is "      \
 	  "added")                                                                                 \
-	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.07, 0.07,                                    \
+	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.05, 0.05,                                    \
 	  "The same for flows that a new message would overtake, so that it finds room")           \
 	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
 	  "Round trip of the network without queues")                                              \

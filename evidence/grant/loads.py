@@ -108,6 +108,28 @@ def srpt(
     return times
 
 
+def las(
+    starts: list[float], sizes: list[int], rate_bps: float, rtt_s: float = RTT_S
+) -> list[float]:
+    """Times of least attained service: ten segments of whom has had least have the whole port."""
+    times, waiting, now, turns = [0.0] * len(starts), list[tuple[int, int, int]](), 0.0, 0
+    arrivals = sorted(range(len(starts)), key=starts.__getitem__, reverse=True)
+    while arrivals or waiting:
+        now = now if waiting else max(now, starts[arrivals[-1]])
+        while arrivals and starts[arrivals[-1]] <= now:
+            heapq.heappush(waiting, (0, turns, arrivals.pop()))
+            turns += 1
+        had, _, index = heapq.heappop(waiting)
+        part = min(10 * MSS_BYTES, sizes[index] - had)
+        now += wire_bytes(part, 0 if had else HANDSHAKE_BYTES) * 8 / rate_bps
+        turns += 1
+        if had + part < sizes[index]:
+            heapq.heappush(waiting, (had + part, turns, index))
+        else:
+            times[index] = now - starts[index] + rtt_s
+    return times
+
+
 def loads(options: argparse.Namespace) -> Iterator[str]:
     """Rows of the table of equal answers."""
     yield "| load | scheme | mean | of ideal | p99 | max | drops | timeouts | Jain of elephants |"
@@ -152,8 +174,9 @@ def mixtures(options: argparse.Namespace) -> Iterator[str]:
                 for start, end in zip(starts, ends, strict=True)
             ]
             if scheme == options.scheme[0]:
-                best = srpt(starts, sizes, 1e9)
+                best, blind = srpt(starts, sizes, 1e9), las(starts, sizes, 1e9)
                 yield f"| {name} | {' | '.join(slowdowns('SRPT', best, best, alone, sizes, 0))} |"
+                yield f"| {name} | {' | '.join(slowdowns('LAS', blind, best, alone, sizes, 0))} |"
             drops = run.ports.filter(pl.col("scheme") == scheme)["drops"].sum()
             yield f"| {name} | {' | '.join(slowdowns(scheme, times, best, alone, sizes, drops))} |"
 

@@ -29,7 +29,7 @@ from .grant_order import Order
 PORT, RECEIVER, LIMIT = 0, 1, 2
 DEFAULT = {
     "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
-    "target_bytes": 25_600, "long_target_bytes": 8_960,
+    "target_bytes": 25_600, "long_target_bytes": 6_400,
     "rtt_ns": 50_000, "grant_segments": 10, "allowance_segments": 2,
     "levels": 12, "learns": 1, "long_share_q16": 8192,
     "resend_after_q16": 98304, "timer_ns": 250_000,
@@ -192,21 +192,21 @@ class Port:
     def queue(self, bytes_at_port: int, now: int) -> int:
         return {PORT: bytes_at_port, RECEIVER: 0, LIMIT: self.virtual_at(now)}[self.p["side"]]
 
-    def has_room(self, flow: Flow, queue: int, now: int) -> bool:
-        size = self.size(flow)
-        return self.is_paced(size, now) and self.fits(flow, size, queue, now)
+    def has_room(self, flow: Flow, queue: int, now: int, is_owed: bool = False) -> bool:
+        size, budget = self.size(flow), self.budget if is_owed else self.budget_of(flow)
+        return self.is_paced(size, now) and self.fits(flow, size, budget, queue, now)
 
     def is_paced(self, count: int, now: int) -> bool:
         return self.burst >= self.budget or self.virtual_at(now) + count <= self.burst
 
-    def fits(self, flow: Flow, size: int, queue: int, now: int) -> bool:
+    def fits(self, flow: Flow, size: int, budget: int, queue: int, now: int) -> bool:
         outstanding = self.outstanding - flow.credit
         late = 0 if now < self.queued_ns else self.late_credit
         without_data = late + (outstanding * self.unused_q16 >> 16)
         since = max(self.busy_ns, self.grant_ns)
         if not self.queue(queue, now) and now >= self.queued_ns and now - since >= self.idle_ns:
             without_data = self.p["target_bytes"]
-        budget = self.budget_of(flow) + min(without_data, self.p["target_bytes"])
+        budget += min(without_data, self.p["target_bytes"])
         used = outstanding + max(size, beyond(flow.most, flow.seen))
         if used + self.queue(queue, now) <= budget:
             return True
@@ -303,7 +303,8 @@ class Port:
         ):
             self.ask(number, x["now_ns"])
         chosen, is_owed = self.choose()
-        if flow.state == WAITING and chosen == number and self.has_room(flow, queue, x["now_ns"]):
+        is_next = flow.state == WAITING and chosen == number
+        if is_next and self.has_room(flow, queue, x["now_ns"], is_owed):
             self.activate(number, is_owed, x["now_ns"])
         self.renew(flow, queue, x["now_ns"])
         return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
@@ -322,7 +323,7 @@ class Port:
         left = beyond(flow.edge, flow.seen)
         if left >= size // 2 or not self.is_paced(size - left, now):
             return
-        if not self.fits(flow, size, queue, now):
+        if not self.fits(flow, size, self.budget_of(flow), queue, now):
             return
         flow.note_edge()
         flow.edge = (flow.seen + size) % WORD
@@ -370,9 +371,9 @@ class Port:
             self.order.grow(before, flow.attained)
             flow.run = min(flow.run + min(fresh, 2**30), 2**30)
             flow.see(end)
-            self.owed_q16 = min(
-                self.owed_q16 + min(fresh, 2**30) * self.p["long_share_q16"], self.budget << 16
-            )
+            if sum(map(bool, self.waiting)) > 1:  # one lacks what another has
+                due = min(fresh, 2**30) * self.p["long_share_q16"]
+                self.owed_q16 = min(self.owed_q16 + due, self.budget << 16)
         if is_fin:
             flow.marks.add(CLOSING)
         if is_last and end == flow.seen:
@@ -389,7 +390,7 @@ class Port:
 
     def next(self, queue: int, now: int) -> list[int]:
         number, is_owed = self.choose()
-        if not number or not self.has_room(self.flows[number], queue, now):
+        if not number or not self.has_room(self.flows[number], queue, now, is_owed):
             return []
         flow = self.flows[number]
         unit = flow.unit

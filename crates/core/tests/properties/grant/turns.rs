@@ -295,6 +295,53 @@ fn every_waiting_flow_is_served_within_its_bound() {
     }
 }
 
+/// What long flows send alone is owed to nobody: a new message does not wait for them.
+#[test]
+fn long_flows_alone_are_owed_nothing() {
+    let view = View::new();
+    let mut port = Overload::new(&[("learns", 0)]);
+    let long = [port.ask(), port.ask()];
+    for flow in long {
+        port.send(flow, 2_000_000, false);
+    }
+    for _ in 0..100 {
+        let flow = port.next();
+        let credit = view.flow(&port.grant, flow, "credit") as u32;
+        port.send(flow, credit, false);
+    }
+    let short = port.ask();
+    assert_eq!(port.next(), short);
+}
+
+/// Long flows get their share where new messages keep the queue above `long_target`.
+#[test]
+fn a_share_that_is_owed_may_take_the_whole_budget() {
+    let view = View::new();
+    let queue_bytes = 12_000;
+    let mut port = Overload::new(&[("learns", 0)]);
+    assert!(port.params.field("long_target_bytes") < queue_bytes);
+    let long = port.ask();
+    port.send(long, 2_000_000, false);
+    let (begun, mut served) = (port.passed, 0);
+    while port.passed < begun + 4_000_000 {
+        port.ask();
+        let granted = port.grant.next(queue_bytes as u32, port.now_ns);
+        let flow = granted.expect("room beyond the queue").flow;
+        let bytes = match flow == long {
+            true => view.flow(&port.grant, flow, "credit") as u32,
+            false => 5000,
+        };
+        port.send(flow, bytes, flow != long);
+        if flow == long {
+            served += u64::from(bytes);
+        } else {
+            port.grant.close(flow);
+        }
+    }
+    let part = served as f64 / (port.passed - begun) as f64;
+    assert!((part / 0.125 - 1.0).abs() < 0.1, "{part}");
+}
+
 /// Senders that push begin with their allowance, and so above the first level: a port that they fill still
 /// serves those that wait in it.
 #[test]
