@@ -18,12 +18,13 @@
  * segments, so that short messages do not wait; they count when they pass.
  *
  * Order: waiting flows are in levels by the bytes of their message so far. A flow that goes on in
- * its level is first there, one that enters it is last; in the last level flows take turns. The
- * levels are served by Gittins index over the sizes that have passed (Gittins 1979; optimal for the
- * mean if sizes are not known): equal messages run to completion, in a heavy-tailed mixture the
- * shorter ones go first. Until enough is known they run to completion, and the last level comes
- * last. `long_share` of the bytes that pass while several levels wait goes to those above the first
- * that lose by this, in turn.
+ * its level is first there, one that enters it is last; from GRANT_TURN_LEVEL on, and in the last
+ * level, flows take turns. The levels are served by Gittins index over the sizes that have passed
+ * (Gittins 1979; optimal for the mean if sizes are not known): equal messages run to completion, in
+ * a heavy-tailed mixture the shorter ones go first. Until enough is known they run to completion,
+ * and the last level comes last. `long_share` of the bytes that pass while several levels wait goes
+ * to those above the first that lose by this: level by level, to all that waited in it when its
+ * turn came.
  *
  * The caller keeps the flows in an array, finds a flow's index, passes what it sees, and calls
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,
@@ -48,13 +49,14 @@
  * Bounds. Credit outstanding is at most the budget and a target, which is for idle links, for the
  * allowances of late flows, and for what messages leave of their last grants, or one grant if that
  * is more, plus two units of the window scale for each active flow; what idle flows are allowed
- * comes on top of it. A flow that waits at place k of any level but the first is served before
+ * comes on top of it. A flow that waits at place k of any level but the first, as one of n in all
+ *of these, is served before
  *
- *	GRANT_LEVELS * grant / long_share * k * (width of the level / grant + 1)
+ *	n * grant / long_share * k * (width of the level / grant + 1)
  *
- * bytes of other flows have passed. In the first level flows have sent little, and are served in
- * the order in which they came; where higher levels leave them nothing, one of GRANT_FIRST_TURNS
- * grants of `long_share` is theirs.
+ * bytes of other flows have passed; where flows take turns, before n * grant / long_share. In the
+ * first level flows have sent little, and are served in the order in which they came; where higher
+ * levels leave them nothing, one of GRANT_FIRST_TURNS grants of `long_share` is theirs.
  *
  * What it does not do: heal losses elsewhere, or compute a congestion window from what a flow has
  * had acknowledged.
@@ -219,7 +221,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		     grant_has_room(port, p, f, 0, queue_bytes, packet->now_ns)))
 		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
-		choice = grant_choose(port);
+		choice = grant_choose(port, flows);
 		if (choice.flow == index &&
 		    grant_has_room(port, p, f, choice.is_owed, queue_bytes, packet->now_ns))
 			grant_activate(port, p, flows, choice, packet->now_ns);
@@ -312,7 +314,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct grant_params *p,
 					   struct grant_flow *flows, u32 queue_bytes, u64 now_ns)
 {
-	struct grant_choice choice = grant_choose(port);
+	struct grant_choice choice = grant_choose(port, flows);
 	struct grant_flow *f = grant_flow_at(flows, choice.flow);
 	const struct grant_action none = {0};
 
@@ -335,7 +337,7 @@ CORE_INLINE _Bool grant_is_due(const struct grant_port *port, const struct grant
 
 	if (grant_without_effect(port, p, flows, queue_bytes, now_ns))
 		return 1;
-	next = grant_choose(port);
+	next = grant_choose(port, flows);
 	return next.flow && grant_has_room(port, p, grant_flow_at(flows, next.flow), next.is_owed,
 					   queue_bytes, now_ns);
 }
@@ -344,7 +346,7 @@ CORE_INLINE _Bool grant_is_due(const struct grant_port *port, const struct grant
 CORE_INLINE struct grant_action grant_let_go(struct grant_port *port, const struct grant_params *p,
 					     struct grant_flow *flows, u64 now_ns)
 {
-	struct grant_choice choice = grant_choose(port);
+	struct grant_choice choice = grant_choose(port, flows);
 	const struct grant_action none = {0};
 
 	if (!choice.flow)

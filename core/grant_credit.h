@@ -59,8 +59,8 @@ CORE_INLINE void grant_ask(struct grant_port *port, const struct grant_params *p
 	struct grant_flow *f = grant_flow_at(flows, index);
 	u32 last = grant_last_level(p), level = grant_level_of(p, f);
 	/* It goes on in its level, or enters it: what an idle flow sent is no turn of its own. */
-	_Bool goes_on =
-		f->state == GRANT_ACTIVE && f->attained && f->level == level && level < last;
+	_Bool goes_on = f->state == GRANT_ACTIVE && f->attained && f->level == level &&
+			level < min_u32(last, GRANT_TURN_LEVEL);
 
 	if (f->state == GRANT_IDLE && elapsed_ns(f->since_ns, now_ns) >= port->idle_ns)
 		f->run = 0;
@@ -139,7 +139,10 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 	grant_leave(port, flows, choice.flow);
 	if (choice.is_owed) {
 		port->owed_grants++;
-		port->turn = f->level ? f->level : port->turn;
+		if (f->level && f->level != port->turn) {
+			port->turn = f->level;
+			port->turn_at = (u32)(now_ns >> GRANT_TURN_BITS);
+		}
 		port->owed_q16 -= min_u64(port->owed_q16, (u64)size << 16);
 	}
 	port->waits[grant_wait_bucket(elapsed_ns(f->since_ns, now_ns))]++;

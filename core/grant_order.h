@@ -30,11 +30,23 @@ struct grant_choice {
 	u32 is_owed; /* 1: from `long_share` */
 };
 
+/*
+ * Whether a flow has waited since before the turn came to its level, but less than a second before:
+ * so much is certain though the time wraps.
+ */
+CORE_INLINE u32 grant_waits_for_turn(const struct grant_port *port, const struct grant_flow *f)
+{
+	u32 since = (u32)(f->since_ns >> GRANT_TURN_BITS);
+
+	return is_below(port->turn_at - since - 1, 1000000000u >> GRANT_TURN_BITS);
+}
+
 /* The flow to be served next, if any waits. */
-CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port)
+CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
+					     struct grant_flow *flows)
 {
 	struct grant_choice out = {0, 0};
-	u32 best, others, after, owed, is_first;
+	u32 best, others, turn, stays, after, owed, is_first;
 
 	if (!port->waiting)
 		return out;
@@ -42,9 +54,14 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port)
 	out.flow = port->lists[best].head;
 	if (port->owed_q16 < port->turn_q16)
 		return out;
-	/* The next level after `turn` in which flows wait, but for the first level and `best`. */
+	/*
+	 * The level of `turn`, until all that waited there have been served, then the next in which
+	 * flows wait, but for the first level and `best`.
+	 */
+	turn = port->turn & (GRANT_LEVELS - 1);
 	others = port->filled & ((1u << GRANT_LEVELS) - 2) & ~(1u << best);
-	after = (port->turn + 1u) & (GRANT_LEVELS - 1);
+	stays = grant_waits_for_turn(port, grant_flow_at(flows, port->lists[turn].head));
+	after = (turn + (stays ^ 1)) & (GRANT_LEVELS - 1);
 	others = (others | others << GRANT_LEVELS) >> after & ((1u << GRANT_LEVELS) - 1);
 	owed = choose_u32(is_nonzero(others), (bits_first(others) + after) & (GRANT_LEVELS - 1), 0);
 	/* The first level, too, may be behind others that never end, as of senders that push. */

@@ -18,8 +18,10 @@
 #define GRANT_ON_TIME	    GRANT_LEVELS       /* list of active flows */
 #define GRANT_LATE	    (GRANT_LEVELS + 1) /* of those whose grant had to be sent again */
 #define GRANT_LATE_LEVEL    (GRANT_LEVELS - 1) /* of late flows that wait again */
-#define GRANT_COMMON_LEVELS 9u		       /* up to 256 KiB */
-#define GRANT_RESENDS	    3u		       /* of a grant without effect, before it lapses */
+#define GRANT_TURN_LEVEL    11u /* from here on, 1 MiB, flows of a level take turns */
+#define GRANT_TURN_BITS	    10u /* a turn's beginning is known in 2^10 ns */
+#define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
+#define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
 #define GRANT_LEARN_FROM    64u /* messages, before the order follows them */
@@ -66,9 +68,9 @@ enum grant_side {
 	P(X, SEGMENTS, grant, 1, 65535, 10, 10,                                                    \
 	  "Largest grant; few flows have more, the more they have sent")                           \
 	P(X, SEGMENTS, allowance, 0, 255, 2, 2, "What an idle flow may send without a grant")      \
-	P(X, COUNT, levels, 1, GRANT_LEVELS, 12, 12,                                               \
+	P(X, COUNT, levels, 1, GRANT_LEVELS, 14, 14,                                               \
 	  "Levels by bytes of a message: up to 1 KiB, 2 KiB, and so on, the last without an end; " \
-	  "12: from 1 MiB on flows take turns")                                                    \
+	  "14: from 4 MiB on. In the last, and from 1 MiB on, flows take turns")                   \
 	P(X, FLAG, learns, 0, 1, 1, 1, "The levels are served by the sizes that have passed")      \
 	P(X, SHARE, long_share, 0, 1, 0.125, 0.125,                                                \
 	  "Share of the bytes that goes to levels which are not first")                            \
@@ -166,10 +168,10 @@ struct grant_port {
 	u8 reserved;
 	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
 	u32 filled_at; /* the same by place */
-	u32 budget;    /* with the next seven: what follows from the parameters, by grant_init */
+	u32 budget;    /* with the next eight but `turn_at`: what follows from the parameters */
 	u32 long_budget;
-	u32 burst; /* credit that may be given at once; 0: the whole budget */
-	u32 reserved2;
+	u32 burst;   /* credit that may be given at once; 0: the whole budget */
+	u32 turn_at; /* when the turn came to `turn`, in 2^GRANT_TURN_BITS ns */
 	u64 delay_ns;
 	u64 lapse_gap_ns; /* from one grant that lapses to the next */
 	u64 resend_ns;

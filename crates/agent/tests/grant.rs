@@ -26,14 +26,17 @@ use penstockd::host::clock::monotonic_ns;
 use penstockd::port::Side;
 use penstockd::port::pins::program_pin;
 
+/// Enough that slow senders overlap, too.
+const LONG_BYTES: u64 = 10 * ANSWER_BYTES;
+
 #[test]
 fn nothing_is_lost_however_many_send_at_once() {
     let _alone = alone();
     for place in PLACES {
         let lab = Lab::new(place, &[]);
-        for flows in [32, 126] {
-            lab.at_once(flows, ANSWER_BYTES);
-            assert_eq!(lab.harm(), (0, 0), "{flows} flows, {place:?}");
+        for (flows, bytes) in [(32, ANSWER_BYTES), (126, ANSWER_BYTES), (126, LONG_BYTES)] {
+            lab.at_once(flows, bytes);
+            assert_eq!(lab.harm(), (0, 0), "{flows} of {bytes}, {place:?}");
         }
         let counted = lab.credit().counters;
         assert!(counted["grants"] >= 158, "{counted:?}");
@@ -52,7 +55,7 @@ fn the_same_load_overflows_a_port_without_it() {
         pins: lab.lab.pins(),
     };
     at.ok(&["pause", "eth0"]);
-    lab.at_once(126, ANSWER_BYTES);
+    lab.at_once(126, LONG_BYTES);
     assert!(
         lab.harm().0 > 0,
         "nothing was dropped: the load is too small"

@@ -31,7 +31,7 @@ DEFAULT = {
     "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
     "target_bytes": 25_600, "long_target_bytes": 6_400,
     "rtt_ns": 50_000, "grant_segments": 10, "allowance_segments": 2,
-    "levels": 12, "learns": 1, "long_share_q16": 8192,
+    "levels": 14, "learns": 1, "long_share_q16": 8192,
     "resend_after_q16": 98304, "timer_ns": 250_000,
 }  # fmt: skip
 
@@ -58,6 +58,7 @@ class Port:
     owed_q16: int = 0
     virtual: int = 0
     turn: int = 0
+    turn_at: int = 0
     owed_grants: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
@@ -145,7 +146,7 @@ class Port:
         flow = self.flows[number]
         level = self.order.level(flow.attained)
         goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level
-        goes_on = goes_on and level < self.order.last
+        goes_on = goes_on and level < min(self.order.last, 11)  # from 1 MiB on they take turns
         if flow.state == IDLE and now - flow.since >= self.idle_ns:
             flow.run = 0
         self.wait(number, level, goes_on, now)
@@ -163,13 +164,20 @@ class Port:
         if best is None:
             return 0, False
         if self.owed_q16 >= self.p["grant_segments"] * self.p["mss_bytes"] << 16:
-            steps = ((self.turn + step) % LEVELS for step in range(1, LEVELS + 1))
+            # All that wait in a level before the turn comes to it are served.
+            here = self.waiting[self.turn]
+            first = 0 if here and self.waits_for_turn(self.flows[here[0]]) else 1
+            steps = ((self.turn + first + step) % LEVELS for step in range(LEVELS))
             others = [level for level in steps if level not in (0, best) and self.waiting[level]]
             if best and self.waiting[0] and (not others or self.owed_grants % 8 == 0):
                 return self.waiting[0][0], True
             if others:
                 return self.waiting[others[0]][0], True
         return self.waiting[best][0], False
+
+    def waits_for_turn(self, flow: Flow) -> bool:
+        """Since before the turn came to its level, but not for above a second then."""
+        return 0 < (self.turn_at - flow.since // 1024) % WORD <= 10**9 // 1024
 
     def size(self, flow: Flow) -> int:
         budget, turns = self.budget_of(flow), 3 if self.is_overtaken(flow) else 2
@@ -218,7 +226,8 @@ class Port:
         self.leave(number)
         if is_owed:
             self.owed_grants = (self.owed_grants + 1) % 256
-            self.turn = flow.level or self.turn
+            if flow.level not in (0, self.turn):
+                self.turn, self.turn_at = flow.level, now // 1024 % WORD
             self.owed_q16 = max(self.owed_q16 - (size << 16), 0)
         flow.state, flow.since, flow.resends = ACTIVE, now, 0
         flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
@@ -482,7 +491,8 @@ class Port:
             "unused_q16": self.unused_q16, "virtual_bytes": self.virtual,
             "waiting": sum(map(len, self.waiting)), "active": len(self.active) + len(self.late),
             "used": self.used,
-            "owed_q16": self.owed_q16, "turn": self.turn, "messages": self.order.messages,
+            "owed_q16": self.owed_q16, "turn": self.turn, "turn_at": self.turn_at,
+            "messages": self.order.messages,
         } | self.counts  # fmt: skip
         flow = self.flows.get(number)
         if flow:

@@ -264,7 +264,7 @@ fn every_waiting_flow_is_served_within_its_bound() {
         let grant_bytes = (64_000 + 1250) / 3;
         let width = 1u64 << 21;
         let turns = |place: u64| place * (width / grant_bytes + 1);
-        let bound = (LEVELS as u64 * grant_bytes) as f64 / share * turns(5) as f64;
+        let bound = (long.len() as u64 * grant_bytes) as f64 / share * turns(5) as f64;
         let mut last_served = vec![port.passed; long.len()];
         let mut served = vec![0; long.len()];
         let begun = port.passed;
@@ -295,7 +295,38 @@ fn every_waiting_flow_is_served_within_its_bound() {
     }
 }
 
-/// What long flows send alone is owed to nobody: a new message does not wait for them.
+/// Long flows share by flow, not by level: one that is ahead of the others has as much as each of them.
+#[test]
+fn a_level_has_as_many_turns_as_flows() {
+    let view = View::new();
+    let mut port = Overload::new(&[("learns", 0)]);
+    let long: Vec<u32> = (0..5).map(|_| port.ask()).collect();
+    for flow in &long {
+        let bytes = if *flow == long[0] {
+            2_200_000
+        } else {
+            1_100_000
+        };
+        port.send(*flow, bytes, false);
+    }
+    let mut served = vec![0; long.len()];
+    while served.iter().sum::<u32>() < 2_000_000 {
+        port.ask();
+        let flow = port.next();
+        if let Some(index) = long.iter().position(|each| *each == flow) {
+            let credit = view.flow(&port.grant, flow, "credit") as u32;
+            served[index] += credit;
+            port.send(flow, credit, false);
+        } else {
+            port.send(flow, 5000, true);
+            port.grant.close(flow);
+        }
+    }
+    let (least, most) = (served.iter().min(), served.iter().max());
+    assert!(most.unwrap() - least.unwrap() < 50_000, "{served:?}");
+}
+
+/// Long flows that send alone are owed nothing: a new message does not wait for them.
 #[test]
 fn long_flows_alone_are_owed_nothing() {
     let view = View::new();
