@@ -14,7 +14,7 @@
 #include "../core/counters.h"
 #include "../core/grant.h"
 
-#define GRANT_ABI 5u
+#define GRANT_ABI 6u
 
 /* Map `grant_config`, one element; the agent writes it whole, then runs `grant_reset` if it
  * changed. */

@@ -22,9 +22,9 @@
  * level, flows take turns. The levels are served by Gittins index over the sizes that have passed
  * (Gittins 1979; optimal for the mean if sizes are not known): equal messages run to completion, in
  * a heavy-tailed mixture the shorter ones go first. Until enough is known they run to completion,
- * and the last level comes last. `long_share` of the bytes that pass while several levels wait goes
- * to those above the first that lose by this: level by level; from GRANT_TURN_LEVEL on to all
- * that waited in it when its turn came, below to the first.
+ * and the last level comes last. `long_share` of the bytes that pass while flows wait behind others
+ * goes to those that lose by this, but for the first level: level by level, from GRANT_TURN_LEVEL
+ * on to all that waited in it when its turn came, below to the first.
  *
  * The caller keeps the flows in an array, finds a flow's index, passes what it sees, and calls
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,
@@ -49,16 +49,14 @@
  * Bounds. Credit outstanding is at most the budget and a target, which is for idle links, for the
  * allowances of late flows, and for what messages leave of their last grants, or one grant if that
  * is more, plus two units of the window scale for each active flow; what idle flows are allowed
- * comes on top of it. While several levels wait, a flow that waits at place k of any level but the
- * first, as one of n in all of these, is served before about
+ * comes on top of it. A flow that waits at place k of any level but the first, as one of n in all
+ * of these, is served before about
  *
  *	8/7 * n * grant / long_share * k * (width of the level / grant + 1)
  *
  * bytes of other flows have passed, where grant is the largest that is given. There is no such
- * bound while its own level alone waits, as where others are granted credit as soon as they ask;
- * where a grant is more than the budget, as nothing is owed then; nor for levels in which flows
- * wait for more than a second or are late. In the first level flows have sent little, and are
- * served in the order in which they came; where higher levels leave them nothing, one of
+ * bound for late flows, which may have nothing to send. In the first level flows have sent little,
+ * and are served in the order in which they came; where higher levels leave them nothing, one of
  * GRANT_FIRST_TURNS grants of `long_share` is theirs.
  *
  * What it does not do: heal losses elsewhere, or compute a congestion window from what a flow has
@@ -291,7 +289,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		f->attained = attained;
 		f->run = grant_plus(f->run, fresh);
 		grant_see(f, end);
-		grant_owe(port, p, fresh);
+		grant_owe(port, p, f, fresh);
 	}
 	if (fin)
 		f->flags |= GRANT_CLOSING;

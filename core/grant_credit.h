@@ -95,9 +95,8 @@ CORE_INLINE _Bool grant_link_idles(const struct grant_port *port, u32 queued_byt
 	       elapsed_ns(since_ns, now_ns) >= port->idle_ns;
 }
 
-/* What is owed to a flow takes as much as others may: a share that waits for less would be less. */
 CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_params *p,
-			     const struct grant_flow *f, u32 is_owed, u32 size, u32 queue_bytes,
+			     const struct grant_flow *f, u32 size, u32 of_flow, u32 queue_bytes,
 			     u64 now_ns)
 {
 	/* Credit without data: of late flows, and what messages leave of their last grants. */
@@ -105,7 +104,6 @@ CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_p
 	u64 idle = late + fraction_of(port->outstanding, port->unused_q16);
 	u32 queued = grant_queue_bytes(port, p, queue_bytes, now_ns);
 	u64 more = choose_u64(grant_link_idles(port, queued, now_ns), ~0ull, idle);
-	u32 of_flow = choose_u32(is_owed, port->budget, grant_budget_of(port, f));
 	u64 budget = of_flow + min_u64(more, grant_target_bytes(p));
 	/* Its sender may not know yet that it has lost what it did not use. */
 	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) + queued;
@@ -119,9 +117,11 @@ CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct gra
 				 u64 now_ns)
 {
 	u32 size = grant_size(port, p, f);
+	/* Where new messages keep more than `long_target` in use, what is owed would never fit. */
+	u32 budget = choose_u32(is_owed, port->budget, grant_budget_of(port, f));
 
 	return grant_is_paced(port, size, now_ns) &&
-	       grant_fits(port, p, f, is_owed, size, queue_bytes, now_ns);
+	       grant_fits(port, p, f, size, budget, queue_bytes, now_ns);
 }
 
 CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
@@ -141,7 +141,7 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 		port->owed_grants++;
 		if (f->level && f->level != port->turn) {
 			port->turn = f->level;
-			port->turn_at = (u32)(now_ns >> GRANT_TURN_BITS);
+			port->turn_ns = now_ns;
 		}
 		port->owed_q16 -= min_u64(port->owed_q16, (u64)size << 16);
 	}
@@ -179,20 +179,21 @@ CORE_INLINE void grant_grow(const struct grant_params *p, struct grant_flow *f)
 CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params *p,
 			     struct grant_flow *f, u32 queue_bytes, u64 now_ns)
 {
-	u32 left = grant_beyond(f->edge, f->seen), mss = grant_mss(f), share, size;
+	u32 left = grant_beyond(f->edge, f->seen), mss = grant_mss(f), budget, share, size;
 	u32 grant = grant_grant_segments(p) * mss;
 
 	if (f->state != GRANT_ACTIVE || grant_resent(f) || port->waiting)
 		return;
 	f->level = (u8)grant_level_of(p, f);
 	/* No turns: together they may have the whole budget. */
-	share = grant_budget_of(port, f) / max_u32(port->active, 1);
+	budget = grant_budget_of(port, f);
+	share = budget / max_u32(port->active, 1);
 	share = min_u32(share, max_u32(grant, grant_lead(f)));
 	share -= share % mss;
 	size = f->size < grant ? min_u32(f->size, share) : share;
 	size = max_u32(size, grant_size(port, p, f));
 	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
-	    !grant_fits(port, p, f, 0, size, queue_bytes, now_ns))
+	    !grant_fits(port, p, f, size, budget, queue_bytes, now_ns))
 		return;
 	grant_note_edge(f);
 	f->edge = f->seen + size;

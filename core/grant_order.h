@@ -30,23 +30,13 @@ struct grant_choice {
 	u32 is_owed; /* 1: from `long_share` */
 };
 
-/*
- * Whether a flow has waited since before the turn came to its level, but less than a second before:
- * so much is certain though the time wraps.
- */
-CORE_INLINE u32 grant_waits_for_turn(const struct grant_port *port, const struct grant_flow *f)
-{
-	u32 since = (u32)(f->since_ns >> GRANT_TURN_BITS);
-
-	return is_below(port->turn_at - since - 1, 1000000000u >> GRANT_TURN_BITS);
-}
-
 /* The flow to be served next, if any waits. */
 CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 					     struct grant_flow *flows)
 {
 	struct grant_choice out = {0, 0};
-	u32 best, others, turn, stays, after, owed, is_first;
+	u32 best, others, turn, after, owed, is_first;
+	_Bool stays;
 
 	if (!port->waiting)
 		return out;
@@ -56,12 +46,12 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 		return out;
 	/*
 	 * The level of `turn`, until all that waited there have been served, then the next in which
-	 * flows wait, but for the first level and `best`.
+	 * flows wait, but for the first level, and for `best` unless new messages overtake it.
 	 */
 	turn = port->turn & (GRANT_LEVELS - 1);
-	others = port->filled & ((1u << GRANT_LEVELS) - 2) & ~(1u << best);
-	stays = grant_waits_for_turn(port, grant_flow_at(flows, port->lists[turn].head));
-	after = (turn + (stays ^ 1)) & (GRANT_LEVELS - 1);
+	others = port->filled & (GRANT_MESSAGES - 1) & ~((1u << best) & ~port->overtaken);
+	stays = grant_flow_at(flows, port->lists[turn].head)->since_ns < port->turn_ns;
+	after = (turn + !stays) & (GRANT_LEVELS - 1);
 	others = (others | others << GRANT_LEVELS) >> after & ((1u << GRANT_LEVELS) - 1);
 	owed = choose_u32(is_nonzero(others), (bits_first(others) + after) & (GRANT_LEVELS - 1), 0);
 	/* The first level, too, may be behind others that never end, as of senders that push. */
@@ -76,15 +66,18 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 }
 
 /*
- * Bytes have passed. While only one level waits it lacks nothing that another has: what long flows
- * send alone would be owed to them when the next short one comes, which would then wait for it.
+ * Bytes of a flow have passed. While none waits behind it, nor behind another that waits, none
+ * lacks what another has: what long flows send alone would be owed to them when the next short one
+ * comes, which would then have to wait.
  */
-CORE_INLINE void grant_owe(struct grant_port *port, const struct grant_params *p, u32 bytes)
+CORE_INLINE void grant_owe(struct grant_port *port, const struct grant_params *p,
+			   const struct grant_flow *f, u32 bytes)
 {
-	u32 levels = port->filled & ((1u << GRANT_LEVELS) - 1);
+	u32 waiting = port->filled_at & GRANT_MESSAGES;
+	u32 first = min_u32(port->place[f->level & (GRANT_LEVELS - 1)], bits_first(waiting)) & 15;
 	u64 owed_q16 = (u64)min_u32(bytes, GRANT_MAX_BUDGET) * grant_long_share_q16(p);
 
-	if (levels & (levels - 1))
+	if (waiting >> first >> 1)
 		port->owed_q16 = min_u64(port->owed_q16 + owed_q16, (u64)port->budget << 16);
 }
 

@@ -18,8 +18,8 @@
 #define GRANT_ON_TIME	    GRANT_LEVELS       /* list of active flows */
 #define GRANT_LATE	    (GRANT_LEVELS + 1) /* of those whose grant had to be sent again */
 #define GRANT_LATE_LEVEL    (GRANT_LEVELS - 1) /* of late flows that wait again */
+#define GRANT_MESSAGES	    ((1u << GRANT_LATE_LEVEL) - 1) /* bits of the levels of messages */
 #define GRANT_TURN_LEVEL    11u /* from here on, 1 MiB, flows of a level take turns */
-#define GRANT_TURN_BITS	    10u /* a turn's beginning is known in 2^10 ns */
 #define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
 #define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
@@ -62,18 +62,20 @@ enum grant_side {
 	  "What credit and queue together may take, as a share of the buffer; rate x rtt is "      \
 	  "added")                                                                                 \
 	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.05, 0.05,                                    \
-	  "The same for flows that a new message would overtake, so that it finds room")           \
+	  "The same for flows that a new message would overtake, so that it finds room; by "       \
+	  "`long_share` they have all of `target`")                                                \
 	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
 	  "Round trip of the network without queues")                                              \
 	P(X, SEGMENTS, grant, 1, 65535, 10, 10,                                                    \
 	  "Largest grant; few flows have more, the more they have sent")                           \
 	P(X, SEGMENTS, allowance, 0, 255, 2, 2, "What an idle flow may send without a grant")      \
-	P(X, COUNT, levels, 1, GRANT_LEVELS, 14, 14,                                               \
-	  "Levels by bytes of a message: up to 1 KiB, 2 KiB, and so on, the last without an end; " \
-	  "14: from 4 MiB on. In the last, and from 1 MiB on, flows take turns")                   \
+	P(X, COUNT, levels, 1, GRANT_LATE_LEVEL, 14, 14,                                           \
+	  "Levels by bytes of a message: the first up to 1 KiB, each next up to twice as much, "   \
+	  "the last (of 14 that from 4 MiB on) without an end. From 1 MiB on, and in the last, "   \
+	  "flows take turns")                                                                      \
 	P(X, FLAG, learns, 0, 1, 1, 1, "The levels are served by the sizes that have passed")      \
 	P(X, SHARE, long_share, 0, 1, 0.125, 0.125,                                                \
-	  "Share of the bytes that goes to levels which are not first")                            \
+	  "Share of the bytes that goes to flows behind others, while such wait")                  \
 	P(X, SHARE, resend_after, ABOVE_0, 256, 1.5, 1.5,                                          \
 	  "A grant without effect is taken back after so many times rtt + target / rate")          \
 	P(X, TIME, timer, US(1), MS(100), US(250), US(250),                                        \
@@ -147,6 +149,7 @@ struct grant_port {
 	u64 unused;    /* of them, what was left where a message ended */
 	u64 queued_ns; /* until when grants without effect do not show that servers are late */
 	u64 lapse_ns;  /* until when what has lapsed would, at an even pace */
+	u64 turn_ns;   /* when the turn came to `turn` */
 	u32 virtual_bytes;
 	u32 outstanding; /* credit of all flows */
 	u32 late;	 /* of those whose grant had to be sent again */
@@ -168,15 +171,14 @@ struct grant_port {
 	u8 reserved;
 	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
 	u32 filled_at; /* the same by place */
-	u32 budget;    /* with the next eight but `turn_at`: what follows from the parameters */
+	u32 budget;    /* with the next seven: what follows from the parameters */
 	u32 long_budget;
-	u32 burst;   /* credit that may be given at once; 0: the whole budget */
-	u32 turn_at; /* when the turn came to `turn`, in 2^GRANT_TURN_BITS ns */
+	u32 burst; /* credit that may be given at once; 0: the whole budget */
 	u64 delay_ns;
 	u64 lapse_gap_ns; /* from one grant that lapses to the next */
 	u64 resend_ns;
 	u64 idle_ns;		/* if nothing passes for longer, nothing is under way */
-	u64 turn_q16;		/* bytes of a grant, Q16 */
+	u64 turn_q16;		/* bytes of the largest grant, Q16 */
 	u64 waits[GRANT_WAITS]; /* grants, by how long their flows waited */
 	struct grant_list lists[GRANT_LEVELS + 2]; /* waiting flows by level, active, late ones */
 };
@@ -272,6 +274,7 @@ CORE_INLINE void grant_derive(struct grant_port *port, const struct grant_params
 	u64 burst = max_u64(p->buffer_bytes, 2 * target) - target;
 	u64 rest = max_u64(p->buffer_bytes, 3 * target) - 2 * target;
 	u64 allowance = (u64)grant_allowance_segments(p) * mss_in_range(p->mss_bytes);
+	u64 grant = (u64)grant_grant_segments(p) * mss_in_range(p->mss_bytes);
 
 	port->budget = (u32)min_u64(budget, GRANT_MAX_BUDGET);
 	port->burst = grant_side(p) == GRANT_PORT && burst < port->budget ? (u32)burst : 0;
@@ -286,7 +289,7 @@ CORE_INLINE void grant_derive(struct grant_port *port, const struct grant_params
 		2 * grant_rtt_ns(p) + mss_in_range(p->mss_bytes) * 8000000000u / port->rate_bps;
 	/* At most 2^24 * 2^28. */
 	port->lapse_gap_ns = allowance * 2 * GRANT_LAPSE_NS / max_u64(rest, 1);
-	port->turn_q16 = (u64)(grant_grant_segments(p) * mss_in_range(p->mss_bytes)) << 16;
+	port->turn_q16 = max_u64(min_u64(grant, port->budget / 2), 1) << 16;
 }
 
 CORE_INLINE u64 grant_tick_ns(const struct grant_port *port, const struct grant_params *p)

@@ -21,7 +21,7 @@ CASES: dict[str, dict[str, Any]] = {
     "never-shrinks": {"target_bytes": 20_000},
     "fair-share": {"levels": 1, "learns": 0, "long_share_q16": 0},
     "learnt": {"long_share_q16": 20000},
-    "fast": {"rtt_ns": 20_000, "target_bytes": 100_000, "levels": 16},
+    "fast": {"rtt_ns": 20_000, "target_bytes": 100_000, "levels": 15},
     "far": {"rtt_ns": 4_000_000, "buffer_bytes": 100_000},
     "late": {"side": RECEIVER, "buffer_bytes": 96_000},
     "few": {"rtt_ns": 1_000_000, "buffer_bytes": 1_000_000, "target_bytes": 200_000, "levels": 4},

@@ -58,7 +58,7 @@ class Port:
     owed_q16: int = 0
     virtual: int = 0
     turn: int = 0
-    turn_at: int = 0
+    turn_ns: int = 0
     owed_grants: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
@@ -163,21 +163,27 @@ class Port:
         best = next((level for level in self.order.order if self.waiting[level]), None)
         if best is None:
             return 0, False
-        if self.owed_q16 >= self.p["grant_segments"] * self.p["mss_bytes"] << 16:
+        grant = min(self.p["grant_segments"] * self.p["mss_bytes"], self.budget // 2)
+        if self.owed_q16 >= max(grant, 1) << 16:
             # All that wait in a level before the turn comes to it are served.
             here = self.waiting[self.turn]
-            first = 0 if here and self.waits_for_turn(self.flows[here[0]]) else 1
-            steps = ((self.turn + first + step) % LEVELS for step in range(LEVELS))
-            others = [level for level in steps if level not in (0, best) and self.waiting[level]]
+            first = 0 if here and self.flows[here[0]].since < self.turn_ns else 1
+            steps = [(self.turn + first + step) % LEVELS for step in range(LEVELS)]
+            is_ahead = not self.order.is_overtaken(best)
+            none = {0, LEVELS - 1} | ({best} if is_ahead else set())
+            others = [level for level in steps if level not in none and self.waiting[level]]
             if best and self.waiting[0] and (not others or self.owed_grants % 8 == 0):
                 return self.waiting[0][0], True
             if others:
                 return self.waiting[others[0]][0], True
         return self.waiting[best][0], False
 
-    def waits_for_turn(self, flow: Flow) -> bool:
-        """Since before the turn came to its level, but not for above a second then."""
-        return 0 < (self.turn_at - flow.since // 1024) % WORD <= 10**9 // 1024
+    def lacks(self, flow: Flow) -> bool:
+        """Whether one waits behind it, or behind another that waits."""
+        in_order = self.order.order[:-1]  # but late ones
+        waiting = [place for place, level in enumerate(in_order) if self.waiting[level]]
+        first = min([self.order.order.index(flow.level), *waiting])
+        return any(place > first for place in waiting)
 
     def size(self, flow: Flow) -> int:
         budget, turns = self.budget_of(flow), 3 if self.is_overtaken(flow) else 2
@@ -227,7 +233,7 @@ class Port:
         if is_owed:
             self.owed_grants = (self.owed_grants + 1) % 256
             if flow.level not in (0, self.turn):
-                self.turn, self.turn_at = flow.level, now // 1024 % WORD
+                self.turn, self.turn_ns = flow.level, now
             self.owed_q16 = max(self.owed_q16 - (size << 16), 0)
         flow.state, flow.since, flow.resends = ACTIVE, now, 0
         flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
@@ -380,7 +386,7 @@ class Port:
             self.order.grow(before, flow.attained)
             flow.run = min(flow.run + min(fresh, 2**30), 2**30)
             flow.see(end)
-            if sum(map(bool, self.waiting)) > 1:  # one lacks what another has
+            if self.lacks(flow):
                 due = min(fresh, 2**30) * self.p["long_share_q16"]
                 self.owed_q16 = min(self.owed_q16 + due, self.budget << 16)
         if is_fin:
@@ -491,7 +497,7 @@ class Port:
             "unused_q16": self.unused_q16, "virtual_bytes": self.virtual,
             "waiting": sum(map(len, self.waiting)), "active": len(self.active) + len(self.late),
             "used": self.used,
-            "owed_q16": self.owed_q16, "turn": self.turn, "turn_at": self.turn_at,
+            "owed_q16": self.owed_q16, "turn": self.turn, "turn_ns": self.turn_ns,
             "messages": self.order.messages,
         } | self.counts  # fmt: skip
         flow = self.flows.get(number)

@@ -30,7 +30,7 @@ use crate::skel::grant::GrantSkelBuilder;
 use crate::skel::grant::types::{grant_config, grant_counters, grant_own, grant_port};
 
 /// `GRANT_ABI` of `bpf/grant_abi.h`.
-const ABI: u32 = 5;
+const ABI: u32 = 6;
 
 /// Prefix of the names of the object's own maps, and of their pins.
 const PREFIX: &str = "grant_";

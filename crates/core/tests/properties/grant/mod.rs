@@ -161,7 +161,7 @@ fn events(most: u32) -> impl Strategy<Value = Event> {
 }
 
 fn params() -> impl Strategy<Value = Params> {
-    let sizes = (1u32..300_000, 1u64..20, 0u64..4, 1u64..17);
+    let sizes = (1u32..300_000, 1u64..20, 0u64..4, 1u64..16);
     let place = (0u64..3, prop_oneof![Just(50_000u64), 1u64..20_000_000]);
     (place, sizes, 0u64..=65536).prop_map(
         |((side, rtt), (target, grant, allowance, levels), share)| {

@@ -30,8 +30,12 @@ impl Overload {
         }
     }
 
-    /// A request passes.
+    /// A request passes while the queue is full: it has to wait.
     fn ask(&mut self) -> u32 {
+        self.ask_at(1_000_000)
+    }
+
+    fn ask_at(&mut self, queue_bytes: u32) -> u32 {
         let flow = self.grant.open(0, MSS).unwrap();
         self.next_seq.insert(flow, 0);
         let request = GrantPacket {
@@ -42,8 +46,7 @@ impl Overload {
             flags: flag::ACK,
             ..GrantPacket::default()
         };
-        // A full queue: it has to wait.
-        self.grant.on_ack(flow, &request, 1_000_000);
+        self.grant.on_ack(flow, &request, queue_bytes);
         flow
     }
 
@@ -172,6 +175,24 @@ fn what_late_servers_may_send_fits_the_buffer() {
         while port.grant.on_timer(0, port.now_ns).is_some() {}
         assert!(port.now_ns < begun_ns + 5_000_000);
     }
+    // Behind all also means: they have no part in what is owed to long ones.
+    let (behind, others): (Vec<u32>, Vec<u32>) = flows
+        .iter()
+        .partition(|flow| view.flow(&port.grant, **flow, "state") == WAITING);
+    for flow in others.iter().chain([&new]) {
+        port.grant.close(*flow);
+    }
+    let long = port.ask();
+    port.send(long, 2_000_000, false);
+    let (begun, mut turns) = (port.passed, 0);
+    while port.passed < begun + 1_000_000 {
+        port.ask();
+        let flow = port.next();
+        assert!(!behind.contains(&flow));
+        turns += u32::from(flow == long);
+        port.use_grant(&view, flow, flow == long);
+    }
+    assert!(turns > 5, "{turns}");
 }
 
 /// What arrives of a grant that was taken back was on the way: others are no longer taken for late as early.
@@ -356,27 +377,84 @@ fn long_flows_alone_are_owed_nothing() {
     assert_eq!(port.next(), short);
 }
 
-/// Long flows get their share where new messages keep the queue above `long_target`.
+/// Long flows get their share where new messages keep the queue above `long_target`, and where a grant would
+/// take more than the budget.
 #[test]
 fn a_share_that_is_owed_may_take_the_whole_budget() {
     let view = View::new();
-    let queue_bytes = 12_000;
+    for (targets, queue_bytes) in [((25_600, 6_400), 12_000), ((6_400, 1_600), 3_000)] {
+        let (target, long_target) = targets;
+        let targets = [("target_bytes", target), ("long_target_bytes", long_target)];
+        let mut port = Overload::new(&[targets[0], targets[1], ("learns", 0)]);
+        assert!(long_target < queue_bytes);
+        let long = port.ask();
+        port.send(long, 2_000_000, false);
+        let (begun, mut served) = (port.passed, 0);
+        while port.passed < begun + 4_000_000 {
+            port.ask();
+            let granted = port.grant.next(queue_bytes as u32, port.now_ns);
+            let flow = granted.expect("room beyond the queue").flow;
+            let bytes = port.use_grant(&view, flow, flow == long);
+            if flow == long {
+                served += u64::from(bytes);
+            }
+        }
+        let part = served as f64 / (port.passed - begun) as f64;
+        assert!((part / 0.125 - 1.0).abs() < 0.1, "{part}");
+    }
+}
+
+/// Long flows get their share though none but they wait, as requests are granted when they come.
+#[test]
+fn long_flows_do_not_starve_behind_requests_that_need_not_wait() {
+    let view = View::new();
     let mut port = Overload::new(&[("learns", 0)]);
-    assert!(port.params.field("long_target_bytes") < queue_bytes);
     let long = port.ask();
     port.send(long, 2_000_000, false);
+    assert_eq!(port.next(), long);
+    port.use_grant(&view, long, true);
+    let is_active = |port: &Overload, flow| view.flow(&port.grant, flow, "state") == ACTIVE;
+    let mut short = port.ask_at(0);
     let (begun, mut served) = (port.passed, 0);
     while port.passed < begun + 4_000_000 {
-        port.ask();
-        let granted = port.grant.next(queue_bytes as u32, port.now_ns);
-        let flow = granted.expect("room beyond the queue").flow;
-        let bytes = port.use_grant(&view, flow, flow == long);
-        if flow == long {
-            served += u64::from(bytes);
+        // The next comes before this one is over.
+        let next = port.ask_at(0);
+        while let Some(action) = port.grant.next(0, port.now_ns)
+            && action.flow == long
+        {
+            served += u64::from(port.use_grant(&view, long, true));
+        }
+        assert!(is_active(&port, short) && is_active(&port, next));
+        port.use_grant(&view, short, false);
+        short = next;
+    }
+    let part = served as f64 / (port.passed - begun) as f64;
+    assert!((part / 0.125 - 1.0).abs() < 0.15, "{part}");
+}
+
+/// Likewise the longest, behind others that are so few that each is granted as soon as it asks.
+#[test]
+fn the_longest_do_not_starve_behind_others_that_need_not_wait() {
+    let view = View::new();
+    let mut port = Overload::new(&[("learns", 0)]);
+    let [longest, others @ ..] = [4_500_000, 2_100_000, 2_100_000, 2_100_000].map(|bytes| {
+        let flow = port.ask();
+        port.send(flow, bytes, false);
+        flow
+    });
+    let (begun, mut served) = (port.passed, 0);
+    while port.passed < begun + 4_000_000 {
+        for flow in others {
+            while let Some(action) = port.grant.next(0, port.now_ns) {
+                if action.flow == longest {
+                    served += u64::from(port.use_grant(&view, longest, true));
+                }
+            }
+            port.use_grant(&view, flow, true);
         }
     }
     let part = served as f64 / (port.passed - begun) as f64;
-    assert!((part / 0.125 - 1.0).abs() < 0.1, "{part}");
+    assert!((0.05..0.15).contains(&part), "{part}");
 }
 
 /// Senders that push begin with their allowance, and so above the first level: a port that they fill still
