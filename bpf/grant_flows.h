@@ -267,6 +267,9 @@ __noinline int grant_restart(void)
 		return 0;
 	grant_hold_params(&ctx.config->params);
 	bpf_spin_lock(&ctx.own->lock);
+	/* Flows may have handles of an object before, of another layout. */
+	if (!ctx.own->serial)
+		ctx.own->serial = ctx.config->mark;
 	grant_init(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
 		   ctx.config->never_shrinks & 1);
 	bpf_spin_unlock(&ctx.own->lock);

@@ -23,8 +23,8 @@
  * (Gittins 1979; optimal for the mean if sizes are not known): equal messages run to completion, in
  * a heavy-tailed mixture the shorter ones go first. Until enough is known they run to completion,
  * and the last level comes last. `long_share` of the bytes that pass while flows wait behind others
- * goes to those that lose by this, but for the first level: level by level, from GRANT_TURN_LEVEL
- * on to all that waited in it when its turn came, below to the first.
+ * goes to the levels behind: in turn, each until those that waited in it when its turn came have
+ * been served, below GRANT_TURN_LEVEL mostly the first of them.
  *
  * The caller keeps the flows in an array, finds a flow's index, passes what it sees, and calls
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,
@@ -54,10 +54,11 @@
  *
  *	8/7 * n * grant / long_share * k * (width of the level / grant + 1)
  *
- * bytes of other flows have passed, where grant is the largest that is given. There is no such
- * bound for late flows, which may have nothing to send. In the first level flows have sent little,
- * and are served in the order in which they came; where higher levels leave them nothing, one of
- * GRANT_FIRST_TURNS grants of `long_share` is theirs.
+ * bytes of other flows under control have passed, where grant is the largest that is given. There
+ * is no such bound for flows that were late twice, which may have nothing to send. In the first
+ * level flows have sent little, and are served in the order in which they came; where higher levels
+ * leave them nothing, one of GRANT_FIRST_TURNS grants of `long_share` is theirs, or each if no
+ * other level waits behind.
  *
  * What it does not do: heal losses elsewhere, or compute a congestion window from what a flow has
  * had acknowledged.

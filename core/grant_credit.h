@@ -143,7 +143,7 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 			port->turn = f->level;
 			port->turn_ns = now_ns;
 		}
-		port->owed_q16 -= min_u64(port->owed_q16, (u64)size << 16);
+		port->owed_q16 -= (s64)size << 16;
 	}
 	port->waits[grant_wait_bucket(elapsed_ns(f->since_ns, now_ns))]++;
 	f->state = GRANT_ACTIVE;

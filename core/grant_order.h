@@ -46,7 +46,8 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 		return out;
 	/*
 	 * The level of `turn`, until all that waited there have been served, then the next in which
-	 * flows wait, but for the first level, and for `best` unless new messages overtake it.
+	 * flows wait: not the first level, that of late flows, or `best` unless new messages
+	 * overtake it.
 	 */
 	turn = port->turn & (GRANT_LEVELS - 1);
 	others = port->filled & (GRANT_MESSAGES - 1) & ~((1u << best) & ~port->overtaken);
@@ -73,12 +74,15 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 CORE_INLINE void grant_owe(struct grant_port *port, const struct grant_params *p,
 			   const struct grant_flow *f, u32 bytes)
 {
+	/* Late flows are last in the order, too. */
 	u32 waiting = port->filled_at & GRANT_MESSAGES;
 	u32 first = min_u32(port->place[f->level & (GRANT_LEVELS - 1)], bits_first(waiting)) & 15;
-	u64 owed_q16 = (u64)min_u32(bytes, GRANT_MAX_BUDGET) * grant_long_share_q16(p);
+	s64 share_q16 = (s64)min_u32(bytes, GRANT_MAX_BUDGET) * grant_long_share_q16(p);
+	s64 owed_q16 = port->owed_q16 + share_q16;
 
+	/* Two grants gather at most, or short flows would wait long for them. */
 	if (waiting >> first >> 1)
-		port->owed_q16 = min_u64(port->owed_q16 + owed_q16, (u64)port->budget << 16);
+		port->owed_q16 = owed_q16 < 2 * port->turn_q16 ? owed_q16 : 2 * port->turn_q16;
 }
 
 /*

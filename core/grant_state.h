@@ -18,7 +18,7 @@
 #define GRANT_ON_TIME	    GRANT_LEVELS       /* list of active flows */
 #define GRANT_LATE	    (GRANT_LEVELS + 1) /* of those whose grant had to be sent again */
 #define GRANT_LATE_LEVEL    (GRANT_LEVELS - 1) /* of late flows that wait again */
-#define GRANT_MESSAGES	    ((1u << GRANT_LATE_LEVEL) - 1) /* bits of the levels of messages */
+#define GRANT_MESSAGES	    ((1u << GRANT_LATE_LEVEL) - 1) /* bits of other levels and places */
 #define GRANT_TURN_LEVEL    11u /* from here on, 1 MiB, flows of a level take turns */
 #define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
 #define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
@@ -62,8 +62,8 @@ enum grant_side {
 	  "What credit and queue together may take, as a share of the buffer; rate x rtt is "      \
 	  "added")                                                                                 \
 	P(X, BUFFER_SHARE, long_target, ABOVE_0, 1, 0.05, 0.05,                                    \
-	  "The same for flows that a new message would overtake, so that it finds room; by "       \
-	  "`long_share` they have all of `target`")                                                \
+	  "The same for flows that a new message would overtake, so that it finds room; grants "   \
+	  "from `long_share` may use all of `target`")                                             \
 	P(X, TIME, rtt, NS(1), GRANT_MAX_RTT_NS, RTTS(1, US(50)), RTTS(1, US(50)),                 \
 	  "Round trip of the network without queues")                                              \
 	P(X, SEGMENTS, grant, 1, 65535, 10, 10,                                                    \
@@ -71,11 +71,11 @@ enum grant_side {
 	P(X, SEGMENTS, allowance, 0, 255, 2, 2, "What an idle flow may send without a grant")      \
 	P(X, COUNT, levels, 1, GRANT_LATE_LEVEL, 14, 14,                                           \
 	  "Levels by bytes of a message: the first up to 1 KiB, each next up to twice as much, "   \
-	  "the last (of 14 that from 4 MiB on) without an end. From 1 MiB on, and in the last, "   \
+	  "the last without an end (the 14th begins at 4 MiB). From 1 MiB on, and in the last, "   \
 	  "flows take turns")                                                                      \
 	P(X, FLAG, learns, 0, 1, 1, 1, "The levels are served by the sizes that have passed")      \
 	P(X, SHARE, long_share, 0, 1, 0.125, 0.125,                                                \
-	  "Share of the bytes that goes to flows behind others, while such wait")                  \
+	  "Share of the bytes that goes to flows that wait behind others")                         \
 	P(X, SHARE, resend_after, ABOVE_0, 256, 1.5, 1.5,                                          \
 	  "A grant without effect is taken back after so many times rtt + target / rate")          \
 	P(X, TIME, timer, US(1), MS(100), US(250), US(250),                                        \
@@ -139,7 +139,7 @@ struct grant_list {
 struct grant_port {
 	u64 grant_ns;	/* last grant */
 	u64 drained_ns; /* when `virtual_bytes` were in the virtual queue, or on the way to it */
-	u64 owed_q16;	/* bytes due to the levels that are not first, Q16 */
+	s64 owed_q16;	/* bytes due to flows behind others, Q16; below 0: had before */
 	u64 rate_bps;
 	u64 grants;
 	u64 resends;
@@ -178,7 +178,7 @@ struct grant_port {
 	u64 lapse_gap_ns; /* from one grant that lapses to the next */
 	u64 resend_ns;
 	u64 idle_ns;		/* if nothing passes for longer, nothing is under way */
-	u64 turn_q16;		/* bytes of the largest grant, Q16 */
+	s64 turn_q16;		/* what is owed before a grant of it is given, Q16 */
 	u64 waits[GRANT_WAITS]; /* grants, by how long their flows waited */
 	struct grant_list lists[GRANT_LEVELS + 2]; /* waiting flows by level, active, late ones */
 };
@@ -289,7 +289,7 @@ CORE_INLINE void grant_derive(struct grant_port *port, const struct grant_params
 		2 * grant_rtt_ns(p) + mss_in_range(p->mss_bytes) * 8000000000u / port->rate_bps;
 	/* At most 2^24 * 2^28. */
 	port->lapse_gap_ns = allowance * 2 * GRANT_LAPSE_NS / max_u64(rest, 1);
-	port->turn_q16 = max_u64(min_u64(grant, port->budget / 2), 1) << 16;
+	port->turn_q16 = (s64)(max_u64(min_u64(grant, port->budget / 2), 1) << 16);
 }
 
 CORE_INLINE u64 grant_tick_ns(const struct grant_port *port, const struct grant_params *p)

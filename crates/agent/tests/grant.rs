@@ -22,6 +22,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use penstock_linux::link::{self, Change};
 use penstock_linux::socket::set_number;
 use penstock_linux::testkit::{Signal, join, until};
+use penstockd::attach::grant;
 use penstockd::host::clock::monotonic_ns;
 use penstockd::port::Side;
 use penstockd::port::pins::program_pin;
@@ -108,10 +109,18 @@ fn flows_of_another_version_are_followed() {
         let mut value = config.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
         value[0] -= 1; // `abi`
         config.update(&[0; 4], &value, MapFlags::ANY).unwrap();
+        let unreadable = grant::status(&lab.port.folder).unwrap_err();
+        assert!(unreadable.to_string().contains("another version"));
 
         let (netns, pins) = (lab.lab.netns(place.1), lab.lab.pins());
         Agent { netns, pins }.ok(&[&attach(place)[..], &["--stale", "60 s"]].concat());
         assert_eq!(lab.credit().counters["grants"], 0, "{place:?}");
+        // New ones come first, and are not taken for those.
+        let mut new: Vec<_> = (0..FLOWS)
+            .map(|_| left.run(connect).unwrap().unwrap())
+            .collect();
+        send_on_all(left, &mut new, 1000);
+        streams.append(&mut new);
         send_on_all(left, &mut streams, 300_000);
         drop(streams); // no agent takes credit back
         assert!(lab.credit().counters["grants"] >= FLOWS, "{place:?}");

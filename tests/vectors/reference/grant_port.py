@@ -159,12 +159,11 @@ class Port:
         self.waiting[level].insert(0 if is_first else len(self.waiting[level]), number)
 
     def choose(self) -> tuple[int, bool]:
-        """Who is next, and whether by the share of the levels that are not first."""
+        """Who is next, and whether by the share of those behind others."""
         best = next((level for level in self.order.order if self.waiting[level]), None)
         if best is None:
             return 0, False
-        grant = min(self.p["grant_segments"] * self.p["mss_bytes"], self.budget // 2)
-        if self.owed_q16 >= max(grant, 1) << 16:
+        if self.owed_q16 >= self.turn_bytes << 16:
             # All that wait in a level before the turn comes to it are served.
             here = self.waiting[self.turn]
             first = 0 if here and self.flows[here[0]].since < self.turn_ns else 1
@@ -177,6 +176,11 @@ class Port:
             if others:
                 return self.waiting[others[0]][0], True
         return self.waiting[best][0], False
+
+    @property
+    def turn_bytes(self) -> int:
+        """So much is owed before a grant of it is given."""
+        return max(min(self.p["grant_segments"] * self.p["mss_bytes"], self.budget // 2), 1)
 
     def lacks(self, flow: Flow) -> bool:
         """Whether one waits behind it, or behind another that waits."""
@@ -234,7 +238,7 @@ class Port:
             self.owed_grants = (self.owed_grants + 1) % 256
             if flow.level not in (0, self.turn):
                 self.turn, self.turn_ns = flow.level, now
-            self.owed_q16 = max(self.owed_q16 - (size << 16), 0)
+            self.owed_q16 -= size << 16
         flow.state, flow.since, flow.resends = ACTIVE, now, 0
         flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
         flow.note_edge() if flow.attained else flow.forget_edge()
@@ -388,7 +392,7 @@ class Port:
             flow.see(end)
             if self.lacks(flow):
                 due = min(fresh, 2**30) * self.p["long_share_q16"]
-                self.owed_q16 = min(self.owed_q16 + due, self.budget << 16)
+                self.owed_q16 = min(self.owed_q16 + due, 2 * self.turn_bytes << 16)
         if is_fin:
             flow.marks.add(CLOSING)
         if is_last and end == flow.seen:

@@ -193,7 +193,10 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
     let (counters, port) = (offset_of!(grant_own, counters), offset_of!(grant_own, port));
     let counters: Option<grant_counters> = part(&value, counters);
     let port: Option<grant_port> = part(&value, port);
-    let (Some(mut counters), Some(port)) = (counters, port) else {
+    let config = configured(folder);
+    // 0: silenced.
+    let is_known = config.is_none_or(|config| [0, ABI].contains(&config.abi));
+    let (Some(mut counters), Some(port), true) = (counters, port, is_known) else {
         bail!(
             "{} is of another version of penstockd; attach again",
             pin.display()
@@ -204,7 +207,7 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
     let names = definitions::credit_counters().iter();
     let named = names.map(|counter| counter.word.to_owned());
     Ok(Some(Status {
-        side: configured(folder).map_or("", |config| side_of(&config)),
+        side: config.map_or("", |config| side_of(&config)),
         rate_bps: port.rate_bps,
         outstanding_bytes: port.outstanding,
         waiting: port.waiting,

@@ -289,6 +289,7 @@ fn replay(
             Event::Learn => grant.learn(),
         }
         view.assert_consistent(&grant, &flows);
+        prop_assert!(view.port(&grant, "owed_q16") <= 2 * view.port(&grant, "turn_q16"));
         let active = view.port(&grant, "active") as u64;
         let most = (budget + params.field("target_bytes")).max(grant_bytes) + active * (4 << SCALE);
         if is_in_order && !never_shrinks {

@@ -179,6 +179,8 @@ fn what_late_servers_may_send_fits_the_buffer() {
     let (behind, others): (Vec<u32>, Vec<u32>) = flows
         .iter()
         .partition(|flow| view.flow(&port.grant, **flow, "state") == WAITING);
+    let level = |flow: &u32| view.flow(&port.grant, *flow, "level");
+    assert!(!behind.is_empty() && behind.iter().all(|flow| level(flow) == LATE_LEVEL));
     for flow in others.iter().chain([&new]) {
         port.grant.close(*flow);
     }
@@ -346,6 +348,8 @@ fn a_level_has_as_many_turns_as_flows() {
         };
         port.send(*flow, bytes, false);
     }
+    // They may have waited for long.
+    port.now_ns += 10_000_000_000;
     let mut served = vec![0; long.len()];
     while served.iter().sum::<u32>() < 2_000_000 {
         port.ask();
@@ -432,7 +436,7 @@ fn long_flows_do_not_starve_behind_requests_that_need_not_wait() {
     assert!((part / 0.125 - 1.0).abs() < 0.15, "{part}");
 }
 
-/// Likewise the longest, behind others that are so few that each is granted as soon as it asks.
+/// Likewise the longest have their part of it, behind others that are so few that each is granted as soon as it asks.
 #[test]
 fn the_longest_do_not_starve_behind_others_that_need_not_wait() {
     let view = View::new();
@@ -454,7 +458,33 @@ fn the_longest_do_not_starve_behind_others_that_need_not_wait() {
         }
     }
     let part = served as f64 / (port.passed - begun) as f64;
-    assert!((0.05..0.15).contains(&part), "{part}");
+    // The level of the others has the other half of what is owed.
+    assert!((part / 0.0625 - 1.0).abs() < 0.15, "{part}");
+}
+
+/// Nor do they get more where a grant is larger than what is owed, as those to few flows are.
+#[test]
+fn large_grants_are_counted_whole() {
+    let view = View::new();
+    let targets = [("target_bytes", 60_000), ("long_target_bytes", 60_000)];
+    let mut port = Overload::new(&[targets, [("grant_segments", 2), ("learns", 0)]].concat());
+    let long = port.ask();
+    port.send(long, 2_000_000, false);
+    port.ask();
+    let (begun, mut served, mut least) = (port.passed, 0, u32::MAX);
+    while port.passed < begun + 2_000_000 {
+        let flow = port.next();
+        let bytes = port.use_grant(&view, flow, flow == long);
+        if flow == long {
+            served += u64::from(bytes);
+            least = least.min(bytes);
+        } else {
+            port.ask();
+        }
+    }
+    assert!(least > 10 * MSS, "{least}");
+    let part = served as f64 / (port.passed - begun) as f64;
+    assert!((part / 0.125 - 1.0).abs() < 0.15, "{part}");
 }
 
 /// Senders that push begin with their allowance, and so above the first level: a port that they fill still
