@@ -37,7 +37,8 @@
  * others wait, has its grant taken back but for the allowance. After a few reminders the grant
  * lapses, and what an idle flow may send is in no account. So not more than half of what the buffer
  * has left lapses in GRANT_LAPSE_NS, and as much at once; other late flows wait again, with a
- * window of 0, for as much as an allowance: once like the others, then behind all that wait.
+ * window of 0, for as much as an allowance: once like the others, then behind all that wait, by
+ * `long_share` if others do not end.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
  * beyond what was taken back: it was sent before. For a while flows then count as late only much
@@ -54,11 +55,10 @@
  *
  *	8/7 * n * grant / long_share * k * (width of the level / grant + 1)
  *
- * bytes of other flows under control have passed, where grant is the largest that is given. There
- * is no such bound for flows that were late twice, which may have nothing to send. In the first
- * level flows have sent little, and are served in the order in which they came; where higher levels
- * leave them nothing, one of GRANT_FIRST_TURNS grants of `long_share` is theirs, or each if no
- * other level waits behind.
+ * bytes of other flows under control have passed, where grant is the largest that is given. In the
+ * first level flows have sent little, and are served in the order in which they came; where higher
+ * levels leave them nothing, one of GRANT_FIRST_TURNS grants of `long_share` is theirs, or each if
+ * no other level waits behind.
  *
  * What it does not do: heal losses elsewhere, or compute a congestion window from what a flow has
  * had acknowledged.

@@ -46,12 +46,13 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 		return out;
 	/*
 	 * The level of `turn`, until all that waited there have been served, then the next in which
-	 * flows wait: not the first level, that of late flows, or `best` unless new messages
-	 * overtake it.
+	 * flows wait: not the first level, nor `best` unless new messages overtake it. Of late
+	 * flows one at a time: they may have nothing to send.
 	 */
 	turn = port->turn & (GRANT_LEVELS - 1);
-	others = port->filled & (GRANT_MESSAGES - 1) & ~((1u << best) & ~port->overtaken);
-	stays = grant_flow_at(flows, port->lists[turn].head)->since_ns < port->turn_ns;
+	others = port->filled & ((1u << GRANT_LEVELS) - 2) & ~((1u << best) & ~port->overtaken);
+	stays = grant_flow_at(flows, port->lists[turn].head)->since_ns < port->turn_ns &&
+		turn != GRANT_LATE_LEVEL;
 	after = (turn + !stays) & (GRANT_LEVELS - 1);
 	others = (others | others << GRANT_LEVELS) >> after & ((1u << GRANT_LEVELS) - 1);
 	owed = choose_u32(is_nonzero(others), (bits_first(others) + after) & (GRANT_LEVELS - 1), 0);
@@ -74,8 +75,7 @@ CORE_INLINE struct grant_choice grant_choose(const struct grant_port *port,
 CORE_INLINE void grant_owe(struct grant_port *port, const struct grant_params *p,
 			   const struct grant_flow *f, u32 bytes)
 {
-	/* Late flows are last in the order, too. */
-	u32 waiting = port->filled_at & GRANT_MESSAGES;
+	u32 waiting = port->filled_at & ((1u << GRANT_LEVELS) - 1);
 	u32 first = min_u32(port->place[f->level & (GRANT_LEVELS - 1)], bits_first(waiting)) & 15;
 	s64 share_q16 = (s64)min_u32(bytes, GRANT_MAX_BUDGET) * grant_long_share_q16(p);
 	s64 owed_q16 = port->owed_q16 + share_q16;

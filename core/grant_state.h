@@ -18,7 +18,6 @@
 #define GRANT_ON_TIME	    GRANT_LEVELS       /* list of active flows */
 #define GRANT_LATE	    (GRANT_LEVELS + 1) /* of those whose grant had to be sent again */
 #define GRANT_LATE_LEVEL    (GRANT_LEVELS - 1) /* of late flows that wait again */
-#define GRANT_MESSAGES	    ((1u << GRANT_LATE_LEVEL) - 1) /* bits of other levels and places */
 #define GRANT_TURN_LEVEL    11u /* from here on, 1 MiB, flows of a level take turns */
 #define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
 #define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */

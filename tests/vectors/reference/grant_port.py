@@ -166,10 +166,11 @@ class Port:
         if self.owed_q16 >= self.turn_bytes << 16:
             # All that wait in a level before the turn comes to it are served.
             here = self.waiting[self.turn]
-            first = 0 if here and self.flows[here[0]].since < self.turn_ns else 1
+            stays = here and self.flows[here[0]].since < self.turn_ns and self.turn != LEVELS - 1
+            first = 0 if stays else 1  # of late ones one at a time
             steps = [(self.turn + first + step) % LEVELS for step in range(LEVELS)]
             is_ahead = not self.order.is_overtaken(best)
-            none = {0, LEVELS - 1} | ({best} if is_ahead else set())
+            none = {0} | ({best} if is_ahead else set())
             others = [level for level in steps if level not in none and self.waiting[level]]
             if best and self.waiting[0] and (not others or self.owed_grants % 8 == 0):
                 return self.waiting[0][0], True
@@ -184,8 +185,7 @@ class Port:
 
     def lacks(self, flow: Flow) -> bool:
         """Whether one waits behind it, or behind another that waits."""
-        in_order = self.order.order[:-1]  # but late ones
-        waiting = [place for place, level in enumerate(in_order) if self.waiting[level]]
+        waiting = [place for place, level in enumerate(self.order.order) if self.waiting[level]]
         first = min([self.order.order.index(flow.level), *waiting])
         return any(place > first for place in waiting)
 

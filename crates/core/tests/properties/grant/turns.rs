@@ -175,26 +175,31 @@ fn what_late_servers_may_send_fits_the_buffer() {
         while port.grant.on_timer(0, port.now_ns).is_some() {}
         assert!(port.now_ns < begun_ns + 5_000_000);
     }
-    // Behind all also means: they have no part in what is owed to long ones.
-    let (behind, others): (Vec<u32>, Vec<u32>) = flows
+    // Next to others that never end they share what is owed with long ones: one of them in turn with each long one.
+    let (mut behind, others): (Vec<u32>, Vec<u32>) = flows
         .iter()
         .partition(|flow| view.flow(&port.grant, **flow, "state") == WAITING);
     let level = |flow: &u32| view.flow(&port.grant, *flow, "level");
-    assert!(!behind.is_empty() && behind.iter().all(|flow| level(flow) == LATE_LEVEL));
+    assert!(behind.len() > 3 && behind.iter().all(|flow| level(flow) == LATE_LEVEL));
     for flow in others.iter().chain([&new]) {
         port.grant.close(*flow);
     }
     let long = port.ask();
     port.send(long, 2_000_000, false);
-    let (begun, mut turns) = (port.passed, 0);
+    let (begun, mut turns, mut late) = (port.passed, 0u32, 0u32);
     while port.passed < begun + 1_000_000 {
         port.ask();
         let flow = port.next();
-        assert!(!behind.contains(&flow));
+        if let Some(place) = behind.iter().position(|each| *each == flow) {
+            late += 1;
+            behind.remove(place);
+            port.grant.close(flow); // another may have its number then
+            continue;
+        }
         turns += u32::from(flow == long);
         port.use_grant(&view, flow, flow == long);
     }
-    assert!(turns > 5, "{turns}");
+    assert!(late.abs_diff(turns) < 3 && late > 10, "{late} {turns}");
 }
 
 /// What arrives of a grant that was taken back was on the way: others are no longer taken for late as early.
