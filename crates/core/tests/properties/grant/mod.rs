@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+mod late;
+mod overload;
 mod turns;
 
 use super::common::Fields;
