@@ -100,8 +100,7 @@ fn what_late_servers_may_send_fits_the_buffer() {
     for flow in others.iter().chain([&new]) {
         port.grant.close(*flow);
     }
-    let long = port.ask();
-    port.send(long, 2_000_000, false);
+    let long = port.ask_amid(2_000_000);
     let (begun, mut turns, mut late) = (port.passed, 0u32, 0u32);
     while port.passed < begun + 1_000_000 {
         port.ask();

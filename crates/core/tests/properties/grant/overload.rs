@@ -32,6 +32,7 @@ impl Overload {
         self.ask_at(1_000_000)
     }
 
+    /// A request passes, and is granted credit at once if that and `queue_bytes` fit the budget.
     pub fn ask_at(&mut self, queue_bytes: u32) -> u32 {
         let flow = self.grant.open(0, MSS).unwrap();
         self.next_seq.insert(flow, 0);
@@ -44,6 +45,13 @@ impl Overload {
             ..GrantPacket::default()
         };
         self.grant.on_ack(flow, &request, queue_bytes);
+        flow
+    }
+
+    /// A flow that waits, of which `bytes` have passed already.
+    pub fn ask_amid(&mut self, bytes: u32) -> u32 {
+        let flow = self.ask();
+        self.send(flow, bytes, false);
         flow
     }
 

@@ -50,8 +50,7 @@ fn few_flows_share_the_budget() {
             ("grant_segments", 2),
         ]);
         for _ in 0..flows {
-            let flow = port.ask();
-            port.send(flow, sent, false);
+            port.ask_amid(sent);
         }
         let mut granted = Vec::new();
         while let Some(action) = port.grant.next(0, 0) {
@@ -177,8 +176,7 @@ fn a_share_that_is_owed_may_take_the_whole_budget() {
         let targets = [("target_bytes", target), ("long_target_bytes", long_target)];
         let mut port = Overload::new(&[targets[0], targets[1], ("learns", 0)]);
         assert!(long_target < queue_bytes);
-        let long = port.ask();
-        port.send(long, 2_000_000, false);
+        let long = port.ask_amid(2_000_000);
         let (begun, mut served) = (port.passed, 0);
         while port.passed < begun + 4_000_000 {
             port.ask();
@@ -199,8 +197,7 @@ fn a_share_that_is_owed_may_take_the_whole_budget() {
 fn long_flows_do_not_starve_behind_requests_that_need_not_wait() {
     let view = View::new();
     let mut port = Overload::new(&[("learns", 0)]);
-    let long = port.ask();
-    port.send(long, 2_000_000, false);
+    let long = port.ask_amid(2_000_000);
     assert_eq!(port.next(), long);
     port.use_grant(&view, long, true);
     let is_active = |port: &Overload, flow| view.flow(&port.grant, flow, "state") == ACTIVE;
@@ -227,11 +224,8 @@ fn long_flows_do_not_starve_behind_requests_that_need_not_wait() {
 fn the_longest_do_not_starve_behind_others_that_need_not_wait() {
     let view = View::new();
     let mut port = Overload::new(&[("learns", 0)]);
-    let [longest, others @ ..] = [4_500_000, 2_100_000, 2_100_000, 2_100_000].map(|bytes| {
-        let flow = port.ask();
-        port.send(flow, bytes, false);
-        flow
-    });
+    let [longest, others @ ..] =
+        [4_500_000, 2_100_000, 2_100_000, 2_100_000].map(|bytes| port.ask_amid(bytes));
     let (begun, mut served) = (port.passed, 0);
     while port.passed < begun + 4_000_000 {
         for flow in others {
@@ -254,8 +248,7 @@ fn large_grants_are_counted_whole() {
     let view = View::new();
     let targets = [("target_bytes", 60_000), ("long_target_bytes", 60_000)];
     let mut port = Overload::new(&[targets, [("grant_segments", 2), ("learns", 0)]].concat());
-    let long = port.ask();
-    port.send(long, 2_000_000, false);
+    let long = port.ask_amid(2_000_000);
     port.ask();
     let (begun, mut served, mut least) = (port.passed, 0, u32::MAX);
     while port.passed < begun + 2_000_000 {
