@@ -81,7 +81,8 @@ static __noinline int flow_control(struct __sk_buff *skb, const struct packet *p
 	if (!flow_is_live(&flow->entry) || s->packet.scale == TCP_SCALE_UNKNOWN ||
 	    is_authenticated(skb, packet) || !peer_read(skb, packet, direction, tcp_bytes))
 		return 0;
-	s->shown_bytes = flow->credit & GRANT_IS_HANDLE ? 0 : flow->credit;
+	s->shown_bytes = flow->credit & (GRANT_IS_SHUT - 1);
+	s->is_shut = !!(flow->credit & GRANT_IS_SHUT);
 	s->is_sender_first = direction == FLOW_DATA && flow->entry.acks <= 1;
 	handle = grant_begin(direction);
 	if (!handle)
@@ -191,7 +192,10 @@ static __noinline int lower_syn(struct __sk_buff *skb, const struct port_ctx *ct
 				 ctx->port->half_open, !is_symmetric(packet, ctx->config->flags));
 	if (bytes >= packet->window)
 		return 0;
-	return write_window(skb, packet, (u16)bytes) ? 0 : 1;
+	if (write_window(skb, packet, (u16)bytes))
+		return 0;
+	half->edge.seq |= bytes ? 0 : GRANT_IS_SHUT;
+	return 1;
 }
 
 /* A packet of the ACKs' direction. */

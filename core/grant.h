@@ -17,6 +17,10 @@
  * up its credit or its allowance, or by a zero-window probe. An idle flow may send `allowance`
  * segments, so that short messages do not wait; they count when they pass.
  *
+ * Those who open connections mostly ask: where their first messages have been short, the end of a
+ * handshake asks for nothing, and they have their allowance at once. What passes towards a flow
+ * that began so is an answer, not a request, until it has made use of a grant.
+ *
  * Order: waiting flows are in levels by the bytes of their message so far. A flow that goes on in
  * its level is first there, one that enters it is last; from GRANT_TURN_LEVEL on, and in the last
  * level, flows take turns. The levels are served by Gittins index over the sizes that have passed
@@ -203,7 +207,9 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		grant_make_idle(port, p, flows, index);
 		f->seen = f->edge = f->most = packet->ack;
 		grant_forget_edge(f);
-		f->flags = GRANT_HANDSHAKE;
+		grant_note_opening(f);
+		if (grant_openers_are_brief(port))
+			f->edge += grant_allowance_segments(p) * grant_mss(f);
 	}
 	/*
 	 * A request behind all data: the end of the last message was not seen as such. Its sender
@@ -217,9 +223,10 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		if (f->state == GRANT_WAITING)
 			grant_ask(port, p, flows, index, packet->now_ns);
 	}
-	asks = packet->payload && f->state == GRANT_IDLE && !(f->flags & GRANT_QUIET);
+	asks = packet->payload && f->state == GRANT_IDLE &&
+	       !(f->flags & (GRANT_QUIET | GRANT_OPENER));
 	/* A SYN-ACK is granted at once or not at all: its window has another unit. */
-	if (asks || (is_syn && !port->waiting && f->state == GRANT_IDLE &&
+	if (asks || (is_syn && !port->waiting && f->state == GRANT_IDLE && f->edge == f->seen &&
 		     grant_has_room(port, p, f, 0, queue_bytes, packet->now_ns)))
 		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
@@ -245,7 +252,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	u32 end = packet->seq + packet->payload + fin;
 	u32 fresh = grant_beyond(end, f->seen);
 	u32 mss, attained;
-	_Bool ends = fin, probes, was_late, is_behind;
+	_Bool ends = fin, probes, was_late, is_behind, opens;
 
 	if (packet->flags & TCP_FLAG_RST)
 		grant_close(port, flows, index);
@@ -263,6 +270,9 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	ends |= fresh && grant_ends_message(f, packet, end);
 	is_behind = f->state == GRANT_WAITING && f->level == GRANT_LATE_LEVEL;
 	probes = packet->payload <= 1 && f->ack - packet->seq == 1;
+	/* It may have been shown its allowance already. */
+	opens = f->flags & GRANT_HANDSHAKE &&
+		(f->edge == f->seen || !grant_openers_are_brief(port));
 	grant_take_credit(port, f);
 	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
 	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->edge) &&
@@ -273,8 +283,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		if (was_late)
 			grant_unlink(port, flows, index);
 		if (f->flags & GRANT_SILENT)
-			f->flags &= 0xf & ~(GRANT_SILENT | GRANT_QUIET);
-		f->flags &= 0xf;
+			f->flags &= 0xff & ~GRANT_QUIET;
+		f->flags &= 0xff & ~(GRANT_SILENT | GRANT_RESENT);
 		if (f->state == GRANT_ACTIVE) {
 			f->since_ns = packet->now_ns;
 			if (was_late)
@@ -288,6 +298,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		attained = grant_plus(f->attained, fresh - fin);
 		grant_count_passed(port, f->attained, attained);
 		f->attained = attained;
+		if (attained > grant_allowance_segments(p) * mss)
+			grant_note_opener(port, f, 0);
 		f->run = grant_plus(f->run, fresh);
 		grant_see(f, end);
 		grant_owe(port, p, f, fresh);
@@ -302,10 +314,9 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	} else if (f->state == GRANT_ACTIVE && grant_beyond(f->edge, f->seen) < mss) {
 		grant_grow(p, f);
 		grant_ask(port, p, flows, index, packet->now_ns);
-	} else if ((f->state == GRANT_IDLE || is_behind) &&
-		   (fresh || probes || (f->flags & GRANT_HANDSHAKE))) {
+	} else if ((f->state == GRANT_IDLE || is_behind) && (fresh || probes || opens)) {
 		/* A request follows a handshake, which is short as a rule. */
-		if (!fresh && f->flags & GRANT_HANDSHAKE)
+		if (!fresh && opens)
 			f->size = min_u32(f->size, max_u32(grant_allowance_segments(p), 2) * mss);
 		grant_ask(port, p, flows, index, packet->now_ns);
 	}

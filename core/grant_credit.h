@@ -31,7 +31,7 @@ CORE_INLINE void grant_make_idle(struct grant_port *port, const struct grant_par
 	grant_take_credit(port, f);
 	grant_leave(port, flows, index);
 	f->state = GRANT_IDLE;
-	f->flags &= GRANT_QUIET | GRANT_CLOSING;
+	f->flags &= GRANT_LASTING;
 	f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
 	f->attained = 0;
 	f->level = 0;
@@ -46,7 +46,7 @@ CORE_INLINE void grant_wait(struct grant_port *port, struct grant_flow *flows, u
 	grant_leave(port, flows, index);
 	f->state = GRANT_WAITING;
 	f->since_ns = now_ns;
-	f->flags &= GRANT_QUIET | GRANT_CLOSING;
+	f->flags &= GRANT_LASTING;
 	f->level = (u8)level;
 	port->waiting++;
 	grant_push(port, flows, index, is_first);
@@ -147,7 +147,7 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 	}
 	port->waits[grant_wait_bucket(elapsed_ns(f->since_ns, now_ns))]++;
 	f->state = GRANT_ACTIVE;
-	f->flags = (u8)((f->flags & (GRANT_QUIET | GRANT_CLOSING)) | GRANT_SILENT);
+	f->flags = (u8)((f->flags & GRANT_LASTING) | GRANT_SILENT);
 	f->since_ns = now_ns;
 	/* A new message has nothing on the way of the grant before. */
 	if (f->attained)

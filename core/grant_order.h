@@ -140,11 +140,43 @@ CORE_INLINE void grant_count_passed(struct grant_port *port, u32 before, u32 aft
 		port->passed[level] += is_below(from, level) & is_below(level, to);
 }
 
+/*
+ * The first message of one who opened its connection was short, or not: a moving average over the
+ * last of them, in 16ths.
+ */
+CORE_INLINE void grant_note_opener(struct grant_port *port, struct grant_flow *f, u32 is_short)
+{
+	u32 brief = port->brief;
+
+	if (!(f->flags & GRANT_OPENER))
+		return;
+	/* It asks: what the other end sends are answers, and no sign of data. */
+	f->flags = (u8)((f->flags & ~GRANT_OPENER) | (is_short ? GRANT_QUIET : 0));
+	port->brief = (u8)choose_u32(is_short, brief + (255 - brief + 15) / 16,
+				     brief - (brief + 15) / 16);
+}
+
+/*
+ * Where those who open connections send short messages first, as requests are, they need no grant
+ * for them: they may have what an idle flow has.
+ */
+CORE_INLINE _Bool grant_openers_are_brief(const struct grant_port *port)
+{
+	return port->brief >= GRANT_BRIEF;
+}
+
+/* A flow's sender has opened its connection. */
+CORE_INLINE void grant_note_opening(struct grant_flow *f)
+{
+	f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
+}
+
 /* A flow's message is over. */
-CORE_INLINE void grant_end_message(struct grant_port *port, const struct grant_flow *f)
+CORE_INLINE void grant_end_message(struct grant_port *port, struct grant_flow *f)
 {
 	if (!f->attained)
 		return;
+	grant_note_opener(port, f, 1);
 	port->messages++;
 	port->ended[grant_level(f->attained)]++;
 }

@@ -36,6 +36,7 @@
 #define GRANT_IDLE_BITS	    2u	       /* an idle link takes grants back after 4 times `idle_ns` */
 #define GRANT_QUEUED_BITS   3u	       /* grants are then taken back after 8 times as long */
 #define GRANT_OPTION_BYTES  40u	       /* of a segment, at most (RFC 9293 §3.1) */
+#define GRANT_BRIEF	    224u       /* of 255: openers' first messages are short as a rule */
 #define GRANT_WAITS	    16u	       /* buckets of the times that flows wait for a grant */
 #define GRANT_WAIT_BITS	    15u /* the first holds those below 2^15 ns, each next twice as much */
 
@@ -97,10 +98,13 @@ enum grant_state {
 };
 
 /* Of a flow. */
-#define GRANT_HANDSHAKE 1u /* its sender opens the connection, and has not acknowledged it */
-#define GRANT_SILENT	2u /* has sent nothing since its grant */
-#define GRANT_QUIET	4u /* made no use of a grant: a request no longer is the sign of data */
-#define GRANT_CLOSING	8u /* its FIN has passed */
+#define GRANT_HANDSHAKE 1u    /* its sender opens the connection, and has not acknowledged it */
+#define GRANT_SILENT	2u    /* has sent nothing since its grant */
+#define GRANT_QUIET	4u    /* made no use of a grant: a request no longer is the sign of data */
+#define GRANT_CLOSING	8u    /* its FIN has passed */
+#define GRANT_RESENT	0x30u /* how often its grant was sent again: 0 to GRANT_RESENDS */
+#define GRANT_OPENER	0x40u /* its sender opened the connection, and its first message goes on */
+#define GRANT_LASTING	(GRANT_QUIET | GRANT_CLOSING | GRANT_OPENER)
 
 /* Sequence numbers are those of the data, except `seq` and `ts_*`, which are for the ACKs. */
 struct grant_flow {
@@ -122,7 +126,7 @@ struct grant_flow {
 	u8 scale;
 	u8 state; /* enum grant_state */
 	u8 level;
-	u8 flags;  /* GRANT_HANDSHAKE ..., and resends << 4 */
+	u8 flags;  /* GRANT_HANDSHAKE ... */
 	u32 last;  /* `edge` before it moved */
 	u32 owner; /* the caller's; grant_open zeroes it */
 	u32 cut;   /* bytes of a segment that windows cut, of which the rest has not passed */
@@ -167,7 +171,7 @@ struct grant_port {
 	u16 overtaken;	  /* bits of the levels that come after the first in `order` */
 	u8 owed_grants;	  /* from `long_share`; wraps */
 	u8 place[18];	  /* of each level in `order`; of the lists of active flows: 16, 17 */
-	u8 reserved;
+	u8 brief;	  /* of 255: share of openers' first messages that the allowance held */
 	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
 	u32 filled_at; /* the same by place */
 	u32 budget;    /* with the next seven: what follows from the parameters */
@@ -301,7 +305,7 @@ CORE_INLINE u64 grant_tick_ns(const struct grant_port *port, const struct grant_
 /* How often a flow's grant was sent again. */
 CORE_INLINE u32 grant_resent(const struct grant_flow *f)
 {
-	return f->flags >> 4;
+	return (f->flags & GRANT_RESENT) >> 4;
 }
 
 CORE_INLINE u32 grant_list_number(const struct grant_flow *f)

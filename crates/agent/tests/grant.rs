@@ -182,6 +182,44 @@ fn both_ends_may_send_at_once() {
     }
 }
 
+/// Clients that open connections and ask: once the port knows that they begin with little, no grant is made for a
+/// request, nor for the answer that passes towards them.
+#[test]
+fn requests_of_new_connections_need_no_grant() {
+    let _alone = alone();
+    const CLIENTS: usize = 60;
+    for place in PLACES {
+        let lab = Lab::new(place, &[]);
+        let address = (RIGHT, 5004);
+        let listener = lab.lab.netns("right").run(|| TcpListener::bind(address));
+        let listener = listener.unwrap().unwrap();
+        let server = lab.lab.spawn("right", move || {
+            for _ in 0..2 * CLIENTS {
+                let mut stream = patient(listener.accept().unwrap().0).unwrap();
+                stream.read_exact(&mut [0; 300]).unwrap();
+                stream.write_all(&[7; 1000]).unwrap();
+            }
+        });
+        let mut grants = [0, 0];
+        for granted in &mut grants {
+            let before = lab.credit().counters["grants"];
+            let ask = move || {
+                for _ in 0..CLIENTS {
+                    let mut stream = patient(TcpStream::connect(address).unwrap()).unwrap();
+                    stream.write_all(&[7; 300]).unwrap();
+                    assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), 1000);
+                }
+            };
+            join(lab.lab.spawn("left", ask), LIMIT);
+            *granted = lab.credit().counters["grants"] - before;
+        }
+        join(server, LIMIT);
+        assert!(grants[0] > 20, "{grants:?}, {place:?}");
+        assert_eq!(grants[1], 0, "{place:?}");
+        lab.settles();
+    }
+}
+
 /// Headers of ACKs are noted again in each unit of 2^30 ns.
 fn unit_now() -> u64 {
     monotonic_ns() >> 30

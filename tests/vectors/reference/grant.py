@@ -24,6 +24,7 @@ CASES: dict[str, dict[str, Any]] = {
     "fast": {"rtt_ns": 20_000, "target_bytes": 100_000, "levels": 15},
     "far": {"rtt_ns": 4_000_000, "buffer_bytes": 100_000},
     "late": {"side": RECEIVER, "buffer_bytes": 96_000},
+    "openers": {},
     "few": {"rtt_ns": 1_000_000, "buffer_bytes": 1_000_000, "target_bytes": 200_000, "levels": 4},
 }
 
@@ -152,6 +153,27 @@ class Story:
             self.senders[-1].left = answer_bytes
             yield self.ack(self.senders[-1], 100)
 
+    def openers(self, count: int, size: int) -> Iterator[dict[str, Any]]:
+        """As many connections whose senders opened them, and begin with so many bytes."""
+        for _ in range(count):
+            yield from self.connect()
+            sender = self.senders[-1]
+            sender.scale = 7
+            yield self.ack(sender, 0, ACK | SYN)
+            self.now += 20_000
+            yield self.data(sender, 0)
+            sender.left = size
+            for _ in range(40):
+                if not sender.left or sender.number not in self.port.flows:
+                    break
+                self.now += 100_000
+                yield self.data(sender)
+                yield self.decide("timer")
+            if sender.number in self.port.flows:
+                sender.acked = sender.seq
+                yield self.ack(sender, 200)  # the answer
+        self.senders = [s for s in self.senders[-5:] if s.number in self.port.flows]
+
     def long_messages(self, count: int, size: int) -> Iterator[dict[str, Any]]:
         """Few flows send much, in bursts as large as a receiver puts together."""
         self.senders = []
@@ -248,6 +270,9 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
             yield from story.messages()
         if name == "late":
             yield from story.late(40)
+        if name == "openers":
+            for count, size in ((50, 300), (6, 20_000), (20, 2000), (20, 400)):
+                yield from story.openers(count, size)
         if name == "few":
             for count, size in ((1, 2_000_000), (2, 2_000_000), (5, 2_000_000), (1, 100_000)):
                 yield from story.long_messages(count, size)

@@ -12,7 +12,9 @@ from .grant_flow import (
     HANDSHAKE,
     IDLE,
     KILO,
+    LASTING,
     LEVELS,
+    OPENER,
     PSH,
     QUIET,
     RST,
@@ -60,6 +62,7 @@ class Port:
     turn: int = 0
     turn_ns: int = 0
     owed_grants: int = 0
+    brief: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
     )
@@ -139,7 +142,7 @@ class Port:
         flow = self.flows[number]
         self.leave(number)
         flow.state, flow.attained, flow.level, flow.resends = IDLE, 0, 0, 0
-        flow.marks &= {QUIET, CLOSING}
+        flow.marks &= LASTING
         flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
 
     def ask(self, number: int, now: int) -> None:
@@ -155,7 +158,7 @@ class Port:
         flow = self.flows[number]
         self.leave(number)
         flow.state, flow.level, flow.resends, flow.since = WAITING, level, 0, now
-        flow.marks &= {QUIET, CLOSING}
+        flow.marks &= LASTING
         self.waiting[level].insert(0 if is_first else len(self.waiting[level]), number)
 
     def choose(self) -> tuple[int, bool]:
@@ -240,7 +243,7 @@ class Port:
                 self.turn, self.turn_ns = flow.level, now
             self.owed_q16 -= size << 16
         flow.state, flow.since, flow.resends = ACTIVE, now, 0
-        flow.marks = flow.marks & {QUIET, CLOSING} | {SILENT}
+        flow.marks = flow.marks & LASTING | {SILENT}
         flow.note_edge() if flow.attained else flow.forget_edge()
         flow.edge = (flow.seen + size) % WORD
         if not (self.active or self.late):
@@ -309,17 +312,17 @@ class Port:
             self.rest(number)
             flow.seen = flow.edge = flow.most = x["ack"]
             flow.forget_edge()
-            flow.marks = {HANDSHAKE}
+            flow.marks = {HANDSHAKE, OPENER}
+            if self.openers_are_brief:
+                flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
         if 0 < x["payload"] < flow.mss and flow.attained and x["ack"] == flow.seen:
-            self.order.end(flow.attained)
+            self.end_message(flow)
             flow.attained = 0
             if flow.state == WAITING:
                 self.ask(number, x["now_ns"])
-        asks = flow.state == IDLE and x["payload"] > 0 and QUIET not in flow.marks
-        waits = any(self.waiting)
-        if asks or (
-            is_syn and flow.state == IDLE and not waits and self.has_room(flow, queue, x["now_ns"])
-        ):
+        asks = flow.state == IDLE and x["payload"] > 0 and not flow.marks & {QUIET, OPENER}
+        opens = is_syn and flow.state == IDLE and flow.edge == flow.seen and not any(self.waiting)
+        if asks or (opens and self.has_room(flow, queue, x["now_ns"])):
             self.ask(number, x["now_ns"])
         chosen, is_owed = self.choose()
         is_next = flow.state == WAITING and chosen == number
@@ -374,6 +377,8 @@ class Port:
         fresh = beyond(end, flow.seen)
         is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)
         is_last = is_fin or is_end
+        opens = HANDSHAKE in flow.marks
+        opens = opens and (flow.edge == flow.seen or not self.openers_are_brief)
         is_behind = flow.state == WAITING and flow.level == LEVELS - 1
         probes = x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
         self.notice(flow, end, x["now_ns"])
@@ -388,6 +393,8 @@ class Port:
             data = min(fresh - is_fin, 2**30)  # a FIN alone is no message
             before, flow.attained = flow.attained, min(flow.attained + data, 2**30)
             self.order.grow(before, flow.attained)
+            if flow.attained > self.p["allowance_segments"] * flow.mss:
+                self.note_opener(flow, is_short=False)
             flow.run = min(flow.run + min(fresh, 2**30), 2**30)
             flow.see(end)
             if self.lacks(flow):
@@ -396,16 +403,37 @@ class Port:
         if is_fin:
             flow.marks.add(CLOSING)
         if is_last and end == flow.seen:
-            self.order.end(flow.attained)
+            self.end_message(flow)
             self.left_over += beyond(flow.edge, flow.seen) * (flow.state == ACTIVE)
             self.rest(number)
         elif flow.state == ACTIVE and beyond(flow.edge, flow.seen) < flow.mss:
             flow.size = min(2 * flow.size, self.p["grant_segments"] * flow.mss)
             self.ask(number, x["now_ns"])
-        elif (flow.state == IDLE or is_behind) and (fresh or probes or HANDSHAKE in flow.marks):
-            if not fresh and HANDSHAKE in flow.marks:
+        elif (flow.state == IDLE or is_behind) and (fresh or probes or opens):
+            if not fresh and opens:
                 flow.size = min(flow.size, max(self.p["allowance_segments"], 2) * flow.mss)
             self.ask(number, x["now_ns"])
+
+    @property
+    def openers_are_brief(self) -> bool:
+        """Those who open connections begin with short messages: they need no grant for them."""
+        return self.brief >= 224
+
+    def note_opener(self, flow: Flow, *, is_short: bool) -> None:
+        """The first message of one who opened its connection: each counts a 16th."""
+        if OPENER not in flow.marks:
+            return
+        flow.marks.remove(OPENER)
+        if is_short:
+            flow.marks.add(QUIET)
+            self.brief += -(-(255 - self.brief) // 16)
+        else:
+            self.brief -= -(-self.brief // 16)
+
+    def end_message(self, flow: Flow) -> None:
+        if flow.attained:
+            self.note_opener(flow, is_short=True)
+        self.order.end(flow.attained)
 
     def next(self, queue: int, now: int) -> list[int]:
         number, is_owed = self.choose()
@@ -502,7 +530,7 @@ class Port:
             "waiting": sum(map(len, self.waiting)), "active": len(self.active) + len(self.late),
             "used": self.used,
             "owed_q16": self.owed_q16, "turn": self.turn, "turn_ns": self.turn_ns,
-            "messages": self.order.messages,
+            "messages": self.order.messages, "brief": self.brief,
         } | self.counts  # fmt: skip
         flow = self.flows.get(number)
         if flow:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 mod late;
+mod openers;
 mod overload;
 mod turns;
 
@@ -10,6 +11,7 @@ use penstock_core::{Grant, GrantPacket, Params};
 use proptest::prelude::*;
 
 const LEVELS: usize = 16;
+const IDLE: i64 = 1;
 const WAITING: i64 = 2;
 const ACTIVE: i64 = 3;
 const MSS: u32 = 1000;
@@ -102,7 +104,7 @@ impl View {
         let credit: i64 = open().map(|flow| self.flow(grant, flow, "credit")).sum();
         assert_eq!(self.port(grant, "outstanding"), credit);
         for flow in active {
-            let is_resent = self.flow(grant, flow, "flags") >> 4 != 0;
+            let is_resent = self.flow(grant, flow, "flags") & 0x30 != 0;
             assert_eq!(late.contains(&flow), is_resent);
         }
         let late = late.into_iter();
