@@ -47,6 +47,18 @@ _SYSCTLS = {
     "net.ipv4.tcp_max_syn_backlog": 4096,
 }
 
+# What a host sends is processed on its CPU up to the receiver's socket unless each cable passes it
+# on by flow (RPS): one program would keep one CPU busy and leave the others idle. A /sys belongs to
+# the namespace of who mounts it.
+_SPREAD = """\
+unshare --mount sh -es <<'END'
+mount -t sysfs sysfs /mnt
+cpus=$(sed -n 's/^Cpus_allowed:[[:space:]]*//p' /proc/self/status)
+for cable in /mnt/class/net/*/queues/rx-*/rps_cpus; do
+    echo "$cpus" > "$cable"
+done
+END"""
+
 
 @dataclass(frozen=True)
 class Port:
@@ -196,6 +208,7 @@ class Plan:
                 "link set lo up",
                 *links,
                 "END",
+                *(() if self.bridges else (_SPREAD,)),
                 *(("tc -batch - <<'END'", *queues, "END") if queues else ()),
             )
         )
