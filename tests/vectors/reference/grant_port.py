@@ -309,12 +309,7 @@ class Port:
             self.close(number)
             return x["window"]
         if is_syn and HANDSHAKE not in flow.marks:
-            self.rest(number)
-            flow.seen = flow.edge = flow.most = x["ack"]
-            flow.forget_edge()
-            flow.marks = {HANDSHAKE, OPENER}
-            if self.openers_are_brief:
-                flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
+            self.accepted(number, x["ack"])
         if 0 < x["payload"] < flow.mss and flow.attained and x["ack"] == flow.seen:
             self.end_message(flow)
             flow.attained = 0
@@ -330,6 +325,16 @@ class Port:
             self.activate(number, is_owed, x["now_ns"])
         self.renew(flow, queue, x["now_ns"])
         return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
+
+    def accepted(self, number: int, ack: int) -> None:
+        """A SYN-ACK passes to a sender that opens its connection."""
+        self.rest(number)
+        flow = self.flows[number]
+        flow.seen = flow.edge = flow.most = ack
+        flow.forget_edge()
+        flow.marks = {HANDSHAKE, OPENER}
+        if self.openers_are_brief:
+            flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
 
     def renew(self, flow: Flow, queue: int, now: int) -> None:
         """While no flow waits, credit goes on before it is used up."""
@@ -390,16 +395,7 @@ class Port:
                 self.unlist(number)
                 self.active.append(number)
         if fresh:
-            data = min(fresh - is_fin, 2**30)  # a FIN alone is no message
-            before, flow.attained = flow.attained, min(flow.attained + data, 2**30)
-            self.order.grow(before, flow.attained)
-            if flow.attained > self.p["allowance_segments"] * flow.mss:
-                self.note_opener(flow, is_short=False)
-            flow.run = min(flow.run + min(fresh, 2**30), 2**30)
-            flow.see(end)
-            if self.lacks(flow):
-                due = min(fresh, 2**30) * self.p["long_share_q16"]
-                self.owed_q16 = min(self.owed_q16 + due, 2 * self.turn_bytes << 16)
+            self.advance(flow, end, fresh - is_fin, fresh)  # a FIN alone is no message
         if is_fin:
             flow.marks.add(CLOSING)
         if is_last and end == flow.seen:
@@ -413,6 +409,17 @@ class Port:
             if not fresh and opens:
                 flow.size = min(flow.size, max(self.p["allowance_segments"], 2) * flow.mss)
             self.ask(number, x["now_ns"])
+
+    def advance(self, flow: Flow, end: int, data: int, fresh: int) -> None:
+        before, flow.attained = flow.attained, min(flow.attained + min(data, 2**30), 2**30)
+        self.order.grow(before, flow.attained)
+        if flow.attained > self.p["allowance_segments"] * flow.mss:
+            self.note_opener(flow, is_short=False)
+        flow.run = min(flow.run + min(fresh, 2**30), 2**30)
+        flow.see(end)
+        if self.lacks(flow):
+            due = min(fresh, 2**30) * self.p["long_share_q16"]
+            self.owed_q16 = min(self.owed_q16 + due, 2 * self.turn_bytes << 16)
 
     @property
     def openers_are_brief(self) -> bool:
