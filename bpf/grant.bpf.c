@@ -183,9 +183,11 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 static __noinline int lower_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
 				const struct packet *packet, struct port_half *half)
 {
-	u32 segment_bytes = ctx->port->segments.bytes, bytes;
+	u32 segment_bytes = ctx->port->segments.bytes, bytes, was_shut;
 
-	half->edge.seq = packet->window;
+	/* It takes no window of a second SYN-ACK, if it has had the first. */
+	was_shut = half->is_repeated ? half->edge.seq & GRANT_IS_SHUT : 0;
+	half->edge.seq = packet->window | was_shut;
 	if (!(packet_flags(packet) & TCP_FLAG_ACK) || is_authenticated(skb, packet))
 		return 0;
 	bytes = grant_syn_window(handshake_mss(&half->handshake, segment_bytes),

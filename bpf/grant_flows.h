@@ -34,7 +34,7 @@ struct grant_scratch {
 	u32 is_let_go;	     /* 1: the port does not act */
 	u32 shown_bytes;     /* opening: what the SYN-ACK offered */
 	u32 is_sender_first; /* opening: the sender of the data opened the connection */
-	u32 is_shut;	     /* opening: the SYN-ACK showed it a window of 0 instead */
+	u32 is_shut;	     /* opening: a SYN-ACK showed it a window of 0 instead */
 	u16 window;	     /* the field that the ACK is to have */
 	u8 is_due;	     /* 1: there may be something to send */
 	u8 is_lost;	     /* 1: the handle is no longer that of an entry */
@@ -65,7 +65,10 @@ static __always_inline _Bool grant_ctx_open(struct grant_ctx *ctx)
  * in `owner`, and above it when the flow was last seen.
  */
 #define GRANT_IS_HANDLE (1u << 31)
-/* Before, it holds what the SYN-ACK offered, and whether its sender was shown 0 instead. */
+/*
+ * Until it has one: the window that the SYN-ACK came with, and whether the sender of the data was
+ * shown 0 instead.
+ */
 #define GRANT_IS_SHUT (1u << 16)
 
 static __always_inline u32 seen_at(u64 now_ns)
@@ -133,9 +136,9 @@ __noinline u32 grant_begin(u32 direction)
 		f->edge = f->most =
 			seq + grant_allowance_segments(&ctx.config->params) * mss_in_range(f->mss);
 		if (s->is_sender_first)
-			grant_note_opening(f);
-		if (s->is_shut)
-			f->edge = seq;
+			f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
+		if (s->is_sender_first && s->is_shut)
+			f->edge = f->most = seq;
 		f->seq = packet->seq;
 		if (direction == FLOW_DATA) {
 			f->window = (u16)(s->shown_bytes >> f->scale);
@@ -243,8 +246,8 @@ __noinline u32 grant_has_more(u64 now_ns)
 
 /*
  * Bytes that a SYN-ACK towards a sender may offer. It has no entry yet, as SYNs are forged easily:
- * its allowance, if all whose handshake is under way may have theirs, or if it `must_open`, as
- * nothing but an ACK shows how to get to the sender later.
+ * its allowance, if all whose handshake is under way may have theirs, if such senders begin with
+ * little, or if it `must_open`, as nothing but an ACK shows how to get to the sender later.
  */
 __noinline u32 grant_syn_window(u32 mss, u32 half_open, u32 must_open)
 {

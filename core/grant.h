@@ -17,9 +17,10 @@
  * up its credit or its allowance, or by a zero-window probe. An idle flow may send `allowance`
  * segments, so that short messages do not wait; they count when they pass.
  *
- * Those who open connections mostly ask: where their first messages have been short, the end of a
- * handshake asks for nothing, and they have their allowance at once. What passes towards a flow
- * that began so is an answer, not a request, until it has made use of a grant.
+ * Clients open connections to send requests. Where the first messages of those who open one have
+ * been shorter than the allowance, 7 of 8 by a moving average, they have it at once, and the end of
+ * a handshake asks for nothing. What passes towards a flow that began so is an answer, not a
+ * request, until it has made use of a grant.
  *
  * Order: waiting flows are in levels by the bytes of their message so far. A flow that goes on in
  * its level is first there, one that enters it is last; from GRANT_TURN_LEVEL on, and in the last
@@ -53,9 +54,9 @@
  *
  * Bounds. Credit outstanding is at most the budget and a target, which is for idle links, for the
  * allowances of late flows, and for what messages leave of their last grants, or one grant if that
- * is more, plus two units of the window scale for each active flow; what idle flows are allowed
- * comes on top of it. A flow that waits at place k of any level but the first, as one of n in all
- * of these, is served before about
+ * is more, plus two units of the window scale for each active flow; what idle flows are allowed,
+ * and new ones of clients, comes on top of it. A flow that waits at place k of any level but the
+ * first, as one of n in all of these, is served before about
  *
  *	8/7 * n * grant / long_share * k * (width of the level / grant + 1)
  *
@@ -160,7 +161,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 			     u32 queue_bytes)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	_Bool is_syn = packet->flags & TCP_FLAG_SYN, is_first, asks;
+	_Bool is_syn = packet->flags & TCP_FLAG_SYN, is_first, answers, asks;
 	u32 end = packet->seq + packet->payload + is_syn;
 	struct grant_choice choice;
 	u32 scale;
@@ -207,7 +208,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		grant_make_idle(port, p, flows, index);
 		f->seen = f->edge = f->most = packet->ack;
 		grant_forget_edge(f);
-		grant_note_opening(f);
+		f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
 		if (grant_openers_are_brief(port))
 			f->edge += grant_allowance_segments(p) * grant_mss(f);
 	}
@@ -223,8 +224,9 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		if (f->state == GRANT_WAITING)
 			grant_ask(port, p, flows, index, packet->now_ns);
 	}
-	asks = packet->payload && f->state == GRANT_IDLE &&
-	       !(f->flags & (GRANT_QUIET | GRANT_OPENER));
+	answers = f->flags & GRANT_CLIENT ||
+		  (f->flags & GRANT_OPENER && grant_openers_are_brief(port));
+	asks = packet->payload && f->state == GRANT_IDLE && !(f->flags & GRANT_QUIET) && !answers;
 	/* A SYN-ACK is granted at once or not at all: its window has another unit. */
 	if (asks || (is_syn && !port->waiting && f->state == GRANT_IDLE && f->edge == f->seen &&
 		     grant_has_room(port, p, f, 0, queue_bytes, packet->now_ns)))
@@ -273,6 +275,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	/* It may have been shown its allowance already. */
 	opens = f->flags & GRANT_HANDSHAKE &&
 		(f->edge == f->seen || !grant_openers_are_brief(port));
+	f->flags &= 0xff & ~GRANT_HANDSHAKE;
 	grant_take_credit(port, f);
 	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
 	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->edge) &&
@@ -283,8 +286,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		if (was_late)
 			grant_unlink(port, flows, index);
 		if (f->flags & GRANT_SILENT)
-			f->flags &= 0xff & ~GRANT_QUIET;
-		f->flags &= 0xff & ~(GRANT_SILENT | GRANT_RESENT);
+			f->flags &= 0xff & ~(GRANT_SILENT | GRANT_QUIET | GRANT_CLIENT);
+		f->flags &= 0xff & ~GRANT_RESENT;
 		if (f->state == GRANT_ACTIVE) {
 			f->since_ns = packet->now_ns;
 			if (was_late)
@@ -298,7 +301,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		attained = grant_plus(f->attained, fresh - fin);
 		grant_count_passed(port, f->attained, attained);
 		f->attained = attained;
-		if (attained > grant_allowance_segments(p) * mss)
+		if (attained >= grant_allowance_segments(p) * mss)
 			grant_note_opener(port, f, 0);
 		f->run = grant_plus(f->run, fresh);
 		grant_see(f, end);

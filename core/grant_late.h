@@ -110,7 +110,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 	/* What it has used of its grant, doubled, is what it may use of the next. */
 	if (!grant_resent(f) && !(f->flags & GRANT_SILENT))
 		f->size = max_u32(f->size - min_u32(f->size, left), mss) * 2;
-	f->flags += GRANT_RESENT & (0u - GRANT_RESENT);
+	f->flags += GRANT_RESENT_1;
 	f->since_ns = now_ns;
 	grant_push(port, flows, index, takes_back);
 	grant_put_credit(port, f);

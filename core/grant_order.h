@@ -150,25 +150,18 @@ CORE_INLINE void grant_note_opener(struct grant_port *port, struct grant_flow *f
 
 	if (!(f->flags & GRANT_OPENER))
 		return;
-	/* It asks: what the other end sends are answers, and no sign of data. */
-	f->flags = (u8)((f->flags & ~GRANT_OPENER) | (is_short ? GRANT_QUIET : 0));
+	f->flags ^= (u8)(GRANT_OPENER | choose_u32(is_short, GRANT_CLIENT, 0));
 	port->brief = (u8)choose_u32(is_short, brief + (255 - brief + 15) / 16,
 				     brief - (brief + 15) / 16);
 }
 
 /*
- * Where those who open connections send short messages first, as requests are, they need no grant
- * for them: they may have what an idle flow has.
+ * Where those who open connections begin with short messages, as requests are, they need no grant
+ * for these: they may have what an idle flow has.
  */
 CORE_INLINE _Bool grant_openers_are_brief(const struct grant_port *port)
 {
 	return port->brief >= GRANT_BRIEF;
-}
-
-/* A flow's sender has opened its connection. */
-CORE_INLINE void grant_note_opening(struct grant_flow *f)
-{
-	f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
 }
 
 /* A flow's message is over. */

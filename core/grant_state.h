@@ -102,9 +102,11 @@ enum grant_state {
 #define GRANT_SILENT	2u    /* has sent nothing since its grant */
 #define GRANT_QUIET	4u    /* made no use of a grant: a request no longer is the sign of data */
 #define GRANT_CLOSING	8u    /* its FIN has passed */
-#define GRANT_RESENT	0x30u /* how often its grant was sent again: 0 to GRANT_RESENDS */
-#define GRANT_OPENER	0x40u /* its sender opened the connection, and its first message goes on */
-#define GRANT_LASTING	(GRANT_QUIET | GRANT_CLOSING | GRANT_OPENER)
+#define GRANT_RESENT	0x30u /* how often its grant was sent again, in steps of */
+#define GRANT_RESENT_1	0x10u
+#define GRANT_OPENER	0x40u /* its sender opened the connection, and is in its first message */
+#define GRANT_CLIENT	0x80u /* its first message was short: what the other end sends are answers */
+#define GRANT_LASTING	(GRANT_QUIET | GRANT_CLOSING | GRANT_OPENER | GRANT_CLIENT)
 
 /* Sequence numbers are those of the data, except `seq` and `ts_*`, which are for the ACKs. */
 struct grant_flow {
@@ -171,7 +173,7 @@ struct grant_port {
 	u16 overtaken;	  /* bits of the levels that come after the first in `order` */
 	u8 owed_grants;	  /* from `long_share`; wraps */
 	u8 place[18];	  /* of each level in `order`; of the lists of active flows: 16, 17 */
-	u8 brief;	  /* of 255: share of openers' first messages that the allowance held */
+	u8 brief;	  /* of 255: openers whose first message was below the allowance */
 	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
 	u32 filled_at; /* the same by place */
 	u32 budget;    /* with the next seven: what follows from the parameters */
@@ -305,7 +307,7 @@ CORE_INLINE u64 grant_tick_ns(const struct grant_port *port, const struct grant_
 /* How often a flow's grant was sent again. */
 CORE_INLINE u32 grant_resent(const struct grant_flow *f)
 {
-	return (f->flags & GRANT_RESENT) >> 4;
+	return (f->flags & GRANT_RESENT) / GRANT_RESENT_1;
 }
 
 CORE_INLINE u32 grant_list_number(const struct grant_flow *f)

@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use common::packet::{ACK, SYN, Segment};
+use common::packet::{ACK, PSH, SYN, Segment};
 use common::run::run;
 use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone, attach};
 use lab::raw::Raw;
@@ -427,6 +427,112 @@ fn packets_with_random_faults_pass_unharmed() {
         assert!(lowered > 100, "{side}: {lowered} windows");
         lab.ok(&["detach", PORT]);
     }
+}
+
+/// Connections through a port, packet by packet.
+struct Handshakes {
+    programs: [std::os::fd::OwnedFd; 2],
+    index: u32,
+}
+
+impl Handshakes {
+    /// A packet that leaves, or the other end's; the window that it has afterwards.
+    fn pass(&self, leaves: bool, segment: &Segment) -> u16 {
+        let (_, out) = pass(
+            &self.programs[usize::from(!leaves)],
+            self.index,
+            &segment.frame(),
+        )
+        .unwrap();
+        u16::from_be_bytes([out[48], out[49]])
+    }
+
+    fn flow(port: u16) -> Segment {
+        Segment::new("10.0.0.1", "10.0.0.2").with(|s| s.source_port = port)
+    }
+
+    /// SYN and SYN-ACK: what this shows to the one who opens the connection.
+    fn open(&self, port: u16) -> u16 {
+        let options = Segment::syn_options(1460, 7);
+        self.pass(
+            true,
+            &Self::flow(port).with(|s| (s.flags, s.options) = (SYN, options.clone())),
+        );
+        self.accept(port)
+    }
+
+    fn accept(&self, port: u16) -> u16 {
+        self.pass(
+            false,
+            &Self::flow(port).reversed().with(|s| {
+                (s.flags, s.seq, s.ack, s.window) = (SYN | ACK, 2000, 1001, 64_000);
+                s.options = Segment::syn_options(1460, 7);
+            }),
+        )
+    }
+
+    /// The end of the handshake, or data behind as much as has been sent.
+    fn send(&self, port: u16, sent: u32, payload: usize) {
+        self.pass(
+            true,
+            &Self::flow(port).with(|s| {
+                (s.flags, s.seq, s.ack) = (ACK | PSH, 1001 + sent, 2001);
+                (s.payload, s.options) = (payload, vec![1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8]);
+            }),
+        );
+    }
+}
+
+/// A SYN-ACK shows 0 where credit is out, and the allowance all the same once the port knows that connections begin with
+/// short messages. Who was shown 0 asks for credit whatever has been learned since, also if a second SYN-ACK showed more.
+#[test]
+fn handshakes_show_what_is_known_of_first_messages() {
+    let _alone = alone();
+    let lab = PortLab::quiet();
+    let index = lab.near().run(|| link::get(PORT)).unwrap().unwrap().index;
+    let rate = ["--rate", "100 Mb/s", "--buffer", "128 kB"];
+    lab.ok(&[&["attach", PORT, "--scheme", "grant"][..], &rate].concat());
+    let programs = Side::BOTH
+        .map(|side| Program::fd_from_pinned_path(program_pin(&lab.port_folder(), side)).unwrap());
+    let all = Handshakes { programs, index };
+    let asked = || {
+        let credit = grant::status(&lab.port_folder()).unwrap().unwrap();
+        u64::from(credit.waiting) + credit.counters["grants"]
+    };
+    // Some are granted credit, and send nothing.
+    let shut = (1024..1124).find(|port| {
+        let window = all.open(*port);
+        if window > 0 {
+            all.send(*port, 0, 0);
+        }
+        window == 0
+    });
+    let shut = shut.expect("credit ends");
+    assert_eq!(all.open(shut + 1), 0);
+    // They begin with a request, as do others.
+    for port in 1024..shut {
+        all.send(port, 0, 300);
+    }
+    for port in 2000..2040 {
+        all.open(port);
+        all.send(port, 0, 0);
+        all.send(port, 0, 300);
+    }
+    for port in 2000..2020 {
+        all.send(port, 300, 1448);
+        all.send(port, 1748, 1448);
+    }
+    let waiting = grant::status(&lab.port_folder()).unwrap().unwrap().waiting;
+    assert!(waiting > 5, "{waiting} wait");
+    let before = asked();
+    assert_eq!(all.open(3000), 2 * 1460);
+    all.send(3000, 0, 0);
+    assert_eq!(asked(), before);
+    all.send(shut, 0, 0);
+    assert_eq!(asked(), before + 1);
+    assert_eq!(all.accept(shut + 1), 2 * 1460);
+    all.send(shut + 1, 0, 0);
+    assert_eq!(asked(), before + 2);
 }
 
 /// Flows beyond those that there is room for pass untouched.

@@ -7,6 +7,7 @@ from typing import Any
 from .grant_flow import (
     ACK,
     ACTIVE,
+    CLIENT,
     CLOSING,
     FIN,
     HANDSHAKE,
@@ -315,7 +316,8 @@ class Port:
             flow.attained = 0
             if flow.state == WAITING:
                 self.ask(number, x["now_ns"])
-        asks = flow.state == IDLE and x["payload"] > 0 and not flow.marks & {QUIET, OPENER}
+        answered = {QUIET, CLIENT} | ({OPENER} if self.openers_are_brief else set())
+        asks = flow.state == IDLE and x["payload"] > 0 and not flow.marks & answered
         opens = is_syn and flow.state == IDLE and flow.edge == flow.seen and not any(self.waiting)
         if asks or (opens and self.has_room(flow, queue, x["now_ns"])):
             self.ask(number, x["now_ns"])
@@ -384,11 +386,12 @@ class Port:
         is_last = is_fin or is_end
         opens = HANDSHAKE in flow.marks
         opens = opens and (flow.edge == flow.seen or not self.openers_are_brief)
+        flow.marks.discard(HANDSHAKE)
         is_behind = flow.state == WAITING and flow.level == LEVELS - 1
         probes = x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
         self.notice(flow, end, x["now_ns"])
         if x["payload"]:
-            flow.marks -= {SILENT, QUIET} if SILENT in flow.marks else set()
+            flow.marks -= {SILENT, QUIET, CLIENT} if SILENT in flow.marks else set()
             flow.resends = 0
             if flow.state == ACTIVE:
                 flow.since = x["now_ns"]
@@ -413,7 +416,7 @@ class Port:
     def advance(self, flow: Flow, end: int, data: int, fresh: int) -> None:
         before, flow.attained = flow.attained, min(flow.attained + min(data, 2**30), 2**30)
         self.order.grow(before, flow.attained)
-        if flow.attained > self.p["allowance_segments"] * flow.mss:
+        if flow.attained >= self.p["allowance_segments"] * flow.mss:
             self.note_opener(flow, is_short=False)
         flow.run = min(flow.run + min(fresh, 2**30), 2**30)
         flow.see(end)
@@ -432,7 +435,7 @@ class Port:
             return
         flow.marks.remove(OPENER)
         if is_short:
-            flow.marks.add(QUIET)
+            flow.marks.add(CLIENT)
             self.brief += -(-(255 - self.brief) // 16)
         else:
             self.brief -= -(-self.brief // 16)

@@ -48,14 +48,14 @@ _SYSCTLS = {
 }
 
 # What a host sends is processed on its CPU up to the receiver's socket unless each cable passes it
-# on by flow (RPS): one program would keep one CPU busy and leave the others idle. A /sys belongs to
-# the namespace of who mounts it.
+# on by flow (RPS): one program would keep one CPU busy and leave the others idle. sysfs shows the
+# network namespace of whichever process mounts it.
 _SPREAD = """\
 unshare --mount sh -es <<'END'
 mount -t sysfs sysfs /mnt
 cpus=$(sed -n 's/^Cpus_allowed:[[:space:]]*//p' /proc/self/status)
 for cable in /mnt/class/net/*/queues/rx-*/rps_cpus; do
-    echo "$cpus" > "$cable"
+    [ ! -e "$cable" ] || echo "$cpus" > "$cable"
 done
 END"""
 

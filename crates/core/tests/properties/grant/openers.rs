@@ -40,7 +40,7 @@ fn acked(port: &mut Overload, flow: u32, payload: u32, flags: u8) -> u32 {
 /// It begins with so many bytes, as the windows of its grants let it.
 fn begin(port: &mut Overload, flow: u32, bytes: u32) {
     let first = bytes.min(ALLOWANCE);
-    let is_short = bytes == first;
+    let is_short = bytes < ALLOWANCE;
     message(port, flow, first, is_short);
     if !is_short {
         message(port, flow, bytes - first, true);
@@ -99,7 +99,7 @@ fn requests_of_new_connections_do_not_wait() {
 fn answers_ask_for_nothing() {
     let (mut port, view) = brief();
     let (flow, _) = connect(&mut port);
-    // An end that speaks first asks for nothing, either.
+    // Nor does an end that speaks first ask for anything.
     for bytes in [0, 300, 500] {
         if bytes > 0 {
             begin(&mut port, flow, bytes);
@@ -125,6 +125,30 @@ fn one_that_was_shown_no_window_asks() {
     learn(&mut port);
     message(&mut port, flow, 0, false);
     assert_eq!(View::new().flow(&port.grant, flow, "state"), WAITING);
+}
+
+/// One who may send its allowance keeps it while it is silent, also if others begin with much meanwhile.
+#[test]
+fn what_was_shown_is_kept() {
+    let (mut port, view) = brief();
+    let (flow, window) = connect(&mut port);
+    assert_eq!(window, ALLOWANCE);
+    for _ in 0..4 {
+        let (other, _) = connect(&mut port);
+        begin(&mut port, other, 20_000);
+    }
+    message(&mut port, flow, 0, false);
+    assert_eq!(view.flow(&port.grant, flow, "state"), IDLE);
+}
+
+/// Two whole segments fit the allowance, but do not show that no more follow.
+#[test]
+fn a_full_allowance_is_not_short() {
+    let (mut port, view) = brief();
+    let before = view.port(&port.grant, "brief");
+    let (flow, _) = connect(&mut port);
+    message(&mut port, flow, ALLOWANCE, true);
+    assert!(view.port(&port.grant, "brief") < before);
 }
 
 /// A few that begin with much are enough for the next to wait.
