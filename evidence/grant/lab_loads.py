@@ -71,7 +71,8 @@ class Load:
             return self.clients * answer_s, self.clients * answer_s
         bursts: dict[int, list[float]] = {}
         for start in starts:
-            bursts.setdefault(round(1e3 * (start - min(starts))) // self.every_ms, []).append(start)
+            burst = round(1e3 * (start - min(starts)) / self.every_ms)
+            bursts.setdefault(burst, []).append(start)
         waits = [max(burst) - start for burst in bursts.values() for start in burst]
         mean = sum(waits) / len(waits) + (self.clients + 1) / 2 * answer_s
         return mean, max(waits) + self.clients * answer_s
