@@ -185,7 +185,7 @@ static __noinline int lower_syn(struct __sk_buff *skb, const struct port_ctx *ct
 {
 	u32 segment_bytes = ctx->port->segments.bytes, bytes, was_shut;
 
-	/* It takes no window of a second SYN-ACK, if it has had the first. */
+	/* A sender takes no window of a second SYN-ACK, if it has had the first. */
 	was_shut = half->is_repeated ? half->edge.seq & GRANT_IS_SHUT : 0;
 	half->edge.seq = packet->window | was_shut;
 	if (!(packet_flags(packet) & TCP_FLAG_ACK) || is_authenticated(skb, packet))

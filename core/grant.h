@@ -197,7 +197,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		grant_take_credit(port, f);
 		grant_see(f, packet->ack);
 		if (f->state == GRANT_IDLE)
-			f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
+			f->edge = f->seen + grant_allowance(p, f);
 		grant_put_credit(port, f);
 	}
 	if ((f->flags & GRANT_CLOSING) && !grant_beyond(f->seen, packet->ack)) {
@@ -210,7 +210,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		grant_forget_edge(f);
 		f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
 		if (grant_openers_are_brief(port))
-			f->edge += grant_allowance_segments(p) * grant_mss(f);
+			f->edge += grant_allowance(p, f);
 	}
 	/*
 	 * A request behind all data: the end of the last message was not seen as such. Its sender
@@ -264,7 +264,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	if (packet->flags & TCP_FLAG_SYN) {
 		grant_make_idle(port, p, flows, index);
 		f->most = f->ack = f->seen = packet->seq + 1;
-		f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
+		f->edge = f->seen + grant_allowance(p, f);
 		grant_forget_edge(f);
 		return;
 	}
@@ -301,7 +301,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		attained = grant_plus(f->attained, fresh - fin);
 		grant_count_passed(port, f->attained, attained);
 		f->attained = attained;
-		if (attained >= grant_allowance_segments(p) * mss)
+		if (attained >= grant_allowance(p, f))
 			grant_note_opener(port, f, 0);
 		f->run = grant_plus(f->run, fresh);
 		grant_see(f, end);

@@ -32,7 +32,7 @@ CORE_INLINE void grant_make_idle(struct grant_port *port, const struct grant_par
 	grant_leave(port, flows, index);
 	f->state = GRANT_IDLE;
 	f->flags &= GRANT_LASTING;
-	f->edge = f->seen + grant_allowance_segments(p) * grant_mss(f);
+	f->edge = f->seen + grant_allowance(p, f);
 	f->attained = 0;
 	f->level = 0;
 }

@@ -72,7 +72,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
 	u32 mss = grant_mss(f), unit = 1u << min_u32(f->scale, TCP_MAX_SCALE);
-	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance_segments(p) * mss;
+	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance(p, f);
 	_Bool takes_back;
 
 	if (grant_resent(f) == GRANT_RESENDS) {

@@ -230,6 +230,12 @@ CORE_INLINE u32 grant_mss(const struct grant_flow *f)
 	return f->mss + (is_nonzero(f->mss) ^ 1);
 }
 
+/* Bytes that an idle flow may send without a grant. */
+CORE_INLINE u32 grant_allowance(const struct grant_params *p, const struct grant_flow *f)
+{
+	return grant_allowance_segments(p) * grant_mss(f);
+}
+
 /* A sum of bytes that stays within bounds. */
 CORE_INLINE u32 grant_plus(u32 sum, u32 bytes)
 {

@@ -6,13 +6,15 @@
 
 #[path = "common/mod.rs"]
 mod common;
+#[path = "grant/handshakes.rs"]
+mod handshakes;
 mod lab;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 
-use common::packet::{ACK, PSH, SYN, Segment};
+use common::packet::{ACK, SYN, Segment};
 use common::run::run;
 use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone, attach};
 use lab::raw::Raw;
@@ -144,6 +146,11 @@ fn exchange(stream: TcpStream, bytes: usize) {
     join(sender, LIMIT);
 }
 
+fn listen(lab: &Lab, address: (&str, u16)) -> TcpListener {
+    let bind = || TcpListener::bind(address);
+    lab.lab.netns("right").run(bind).unwrap().unwrap()
+}
+
 /// Data that leaves in the direction of the ACKs is no request for more.
 #[test]
 fn both_ends_may_send_at_once() {
@@ -153,8 +160,7 @@ fn both_ends_may_send_at_once() {
     for place in PLACES {
         let lab = Lab::new(place, &[]);
         let address = (RIGHT, 5003);
-        let listener = lab.lab.netns("right").run(|| TcpListener::bind(address));
-        let listener = listener.unwrap().unwrap();
+        let listener = listen(&lab, address);
         let server = lab.lab.spawn("right", move || {
             let accepted = (0..FLOWS).map(|_| listener.accept().unwrap().0);
             let threads = accepted.map(|stream| {
@@ -191,8 +197,7 @@ fn requests_of_new_connections_need_no_grant() {
     for place in PLACES {
         let lab = Lab::new(place, &[]);
         let address = (RIGHT, 5004);
-        let listener = lab.lab.netns("right").run(|| TcpListener::bind(address));
-        let listener = listener.unwrap().unwrap();
+        let listener = listen(&lab, address);
         let server = lab.lab.spawn("right", move || {
             for _ in 0..2 * CLIENTS {
                 let mut stream = patient(listener.accept().unwrap().0).unwrap();
@@ -335,14 +340,37 @@ fn forged_packets_open_nothing() {
     assert_eq!(lab.lab.tcp_counter("EstabResets"), 0);
 }
 
-/// The verdict on a packet, and the packet as it left. None: the kernel takes no such packet, as it ends
-/// within its first header.
-fn pass(program: &impl AsFd, index: u32, frame: &[u8]) -> Option<(i32, Vec<u8>)> {
-    match run(program, index, frame) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) && frame.len() < 54 => None,
-        done => {
-            let done = done.unwrap_or_else(|error| panic!("{error}: {frame:02x?}"));
-            Some((done.verdict, done.packet))
+/// Timestamps, as options of a segment.
+const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8];
+
+/// Grant's programs at a port, to be run with packets.
+struct Programs {
+    both: [OwnedFd; 2],
+    index: u32,
+}
+
+impl Programs {
+    fn attach(lab: &PortLab, side: &str) -> Programs {
+        let words = ["attach", PORT, "--scheme", "grant", "--side", side];
+        let rate = ["--rate", "100 Mb/s", "--buffer", "128 kB"];
+        lab.ok(&[&words[..], &rate].concat());
+        let pinned =
+            |side| Program::fd_from_pinned_path(program_pin(&lab.port_folder(), side)).unwrap();
+        Programs {
+            both: Side::BOTH.map(pinned),
+            index: lab.near().run(|| link::get(PORT)).unwrap().unwrap().index,
+        }
+    }
+
+    /// The verdict on a packet that leaves, or arrives, and the packet as it went on. None: the kernel takes no such
+    /// packet, as it ends within its first header.
+    fn pass(&self, leaves: bool, frame: &[u8]) -> Option<(i32, Vec<u8>)> {
+        match run(&self.both[usize::from(!leaves)], self.index, frame) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && frame.len() < 54 => None,
+            done => {
+                let done = done.unwrap_or_else(|error| panic!("{error}: {frame:02x?}"));
+                Some((done.verdict, done.packet))
+            }
         }
     }
 }
@@ -352,7 +380,6 @@ fn pass(program: &impl AsFd, index: u32, frame: &[u8]) -> Option<(i32, Vec<u8>)>
 fn packets_with_random_faults_pass_unharmed() {
     let _alone = alone();
     let lab = PortLab::quiet();
-    let index = lab.near().run(|| link::get(PORT)).unwrap().unwrap().index;
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: usize| {
         random ^= random << 13;
@@ -360,14 +387,8 @@ fn packets_with_random_faults_pass_unharmed() {
         random ^= random << 17;
         (random % below as u64) as usize
     };
-    let timestamps = vec![1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8];
     for side in ["port", "receiver", "limit"] {
-        let words = ["attach", PORT, "--scheme", "grant", "--side", side];
-        let rate = ["--rate", "100 Mb/s", "--buffer", "128 kB"];
-        lab.ok(&[&words[..], &rate].concat());
-        let programs = Side::BOTH.map(|side| {
-            Program::fd_from_pinned_path(program_pin(&lab.port_folder(), side)).unwrap()
-        });
+        let programs = Programs::attach(&lab, side);
         let mut lowered = 0;
         for round in 0..3000u32 {
             let [near, far] = match round % 2 {
@@ -383,14 +404,14 @@ fn packets_with_random_faults_pass_unharmed() {
                     (s.flags, s.seq, s.ack) = (SYN | ACK, 2000, 1001);
                     s.options = syn.clone();
                 }),
-                flow.with(|s| (s.seq, s.ack, s.options) = (1001, 2001, timestamps.clone())),
+                flow.with(|s| (s.seq, s.ack, s.options) = (1001, 2001, TIMESTAMPS.to_vec())),
                 flow.with(|s| {
                     (s.seq, s.ack, s.payload) = (1001, 2001, 100);
-                    s.options = timestamps.clone();
+                    s.options = TIMESTAMPS.to_vec();
                 }),
                 flow.reversed().with(|s| {
                     (s.seq, s.ack, s.payload) = (2001, 1101, 1448);
-                    s.options = timestamps.clone();
+                    s.options = TIMESTAMPS.to_vec();
                 }),
             ];
             for step in &steps {
@@ -408,8 +429,7 @@ fn packets_with_random_faults_pass_unharmed() {
                 if frame.len() < 15 {
                     continue;
                 }
-                let program = &programs[usize::from(!leaves)];
-                let Some((verdict, out)) = pass(program, index, &frame) else {
+                let Some((verdict, out)) = programs.pass(leaves, &frame) else {
                     continue;
                 };
                 assert_eq!(verdict, -1, "{frame:02x?}");
@@ -427,124 +447,6 @@ fn packets_with_random_faults_pass_unharmed() {
         assert!(lowered > 100, "{side}: {lowered} windows");
         lab.ok(&["detach", PORT]);
     }
-}
-
-/// Connections through a port, packet by packet.
-struct Handshakes {
-    programs: [std::os::fd::OwnedFd; 2],
-    index: u32,
-}
-
-impl Handshakes {
-    /// A packet that leaves, or the other end's; the window that it has afterwards.
-    fn pass(&self, leaves: bool, segment: &Segment) -> u16 {
-        let program = &self.programs[usize::from(!leaves)];
-        let (_, out) = pass(program, self.index, &segment.frame()).unwrap();
-        u16::from_be_bytes([out[48], out[49]])
-    }
-
-    /// No host's addresses: an ACK of Grant's to this host's own would be answered by a reset.
-    fn flow(port: u16) -> Segment {
-        Segment::new("10.9.0.1", "10.9.0.2").with(|s| s.source_port = port)
-    }
-
-    /// SYN and SYN-ACK: what this shows to the one who opens the connection.
-    fn open(&self, port: u16) -> u16 {
-        let options = Segment::syn_options(1460, 7);
-        self.pass(
-            true,
-            &Self::flow(port).with(|s| (s.flags, s.options) = (SYN, options.clone())),
-        );
-        self.accept(port)
-    }
-
-    fn accept(&self, port: u16) -> u16 {
-        self.pass(
-            false,
-            &Self::flow(port).reversed().with(|s| {
-                (s.flags, s.seq, s.ack, s.window) = (SYN | ACK, 2000, 1001, 64_000);
-                s.options = Segment::syn_options(1460, 7);
-            }),
-        )
-    }
-
-    /// An ACK of nothing.
-    fn acknowledge(&self, port: u16) -> u16 {
-        self.pass(
-            false,
-            &Self::flow(port).reversed().with(|s| {
-                (s.flags, s.seq, s.ack, s.window) = (ACK, 2001, 1001, 500);
-                s.options = vec![1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8];
-            }),
-        )
-    }
-
-    /// The end of the handshake, or data behind as much as has been sent.
-    fn send(&self, port: u16, sent: u32, payload: usize) {
-        self.pass(
-            true,
-            &Self::flow(port).with(|s| {
-                (s.flags, s.seq, s.ack) = (ACK | PSH, 1001 + sent, 2001);
-                (s.payload, s.options) = (payload, vec![1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8]);
-            }),
-        );
-    }
-}
-
-/// A SYN-ACK shows 0 where credit is out, and the allowance all the same once the port knows that connections begin with
-/// short messages. Who was shown 0 asks for credit whatever has been learned since, also if a second SYN-ACK showed more.
-#[test]
-fn handshakes_show_what_is_known_of_first_messages() {
-    let _alone = alone();
-    let lab = PortLab::quiet();
-    let index = lab.near().run(|| link::get(PORT)).unwrap().unwrap().index;
-    let rate = ["--rate", "100 Mb/s", "--buffer", "128 kB"];
-    lab.ok(&[&["attach", PORT, "--scheme", "grant"][..], &rate].concat());
-    let programs = Side::BOTH
-        .map(|side| Program::fd_from_pinned_path(program_pin(&lab.port_folder(), side)).unwrap());
-    let all = Handshakes { programs, index };
-    let asked = || {
-        let credit = grant::status(&lab.port_folder()).unwrap().unwrap();
-        u64::from(credit.waiting) + credit.counters["grants"]
-    };
-    let story = || {
-        // Some are granted credit, and send nothing.
-        let shut = (1024..1124).find(|port| {
-            let window = all.open(*port);
-            if window > 0 {
-                all.send(*port, 0, 0);
-            }
-            window == 0
-        });
-        let shut = shut.expect("credit ends");
-        assert_eq!(all.open(shut + 1), 0);
-        // They begin with a request, as do others.
-        for port in 1024..shut {
-            all.send(port, 0, 300);
-        }
-        for port in 2000..2200 {
-            all.open(port);
-            all.send(port, 0, 0);
-            all.send(port, 0, 300);
-        }
-        for port in 2000..2200 {
-            all.send(port, 300, 1448);
-            all.send(port, 1748, 1448);
-        }
-        let waiting = grant::status(&lab.port_folder()).unwrap().unwrap().waiting;
-        assert!(waiting > 5, "{waiting} wait");
-        assert_eq!(all.open(3000), 2 * 1460);
-        all.send(3000, 0, 0);
-        assert!(all.acknowledge(3000) > 0, "it waits");
-        let before = asked();
-        all.send(shut, 0, 0);
-        assert!(asked() > before);
-        let before = asked();
-        assert_eq!(all.accept(shut + 1), 2 * 1460);
-        all.send(shut + 1, 0, 0);
-        assert!(asked() > before);
-    };
-    lab.near().run(story).unwrap();
 }
 
 /// Flows beyond those that there is room for pass untouched.
