@@ -62,6 +62,31 @@ def test_a_fabric_carries_packets_and_leaves_nothing(described):
     assert not system.STATE.exists()
 
 
+def test_all_cpus_share_the_work_of_every_cable():
+    planned = plan.of(layout())
+    look = "mount -t sysfs sysfs /mnt; cat /mnt/class/net/*/queues/rx-*/rps_cpus"
+    with system.locked(), fabric.built(planned) as tag:
+        for node, space in planned.namespaces.items():
+            inside = system.inside(planned.name(node, tag), "unshare", "--mount")
+            masks = system.call([*inside, "sh", "-c", look]).split()
+            assert len(masks) > len(space.interfaces)
+            at_work = {int(mask.replace(",", ""), 16).bit_count() for mask in masks}
+            assert at_work == {len(os.sched_getaffinity(0))}
+
+
+def test_cpus_stay_awake_during_a_run_and_only_then():
+    latency = Path("/dev/cpu_dma_latency")
+
+    def allowed_us():
+        return int.from_bytes(latency.read_bytes(), sys.byteorder)
+
+    if latency.exists():  # where CPUs can sleep at all
+        before = allowed_us()
+        with system.locked():
+            assert allowed_us() == 0
+        assert allowed_us() == before > 0
+
+
 def test_hosts_that_share_a_namespace_are_all_reached():
     planned = plan.of(layout(**{"fabric.senders": 100, "fabric.receivers": 30}), "congctl reno")
     with system.locked(), fabric.built(planned) as tag:

@@ -20,6 +20,7 @@ STATE = Path("/run/penstock-lab")
 """Files of the run that is under way, and its bpffs."""
 PINS = STATE / "bpf"
 _LOCK = Path("/run/penstock-lab.lock")
+_CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _NAMESPACES = Path("/run/netns")
 _OWN = re.compile(rf"{PREFIX}\d+-")  # no other program's that begin alike
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -82,8 +83,22 @@ def locked() -> Iterator[None]:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         remove_all()
-        with _cleaned_up():
+        with _cleaned_up(), _awake():
             yield
+
+
+@contextlib.contextmanager
+def _awake() -> Iterator[None]:
+    """Keeps idle CPUs from sleeping: to wake a virtual one takes longer than a round trip.
+
+    By the kernel's PM quality of service, which ends with the file; without it they sleep on.
+    """
+    if not _CPU_LATENCY.exists():
+        yield
+        return
+    with _CPU_LATENCY.open("wb", buffering=0) as latency:
+        latency.write((0).to_bytes(4, sys.byteorder))  # us that waking may take
+        yield
 
 
 def is_busy() -> bool:
