@@ -218,6 +218,7 @@ fn requests_of_new_connections_need_no_grant() {
             join(lab.lab.spawn("left", ask), LIMIT);
             *granted = lab.credit().counters["grants"] - before;
         }
+        assert!(lab.credit().short_openers > 0.9, "{place:?}");
         join(server, LIMIT);
         assert!(grants[0] > 20, "{grants:?}, {place:?}");
         assert_eq!(grants[1], 0, "{place:?}");

@@ -169,6 +169,9 @@ pub struct Status {
     pub waiting: u32,
     /// Flows that have one.
     pub active: u32,
+    /// Share of the last opened connections that began with less than the allowance (a moving average). From 7 of 8 on
+    /// such beginnings need no grant.
+    pub short_openers: f64,
     /// Grants by how long their flows waited, since the port was attached: bucket b holds those below
     /// `2^(15 + b)` ns and not in the one before, the last all that are longer.
     pub waits: Vec<u64>,
@@ -212,6 +215,7 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
         outstanding_bytes: port.outstanding,
         waiting: port.waiting,
         active: port.active,
+        short_openers: f64::from(port.brief) / f64::from(u8::MAX),
         waits: port.waits.to_vec(),
         sizes: port.ended.to_vec(),
         counters: named.zip(words_of(&counters)).collect(),

@@ -75,6 +75,7 @@ fn waits_for_grants_are_a_histogram() {
         outstanding_bytes: 0,
         waiting: 0,
         active: 0,
+        short_openers: 0.0,
         waits,
         sizes: vec![0; 16],
         counters: Default::default(),

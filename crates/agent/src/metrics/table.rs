@@ -33,7 +33,7 @@ const fn gauge(
 }
 
 /// The gauges of a port.
-pub const GAUGES: [Gauge; 17] = [
+pub const GAUGES: [Gauge; 18] = [
     gauge(
         "acting",
         None,
@@ -96,6 +96,12 @@ pub const GAUGES: [Gauge; 17] = [
         None,
         "Flows that have a grant; absent if windows are no credit",
         |r| Some(r.credit.as_ref()?.active.into()),
+    ),
+    gauge(
+        "credit_short_openers_share",
+        None,
+        "Share of the last opened connections that began with less than the allowance; absent if windows are no credit",
+        |r| Some(r.credit.as_ref()?.short_openers),
     ),
     gauge(
         "flows_tracked",

@@ -51,13 +51,14 @@ pub fn lines(status: &Status) -> Vec<String> {
 fn sentence(credit: &grant::Status) -> String {
     let count = |name: &str| format::count(credit.counters.get(name).copied().unwrap_or(0));
     format!(
-        "{} bytes outstanding of {} flows, {} wait; {} grants, {} reminders, {} lapsed",
+        "{} bytes outstanding of {} flows, {} wait; {} grants, {} reminders, {} lapsed; {:.0} % of new connections begin short",
         credit.outstanding_bytes,
         credit.active,
         credit.waiting,
         count("grants"),
         count("grants_resent"),
         count("grants_lapsed"),
+        credit.short_openers * 100.0,
     )
 }
 

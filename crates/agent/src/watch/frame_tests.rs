@@ -63,6 +63,7 @@ fn a_port_with_credit_shows_who_holds_it_and_who_waits() {
         outstanding_bytes: 27_000,
         waiting: 12_480,
         active: 16,
+        short_openers: 1.0,
         waits: vec![0; 16],
         sizes: vec![0; 16],
         counters: Default::default(),
