@@ -49,8 +49,9 @@ schemes no longer count them."""
 START_GAP = "20 us"
 """Between the starts of two clients, also within a round: one process starts all of the laboratory,
 and takes 3 to 10 us for each."""
-TOOLS_SPREAD = "10 ms"
-"""Within this time the tools start."""
+TOOLS_START = {"ab": {"start_spread": "50 ms"}, "wrk": {"start_gap": "6.5 ms"}}
+"""The laboratory starts one process after another, as measured: 8 of ab, with several clients each,
+or one of wrk for each client."""
 HEADERS_BYTES = 240
 """Of an answer of nginx."""
 PAUSES = {"think": "38 us", "server_think": "105 us"}
@@ -145,8 +146,8 @@ def simulated(one: dict[str, Any]) -> dict[str, Any]:
     if one["client"]:
         web = document["traffic"]["web"]
         web["size"] = f"{to_bytes(web['size']) + HEADERS_BYTES} B"
-        web |= {"request": REQUEST[one["client"], web["connection"]], "start_spread": TOOLS_SPREAD}
-        web |= PAUSES
+        web["request"] = REQUEST[one["client"], web["connection"]]
+        web |= TOOLS_START[one["client"]] | PAUSES
     return document
 
 
