@@ -54,6 +54,9 @@ TOOLS_START = {"ab": {"start_spread": "50 ms"}, "wrk": {"start_gap": "6.5 ms"}}
 or one of wrk for each client."""
 HEADERS_BYTES = 240
 """Of an answer of nginx."""
+WRK_DELAYS = 0.3
+"""ACKs that a server delays for each wrk, which opens and closes a connection to see whether it is
+there: that of the FIN, if nginx does not close before the next tick."""
 PAUSES = {"think": "38 us", "server_think": "105 us"}
 """From an answer to ab's next SYN, and from a request to nginx's answer: medians in captures."""
 REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "41 B"}
@@ -221,6 +224,8 @@ def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
     if on == "sim" and one["client"] and elephants:
         # Each iperf3 delays an ACK on its control connection, which the simulator does not have.
         counted["delayed_acks"] += groups["elephants"]["flows"]
+    if on == "sim" and one["client"] == "wrk":
+        counted["delayed_acks"] += WRK_DELAYS * one["document"]["traffic"]["web"]["flows"]
     return {
         **{name: times.get(name) for name in ("mean", "p50", "p99")},
         "elephants": elephants.get("mean"),
