@@ -93,11 +93,10 @@ def _awake() -> Iterator[None]:
 
     By the kernel's PM quality of service, which ends with the file; without it they sleep on.
     """
-    if not _CPU_LATENCY.exists():
-        yield
-        return
-    with _CPU_LATENCY.open("wb", buffering=0) as latency:
-        latency.write((0).to_bytes(4, sys.byteorder))  # us that waking may take
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # not in every kernel or container
+            latency = held.enter_context(_CPU_LATENCY.open("wb", buffering=0))
+            latency.write((0).to_bytes(4, sys.byteorder))  # us that waking may take
         yield
 
 
