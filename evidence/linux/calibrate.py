@@ -50,8 +50,8 @@ START_GAP = "20 us"
 """Between the starts of two clients, also within a round: one process starts all of the laboratory,
 and takes 3 to 10 us for each."""
 TOOLS_START = {"ab": {"start_spread": "50 ms"}, "wrk": {"start_gap": "6.5 ms"}}
-"""The laboratory starts one process after another, as measured: 8 of ab, with several clients each,
-or one of wrk for each client."""
+"""The laboratory starts one process after another, of wrk one for each client, as measured. The
+same is assumed of ab: 8, with several clients each."""
 HEADERS_BYTES = 240
 """Of an answer of nginx."""
 WRK_DELAYS = 0.3
