@@ -38,7 +38,7 @@ demo: build ## Build, run the demo, and print where its report is
 lab-demo: build lab ## Compare the schemes on real TCP, in network namespaces (root)
 	@$(ROOT) $(BIN)/penstock lab demo
 
-test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
+test: build test-programs lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
@@ -46,7 +46,7 @@ test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust
 	@$(MAKE) --no-print-directory -C rtl params
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl fast CASES=2 VENV=$(CURDIR)/.venv
 	@echo "== Python tests, the command line end to end, the laboratory"
-	@$(ROOT) $(BIN)/pytest --quiet
+	@$(ROOT) env PENSTOCK_PROGRAMS=$(CURDIR)/target/debug $(BIN)/pytest --quiet
 
 build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 
@@ -201,21 +201,20 @@ ENDURANCE ?= --for "10 min" --ports 100
 endurance: build lab ## Run connections for hours while the agent is killed and changed; ENDURANCE='--for "24 h"' (root)
 	@$(ROOT) $(BIN)/python evidence/endurance/endurance.py $(ENDURANCE)
 
-# Programs of the tests, for .ci/run; `+` shares the processors that `make -j` has.
-test-programs: build lab target/kernels/cilium
+# Programs and their tests; `+` shares the processors that `make -j` has. The laboratory of `make test` uses these,
+# so that nothing is compiled a second time for it.
+test-programs: .venv/.datapath
+	@echo "== Programs and their tests (some minutes when new)"
 	+@cargo test --workspace --no-run --quiet
 
-target/kernels/penstockd: .venv/.datapath $(RUST) $(C)
-	@cargo build --quiet --package penstockd
+target/kernels/cilium: .venv/.datapath $(RUST) $(C)
 	@mkdir -p $(@D)
-	@# A fifth of the time: the guest reads each file through software emulation.
-	@strip -o $@ target/debug/penstockd
+	@# Stripped, it takes a fifth of the time: the guest reads each file through software emulation. Without
+	@# --quiet: cargo would hand it on to the runner, which is strip here.
+	@$(RUNNER)="strip -o $(abspath $@)" cargo test --workspace --test cilium
+	@strip -o $(@D)/penstockd target/debug/penstockd
 
-target/kernels/cilium: target/kernels/penstockd
-	@# Without --quiet: cargo would hand it on to the runner, which is strip here.
-	@$(RUNNER)="strip -o $(abspath $@)" cargo test --package penstockd --test cilium
-
-test-kernels: build lab target/kernels/cilium ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
+test-kernels: .venv/.datapath target/kernels/cilium ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
 	@evidence/kernels/test
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)

@@ -3,7 +3,7 @@
 //! of data (`sigma`), and with a band of their own for SYNs and pure ACKs. Needs root.
 //!
 //! `-- --nocapture` prints what each costs; PENSTOCK_SCHEME=fairq measures another scheme, and
-//! PENSTOCK_SECONDS=5 measures for longer.
+//! PENSTOCK_CONTROL_SECONDS=5 measures for longer.
 
 #![allow(clippy::unwrap_used)]
 
@@ -84,7 +84,7 @@ fn measure(room: Room) -> Measured {
     lab.netns("right").run(serve).unwrap();
     add_bands(&lab, RATE_BPS);
     let _agent = attach(&lab, room);
-    let span = std::env::var("PENSTOCK_SECONDS").map_or(1, |text| text.parse().unwrap());
+    let span = std::env::var("PENSTOCK_CONTROL_SECONDS").map_or(1, |text| text.parse().unwrap());
     let span = Duration::from_secs(span);
     let begun = Instant::now();
     let (drops, syns, timeouts) = counters(&lab);

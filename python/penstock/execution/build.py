@@ -2,6 +2,7 @@
 """Which builds compute results: the programs of this repository, and digests of their code."""
 
 import hashlib
+import os
 import platform
 import shutil
 from functools import lru_cache
@@ -17,10 +18,12 @@ _BUILT = Path(__file__).parents[3] / "target" / "release"
 def find(name: str) -> str:
     """A program of this repository as `make lab` builds it, or as it is installed.
 
+    The environment's PENSTOCK_PROGRAMS names another folder of built ones, as `make test` does.
+
     Raises:
         RunError: it is neither.
     """
-    built = _BUILT / name
+    built = Path(os.environ.get("PENSTOCK_PROGRAMS", _BUILT)) / name
     if built.is_file():
         return str(built)
     if installed := shutil.which(name):
