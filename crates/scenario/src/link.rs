@@ -15,6 +15,10 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Time,
+    /// Up to how much longer a packet takes, each at random and all in order, as where hosts need a moment for it.
+    /// Default: no longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Time>,
     /// Buffer of the switch ports that send on it. Default: the fabric's `buffer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,

@@ -120,6 +120,7 @@ mod tests {
             let cable = Cable {
                 rate: Rate(1_000_000_000),
                 delay: Time(1),
+                jitter: Time::ZERO,
                 mtu: NO_MTU,
             };
             let port = (cable, Buffer::Packets(10));

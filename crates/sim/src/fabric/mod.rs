@@ -24,6 +24,8 @@ pub struct LinkSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
+    /// Up to how much longer a packet takes, at random.
+    pub jitter: Time,
     /// What the port can queue.
     pub buffer: Buffer,
     /// Longest packet, headers counted.
@@ -39,6 +41,8 @@ pub struct Cable {
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Time,
+    /// Up to how much longer a packet takes, at random.
+    pub jitter: Time,
     /// Longest packet, headers counted.
     pub mtu: u32,
 }
@@ -101,6 +105,7 @@ impl Fabric {
                 to,
                 rate: cable.rate,
                 delay: cable.delay,
+                jitter: cable.jitter,
                 buffer,
                 mtu: cable.mtu,
                 weight: (cable.rate.0 / 1_000_000).clamp(1, u32::MAX.into()) as u32,

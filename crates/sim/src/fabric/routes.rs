@@ -151,6 +151,7 @@ mod tests {
         Cable {
             rate: Rate(1_000_000_000),
             delay: Time(1),
+            jitter: Time::ZERO,
             mtu: crate::fabric::NO_MTU,
         },
         BUFFER,

@@ -8,6 +8,7 @@ use super::paths::Step;
 use crate::engine::Ring;
 use crate::fabric::LinkSpec;
 use crate::packet::Packet;
+use crate::rng::Rng;
 use penstock_scenario::units::{Buffer, Time};
 
 /// A packet on its way, queued or on the wire.
@@ -86,7 +87,13 @@ pub(super) struct Link {
     pub sent_packets: u64,
     /// The packet whose transmission was not over when last counted, by the ring's numbering.
     pub gone: u32,
+    /// Up to how much longer than `delay` a packet takes.
+    jitter: Time,
+    /// What it takes of that depends on this and on its number.
+    pub noise: u64,
 }
+
+const _: () = assert!(size_of::<Link>() == 128);
 
 impl Link {
     /// The link of `spec`, empty.
@@ -94,6 +101,7 @@ impl Link {
         let LinkSpec {
             rate,
             delay,
+            jitter,
             buffer,
             ..
         } = *spec;
@@ -111,6 +119,8 @@ impl Link {
             sent_bytes: 0,
             sent_packets: 0,
             gone: 0,
+            jitter,
+            noise: 0,
             longest: 0,
             surely_held: buffer_time,
             buffer_packets,
@@ -118,6 +128,22 @@ impl Link {
             end,
             leaf: 0,
         }
+    }
+
+    /// How much longer than `delay` the packet of this number takes, by the ring's numbering.
+    #[inline(always)]
+    fn late(&self, number: u32) -> Time {
+        match self.jitter {
+            Time::ZERO => Time::ZERO,
+            most => Time(Rng::new(self.noise, number.into()).below(most.0 + 1)),
+        }
+    }
+
+    /// When the last bit of the packet at `index` of the ring leaves the port.
+    #[inline(always)]
+    fn departure(&self, index: u32) -> Time {
+        let number = self.ring.taken().wrapping_add(index);
+        self.ring.get(index).arrives - self.delay - self.late(number)
     }
 
     /// How long `packet` occupies the transmitter.
@@ -150,7 +176,7 @@ impl Link {
         if gone > self.ring.len() {
             gone = 0; // They have arrived since.
         }
-        while gone < self.ring.len() && self.ring.get(gone).arrives <= now + self.delay {
+        while gone < self.ring.len() && self.departure(gone) <= now {
             gone += 1;
         }
         self.gone = taken.wrapping_add(gone);
@@ -181,8 +207,7 @@ impl Link {
         if index >= self.ring.len() {
             return Time::ZERO;
         }
-        let head = self.ring.get(index);
-        let (left, packet) = (head.arrives - self.delay, head.packet);
+        let (left, packet) = (self.departure(index), self.ring.get(index).packet);
         self.transmission(&packet)
             .saturating_sub(left.saturating_sub(now))
     }
@@ -220,7 +245,8 @@ impl Link {
         }
         self.sent_bytes += packet.size() as u64;
         self.sent_packets += 1;
-        let arrives = done + self.delay;
+        let number = self.ring.taken().wrapping_add(self.ring.len());
+        let arrives = done + self.delay + self.late(number);
         let alone = self.ring.is_empty();
         let entry = InFlight {
             arrives,
@@ -234,16 +260,17 @@ impl Link {
 
     /// Forgets the packets that have left the port, for links by which nothing arrives here.
     pub fn forget_sent(&mut self, now: Time) {
-        while !self.ring.is_empty() && self.ring.get(0).arrives <= now + self.delay {
+        while !self.ring.is_empty() && self.departure(0) <= now {
             self.ring.pop();
         }
     }
 
-    /// Takes the packet that arrives now; returns it and the next arrival.
+    /// Takes the packet that arrives `now`; returns it and the next arrival, which may have been due
+    /// before.
     #[inline(always)]
-    pub fn arrival(&mut self) -> (InFlight, Time) {
+    pub fn arrival(&mut self, now: Time) -> (InFlight, Time) {
         let entry = self.ring.pop();
-        (entry, self.next_arrival())
+        (entry, self.next_arrival().max(now))
     }
 
     /// When the next packet comes out; [`Time::NEVER`] for none.

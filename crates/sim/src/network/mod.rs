@@ -224,7 +224,7 @@ impl Network {
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, link: u32) -> Option<Packet> {
         let from = self.wires.link_mut(link);
-        let (entry, next) = from.arrival();
+        let (entry, next) = from.arrival(now);
         let mut packet = entry.packet;
         let (end, leaf) = (from.end, from.leaf);
         self.wires.events().set_next_arrival(link, leaf, next);

@@ -11,6 +11,7 @@ use crate::engine::prefetch;
 use crate::fabric::{Fabric, LinkSpec};
 use crate::packet::{FlowId, MAX_SACK_BLOCKS, Packet, SackBlock};
 use crate::queue::DropReason;
+use crate::rng::Rng;
 use penstock_scenario::units::Time;
 
 /// With more links than this they do not fit the first cache: what is likely to be needed next is
@@ -54,8 +55,12 @@ impl Wires {
         }
     }
 
-    /// Makes the calendar, with `schedulers` ports whose departures are events.
+    /// Makes the calendar, with `schedulers` ports whose departures are events. `salt` decides about ties
+    /// and jitter.
     pub fn start(&mut self, schedulers: usize, salt: u64) {
+        for (number, link) in (0..).zip(&mut self.links) {
+            link.noise = Rng::new(salt, number).bits();
+        }
         self.events = Events::new(schedulers, self.links.len(), salt);
     }
 

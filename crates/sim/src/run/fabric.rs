@@ -3,13 +3,14 @@
 
 use crate::fabric::{Cable, Fabric, NO_MTU};
 use penstock_scenario::params::{FULL_PACKET, saturated};
-use penstock_scenario::units::Buffer;
+use penstock_scenario::units::{Buffer, Time};
 use penstock_scenario::{Bytes, Graph};
 
 fn cable(link: &penstock_scenario::Link) -> Cable {
     Cable {
         rate: link.rate,
         delay: link.delay,
+        jitter: link.jitter.unwrap_or(Time::ZERO),
         mtu: mtu(link.mtu),
     }
 }

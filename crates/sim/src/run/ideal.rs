@@ -151,6 +151,7 @@ mod tests {
             let cable = Cable {
                 rate: Rate(rate),
                 delay: Time::from_micros(10),
+                jitter: Time::ZERO,
                 mtu: NO_MTU,
             };
             (cable, Buffer::Packets(10))

@@ -44,6 +44,8 @@ pub struct Port {
     pub rate_bps: u64,
     /// Propagation delay, seconds.
     pub delay_s: f64,
+    /// Up to how much longer a packet takes, seconds.
+    pub jitter_s: f64,
     /// What it can queue, bytes; packets count as full ones.
     pub buffer_bytes: u64,
     /// The same in packets, where the scenario counts packets.
@@ -78,6 +80,7 @@ impl Layout {
             to: name(link.to),
             rate_bps: link.rate.0,
             delay_s: link.delay.as_secs_f64(),
+            jitter_s: link.jitter.as_secs_f64(),
             buffer_bytes: link.buffer.bytes(FULL_PACKET),
             buffer_packets: match link.buffer {
                 Buffer::Packets(packets) => Some(packets),

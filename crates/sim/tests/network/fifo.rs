@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Drop-tail by hand: when a packet arrives, and how much a port holds.
 
-use super::{BOTTLENECK, DELAY, HOSTS, dumbbell, packet, random_traffic, transport};
+use super::{BOTTLENECK, DELAY, HOSTS, dumbbell, jittery, packet, random_traffic, transport};
 use penstock_scenario::units::Buffer;
 use penstock_scenario::units::Time;
 use penstock_sim::packet::Packet;
@@ -83,6 +83,41 @@ fn the_queue_is_reported_in_bytes_and_packets() {
     assert_eq!(counters.peak_bytes, 6000);
     assert_eq!(network.backlog_bytes(Time::from_secs(1), BOTTLENECK), 0);
     assert_eq!(network.backlog_packets(Time::from_secs(1), BOTTLENECK), 0);
+}
+
+#[test]
+fn jitter_delays_and_neither_loses_nor_reorders() {
+    let jitter = Time::from_micros(50);
+    for buffer in [Buffer::Packets(5), Buffer::Bytes(4000)] {
+        let [plain, late] = [Time::ZERO, jitter].map(|jitter| {
+            let mut network = jittery(buffer, jitter);
+            network.start();
+            transport(&mut network, &random_traffic(1.1, 3))
+        });
+        let of_flows = |arrived: &[(Time, Packet)]| {
+            let mut packets: Vec<_> = arrived
+                .iter()
+                .map(|(time, packet)| (packet.flow.0, packet.seq, *time))
+                .collect();
+            packets.sort_by_key(|(flow, _, _)| *flow); // stable: each flow's in their order
+            packets
+        };
+        let (plain, late) = (of_flows(&plain), of_flows(&late));
+        assert!(plain.len() > 200);
+        let names = |packets: &[(u32, u32, Time)]| -> Vec<_> {
+            packets.iter().map(|(flow, seq, _)| (*flow, *seq)).collect()
+        };
+        assert_eq!(names(&plain), names(&late));
+        // Those that bunch together wait for each other at the last link.
+        let most = jitter + Time(5 * ACCESS.0);
+        let waits: Vec<_> = plain.iter().zip(&late).map(|(p, l)| l.2 - p.2).collect();
+        assert!(waits.iter().all(|wait| *wait <= most));
+        let mean = waits.iter().map(|wait| wait.0).sum::<u64>() / waits.len() as u64;
+        assert!(
+            (jitter.0 * 2 / 5..jitter.0 * 4 / 5).contains(&mean),
+            "{mean}"
+        );
+    }
 }
 
 /// First in, first out, as a scheduler: a port that could not foresee departures.

@@ -21,11 +21,21 @@ const DELAY: Time = Time::from_micros(10);
 /// Eight senders and receivers at 1 Gb/s around a bottleneck of 100 Mb/s; flow `2n` goes from
 /// sender `n` to receiver `n`.
 fn dumbbell(buffer: Buffer) -> Network {
+    jittery(buffer, Time::ZERO)
+}
+
+/// The same where packets take up to `jitter` longer behind the bottleneck.
+fn jittery(buffer: Buffer, jitter: Time) -> Network {
     let deep = Buffer::Packets(10_000);
     let cable = |rate| Cable {
         rate: Rate(rate),
         delay: DELAY,
+        jitter: Time::ZERO,
         mtu: NO_MTU,
+    };
+    let bottleneck = Cable {
+        jitter,
+        ..cable(100_000_000)
     };
     let fabric = Fabric::dumbbell(
         [HOSTS as usize, HOSTS as usize, 0],
@@ -33,7 +43,7 @@ fn dumbbell(buffer: Buffer) -> Network {
         [
             (cable(1_000_000_000), deep),
             (cable(1_000_000_000), deep),
-            (cable(100_000_000), buffer),
+            (bottleneck, buffer),
         ],
     );
     let mut network = Network::new(&fabric, Rng::new(1, 0));

@@ -25,8 +25,8 @@ kind = "leaf-spine"
 leaves = 3
 spines = 2
 hosts_per_leaf = 5
-host_link = { rate = "1 Gb/s", delay = "2 us" }
-spine_link = { rate = "1 Gb/s", delay = "3 us" }
+host_link = { rate = "1 Gb/s", delay = "2 us", jitter = "1 us" }
+spine_link = { rate = "1 Gb/s", delay = "3 us", jitter = "4 us" }
 shared_at = { "leaf*" = { size = "80 kB" } }
 port_at = { "leaf*->spine*" = { loss = "1 %" }, "spine1->*" = { delay = "9 us" } }"#;
 pub(super) const FAT_TREE: &str = r#"

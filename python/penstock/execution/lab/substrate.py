@@ -22,8 +22,11 @@ def described(
     `summary` is that of the traffic, with `performance`; `layout` is the fabric's.
     """
     client = next((name for name, substrate in TOOLS.items() if task.on == substrate), None)
-    delays = sorted({port["delay_s"] for port in layout["ports"]} - {0.0})
-    missing = [f"propagation delay of {1e6 * delay:g} us" for delay in delays]
+    missing = [
+        f"{name} of {1e6 * time:g} us"
+        for key, name in (("delay_s", "propagation delay"), ("jitter_s", "jitter"))
+        for time in sorted({port[key] for port in layout["ports"]} - {0.0})
+    ]
     missing += [
         f"rate of {port.rate_bps / 1e9:g} Gb/s: such a link is as fast as the machine"
         for port in plan.ports
