@@ -26,7 +26,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
-.PHONY: help demo test test-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
+.PHONY: help demo test test-programs kernel-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
 .PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
 
 help: ## Show this list
@@ -207,14 +207,15 @@ test-programs: .venv/.datapath
 	@echo "== Programs and their tests (some minutes when new)"
 	+@cargo test --workspace --no-run --quiet
 
-target/kernels/cilium: .venv/.datapath $(RUST) $(C)
-	@mkdir -p $(@D)
-	@# Stripped, it takes a fifth of the time: the guest reads each file through software emulation. Without
-	@# --quiet: cargo would hand it on to the runner, which is strip here.
-	@$(RUNNER)="strip -o $(abspath $@)" cargo test --workspace --test cilium
-	@strip -o $(@D)/penstockd target/debug/penstockd
+# Stripped, they take a fifth of the time: the guest reads each file through software emulation.
+kernel-programs: test-programs
+	@mkdir -p target/kernels
+	@for program in penstockd penstock-controller penstock-traffic; do \
+		strip -o target/kernels/$$program target/debug/$$program; done
+	@# Without --quiet: cargo would hand it on to the runner, which is strip here.
+	@$(RUNNER)="strip -o $(CURDIR)/target/kernels/cilium" cargo test --workspace --test cilium
 
-test-kernels: .venv/.datapath target/kernels/cilium ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
+test-kernels: kernel-programs ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
 	@evidence/kernels/test
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)
