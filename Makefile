@@ -26,7 +26,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
-.PHONY: help demo test test-programs kernel-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
+.PHONY: help demo test kernel-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
 .PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
 
 help: ## Show this list
@@ -38,7 +38,7 @@ demo: build ## Build, run the demo, and print where its report is
 lab-demo: build lab ## Compare the schemes on real TCP, in network namespaces (root)
 	@$(ROOT) $(BIN)/penstock lab demo
 
-test: build test-programs lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
+test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
@@ -46,7 +46,7 @@ test: build test-programs lint .venv/.browser ## Run all checks: format, lint, t
 	@$(MAKE) --no-print-directory -C rtl params
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl fast CASES=2 VENV=$(CURDIR)/.venv
 	@echo "== Python tests, the command line end to end, the laboratory"
-	@$(ROOT) env PENSTOCK_PROGRAMS=$(CURDIR)/target/debug $(BIN)/pytest --quiet
+	@$(ROOT) $(BIN)/pytest --quiet
 
 build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 
@@ -201,21 +201,17 @@ ENDURANCE ?= --for "10 min" --ports 100
 endurance: build lab ## Run connections for hours while the agent is killed and changed; ENDURANCE='--for "24 h"' (root)
 	@$(ROOT) $(BIN)/python evidence/endurance/endurance.py $(ENDURANCE)
 
-# Programs and their tests; `+` shares the processors that `make -j` has. The laboratory of `make test` uses these,
-# so that nothing is compiled a second time for it.
-test-programs: .venv/.datapath
-	@echo "== Programs and their tests (some minutes when new)"
+# Programs of the tests, and those that the emulated kernels run: stripped, they take a fifth of the time, as
+# the guest reads each file through software emulation. `+` shares the processors that `make -j` has.
+kernel-programs: .venv/.datapath
+	@echo "== Programs of the tests (some minutes when new)"
 	+@cargo test --workspace --no-run --quiet
-
-# Stripped, they take a fifth of the time: the guest reads each file through software emulation.
-kernel-programs: test-programs
 	@mkdir -p target/kernels
-	@for program in penstockd penstock-controller penstock-traffic; do \
-		strip -o target/kernels/$$program target/debug/$$program; done
+	@strip -o target/kernels/penstockd target/debug/penstockd
 	@# Without --quiet: cargo would hand it on to the runner, which is strip here.
 	@$(RUNNER)="strip -o $(CURDIR)/target/kernels/cilium" cargo test --workspace --test cilium
 
-test-kernels: kernel-programs ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
+test-kernels: build lab kernel-programs ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
 	@evidence/kernels/test
 
 calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)

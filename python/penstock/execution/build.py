@@ -2,7 +2,6 @@
 """Which builds compute results: the programs of this repository, and digests of their code."""
 
 import hashlib
-import os
 import platform
 import shutil
 from functools import lru_cache
@@ -18,12 +17,10 @@ _BUILT = Path(__file__).parents[3] / "target" / "release"
 def find(name: str) -> str:
     """A program of this repository as `make lab` builds it, or as it is installed.
 
-    The environment's PENSTOCK_PROGRAMS names another folder of built ones, as `make test` does.
-
     Raises:
         RunError: it is neither.
     """
-    built = Path(os.environ.get("PENSTOCK_PROGRAMS", _BUILT)) / name
+    built = _BUILT / name
     if built.is_file():
         return str(built)
     if installed := shutil.which(name):
