@@ -26,7 +26,7 @@ DATAPATH_NEEDS := clang libelf-dev zlib1g-dev pkg-config iproute2 ethtool
 LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
-.PHONY: help demo test kernel-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
+.PHONY: help demo test test-programs kernel-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
 .PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
 
 help: ## Show this list
@@ -201,15 +201,17 @@ ENDURANCE ?= --for "10 min" --ports 100
 endurance: build lab ## Run connections for hours while the agent is killed and changed; ENDURANCE='--for "24 h"' (root)
 	@$(ROOT) $(BIN)/python evidence/endurance/endurance.py $(ENDURANCE)
 
-# Programs of the tests, and those that the emulated kernels run: stripped, they take a fifth of the time, as
-# the guest reads each file through software emulation. `+` shares the processors that `make -j` has.
+# Programs of the tests, for .ci/run.
+test-programs: .venv/.datapath
+	@cargo test --workspace --no-run --quiet
+
+# Stripped, they take a fifth of the time: the guest reads each file through software emulation. Of the whole
+# workspace, or `make test` would compile what they share again, with other features.
 kernel-programs: .venv/.datapath
-	@echo "== Programs of the tests (some minutes when new)"
-	+@cargo test --workspace --no-run --quiet
 	@mkdir -p target/kernels
-	@strip -o target/kernels/penstockd target/debug/penstockd
 	@# Without --quiet: cargo would hand it on to the runner, which is strip here.
 	@$(RUNNER)="strip -o $(CURDIR)/target/kernels/cilium" cargo test --workspace --test cilium
+	@strip -o target/kernels/penstockd target/debug/penstockd
 
 test-kernels: build lab kernel-programs ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
 	@evidence/kernels/test
