@@ -10,45 +10,80 @@
 
 #define TRANSFER_MAX_BYTES (1u << 31)
 
-/* Where an event's flow comes from: a packet's key, or a map's. */
+/* A flow's key: of a packet, a record, or a copy of it. */
 struct flow_name {
 	const struct flow_key4 *v4; /* null: IPv6 */
 	const struct flow_key6 *v6;
 };
 
-static __always_inline void event_write(struct flow_name name, u32 kind, u64 now_ns, u64 begun_ns,
-					u64 bytes)
+/* An event, of which only the flow is still to be written; null: there is no room. */
+static __always_inline struct flow_event *event_reserve(u32 port, u32 kind, u64 now_ns,
+							u64 begun_ns, u64 bytes)
 {
-	u32 slot = (name.v4 ? name.v4->port : name.v6->port) & PORT_SLOT_MASK;
+	u32 slot = port & PORT_SLOT_MASK;
 	void *ring = bpf_map_lookup_elem(&events, &slot);
 	struct flow_event *event;
 
 	if (!ring)
-		return;
+		return 0;
 	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	if (!event)
-		return;
+		return 0;
 	__builtin_memset(event, 0, sizeof(*event));
 	event->time_ns = now_ns;
 	event->begun_ns = begun_ns;
 	event->bytes = bytes;
 	event->kind = (u8)kind;
-	if (name.v4) {
-		event->family = 4;
-		event->source[0] = name.v4->source;
-		event->destination[0] = name.v4->destination;
-		event->source_port = name.v4->source_port;
-		event->destination_port = name.v4->destination_port;
-		event->network = name.v4->network;
-	} else {
-		event->family = 6;
-		__builtin_memcpy(event->source, name.v6->source, 16);
-		__builtin_memcpy(event->destination, name.v6->destination, 16);
-		event->source_port = name.v6->source_port;
-		event->destination_port = name.v6->destination_port;
-		event->network = name.v6->network;
-	}
+	return event;
+}
+
+/*
+ * Global functions, so that the verifier checks them once: the ways through them would multiply
+ * those of each packet.
+ */
+__noinline int event_send4(const struct flow_key4 *key, u32 kind, u64 now_ns, u64 begun_ns,
+			   u64 bytes)
+{
+	struct flow_event *event =
+		key ? event_reserve(key->port, kind, now_ns, begun_ns, bytes) : 0;
+
+	if (!event)
+		return 0;
+	event->family = 4;
+	event->source[0] = key->source;
+	event->destination[0] = key->destination;
+	event->source_port = key->source_port;
+	event->destination_port = key->destination_port;
+	event->network = key->network;
 	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+__noinline int event_send6(const struct flow_key6 *key, u32 kind, u64 now_ns, u64 begun_ns,
+			   u64 bytes)
+{
+	struct flow_event *event =
+		key ? event_reserve(key->port, kind, now_ns, begun_ns, bytes) : 0;
+
+	if (!event)
+		return 0;
+	event->family = 6;
+	__builtin_memcpy(event->source, key->source, 16);
+	__builtin_memcpy(event->destination, key->destination, 16);
+	event->source_port = key->source_port;
+	event->destination_port = key->destination_port;
+	event->network = key->network;
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+static __always_inline void event_write(struct flow_name name, u32 kind, u64 now_ns, u64 begun_ns,
+					u64 bytes)
+{
+	if (name.v4)
+		event_send4(name.v4, kind, now_ns, begun_ns, bytes);
+	else
+		event_send6(name.v6, kind, now_ns, begun_ns, bytes);
 }
 
 /* The time, at most 71 minutes ago, of which only microseconds modulo 2^32 are known. */

@@ -16,17 +16,24 @@
 
 #define COUNTER_REPORT_NS 1000000 /* so exact is the papers' idle time of 1 s */
 
+static __always_inline struct flow_name flow_name(const struct packet *packet)
+{
+	struct flow_name name = {packet->family == 4 ? &packet->key.v4 : 0, &packet->key.v6};
+
+	return name;
+}
+
 /*
  * Two calls, as the verifier turns each into a direct call for its map. clang would merge them into
  * one call with the map in a register, which stays indirect and is 10 ns slower.
  */
-static __always_inline struct port_flow *flow_find(const struct packet *packet)
+static __always_inline struct port_flow *flow_find(struct flow_name name)
 {
 	struct port_flow *flow;
 
-	if (packet->family != 4)
-		return bpf_map_lookup_elem(&flows6, &packet->key.v6);
-	flow = bpf_map_lookup_elem(&flows4, &packet->key.v4);
+	if (!name.v4)
+		return bpf_map_lookup_elem(&flows6, name.v6);
+	flow = bpf_map_lookup_elem(&flows4, name.v4);
 	asm volatile("" : "+r"(flow)); /* keeps clang from merging them */
 	return flow;
 }
@@ -36,7 +43,7 @@ static const struct port_flow unseen_flow = {0};
 static const struct port_half unseen_half = {0};
 
 /* The record of a new entry; 0: there is no room. */
-static __always_inline _Bool record_make(const struct packet *packet)
+static __always_inline _Bool record_make(struct flow_name name)
 {
 	u32 first = 0, index;
 	struct sweep_state *sweep = bpf_map_lookup_elem(&sweeps, &first);
@@ -50,58 +57,49 @@ static __always_inline _Bool record_make(const struct packet *packet)
 		__sync_fetch_and_add(&sweep->records, -1);
 		return 0;
 	}
-	if (packet->family == 4)
-		record->key.v4 = packet->key.v4;
+	if (name.v4)
+		record->key.v4 = *name.v4;
 	else
-		record->key.v6 = packet->key.v6;
-	record->family = packet->family;
+		record->key.v6 = *name.v6;
+	record->family = name.v4 ? 4 : 6;
 	__sync_lock_test_and_set(&record->state, RECORD_USED);
 	return 1;
 }
 
-static __always_inline void flow_delete(const struct packet *packet)
+static __always_inline void flow_delete(struct flow_name name)
 {
-	if (packet->family == 4)
-		bpf_map_delete_elem(&flows4, &packet->key.v4);
+	if (name.v4)
+		bpf_map_delete_elem(&flows4, name.v4);
 	else
-		bpf_map_delete_elem(&flows6, &packet->key.v6);
+		bpf_map_delete_elem(&flows6, name.v6);
 }
 
 /* Another CPU may have made it first. A sweep finds it only by its record. */
 static __always_inline struct port_flow *
-flow_make(struct port_state *port, const struct port_config *config, const struct packet *packet)
+flow_make(struct port_state *port, const struct port_config *config, struct flow_name name)
 {
 	struct port_flow *flow;
 	long status;
 
 	if (port->tracked >= config->flows_max)
 		return 0;
-	if (packet->family == 4)
-		status = bpf_map_update_elem(&flows4, &packet->key.v4, &unseen_flow, BPF_NOEXIST);
+	if (name.v4)
+		status = bpf_map_update_elem(&flows4, name.v4, &unseen_flow, BPF_NOEXIST);
 	else
-		status = bpf_map_update_elem(&flows6, &packet->key.v6, &unseen_flow, BPF_NOEXIST);
-	flow = flow_find(packet);
+		status = bpf_map_update_elem(&flows6, name.v6, &unseen_flow, BPF_NOEXIST);
+	flow = flow_find(name);
 	if (!flow || status)
 		return flow;
-	if (!record_make(packet)) {
-		flow_delete(packet);
+	if (!record_make(name)) {
+		flow_delete(name);
 		return 0;
 	}
 	__sync_fetch_and_add(&port->tracked, 1);
 	return flow;
 }
 
-static __always_inline struct flow_name flow_name(const struct packet *packet)
+static __always_inline struct flow_key6 mapped_key(const struct flow_key4 *v4)
 {
-	struct flow_name name = {packet->family == 4 ? &packet->key.v4 : 0, &packet->key.v6};
-
-	return name;
-}
-
-/* The key of a flow's record in `half_open`. */
-static __always_inline struct flow_key6 half_key(const struct packet *packet)
-{
-	const struct flow_key4 *v4 = &packet->key.v4;
 	struct flow_key6 key = {
 		.source = {0, 0, bpf_htonl(0xffff), v4->source},
 		.destination = {0, 0, bpf_htonl(0xffff), v4->destination},
@@ -111,7 +109,13 @@ static __always_inline struct flow_key6 half_key(const struct packet *packet)
 		.port = v4->port,
 	};
 
-	return packet->family == 4 ? key : packet->key.v6;
+	return key;
+}
+
+/* The key of a flow's record in `half_open`. */
+static __always_inline struct flow_key6 half_key(const struct packet *packet)
+{
+	return packet->family == 4 ? mapped_key(&packet->key.v4) : packet->key.v6;
 }
 
 static __always_inline struct port_half *half_lookup(const struct flow_key6 *key)
@@ -121,7 +125,8 @@ static __always_inline struct port_half *half_lookup(const struct flow_key6 *key
 	return half ? half : bpf_map_lookup_elem(&half_open, key);
 }
 
-static __always_inline struct port_half *half_find(const struct packet *packet)
+/* Apart, as its key needs much of a stack. */
+static __noinline struct port_half *half_find(const struct packet *packet)
 {
 	struct flow_key6 key = half_key(packet);
 
@@ -174,18 +179,23 @@ static __always_inline _Bool half_delete(struct port_state *port, const struct h
 }
 
 /*
- * With the lock held: the number of flows follows a change of phase. A sweep counts all flows
+ * With the lock held: the port's own count follows a change of phase. A sweep counts all flows
  * while they change: what it has seen already, or came since it began, is corrected in its count.
  */
 static __always_inline void flow_count(struct port_state *port, const struct port_config *config,
 				       const struct port_flow *flow, s32 delta, u32 acting)
 {
-	if (!delta)
-		return;
 	if (flow->swept == (u16)port->sweep)
 		port->recount += delta;
 	if (!counts_packets(config, acting) && (delta > 0 || port->own_flows > 0))
-		state_count(port, config, port->own_flows + delta, acting);
+		port->own_flows += delta;
+}
+
+/* And then, without the lock. */
+static __always_inline void flow_settle(const struct port_state *port, s32 delta, u32 acting)
+{
+	if (delta)
+		state_settle(port->id & PORT_SLOT_MASK, acting);
 }
 
 /*
@@ -221,25 +231,28 @@ static __always_inline s32 flow_update(struct port_state *port, const struct por
 	delta = flow_on_packet(&flow->entry, packet);
 	flow_count(port, config, flow, delta, acting);
 	bpf_spin_unlock(&port->lock);
+	flow_settle(port, delta, acting);
 	return delta;
 }
 
 /* The count as printed: SYN-ACKs minus FINs; data only shows that the port is in use. */
 static __always_inline void flow_count_packet(struct port_state *port,
-					      const struct port_config *config,
 					      const struct flow_packet *packet, u32 acting)
 {
 	_Bool turns = packet->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+	u32 before;
+	s32 delta;
 
 	if (!turns && (!packet->payload ||
 		       elapsed_ns(port->counter.last_data_ns, packet->now_ns) < COUNTER_REPORT_NS))
 		return;
 	bpf_spin_lock(&port->lock);
-	state_count(port, config,
-		    flow_counter_on_packet(&port->counter, packet->flags, packet->payload,
-					   packet->direction == FLOW_DATA, packet->now_ns),
-		    acting);
+	before = port->own_flows;
+	port->own_flows = flow_counter_on_packet(&port->counter, packet->flags, packet->payload,
+						 packet->direction == FLOW_DATA, packet->now_ns);
+	delta = (s32)(port->own_flows - before);
 	bpf_spin_unlock(&port->lock);
+	flow_settle(port, delta, acting);
 }
 
 /*
@@ -266,17 +279,30 @@ static __always_inline struct flow_packet flow_packet_in(const struct flow_packe
 /* What the functions below need, in one argument. */
 struct flow_ctx {
 	struct port_state *port;
+	const struct port_config *config;
 	struct port_counters *counted;
-	const struct packet *packet;
 	const struct flow_packet *seen;
 };
 
-static __always_inline const struct port_config *config_of(const struct port_state *port)
+static __always_inline _Bool flow_ctx_open(struct flow_ctx *ctx, u32 slot)
 {
-	u32 slot = port->id & PORT_SLOT_MASK;
+	struct port_stats *of_port = stats_find(slot);
 
-	return bpf_map_lookup_elem(&config, &slot);
+	ctx->port = bpf_map_lookup_elem(&port, &slot);
+	ctx->config = bpf_map_lookup_elem(&config, &slot);
+	if (!ctx->port || !ctx->config || !of_port)
+		return 0;
+	ctx->counted = &of_port->counters;
+	ctx->seen = &of_port->seen;
+	return 1;
 }
+
+/* What became of a packet that is not ordinary, in bits. */
+enum flow_turn {
+	FLOW_TURNS = 1,	    /* the port's own count has changed: state_settle */
+	FLOW_HAS_BEGUN = 2, /* of a record */
+	FLOW_HAS_ENDED = 4, /* at once */
+};
 
 /*
  * The packet proves the flow of the record, which begins, or replaces that of the entry. The last
@@ -284,18 +310,18 @@ static __always_inline const struct port_config *config_of(const struct port_sta
  * follows it. Who began it deletes the record; if it was deleted already, the flow has begun and
  * ended since the record was read, and ends again.
  */
-static __always_inline struct port_flow *
-flow_begin(const struct flow_ctx *ctx, const struct port_config *config,
-	   const struct flow_packet *seen, const struct port_half *half,
-	   const struct flow_key6 *key, struct port_flow *flow)
+static __always_inline int flow_begin(const struct flow_ctx *ctx, const struct flow_packet *seen,
+				      const struct port_half *half, const struct flow_key6 *key,
+				      struct flow_name name, struct port_flow *flow)
 {
 	const struct handshake *handshake = &half->handshake;
+	const struct port_config *config = ctx->config;
 	struct port_state *port = ctx->port;
 	_Bool begins;
 	s32 delta = 0;
 
 	if (!flow)
-		flow = flow_make(port, config, ctx->packet);
+		flow = flow_make(port, config, name);
 	if (!flow) {
 		half_delete(port, handshake, key);
 		ctx->counted->passed[PASS_TABLE_FULL]++;
@@ -311,63 +337,67 @@ flow_begin(const struct flow_ctx *ctx, const struct port_config *config,
 	flow_count(port, config, flow, delta, port->scheme);
 	bpf_spin_unlock(&port->lock);
 	if (!begins)
-		return flow;
+		return FLOW_TURNS;
 	if (!half_delete(port, handshake, key)) {
 		bpf_spin_lock(&port->lock);
 		delta = -(s32)flow_is_counted(&flow->entry);
 		flow->entry.phase = FLOW_ENDED;
 		flow_count(port, config, flow, delta, port->scheme);
 		bpf_spin_unlock(&port->lock);
-		return flow;
+		return FLOW_TURNS;
 	}
 	ctx->counted->half_open_proven++;
 	flow->edge = half->edge;
 	if (!(handshake->marks & HANDSHAKE_MID_LIFE))
 		flow->unified = half->unified;
-	if (delta > 0) {
-		flow->begun_ms = (u32)(seen->now_ns / 1000000);
-		ctx->counted->flows_begun++;
-	}
+	if (delta < 0)
+		return FLOW_TURNS | FLOW_HAS_ENDED;
 	if (config->flags & PORT_FLOW_EVENTS) {
-		event_of_delta(flow, flow_name(ctx->packet), delta, seen->now_ns);
 		if (handshake->marks & HANDSHAKE_MID_LIFE)
 			transfer_begin(flow, handshake->last_ns,
 				       seen->ack - handshake->isn[FLOW_DATA] - 1);
-		else if (seen->direction == FLOW_DATA)
-			transfer_follow(flow, flow_name(ctx->packet), seen, seen->payload, 0);
+		else
+			transfer_begin(flow, seen->now_ns,
+				       seen->direction == FLOW_DATA ? seen->payload : 0);
 	}
-	return flow;
+	if (!delta)
+		return 0;
+	flow->begun_ms = (u32)(seen->now_ns / 1000000);
+	ctx->counted->flows_begun++;
+	return FLOW_TURNS | FLOW_HAS_BEGUN;
 }
 
 /* The record is looked up before the entry, and deleted after the entry is made: see flow_begin. */
-static __always_inline struct port_flow *
-flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 direction)
+static __always_inline int flow_on_other(const struct flow_ctx *ctx, const struct packet *packet,
+					 u32 direction)
 {
 	const struct flow_packet here = flow_packet_in(ctx->seen, direction), *seen = &here;
-	struct flow_key6 key = half_key(ctx->packet);
+	/* Copies: before Linux 6.2 memory that a function was given is no key of a map. */
+	struct flow_key4 v4 = packet->key.v4;
+	struct flow_key6 key = half_key(packet);
+	struct flow_name name = {packet->family == 4 ? &v4 : 0, &key};
 	struct port_half *half = half_lookup(&key);
-	struct port_flow *flow = flow_find(ctx->packet);
+	struct port_flow *flow = flow_find(name);
 	struct port_state *port = ctx->port;
 	s32 delta;
 
 	if (half) {
 		struct port_half copy = *half; /* it may be evicted while it is read */
-
 		_Bool is_ended = handshake_is_ended(&copy.handshake, seen);
 
 		if (is_ended)
 			half_delete(port, &copy.handshake, &key);
 		else if (handshake_is_proven(&copy.handshake, flow ? &flow->entry : 0, seen))
-			return flow_begin(ctx, setup, seen, &copy, &key, flow);
+			return flow_begin(ctx, seen, &copy, &key, name, flow);
 	}
 	if (flow && (seen->flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, seen))) {
 		bpf_spin_lock(&port->lock);
 		delta = flow_on_packet(&flow->entry, seen);
-		flow_count(port, setup, flow, delta, port->scheme);
+		flow_count(port, ctx->config, flow, delta, port->scheme);
 		bpf_spin_unlock(&port->lock);
 		if (delta > 0)
 			ctx->counted->flows_begun++;
-		return flow;
+		return delta ? FLOW_TURNS : 0;
 	}
 	if (handshake_heeds_data(seen)) {
 		if (!half)
@@ -375,47 +405,20 @@ flow_on_other(const struct flow_ctx *ctx, const struct port_config *setup, u32 d
 		if (half)
 			handshake_on_data(&half->handshake, seen);
 	}
-	return flow;
+	return 0;
 }
 
-/*
- * A packet that is not ordinary: of a flow without an entry, of one that has ended, or that does
- * not fit it. Returns the flow's entry, null if it has none.
- */
-static __noinline struct port_flow *flow_on_other_data(struct port_state *port,
-						       struct port_counters *counted,
-						       const struct packet *packet,
-						       const struct flow_packet *seen)
+static __always_inline int half_on_syn(const struct flow_ctx *ctx, const struct packet *packet,
+				       u32 direction)
 {
-	const struct flow_ctx ctx = {port, counted, packet, seen};
-	const struct port_config *setup = config_of(port);
-
-	return setup ? flow_on_other(&ctx, setup, FLOW_DATA) : 0;
-}
-
-static __noinline struct port_flow *flow_on_other_acks(struct port_state *port,
-						       struct port_counters *counted,
-						       const struct packet *packet,
-						       const struct flow_packet *seen)
-{
-	const struct flow_ctx ctx = {port, counted, packet, seen};
-	const struct port_config *setup = config_of(port);
-
-	return setup ? flow_on_other(&ctx, setup, FLOW_ACKS) : 0;
-}
-
-static __always_inline struct port_half *half_on_syn(struct port_state *port,
-						     struct port_counters *counted,
-						     const struct packet *packet,
-						     const struct flow_packet *syn, u32 direction)
-{
-	const struct flow_packet here = flow_packet_in(syn, direction), *seen = &here;
+	const struct flow_packet here = flow_packet_in(ctx->seen, direction), *seen = &here;
+	struct port_counters *counted = ctx->counted;
 	struct flow_key6 key = half_key(packet);
 	struct port_half *half = half_lookup(&key);
 
 	counted->syns++;
 	if (!half)
-		half = half_make(port, counted, &key);
+		half = half_make(ctx->port, counted, &key);
 	if (!half) {
 		counted->passed[PASS_TABLE_FULL]++;
 		return 0;
@@ -427,47 +430,73 @@ static __always_inline struct port_half *half_on_syn(struct port_state *port,
 		half->unified = 0;
 	else if (elapsed_ns(half->handshake.last_ns, seen->now_ns) >= PORT_STALL_NS)
 		counted->timeouts_seen++;
-	half_count(port, !handshake_is_half_open(&half->handshake));
+	half_count(ctx->port, !handshake_is_half_open(&half->handshake));
 	handshake_on_syn(&half->handshake, seen);
-	return half;
+	return 0;
 }
 
-/* A SYN or SYN-ACK: the record of its flow, null if none could be made. */
-static __noinline struct port_half *half_on_syn_data(struct port_state *port,
-						     struct port_counters *counted,
-						     const struct packet *packet,
-						     const struct flow_packet *seen)
-{
-	return half_on_syn(port, counted, packet, seen, FLOW_DATA);
-}
+/*
+ * The same for a packet of each direction, which is in `seen` of the port's statistics, too
+ * (seen_apart). These are global functions, so that the verifier checks them once; what they have
+ * made of the packet's flow is found by its key.
+ */
+#define FLOW_GLOBAL(function, name, direction)                                                     \
+	__noinline int function##_##name(struct packet *packet, u32 slot)                          \
+	{                                                                                          \
+		struct flow_ctx ctx;                                                               \
+                                                                                                   \
+		return packet && flow_ctx_open(&ctx, slot) ? function(&ctx, packet, direction)     \
+							   : 0;                                    \
+	}
 
-static __noinline struct port_half *half_on_syn_acks(struct port_state *port,
-						     struct port_counters *counted,
-						     const struct packet *packet,
-						     const struct flow_packet *seen)
+FLOW_GLOBAL(flow_on_other, data, FLOW_DATA)
+FLOW_GLOBAL(flow_on_other, acks, FLOW_ACKS)
+FLOW_GLOBAL(half_on_syn, data, FLOW_DATA)
+FLOW_GLOBAL(half_on_syn, acks, FLOW_ACKS)
+
+/* A SYN or SYN-ACK: its flow has a record then, which half_find finds, if there is room. */
+static __always_inline void half_on(const struct port_state *port, struct port_counters *counted,
+				    struct packet *packet, const struct flow_packet *seen,
+				    u32 direction)
 {
-	return half_on_syn(port, counted, packet, seen, FLOW_ACKS);
+	u32 slot = port->id & PORT_SLOT_MASK;
+
+	seen_apart(counted, seen);
+	if (direction == FLOW_DATA)
+		half_on_syn_data(packet, slot);
+	else
+		half_on_syn_acks(packet, slot);
 }
 
 /* Finds the flow of a packet that is no SYN, and follows it; null if it is not proven. */
 static __always_inline struct port_flow *
 flow_on(struct port_state *port, const struct port_config *config, struct port_counters *counted,
-	const struct packet *packet, const struct flow_packet *seen, u32 direction, u32 acting)
+	struct packet *packet, const struct flow_packet *seen, u32 direction, u32 acting)
 {
-	struct port_flow *flow = flow_find(packet);
+	struct port_flow *flow = flow_find(flow_name(packet));
 	struct flow_packet here = flow_packet_in(seen, direction);
 	struct flow_entry copy;
 	u32 new_bytes = 0;
 	u64 silent_ns;
+	int turn;
 	s32 delta;
 
 	if (flow)
 		copy = flow->entry;
 	if (!flow || !flow_is_ordinary(&copy, &here)) {
-		const struct flow_packet *apart = seen_apart(counted, seen);
+		u32 slot = port->id & PORT_SLOT_MASK;
 
-		return direction == FLOW_DATA ? flow_on_other_data(port, counted, packet, apart)
-					      : flow_on_other_acks(port, counted, packet, apart);
+		seen_apart(counted, seen);
+		turn = direction == FLOW_DATA ? flow_on_other_data(packet, slot)
+					      : flow_on_other_acks(packet, slot);
+		flow = flow_find(flow_name(packet));
+		if (turn & FLOW_TURNS)
+			state_settle(slot, port->scheme);
+		if (flow && turn & (FLOW_HAS_BEGUN | FLOW_HAS_ENDED) &&
+		    config->flags & PORT_FLOW_EVENTS)
+			event_of_delta(flow, flow_name(packet), turn & FLOW_HAS_BEGUN ? 1 : -1,
+				       here.now_ns);
+		return flow;
 	}
 	silent_ns = elapsed_ns(copy.last_ns, here.now_ns);
 	if (direction == FLOW_DATA && here.payload) {

@@ -156,7 +156,7 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 	packet->is_tunnelled = (u8)forgotten(packet->is_tunnelled, now_ns);
 	seen = flow_packet_of(skb, packet, FLOW_DATA, now_ns);
 	if (is_syn(&seen))
-		half_on_syn_data(ctx.port, ctx.counted, packet, seen_apart(ctx.counted, &seen));
+		half_on(ctx.port, ctx.counted, packet, &seen, FLOW_DATA);
 	else
 		flow = flow_on(ctx.port, ctx.config, ctx.counted, packet, &seen, FLOW_DATA,
 			       SCHEME_NONE);
@@ -245,8 +245,8 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 	seen = flow_packet_of(skb, packet, FLOW_ACKS, now_ns);
 	ctx.counted->acks++;
 	if (is_syn(&seen)) {
-		half = half_on_syn_acks(ctx.port, ctx.counted, packet,
-					seen_apart(ctx.counted, &seen));
+		half_on(ctx.port, ctx.counted, packet, &seen, FLOW_ACKS);
+		half = half_find(packet);
 		if (half && !since_ns && lower_syn(skb, &ctx, packet, half)) {
 			ctx.counted->acks_rewritten++;
 			ctx.counted->acks_first_rewritten++;

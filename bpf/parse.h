@@ -322,15 +322,32 @@ static __always_inline int parse_frame(struct cursor *c, struct packet *packet, 
 	return parse_ip(c, packet, protocol, network, direction);
 }
 
-/* The inner frame of a tunnel. */
-static __always_inline int parse_inner(struct cursor *c, struct packet *packet, u32 network,
-				       u32 direction)
+/* The inner frame of a tunnel: at this offset, of a packet that ends at `length`. */
+static __always_inline int parse_inner(struct __sk_buff *skb, struct packet *packet, u32 at,
+				       u32 length, u32 network, u32 direction)
 {
+	struct cursor c = {(void *)(long)skb->data, (void *)(long)skb->data_end, at, length};
 	int found;
 
 	packet->is_tunnelled = 1;
-	found = parse_frame(c, packet, &network, direction, 0);
+	found = parse_frame(&c, packet, &network, direction, 0);
 	return found == PARSE_TUNNEL ? PASS_TOO_DEEP : found;
+}
+
+/*
+ * PARSE_TCP or an enum pass_reason. These are global functions, which the verifier checks by
+ * themselves: else it would follow every way through the headers to the program's end.
+ */
+__noinline int parse_inner_data(struct __sk_buff *skb, struct packet *packet, u32 at, u32 length,
+				u32 network)
+{
+	return packet ? parse_inner(skb, packet, at, length, network, FLOW_DATA) : PASS_FAILED;
+}
+
+__noinline int parse_inner_acks(struct __sk_buff *skb, struct packet *packet, u32 at, u32 length,
+				u32 network)
+{
+	return packet ? parse_inner(skb, packet, at, length, network, FLOW_ACKS) : PASS_FAILED;
 }
 
 static __always_inline int parse_once(struct __sk_buff *skb, struct packet *packet, u32 direction,
@@ -340,13 +357,12 @@ static __always_inline int parse_once(struct __sk_buff *skb, struct packet *pack
 	u32 network = skb->vlan_present ? skb->vlan_tci & 0xfff : 0;
 	int found = parse_frame(&c, packet, &network, direction, is_bare);
 
-	return found == PARSE_TUNNEL ? parse_inner(&c, packet, network, direction) : found;
+	if (found != PARSE_TUNNEL)
+		return found;
+	return direction == FLOW_DATA ? parse_inner_data(skb, packet, c.at, c.length, network)
+				      : parse_inner_acks(skb, packet, c.at, c.length, network);
 }
 
-/*
- * PARSE_TCP or an enum pass_reason. These are global functions, which the verifier checks by
- * themselves: else it would follow every way through the headers to the program's end.
- */
 __noinline int parse_data(struct __sk_buff *skb, struct packet *packet, u32 is_bare)
 {
 	return packet ? parse_once(skb, packet, FLOW_DATA, is_bare) : PASS_FAILED;

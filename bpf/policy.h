@@ -66,11 +66,21 @@ static __always_inline _Bool policy_has_prefix(const struct policy_rule *rule, c
 	return !other;
 }
 
-static __always_inline _Bool policy_matches(const struct policy_rule *rule,
-					    const struct policy_facts *facts)
+/*
+ * Whether a rule has a packet. Global, so that the verifier checks it once, by itself, and not for
+ * each rule.
+ */
+__noinline u32 policy_matches(struct policy_facts *facts, u32 element, u32 number)
 {
-	u32 value = rule->value[0], mask = rule->mask[0];
+	const struct port_policy *rules = bpf_map_lookup_elem(&policy, &element);
+	const struct policy_rule *rule;
+	u32 value, mask;
 
+	if (!facts || !rules || number >= POLICY_RULES)
+		return 0;
+	rule = &rules->rule[number];
+	value = rule->value[0];
+	mask = rule->mask[0];
 	switch (rule->kind) {
 	case POLICY_IPV4:
 	case POLICY_IPV6:
@@ -106,16 +116,14 @@ static __always_inline u32 policy_hash(const struct policy_facts *facts, u64 see
 
 /* The answer of the rules and the canary: an enum policy_side. */
 static __always_inline u32 policy_side_of(const struct port_policy *rules,
-					  const struct policy_facts *facts)
+					  struct policy_facts *facts, u32 element)
 {
 	_Bool is_included = !rules->includes;
 
 	for (u32 i = 0; i < POLICY_RULES && i < rules->rules; i++) {
-		const struct policy_rule *rule = &rules->rule[i];
-
-		if (!policy_matches(rule, facts))
+		if (!policy_matches(facts, element, i))
 			continue;
-		if (!rule->includes)
+		if (!rules->rule[i].includes)
 			return SIDE_EXCLUDED;
 		is_included = 1;
 		break;
@@ -130,7 +138,7 @@ static __always_inline u32 policy_side_of(const struct port_policy *rules,
 
 /*
  * The same for a packet under a policy of the configuration. Global, so that the verifier checks it
- * once, by itself.
+ * once.
  */
 __noinline u32 policy_judge(struct __sk_buff *skb, struct packet *packet, u32 element, u32 is_tcp,
 			    u32 leaves)
@@ -141,7 +149,7 @@ __noinline u32 policy_judge(struct __sk_buff *skb, struct packet *packet, u32 el
 	if (!packet || !rules)
 		return SIDE_EXCLUDED;
 	facts = policy_facts_of(skb, packet, is_tcp, leaves);
-	return policy_side_of(rules, &facts);
+	return policy_side_of(rules, &facts, element);
 }
 
 /*

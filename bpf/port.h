@@ -279,10 +279,10 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		scale_on_packet(skb, &ctx, &packet, FLOW_DATA, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	if (counts_packets(ctx.config, acting))
-		flow_count_packet(ctx.port, ctx.config, &seen, acting);
+		flow_count_packet(ctx.port, &seen, acting);
 	if (is_syn(&seen)) {
-		half = half_on_syn_data(ctx.port, ctx.counted, &packet,
-					seen_apart(ctx.counted, &seen));
+		half_on(ctx.port, ctx.counted, &packet, &seen, FLOW_DATA);
+		half = ctx.config->policy ? half_find(&packet) : 0;
 		if (half)
 			policy_stamp(ctx.config, ctx.counted, &half->side, &half->policy);
 	} else {
@@ -329,7 +329,7 @@ static __noinline struct tcp_edge *edge_find(const struct packet *packet,
 	struct port_half *half;
 
 	if (!is_syn(seen)) {
-		flow = flow_find(packet);
+		flow = flow_find(flow_name(packet));
 		return flow && flow_is_plausible(&flow->entry, seen) ? &flow->edge : 0;
 	}
 	half = half_find(packet);
@@ -403,13 +403,14 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 		scale_on_packet(skb, &ctx, &packet, FLOW_ACKS, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
 	if (counts_packets(ctx.config, acting))
-		flow_count_packet(ctx.port, ctx.config, &seen, acting);
-	if (is_syn(&seen))
-		half = half_on_syn_acks(ctx.port, ctx.counted, &packet,
-					seen_apart(ctx.counted, &seen));
-	else
+		flow_count_packet(ctx.port, &seen, acting);
+	if (is_syn(&seen)) {
+		half_on(ctx.port, ctx.counted, &packet, &seen, FLOW_ACKS);
+		half = half_find(&packet);
+	} else {
 		flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS,
 			       acting);
+	}
 	if (!(seen.flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)))
 		return NEXT;
 	ctx.counted->acks++;

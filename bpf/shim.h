@@ -131,10 +131,10 @@ int shim_egress(struct __sk_buff *skb)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	ctx.counted->acks += !!(seen.flags & TCP_FLAG_ACK);
-	if (is_syn(&seen))
-		return shim_unify_syn(skb, &ctx, &packet, &seen,
-				      half_on_syn_data(ctx.port, ctx.counted, &packet,
-						       seen_apart(ctx.counted, &seen)));
+	if (is_syn(&seen)) {
+		half_on(ctx.port, ctx.counted, &packet, &seen, FLOW_DATA);
+		return shim_unify_syn(skb, &ctx, &packet, &seen, half_find(&packet));
+	}
 	flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, SCHEME_NONE);
 	if (seen.flags & TCP_FLAG_RST)
 		return NEXT;
@@ -158,7 +158,7 @@ int shim_ingress(struct __sk_buff *skb)
 		return pass(ctx.counted, PASS_TOO_DEEP);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
 	if (is_syn(&seen)) {
-		half_on_syn_acks(ctx.port, ctx.counted, &packet, seen_apart(ctx.counted, &seen));
+		half_on(ctx.port, ctx.counted, &packet, &seen, FLOW_ACKS);
 		return NEXT;
 	}
 	flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS, SCHEME_NONE);

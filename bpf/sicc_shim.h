@@ -149,12 +149,13 @@ int sicc_egress(struct __sk_buff *skb)
 	if (!open_below_host(skb, &ctx, &packet, FLOW_ACKS, 1))
 		return NEXT;
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
-	if (is_syn(&seen))
-		half = half_on_syn_acks(ctx.port, ctx.counted, &packet,
-					seen_apart(ctx.counted, &seen));
-	else
+	if (is_syn(&seen)) {
+		half_on(ctx.port, ctx.counted, &packet, &seen, FLOW_ACKS);
+		half = half_find(&packet);
+	} else {
 		flow = flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_ACKS,
 			       SCHEME_NONE);
+	}
 	if (seen.flags & TCP_FLAG_RST || !(seen.flags & TCP_FLAG_ACK))
 		return NEXT;
 	ctx.counted->acks++;
@@ -176,7 +177,7 @@ int sicc_ingress(struct __sk_buff *skb)
 		return NEXT;
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
 	if (is_syn(&seen))
-		half_on_syn_data(ctx.port, ctx.counted, &packet, seen_apart(ctx.counted, &seen));
+		half_on(ctx.port, ctx.counted, &packet, &seen, FLOW_DATA);
 	else
 		flow_on(ctx.port, ctx.config, ctx.counted, &packet, &seen, FLOW_DATA, SCHEME_NONE);
 	return NEXT;

@@ -82,19 +82,35 @@ static __always_inline _Bool counts_packets(const struct port_config *config, u3
 }
 
 /*
- * With the lock held: the port has counted so many flows itself. Of what a controller has counted,
- * it takes more than these, but not less, unless its own count is the one that drifts.
+ * With the lock held: the number of flows is what the port has counted itself. Of what a controller
+ * has counted, it takes more than these, but not less, unless its own count is the one that drifts.
  */
 static __always_inline void state_count(struct port_state *port, const struct port_config *config,
-					u32 own, u32 acting)
+					u32 acting)
 {
-	u32 flows = max_u32(own, port->counted);
+	u32 flows = max_u32(port->own_flows, port->counted);
 
 	if (port->counted && counts_packets(config, acting))
 		flows = port->counted;
-	port->own_flows = own;
 	if (flows != port->flows)
 		state_set_flows(port, config, flows, acting);
+}
+
+/*
+ * The port has counted another number of flows. Global, so that the verifier checks it once: the
+ * ways through it would multiply those through the programs, beyond the limit of Linux 6.1.
+ */
+__noinline int state_settle(u32 slot, u32 acting)
+{
+	struct port_state *state = bpf_map_lookup_elem(&port, &slot);
+	struct port_config *setup = bpf_map_lookup_elem(&config, &slot);
+
+	if (!state || !setup)
+		return 0;
+	bpf_spin_lock(&state->lock);
+	state_count(state, setup, acting);
+	bpf_spin_unlock(&state->lock);
+	return 0;
 }
 
 /* How many flows a controller has counted; 0: none does. */
@@ -121,15 +137,16 @@ static __always_inline void state_follow_count(struct port_state *port,
 		return;
 	bpf_spin_lock(&port->lock);
 	port->counted = counted;
-	state_count(port, config, port->own_flows, acting);
+	state_count(port, config, acting);
 	bpf_spin_unlock(&port->lock);
 }
 
-static __always_inline void scheme_reset(struct port_state *port, const struct port_config *config,
+static __always_inline void scheme_reset(struct port_state *port, struct port_config *config,
 					 u64 now_ns, u32 scheme)
 {
-	const void *params = scheme_params_of(&config->schemes, scheme);
+	void *params = (void *)scheme_params_of(&config->schemes, scheme);
 
+	scheme_hold_params(scheme, params);
 	scheme_init(scheme, scheme_state_of(&port->schemes, scheme), params);
 	if (port->segments.bytes)
 		scheme_on_mss(scheme, scheme_state_of(&port->schemes, scheme),
@@ -137,8 +154,8 @@ static __always_inline void scheme_reset(struct port_state *port, const struct p
 	port->next_tick_ns[scheme] = now_ns + scheme_tick_ns(scheme, params);
 }
 
-/* Resets the schemes where the agent wrote other parameters. */
-static __always_inline void state_renew(struct port_state *port, const struct port_config *config,
+/* Resets the schemes where the agent wrote other parameters, which are held to their ranges. */
+static __always_inline void state_renew(struct port_state *port, struct port_config *config,
 					u64 now_ns, u32 acting)
 {
 	if (port->generation == config->generation && port->scheme == acting)
@@ -155,7 +172,8 @@ static __always_inline void state_renew(struct port_state *port, const struct po
 
 /* The scheme's timer: the first packet after the end of an interval runs it. */
 static __always_inline void scheme_tick(struct port_state *port, const struct port_config *config,
-					u32 queue_bytes, u64 now_ns, u32 acting, u32 scheme)
+					u32 queue_bytes, u64 now_ns, u32 acting, u32 *goes_on,
+					u32 scheme)
 {
 	void *state = scheme_state_of(&port->schemes, scheme);
 	const void *params = scheme_params_of(&config->schemes, scheme);
@@ -165,13 +183,51 @@ static __always_inline void scheme_tick(struct port_state *port, const struct po
 	if (!tick_ns || now_ns < *next_ns)
 		return;
 	bpf_spin_lock(&port->lock);
-	for (u32 i = 0; i < TICKS_AT_ONCE && now_ns >= *next_ns; i++) {
+	if (now_ns >= *next_ns) {
 		scheme_on_tick(scheme, state, params, queue_bytes, port->sent_bytes, now_ns);
 		*next_ns += tick_ns;
+		state_publish(port, config, acting);
 	}
-	if (now_ns >= *next_ns)
-		*next_ns = now_ns + tick_ns;
-	state_publish(port, config, acting);
+	bpf_spin_unlock(&port->lock);
+	*goes_on |= now_ns >= *next_ns;
+}
+
+/* One interval of each scheme that has to catch up; returns 1 if one has more. Global, as above. */
+__noinline u32 state_tick(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
+{
+	struct port_state *state = bpf_map_lookup_elem(&port, &slot);
+	struct port_config *setup = bpf_map_lookup_elem(&config, &slot);
+	u32 goes_on = 0;
+
+	if (!state || !setup)
+		return 0;
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_tick, acting, state, setup, queue_bytes, now_ns, acting,
+		       &goes_on)
+	return goes_on;
+}
+
+/* After a long silence the scheme goes on from now. */
+static __always_inline void scheme_skip(struct port_state *port, const struct port_config *config,
+					u64 now_ns, u32 scheme)
+{
+	if (now_ns < port->next_tick_ns[scheme])
+		return;
+	port->next_tick_ns[scheme] =
+		now_ns + scheme_tick_ns(scheme, scheme_params_of(&config->schemes, scheme));
+}
+
+/* The intervals that are over, of which the last is the present. */
+static __always_inline void state_catch_up(struct port_state *port,
+					   const struct port_config *config, u32 queue_bytes,
+					   u64 now_ns, u32 acting)
+{
+	u32 slot = port->id & PORT_SLOT_MASK;
+
+	for (u32 i = 0; i < TICKS_AT_ONCE; i++)
+		if (!state_tick(slot, acting, queue_bytes, now_ns))
+			return;
+	bpf_spin_lock(&port->lock);
+	WINDOW_SCHEMES(FOR_UPDATED, scheme_skip, acting, port, config, now_ns)
 	bpf_spin_unlock(&port->lock);
 }
 
@@ -201,10 +257,7 @@ static __always_inline void scheme_set_mss(struct port_state *port, u32 scheme)
 	scheme_on_mss(scheme, scheme_state_of(&port->schemes, scheme), port->segments.bytes);
 }
 
-/*
- * Global, so that the verifier checks it once: the ways through it would multiply those through the
- * programs, beyond the limit of Linux 6.1.
- */
+/* Global, as state_settle. */
 __noinline int state_update(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 {
 	struct port_state *state = bpf_map_lookup_elem(&port, &slot);
@@ -215,7 +268,7 @@ __noinline int state_update(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 		return 0;
 	state_renew(state, setup, now_ns, acting);
 	state_follow_count(state, setup, now_ns, acting);
-	WINDOW_SCHEMES(FOR_UPDATED, scheme_tick, acting, state, setup, queue_bytes, now_ns, acting)
+	state_catch_up(state, setup, queue_bytes, now_ns, acting);
 	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_queue, acting, state, setup, &of_port->counters,
 		       queue_bytes, now_ns)
 	return 0;

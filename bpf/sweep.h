@@ -92,6 +92,7 @@ static __always_inline _Bool sweep_flow(const struct sweep_port *at, struct port
 	is_over = !flow->unified && flow->entry.phase != FLOW_UNSEEN &&
 		  !flow_is_counted(&flow->entry) && silent_ns >= sweep_linger_ns(at, &flow->entry);
 	bpf_spin_unlock(&state->lock);
+	flow_settle(state, delta, state->scheme);
 	if (is_first && flow->policy && flow->policy == (u8)at->config->policy &&
 	    flow->side < SIDES && flow_is_counted(&flow->entry)) {
 		struct port_stats *stats = stats_of(at->counted);
@@ -252,15 +253,14 @@ static long sweep_finish(u32 slot, struct sweep_walk *walk)
 	}
 	state->half_open = state->half_open_seen;
 	if (counts_packets(setup, state->scheme)) {
-		u32 flows =
+		state->own_flows =
 			flow_counter_expire(&state->counter, walk->now_ns, FLOW_COUNTER_IDLE_NS);
-
-		state_count(state, setup, flows, state->scheme);
 	} else if (state->own_flows != state->recount) {
 		state->corrected += max_u32(state->own_flows, state->recount) -
 				    min_u32(state->own_flows, state->recount);
-		state_count(state, setup, state->recount, state->scheme);
+		state->own_flows = state->recount;
 	}
+	state_count(state, setup, state->scheme);
 	bpf_spin_unlock(&state->lock);
 	return 0;
 }

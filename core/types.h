@@ -88,14 +88,23 @@ CORE_INLINE u64 max_u64(u64 a, u64 b)
 	return a ^ b ^ min_u64(a, b);
 }
 
+/* All bits if a < b: the borrow, which 32 bits leave in the upper half. */
+CORE_INLINE u64 mask_below(u32 a, u32 b)
+{
+	u64 difference = (u64)a - b;
+
+	BRANCHLESS(difference);
+	return (u64)((s64)difference >> 63);
+}
+
 CORE_INLINE u32 min_u32(u32 a, u32 b)
 {
-	return (u32)min_u64(a, b);
+	return (u32)(b ^ ((a ^ b) & mask_below(a, b)));
 }
 
 CORE_INLINE u32 max_u32(u32 a, u32 b)
 {
-	return (u32)max_u64(a, b);
+	return (u32)(a ^ ((a ^ b) & mask_below(a, b)));
 }
 
 #else

@@ -32,7 +32,7 @@ const GSO_SIZE: usize = 176;
 /// The interface of test runs that name none: the loopback.
 const LOOPBACK: u32 = 1;
 
-/// One of the loaded objects that tests take turns with, as each takes the verifier a second.
+/// One of the loaded objects that tests take turns with, as each takes the verifier a while.
 pub struct Port(pub &'static PortSkel<'static>);
 
 struct Idle(&'static PortSkel<'static>);
