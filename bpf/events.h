@@ -117,24 +117,29 @@ static __always_inline void transfer_begin(struct port_flow *flow, u64 begun_ns,
 	flow->burst_bytes = bytes;
 }
 
+/* New payload of a transfer. */
+static __always_inline void transfer_add(struct port_flow *flow, u64 now_ns, u32 bytes)
+{
+	u32 now_us = (u32)(now_ns / 1000);
+
+	if (!flow->burst_bytes)
+		flow->burst_us = now_us;
+	flow->last_us = now_us;
+	flow->burst_bytes += bytes;
+}
+
 /* Follows the transfers of a flow by one packet; `silent_ns` since the packet before. */
 static __always_inline void transfer_follow(struct port_flow *flow, struct flow_name name,
 					    const struct flow_packet *packet, u32 new_bytes,
 					    u64 silent_ns)
 {
-	u32 now_us = (u32)(packet->now_ns / 1000);
-
 	if (!packet->payload)
 		return;
 	if (packet->direction == FLOW_ACKS || silent_ns >= FLOW_TRANSFER_GAP_NS ||
 	    flow->burst_bytes >= TRANSFER_MAX_BYTES)
 		transfer_end(flow, name, packet->now_ns);
-	if (packet->direction == FLOW_ACKS || !new_bytes)
-		return;
-	if (!flow->burst_bytes)
-		flow->burst_us = now_us;
-	flow->last_us = now_us;
-	flow->burst_bytes += new_bytes;
+	if (packet->direction == FLOW_DATA && new_bytes)
+		transfer_add(flow, packet->now_ns, new_bytes);
 }
 
 /* A flow begins or ends to be counted. */

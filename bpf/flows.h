@@ -125,7 +125,7 @@ static __always_inline struct port_half *half_lookup(const struct flow_key6 *key
 	return half ? half : bpf_map_lookup_elem(&half_open, key);
 }
 
-/* Apart, as its key needs much of a stack. */
+/* Not inlined, as its key takes much of the stack. */
 static __noinline struct port_half *half_find(const struct packet *packet)
 {
 	struct flow_key6 key = half_key(packet);
@@ -191,7 +191,7 @@ static __always_inline void flow_count(struct port_state *port, const struct por
 		port->own_flows += delta;
 }
 
-/* And then, without the lock. */
+/* After flow_count, without the lock: the schemes get the new number. */
 static __always_inline void flow_settle(const struct port_state *port, s32 delta, u32 acting)
 {
 	if (delta)
@@ -297,10 +297,10 @@ static __always_inline _Bool flow_ctx_open(struct flow_ctx *ctx, u32 slot)
 	return 1;
 }
 
-/* What became of a packet that is not ordinary, in bits. */
-enum flow_turn {
-	FLOW_TURNS = 1,	    /* the port's own count has changed: state_settle */
-	FLOW_HAS_BEGUN = 2, /* of a record */
+/* What came of a packet that is not ordinary, in bits. */
+enum flow_outcome {
+	FLOW_SETTLES = 1,   /* the port's own count may have changed: state_settle */
+	FLOW_HAS_BEGUN = 2, /* that of a record */
 	FLOW_HAS_ENDED = 4, /* at once */
 };
 
@@ -337,37 +337,40 @@ static __always_inline int flow_begin(const struct flow_ctx *ctx, const struct f
 	flow_count(port, config, flow, delta, port->scheme);
 	bpf_spin_unlock(&port->lock);
 	if (!begins)
-		return FLOW_TURNS;
+		return FLOW_SETTLES;
 	if (!half_delete(port, handshake, key)) {
 		bpf_spin_lock(&port->lock);
 		delta = -(s32)flow_is_counted(&flow->entry);
 		flow->entry.phase = FLOW_ENDED;
 		flow_count(port, config, flow, delta, port->scheme);
 		bpf_spin_unlock(&port->lock);
-		return FLOW_TURNS;
+		return FLOW_SETTLES;
 	}
 	ctx->counted->half_open_proven++;
 	flow->edge = half->edge;
 	if (!(handshake->marks & HANDSHAKE_MID_LIFE))
 		flow->unified = half->unified;
-	if (delta < 0)
-		return FLOW_TURNS | FLOW_HAS_ENDED;
 	if (config->flags & PORT_FLOW_EVENTS) {
 		if (handshake->marks & HANDSHAKE_MID_LIFE)
 			transfer_begin(flow, handshake->last_ns,
 				       seen->ack - handshake->isn[FLOW_DATA] - 1);
-		else
-			transfer_begin(flow, seen->now_ns,
-				       seen->direction == FLOW_DATA ? seen->payload : 0);
+		else if (seen->direction == FLOW_DATA && seen->payload)
+			transfer_add(flow, seen->now_ns, seen->payload);
 	}
+	if (delta < 0)
+		return FLOW_SETTLES | FLOW_HAS_ENDED;
 	if (!delta)
 		return 0;
 	flow->begun_ms = (u32)(seen->now_ns / 1000000);
 	ctx->counted->flows_begun++;
-	return FLOW_TURNS | FLOW_HAS_BEGUN;
+	return FLOW_SETTLES | FLOW_HAS_BEGUN;
 }
 
-/* The record is looked up before the entry, and deleted after the entry is made: see flow_begin. */
+/*
+ * A packet that is not ordinary: of a flow without an entry, of one that has ended, or that does
+ * not fit it. The record is looked up before the entry, and deleted after the entry is made: see
+ * flow_begin. Returns enum flow_outcome.
+ */
 static __always_inline int flow_on_other(const struct flow_ctx *ctx, const struct packet *packet,
 					 u32 direction)
 {
@@ -397,7 +400,7 @@ static __always_inline int flow_on_other(const struct flow_ctx *ctx, const struc
 		bpf_spin_unlock(&port->lock);
 		if (delta > 0)
 			ctx->counted->flows_begun++;
-		return delta ? FLOW_TURNS : 0;
+		return delta ? FLOW_SETTLES : 0;
 	}
 	if (handshake_heeds_data(seen)) {
 		if (!half)
@@ -436,9 +439,9 @@ static __always_inline int half_on_syn(const struct flow_ctx *ctx, const struct 
 }
 
 /*
- * The same for a packet of each direction, which is in `seen` of the port's statistics, too
- * (seen_apart). These are global functions, so that the verifier checks them once; what they have
- * made of the packet's flow is found by its key.
+ * Both for each direction, as global functions, so that the verifier checks them once. The packet
+ * is also in `seen` of the port's statistics (seen_apart); what they have made of its flow is found
+ * by its key.
  */
 #define FLOW_GLOBAL(function, name, direction)                                                     \
 	__noinline int function##_##name(struct packet *packet, u32 slot)                          \
@@ -478,7 +481,7 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 	struct flow_entry copy;
 	u32 new_bytes = 0;
 	u64 silent_ns;
-	int turn;
+	int outcome;
 	s32 delta;
 
 	if (flow)
@@ -487,14 +490,14 @@ flow_on(struct port_state *port, const struct port_config *config, struct port_c
 		u32 slot = port->id & PORT_SLOT_MASK;
 
 		seen_apart(counted, seen);
-		turn = direction == FLOW_DATA ? flow_on_other_data(packet, slot)
-					      : flow_on_other_acks(packet, slot);
+		outcome = direction == FLOW_DATA ? flow_on_other_data(packet, slot)
+						 : flow_on_other_acks(packet, slot);
 		flow = flow_find(flow_name(packet));
-		if (turn & FLOW_TURNS)
+		if (outcome & FLOW_SETTLES)
 			state_settle(slot, port->scheme);
-		if (flow && turn & (FLOW_HAS_BEGUN | FLOW_HAS_ENDED) &&
+		if (flow && outcome & (FLOW_HAS_BEGUN | FLOW_HAS_ENDED) &&
 		    config->flags & PORT_FLOW_EVENTS)
-			event_of_delta(flow, flow_name(packet), turn & FLOW_HAS_BEGUN ? 1 : -1,
+			event_of_delta(flow, flow_name(packet), outcome & FLOW_HAS_BEGUN ? 1 : -1,
 				       here.now_ns);
 		return flow;
 	}

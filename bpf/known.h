@@ -33,6 +33,7 @@ static __noinline _Bool known_recall(const struct packet *packet, struct port_fl
 {
 	struct flow_key6 key = half_key(packet);
 	const struct flow_known *found = bpf_map_lookup_elem(&known, &key);
+
 	if (!found) {
 		/* A socket does not know by which port and VLAN its packets leave. */
 		key.network = 0;

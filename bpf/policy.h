@@ -67,7 +67,7 @@ static __always_inline _Bool policy_has_prefix(const struct policy_rule *rule, c
 }
 
 /*
- * Whether a rule has a packet. Global, so that the verifier checks it once, by itself, and not for
+ * Whether a packet fits a rule. Global, so that the verifier checks it once, by itself, and not for
  * each rule.
  */
 __noinline u32 policy_matches(struct policy_facts *facts, u32 element, u32 number)

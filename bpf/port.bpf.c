@@ -7,7 +7,7 @@
  * HSCC's sigma). Packets not understood, and all packets when the agent is dead (heartbeat) or of
  * another version (abi), pass unchanged; flows are followed all the same.
  */
-#define CORE_PARAMS_HELD 1 /* by state_renew */
+#define CORE_PARAMS_HELD 1 /* by the agent, which writes none out of its range */
 
 #include "port.h"
 #include "sockets.h"

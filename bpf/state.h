@@ -5,11 +5,12 @@
  * `acting` is the scheme of the program, a constant where it is inlined. Programs update the state
  * of that scheme alone; those that observe (SCHEME_NONE) update the states of all.
  *
- * One spin lock guards what must change together: the schemes' states, the number of flows, and
- * the phase of each flow, as its change and the number's are one. It is taken at a flow's SYN, FIN,
- * RST, its return from idleness, where a scheme heeds a queue or a segment, and once an interval;
- * never by other data or ACKs. Those read a few words without it: each is written in one store, and
- * the core is total, so at worst they see a window just replaced.
+ * One spin lock guards what must change together: the schemes' states, and the phase of each flow
+ * with the port's own count of them. The schemes get a new number after that, by state_settle,
+ * which looks at the counts again, so that any CPU may call it, and in any order. The lock is taken
+ * at a flow's SYN, FIN, RST, its return from idleness, where a scheme heeds a queue or a segment,
+ * and once an interval; never by other data or ACKs. Those read a few words without it: each is
+ * written in one store, and the core is total, so at worst they see a window just replaced.
  */
 #ifndef PENSTOCK_STATE_H
 #define PENSTOCK_STATE_H
@@ -141,12 +142,11 @@ static __always_inline void state_follow_count(struct port_state *port,
 	bpf_spin_unlock(&port->lock);
 }
 
-static __always_inline void scheme_reset(struct port_state *port, struct port_config *config,
+static __always_inline void scheme_reset(struct port_state *port, const struct port_config *config,
 					 u64 now_ns, u32 scheme)
 {
-	void *params = (void *)scheme_params_of(&config->schemes, scheme);
+	const void *params = scheme_params_of(&config->schemes, scheme);
 
-	scheme_hold_params(scheme, params);
 	scheme_init(scheme, scheme_state_of(&port->schemes, scheme), params);
 	if (port->segments.bytes)
 		scheme_on_mss(scheme, scheme_state_of(&port->schemes, scheme),
@@ -154,8 +154,8 @@ static __always_inline void scheme_reset(struct port_state *port, struct port_co
 	port->next_tick_ns[scheme] = now_ns + scheme_tick_ns(scheme, params);
 }
 
-/* Resets the schemes where the agent wrote other parameters, which are held to their ranges. */
-static __always_inline void state_renew(struct port_state *port, struct port_config *config,
+/* Resets the schemes where the agent wrote other parameters. */
+static __always_inline void state_renew(struct port_state *port, const struct port_config *config,
 					u64 now_ns, u32 acting)
 {
 	if (port->generation == config->generation && port->scheme == acting)
@@ -184,6 +184,9 @@ static __always_inline void scheme_tick(struct port_state *port, const struct po
 		return;
 	bpf_spin_lock(&port->lock);
 	if (now_ns >= *next_ns) {
+		/* After a long silence it goes on from now, whichever CPUs catch up. */
+		if (now_ns - *next_ns >= TICKS_AT_ONCE * tick_ns)
+			*next_ns = now_ns - (TICKS_AT_ONCE - 1) * tick_ns;
 		scheme_on_tick(scheme, state, params, queue_bytes, port->sent_bytes, now_ns);
 		*next_ns += tick_ns;
 		state_publish(port, config, acting);
@@ -192,7 +195,8 @@ static __always_inline void scheme_tick(struct port_state *port, const struct po
 	*goes_on |= now_ns >= *next_ns;
 }
 
-/* One interval of each scheme that has to catch up; returns 1 if one has more. Global, as above. */
+/* One interval of each scheme that has to catch up; returns 1 if one has more. Global, as
+ * state_settle. */
 __noinline u32 state_tick(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 {
 	struct port_state *state = bpf_map_lookup_elem(&port, &slot);
@@ -204,31 +208,6 @@ __noinline u32 state_tick(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 	WINDOW_SCHEMES(FOR_UPDATED, scheme_tick, acting, state, setup, queue_bytes, now_ns, acting,
 		       &goes_on)
 	return goes_on;
-}
-
-/* After a long silence the scheme goes on from now. */
-static __always_inline void scheme_skip(struct port_state *port, const struct port_config *config,
-					u64 now_ns, u32 scheme)
-{
-	if (now_ns < port->next_tick_ns[scheme])
-		return;
-	port->next_tick_ns[scheme] =
-		now_ns + scheme_tick_ns(scheme, scheme_params_of(&config->schemes, scheme));
-}
-
-/* The intervals that are over, of which the last is the present. */
-static __always_inline void state_catch_up(struct port_state *port,
-					   const struct port_config *config, u32 queue_bytes,
-					   u64 now_ns, u32 acting)
-{
-	u32 slot = port->id & PORT_SLOT_MASK;
-
-	for (u32 i = 0; i < TICKS_AT_ONCE; i++)
-		if (!state_tick(slot, acting, queue_bytes, now_ns))
-			return;
-	bpf_spin_lock(&port->lock);
-	WINDOW_SCHEMES(FOR_UPDATED, scheme_skip, acting, port, config, now_ns)
-	bpf_spin_unlock(&port->lock);
 }
 
 /* The scheme gets the queue if it heeds it; counts when it begins to clamp. */
@@ -268,7 +247,9 @@ __noinline int state_update(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 		return 0;
 	state_renew(state, setup, now_ns, acting);
 	state_follow_count(state, setup, now_ns, acting);
-	state_catch_up(state, setup, queue_bytes, now_ns, acting);
+	for (u32 i = 0; i < TICKS_AT_ONCE; i++)
+		if (!state_tick(slot, acting, queue_bytes, now_ns))
+			break;
 	WINDOW_SCHEMES(FOR_UPDATED, scheme_see_queue, acting, state, setup, &of_port->counters,
 		       queue_bytes, now_ns)
 	return 0;

@@ -61,11 +61,6 @@ CORE_INLINE const void *scheme_params_of(const struct scheme_params *all, u32 sc
 	if (scheme == SCHEME_##NAME)                                                               \
 		return name##_##function(__VA_ARGS__);
 
-CORE_INLINE void scheme_hold_params(u32 scheme, void *p)
-{
-	WINDOW_SCHEMES(SCHEME_CALL, hold_params, p);
-}
-
 CORE_INLINE void scheme_init(u32 scheme, void *s, const void *p)
 {
 	WINDOW_SCHEMES(SCHEME_CALL, init, s, p);

@@ -88,7 +88,7 @@ CORE_INLINE u64 max_u64(u64 a, u64 b)
 	return a ^ b ^ min_u64(a, b);
 }
 
-/* All bits if a < b: the borrow, which 32 bits leave in the upper half. */
+/* All ones if a < b: the borrow of numbers of 32 bits fills the upper half. */
 CORE_INLINE u64 mask_below(u32 a, u32 b)
 {
 	u64 difference = (u64)a - b;
