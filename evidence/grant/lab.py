@@ -118,6 +118,7 @@ def play(load: Load, scheme: str, repeat: int, settings: list[str]) -> Numbers:
         "jain": elephants.get("jain") or 0.0,
         "elephants_bps": load.elephants * (elephants.get("goodput_bps", {}).get("mean") or 0.0),
         "idle": result["performance"]["cpu_idle"],
+        "stolen": result["performance"]["cpu_stolen"],
     }
 
 

@@ -162,7 +162,7 @@ def row(kind: str, rate: int, seconds: float, pins: Path) -> str:
         times = results.get(timeout=seconds + 60)
         carried = (passed_bytes() - passed) * 8 / (time.monotonic() - begun)
         asking.join()
-        busy = 1 - system.idle_since(cpus)
+        busy = 1 - system.cpu_shares(cpus).idle
         drops = dropped(kind) - before
         report = json.loads(long.communicate()[0])
     end = report["end"]

@@ -245,13 +245,16 @@ def test_what_penstock_traffic_writes_is_read(tmp_path):
 
 
 def test_idle_time_is_a_share():
-    assert 0.0 <= system.idle_since((0, 0)) <= 1.0
-    assert system.idle_since(system.cpu_times()) >= 0.0
+    since_boot = system.cpu_shares(system.CpuTimes(0, 0, 0))
+    assert 0.0 <= since_boot.idle <= 1.0
+    assert 0.0 <= since_boot.stolen <= 1.0 - since_boot.idle
+    assert system.cpu_shares(system.cpu_times()).idle >= 0.0
 
 
-def described(warnings=(), tcp=None, own=None, *, idle=1.0, on="lab"):
+def described(warnings=(), tcp=None, own=None, *, idle=1.0, stolen=0.0, on="lab"):
     """What a run reports of itself where penstock-traffic has issued `warnings`."""
-    summary = {"performance": {"cpu_idle": idle}, "warnings": list(warnings)}
+    performance = {"wall_s": 5.0, "cpu_idle": idle, "cpu_stolen": stolen}
+    summary = {"performance": performance, "warnings": list(warnings)}
     traffic = "[traffic.web]\n" + (tomli_w.dumps({"tcp": own}) if own else "")
     task = Task(traffic.replace("[tcp]", "[traffic.web.tcp]"), "here.toml", "fairq", 2, on)
     given = host.of({"profile": "linux", **(tcp or {})})
@@ -261,6 +264,8 @@ def described(warnings=(), tcp=None, own=None, *, idle=1.0, on="lab"):
 def test_runs_on_a_busy_machine_are_named():
     assert described(idle=0.35)["busy"] == []
     assert described(idle=0.04)["busy"] == ["fairq, repeat 2: 4% idle"]
+    assert described(stolen=0.01)["busy"] == []
+    assert described(stolen=0.05)["busy"] == ["fairq, repeat 2: 5% stolen by the hypervisor"]
 
 
 def test_keys_that_sockets_or_routes_set_are_not_missing():

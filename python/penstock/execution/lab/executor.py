@@ -109,7 +109,7 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
         with _schemes(setup, tag) as counters:
             cpus = system.cpu_times()
             played = _play(setup, tag, listen)
-            idle = system.idle_since(cpus)
+            shares = system.cpu_shares(cpus)
             counted_at_ports, counted_by_controller = counters()
             unread = ovs.unread(setup.plan, tag)
     summary = played.summary
@@ -122,7 +122,8 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
         warning = f"Open vSwitch was too late for {unread} packets, which are lost and not counted"
         summary.setdefault("warnings", []).append(warning)
     wall = time.monotonic() - begun
-    summary |= {"tcp": setup.tcp.congestion, "performance": {"wall_s": wall, "cpu_idle": idle}}
+    performance = {"wall_s": wall, "cpu_idle": shares.idle, "cpu_stolen": shares.stolen}
+    summary |= {"tcp": setup.tcp.congestion, "performance": performance}
     summary["substrate"] = substrate.described(
         setup.task, summary, setup.layout, setup.plan, setup.tcp
     )

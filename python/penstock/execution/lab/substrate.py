@@ -2,6 +2,7 @@
 """What a run of the laboratory reports of itself: its TCP, what it did not emulate, warnings."""
 
 import platform
+from collections.abc import Iterator
 from typing import Any
 
 from penstock.execution.lab import ovs
@@ -12,6 +13,9 @@ from penstock.scenario import parsed
 
 LEAST_IDLE = 0.1
 """Share of the CPUs' time; with less, packets wait for a CPU and not for the port."""
+
+MOST_STOLEN = 0.02
+"""Share of the CPUs' time that a hypervisor gave to others; it does so for milliseconds at once."""
 
 
 def described(
@@ -36,7 +40,7 @@ def described(
     keys = tcp.not_set if client else _refused(warnings, tcp, parsed(task.scenario))
     missing += [f"tcp.{key}" for key in keys]
     repeat = f"{task.scheme}, repeat {task.seed}"
-    idle = summary["performance"]["cpu_idle"]
+    performance = summary["performance"]
     return {
         "substrate": OVS if task.on == OVS else LABORATORY,
         "kernel": platform.release(),
@@ -44,9 +48,17 @@ def described(
         "tcp": [tcp.congestion],
         "not_emulated": list(dict.fromkeys(missing)),
         "traffic": f"iperf3, nginx, {client}" if client else "penstock-traffic",
-        "busy": [f"{repeat}: {idle:.0%} idle"] if idle < LEAST_IDLE else [],
+        "busy": [f"{repeat}: {reason}" for reason in _busy(**performance)],
         "warnings": [f"{repeat}: {warning}" for warning in warnings if not _key(warning)],
     }
+
+
+def _busy(*, cpu_idle: float, cpu_stolen: float, **_: float) -> Iterator[str]:
+    """Why packets may have waited for a CPU."""
+    if cpu_idle < LEAST_IDLE:
+        yield f"{cpu_idle:.0%} idle"
+    if cpu_stolen > MOST_STOLEN:
+        yield f"{cpu_stolen:.0%} stolen by the hypervisor"
 
 
 def _refused(warnings: list[str], tcp: Tcp, document: dict[str, Any]) -> list[str]:

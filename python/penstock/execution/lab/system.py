@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from penstock.errors import RunError
 from penstock.execution.lab.plan import PREFIX
@@ -162,14 +162,23 @@ def remove_all() -> list[str]:
     return namespaces
 
 
-def cpu_times() -> tuple[int, int]:
-    """Idle and all time of the CPUs since boot, in the kernel's ticks."""
+class CpuTimes(NamedTuple):
+    """Times of all CPUs, in the kernel's ticks, or shares of their sum."""
+
+    idle: float
+    stolen: float
+    """By the hypervisor, for other guests: whatever was to be done waited."""
+    total: float
+
+
+def cpu_times() -> CpuTimes:
+    """Since boot."""
     first = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
     ticks = [int(word) for word in first.split()[1:9]]  # guests are in user time already
-    return ticks[3] + ticks[4], sum(ticks)
+    return CpuTimes(ticks[3] + ticks[4], ticks[7], sum(ticks))
 
 
-def idle_since(before: tuple[int, int]) -> float:
-    """The share of the CPUs' time that was idle since `cpu_times` gave `before`."""
-    idle, total = (now - then for now, then in zip(cpu_times(), before, strict=True))
-    return idle / total if total > 0 else 1.0
+def cpu_shares(before: CpuTimes) -> CpuTimes:
+    """Shares of the CPUs' time since `cpu_times` gave `before`."""
+    idle, stolen, total = (now - then for now, then in zip(cpu_times(), before, strict=True))
+    return CpuTimes(idle / total, stolen / total, 1.0) if total > 0 else CpuTimes(1.0, 0.0, 1.0)
