@@ -195,8 +195,7 @@ static __always_inline void scheme_tick(struct port_state *port, const struct po
 	*goes_on |= now_ns >= *next_ns;
 }
 
-/* One interval of each scheme that has to catch up; returns 1 if one has more. Global, as
- * state_settle. */
+/* An interval of each scheme that is due; 1: there are more. Global, as state_settle. */
 __noinline u32 state_tick(u32 slot, u32 acting, u32 queue_bytes, u64 now_ns)
 {
 	struct port_state *state = bpf_map_lookup_elem(&port, &slot);
