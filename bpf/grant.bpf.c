@@ -289,8 +289,8 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 			return pass(ctx.counted, PASS_FAILED);
 		ctx.counted->acks_rewritten++;
 	}
-	/* An ACK is as long as another. */
-	if (own.scratch->is_due && (!packet->payload || can_be_cut(skb)))
+	/* An ACK without other options is as long as another. */
+	if (own.scratch->is_due && (skb->len == packet->tcp + tcp_bytes || can_be_cut(skb)))
 		carriers_send(skb, now_ns);
 	return NEXT;
 }

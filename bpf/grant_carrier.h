@@ -170,12 +170,13 @@ static __noinline int carry(struct __sk_buff *skb, u64 now_ns)
 	index = grant_take(now_ns);
 	if (!index)
 		return TC_ACT_SHOT;
-	if (is_at_port(ctx.config) && grant_has_more(now_ns))
-		carrier_send(skb, ctx.config);
+	/* Of a packet that became no ACK, a copy would not either. */
 	if (!carrier_write(skb, ctx.scratch, index)) {
 		__sync_fetch_and_add(&ctx.own->counters.carriers_failed, 1);
 		return TC_ACT_SHOT;
 	}
+	if (is_at_port(ctx.config) && grant_has_more(now_ns))
+		carrier_send(skb, ctx.config);
 	skb->mark = 0;
 	if (is_at_port(ctx.config))
 		bpf_skb_change_type(skb, 0 /* PACKET_HOST: it was addressed to the receiver */);

@@ -290,6 +290,8 @@ fn super_packets_end_no_messages() {
     let joins = || link::change("eth0", &[Change::GsoMaxSegments(64)]);
     left.run(joins).unwrap().unwrap();
     let mut stream = left.run(connect).unwrap().unwrap();
+    // All of it at once: where a writer comes late, what it wrote last ends as a message does.
+    set_number(&stream, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 64_000_000).unwrap();
     send(&mut stream, 1, 20_000_000).unwrap();
     // Two of 8 bytes are before it.
     let sizes = lab.credit().sizes;
