@@ -178,6 +178,8 @@ pub struct Config {
     pub ack_heuristic: bool,
     /// Reduce in proportion to what is delivered (RFC 6937); SACK only.
     pub prr: bool,
+    /// After a timeout send new data first, to see whether it was needless (RFC 5682); SACK only.
+    pub frto: bool,
     /// Send a tail loss probe (RFC 8985 §7); SACK only.
     pub tlp: bool,
     /// Added to the probe timeout of 2 SRTT when one segment is in flight (its ACK may be delayed).
@@ -209,7 +211,8 @@ pub struct Config {
     pub max_backoff: u8,
     /// Timeouts of a SYN that do not double the next one (Linux 6.5); those of a SYN-ACK always do.
     pub syn_linear_timeouts: u8,
-    /// Retransmissions of a SYN or SYN-ACK before giving up; `u8::MAX` for never.
+    /// Retransmissions of a SYN or SYN-ACK before giving up, in addition to `syn_linear_timeouts`;
+    /// `u8::MAX` for never.
     pub syn_retries: u8,
     /// Retransmissions of data before giving up; `u8::MAX` for never.
     pub retries: u8,
@@ -252,6 +255,18 @@ pub struct Config {
     pub time_wait: Time,
 }
 
+/// Low bits of a beat that the timer wheel drops for a timer of so many jiffies: three for each level of
+/// 64 slots, of which the last is never used.
+#[inline]
+const fn wheel_bits(jiffies: u64) -> u32 {
+    match jiffies {
+        0..63 => 0,
+        63..504 => 3,
+        504..4032 => 6,
+        _ => 9,
+    }
+}
+
 impl Config {
     /// Whether congestion windows are of whole segments.
     #[inline]
@@ -267,11 +282,16 @@ impl Config {
         }
     }
 
-    /// The beat at which a timer for `at` fires: never before it, so a jiffy later even if `at`
-    /// is a beat (`calc_index` in Linux's kernel/time/timer.c).
-    pub(super) fn beat_after(&self, at: Time) -> Time {
+    /// The beat at which a timer for `at` fires that was set to run for `span`: never before it, so a
+    /// jiffy later even if `at` is a beat. Of longer timers only each eighth beat counts, or less, so
+    /// that they fire up to an eighth late (`calc_wheel_index` in Linux's kernel/time/timer.c).
+    #[inline]
+    pub(super) fn beat_after(&self, at: Time, span: Time) -> Time {
         match at.0.checked_div(self.jiffy.0) {
-            Some(beats) if at != Time::NEVER => Time((beats + 1) * self.jiffy.0),
+            Some(beats) if at != Time::NEVER => {
+                let bits = wheel_bits(span.0 / self.jiffy.0);
+                Time((((beats >> bits) + 1) << bits) * self.jiffy.0)
+            }
             _ => at,
         }
     }
@@ -315,6 +335,7 @@ impl Config {
             impatient: true,
             ack_heuristic: false,
             prr: false,
+            frto: false,
             tlp: false,
             tlp_single_delay: Time::ZERO,
             tlp_delay: Time::ZERO,
@@ -352,8 +373,8 @@ impl Config {
     /// buffer of at most 32 MB), initial window 10, CUBIC with HyStart, RACK-TLP, PRR, minimum RTO
     /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start, offloads off.
     ///
-    /// Where it differs from Linux: no pacing, small queues, F-RTO, undo of needless reductions or
-    /// fast open; short segments use up as much of a window as they are long; without SACK a timeout goes back to SND.UNA; an
+    /// Where it differs from Linux: no pacing, small queues, undo of needless fast retransmits or fast
+    /// open; short segments use up as much of a window as they are long; without SACK a timeout goes back to SND.UNA; an
     /// ECN reduction is immediate, not spread over a round trip; HZ is 250.
     pub const fn linux() -> Config {
         Config {
@@ -372,6 +393,7 @@ impl Config {
             dupack_any_window: false,
             impatient: false,
             prr: true,
+            frto: true,
             tlp: true,
             tlp_single_delay: Time::from_millis(200),
             tlp_delay: Time::from_millis(2),

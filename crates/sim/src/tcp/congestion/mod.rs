@@ -282,6 +282,21 @@ impl Congestion {
         self.cwr_due = true;
     }
 
+    /// Window and threshold, as they are to be restored if what comes next was needless
+    /// (`tcp_current_ssthresh`).
+    pub fn to_restore(&self) -> (u32, u32) {
+        let cwnd = self.window.cwnd;
+        (cwnd, self.window.ssthresh.max(cwnd - cwnd / 4))
+    }
+
+    /// A reduction was needless (`tcp_undo_cwnd_reduction`).
+    pub fn restore(&mut self, cwnd: u32, threshold: u32) {
+        if !self.is_modelled() {
+            self.window.cwnd = self.window.cwnd.max(cwnd);
+            self.window.ssthresh = self.window.ssthresh.max(threshold);
+        }
+    }
+
     /// An ACK of `acked` new bytes arrived, with or without ECE.
     pub fn note_echo(&mut self, snd: &Sender, acked: u32, echo: bool) {
         self.control.on_echo(acked, echo, snd.una(), snd.nxt());

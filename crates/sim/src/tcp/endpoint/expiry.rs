@@ -50,16 +50,21 @@ impl Endpoint {
             return Events::NONE;
         }
         let is_opening = self.conn.is_opening();
+        let linear = if self.conn.state() == State::SynSent {
+            cfg.syn_linear_timeouts
+        } else {
+            0
+        };
+        // Those that do not double come on top (tcp_write_timeout).
         let limit = if is_opening {
-            cfg.syn_retries
+            cfg.syn_retries.saturating_add(linear)
         } else {
             cfg.retries
         };
         if !self.timers.try_again(limit) {
             return self.fail();
         }
-        let is_linear = self.conn.state() == State::SynSent
-            && self.timers.attempts() <= cfg.syn_linear_timeouts;
+        let is_linear = self.timers.attempts() <= linear;
         if !is_linear {
             self.rtt.back_off();
         }

@@ -46,11 +46,10 @@ impl Endpoint {
         }
         let sent = self.snd.max();
         let has_new = !self.snd.is_drained();
-        let stop = if self.retransmit_lost(ctx) {
-            Stop::Congestion
-        } else {
-            self.send_new(ctx)
-        };
+        let mut stop = self.send_due(ctx);
+        if self.recovery.gives_up_new(&self.snd) {
+            stop = self.send_due(ctx);
+        }
         if self.conn.is_paced() {
             self.after_burst(ctx, stop);
         }
@@ -69,6 +68,16 @@ impl Endpoint {
         }
         if cfg.validate_cwnd {
             self.note_usage(ctx, stop, has_new, self.snd.max() != sent);
+        }
+    }
+
+    /// Sends what is lost, then what is new.
+    #[inline]
+    fn send_due(&mut self, ctx: &mut Ctx<impl Wire>) -> Stop {
+        if self.retransmit_lost(ctx) {
+            Stop::Congestion
+        } else {
+            self.send_new(ctx)
         }
     }
 

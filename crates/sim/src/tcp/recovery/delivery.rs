@@ -15,6 +15,8 @@ pub(super) struct Delivery {
     pub sacked: u32,
     /// When the oldest of the segments sent once was sent; `None` where there is none.
     pub oldest: Option<Time>,
+    /// Low half of the offset after the first of them.
+    first_end: u32,
     /// When the newest of them was sent.
     pub newest: Option<Time>,
     /// When the newest of those sent more than once was sent; zero where there is none.
@@ -36,8 +38,17 @@ impl Delivery {
             self.newest_resent = self.newest_resent.max(segment.sent);
         } else {
             let sent = segment.sent;
+            if self.oldest.is_none() {
+                self.first_end = segment.end();
+            }
             self.oldest = Some(self.oldest.map_or(sent, |t| t.min(sent)));
             self.newest = Some(self.newest.map_or(sent, |t| t.max(sent)));
         }
+    }
+
+    /// Whether a segment sent once arrived that ends at `offset` or below.
+    pub fn has_original_up_to(&self, offset: u64) -> bool {
+        let beyond = self.first_end.wrapping_sub(offset as u32) as i32;
+        self.oldest.is_some() && beyond <= 0
     }
 }

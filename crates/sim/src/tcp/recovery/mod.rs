@@ -6,6 +6,7 @@
 //! losses are found by `rack` or by RFC 6675's count, and the window follows `prr`.
 
 mod delivery;
+mod frto;
 mod newreno;
 mod parts;
 mod probe;
@@ -24,7 +25,7 @@ pub(super) use parts::Parts;
 pub(super) use selective::NextLost;
 
 /// Where the sender is between growth and repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Phase {
     /// No sign of loss.
@@ -127,11 +128,18 @@ impl Recovery {
         let cfg = parts.cfg;
         // A second timeout of the same data decreases no further (RFC 5681 §3.1).
         // Nor does, in Linux, one within fast recovery, whose window shows nothing of the path.
-        let is_reduced = attempts > 1
+        let is_repeated = attempts > 1;
+        let is_reduced = is_repeated
             || (self.phase == Phase::Recovery && cfg.decrease_from == DecreaseFrom::Cwnd);
         let flight = self.flight_before_loss(parts.snd);
         let lower = !is_reduced || cfg.ns2_windows;
         let mss = parts.snd.mss();
+        if cfg.frto
+            && let Some(selective) = &mut self.selective
+        {
+            let is_tried = self.phase < Phase::Recovery || is_repeated;
+            selective.frto.on_timeout(parts, !is_reduced, is_tried);
+        }
         parts
             .congestion
             .on_timeout(cfg, parts.now, flight, mss, lower);

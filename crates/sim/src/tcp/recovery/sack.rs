@@ -38,9 +38,13 @@ impl Recovery {
             self.dupacks = self.dupacks.saturating_add(1);
         }
         let was_recovering = !self.is_growing();
+        if self.phase == Phase::Loss {
+            self.follow_frto(parts, acked, segment, &delivery);
+        }
         if was_recovering && una >= self.recover {
             self.leave_selective_recovery(parts);
         }
+        let resent = self.resent();
         let (newly_lost, wait) = self.find_losses(parts, false);
         let progress = progress(parts, acked, &delivery);
         parts.note_round_trip(progress);
@@ -65,7 +69,11 @@ impl Recovery {
                 self.follow_prr(parts, delivery.bytes, is_healthy);
             }
             Phase::Loss => {
-                if acked > 0 {
+                if self.resent() < resent {
+                    // A retransmission is lost, too (FLAG_LOST_RETRANS).
+                    self.enter_selective_recovery(parts);
+                    self.follow_prr(parts, delivery.bytes, false);
+                } else if acked > 0 {
                     parts.grow(Progress {
                         sample: Time::ZERO,
                         ..progress
@@ -77,6 +85,40 @@ impl Recovery {
             self.feed_back(parts, &delivery, newly_lost);
         }
         self.rearm(parts, acked > 0, wait);
+    }
+
+    /// An ACK after a timeout: whether that was needless, and what is sent next.
+    fn follow_frto(
+        &mut self,
+        parts: &mut Parts,
+        acked: u32,
+        segment: &Packet,
+        delivery: &Delivery,
+    ) {
+        let Some(selective) = &mut self.selective else {
+            return;
+        };
+        let (frto, recover) = (&mut selective.frto, self.recover);
+        if frto.is_needless(acked, segment, delivery, recover) {
+            frto.undo(parts, &mut selective.board);
+            self.phase = Phase::Open;
+        } else {
+            let is_repeated = acked == 0 && segment.payload == 0;
+            frto.on_ack(acked, delivery, is_repeated, parts.snd, &mut self.recover);
+        }
+    }
+
+    /// What is lost waits for new data, of which none has left: true if it no longer waits.
+    pub fn gives_up_new(&mut self, snd: &Sender) -> bool {
+        let recover = self.recover;
+        let selective = self.selective.as_mut();
+        selective.is_some_and(|s| s.frto.give_up(snd, recover))
+    }
+
+    /// Bytes whose retransmission is in flight, where RACK can find it lost.
+    fn resent(&self) -> u32 {
+        let selective = self.selective.as_ref().filter(|s| s.rack.is_some());
+        selective.map_or(0, |s| s.board.resent())
     }
 
     /// Reports an ACK to a congestion control that models the path.
@@ -179,6 +221,7 @@ impl Recovery {
             selective.is_forced = true;
             selective.is_rescued = false;
             selective.probe.end();
+            selective.frto.end();
             if let Some(prr) = &mut selective.prr {
                 prr.start(before);
             }
@@ -206,6 +249,7 @@ impl Recovery {
         self.phase = Phase::Open;
         if let Some(selective) = &mut self.selective {
             selective.is_forced = false;
+            selective.frto.end();
             if let Some(rack) = &mut selective.rack {
                 rack.on_recovered();
             }
@@ -242,9 +286,11 @@ impl Recovery {
     /// The reordering window has passed: what is lost, and what is left of the window. The caller
     /// sends, then calls [`Recovery::after_reorder_timeout`] with what this returns.
     pub fn on_reorder_timeout(&mut self, parts: &mut Parts) -> Time {
-        let (_, wait) = self.find_losses(parts, true);
+        let (newly_lost, wait) = self.find_losses(parts, true);
         let mut delivered = 0;
-        if self.is_growing() && self.has_lost() {
+        // After a timeout, what RACK finds lost opens a recovery, too.
+        let is_new = self.is_growing() || self.phase == Phase::Loss && newly_lost > 0;
+        if is_new && self.has_lost() {
             self.enter_selective_recovery(parts);
             if parts.cfg.has_whole_windows() {
                 // One segment, which lets the first retransmission leave (tcp_rack_reo_timeout).
@@ -270,6 +316,7 @@ impl Recovery {
     pub fn next_lost(&mut self, snd: &Sender, congestion: &Congestion, now: Time) -> NextLost {
         match &mut self.selective {
             None => NextLost::None,
+            Some(selective) if selective.frto.holds_lost() => NextLost::None,
             Some(selective) => {
                 let is_held = congestion.is_held(now);
                 selective.next_lost(snd, congestion.cwnd(), is_held, now)

@@ -205,6 +205,20 @@ impl Scoreboard {
         (self.sacked, self.sacked_segments) = (0, 0);
     }
 
+    /// Nothing was lost.
+    pub fn forget_lost(&mut self) {
+        for segment in &mut self.segments {
+            segment.marks &= !LOST;
+        }
+        self.lost = 0;
+        self.first_lost = self.segments.len();
+    }
+
+    /// Bytes whose retransmission is in flight.
+    pub fn resent(&self) -> u32 {
+        self.resent
+    }
+
     /// Takes the segment at `index` for lost.
     pub fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];

@@ -3,6 +3,7 @@
 
 use super::Parts;
 use super::delivery::Delivery;
+use super::frto::Frto;
 use super::probe::Probe;
 use super::prr::Prr;
 use super::rack::Rack;
@@ -44,6 +45,7 @@ pub(super) struct Selective {
     pub rack: Option<Rack>,
     pub prr: Option<Prr>,
     pub probe: Probe,
+    pub frto: Frto,
     /// The next retransmission leaves whatever the window allows: it opens the recovery.
     pub is_forced: bool,
     /// The rescue retransmission of this recovery has left.
@@ -57,6 +59,7 @@ impl Selective {
             rack: (cfg.recovery == Method::Rack).then(Rack::new),
             prr: (cfg.prr && cfg.congestion != Algorithm::Bbr).then(Prr::default),
             probe: Probe::default(),
+            frto: Frto::default(),
             is_forced: false,
             is_rescued: false,
         }
