@@ -213,6 +213,11 @@ pub struct Incast {
     /// blocks that are striped over servers; one after another, `start_gap` apart. Default: false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub barrier: bool,
+    /// One program, which does one thing after another, is behind all clients and their servers: how long
+    /// opening a connection takes it, or sending a request or an answer. Default: 0 s, each is a program
+    /// of its own.
+    #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
+    pub event_loop: Delay,
     /// Who opens the connection. Default: push.
     #[serde(default)]
     pub mode: Mode,
@@ -407,7 +412,7 @@ impl Traffic {
             Traffic::Bulk(t) => (t.size.iter().collect(), vec![&t.start_gap]),
             Traffic::Incast(t) => (
                 t.size.iter().chain([&t.request]).collect(),
-                vec![&t.think, &t.start_gap, &t.server_think],
+                vec![&t.think, &t.start_gap, &t.server_think, &t.event_loop],
             ),
             Traffic::Poisson(t) => {
                 let bursts = t.bursts.iter().flat_map(|bursts| [&bursts.on, &bursts.off]);
@@ -434,7 +439,12 @@ impl Traffic {
             Traffic::Bulk(t) => (t.size.iter_mut().collect(), vec![&mut t.start_gap]),
             Traffic::Incast(t) => (
                 t.size.iter_mut().chain([&mut t.request]).collect(),
-                vec![&mut t.think, &mut t.start_gap, &mut t.server_think],
+                vec![
+                    &mut t.think,
+                    &mut t.start_gap,
+                    &mut t.server_think,
+                    &mut t.event_loop,
+                ],
             ),
             Traffic::Poisson(t) => {
                 let bursts = t.bursts.iter_mut();

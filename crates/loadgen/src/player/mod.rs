@@ -307,8 +307,8 @@ impl Player {
                     self.at(next, action);
                 }
             }
-            // Work of the simulator's ports.
-            Action::QueueTick(_) | Action::WindowTick(_) | Action::Pause(_) => {}
+            // Work of the simulator's ports, and of its programs: this one takes its time.
+            Action::QueueTick(_) | Action::WindowTick(_) | Action::Pause(_) | Action::Turn(_) => {}
         }
         Ok(())
     }

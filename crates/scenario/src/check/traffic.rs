@@ -49,6 +49,7 @@ impl Checker<'_> {
         self.machines(incast, &scenario.fabric, &at("machines"));
         self.starts(incast.start_spread, &incast.start_gap, key);
         self.drawn(Some(&incast.think), true, &at("think"));
+        self.drawn(Some(&incast.event_loop), true, &at("event_loop"));
         self.drawn(Some(&incast.request), false, &at("request"));
         self.server_think(&incast.server_think, incast.mode, key);
         self.drawn(incast.size.as_ref(), false, &at("size"));

@@ -19,7 +19,7 @@ const SHARDS: usize = 2;
 
 /// The shards of the scenario's fabric: `shards` of them, or as its size suggests. Only one where
 /// something acts on the fabric as a whole: a controller, or clients whose next push begins when the
-/// other end has received the last, or that wait for all others, or jobs, or switches that have
+/// other end has received the last, or that wait for all others, one program behind all, or jobs, or switches that have
 /// others pause.
 pub fn partition(
     scenario: &Scenario,
@@ -28,7 +28,11 @@ pub fn partition(
     shards: Option<usize>,
 ) -> Partition {
     let acts_at_both_ends = |traffic: &Traffic| match traffic {
-        Traffic::Incast(spec) => spec.barrier || spec.mode == Mode::Push && spec.requests > 1,
+        Traffic::Incast(spec) => {
+            spec.barrier
+                || spec.mode == Mode::Push && spec.requests > 1
+                || !spec.event_loop.is_zero()
+        }
         Traffic::Job(_) => true,
         _ => false,
     };

@@ -56,6 +56,8 @@ fn draws(of: FlowSize, seed: u64, traffic: u32, number: u64) -> Draws {
 
 /// Number of the draws of servers' pauses; clients, which differ between stages, draw apart.
 const SERVER_THINK: u64 = 4;
+/// Number of the draws of what a program takes for each thing that it does.
+const EVENT_LOOP: u64 = 5;
 
 fn open(traffic: u32) -> ClientProfile {
     ClientProfile {
@@ -67,6 +69,7 @@ fn open(traffic: u32) -> ClientProfile {
         sizes: None,
         think: Draws::new(FlowSize::Fixed(0), 0),
         barrier: None,
+        event_loop: None,
     }
 }
 
@@ -88,6 +91,8 @@ fn profile(index: u32, traffic: &Traffic, inputs: &Inputs, seed: u64) -> ClientP
             },
             think: draws(inputs.delay(&t.think), 2),
             barrier: t.barrier.then(|| draws(inputs.delay(&t.start_gap), 3)),
+            event_loop: (!t.event_loop.is_zero())
+                .then(|| draws(inputs.delay(&t.event_loop), EVENT_LOOP)),
             ..open
         },
         Traffic::Poisson(t) => ClientProfile {

@@ -56,7 +56,7 @@ impl Socket {
     #[inline(always)]
     fn concerns_application(&self, events: Events) -> bool {
         self.endpoint.delivered() >= self.goal
-            || events.0 & (Events::PEER_CLOSED.0 | Events::CLOSED.0) != 0
+            || events.0 & (Events::CONNECTED.0 | Events::PEER_CLOSED.0 | Events::CLOSED.0) != 0
     }
 }
 

@@ -204,6 +204,10 @@ impl Simulation {
                     apps.transfers.begin(&mut context, client);
                     None
                 }
+                Action::Turn(client) => {
+                    apps.transfers.take_turn(&mut context, client);
+                    None
+                }
                 Action::Answer(client) => {
                     apps.transfers.end_think(&mut context, client);
                     None

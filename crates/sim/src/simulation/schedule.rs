@@ -25,6 +25,8 @@ pub enum Action {
     Gate(u32),
     /// This client begins its next transfer.
     Begin(u32),
+    /// The program behind this client comes to what it has to do for it.
+    Turn(u32),
     /// The server of this client has its answer.
     Answer(u32),
     /// This client stops, finished or not.

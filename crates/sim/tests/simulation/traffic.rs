@@ -131,6 +131,51 @@ fn rounds_begin(starts: &str, gap: f64) {
     }
 }
 
+/// Whatever comes at once, one program connects, writes and answers one after another, 100 us for each.
+#[test]
+fn one_program_does_one_thing_after_another() {
+    let ends = |mode: &str, connection: &str, event_loop: &str| {
+        let traffic = format!(
+            r#"
+            [traffic.blocks]
+            kind = "incast"
+            from = "senders"
+            to = "receiver1"
+            size = "1 kB"
+            requests = 3
+            barrier = true
+            mode = "{mode}"
+            connection = "{connection}"
+            event_loop = "{event_loop}"
+            "#
+        );
+        let outcome = outcome(&wide("1 s", "1000 packets", &traffic), "drop-tail");
+        let flows = &outcome.flows;
+        assert_eq!(outcome.groups["blocks"].finished, flows.len());
+        let (first, rest) = flows.split_at(flows.len() / 3);
+        for pair in first.windows(2) {
+            let gap = if event_loop == "0 s" { 0.0 } else { 100e-6 };
+            assert!(pair[1].start_s - pair[0].start_s >= gap - 1e-9);
+        }
+        let mut ends: Vec<f64> = rest.iter().map(|flow| flow.end_s.unwrap()).collect();
+        ends.sort_by(f64::total_cmp);
+        let gaps = ends.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.fold(f64::INFINITY, f64::min)
+    };
+    for mode in ["push", "pull"] {
+        for connection in ["new", "persistent"] {
+            let (each, one) = (
+                ends(mode, connection, "0 s"),
+                ends(mode, connection, "100 us"),
+            );
+            assert!(
+                each < 20e-6 && one > 99e-6,
+                "{mode} {connection}: {each} {one}"
+            );
+        }
+    }
+}
+
 #[test]
 fn epochs_begin_on_time_whatever_is_unfinished() {
     let traffic = r#"

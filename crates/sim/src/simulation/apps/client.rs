@@ -31,6 +31,9 @@ pub struct ClientProfile {
     /// The next transfers of all its clients begin one after another with this gap, picoseconds, when
     /// each has completed the last; `None`: each client's begins on its own.
     pub barrier: Option<Draws>,
+    /// One program is behind all its clients and servers, which takes this time for each thing that it
+    /// does, picoseconds; `None`: it does all at once.
+    pub event_loop: Option<Draws>,
 }
 
 impl ClientProfile {
@@ -69,6 +72,35 @@ impl ServerThink {
     /// How long it has lasted at `now`.
     pub fn lasted(&self, now: Time) -> Time {
         self.until.min(now).saturating_sub(self.from)
+    }
+}
+
+/// What the program behind a client has to do for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Begin the next transfer.
+    Begin,
+    /// Write to a connection that is open now: the data, or the request.
+    Write,
+    /// Answer.
+    Answer,
+}
+
+/// The program behind the clients of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct EventLoop {
+    /// When it has done what it has to do.
+    free: Time,
+    turns: u32,
+}
+
+impl EventLoop {
+    /// When it comes to the next thing, which takes `took`.
+    pub fn turn(&mut self, now: Time, took: &Draws) -> Time {
+        let at = self.free.max(now);
+        self.free = at.saturating_add(Time(took.draw(0, self.turns)));
+        self.turns = self.turns.wrapping_add(1);
+        at
     }
 }
 
@@ -145,6 +177,8 @@ pub(super) struct Client {
     pub record: u32,
     /// What its connection had counted before this transfer.
     pub base: TransferCounters,
+    /// What it waits for its program to do.
+    pub step: Step,
     /// The server's pause in the transfer under way, where the server is simulated here.
     pub server_think: Option<ServerThink>,
 }

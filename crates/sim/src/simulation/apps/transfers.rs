@@ -5,7 +5,9 @@
 //! shards of both ends run the same code: what happens at one end is sent to the other as a
 //! [`Message`], which [`Shard::send`] drops where both ends are in one shard.
 
-use super::client::{Barrier, Client, ClientProfile, ENDLESS, ServerThink, Transfer};
+use super::client::{
+    Barrier, Client, ClientProfile, ENDLESS, EventLoop, ServerThink, Step, Transfer,
+};
 use super::connections::{Connections, Opening};
 use super::jobs::{Due, JobRecord, Jobs};
 use super::records::{Record, TransferCounters, WaitsOf};
@@ -23,6 +25,8 @@ pub struct Transfers {
     clients: Vec<Client>,
     /// By profile.
     barriers: Vec<Barrier>,
+    /// By profile.
+    loops: Vec<EventLoop>,
     connections: Connections,
     jobs: Jobs,
     /// In order of their start; those that are received here.
@@ -38,6 +42,7 @@ impl Transfers {
     pub fn new(profiles: Vec<ClientProfile>, connections: Connections) -> Transfers {
         Transfers {
             barriers: vec![Barrier::default(); profiles.len()],
+            loops: vec![EventLoop::default(); profiles.len()],
             profiles,
             clients: Vec::new(),
             connections,
@@ -78,6 +83,7 @@ impl Transfers {
             data: None,
             record: NONE,
             base: TransferCounters::default(),
+            step: Step::Begin,
             server_think: None,
         });
         self.clients.len() as u32 - 1
@@ -122,9 +128,39 @@ impl Transfers {
             .collect()
     }
 
+    /// The client starts its next transfer as soon as its program comes to it.
+    pub fn begin(&mut self, context: &mut Context, index: u32) {
+        self.await_turn(context, index, Step::Begin);
+    }
+
+    /// Does something for the client: now, or when its program comes to it.
+    fn await_turn(&mut self, context: &mut Context, index: u32, step: Step) {
+        let client = &mut self.clients[index as usize];
+        client.step = step;
+        let profile = client.profile as usize;
+        let at = match &self.profiles[profile].event_loop {
+            None => context.now,
+            Some(took) => self.loops[profile].turn(context.now, took),
+        };
+        if at == context.now {
+            self.take_turn(context, index);
+        } else {
+            context.at(at, Action::Turn(index));
+        }
+    }
+
+    /// The program behind the client has come to what it has to do for it.
+    pub fn take_turn(&mut self, context: &mut Context, index: u32) {
+        match self.clients[index as usize].step {
+            Step::Begin => self.begin_now(context, index),
+            Step::Write => self.write(context, index),
+            Step::Answer => self.answer(context, index),
+        }
+    }
+
     /// The client starts its next transfer, on a new connection if it has none. One that was
     /// stopped before has none left.
-    pub fn begin(&mut self, context: &mut Context, index: u32) {
+    fn begin_now(&mut self, context: &mut Context, index: u32) {
         let client = &mut self.clients[index as usize];
         if client.remaining == 0 {
             return;
@@ -132,29 +168,43 @@ impl Transfers {
         self.begun += 1;
         client.remaining -= 1;
         let profile = &self.profiles[client.profile as usize];
-        let request = profile.request.as_ref();
-        let request = request.map(|request| request.draw(index, client.begun));
+        let waits = profile.event_loop.is_some() && client.data.is_none();
         let is_last = client.remaining == 0 || profile.reconnects;
         let listener = profile.listener(&client.transfer);
         let connected = client.data;
         let data = connected.unwrap_or_else(|| self.connect(context, index));
         let time = context.now;
         self.start(context, index, data, is_last, time);
-        let bytes = self.clients[index as usize].transfer.bytes;
         let begun = Message::Begun {
             client: index,
             is_last,
             time,
         };
         context.shard.send(listener, begun);
-        match request {
+        // A program of its own writes while it connects; another comes back to it.
+        if !waits {
+            self.write(context, index);
+        }
+    }
+
+    /// Writes the data of the transfer under way, or the request for it.
+    fn write(&mut self, context: &mut Context, index: u32) {
+        let client = &self.clients[index as usize];
+        let Some(data) = client.data else {
+            return;
+        };
+        match &self.profiles[client.profile as usize].request {
             None => {
+                let bytes = client.transfer.bytes;
                 context.command(data, SocketCommand::Write(bytes));
-                if is_last && bytes < ENDLESS {
+                if client.is_last && bytes < ENDLESS {
                     context.command(data, SocketCommand::Close);
                 }
             }
-            Some(request) => context.command(data.reverse(), SocketCommand::Write(request)),
+            Some(request) => {
+                let request = request.draw(index, client.begun - 1);
+                context.command(data.reverse(), SocketCommand::Write(request));
+            }
         }
     }
 
@@ -250,6 +300,9 @@ impl Transfers {
     /// Something happened at the socket of `flow`.
     pub fn on_events(&mut self, context: &mut Context, flow: FlowId, events: Events) {
         let index = context.hosts.client(flow);
+        if events.has(Events::CONNECTED) && flow.is_opener() && self.has_loop(index) {
+            self.await_turn(context, index, Step::Write);
+        }
         if context.hosts.has_delivered(flow) {
             let client = &self.clients[index as usize];
             let pulls = self.profiles[client.profile as usize].pulls();
@@ -281,7 +334,7 @@ impl Transfers {
         let profile = &self.profiles[client.profile as usize];
         let think = profile.server_think.draw(index, client.begun - 1);
         if think == 0 {
-            return self.answer(context, index);
+            return self.await_turn(context, index, Step::Answer);
         }
         let from = context.now;
         let until = from.saturating_add(Time(think));
@@ -293,8 +346,14 @@ impl Transfers {
     pub fn end_think(&mut self, context: &mut Context, index: u32) {
         let think = self.clients[index as usize].server_think;
         if think.is_some_and(|think| think.until == context.now) {
-            self.answer(context, index);
+            self.await_turn(context, index, Step::Answer);
         }
+    }
+
+    /// Whether one program is behind this client and others.
+    fn has_loop(&self, index: u32) -> bool {
+        let profile = self.clients[index as usize].profile;
+        self.profiles[profile as usize].event_loop.is_some()
     }
 
     fn answer(&mut self, context: &mut Context, index: u32) {
