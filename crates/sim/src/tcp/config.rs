@@ -205,6 +205,9 @@ pub struct Config {
     /// Timers run in whole units of this and fire at the next beat of its clock, as the kernel's
     /// timer wheel does (1/HZ); `Time::ZERO` fires exactly.
     pub jiffy: Time,
+    /// Of long timers only each eighth beat counts, or less, so that they fire up to an eighth late
+    /// (Linux 4.8).
+    pub coarse_timers: bool,
     /// Clock granularity of samples, as ns-2's `tcpTick_`; `Time::ZERO` measures in nanoseconds.
     pub tick: Time,
     /// Largest factor of the exponential back-off, as a shift.
@@ -255,18 +258,6 @@ pub struct Config {
     pub time_wait: Time,
 }
 
-/// Low bits of a beat that the timer wheel drops for a timer of so many jiffies: three for each level of
-/// 64 slots, of which the last is never used.
-#[inline]
-const fn wheel_bits(jiffies: u64) -> u32 {
-    match jiffies {
-        0..63 => 0,
-        63..504 => 3,
-        504..4032 => 6,
-        _ => 9,
-    }
-}
-
 impl Config {
     /// Whether congestion windows are of whole segments.
     #[inline]
@@ -282,18 +273,32 @@ impl Config {
         }
     }
 
-    /// The beat at which a timer for `at` fires that was set to run for `span`: never before it, so a
-    /// jiffy later even if `at` is a beat. Of longer timers only each eighth beat counts, or less, so
-    /// that they fire up to an eighth late (`calc_wheel_index` in Linux's kernel/time/timer.c).
+    /// The beat at which a timer for `at` fires: never before it, so a jiffy later even if `at`
+    /// is a beat (`calc_index` in Linux's kernel/time/timer.c).
     #[inline]
-    pub(super) fn beat_after(&self, at: Time, span: Time) -> Time {
+    pub(super) fn beat_after(&self, at: Time) -> Time {
         match at.0.checked_div(self.jiffy.0) {
-            Some(beats) if at != Time::NEVER => {
-                let bits = wheel_bits(span.0 / self.jiffy.0);
-                Time((((beats >> bits) + 1) << bits) * self.jiffy.0)
-            }
+            Some(beats) if at != Time::NEVER => Time((beats + 1) * self.jiffy.0),
             _ => at,
         }
+    }
+
+    /// The time to set a timer to now that is to fire `at` a time, so that [`Config::beat_after`] has the
+    /// beat at which a coarse one fires: of three bits for each level of the wheel's 64 slots, of which
+    /// the last is never used (`calc_wheel_index`).
+    #[inline]
+    pub(super) fn coarse(&self, at: Time, now: Time) -> Time {
+        let (span, jiffy) = (at.saturating_sub(now).0, self.jiffy.0);
+        if !self.coarse_timers || jiffy == 0 || at == Time::NEVER || span < 63 * jiffy {
+            return at;
+        }
+        let bits = match span / jiffy {
+            0..504 => 3,
+            504..4032 => 6,
+            _ => 9,
+        };
+        let beats = at.0 / jiffy;
+        Time(((((beats >> bits) + 1) << bits) - 1) * jiffy)
     }
 
     /// `Agent/TCP/Newreno` with `Agent/TCPSink` of ns-2, as the papers' simulations use it, with
@@ -347,6 +352,7 @@ impl Config {
             rto_floor: RtoFloor::Timeout,
             max_rto: Time::from_secs(60),
             jiffy: Time::ZERO,
+            coarse_timers: false,
             tick: Time::from_millis(10),
             max_backoff: 16,
             syn_linear_timeouts: 0,
@@ -373,8 +379,8 @@ impl Config {
     /// buffer of at most 32 MB), initial window 10, CUBIC with HyStart, RACK-TLP, PRR, minimum RTO
     /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start, offloads off.
     ///
-    /// Where it differs from Linux: no pacing, small queues, undo of needless fast retransmits or fast
-    /// open; short segments use up as much of a window as they are long; without SACK a timeout goes back to SND.UNA; an
+    /// Where it differs from Linux: no pacing, small queues, undo of needless fast retransmits or by
+    /// DSACK, fast open; short segments use up as much of a window as they are long; without SACK a timeout goes back to SND.UNA; an
     /// ECN reduction is immediate, not spread over a round trip; HZ is 250.
     pub const fn linux() -> Config {
         Config {
@@ -402,6 +408,7 @@ impl Config {
             rto_floor: RtoFloor::Variance,
             max_rto: Time::from_secs(120),
             jiffy: Time::from_millis(4),
+            coarse_timers: true,
             tick: Time::ZERO,
             syn_linear_timeouts: 4,
             syn_retries: 6,
@@ -439,6 +446,7 @@ impl Config {
             compresses_acks: false,
             ack_rules: AckRules::Linux318,
             bursts: false,
+            coarse_timers: false,
             recovery: Recovery::Sack,
             early_retransmit: true,
             syn_linear_timeouts: 0,

@@ -72,9 +72,7 @@ impl Timers {
     /// When the sender's timer fires.
     #[inline]
     fn beat(&self, cfg: &Config) -> Time {
-        let is_long = matches!(self.timer, Timer::Retransmit | Timer::Persist);
-        let span = if is_long { self.timeout } else { Time::ZERO };
-        cfg.beat_after(self.at, span)
+        cfg.beat_after(self.at)
     }
 
     /// When the ACK that waits leaves. A compressed one's timer counts no jiffies.
@@ -83,7 +81,7 @@ impl Timers {
         if self.is_compressed {
             self.ack_at
         } else {
-            cfg.beat_after(self.ack_at, Time::ZERO)
+            cfg.beat_after(self.ack_at)
         }
     }
 
@@ -152,41 +150,41 @@ impl Timers {
 
     /// Sets the sender's timer to fire `at` a time.
     #[inline]
-    pub fn arm(&mut self, timer: Timer, at: Time) {
+    pub fn arm(&mut self, cfg: &Config, timer: Timer, at: Time, now: Time) {
         self.timer = timer;
-        self.at = at;
+        self.at = cfg.coarse(at, now);
     }
 
     /// Sets the retransmission timer to one timeout from now.
     #[inline]
-    pub fn arm_retransmit(&mut self, now: Time) {
-        self.arm(Timer::Retransmit, now + self.timeout);
+    pub fn arm_retransmit(&mut self, cfg: &Config, now: Time) {
+        self.restart_retransmit(cfg, false, now);
     }
 
     /// The same, unless the sender's timer is running. The persist timer gives way to it.
     #[inline]
-    pub fn ensure_retransmit(&mut self, now: Time) {
+    pub fn ensure_retransmit(&mut self, cfg: &Config, now: Time) {
         if self.at == Time::NEVER || self.timer == Timer::Persist {
-            self.arm_retransmit(now);
+            self.arm_retransmit(cfg, now);
         }
     }
 
     /// Restarts the retransmission timer while data is in flight, else stops it (RFC 6298 §5.2,
     /// §5.3).
     #[inline]
-    pub fn restart_retransmit(&mut self, is_idle: bool, now: Time) {
+    pub fn restart_retransmit(&mut self, cfg: &Config, is_idle: bool, now: Time) {
         let at = if is_idle {
             Time::NEVER
         } else {
             now + self.timeout
         };
-        self.arm(Timer::Retransmit, at);
+        self.arm(cfg, Timer::Retransmit, at, now);
     }
 
     /// Arms the persist timer: the interval, one timeout at first, doubles with every probe, as the
     /// timeout does (RFC 9293 §3.8.6.1).
     pub fn arm_persist(&mut self, cfg: &Config, now: Time) {
-        self.arm(Timer::Persist, now + self.persist_interval(cfg));
+        self.arm(cfg, Timer::Persist, now + self.persist_interval(cfg), now);
     }
 
     /// How long the persist timer runs.

@@ -280,6 +280,7 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         "ack_heuristic" => cfg.ack_heuristic = flag()?,
         "dupack_any_window" => cfg.dupack_any_window = flag()?,
         "jiffy" => cfg.jiffy = time(value)?,
+        "coarse_timers" => cfg.coarse_timers = flag()?,
         "reorder_delay" => cfg.reorder_delay = time(value)?,
         "repeats_only_open" => cfg.repeats_only_open = flag()?,
         "prr" => cfg.prr = flag()?,

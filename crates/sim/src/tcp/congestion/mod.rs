@@ -284,9 +284,10 @@ impl Congestion {
 
     /// Window and threshold, as they are to be restored if what comes next was needless
     /// (`tcp_current_ssthresh`).
-    pub fn to_restore(&self) -> (u32, u32) {
+    pub fn to_restore(&self, cfg: &Config, mss: u16) -> (u32, u32) {
         let cwnd = self.window.cwnd;
-        (cwnd, self.window.ssthresh.max(cwnd - cwnd / 4))
+        let part = |divisor| whole(cfg, cwnd / divisor, mss as u32);
+        (cwnd, self.window.ssthresh.max(part(2) + part(4)))
     }
 
     /// A reduction was needless (`tcp_undo_cwnd_reduction`).
@@ -294,6 +295,7 @@ impl Congestion {
         if !self.is_modelled() {
             self.window.cwnd = self.window.cwnd.max(cwnd);
             self.window.ssthresh = self.window.ssthresh.max(threshold);
+            self.cwr_due = false;
         }
     }
 

@@ -46,7 +46,8 @@ impl Endpoint {
     /// TIME-WAIT begins, or begins again.
     pub(super) fn enter_time_wait(&mut self, cfg: &Config, now: Time) {
         self.recovery.close();
-        self.timers.arm(Timer::TimeWait, now + cfg.time_wait);
+        self.timers
+            .arm(cfg, Timer::TimeWait, now + cfg.time_wait, now);
     }
 
     /// A RST within the window: obeyed at RCV.NXT, challenged elsewhere (RFC 5961 §3.2).

@@ -83,7 +83,7 @@ impl Endpoint {
         let (recovery, mut parts) = self.repair(cfg, ctx.now);
         recovery.on_timeout(&mut parts, attempts);
         self.output(ctx);
-        self.timers.arm_retransmit(ctx.now);
+        self.timers.arm_retransmit(ctx.cfg, ctx.now);
         Events::NONE
     }
 
@@ -108,7 +108,7 @@ impl Endpoint {
             self.resend(ctx, last.seq, last.len);
         }
         self.recovery.on_probe_sent(&self.snd, ctx.now, !is_new);
-        self.timers.arm_retransmit(ctx.now);
+        self.timers.arm_retransmit(ctx.cfg, ctx.now);
     }
 
     /// Asks for the window: by what little it allows, else by a segment the peer must answer, as

@@ -104,7 +104,8 @@ impl Endpoint {
         self.advance(ctx, segment, acked);
         self.take_timed_sample(ctx.cfg, ctx.now);
         self.congestion.grow_plainly(ctx.cfg, acked, self.snd.mss());
-        self.timers.restart_retransmit(self.snd.is_idle(), ctx.now);
+        self.timers
+            .restart_retransmit(ctx.cfg, self.snd.is_idle(), ctx.now);
         if !self.send_full_segments(ctx) {
             self.output(ctx);
         }
@@ -143,7 +144,7 @@ impl Endpoint {
         let edge = offered.min(self.snd.una() + cwnd as u64);
         while let Some(seq) = self.snd.take_full(edge) {
             self.timers.time(self.snd.nxt(), ctx.now);
-            self.timers.ensure_retransmit(ctx.now);
+            self.timers.ensure_retransmit(ctx.cfg, ctx.now);
             self.send_plain(ctx, seq, mss);
         }
         // Stopped by a window with data in flight and no use for a short segment.

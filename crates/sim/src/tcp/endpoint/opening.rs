@@ -56,7 +56,7 @@ impl Endpoint {
             self.stamp(ctx.now, &mut syn);
         }
         self.emit_syn(ctx, syn);
-        self.timers.arm_retransmit(ctx.now);
+        self.timers.arm_retransmit(ctx.cfg, ctx.now);
     }
 
     /// A segment in LISTEN (RFC 9293 §3.10.7.2).

@@ -133,7 +133,7 @@ impl Endpoint {
                 NextLost::Blocked => return true,
                 NextLost::Send(lost) => {
                     self.resend(ctx, lost.seq, lost.len);
-                    self.timers.ensure_retransmit(ctx.now);
+                    self.timers.ensure_retransmit(ctx.cfg, ctx.now);
                 }
             }
         }
@@ -268,7 +268,7 @@ impl Endpoint {
                 self.conn.on_fin_sent();
             }
         }
-        self.timers.ensure_retransmit(ctx.now);
+        self.timers.ensure_retransmit(ctx.cfg, ctx.now);
         self.congestion.on_sent(ctx.cfg, ctx.now);
     }
 

@@ -15,8 +15,8 @@ pub(super) struct Delivery {
     pub sacked: u32,
     /// When the oldest of the segments sent once was sent; `None` where there is none.
     pub oldest: Option<Time>,
-    /// Low half of the offset after the first of them.
-    first_end: u32,
+    /// Low half of the offset after that of them which ends first.
+    least_end: u32,
     /// When the newest of them was sent.
     pub newest: Option<Time>,
     /// When the newest of those sent more than once was sent; zero where there is none.
@@ -38,8 +38,9 @@ impl Delivery {
             self.newest_resent = self.newest_resent.max(segment.sent);
         } else {
             let sent = segment.sent;
-            if self.oldest.is_none() {
-                self.first_end = segment.end();
+            let end = segment.end();
+            if self.oldest.is_none() || (end.wrapping_sub(self.least_end) as i32) < 0 {
+                self.least_end = end;
             }
             self.oldest = Some(self.oldest.map_or(sent, |t| t.min(sent)));
             self.newest = Some(self.newest.map_or(sent, |t| t.max(sent)));
@@ -48,7 +49,7 @@ impl Delivery {
 
     /// Whether a segment sent once arrived that ends at `offset` or below.
     pub fn has_original_up_to(&self, offset: u64) -> bool {
-        let beyond = self.first_end.wrapping_sub(offset as u32) as i32;
+        let beyond = self.least_end.wrapping_sub(offset as u32) as i32;
         self.oldest.is_some() && beyond <= 0
     }
 }

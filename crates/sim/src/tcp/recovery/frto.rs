@@ -17,8 +17,10 @@ enum Step {
     Off,
     /// Only the first segment has left again.
     Head,
-    /// It was acknowledged: what is lost waits for what new data shows.
+    /// It was acknowledged: new data leaves now, and what is lost waits for the next ACK.
     New,
+    /// New data has left: ACKs show whether what is lost was.
+    Tested,
 }
 
 /// The test, and what a needless timeout took.
@@ -32,12 +34,15 @@ pub(super) struct Frto {
 }
 
 impl Frto {
-    /// A timeout, before the window falls. `is_first`: it lowers the threshold. `is_tried`: it is to be
-    /// tested.
-    pub fn on_timeout(&mut self, parts: &Parts, is_first: bool, is_tried: bool) {
+    /// A timeout, before the window falls. `is_first`: it lowers the threshold. `is_new`: it begins a
+    /// repair. `is_tried`: it is to be tested.
+    pub fn on_timeout(&mut self, parts: &Parts, is_first: bool, is_new: bool, is_tried: bool) {
         if is_first {
-            self.stamp = timestamp(parts.now);
-            self.before = Some(parts.congestion.to_restore());
+            if is_new || self.before.is_none() {
+                self.stamp = timestamp(parts.now);
+            }
+            let mss = parts.snd.mss();
+            self.before = Some(parts.congestion.to_restore(parts.cfg, mss));
         }
         self.step = if is_tried { Step::Head } else { Step::Off };
     }
@@ -62,7 +67,7 @@ impl Frto {
         is_over
     }
 
-    /// Whether an ACK below `recover` shows the timeout to be needless: for a transmission before it, or
+    /// Whether an ACK shows the timeout to be needless: for a transmission before it, or
     /// for what was sent only once (`tcp_process_loss`).
     pub fn is_needless(
         &self,
@@ -89,8 +94,11 @@ impl Frto {
         snd: &Sender,
         recover: &mut u64,
     ) {
+        if self.step == Step::New {
+            self.step = Step::Tested;
+        }
         match self.step {
-            Step::New if delivery.sacked > 0 || is_repeated => self.step = Step::Off,
+            Step::Tested if delivery.sacked > 0 || is_repeated => self.step = Step::Off,
             Step::Head if acked > 0 && snd.una() < *recover => {
                 *recover = snd.max();
                 self.step = if snd.is_drained() {
@@ -106,6 +114,7 @@ impl Frto {
     /// Takes back what a needless timeout did.
     pub fn undo(&mut self, parts: &mut Parts, board: &mut Scoreboard) {
         board.forget_lost();
+        parts.timers.on_answer();
         if let Some((cwnd, threshold)) = self.before {
             parts.congestion.restore(cwnd, threshold);
         }

@@ -137,8 +137,11 @@ impl Recovery {
         if cfg.frto
             && let Some(selective) = &mut self.selective
         {
-            let is_tried = self.phase < Phase::Recovery || is_repeated;
-            selective.frto.on_timeout(parts, !is_reduced, is_tried);
+            let is_new = self.phase < Phase::Recovery;
+            let is_tried = is_new || is_repeated;
+            selective
+                .frto
+                .on_timeout(parts, !is_reduced, is_new, is_tried);
         }
         parts
             .congestion

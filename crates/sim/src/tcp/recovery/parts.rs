@@ -24,7 +24,8 @@ impl Parts<'_> {
     /// Restarts the retransmission timeout while data is in flight, else stops it.
     #[inline]
     pub fn restart_retransmit(&mut self) {
-        self.timers.restart_retransmit(self.snd.is_idle(), self.now);
+        self.timers
+            .restart_retransmit(self.cfg, self.snd.is_idle(), self.now);
     }
 
     /// Takes the round trip of a segment that left at `sent` and was sent once.

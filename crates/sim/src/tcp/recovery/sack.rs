@@ -69,7 +69,7 @@ impl Recovery {
                 self.follow_prr(parts, delivery.bytes, is_healthy);
             }
             Phase::Loss => {
-                if self.resent() < resent {
+                if parts.cfg.has_whole_windows() && self.resent() < resent {
                     // A retransmission is lost, too (FLAG_LOST_RETRANS).
                     self.enter_selective_recovery(parts);
                     self.follow_prr(parts, delivery.bytes, false);
@@ -288,8 +288,9 @@ impl Recovery {
     pub fn on_reorder_timeout(&mut self, parts: &mut Parts) -> Time {
         let (newly_lost, wait) = self.find_losses(parts, true);
         let mut delivered = 0;
-        // After a timeout, what RACK finds lost opens a recovery, too.
-        let is_new = self.is_growing() || self.phase == Phase::Loss && newly_lost > 0;
+        // In Linux, what RACK finds lost after a timeout opens a recovery, too.
+        let in_loss = self.phase == Phase::Loss && parts.cfg.has_whole_windows();
+        let is_new = self.is_growing() || in_loss && newly_lost > 0;
         if is_new && self.has_lost() {
             self.enter_selective_recovery(parts);
             if parts.cfg.has_whole_windows() {
@@ -339,7 +340,7 @@ impl Recovery {
     /// (RFC 8985 §7.2). `from` is when the timeout starts to run.
     pub fn arm_probe_or_timeout(&self, parts: &mut Parts, from: Time) {
         if parts.snd.is_idle() {
-            parts.timers.restart_retransmit(true, parts.now);
+            parts.timers.restart_retransmit(parts.cfg, true, parts.now);
             return;
         }
         let timeout = from + parts.timers.timeout();
@@ -348,10 +349,12 @@ impl Recovery {
             _ => None,
         };
         match delay {
-            None => parts.timers.arm(Timer::Retransmit, timeout),
+            None => parts
+                .timers
+                .arm(parts.cfg, Timer::Retransmit, timeout, parts.now),
             Some(delay) => {
                 let due = (parts.now + delay).min(timeout.max(parts.now));
-                parts.timers.arm(Timer::Probe, due);
+                parts.timers.arm(parts.cfg, Timer::Probe, due, parts.now);
             }
         }
     }
@@ -416,5 +419,6 @@ fn probe_delay(selective: &Selective, parts: &Parts) -> Option<Time> {
 /// Waits for reordering to settle.
 fn arm_reorder(parts: &mut Parts, wait: Time) {
     let wait = parts.cfg.in_jiffies(wait + parts.cfg.reorder_delay);
-    parts.timers.arm(Timer::Reorder, parts.now + wait);
+    let at = parts.now + wait;
+    parts.timers.arm(parts.cfg, Timer::Reorder, at, parts.now);
 }
