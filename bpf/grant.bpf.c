@@ -289,7 +289,7 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 			return pass(ctx.counted, PASS_FAILED);
 		ctx.counted->acks_rewritten++;
 	}
-	/* An ACK without other options is as long as another. */
+	/* An ACK without other options is as long as one of its own to the same flow. */
 	if (own.scratch->is_due && (skb->len == packet->tcp + tcp_bytes || can_be_cut(skb)))
 		carriers_send(skb, now_ns);
 	return NEXT;

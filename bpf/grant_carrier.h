@@ -163,6 +163,7 @@ static __noinline int carriers_send(struct __sk_buff *skb, u64 now_ns)
 static __noinline int carry(struct __sk_buff *skb, u64 now_ns)
 {
 	struct grant_ctx ctx;
+	_Bool is_written;
 	u32 index;
 
 	if (!grant_ctx_open(&ctx))
@@ -170,13 +171,14 @@ static __noinline int carry(struct __sk_buff *skb, u64 now_ns)
 	index = grant_take(now_ns);
 	if (!index)
 		return TC_ACT_SHOT;
-	/* Of a packet that became no ACK, a copy would not either. */
-	if (!carrier_write(skb, ctx.scratch, index)) {
+	is_written = carrier_write(skb, ctx.scratch, index);
+	/* Where the length was wrong, it would be for most others, too. */
+	if (is_at_port(ctx.config) && (is_written || can_be_cut(skb)) && grant_has_more(now_ns))
+		carrier_send(skb, ctx.config);
+	if (!is_written) {
 		__sync_fetch_and_add(&ctx.own->counters.carriers_failed, 1);
 		return TC_ACT_SHOT;
 	}
-	if (is_at_port(ctx.config) && grant_has_more(now_ns))
-		carrier_send(skb, ctx.config);
 	skb->mark = 0;
 	if (is_at_port(ctx.config))
 		bpf_skb_change_type(skb, 0 /* PACKET_HOST: it was addressed to the receiver */);
