@@ -59,6 +59,7 @@ impl Frto {
     }
 
     /// Nothing new has left: true if what is lost waited for it, and no longer does.
+    #[inline]
     pub fn give_up(&mut self, snd: &Sender, recover: u64) -> bool {
         let is_over = self.step == Step::New && snd.max() == recover;
         if is_over {

@@ -109,6 +109,7 @@ impl Recovery {
     }
 
     /// What is lost waits for new data, of which none has left: true if it no longer waits.
+    #[inline]
     pub fn gives_up_new(&mut self, snd: &Sender) -> bool {
         let recover = self.recover;
         let selective = self.selective.as_mut();
