@@ -19,8 +19,8 @@ const SHARDS: usize = 2;
 
 /// The shards of the scenario's fabric: `shards` of them, or as its size suggests. Only one where
 /// something acts on the fabric as a whole: a controller, or clients whose next push begins when the
-/// other end has received the last, or that wait for all others, one program behind all, or jobs, or switches that have
-/// others pause.
+/// other end has received the last, that wait for all others, or that one program acts for, or jobs,
+/// or switches that have others pause.
 pub fn partition(
     scenario: &Scenario,
     scheme: &Scheme,

@@ -43,7 +43,7 @@ pub(super) struct Timers {
     attempts: u8,
     /// Doublings of the persist timer.
     persist_backoff: u8,
-    /// The ACK that waits is a compressed one.
+    /// The ACK that waits is a compressed one: its timer counts no jiffies.
     is_compressed: bool,
 }
 
@@ -66,28 +66,20 @@ impl Timers {
     /// When the first timer fires; [`Time::NEVER`] for none.
     #[inline]
     pub fn deadline(&self, cfg: &Config) -> Time {
-        self.beat(cfg).min(self.ack_beat(cfg))
-    }
-
-    /// When the sender's timer fires.
-    #[inline]
-    fn beat(&self, cfg: &Config) -> Time {
-        cfg.beat_after(self.at)
-    }
-
-    /// When the ACK that waits leaves. A compressed one's timer counts no jiffies.
-    #[inline]
-    fn ack_beat(&self, cfg: &Config) -> Time {
         if self.is_compressed {
-            self.ack_at
-        } else {
-            cfg.beat_after(self.ack_at)
+            return cfg.beat_after(self.at).min(self.ack_at);
         }
+        cfg.beat_after(self.at.min(self.ack_at))
     }
 
     /// Whether an ACK that waits is due.
     pub fn is_ack_due(&self, cfg: &Config, now: Time) -> bool {
-        now >= self.ack_beat(cfg)
+        let at = if self.is_compressed {
+            self.ack_at
+        } else {
+            cfg.beat_after(self.ack_at)
+        };
+        now >= at
     }
 
     /// Whether the ACK that waits is compressed.
@@ -105,7 +97,7 @@ impl Timers {
 
     /// Stops the sender's timer if it is due; returns what it was armed for.
     pub fn take_due(&mut self, cfg: &Config, now: Time) -> Option<Timer> {
-        let is_due = now >= self.beat(cfg);
+        let is_due = now >= cfg.beat_after(self.at);
         is_due.then(|| {
             self.stop();
             self.timer

@@ -25,7 +25,7 @@ pub(super) use parts::Parts;
 pub(super) use selective::NextLost;
 
 /// Where the sender is between growth and repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
     /// No sign of loss.
@@ -134,10 +134,10 @@ impl Recovery {
         let flight = self.flight_before_loss(parts.snd);
         let lower = !is_reduced || cfg.ns2_windows;
         let mss = parts.snd.mss();
+        let is_new = self.is_growing();
         if cfg.frto
             && let Some(selective) = &mut self.selective
         {
-            let is_new = self.phase < Phase::Recovery;
             let is_tried = is_new || is_repeated;
             selective
                 .frto
