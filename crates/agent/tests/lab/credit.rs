@@ -61,6 +61,7 @@ impl Lab {
     /// The same with a command of penstockd that stays, on this host.
     pub fn with(host: &str, interface: &str, words: &[&str]) -> Lab {
         let lab = SwitchLab::new(RATE_BPS, BUFFER_BYTES);
+        lab.time_out_late();
         lab.netns("right").run(serve).unwrap();
         let at = Agent {
             netns: lab.netns(host),

@@ -89,6 +89,16 @@ impl SwitchLab {
         assert!(output.status.success(), "{output:?}");
     }
 
+    /// Hosts whose CPUs are taken acknowledge late. With a long RTO, what times out was lost. From Linux 6.11 on.
+    pub fn time_out_late(&self) {
+        let name = "net/ipv4/tcp_rto_min_us";
+        if Path::new("/proc/sys").join(name).exists() {
+            for host in ["left", "right"] {
+                self.set_sysctl(host, name, "1000000");
+            }
+        }
+    }
+
     fn set_sysctl(&self, host: &str, name: &str, value: &str) {
         let path = Path::new("/proc/sys").join(name);
         let written = self.netns(host).run(|| std::fs::write(&path, value));
