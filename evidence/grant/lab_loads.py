@@ -34,6 +34,11 @@ class Load:
         return self.kind != "at-once"
 
     @property
+    def is_one_flight(self) -> bool:
+        """Whether each answer leaves at once, so that a FIFO of packets is one of answers."""
+        return self.size in ("1 kB", "11.5 kB")
+
+    @property
     def scenario(self) -> str:
         """The shipped scenario that it changes."""
         name = "persistent" if self.is_closed_loop else "at-once"
