@@ -106,12 +106,14 @@ impl Generator {
             ),
             1 => format!(
                 "kind = \"incast\"\nflows = {}\nsize = \"{size}\"\nrequests = {}\n\
-                 {}\nconnection = \"{}\"\nthink = \"{}\"\nepochs = 3\nevery = \"2 ms\"",
+                 {}\nconnection = \"{}\"\nthink = \"{}\"\nepochs = 3\nevery = \"2 ms\"\n\
+                 event_loop = \"{}\"",
                 1 + self.below(20),
                 1 + self.below(4),
                 self.mode(),
                 self.one_of(&["new", "persistent"]),
-                self.one_of(&["0 s", "100 us"])
+                self.one_of(&["0 s", "100 us"]),
+                self.one_of(&["0 s", "0 s", "20 us"])
             ),
             2 => format!(
                 "kind = \"poisson\"\nload = \"{} %\"\nsize = \"{size}\"\nflows = 300\n{}",

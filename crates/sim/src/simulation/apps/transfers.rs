@@ -5,9 +5,9 @@
 //! shards of both ends run the same code: what happens at one end is sent to the other as a
 //! [`Message`], which [`Shard::send`] drops where both ends are in one shard.
 
-use super::client::{
-    Barrier, Client, ClientProfile, ENDLESS, EventLoop, ServerThink, Step, Transfer,
-};
+mod turns;
+
+use super::client::{Barrier, Client, ClientProfile, ENDLESS, EventLoop, Step, Transfer};
 use super::connections::{Connections, Opening};
 use super::jobs::{Due, JobRecord, Jobs};
 use super::records::{Record, TransferCounters, WaitsOf};
@@ -128,109 +128,6 @@ impl Transfers {
             .collect()
     }
 
-    /// The client starts its next transfer as soon as its program comes to it.
-    pub fn begin(&mut self, context: &mut Context, index: u32) {
-        self.await_turn(context, index, Step::Begin);
-    }
-
-    /// Does something for the client: now, or when its program comes to it.
-    fn await_turn(&mut self, context: &mut Context, index: u32, step: Step) {
-        let client = &mut self.clients[index as usize];
-        client.step = step;
-        let profile = client.profile as usize;
-        let at = match &self.profiles[profile].event_loop {
-            None => context.now,
-            Some(took) => self.loops[profile].turn(context.now, took),
-        };
-        if at == context.now {
-            self.take_turn(context, index);
-        } else {
-            context.at(at, Action::Turn(index));
-        }
-    }
-
-    /// The program behind the client has come to what it has to do for it.
-    pub fn take_turn(&mut self, context: &mut Context, index: u32) {
-        match self.clients[index as usize].step {
-            Step::Begin => self.begin_now(context, index),
-            Step::Write => self.write(context, index),
-            Step::Answer => self.answer(context, index),
-        }
-    }
-
-    /// The client starts its next transfer, on a new connection if it has none. One that was
-    /// stopped before has none left.
-    fn begin_now(&mut self, context: &mut Context, index: u32) {
-        let client = &mut self.clients[index as usize];
-        if client.remaining == 0 {
-            return;
-        }
-        self.begun += 1;
-        client.remaining -= 1;
-        let profile = &self.profiles[client.profile as usize];
-        let waits = profile.event_loop.is_some() && client.data.is_none();
-        let is_last = client.remaining == 0 || profile.reconnects;
-        let listener = profile.listener(&client.transfer);
-        let connected = client.data;
-        let data = connected.unwrap_or_else(|| self.connect(context, index));
-        let time = context.now;
-        self.start(context, index, data, is_last, time);
-        let begun = Message::Begun {
-            client: index,
-            is_last,
-            time,
-        };
-        context.shard.send(listener, begun);
-        // A program of its own writes while it connects; another comes back to it.
-        if !waits {
-            self.write(context, index);
-        }
-    }
-
-    /// Writes the data of the transfer under way, or the request for it.
-    fn write(&mut self, context: &mut Context, index: u32) {
-        let client = &self.clients[index as usize];
-        let Some(data) = client.data else {
-            return;
-        };
-        match &self.profiles[client.profile as usize].request {
-            None => {
-                let bytes = client.transfer.bytes;
-                context.command(data, SocketCommand::Write(bytes));
-                if client.is_last && bytes < ENDLESS {
-                    context.command(data, SocketCommand::Close);
-                }
-            }
-            Some(request) => {
-                let request = request.draw(index, client.begun - 1);
-                context.command(data.reverse(), SocketCommand::Write(request));
-            }
-        }
-    }
-
-    /// Opens a connection for the client; returns the flow of its data.
-    fn connect(&mut self, context: &mut Context, index: u32) -> FlowId {
-        let opener = self.connections.number(context);
-        let client = &self.clients[index as usize];
-        let data = match self.profiles[client.profile as usize].pulls() {
-            true => opener.reverse(),
-            false => opener,
-        };
-        let opening = Opening {
-            data,
-            hash: self.connections.hash(context.shard.own_number(self.begun)),
-            time: context.now,
-        };
-        self.open(context, index, opening);
-        let opened = Message::Opened {
-            client: index,
-            opening,
-        };
-        context.shard.send_along(self.connections.path(), &opened);
-        context.command(opener, SocketCommand::Connect);
-        data
-    }
-
     /// The client's connection comes to be.
     fn open(&mut self, context: &mut Context, index: u32, opening: Opening) {
         let client = &mut self.clients[index as usize];
@@ -325,45 +222,6 @@ impl Transfers {
             self.detach(context, index, flow);
             context.shard.send(other_end, Message::Closed { flow });
             self.connections.release(context, flow);
-        }
-    }
-
-    /// The request has arrived at the server: it answers, now or when it has thought.
-    fn receive_request(&mut self, context: &mut Context, index: u32) {
-        let client = &mut self.clients[index as usize];
-        let profile = &self.profiles[client.profile as usize];
-        let think = profile.server_think.draw(index, client.begun - 1);
-        if think == 0 {
-            return self.await_turn(context, index, Step::Answer);
-        }
-        let from = context.now;
-        let until = from.saturating_add(Time(think));
-        client.server_think = Some(ServerThink { from, until });
-        context.at(until, Action::Answer(index));
-    }
-
-    /// The server has thought: it answers, unless the transfer is over.
-    pub fn end_think(&mut self, context: &mut Context, index: u32) {
-        let think = self.clients[index as usize].server_think;
-        if think.is_some_and(|think| think.until == context.now) {
-            self.await_turn(context, index, Step::Answer);
-        }
-    }
-
-    /// Whether one program is behind this client and others.
-    fn has_loop(&self, index: u32) -> bool {
-        let profile = self.clients[index as usize].profile;
-        self.profiles[profile as usize].event_loop.is_some()
-    }
-
-    fn answer(&mut self, context: &mut Context, index: u32) {
-        let client = &self.clients[index as usize];
-        let Some(data) = client.data else {
-            return;
-        };
-        context.command(data, SocketCommand::Write(client.transfer.bytes));
-        if client.is_last {
-            context.command(data, SocketCommand::Close);
         }
     }
 
