@@ -22,7 +22,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from lab_loads import LOADS, LONG_SHARE, RATE_BPS, Load
@@ -34,8 +36,8 @@ from penstock.units import three, to_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
 FIFO, ROOM = "fifo", "16 MB"
-SCHEMES = (FIFO, "drop-tail", "fairq", "hscc", "grant", "grant-receiver")
-ALL = (*SCHEMES, "dctcp")
+SCHEMES = ("drop-tail", "fairq", "hscc", "grant", "grant-receiver")
+ALL = (FIFO, *SCHEMES, "dctcp")
 WITHIN = {"grant": 1.1, "grant-receiver": 1.15}
 """Of the bound: the goal, for the schemes that are judged."""
 STALL_S = 0.190
@@ -60,7 +62,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal(folder / JOURNAL)
     chosen = [load for load in LOADS if arguments.only in load.name]
-    schemes = arguments.scheme or SCHEMES
+    schemes = arguments.scheme or (FIFO, *SCHEMES)
     try:
         if not arguments.recorded:
             play_all(journal, chosen, schemes, arguments)
@@ -159,11 +161,11 @@ def show(journal: Journal, chosen: list[Load], schemes: Any, settings: list[str]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     judged = held = 0
     for load in chosen:
+        bound = measured(journal, load, settings)
         for scheme in schemes:
             runs = list(recorded(journal, load, scheme, settings))
             if not runs:
                 continue
-            bound = measured(journal, load, settings)
             is_judged = scheme in WITHIN
             fails = [judge(load, scheme, run, bound) for run in runs] if is_judged else []
             judged, held = judged + len(fails), held + sum(not each for each in fails)
@@ -189,20 +191,22 @@ def measured(journal: Journal, load: Load, settings: list[str]) -> Numbers:
     if not runs or not load.is_one_flight or any(run["drops"] or run["timeouts"] for run in runs):
         return {}
     return {
-        "bound_s": sum(run["mean_s"] for run in runs) / len(runs),
-        "bound_p99_s": sum(run["p99_s"] for run in runs) / len(runs),
+        "bound_s": average(runs, "mean_s"),
+        "bound_p99_s": average(runs, "p99_s"),
         "used": min(run["used"] for run in runs),
     }
+
+
+def average(runs: list[Numbers], name: str) -> float:
+    """The mean of a number over runs."""
+    return fmean(run[name] for run in runs)
 
 
 def cells(
     load: Load, scheme: str, runs: list[Numbers], fails: list[list[str]], bound: Numbers
 ) -> list[str]:
     """A row: means over the repeats, the largest maximum, sums of events."""
-
-    def mean(name: str) -> float:
-        return sum(run[name] for run in runs) / len(runs)
-
+    mean = partial(average, runs)
     times = [1e3 * mean("mean_s"), 1e3 * bound.get("bound_s", mean("bound_s"))]
     missed = sorted({name for each in fails for name in each})
     return [

@@ -7,8 +7,12 @@ The laboratory's ports count IP packets, so the bound does as well.
 import math
 from dataclasses import dataclass
 
+from penstock.units import to_bytes
+
 RATE_BPS, BUFFER = 200e6, "128 kB"
 MSS_BYTES, HEADER_BYTES = 1448, 52
+FIRST_FLIGHT = 10
+"""Segments: Linux's initial window."""
 HANDSHAKE_BYTES = 60 + 52 + 52  # SYN-ACK, ACK of the request, FIN
 LONG_SHARE = 1 / 8
 """Grant's `long_share`, which elephants get."""
@@ -36,7 +40,7 @@ class Load:
     @property
     def is_one_flight(self) -> bool:
         """Whether each answer leaves at once, so that a FIFO of packets is one of answers."""
-        return self.size in ("1 kB", "11.5 kB")
+        return self.size != MIXED and to_bytes(self.size) <= FIRST_FLIGHT * MSS_BYTES
 
     @property
     def scenario(self) -> str:
