@@ -159,11 +159,11 @@ half_make(struct port_state *port, struct port_counters *counted, const struct f
 	return half_lookup(key);
 }
 
-/* The number of handshakes under way changes, on several CPUs at once. */
+/* One handshake more is under way, or one less: on several CPUs at once, and a sweep may set it. */
 static __always_inline void half_count(struct port_state *port, s32 delta)
 {
-	if (delta > 0 || (delta < 0 && port->half_open))
-		__sync_fetch_and_add(&port->half_open, (u32)delta);
+	if (delta && !__sync_fetch_and_add(&port->half_open, (u32)delta) && delta < 0)
+		__sync_fetch_and_add(&port->half_open, 1);
 }
 
 /* Deletes a flow's record, of which this is a copy. Whether it was there: of two CPUs one does. */

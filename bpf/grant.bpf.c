@@ -179,19 +179,25 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 	return NEXT;
 }
 
-/* A SYN-ACK offers what its sender may send when the handshake is over. */
+/*
+ * A SYN-ACK offers what its sender may send when the handshake is over: an allowance at least if
+ * the flow will not be followed, as then nothing but an ACK of its own opens its window.
+ */
 static __noinline int lower_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
 				const struct packet *packet, struct port_half *half)
 {
-	u32 segment_bytes = ctx->port->segments.bytes, bytes, was_shut;
+	u32 segment_bytes = ctx->port->segments.bytes, bytes, must_open, was_shut;
 
 	/* A sender takes no window of a second SYN-ACK, if it has had the first. */
 	was_shut = half->is_repeated ? half->edge.seq & GRANT_IS_SHUT : 0;
 	half->edge.seq = packet->window | was_shut;
 	if (!(packet_flags(packet) & TCP_FLAG_ACK) || is_authenticated(skb, packet))
 		return 0;
+	must_open = !is_symmetric(packet, ctx->config->flags) ||
+		    ctx->port->tracked >= ctx->config->flows_max ||
+		    !peer_read(skb, packet, FLOW_ACKS, 20);
 	bytes = grant_syn_window(handshake_mss(&half->handshake, segment_bytes),
-				 ctx->port->half_open, !is_symmetric(packet, ctx->config->flags));
+				 ctx->port->half_open, must_open);
 	if (bytes >= packet->window)
 		return 0;
 	if (write_window(skb, packet, (u16)bytes))
@@ -268,18 +274,22 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 	if (!packet->window)
 		ctx.counted->zero_windows++;
 	has_options = read_timestamps(skb, packet, &own.scratch->packet, &tcp_bytes);
+	if (flow->credit & GRANT_IS_HANDLE) {
+		own.scratch->handle = flow->credit;
+		grant_pass_ack(now_ns);
+		/* Its entry has gone to another flow while it rested. */
+		if (own.scratch->is_lost)
+			flow->credit = 0;
+		else if (has_options && own.scratch->handle)
+			peer_refresh(skb, packet, own.scratch, own.scratch->handle, tcp_bytes);
+	}
 	if (!(flow->credit & GRANT_IS_HANDLE)) {
 		if (!has_options)
 			return NEXT;
 		flow_control(skb, packet, flow, own.scratch, tcp_bytes << 1 | FLOW_ACKS);
+		own.scratch->handle = flow->credit & GRANT_IS_HANDLE ? flow->credit : 0;
+		grant_pass_ack(now_ns);
 	}
-	own.scratch->handle = flow->credit & GRANT_IS_HANDLE ? flow->credit : 0;
-	grant_pass_ack(now_ns);
-	/* Another flow may have its entry by now, and that flow's sender is elsewhere. */
-	if (own.scratch->is_lost)
-		flow->credit = 0;
-	else if (has_options && flow->credit & GRANT_IS_HANDLE)
-		peer_refresh(skb, packet, own.scratch, flow->credit, tcp_bytes);
 	window = own.scratch->window;
 	if (window < packet->window && since_ns)
 		window = (u16)release_window(window, packet->window, own.scratch->packet.scale,

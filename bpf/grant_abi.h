@@ -42,7 +42,7 @@ struct grant_own {
 	struct bpf_spin_lock lock; /* around all of it */
 	u32 serial;		   /* of the last flow that was opened */
 	u32 cursor;		   /* the next entry that is looked at for idleness */
-	u32 reserved;
+	u32 side;		   /* enum grant_side, of the flows */
 	u64 learnt_ns;
 	struct grant_counters counters;
 	struct grant_port port;

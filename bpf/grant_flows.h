@@ -201,6 +201,8 @@ __noinline int grant_pass_ack(u64 now_ns)
 	if (index)
 		s->window =
 			grant_on_ack(&own->port, p, own->flows, index, &s->packet, s->queue_bytes);
+	if (!grant_is_open(own->flows, index))
+		s->handle = 0; /* it has ended, and its entry may be another's at once */
 	s->is_due = s->is_let_go ? !!own->port.waiting
 				 : grant_is_due(&own->port, p, own->flows, s->queue_bytes, now_ns);
 	bpf_spin_unlock(&own->lock);
@@ -259,6 +261,8 @@ __noinline u32 grant_syn_window(u32 mss, u32 half_open, u32 must_open)
 		return ~0u;
 	p = &ctx.config->params;
 	allowance = (u64)grant_allowance_segments(p) * mss_in_range(mss);
+	/* No entry is left for it. */
+	must_open |= !ctx.own->port.free && ctx.own->port.used >= GRANT_FLOWS;
 	used = (half_open + 1ull) * allowance + ctx.own->port.outstanding +
 	       ctx.scratch->queue_bytes;
 	if (!must_open && !grant_openers_are_brief(&ctx.own->port) &&
@@ -267,10 +271,14 @@ __noinline u32 grant_syn_window(u32 mss, u32 half_open, u32 must_open)
 	return (u32)allowance;
 }
 
-/* Begins again, with the parameters in `grant_config`: flows are opened again as they pass. */
+/*
+ * Takes the parameters in `grant_config`. Flows stay as they are, unless another direction is that
+ * of the data now: they are opened again as they pass.
+ */
 __noinline int grant_restart(void)
 {
 	struct grant_ctx ctx;
+	u32 side;
 
 	if (!grant_ctx_open(&ctx))
 		return 0;
@@ -279,8 +287,14 @@ __noinline int grant_restart(void)
 	/* Flows may have handles of an object before, of another layout. */
 	if (!ctx.own->serial)
 		ctx.own->serial = ctx.config->mark;
-	grant_init(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
-		   ctx.config->never_shrinks & 1);
+	side = grant_side(&ctx.config->params);
+	if (!ctx.own->port.used || ctx.own->side != side)
+		grant_init(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
+			   ctx.config->never_shrinks & 1);
+	else
+		grant_configure(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
+				ctx.config->never_shrinks & 1);
+	ctx.own->side = side;
 	bpf_spin_unlock(&ctx.own->lock);
 	return 0;
 }

@@ -126,7 +126,7 @@ static __always_inline _Bool tunnel_note(struct grant_peer *peer, u32 outer, u32
 	if (!udp->check) /* none is used */
 		return 1;
 	udp->check = 0;
-	pseudo += (u16)~fold(peer->pseudo);
+	pseudo = fold(pseudo) + (u16)~fold(peer->pseudo);
 	/* What is behind the headers is 0, up to a whole number of words. */
 	udp->check = (u16)~fold((u32)bpf_csum_diff(0, 0, (void *)udp,
 						   (peer->head_bytes - at + 3u) & 0x7cu, pseudo));

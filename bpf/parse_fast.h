@@ -89,6 +89,7 @@ static __always_inline _Bool parse_fast(struct __sk_buff *skb, struct packet *pa
 static __always_inline int parse(struct __sk_buff *skb, struct packet *packet, u32 port,
 				 u32 direction, u32 is_bare)
 {
+	packet->port = port;
 	if (!is_bare && parse_fast(skb, packet, port, direction))
 		return PARSE_TCP;
 	__builtin_memset(packet, 0, sizeof(*packet));

@@ -73,18 +73,14 @@
 
 #include "grant_late.h"
 
-CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *p, u64 rate_bps,
-			    _Bool never_shrinks)
+/* The parameters, also for a port that has flows: what they wait for and hold stays theirs. */
+CORE_INLINE void grant_configure(struct grant_port *port, const struct grant_params *p,
+				 u64 rate_bps, _Bool never_shrinks)
 {
-	const struct grant_port zero = {0};
 	u32 i, common = min_u32(grant_last_level(p), GRANT_COMMON_LEVELS);
 
-	*port = zero;
 	port->rate_bps = in_range(rate_bps, 1000, 1000000000000);
 	port->never_shrinks = never_shrinks;
-	port->used = 1;
-	port->place[GRANT_ON_TIME] = GRANT_ON_TIME;
-	port->place[GRANT_LATE] = GRANT_LATE;
 	grant_derive(port, p);
 	/* Until sizes are known, what is common runs to completion, then the shorter ones go first.
 	 */
@@ -93,6 +89,18 @@ CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *
 		port->reach[i] = GRANT_LEVELS - 1;
 	}
 	grant_note_order(port);
+}
+
+CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *p, u64 rate_bps,
+			    _Bool never_shrinks)
+{
+	const struct grant_port zero = {0};
+
+	*port = zero;
+	port->used = 1;
+	port->place[GRANT_ON_TIME] = GRANT_ON_TIME;
+	port->place[GRANT_LATE] = GRANT_LATE;
+	grant_configure(port, p, rate_bps, never_shrinks);
 }
 
 /* A new flow whose data begins at `seq`: its number, or 0 if there is no room. */
@@ -148,8 +156,12 @@ CORE_INLINE void grant_on_bytes(struct grant_port *port, const struct grant_para
 	port->busy_ns = now_ns - min_u64(elapsed_ns(port->busy_ns, now_ns), idle_ns);
 	port->busy_ns += min_u64(elapsed_ns(port->busy_ns, now_ns),
 				 idle_ns * min_u32(bytes, 1u << 10) >> 10);
-	if (grant_side(p) == GRANT_LIMIT)
-		grant_fill_virtual(port, bytes, now_ns);
+	if (grant_side(p) != GRANT_LIMIT)
+		return;
+	grant_fill_virtual(port, bytes, now_ns);
+	/* A queue is never longer than its buffer: the rest, as of a flood of datagrams, is lost.
+	 */
+	port->virtual_bytes = min_u32(port->virtual_bytes, max_u32(p->buffer_bytes, port->budget));
 }
 
 /*
@@ -162,7 +174,8 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
 	_Bool is_syn = packet->flags & TCP_FLAG_SYN, is_first, answers, asks;
-	u32 end = packet->seq + packet->payload + is_syn;
+	u32 fin = packet->flags & TCP_FLAG_FIN ? 1 : 0;
+	u32 end = packet->seq + packet->payload + is_syn + fin;
 	struct grant_choice choice;
 	u32 scale;
 	u16 window;
@@ -336,9 +349,10 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 
 	if (!choice.flow || !grant_has_room(port, p, f, choice.is_owed, queue_bytes, now_ns))
 		return none;
-	/* The receiver itself has no room: its next ACK opens the window. */
+	/* The receiver itself has no room: its next ACK opens the window, by a segment at least. */
 	if (grant_beyond(f->ack + tcp_window_bytes(f->window, f->scale), f->seen) == 0) {
 		grant_make_idle(port, p, flows, choice.flow);
+		f->edge = f->seen + max_u32(grant_allowance(p, f), grant_mss(f));
 		return none;
 	}
 	grant_activate(port, p, flows, choice, now_ns);

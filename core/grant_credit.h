@@ -79,10 +79,15 @@ CORE_INLINE u32 grant_queue_bytes(const struct grant_port *port, const struct gr
 	return side == GRANT_PORT ? queue_bytes : 0;
 }
 
-/* Where the round trip holds more than the buffer does, credit leaves as fast as data. */
+/*
+ * Where the round trip holds more than the buffer does, credit leaves as fast as data. What is more
+ * than may leave at once, as a segment where the buffer is tiny, follows all that left before.
+ */
 CORE_INLINE _Bool grant_is_paced(const struct grant_port *port, u32 bytes, u64 now_ns)
 {
-	return !port->burst || grant_virtual_bytes(port, now_ns) + bytes <= port->burst;
+	u32 left = grant_virtual_bytes(port, now_ns);
+
+	return !port->burst || !left || left + bytes <= port->burst;
 }
 
 /* Nothing has passed since the last grant: no queue holds what was granted, servers take their
@@ -192,7 +197,10 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 	share -= share % mss;
 	size = f->size < grant ? min_u32(f->size, share) : share;
 	size = max_u32(size, grant_size(port, p, f));
-	if (left >= size / 2 || !grant_is_paced(port, size - left, now_ns) ||
+	if (left >= size / 2)
+		return;
+	size = left + grant_step(port, size - left, mss);
+	if (!grant_is_paced(port, size - left, now_ns) ||
 	    !grant_fits(port, p, f, size, budget, queue_bytes, now_ns))
 		return;
 	grant_note_edge(f);

@@ -95,6 +95,16 @@ CORE_INLINE u32 grant_lead(const struct grant_flow *f)
 	return max_u32(f->attained / GRANT_LEAD, f->run / GRANT_RUN_LEAD);
 }
 
+/* What of so many bytes is given at once: while one half of a burst leaves, the next is given. */
+CORE_INLINE u32 grant_step(const struct grant_port *port, u32 bytes, u32 mss)
+{
+	u32 half = port->burst / 2;
+
+	if (!half)
+		return bytes;
+	return min_u32(bytes, max_u32(half - half % mss, mss));
+}
+
 /*
  * Bytes to grant to a flow: as far as it is best served, and no more than half of the budget, so
  * that flows take turns; a third where that is small, or the link would idle between two grants.
@@ -118,7 +128,7 @@ CORE_INLINE u32 grant_size(const struct grant_port *port, const struct grant_par
 	/* Whole segments; two, that the receiver acknowledges at once. */
 	if (reach < GRANT_LEVELS - 1)
 		most = min_u32(most, max_u32(left - left % mss, 2 * mss));
-	return max_u32(most, mss);
+	return grant_step(port, max_u32(most, mss), mss);
 }
 
 /* How many levels a message of so many bytes has grown beyond; the last ends at 32 MiB. */

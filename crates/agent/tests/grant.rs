@@ -18,7 +18,7 @@ use common::packet::{ACK, SYN, Segment};
 use common::run::run;
 use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone, attach};
 use lab::raw::Raw;
-use lab::transfers::{connect, patient, send, send_on_all};
+use lab::transfers::{connect, patient, send, send_on_all, transfer};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use penstock_linux::link::{self, Change};
@@ -184,6 +184,76 @@ fn both_ends_may_send_at_once() {
             join(thread, LIMIT);
         }
         assert_eq!(lab.harm(), (0, 0), "{place:?}");
+        lab.settles();
+    }
+}
+
+/// Clients that ask, and close their side: an ACK of Grant's own is behind their FIN.
+#[test]
+fn clients_may_close_their_side_first() {
+    let _alone = alone();
+    const CLIENTS: usize = 96;
+    const BYTES: usize = 20_000;
+    for place in PLACES {
+        let lab = Lab::new(place, &[]);
+        let address = (LEFT, 5005);
+        let bind = || TcpListener::bind(address);
+        let listener = lab.lab.netns("left").run(bind).unwrap().unwrap();
+        let server = lab.lab.spawn("left", move || {
+            let accepted = (0..CLIENTS).map(|_| listener.accept().unwrap().0);
+            let threads = accepted.map(|stream| {
+                std::thread::spawn(|| {
+                    let mut stream = patient(stream).unwrap();
+                    stream.read_to_end(&mut Vec::new()).unwrap();
+                    stream.write_all(&[7; BYTES]).unwrap();
+                })
+            });
+            for thread in threads.collect::<Vec<_>>() {
+                join(thread, LIMIT);
+            }
+        });
+        let ask = move || {
+            let mut stream = patient(TcpStream::connect(address).unwrap()).unwrap();
+            stream.write_all(&[7; 300]).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut all = Vec::new();
+            assert_eq!(stream.read_to_end(&mut all).unwrap(), BYTES);
+        };
+        let clients: Vec<_> = (0..CLIENTS).map(|_| lab.lab.spawn("right", ask)).collect();
+        for thread in clients.into_iter().chain([server]) {
+            join(thread, LIMIT);
+        }
+        assert_eq!(lab.harm(), (0, 0), "{place:?}");
+        assert_eq!(lab.lab.tcp_counter("TCPWinProbe"), 0, "{place:?}");
+        lab.settles();
+    }
+}
+
+/// Flows that wait while the parameters change get what these allow: none has to ask again.
+#[test]
+fn other_parameters_forget_no_flow() {
+    let _alone = alone();
+    for place in PLACES {
+        let lab = Lab::new(place, &[]);
+        let (netns, pins) = (lab.lab.netns(place.1), lab.lab.pins());
+        let at = Agent { netns, pins };
+        let send = |id| {
+            lab.lab
+                .spawn("left", move || transfer(id, LONG_BYTES).unwrap())
+        };
+        let threads: Vec<_> = (0..126).map(send).collect();
+        until("flows wait", || lab.credit().waiting > 60);
+        let grants = lab.credit().counters["grants"];
+        for target in ["0.15", "0.25"] {
+            let set = format!("window.target={target}");
+            at.ok(&[&attach(place)[..], &["--set", &set]].concat());
+        }
+        for thread in threads {
+            join(thread, LIMIT);
+        }
+        assert!(lab.credit().counters["grants"] > grants + 126, "{place:?}");
+        assert_eq!(lab.harm(), (0, 0), "{place:?}");
+        assert_eq!(lab.lab.tcp_counter("TCPWinProbe"), 0, "{place:?}");
         lab.settles();
     }
 }

@@ -23,6 +23,7 @@ CASES: dict[str, dict[str, Any]] = {
     "learnt": {"long_share_q16": 20000},
     "fast": {"rtt_ns": 20_000, "target_bytes": 100_000, "levels": 15},
     "far": {"rtt_ns": 4_000_000, "buffer_bytes": 100_000},
+    "far and fast": {"rtt_ns": 5_000_000},
     "late": {"side": RECEIVER, "buffer_bytes": 96_000},
     "openers": {},
     "few": {"rtt_ns": 1_000_000, "buffer_bytes": 1_000_000, "target_bytes": 200_000, "levels": 4},
@@ -219,8 +220,9 @@ class Story:
                 yield self.data(sender)
         if random.random() < 0.6:
             sender.acked = sender.seq
-            # Both ends may send.
-            yield self.ack(sender, random.choice([0, 0, 0, sender.mss]))
+            # Both ends may send, and the other may end first.
+            fin = FIN if random.random() < 0.05 else 0
+            yield self.ack(sender, random.choice([0, 0, 0, sender.mss]), ACK | fin)
 
     def step(self) -> Iterator[dict[str, Any]]:
         random = self.random
@@ -255,7 +257,7 @@ class Story:
         return row
 
 
-RATES = {"limit": 100_000_000, "fast": 10**10}
+RATES = {"limit": 100_000_000, "fast": 10**10, "far and fast": 10**9}
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:
@@ -276,7 +278,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
         if name == "openers":
             for count, size in ((50, 300), (6, 20_000), (20, 2896), (50, 400)):
                 yield from story.openers(count, size)
-        if name == "few":
+        if name in ("few", "far and fast"):
             for count, size in ((1, 2_000_000), (2, 2_000_000), (5, 2_000_000), (1, 100_000)):
                 yield from story.long_messages(count, size)
         for _ in range(200):

@@ -209,7 +209,14 @@ class Port:
         if reach < LEVELS - 1:
             segments = -(-max((KILO << reach) - flow.attained, 0) // flow.mss)
             size = min(size, max(segments, 2) * flow.mss)
-        return max(size, flow.mss)
+        return self.step(max(size, flow.mss), flow.mss)
+
+    def step(self, count: int, mss: int) -> int:
+        """What is given at once where credit is paced: half of the burst, in whole segments."""
+        half = self.burst // 2
+        if self.burst >= self.budget or not half:
+            return count
+        return min(count, max(half // mss * mss, mss))
 
     def queue(self, bytes_at_port: int, now: int) -> int:
         return {PORT: bytes_at_port, RECEIVER: 0, LIMIT: self.virtual_at(now)}[self.p["side"]]
@@ -219,7 +226,8 @@ class Port:
         return self.is_paced(size, now) and self.fits(flow, size, budget, queue, now)
 
     def is_paced(self, count: int, now: int) -> bool:
-        return self.burst >= self.budget or self.virtual_at(now) + count <= self.burst
+        left = self.virtual_at(now)
+        return self.burst >= self.budget or not left or left + count <= self.burst
 
     def fits(self, flow: Flow, size: int, budget: int, queue: int, now: int) -> bool:
         outstanding = self.outstanding - flow.credit
@@ -280,6 +288,7 @@ class Port:
         self.busy_ns = min(busy_ns + self.idle_ns * min(count, KILO) // KILO, now_ns)
         if self.p["side"] == LIMIT:
             self.fill(count, now_ns)
+            self.virtual = min(self.virtual, max(self.p["buffer_bytes"], self.budget))
 
     def fill(self, count: int, now_ns: int) -> None:
         self.virtual = self.virtual_at(now_ns) + count
@@ -294,7 +303,7 @@ class Port:
         is_syn = bool(x["flags"] & SYN)
         is_first = is_syn or flow.scale == UNKNOWN
         flow.scale = x["scale"]
-        end = (x["seq"] + x["payload"] + is_syn) % WORD
+        end = (x["seq"] + x["payload"] + is_syn + bool(x["flags"] & FIN)) % WORD
         fits = x["ack"] == flow.ack and not beyond(flow.seq, end)
         if is_first or beyond(x["ack"], flow.ack) or fits:
             flow.ack = x["ack"]
@@ -350,7 +359,10 @@ class Port:
         is_small = flow.size < grant
         size = max(self.size(flow), min(flow.size, share) if is_small else share)
         left = beyond(flow.edge, flow.seen)
-        if left >= size // 2 or not self.is_paced(size - left, now):
+        if left >= size // 2:
+            return
+        size = left + self.step(size - left, flow.mss)
+        if not self.is_paced(size - left, now):
             return
         if not self.fits(flow, size, self.budget_of(flow), queue, now):
             return
@@ -453,6 +465,8 @@ class Port:
         unit = flow.unit
         if not beyond((flow.ack + flow.window * unit) % WORD, flow.seen):
             self.rest(number)
+            allowed = max(self.p["allowance_segments"], 1) * flow.mss
+            flow.edge = (flow.seen + allowed) % WORD
             return []
         self.activate(number, is_owed, now)
         return self.update(number)

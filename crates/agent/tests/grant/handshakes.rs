@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handshakes through Grant's programs, packet by packet.
 
+use std::mem::offset_of;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstockd::attach::grant;
+use penstockd::skel::grant::types::{grant_flow, grant_own};
 
 use crate::common::packet::{ACK, PSH, SYN, Segment};
 use crate::lab::PortLab;
@@ -20,24 +24,39 @@ impl Programs {
         Segment::new("10.9.0.1", "10.9.0.2").with(|s| s.source_port = port)
     }
 
+    /// The same with IP options, with which no flow is followed.
+    fn open_with_options(&self, port: u16) -> u16 {
+        let [syn, answer] = [Self::syn(port), Self::syn_ack(port)].map(|segment| {
+            let bare = segment.frame().len();
+            let frame = segment.with(|s| s.ip_options = vec![1; 4]).frame();
+            assert_eq!(frame.len(), bare + 4);
+            frame
+        });
+        self.pass(true, &syn).unwrap();
+        let (_, out) = self.pass(false, &answer).unwrap();
+        u16::from_be_bytes([out[52], out[53]])
+    }
+
     /// SYN and SYN-ACK: what this shows to the one who opens the connection.
     fn open(&self, port: u16) -> u16 {
-        let options = Segment::syn_options(1460, 7);
-        self.window(
-            true,
-            &Self::flow(port).with(|s| (s.flags, s.options) = (SYN, options.clone())),
-        );
+        self.window(true, &Self::syn(port));
         self.accept(port)
     }
 
+    fn syn(port: u16) -> Segment {
+        let options = Segment::syn_options(1460, 7);
+        Self::flow(port).with(|s| (s.flags, s.options) = (SYN, options))
+    }
+
+    fn syn_ack(port: u16) -> Segment {
+        Self::flow(port).reversed().with(|s| {
+            (s.flags, s.seq, s.ack, s.window) = (SYN | ACK, 2000, 1001, 64_000);
+            s.options = Segment::syn_options(1460, 7);
+        })
+    }
+
     fn accept(&self, port: u16) -> u16 {
-        self.window(
-            false,
-            &Self::flow(port).reversed().with(|s| {
-                (s.flags, s.seq, s.ack, s.window) = (SYN | ACK, 2000, 1001, 64_000);
-                s.options = Segment::syn_options(1460, 7);
-            }),
-        )
+        self.window(false, &Self::syn_ack(port))
     }
 
     /// An ACK of nothing.
@@ -63,6 +82,28 @@ impl Programs {
     }
 }
 
+/// A flow whose entry went to another while it rested is followed again by its next ACK, not by the one after.
+#[test]
+fn a_flow_without_an_entry_is_followed_at_once() {
+    let _alone = alone();
+    let lab = PortLab::quiet();
+    let all = Programs::attach(&lab, "port");
+    let story = || {
+        all.open(1024);
+        all.send(1024, 0, 0);
+        let allowed = all.acknowledge(1024);
+        assert!(allowed <= 2 * 1460 / 128 + 1, "{allowed}");
+        let pin = lab.port_folder().join("grant_own");
+        let own = MapHandle::from_pinned_path(pin).unwrap();
+        let mut value = own.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
+        let first = offset_of!(grant_own, flows) + size_of::<grant_flow>();
+        value[first + offset_of!(grant_flow, owner)] ^= 1; // its serial number
+        own.update(&[0; 4], &value, MapFlags::ANY).unwrap();
+        assert_eq!(all.acknowledge(1024), allowed);
+    };
+    lab.near().run(story).unwrap();
+}
+
 /// A SYN-ACK shows 0 where credit is out, and the allowance all the same once the port knows that connections begin with
 /// short messages. Who was shown 0 asks for credit whatever has been learned since, also if a second SYN-ACK showed more.
 #[test]
@@ -85,6 +126,7 @@ fn handshakes_show_what_is_known_of_first_messages() {
         });
         let shut = shut.expect("credit ends");
         assert_eq!(all.open(shut + 1), 0);
+        assert_eq!(all.open_with_options(shut + 2), 2 * 1460);
         // They begin with a request, as do others.
         for port in 1024..shut {
             all.send(port, 0, 300);

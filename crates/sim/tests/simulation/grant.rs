@@ -89,6 +89,39 @@ fn long_flows_take_turns_in_their_share() {
     }
 }
 
+/// A round trip of 5 ms at 1 Gb/s holds five times the buffer, and what long flows have sent would let grants be as large.
+#[test]
+fn far_senders_of_much_go_on() {
+    for flows in [1, 4] {
+        let text = format!(
+            r#"
+            title = "far and fast"
+            duration = "2 s"
+            schemes = ["own"]
+            [scheme.own]
+            window = {{ kind = "grant", rtt = "5 ms" }}
+            [fabric]
+            kind = "dumbbell"
+            senders = 4
+            receivers = 4
+            access = {{ rate = "10 Gb/s", delay = "5 us" }}
+            bottleneck = {{ rate = "1 Gb/s", delay = "2.49 ms", buffer = "128 kB" }}
+            [tcp]
+            profile = "linux"
+            [traffic.elephants]
+            kind = "bulk"
+            flows = {flows}
+            from = "senders"
+            to = "receivers"
+            "#
+        );
+        let outcome = outcome(&text, "own");
+        let port = &outcome.ports["left->right"];
+        assert_eq!(outcome.groups["elephants"].timeouts, 0);
+        assert!(port.utilization > 0.55, "{flows}: {}", port.utilization);
+    }
+}
+
 #[test]
 fn a_limit_drops_nothing() {
     let window = "side = \"limit\", rate = \"100 Mb/s\"";

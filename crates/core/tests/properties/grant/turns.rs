@@ -39,6 +39,33 @@ fn credit_of_far_senders_leaves_no_faster_than_data() {
     );
 }
 
+/// However much a far sender has sent, a grant is no more than may leave at once: else it would wait forever.
+#[test]
+fn far_senders_of_much_do_not_wait_forever() {
+    for rtt_ns in [10_000_000, 50_000_000, 500_000_000] {
+        let mut port = Overload::new(&[("rtt_ns", rtt_ns)]);
+        let flow = port.ask_amid(4_000_000);
+        port.now_ns += 1_000_000_000;
+        assert_eq!(port.next(), flow);
+    }
+}
+
+/// What a flood of datagrams brings beyond a buffer is lost, and holds up no one once the buffer is empty.
+#[test]
+fn a_flood_holds_up_no_one_after_it() {
+    let view = View::new();
+    let mut port = Overload::new(&[("side", 2), ("grant_segments", 4)]);
+    port.ask_at(0);
+    for _ in 0..100_000 {
+        port.now_ns += 6_000;
+        port.grant.on_bytes(1500, port.now_ns);
+    }
+    let waits = port.ask_at(0);
+    assert_ne!(view.flow(&port.grant, waits, "state"), ACTIVE);
+    port.now_ns += 128_000 * 8 * 1_000_000_000 / RATE_BPS;
+    assert_eq!(port.next(), waits);
+}
+
 /// Where few flows share a large budget, grants grow beyond `grant` with what the messages have sent.
 #[test]
 fn few_flows_share_the_budget() {
