@@ -46,6 +46,8 @@ mod bit {
     pub const LOSS: u8 = 1 << 5;
     /// The sender paces.
     pub const PACED: u8 = 1 << 6;
+    /// The peer's SYN has come again.
+    pub const ASKED_AGAIN: u8 = 1 << 7;
 }
 
 /// State and options of one side of a connection.
@@ -112,6 +114,16 @@ impl Connection {
     pub fn note_trouble(&mut self, has_gap: bool, has_loss: bool) {
         self.set(bit::GAP, has_gap);
         self.set(bit::LOSS, has_loss);
+    }
+
+    /// The peer's SYN has come again: the SYN-ACK leaves once more.
+    pub fn note_syn_again(&mut self) {
+        self.set(bit::ASKED_AGAIN, true);
+    }
+
+    /// Whether it has.
+    pub fn has_syn_again(&self) -> bool {
+        self.bits & bit::ASKED_AGAIN != 0
     }
 
     fn set(&mut self, bit: u8, on: bool) {

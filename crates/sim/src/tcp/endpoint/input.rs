@@ -78,7 +78,7 @@ impl Endpoint {
                 return Events::NONE;
             }
             self.snd.on_syn_acked(segment.window, true);
-            self.establish(ctx.cfg, ctx.now);
+            self.establish(ctx.cfg, ctx.now, segment);
             events.add(Events::CONNECTED);
         }
         if !self.on_ack(ctx, segment, seq, sack, &mut events) {
@@ -103,11 +103,12 @@ impl Endpoint {
             if segment.has(flag::ACK) && self.snd.is_ack_of_syn(segment.ack) {
                 // Simultaneous open: the peer's SYN-ACK completes it.
                 self.snd.on_syn_acked(segment.window, false);
-                self.establish(ctx.cfg, ctx.now);
+                self.establish(ctx.cfg, ctx.now, segment);
                 self.send_ack(ctx);
                 self.output_or_nothing(ctx);
                 return Events::CONNECTED;
             }
+            self.conn.note_syn_again();
             self.resend_syn(ctx);
             return Events::NONE;
         }

@@ -158,11 +158,13 @@ impl Endpoint {
 
     /// Takes the round trip of the timed segment, if SND.UNA has passed it.
     #[inline]
-    fn take_timed_sample(&mut self, cfg: &Config, now: Time) {
-        if let Some(sent) = self.timers.take_timed(self.snd.una()) {
+    fn take_timed_sample(&mut self, cfg: &Config, now: Time) -> bool {
+        let timed = self.timers.take_timed(self.snd.una());
+        if let Some(sent) = timed {
             self.rtt.sample(cfg, sent, now);
             self.timers.set_timeout(cfg, &self.rtt);
         }
+        timed.is_some()
     }
 
     /// Notes what keeps the next segment off the fast path, after the general code has run.

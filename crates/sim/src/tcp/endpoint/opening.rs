@@ -8,7 +8,7 @@ use crate::tcp::config::Config;
 use crate::tcp::connection::State;
 use crate::tcp::recovery::Recovery;
 use crate::tcp::rtt::Rtt;
-use crate::tcp::segment::{TIMESTAMPS_LEN, syn_options_len};
+use crate::tcp::segment::{TIMESTAMPS_LEN, echoed, syn_options_len};
 use crate::tcp::timers::Timers;
 use crate::tcp::{Ctx, Events, Wire};
 use penstock_scenario::units::Time;
@@ -97,7 +97,7 @@ impl Endpoint {
             return Events::NONE;
         }
         self.snd.on_syn_acked(segment.window, false);
-        self.establish(ctx.cfg, ctx.now);
+        self.establish(ctx.cfg, ctx.now, segment);
         if ctx.cfg.bursts {
             self.send_ack(ctx);
             self.write_first(ctx);
@@ -124,17 +124,29 @@ impl Endpoint {
         self.snd.negotiate(mss, peer_scale);
     }
 
-    /// The handshake is done: SND.UNA is 1, the send window is known.
-    pub(super) fn establish(&mut self, cfg: &Config, now: Time) {
+    /// The handshake is done by this segment: SND.UNA is 1, the send window is known.
+    pub(super) fn establish(&mut self, cfg: &Config, now: Time, by: &Packet) {
         self.conn.establish(cfg);
         self.acks.establish(self.snd.mss());
         self.rcv.establish(cfg, self.snd.mss(), now);
         self.recovery.establish(cfg, self.conn.has_sack());
-        let (mss, attempts) = (self.snd.mss(), self.timers.attempts());
-        let sack = self.recovery.is_selective();
-        self.congestion.establish(cfg, now, mss, attempts, sack);
+        let mut losses = self.timers.attempts();
+        // A lost SYN-ACK is sent again by its own timer, and for the SYN that comes again (Linux
+        // counts both: `num_retrans`, and `tcp_init_transfer`, which heeds them if the timer did).
+        if losses > 0 && self.conn.has_syn_again() {
+            losses = losses.saturating_add(1);
+        }
+        let (mss, sack) = (self.snd.mss(), self.recovery.is_selective());
+        self.congestion.establish(cfg, now, mss, losses, sack);
         self.conn.set_paced(self.congestion.is_modelled());
-        self.take_timed_sample(cfg, now);
+        // Of one that was sent twice, the timestamp shows which was answered (RFC 7323 §4.1).
+        if !self.take_timed_sample(cfg, now)
+            && self.conn.has_timestamps()
+            && let Some(sent) = echoed(now, by)
+        {
+            self.rtt.sample(cfg, sent, now);
+            self.timers.set_timeout(cfg, &self.rtt);
+        }
         self.timers.on_answer();
         self.timers.stop();
         self.snd.note_window(cfg);

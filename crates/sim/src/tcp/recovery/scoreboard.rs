@@ -306,6 +306,18 @@ impl Scoreboard {
         ahead.map(|_| self.first_lost)
     }
 
+    /// The segment at `index`, which is not SACKed, becomes two: its first `len` bytes, and the rest.
+    pub fn split(&mut self, index: usize, len: u16) {
+        let first = &mut self.segments[index];
+        let rest = Segment {
+            seq: first.seq.wrapping_add(len as u32),
+            len: first.len - len,
+            ..*first
+        };
+        first.len = len;
+        self.segments.insert(index + 1, rest);
+    }
+
     /// The segment at `index` leaves again.
     pub fn mark_resent(&mut self, index: usize, now: Time) {
         let segment = &mut self.segments[index];

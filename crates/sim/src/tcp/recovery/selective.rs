@@ -8,9 +8,9 @@ use super::probe::Probe;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::scoreboard::{LOST, RESENT, SACKED, Scoreboard};
-use crate::packet::{Packet, SackBlock, flag};
+use crate::packet::{Packet, SackBlock};
 use crate::tcp::config::{Algorithm, Config, Recovery as Method};
-use crate::tcp::segment::timestamp;
+use crate::tcp::segment::echoed;
 use crate::tcp::sender::Sender;
 use penstock_scenario::units::Time;
 
@@ -128,14 +128,10 @@ impl Selective {
         };
         if let Some(sent) = sent {
             parts.sample(sent);
-        } else if acked > 0 && segment.has(flag::TIMESTAMPS) && segment.ts_ecr != 0 {
-            // The timestamp shows which transmission is meant (RFC 7323 §4.1).
-            let clock = timestamp(parts.now);
-            let span = clock.wrapping_sub(segment.ts_ecr).max(1);
-            if span < 1 << 30 {
-                let span = Time::from_millis(span as u64);
-                parts.sample(parts.now.saturating_sub(span));
-            }
+        } else if acked > 0
+            && let Some(sent) = echoed(parts.now, segment)
+        {
+            parts.sample(sent);
         }
         all
     }
@@ -229,16 +225,20 @@ impl Selective {
         if !self.is_forced && room < segment.len as u32 && pipe > 0 {
             return NextLost::Blocked;
         }
-        // Beyond a window that has shrunk, only the head is tried.
-        if seq != una && seq + segment.len as u64 > una + snd.window() as u64 {
+        // Of a window that has shrunk, what is left of it; the head whatever it is (Linux's
+        // `__tcp_retransmit_skb`).
+        let left = (una + snd.window() as u64).saturating_sub(seq);
+        if left == 0 && seq != una {
             return NextLost::Blocked;
+        }
+        let mut len = segment.len;
+        if left > 0 && left < len as u64 {
+            len = left as u16;
+            self.board.split(index, len);
         }
         self.is_forced = false;
         self.on_resent(index, now);
-        NextLost::Send(Resend {
-            seq,
-            len: segment.len,
-        })
+        NextLost::Send(Resend { seq, len })
     }
 
     /// The last segment, where it may be lost without a trace: to be sent once more in this recovery
