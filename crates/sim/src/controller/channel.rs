@@ -24,10 +24,12 @@ pub enum Way {
 }
 
 /// The controller's link to the control network, and the messages on their way. What does not fit
-/// waits, without a limit. Simultaneous messages arrive in their order, the same on every machine.
+/// waits, without a limit. Simultaneous messages arrive in the order in which they were sent.
 #[derive(Clone, Debug)]
 pub struct Channel<M> {
-    messages: BinaryHeap<Reverse<(Time, M)>>,
+    /// By arrival, and by how many were sent before.
+    messages: BinaryHeap<Reverse<(Time, u64, M)>>,
+    sent: u64,
     /// One way, without what a message takes on the link.
     latency: Time,
     /// Of each direction; `None`: without limit.
@@ -47,6 +49,7 @@ impl<M: Ord> Channel<M> {
     pub fn new(latency: Time, rate: Option<Rate>, loss: f64, rng: Rng) -> Channel<M> {
         Channel {
             messages: BinaryHeap::new(),
+            sent: 0,
             latency,
             rate,
             loss,
@@ -69,15 +72,16 @@ impl<M: Ord> Channel<M> {
         if self.loss > 0.0 && self.rng.unit() < self.loss {
             self.lost += 1;
         } else {
-            self.messages
-                .push(Reverse((sent_at + self.latency, message)));
+            let arrives = sent_at + self.latency;
+            self.messages.push(Reverse((arrives, self.sent, message)));
+            self.sent += 1;
         }
     }
 
     /// When the next message arrives.
     pub fn next(&self) -> Time {
         let first = self.messages.peek();
-        first.map_or(Time::NEVER, |Reverse((time, _))| *time)
+        first.map_or(Time::NEVER, |Reverse((time, ..))| *time)
     }
 
     /// The next message, if it has arrived.
@@ -85,7 +89,7 @@ impl<M: Ord> Channel<M> {
         if self.next() > now {
             return None;
         }
-        self.messages.pop().map(|Reverse((_, message))| message)
+        self.messages.pop().map(|Reverse((.., message))| message)
     }
 
     /// Counts a message that takes no time.
@@ -139,7 +143,7 @@ mod tests {
         let mut fast = channel(None, 0.0);
         fast.send(Time::ZERO, to, 1_000_000, 1);
         fast.send(Time::ZERO, to, 1_000_000, 0);
-        assert_eq!(arrivals(&mut fast), [(us(100), 0), (us(100), 1)]);
+        assert_eq!(arrivals(&mut fast), [(us(100), 1), (us(100), 0)]);
     }
 
     #[test]

@@ -84,8 +84,7 @@ pub struct Sicc {
     flows: Vec<Flow>,
     pair_of: HashMap<(u32, u32), u32>,
     shims: Vec<SiccShim>,
-    /// A message that follows another to the same shim, as `true` has it, arrives behind it.
-    channel: Channel<(bool, Message)>,
+    channel: Channel<Message>,
     queue_reports: QueueReports,
     next_look: Time,
     counters: ControllerCounters,
@@ -104,7 +103,7 @@ impl Sicc {
     pub fn new(
         params: Params,
         links: impl IntoIterator<Item = (u32, u32, Params)>,
-        channel: Channel<(bool, Message)>,
+        channel: Channel<Message>,
         queue_reports: QueueReports,
     ) -> Sicc {
         let (mut ports, mut switches) = (Vec::new(), BTreeMap::<u32, Vec<usize>>::new());
@@ -139,9 +138,8 @@ impl Sicc {
         }
     }
 
-    fn send(&mut self, now: Time, bytes: u64, message: Message, follows: bool) {
-        let way = message.way();
-        self.channel.send(now, way, bytes, (follows, message));
+    fn send(&mut self, now: Time, bytes: u64, message: Message) {
+        self.channel.send(now, message.way(), bytes, message);
     }
 
     /// Takes a message that has arrived.
@@ -181,9 +179,9 @@ impl Sicc {
         match order {
             SiccOrder::On => {
                 self.counters.incasts += 1;
-                self.notify(now, self.ons(number as usize), false);
+                self.notify(now, self.ons(number as usize));
             }
-            SiccOrder::OnOne => self.notify(now, BTreeSet::from([self.on(flow)]), false),
+            SiccOrder::OnOne => self.notify(now, BTreeSet::from([self.on(flow)])),
             _ => {}
         }
     }
@@ -200,7 +198,7 @@ impl Sicc {
                 }
                 QueueReports::Sent => self.report_queues(now, switch, network),
                 QueueReports::Polled => {
-                    self.send(now, HEADER_BYTES, Message::Poll(switch), false);
+                    self.send(now, HEADER_BYTES, Message::Poll(switch));
                 }
             }
         }
@@ -218,7 +216,7 @@ impl Sicc {
         let queues = self.queues(now, switch, network);
         self.counters.queue_reports += 1;
         let bytes = report_bytes(&queues);
-        self.send(now, bytes, Message::Queues(switch, queues), false);
+        self.send(now, bytes, Message::Queues(switch, queues));
     }
 
     /// The queues of a switch are known: notifies the sources behind its ports (SICC Algorithm 1).
@@ -226,21 +224,20 @@ impl Sicc {
         for (place, &queue) in queues.iter().enumerate() {
             let number = self.switches[switch][place];
             let order = self.ports[number].core.on_interval(queue, now.as_nanos());
-            let (starts, ends) = (order.starts(), order.ends());
-            self.counters.incasts += u64::from(starts);
-            if ends {
-                self.notify(now, self.offs(number), false);
+            self.counters.incasts += u64::from(order.starts());
+            if order.ends() {
+                self.notify(now, self.offs(number));
             }
-            if starts {
-                self.notify(now, self.ons(number), ends);
+            if order.starts() {
+                self.notify(now, self.ons(number));
             }
         }
     }
 
-    fn notify(&mut self, now: Time, orders: BTreeSet<Message>, follows: bool) {
+    fn notify(&mut self, now: Time, orders: BTreeSet<Message>) {
         for message in orders {
             self.counters.messages_sent += 1;
-            self.send(now, FRAME_BYTES, message, follows);
+            self.send(now, FRAME_BYTES, message);
         }
     }
 
@@ -319,7 +316,7 @@ impl Controller for Sicc {
         if is_wanted {
             let copy = Message::Copy(link, packet.flow, packet.flags as u8, packet.options);
             let bytes = HEADER_BYTES + u64::from(packet.size());
-            self.send(report.time, bytes, copy, false);
+            self.send(report.time, bytes, copy);
         }
     }
 
@@ -349,7 +346,7 @@ impl Controller for Sicc {
     }
 
     fn act(&mut self, now: Time, network: &mut Network) {
-        while let Some((_, message)) = self.channel.receive(now) {
+        while let Some(message) = self.channel.receive(now) {
             self.receive(now, message, network);
         }
         if self.next_look <= now {

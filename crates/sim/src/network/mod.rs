@@ -199,11 +199,12 @@ impl Network {
         self.send(now, link, packet, hop);
     }
 
-    /// How long the first link of a flow's path, a FIFO, would need for what it has been given and
-    /// `bytes` more.
+    /// How long the first link of a flow's path would need for what it has been given and `bytes` more.
     pub fn first_wait(&self, now: Time, flow: FlowId, bytes: u32) -> Time {
-        let link = self.wires.link(self.paths.step(flow, 0).link());
-        let more = (bytes as u64 * link.byte_time_q16) >> 16;
+        let number = self.paths.step(flow, 0).link();
+        let link = self.wires.link(number);
+        let queued = self.policies.scheduled_bytes(number);
+        let more = ((queued + bytes as u64) * link.byte_time_q16) >> 16;
         link.free_at.saturating_sub(now) + Time(more)
     }
 

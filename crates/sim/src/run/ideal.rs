@@ -6,7 +6,7 @@
 //! it. What a transfer took over this is its slowdown, never below 1.
 
 use super::ClientProfiles;
-use crate::fabric::{Fabric, Routes};
+use crate::fabric::{Fabric, NO_MTU, Routes};
 use crate::simulation::{ENDLESS, Record};
 use crate::tcp::Config;
 use penstock_scenario::units::Time;
@@ -96,10 +96,11 @@ impl Paths<'_> {
         let (there, back) = (to(source, destination), to(destination, source));
         let options = if config.timestamps { TIMESTAMPS } else { 0 };
         let header = u64::from(config.header);
-        let segment = (
-            u64::from(config.mss) - options.min(u64::from(config.mss) - 1),
-            header + options,
-        );
+        let mtus = there.iter().flatten();
+        let mtu = mtus.map(|link| fabric.links[*link as usize].mtu).min();
+        let fits = u64::from(mtu.unwrap_or(NO_MTU)).saturating_sub(header);
+        let mss = u64::from(config.mss).min(fits).max(1);
+        let segment = (mss - options.min(mss - 1), header + options);
         let one_way = |paths: &[Vec<u32>], bytes: u64, segment: (u64, u64)| {
             let times = paths.iter().map(|path| over(fabric, path, bytes, segment));
             times.min().unwrap_or(Time::ZERO)

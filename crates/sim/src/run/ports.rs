@@ -22,6 +22,12 @@ use std::num::NonZeroU32;
 /// Shortest RTT that intervals are derived from: cables without delay would make them zero.
 const LEAST_RTT: Time = Time::from_micros(10);
 
+/// IP and TCP headers without options, of IPv6.
+const HEADERS: u64 = 60;
+
+/// What HCF may hold where nothing is to be lost: more than flow control lets in.
+const LOSSLESS_BYTES: u64 = 1 << 30;
+
 /// The longest round trip by propagation, as the policies know it.
 pub fn rtt(fabric: &penstock_scenario::Fabric) -> Time {
     fabric.base_rtt().max(LEAST_RTT)
@@ -64,7 +70,7 @@ pub fn set_up(
     seed: u64,
 ) -> Result<(), RunError> {
     set_losses(simulation, &scenario.fabric, fabric, seed);
-    set_pfc(simulation, &scenario.fabric, fabric);
+    set_pfc(simulation, scenario, fabric);
     let rtt = rtt(&scenario.fabric);
     let of_any = port_params(scheme);
     // Credit behind the ports is where hosts are, or where a dumbbell's link ends.
@@ -80,6 +86,11 @@ pub fn set_up(
         let port = Port {
             rate: spec.rate,
             buffer: spec.buffer,
+            is_lossless: !fabric.is_host(spec.from)
+                && scenario
+                    .fabric
+                    .pfc(&fabric.nodes[spec.from as usize])
+                    .is_some(),
             rtt,
             seed: Rng::new(seed, 1 << 32 | u64::from(link)),
         };
@@ -169,10 +180,13 @@ fn set_losses(
 
 /// Gives switches flow control: their own ports, and those that send to them, have schedulers, as departures
 /// must be events there. A scheme's scheduler replaces these.
-fn set_pfc(simulation: &mut Simulation, spec: &penstock_scenario::Fabric, fabric: &Fabric) {
+fn set_pfc(simulation: &mut Simulation, scenario: &Scenario, fabric: &Fabric) {
+    let spec = &scenario.fabric;
     if spec.pfc_at().is_empty() {
         return;
     }
+    let mss = scenario.tcp.mss.unwrap_or_default();
+    let longest = FULL_PACKET.max(u64::from(mss) + HEADERS);
     let pfc = |node: u32| match fabric.is_host(node) {
         true => None,
         false => spec.pfc(&fabric.nodes[node as usize]),
@@ -183,6 +197,7 @@ fn set_pfc(simulation: &mut Simulation, spec: &penstock_scenario::Fabric, fabric
             to,
             rate,
             delay,
+            jitter,
             buffer,
             ..
         } = fabric.links[link as usize];
@@ -195,8 +210,8 @@ fn set_pfc(simulation: &mut Simulation, spec: &penstock_scenario::Fabric, fabric
         }
         if let Some(pfc) = pfc(to) {
             let back = fabric.links[link as usize ^ 1].delay;
-            let round_trip = (delay + back).as_secs_f64() * rate.0 as f64 / 8.0;
-            let headroom = round_trip as u64 + 4 * FULL_PACKET;
+            let round_trip = (delay + back + jitter).as_secs_f64() * rate.0 as f64 / 8.0;
+            let headroom = round_trip as u64 + 4 * longest;
             let headroom = pfc.headroom.map_or(headroom, |headroom| headroom.0);
             let rules = Ingress {
                 pause: pfc.pause.0,
@@ -209,10 +224,10 @@ fn set_pfc(simulation: &mut Simulation, spec: &penstock_scenario::Fabric, fabric
     }
 }
 
-/// What a scheduler may hold besides the packet in transmission.
+/// What a scheduler may hold besides the packet in transmission, which counts as a full one.
 fn limit(buffer: Buffer) -> Limit {
     match buffer {
-        Buffer::Bytes(bytes) => Limit::bytes(bytes),
+        Buffer::Bytes(bytes) => Limit::bytes(bytes.saturating_sub(FULL_PACKET).max(FULL_PACKET)),
         // One waits for an instant even where there is only room in the transmitter.
         Buffer::Packets(packets) => Limit::packets(packets.saturating_sub(1).max(1)),
     }
@@ -239,6 +254,8 @@ fn port_params(scheme: &Scheme) -> PortParams {
 struct Port {
     rate: Rate,
     buffer: Buffer,
+    /// Flow control keeps the queue short, and the buffer is no limit.
+    is_lossless: bool,
     rtt: Time,
     seed: Rng,
 }
@@ -246,14 +263,19 @@ struct Port {
 impl Port {
     /// What a scheduler may hold besides the packet in transmission.
     fn limit(&self) -> Limit {
-        limit(self.buffer)
+        match self.is_lossless {
+            true => Limit::bytes(u64::MAX),
+            false => limit(self.buffer),
+        }
     }
 
     /// What HCF's two queues may hold.
     fn hcf_limit(&self) -> Buffer {
+        let limit = self.limit();
         match self.buffer {
-            Buffer::Packets(_) => Buffer::Packets(self.limit().packets),
-            bytes => bytes,
+            _ if self.is_lossless => Buffer::Bytes(LOSSLESS_BYTES),
+            Buffer::Packets(_) => Buffer::Packets(limit.packets),
+            Buffer::Bytes(_) => Buffer::Bytes(limit.bytes),
         }
     }
 

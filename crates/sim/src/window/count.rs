@@ -10,6 +10,8 @@ use penstock_scenario::units::Time;
 /// Flows looked at for idleness in each interval.
 const SWEEP: usize = 16;
 
+const SWEEP_PERIOD: Time = Time::from_millis(10);
+
 /// A handshake that takes longer has failed (`HANDSHAKE_LIFE_NS` of `core/handshake.h`).
 const HANDSHAKE_LIFE_NS: u64 = 3_000_000_000;
 
@@ -47,6 +49,15 @@ impl Count {
                 Counting::Exact => Way::Exact(Vec::new(), 0),
                 Counting::Packets => Way::Packets(FlowCounter::default()),
             },
+        }
+    }
+
+    /// How often idle flows are looked for, where the scheme itself has no interval: penstockd sweeps
+    /// apart from the scheme, too.
+    pub fn period(&self) -> Option<Time> {
+        match self.way {
+            Way::None => None,
+            _ => Some(SWEEP_PERIOD),
         }
     }
 

@@ -36,7 +36,6 @@ pub struct Policy {
     edges: Vec<Edge>,
     segments: PortSegments,
     /// All that left by the port.
-    sent_bytes: u64,
     /// Whether the scheme drops anything at all.
     can_drop: bool,
     was_clamping: bool,
@@ -57,7 +56,6 @@ impl Policy {
             port,
             edges: Vec::new(),
             segments: PortSegments::default(),
-            sent_bytes: 0,
             was_clamping: false,
             counters: WindowCounters::default(),
         }
@@ -79,7 +77,6 @@ impl Policy {
         // Datagrams do not show the size of segments.
         let is_segment = !packet.has(flag::UDP);
         let payload = if is_segment { packet.payload } else { 0 };
-        self.sent_bytes += u64::from(packet.size());
         let queue = bytes(backlog_bytes + u64::from(packet.size()));
         let is_full = !packet.has_any(flag::PSH | flag::FIN);
         let is_clamping = self.core.follow(
@@ -176,14 +173,15 @@ impl Policy {
 
     /// How often [`Policy::tick`] wants to be called; `None` for never.
     pub fn period(&self) -> Option<Time> {
-        self.core.tick_ns().map(Time::from_nanos)
+        let of_core = self.core.tick_ns().map(Time::from_nanos);
+        of_core.or(self.count.period())
     }
 
-    /// Periodic work.
-    pub fn tick(&mut self, now: Time, flows: &mut Flows, backlog_bytes: u64) {
+    /// Periodic work; `sent_bytes`: all that has left by the port.
+    pub fn tick(&mut self, now: Time, flows: &mut Flows, backlog_bytes: u64, sent_bytes: u64) {
         self.count.expire(&mut self.core, flows, now.as_nanos());
         self.core
-            .on_tick(bytes(backlog_bytes), self.sent_bytes, now.as_nanos());
+            .on_tick(bytes(backlog_bytes), sent_bytes, now.as_nanos());
     }
 
     /// What it did so far.
@@ -213,4 +211,34 @@ impl Policy {
 
 fn bytes(backlog: u64) -> u32 {
     u32::try_from(backlog).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::Wscale;
+    use penstock_core::{Params, definitions};
+
+    /// HSCC counts flows and has no interval of its own; FairQ has, and a controller counts for the last.
+    #[test]
+    fn idle_flows_are_looked_for_where_flows_are_counted() {
+        let period = |name, counted_by_controller| {
+            let core = WindowScheme::new(&Params::new(definitions::of(name), 100_000));
+            let port = PortParams {
+                first_acks: 4,
+                wscale: Wscale::default(),
+                idle: Time::from_secs(1),
+                never_shrink: false,
+                counted_by_controller,
+                sampled: None,
+            };
+            Policy::new(core, port).period()
+        };
+        assert_eq!(
+            period("hscc", false),
+            Count::new(Counting::Exact, Time::ZERO).period()
+        );
+        assert!(period("fairq", false).is_some());
+        assert_eq!(period("hscc", true), None);
+    }
 }

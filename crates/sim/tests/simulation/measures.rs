@@ -2,6 +2,7 @@
 //! What is measured, against answers found by hand.
 
 use super::{outcome, scenario};
+use penstock_scenario::builtin_schemes;
 use penstock_sim::{Inputs, Outcome, run};
 
 /// Two senders and receivers; every link 1 Gb/s and 10 us, so that 1500 bytes need 12 us and 10 us
@@ -65,6 +66,30 @@ fn one_segment_takes_its_handshake_and_its_way() {
     let flow = &outcome.flows[0];
     assert_eq!((flow.packets, flow.delivered_bytes), (1, 1460));
     assert!(near(flow.start_s, 1e-3) && near(flow.end_s.unwrap(), 1e-3 + fct));
+}
+
+/// Of segments that a path splits, the ideal time is that of the small ones.
+#[test]
+fn nothing_is_faster_than_ideal_where_a_link_takes_short_packets_only() {
+    let long = "[traffic.one]\nkind = \"incast\"\nfrom = \"sender1\"\nto = \"receiver1\"\nsize = \"8948 B\"\ntcp.mss = 8960";
+    let text = small("20 ms", long).replace("\"100 packets\"", "\"100 packets\", mtu = \"1500 B\"");
+    let outcome = outcome(&text, "drop-tail");
+    let [flow] = &outcome.flows[..] else { panic!() };
+    let (took, ideal) = (flow.fct_s.unwrap(), flow.ideal_s.unwrap());
+    assert!(ideal <= took && took < 2.0 * ideal, "{took} {ideal}");
+}
+
+#[test]
+fn no_queue_is_longer_than_its_buffer() {
+    let text = small(
+        "200 ms",
+        "[traffic.web]\nkind = \"incast\"\nflows = 40\nsize = \"30 kB\"\nfrom = \"senders\"\nto = \"receivers\"",
+    )
+    .replace("100 packets", "40 kB");
+    for scheme in builtin_schemes().keys() {
+        let queue = &outcome(&text, scheme).ports["left->right"].queue_bytes;
+        assert!(queue.max <= 40_000, "{scheme}: {}", queue.max);
+    }
 }
 
 #[test]

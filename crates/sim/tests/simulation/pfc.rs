@@ -119,6 +119,10 @@ fn tcp_loses_nothing_and_every_scheme_works_with_it() {
         for scheme in builtin_schemes().keys() {
             let outcome = outcome(&text, scheme);
             assert!(outcome.groups["read"].finished > 0, "{scheme} {ecmp}");
+            // Nor by schedulers that drop only what they have no room for.
+            if ["sfq", "drr", "hcf"].contains(&scheme.as_str()) {
+                assert_eq!(outcome.drops, 0, "{scheme} {ecmp}");
+            }
         }
     }
 }

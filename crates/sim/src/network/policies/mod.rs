@@ -152,6 +152,10 @@ impl Policies {
                 let queue = self.scheduled[number as usize].queue();
                 arrival.backlog_bytes += queue.backlog_bytes();
                 arrival.backlog_packets += queue.backlog_packets();
+                // Paused, not idle.
+                if queue.backlog_packets() > 0 {
+                    arrival.free_at = arrival.free_at.max(now);
+                }
             }
             if scheduled.is_some() || fifo.has_room(now, &packet) {
                 match policy.admit(&arrival, &packet, &mut self.rng) {

@@ -60,17 +60,21 @@ impl Policies {
         }
         let backlog = self.backlog_bytes(now, link, wires);
         let policy = self.ports[link as usize].window.as_mut()?;
-        policy.tick(now, &mut self.flows, backlog);
+        let out = wires.link(link);
+        let sent = out.sent_bytes - out.backlog_bytes(now).min(out.sent_bytes);
+        policy.tick(now, &mut self.flows, backlog, sent);
         policy.period().map(|period| now + period)
+    }
+
+    /// Bytes that wait in the scheduler of a port, 0 if it has none.
+    pub fn scheduled_bytes(&self, link: u32) -> u64 {
+        self.scheduler(link)
+            .map_or(0, |queue| queue.backlog_bytes())
     }
 
     /// Bytes not yet sent by a port.
     pub fn backlog_bytes(&self, now: Time, link: u32, wires: &Wires) -> u64 {
-        let fifo = wires.link(link).backlog_bytes(now);
-        match self.scheduler(link) {
-            Some(queue) => fifo + queue.backlog_bytes(),
-            None => fifo,
-        }
+        wires.link(link).backlog_bytes(now) + self.scheduled_bytes(link)
     }
 
     /// Packets not yet sent by a port.
