@@ -63,7 +63,8 @@ impl Settled {
     }
 }
 
-/// Whether a port's queue is as large as a qdisc reports: of another's, and not configured.
+/// Whether a port's queue is as large as a qdisc reports: not configured, nor the port behind it or HCF's own.
 fn reads_size(port: &Deployment) -> bool {
-    port.buffer.is_none() && !port.is_below_host() && !matches!(port.queue, Queue::Hcf(_))
+    let has_none = port.is_below_host() || port.window.is_behind_port();
+    port.buffer.is_none() && !has_none && !matches!(port.queue, Queue::Hcf(_))
 }
