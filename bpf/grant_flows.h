@@ -289,12 +289,10 @@ __noinline int grant_restart(void)
 		ctx.own->serial = ctx.config->mark;
 	side = grant_side(&ctx.config->params);
 	if (!ctx.own->port.used || ctx.own->side != side)
-		grant_init(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
-			   ctx.config->never_shrinks & 1);
-	else
-		grant_configure(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
-				ctx.config->never_shrinks & 1);
+		grant_clear(&ctx.own->port);
 	ctx.own->side = side;
+	grant_configure(&ctx.own->port, &ctx.config->params, ctx.config->rate_bps,
+			ctx.config->never_shrinks & 1);
 	bpf_spin_unlock(&ctx.own->lock);
 	return 0;
 }

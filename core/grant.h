@@ -91,8 +91,8 @@ CORE_INLINE void grant_configure(struct grant_port *port, const struct grant_par
 	grant_note_order(port);
 }
 
-CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *p, u64 rate_bps,
-			    _Bool never_shrinks)
+/* A port without flows, to be configured. */
+CORE_INLINE void grant_clear(struct grant_port *port)
 {
 	const struct grant_port zero = {0};
 
@@ -100,6 +100,12 @@ CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *
 	port->used = 1;
 	port->place[GRANT_ON_TIME] = GRANT_ON_TIME;
 	port->place[GRANT_LATE] = GRANT_LATE;
+}
+
+CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *p, u64 rate_bps,
+			    _Bool never_shrinks)
+{
+	grant_clear(port);
 	grant_configure(port, p, rate_bps, never_shrinks);
 }
 
@@ -159,8 +165,7 @@ CORE_INLINE void grant_on_bytes(struct grant_port *port, const struct grant_para
 	if (grant_side(p) != GRANT_LIMIT)
 		return;
 	grant_fill_virtual(port, bytes, now_ns);
-	/* A queue is never longer than its buffer: the rest, as of a flood of datagrams, is lost.
-	 */
+	/* No queue is longer than its buffer: the rest, as of a flood of datagrams, is lost. */
 	port->virtual_bytes = min_u32(port->virtual_bytes, max_u32(p->buffer_bytes, port->budget));
 }
 
