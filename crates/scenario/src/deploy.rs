@@ -100,6 +100,11 @@ impl Deployment {
         self.is_shim() || self.shim().is_some()
     }
 
+    /// Whether it is at a queue: neither below a host nor behind the port that has it.
+    pub fn has_queue(&self) -> bool {
+        !self.is_below_host() && !self.window.is_behind_port()
+    }
+
     /// The queue from which on packets are marked, at a port with this buffer.
     pub fn marks_from(&self, buffer: Buffer) -> Option<Buffer> {
         let of_queue = match &self.queue {

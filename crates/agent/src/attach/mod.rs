@@ -291,7 +291,7 @@ pub fn buffer_of(interface: &str, index: u32, port: &Deployment) -> Result<Buffe
     match port.buffer {
         Some(buffer) => Ok(buffer),
         // A shim does not use the queue; behind a port, it is another's.
-        None if port.is_below_host() || port.window.is_behind_port() => Ok(Buffer::Bytes(128_000)),
+        None if !port.has_queue() => Ok(Buffer::Bytes(128_000)),
         None => interface::buffer(interface, index),
     }
 }

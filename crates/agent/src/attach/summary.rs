@@ -26,16 +26,14 @@ pub fn summary_line(
     let hook = hook.resolve().name();
     let line = format!("{interface}: {} {effect} ({hook})", port.scheme);
     match requirements::queue() {
-        Err(limitation) if !port.is_below_host() && !port.window.is_behind_port() => {
-            format!("{line}; {limitation}")
-        }
+        Err(limitation) if port.has_queue() => format!("{line}; {limitation}"),
         _ => line,
     }
 }
 
 /// A warning in one line if the programs cannot read the port's queue, on which schemes depend.
 pub fn queue_warning(interface: &str, port: &Deployment) -> Option<String> {
-    if port.is_below_host() || port.window.is_behind_port() {
+    if !port.has_queue() {
         return None;
     }
     let missing = queue_visibility::missing(interface, interface::find(interface)?)?;

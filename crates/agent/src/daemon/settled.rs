@@ -63,8 +63,7 @@ impl Settled {
     }
 }
 
-/// Whether a port's queue is as large as a qdisc reports: not configured, nor the port behind it or HCF's own.
+/// Whether a port's queue is as large as a qdisc reports: of another's, and not configured.
 fn reads_size(port: &Deployment) -> bool {
-    let has_none = port.is_below_host() || port.window.is_behind_port();
-    port.buffer.is_none() && !has_none && !matches!(port.queue, Queue::Hcf(_))
+    port.buffer.is_none() && port.has_queue() && !matches!(port.queue, Queue::Hcf(_))
 }
