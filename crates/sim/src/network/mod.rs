@@ -203,7 +203,10 @@ impl Network {
     pub fn first_wait(&self, now: Time, flow: FlowId, bytes: u32) -> Time {
         let number = self.paths.step(flow, 0).link();
         let link = self.wires.link(number);
-        let queued = self.policies.scheduled_bytes(number);
+        let queued = match link.features & feature::SCHEDULER {
+            0 => 0,
+            _ => self.policies.scheduled_bytes(number),
+        };
         let more = ((queued + bytes as u64) * link.byte_time_q16) >> 16;
         link.free_at.saturating_sub(now) + Time(more)
     }

@@ -86,11 +86,10 @@ pub fn set_up(
         let port = Port {
             rate: spec.rate,
             buffer: spec.buffer,
-            is_lossless: !fabric.is_host(spec.from)
-                && scenario
-                    .fabric
-                    .pfc(&fabric.nodes[spec.from as usize])
-                    .is_some(),
+            is_lossless: scenario
+                .fabric
+                .pfc(&fabric.nodes[spec.from as usize])
+                .is_some(),
             rtt,
             seed: Rng::new(seed, 1 << 32 | u64::from(link)),
         };

@@ -10,6 +10,7 @@ use penstock_scenario::units::Time;
 /// Flows looked at for idleness in each interval.
 const SWEEP: usize = 16;
 
+/// The interval of a scheme that has none.
 const SWEEP_PERIOD: Time = Time::from_millis(10);
 
 /// A handshake that takes longer has failed (`HANDSHAKE_LIFE_NS` of `core/handshake.h`).

@@ -12,6 +12,26 @@ const WIRE_BYTES: f64 = SIZE_BYTES + 8.0 * 66.0 + 206.0;
 /// Clients ask 8 servers through a port of 200 Mb/s and 128 kB, twice at once; `window`: Grant's keys,
 /// `mode`: who opens the connection.
 fn at_once(clients: u32, window: &str, mode: &str, more: &str) -> Outcome {
+    let traffic = format!(
+        r#"
+        [traffic.answers]
+        kind = "incast"
+        flows = {clients}
+        size = "11.5 kB"
+        from = "senders"
+        to = "receivers"
+        mode = "{mode}"
+        start = "500 ms"
+        epochs = 2
+        every = "700 ms"
+        {more}
+        "#
+    );
+    played(window, r#"rate = "200 Mb/s", delay = "15 us""#, &traffic)
+}
+
+/// Two seconds of this traffic through a port of 128 kB.
+fn played(window: &str, bottleneck: &str, traffic: &str) -> Outcome {
     let text = format!(
         r#"
         title = "at once"
@@ -24,20 +44,10 @@ fn at_once(clients: u32, window: &str, mode: &str, more: &str) -> Outcome {
         senders = 8
         receivers = 8
         access = {{ rate = "10 Gb/s", delay = "5 us" }}
-        bottleneck = {{ rate = "200 Mb/s", delay = "15 us", buffer = "128 kB" }}
+        bottleneck = {{ {bottleneck}, buffer = "128 kB" }}
         [tcp]
         profile = "linux"
-        [traffic.answers]
-        kind = "incast"
-        flows = {clients}
-        size = "11.5 kB"
-        from = "senders"
-        to = "receivers"
-        mode = "{mode}"
-        start = "500 ms"
-        epochs = 2
-        every = "700 ms"
-        {more}
+        {traffic}
         "#
     );
     outcome(&text, "own")
@@ -93,21 +103,8 @@ fn long_flows_take_turns_in_their_share() {
 #[test]
 fn far_senders_of_much_go_on() {
     for flows in [1, 4] {
-        let text = format!(
+        let traffic = format!(
             r#"
-            title = "far and fast"
-            duration = "2 s"
-            schemes = ["own"]
-            [scheme.own]
-            window = {{ kind = "grant", rtt = "5 ms" }}
-            [fabric]
-            kind = "dumbbell"
-            senders = 4
-            receivers = 4
-            access = {{ rate = "10 Gb/s", delay = "5 us" }}
-            bottleneck = {{ rate = "1 Gb/s", delay = "2.49 ms", buffer = "128 kB" }}
-            [tcp]
-            profile = "linux"
             [traffic.elephants]
             kind = "bulk"
             flows = {flows}
@@ -115,7 +112,8 @@ fn far_senders_of_much_go_on() {
             to = "receivers"
             "#
         );
-        let outcome = outcome(&text, "own");
+        let bottleneck = r#"rate = "1 Gb/s", delay = "2.49 ms""#;
+        let outcome = played(r#"rtt = "5 ms""#, bottleneck, &traffic);
         let port = &outcome.ports["left->right"];
         assert_eq!(outcome.groups["elephants"].timeouts, 0);
         assert!(port.utilization > 0.55, "{flows}: {}", port.utilization);

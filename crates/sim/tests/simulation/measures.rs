@@ -71,8 +71,11 @@ fn one_segment_takes_its_handshake_and_its_way() {
 /// Of segments that a path splits, the ideal time is that of the small ones.
 #[test]
 fn nothing_is_faster_than_ideal_where_a_link_takes_short_packets_only() {
-    let long = "[traffic.one]\nkind = \"incast\"\nfrom = \"sender1\"\nto = \"receiver1\"\nsize = \"8948 B\"\ntcp.mss = 8960";
-    let text = small("20 ms", long).replace("\"100 packets\"", "\"100 packets\", mtu = \"1500 B\"");
+    let long = ONE_SEGMENT
+        .replace("1460 B", "8948 B")
+        .replace("DEADLINE", "1 s");
+    let text = small("20 ms", &format!("{long}\ntcp.mss = 8960"))
+        .replace(r#""100 packets""#, r#""100 packets", mtu = "1500 B""#);
     let outcome = outcome(&text, "drop-tail");
     let [flow] = &outcome.flows[..] else { panic!() };
     let (took, ideal) = (flow.fct_s.unwrap(), flow.ideal_s.unwrap());
@@ -81,11 +84,15 @@ fn nothing_is_faster_than_ideal_where_a_link_takes_short_packets_only() {
 
 #[test]
 fn no_queue_is_longer_than_its_buffer() {
-    let text = small(
-        "200 ms",
-        "[traffic.web]\nkind = \"incast\"\nflows = 40\nsize = \"30 kB\"\nfrom = \"senders\"\nto = \"receivers\"",
-    )
-    .replace("100 packets", "40 kB");
+    let many = r#"
+        [traffic.web]
+        kind = "incast"
+        flows = 40
+        size = "30 kB"
+        from = "senders"
+        to = "receivers"
+    "#;
+    let text = small("200 ms", many).replace("100 packets", "40 kB");
     for scheme in builtin_schemes().keys() {
         let queue = &outcome(&text, scheme).ports["left->right"].queue_bytes;
         assert!(queue.max <= 40_000, "{scheme}: {}", queue.max);

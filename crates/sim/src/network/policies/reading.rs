@@ -61,7 +61,7 @@ impl Policies {
         let backlog = self.backlog_bytes(now, link, wires);
         let policy = self.ports[link as usize].window.as_mut()?;
         let out = wires.link(link);
-        let sent = out.sent_bytes - out.backlog_bytes(now).min(out.sent_bytes);
+        let sent = out.sent_bytes.saturating_sub(out.backlog_bytes(now));
         policy.tick(now, &mut self.flows, backlog, sent);
         policy.period().map(|period| now + period)
     }

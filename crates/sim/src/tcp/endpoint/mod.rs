@@ -158,13 +158,17 @@ impl Endpoint {
 
     /// Takes the round trip of the timed segment, if SND.UNA has passed it.
     #[inline]
-    fn take_timed_sample(&mut self, cfg: &Config, now: Time) -> bool {
-        let timed = self.timers.take_timed(self.snd.una());
-        if let Some(sent) = timed {
-            self.rtt.sample(cfg, sent, now);
-            self.timers.set_timeout(cfg, &self.rtt);
+    fn take_timed_sample(&mut self, cfg: &Config, now: Time) {
+        if let Some(sent) = self.timers.take_timed(self.snd.una()) {
+            self.sample(cfg, sent, now);
         }
-        timed.is_some()
+    }
+
+    /// Takes the round trip of what left at `sent`.
+    #[inline]
+    fn sample(&mut self, cfg: &Config, sent: Time, now: Time) {
+        self.rtt.sample(cfg, sent, now);
+        self.timers.set_timeout(cfg, &self.rtt);
     }
 
     /// Notes what keeps the next segment off the fast path, after the general code has run.

@@ -140,12 +140,12 @@ impl Endpoint {
         self.congestion.establish(cfg, now, mss, losses, sack);
         self.conn.set_paced(self.congestion.is_modelled());
         // Of one that was sent twice, the timestamp shows which was answered (RFC 7323 §4.1).
-        if !self.take_timed_sample(cfg, now)
-            && self.conn.has_timestamps()
-            && let Some(sent) = echoed(now, by)
-        {
-            self.rtt.sample(cfg, sent, now);
-            self.timers.set_timeout(cfg, &self.rtt);
+        let stamped = || match self.conn.has_timestamps() {
+            true => echoed(now, by),
+            false => None,
+        };
+        if let Some(sent) = self.timers.take_timed(self.snd.una()).or_else(stamped) {
+            self.sample(cfg, sent, now);
         }
         self.timers.on_answer();
         self.timers.stop();
