@@ -163,6 +163,11 @@ impl Fabric {
         self.hosts.iter().map(|(host, (place, _))| (*host, *place))
     }
 
+    /// Where a host is.
+    pub fn place(&self, host: Mac) -> Option<Place> {
+        self.hosts.get(&host).map(|(place, _)| *place)
+    }
+
     /// All links, each once.
     pub fn links(&self) -> impl Iterator<Item = (Place, Place)> {
         let both = self.links.iter().map(|(from, to)| (*from, *to));

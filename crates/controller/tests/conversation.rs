@@ -160,6 +160,35 @@ fn guests_pretend_a_link_only_where_links_are_found() {
     }
 }
 
+/// A controller that knows hosts 1 and 2, at ports 1 and 2 of a switch.
+fn with_hosts() -> Controller {
+    let mut controller = controller(Writes::All);
+    controller.connect(0, 1);
+    let greeting = greeting(1);
+    controller.on_bytes(0, &greeting, 1).expect("it is right");
+    controller.tick(FIND_NS + 1);
+    for (from, to) in [(1, 2), (2, 1)] {
+        let miss = copy(3, from.into(), &segment(from, to, 1, 16));
+        controller
+            .on_bytes(0, &miss, FIND_NS + 2)
+            .expect("it is right");
+    }
+    controller
+}
+
+#[test]
+fn segments_of_and_to_hosts_that_are_not_known_are_passed_over() {
+    let mut controller = with_hosts();
+    // To an address that was made up, and from that of the host at the other port.
+    for (from, to, copies) in [(1, 9, 0), (2, 1, 0), (1, 2, 1)] {
+        let syn = copy(2, 1, &segment(from, to, 1, 2));
+        controller
+            .on_bytes(0, &syn, FIND_NS + 3)
+            .expect("it is right");
+        assert_eq!(controller.counters().copies, copies, "{from} to {to}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_conversation_is_survived(

@@ -302,9 +302,12 @@ impl Controller {
             self.paths.clear();
             self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
         }
+        // Each pair of addresses has an entry in `paths`: only those of hosts that are known.
         if reason == Reason::Segment
             && self.fabric.is_edge(place)
             && let Some(segment) = Segment::read(data)
+            && self.fabric.place(segment.macs.0) == Some(place)
+            && self.fabric.place(segment.macs.1).is_some()
             && self
                 .guests
                 .is_at(segment.flow.source.ip(), segment.macs.0, place, now_ns)
