@@ -90,6 +90,13 @@ impl Agents {
 
     /// A guest's shim is its first agent's, as long as that sends.
     fn claim(&mut self, number: u16, guests: &[IpAddr], now_ns: u64) {
+        if self.shims.len() + guests.len() > MAX_GUESTS {
+            // Those of agents that send stay.
+            let agents = &self.agents;
+            let sends = |one: &Agent| now_ns.saturating_sub(one.last_ns) <= REBIND_NS;
+            self.shims
+                .retain(|_, number| agents.get(number).is_some_and(sends));
+        }
         for guest in guests.iter().take(MAX_GUESTS) {
             let owner = self.shims.get(guest).and_then(|one| self.agents.get(one));
             let is_free = owner.is_none_or(|one| now_ns.saturating_sub(one.last_ns) > REBIND_NS);
@@ -118,5 +125,27 @@ impl Agents {
             takes_frames: agent.takes_frames,
             bytes: agent.peer.seal(body)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_of_an_agent_that_is_silent_make_room() {
+        let keys = [1, 2].map(|number| (number, (Key::new(&[7; 32]), false)));
+        let mut agents = Agents::new(BTreeMap::from(keys));
+        let guests: Vec<_> = (0..MAX_GUESTS as u32 + 1)
+            .map(|number| IpAddr::from(number.to_be_bytes()))
+            .collect();
+        let (all, other) = guests.split_at(MAX_GUESTS);
+        agents.claim(1, all, 1);
+        agents.claim(2, &[other[0], all[0]], 1);
+        assert_eq!((agents.shims.len(), agents.shims[&all[0]]), (MAX_GUESTS, 1));
+        let now_ns = 2 * REBIND_NS;
+        agents.agents.get_mut(&2).expect("it is there").last_ns = now_ns;
+        agents.claim(2, &[other[0], all[0]], now_ns);
+        assert_eq!((agents.shims.len(), agents.shims[&all[0]]), (2, 2));
     }
 }

@@ -54,6 +54,10 @@ pub struct Fabric {
 /// believed, as long as the port where it was first seen has a link.
 pub const REBIND_NS: u64 = 5_000_000_000;
 
+/// Silence after which an address may be forgotten for another one. A host with old connections and a
+/// route is as silent; it is flooded to until it is seen again.
+pub const FORGET_NS: u64 = 300_000_000_000;
+
 /// Time in which a link between two switches is found; until then a port is taken to lead nowhere, as
 /// frames that are flooded over an unknown link go round forever.
 pub const FIND_NS: u64 = 1_500_000_000;
@@ -131,7 +135,7 @@ impl Fabric {
             return false;
         }
         let known = self.hosts.get(&host).copied();
-        if known.is_none() && !self.has_room(place)
+        if known.is_none() && !self.has_room(place) && !self.forget_one(place, now_ns)
             || known.is_some_and(|(at, last_ns)| {
                 at != place && now_ns.saturating_sub(last_ns) < REBIND_NS
             })
@@ -147,6 +151,19 @@ impl Fabric {
     fn has_room(&self, place: Place) -> bool {
         let at = self.hosts.values().filter(|(at, _)| *at == place).count();
         at < MAX_HOSTS - self.hosts.len()
+    }
+
+    /// Forgets the host that has been silent for longest, if that is long, for one at this port: one
+    /// there, as far as there is any. Returns whether it did.
+    fn forget_one(&mut self, place: Place, now_ns: u64) -> bool {
+        let has_any = self.hosts.values().any(|(at, _)| *at == place);
+        let hosts = self.hosts.iter();
+        let hosts = hosts.filter(|(_, (at, _))| *at == place || !has_any);
+        let oldest = hosts.min_by_key(|(_, (_, last_ns))| *last_ns);
+        let oldest =
+            oldest.filter(|(_, (_, last_ns))| now_ns.saturating_sub(*last_ns) >= FORGET_NS);
+        let oldest = oldest.map(|(host, _)| *host);
+        oldest.is_some_and(|host| self.hosts.remove(&host).is_some())
     }
 
     /// Whether a port exists and is known to lead to no switch.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Switches, links, hosts and routes.
 
-use penstock_controller::fabric::{FIND_NS, Fabric, MAX_HOSTS, Mac, Place};
+use penstock_controller::fabric::{FIND_NS, FORGET_NS, Fabric, MAX_HOSTS, Mac, Place};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn place(datapath: u64, port: u32) -> Place {
@@ -157,6 +157,19 @@ fn who_makes_up_addresses_leaves_room_for_others() {
         fabric.add_host(mac(number), place(2, 1), 0);
     }
     assert!(fabric.hosts().count() <= MAX_HOSTS);
+}
+
+#[test]
+fn a_host_that_is_silent_makes_room_for_another() {
+    let mut fabric = leaf_spine(2, 1, 1);
+    for number in 1000..2000 {
+        fabric.add_host(mac(number), place(1, 1), 1);
+    }
+    let all = fabric.hosts().count();
+    assert!(!fabric.add_host(mac(999), place(1, 1), FORGET_NS - 1));
+    assert!(fabric.add_host(mac(999), place(1, 1), FORGET_NS));
+    assert_eq!(fabric.hosts().count(), all);
+    assert_eq!(fabric.place(mac(201)), Some(place(2, 1)));
 }
 
 #[test]
