@@ -2,7 +2,7 @@
 //! A switch, as one connection shows it: its ports, our role at it, and the rules that it has.
 
 use crate::fabric::MAX_HOSTS;
-use crate::openflow::{FlowMod, Frames, Port, Role, Route, Version, Writer, number};
+use crate::openflow::{FlowMod, Frames, Port, Role, Route, Version, Writer, failure, number};
 use crate::rules;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -38,6 +38,12 @@ pub(crate) struct Switch {
     pub routes: Vec<Route>,
     /// The digest of the rules that were written last.
     digest: Option<u64>,
+    /// The request after whose answer the rules before these may go.
+    barrier: Option<u32>,
+    /// A rule was refused since.
+    is_refused: bool,
+    /// The old and the new ones have no room together.
+    is_full: bool,
     pub last_ns: u64,
     pub echo_ns: u64,
 }
@@ -56,6 +62,9 @@ impl Switch {
             election: 0,
             routes: Vec::new(),
             digest: None,
+            barrier: None,
+            is_refused: false,
+            is_full: false,
             last_ns: now_ns,
             echo_ns: now_ns,
         };
@@ -102,19 +111,43 @@ impl Switch {
         self.routes.extend(routes.into_iter().take(room));
     }
 
-    /// Writes its rules, unless it has them, and then removes all others of ours.
+    /// Writes its rules, unless it has them; when it has, all others of ours are removed.
     pub fn write(&mut self, digest: u64, rules: &[FlowMod]) {
         if self.digest == Some(digest) {
             return;
         }
+        if std::mem::take(&mut self.is_full) {
+            self.delete_others(digest);
+        }
         for rule in rules {
             self.out.add(rule);
         }
-        self.out.barrier();
+        self.barrier = Some(self.out.barrier());
+        self.is_refused = false;
+        self.digest = Some(digest);
+    }
+
+    /// It has done all before a request: without a refusal, it has its rules.
+    pub fn on_barrier(&mut self, xid: u32) {
+        if self.barrier.take_if(|barrier| *barrier == xid).is_none() || !self.is_ours {
+            return;
+        }
+        if let Some(digest) = self.digest {
+            self.delete_others(digest);
+        }
+    }
+
+    fn delete_others(&mut self, digest: u64) {
         for (cookie, mask) in rules::others(digest) {
             self.out.delete(cookie, mask);
         }
-        self.digest = Some(digest);
+    }
+
+    /// It refused a rule. Returns whether that is the first since rules were written.
+    pub fn on_refusal(&mut self, code: u16) -> bool {
+        self.digest = None;
+        self.is_full |= code == failure::TABLE_FULL;
+        !std::mem::replace(&mut self.is_refused, true)
     }
 
     /// The ports that have a link, without the switch's own.

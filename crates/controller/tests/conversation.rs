@@ -189,6 +189,60 @@ fn segments_of_and_to_hosts_that_are_not_known_are_passed_over() {
     }
 }
 
+/// The types and numbers of the messages that are to be sent to a switch.
+fn sent(controller: &mut Controller) -> Vec<(u8, u32)> {
+    let out = controller.output(0).expect("it is connected");
+    let mut frames = Frames::default();
+    frames.push(&std::mem::take(out));
+    let mut sent = Vec::new();
+    while let Some((header, _)) = frames.take().expect("whole messages") {
+        sent.push((header.kind, header.xid));
+    }
+    sent
+}
+
+/// An answer to the request with a number.
+fn answer(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
+    let mut answer = message(kind, body);
+    answer[4..8].copy_from_slice(&xid.to_be_bytes());
+    answer
+}
+
+#[test]
+fn rules_that_a_switch_refuses_are_written_again_and_those_before_stay() {
+    let mut controller = with_hosts();
+    let mut now_ns = 2 * FIND_NS;
+    let of = |kind, sent: &[(u8, u32)]| {
+        let all: Vec<_> = sent.iter().filter(|one| one.0 == kind).copied().collect();
+        all
+    };
+    sent(&mut controller);
+    for is_refused in [true, false] {
+        controller.tick(now_ns);
+        let written = sent(&mut controller);
+        let [(_, barrier)] = of(kind::BARRIER_REQUEST, &written)[..] else {
+            panic!("a barrier: {written:?}");
+        };
+        let (_, rule) = of(kind::FLOW_MOD, &written)[0];
+        assert!(controller.is_settled());
+        if is_refused {
+            let refusal = answer(kind::ERROR, rule, &[0, 5, 0, 1]);
+            controller
+                .on_bytes(0, &refusal, now_ns)
+                .expect("it is right");
+        }
+        let done = answer(kind::BARRIER_REPLY, barrier, &[]);
+        controller.on_bytes(0, &done, now_ns).expect("it is right");
+        assert_eq!(controller.is_settled(), !is_refused);
+        let deletes = of(kind::FLOW_MOD, &sent(&mut controller));
+        assert_eq!(deletes.is_empty(), is_refused);
+        // Not at once.
+        controller.tick(now_ns + 1_000_000_000);
+        assert_eq!(of(kind::FLOW_MOD, &sent(&mut controller)), []);
+        now_ns += 10_000_000_000;
+    }
+}
+
 proptest! {
     #[test]
     fn any_conversation_is_survived(

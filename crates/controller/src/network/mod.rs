@@ -23,6 +23,9 @@ use std::net::SocketAddr;
 /// After a change of the network, further ones are waited for.
 const SETTLE_NS: u64 = 100_000_000;
 
+/// Time after which rules that a switch refused are written again.
+const RETRY_NS: u64 = 10_000_000_000;
+
 /// Number of a connection with a switch.
 pub type Connection = usize;
 
@@ -46,6 +49,8 @@ pub struct Controller {
     paths: HashMap<(Mac, Mac), (Vec<Place>, Vec<Place>)>,
     /// When the rules are to be written again.
     rules_ns: Option<u64>,
+    /// The same after a refusal.
+    retry_ns: Option<u64>,
     lldp_ns: u64,
     /// Number of the last frames.
     round: u64,
@@ -84,6 +89,7 @@ impl Controller {
             touched: Vec::new(),
             paths: HashMap::new(),
             rules_ns: None,
+            retry_ns: None,
             lldp_ns: 0,
             round: 0,
             writes,
@@ -122,9 +128,9 @@ impl Controller {
         self.switches.values().filter(|one| one.is_ours).count()
     }
 
-    /// Whether the rules for all that is known were sent.
+    /// Whether the rules for all that is known were sent, and none was refused.
     pub fn is_settled(&self) -> bool {
-        self.rules_ns.is_none()
+        self.rules_ns.is_none() && self.retry_ns.is_none()
     }
 
     /// Messages of each agent that were refused.
@@ -234,6 +240,16 @@ impl Controller {
                 }
             }
             Message::Error(failure::BAD_REQUEST, failure::IS_SLAVE) => switch.is_ours = false,
+            Message::Error(failure::FLOW_MOD_FAILED, code) => {
+                if switch.on_refusal(code) {
+                    let datapath = switch.datapath.unwrap_or_default();
+                    eprintln!(
+                        "penstock-controller: switch {datapath:016x} refuses rules: code {code}"
+                    );
+                }
+                self.retry_ns.get_or_insert(now_ns + RETRY_NS);
+            }
+            Message::Barrier => switch.on_barrier(header.xid),
             Message::Error(failure::ROLE_REQUEST_FAILED, _) => {
                 switch.out.role(Role::Same, 0);
             }

@@ -18,7 +18,9 @@ const STAND_IN_NS: u64 = 3 * LLDP_NS;
 impl Controller {
     /// Does what is due. Returns the connections that are to be closed.
     pub fn tick(&mut self, now_ns: u64) -> Vec<Connection> {
-        if self.rules_ns.is_some_and(|due| due <= now_ns) {
+        let due = [self.rules_ns, self.retry_ns];
+        if due.into_iter().flatten().any(|due| due <= now_ns) {
+            self.retry_ns = None;
             let is_more = self.fabric.settle(now_ns);
             self.paths.clear();
             self.rules_ns = is_more.then_some(now_ns + FIND_NS);

@@ -5,5 +5,9 @@
 pub const BAD_REQUEST: u16 = 1;
 /// Of [`BAD_REQUEST`]: a slave may not change the switch.
 pub const IS_SLAVE: u16 = 10;
+/// A rule that cannot be added or removed.
+pub const FLOW_MOD_FAILED: u16 = 5;
+/// Of [`FLOW_MOD_FAILED`]: there is no room.
+pub const TABLE_FULL: u16 = 1;
 /// A role that is not given: there was a later election.
 pub const ROLE_REQUEST_FAILED: u16 = 11;
