@@ -243,6 +243,46 @@ fn rules_that_a_switch_refuses_are_written_again_and_those_before_stay() {
     }
 }
 
+/// How many requests for a role are to be sent, and the number of the last.
+fn roles(controller: &mut Controller) -> (usize, u32) {
+    let sent = sent(controller).into_iter();
+    let roles: Vec<_> = sent.filter(|one| one.0 == kind::ROLE_REQUEST).collect();
+    (roles.len(), roles.last().map_or(0, |one| one.1))
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What a master sent is received by guests, who keep it.
+#[test]
+fn frames_of_a_controller_that_ended_do_not_stand_for_it() {
+    let ends = [1, 2].map(|datapath| Place { datapath, port: 3 });
+    let mut controller = controller(Writes::One).with_links(vec![(ends[0], ends[1])], false);
+    for (at, datapath) in [(0, 1), (1, 2)] {
+        controller.connect(at, 1);
+        let greeting = greeting(datapath);
+        controller.on_bytes(at, &greeting, 1).expect("it is right");
+    }
+    controller.tick(FIND_NS + 1);
+    sent(&mut controller);
+    let frame = |from, number| Lldp::new(SECRET, 2).frame(from, number);
+    let (replayed, own) = (frame(WATCHED, 10), frame(ends[0], 10));
+    let real = frame(ends[1], 9);
+    for (at, port, frame, requests) in [
+        (2, 3, &real, 0),
+        (3, 3, &real, 0),     // a number again
+        (4, 1, &replayed, 0), // at an edge
+        (4, 3, &own, 0),      // where it left
+        (5, 1, &replayed, 1),
+    ] {
+        let copy = copy(1, port, frame);
+        controller
+            .on_bytes(0, &copy, at * SECOND)
+            .expect("it is right");
+        controller.tick(at * SECOND);
+        assert_eq!(roles(&mut controller).0, requests, "{at} s");
+    }
+}
+
 proptest! {
     #[test]
     fn any_conversation_is_survived(

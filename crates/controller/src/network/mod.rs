@@ -11,6 +11,7 @@ use crate::guests::Guests;
 use crate::incast::{Counters, Incast};
 use crate::lldp::Lldp;
 use crate::openflow::{Action, Error, Header, Message, PortChange, Role, Version, failure};
+use crate::recent::Recent;
 use crate::rules::Reason;
 use crate::segment::Segment;
 use crate::status;
@@ -25,6 +26,9 @@ const SETTLE_NS: u64 = 100_000_000;
 
 /// Time after which rules that a switch refused are written again.
 const RETRY_NS: u64 = 10_000_000_000;
+
+/// Most other controllers of which frames are numbered, those included that ended.
+const MAX_OTHERS: usize = 256;
 
 /// Number of a connection with a switch.
 pub type Connection = usize;
@@ -55,8 +59,8 @@ pub struct Controller {
     /// Number of the last frames.
     round: u64,
     writes: Writes,
-    /// The frame of another controller that was seen last: whose, its number and when it came.
-    other: (u64, u64),
+    /// The greatest number of the frames of each other controller, and when one was seen last.
+    others: Recent<u64, u64>,
     other_ns: u64,
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
     /// Messages that left as frames.
@@ -93,7 +97,7 @@ impl Controller {
             lldp_ns: 0,
             round: 0,
             writes,
-            other: (0, 0),
+            others: Recent::default(),
             other_ns: 0,
             datagrams: Vec::new(),
             frames: 0,
@@ -299,11 +303,16 @@ impl Controller {
         let is_changed = match reason {
             Reason::Lldp => {
                 let seen = self.lldp.read(data);
-                if let Some(other) = seen.and_then(|seen| seen.other)
-                    && (other.0 != self.other.0 || other.1 > self.other.1)
+                // Guests get frames, too, and may send them again: of one that ended.
+                if let Some(seen) = seen
+                    && let Some((sender, number)) = seen.other
+                    && seen.from != place
+                    && !self.fabric.is_edge(place)
+                    && self.others.get(&sender).is_none_or(|last| number > last)
                 {
-                    (self.other, self.other_ns) = (other, now_ns);
-                    self.outvote(other.0);
+                    self.others.insert(sender, number, MAX_OTHERS);
+                    self.other_ns = now_ns;
+                    self.outvote(sender);
                 }
                 let link = seen.filter(|_| self.finds_links);
                 link.is_some_and(|seen| self.fabric.add_link(seen.from, place))
