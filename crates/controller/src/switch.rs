@@ -32,6 +32,8 @@ pub(crate) struct Switch {
     pub is_ready: bool,
     /// It takes rules and frames.
     pub is_ours: bool,
+    /// The last request for a role.
+    pub role: Option<u32>,
     /// The last election of a master that the switch knows of.
     pub election: u64,
     /// Where the rules that it had led to, as long as its links are not known.
@@ -59,6 +61,7 @@ impl Switch {
             ports: BTreeMap::new(),
             is_ready: false,
             is_ours: false,
+            role: None,
             election: 0,
             routes: Vec::new(),
             digest: None,
@@ -75,15 +78,20 @@ impl Switch {
     /// Asks for a role, and for the routes and ports that it has.
     pub fn ask(&mut self, writes: Writes) {
         match writes {
-            Writes::All => self.out.role(Role::Equal, 0),
+            Writes::All => self.role(Role::Equal, 0),
             Writes::One => {
                 self.out.asynchronous();
-                self.out.role(Role::Same, 0)
+                self.role(Role::Same, 0);
             }
-        };
+        }
         let (table, cookie, mask) = rules::ALL_ROUTES;
         self.out.rules(table, cookie, mask);
         self.out.ports();
+    }
+
+    /// Asks for a role.
+    pub fn role(&mut self, role: Role, election: u64) {
+        self.role = Some(self.out.role(role, election));
     }
 
     /// It gave this controller a role. Returns whether it takes rules from now on.
@@ -93,7 +101,7 @@ impl Switch {
             Writes::One => role == Role::Master,
         };
         if writes == Writes::One && role == Role::Equal {
-            self.out.role(Role::Slave, election);
+            self.role(Role::Slave, election);
         }
         let begins = is_ours && !self.is_ours;
         if begins {

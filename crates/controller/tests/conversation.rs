@@ -283,6 +283,67 @@ fn frames_of_a_controller_that_ended_do_not_stand_for_it() {
     }
 }
 
+#[test]
+fn a_role_that_is_lost_is_not_taken_back_at_once() {
+    let mut controller = controller(Writes::One);
+    controller.connect(0, 1);
+    let greeting = greeting(1);
+    controller.on_bytes(0, &greeting, 1).expect("it is right");
+    sent(&mut controller);
+    controller.tick(4 * SECOND);
+    assert_eq!(roles(&mut controller).0, 1);
+    let master = [&[0, 0, 0, 2, 0, 0, 0, 0][..], &1u64.to_be_bytes()].concat();
+    let master = message(kind::ROLE_REPLY, &master);
+    controller
+        .on_bytes(0, &master, 4 * SECOND)
+        .expect("it is right");
+    assert_eq!(controller.written(), 1);
+    let is_slave = message(kind::ERROR, &[0, 1, 0, 10]);
+    controller
+        .on_bytes(0, &is_slave, 5 * SECOND)
+        .expect("it is right");
+    assert_eq!(controller.written(), 0);
+    for (at, requests) in [(6, 0), (7, 0), (8, 1)] {
+        controller.tick(at * SECOND);
+        assert_eq!(roles(&mut controller).0, requests, "{at} s");
+    }
+    // A later election is one of another controller.
+    let slave = [&[0, 0, 0, 3, 0, 0, 0, 0][..], &5u64.to_be_bytes()].concat();
+    let slave = message(kind::ROLE_REPLY, &slave);
+    controller
+        .on_bytes(0, &slave, 8 * SECOND)
+        .expect("it is right");
+    for (at, requests) in [(10, 0), (11, 1)] {
+        controller.tick(at * SECOND);
+        assert_eq!(roles(&mut controller).0, requests, "{at} s");
+    }
+}
+
+#[test]
+fn a_switch_without_roles_is_asked_once() {
+    let greeting = greeting(1);
+    let (begin, rest) = greeting.split_at(40); // HELLO and its number
+    let (_role, ports) = rest.split_at(24);
+    for (writes, refusal) in [Writes::All, Writes::One]
+        .into_iter()
+        .flat_map(|writes| [(writes, [0, 11, 0, 1]), (writes, [0, 1, 0, 1])])
+    {
+        let mut controller = controller(writes);
+        controller.connect(0, 1);
+        controller.on_bytes(0, begin, 1).expect("it is right");
+        let (1, role) = roles(&mut controller) else {
+            panic!("one role");
+        };
+        let answer = answer(kind::ERROR, role, &refusal);
+        let taken = controller.on_bytes(0, &answer, 1);
+        assert_eq!(taken.is_ok(), writes == Writes::All);
+        if writes == Writes::All {
+            controller.on_bytes(0, ports, 1).expect("it is right");
+            assert_eq!((controller.written(), roles(&mut controller).0), (1, 0));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_conversation_is_survived(

@@ -237,13 +237,12 @@ impl Controller {
                 };
                 self.on_ports(connection, now_ns);
             }
-            Message::Role(role, election) => {
-                let begins = switch.on_role(self.writes, role, election);
-                if begins {
-                    self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
-                }
+            Message::Role(role, election) => self.on_role(connection, role, election, now_ns),
+            Message::Error(failure::BAD_REQUEST, failure::IS_SLAVE) => {
+                // Of the one that took the role, there may be no frames, as without links.
+                let was_ours = std::mem::take(&mut switch.is_ours);
+                self.other_ns = if was_ours { now_ns } else { self.other_ns };
             }
-            Message::Error(failure::BAD_REQUEST, failure::IS_SLAVE) => switch.is_ours = false,
             Message::Error(failure::FLOW_MOD_FAILED, code) => {
                 if switch.on_refusal(code) {
                     let datapath = switch.datapath.unwrap_or_default();
@@ -254,8 +253,18 @@ impl Controller {
                 self.retry_ns.get_or_insert(now_ns + RETRY_NS);
             }
             Message::Barrier => switch.on_barrier(header.xid),
-            Message::Error(failure::ROLE_REQUEST_FAILED, _) => {
-                switch.out.role(Role::Same, 0);
+            Message::Error(failure::ROLE_REQUEST_FAILED, failure::STALE) => {
+                switch.role(Role::Same, 0);
+            }
+            Message::Error(
+                failure::ROLE_REQUEST_FAILED | failure::BAD_REQUEST,
+                failure::UNSUPPORTED,
+            ) if switch.role == Some(header.xid) => {
+                // It has no roles: it takes the rules of each.
+                if self.writes == Writes::One {
+                    return Err(Error::Roles);
+                }
+                self.on_role(connection, Role::Equal, 0, now_ns);
             }
             Message::PacketIn {
                 cookie,
@@ -274,6 +283,18 @@ impl Controller {
             _ => (),
         }
         Ok(())
+    }
+
+    fn on_role(&mut self, connection: Connection, role: Role, election: u64, now_ns: u64) {
+        let Some(switch) = self.switches.get_mut(&connection) else {
+            return;
+        };
+        if self.writes == Writes::One && role != Role::Master && election > switch.election {
+            self.other_ns = now_ns; // another one was elected
+        }
+        if switch.on_role(self.writes, role, election) {
+            self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
+        }
     }
 
     fn on_ports(&mut self, connection: Connection, now_ns: u64) {

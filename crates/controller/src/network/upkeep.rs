@@ -88,9 +88,7 @@ impl Controller {
     fn take_all(&mut self) {
         let ready = self.switches.values_mut().filter(|one| one.is_ready);
         for switch in ready.filter(|one| !one.is_ours) {
-            switch
-                .out
-                .role(Role::Master, switch.election.wrapping_add(1));
+            switch.role(Role::Master, switch.election.wrapping_add(1));
         }
     }
 

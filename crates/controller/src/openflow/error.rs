@@ -12,6 +12,8 @@ pub enum Error {
     Length(u16),
     /// A message of this type ends too early, or a length in it is wrong.
     Malformed(u8),
+    /// The switch has no roles, by which one controller alone writes.
+    Roles,
 }
 
 impl fmt::Display for Error {
@@ -22,6 +24,7 @@ impl fmt::Display for Error {
             }
             Error::Length(bytes) => write!(f, "an OpenFlow message of {bytes} bytes"),
             Error::Malformed(kind) => write!(f, "a malformed OpenFlow message of type {kind}"),
+            Error::Roles => f.write_str("the switch has no roles, which writes = \"one\" takes"),
         }
     }
 }

@@ -9,5 +9,9 @@ pub const IS_SLAVE: u16 = 10;
 pub const FLOW_MOD_FAILED: u16 = 5;
 /// Of [`FLOW_MOD_FAILED`]: there is no room.
 pub const TABLE_FULL: u16 = 1;
-/// A role that is not given: there was a later election.
+/// A role that is not given.
 pub const ROLE_REQUEST_FAILED: u16 = 11;
+/// Of [`ROLE_REQUEST_FAILED`]: there was a later election.
+pub const STALE: u16 = 0;
+/// Of [`ROLE_REQUEST_FAILED`] and [`BAD_REQUEST`]: the switch has no roles, or does not know the request.
+pub const UNSUPPORTED: u16 = 1;
