@@ -10,7 +10,7 @@ use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use penstock_linux::scrape;
 use penstock_sdn::random;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::DirBuilder;
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -35,6 +35,10 @@ const MOST: usize = 4096;
 /// A switch that reads so little is not there.
 const MOST_OUTPUT_BYTES: usize = 64 << 20;
 const READ_BYTES: usize = 64 << 10;
+/// Most of one socket in a turn; what else it has waits for the others and for what is due.
+const MOST_READS: usize = 4;
+const MOST_DATAGRAMS: usize = 256;
+const MOST_ACCEPTED: usize = 64;
 
 /// A controller that listens.
 pub struct Server {
@@ -49,6 +53,8 @@ pub struct Server {
     /// What the metrics show, and when it was written.
     shown: Option<(Arc<Mutex<Status>>, Instant)>,
     buffer: Vec<u8>,
+    /// Sockets that may have more: epoll reports only what comes next.
+    left: BTreeSet<Token>,
 }
 
 impl Server {
@@ -90,6 +96,7 @@ impl Server {
             begun: now,
             shown,
             buffer: vec![0; READ_BYTES],
+            left: BTreeSet::new(),
         })
     }
 
@@ -114,19 +121,27 @@ impl Server {
         let mut events = Events::with_capacity(256);
         let (mut ticked, mut wait) = (Instant::now(), TICK);
         while !stop.load(Ordering::Relaxed) {
-            match self.poll.poll(&mut events, Some(wait)) {
+            let is_left = !self.left.is_empty();
+            let wait_now = if is_left { Duration::ZERO } else { wait };
+            match self.poll.poll(&mut events, Some(wait_now)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 done => done.context("epoll")?,
             }
-            for event in &events {
-                match event.token() {
+            let mut turn = std::mem::take(&mut self.left);
+            turn.extend(events.iter().map(|event| event.token()));
+            for token in turn {
+                let is_more = match token {
                     SWITCHES => self.accept(),
                     AGENTS => self.receive()?,
                     STATUS => self.show(),
                     Token(connection) => {
-                        self.read(connection);
+                        let is_more = self.read(connection);
                         self.write(connection); // it may be writable again
+                        is_more
                     }
+                };
+                if is_more {
+                    self.left.insert(token);
                 }
             }
             let is_left = self.controller.report(self.now_ns());
@@ -164,8 +179,12 @@ impl Server {
         }
     }
 
-    fn accept(&mut self) {
-        while let Ok((mut stream, _)) = self.listener.accept() {
+    /// Returns whether there may be more, as do all that read.
+    fn accept(&mut self) -> bool {
+        for _ in 0..MOST_ACCEPTED {
+            let Ok((mut stream, _)) = self.listener.accept() else {
+                return false;
+            };
             if self.streams.len() >= MOST {
                 continue; // it is closed, and the switch tries again
             }
@@ -182,6 +201,7 @@ impl Server {
                 self.controller.connect(connection, self.now_ns());
             }
         }
+        true
     }
 
     fn close(&mut self, connection: Connection) {
@@ -191,24 +211,35 @@ impl Server {
         }
     }
 
-    /// Reads all that a switch has sent.
-    fn read(&mut self, connection: Connection) {
+    /// Reads what a switch has sent.
+    fn read(&mut self, connection: Connection) -> bool {
         let now_ns = self.now_ns();
-        while let Some(stream) = self.streams.get_mut(&connection) {
+        for _ in 0..MOST_READS {
+            let Some(stream) = self.streams.get_mut(&connection) else {
+                return false;
+            };
             match stream.read(&mut self.buffer) {
-                Ok(0) => return self.close(connection),
+                Ok(0) => {
+                    self.close(connection);
+                    return false;
+                }
                 Ok(bytes) => {
                     let read = &self.buffer[..bytes];
                     if let Err(error) = self.controller.on_bytes(connection, read, now_ns) {
                         eprintln!("penstock-controller: connection {connection}: {error}");
-                        return self.close(connection);
+                        self.close(connection);
+                        return false;
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
-                Err(_) => return self.close(connection),
+                Err(_) => {
+                    self.close(connection);
+                    return false;
+                }
             }
         }
+        true
     }
 
     fn write(&mut self, connection: Connection) {
@@ -231,22 +262,27 @@ impl Server {
         }
     }
 
-    fn receive(&mut self) -> Result<()> {
-        while let Ok((bytes, from)) = self.agents.recv_from(&mut self.buffer) {
+    fn receive(&mut self) -> Result<bool> {
+        for _ in 0..MOST_DATAGRAMS {
+            let Ok((bytes, from)) = self.agents.recv_from(&mut self.buffer) else {
+                return Ok(false);
+            };
             let random = u64::from_ne_bytes(random()?);
             let now_ns = self.now_ns();
             let datagram = &self.buffer[..bytes];
             self.controller.on_datagram(from, datagram, random, now_ns);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Sends the status to each reader that connects.
-    fn show(&mut self) {
-        while let Some((mut stream, _)) = self.status.as_ref().and_then(|one| one.accept().ok()) {
-            let text = serde_json::to_vec(&Status::of(&self.controller)).unwrap_or_default();
-            write_all(&mut stream, &text);
-        }
+    /// Sends the status to a reader that has connected.
+    fn show(&mut self) -> bool {
+        let Some((mut stream, _)) = self.status.as_ref().and_then(|one| one.accept().ok()) else {
+            return false;
+        };
+        let text = serde_json::to_vec(&Status::of(&self.controller)).unwrap_or_default();
+        write_all(&mut stream, &text);
+        true
     }
 }
 

@@ -252,6 +252,15 @@ fn roles(controller: &mut Controller) -> (usize, u32) {
 
 const SECOND: u64 = 1_000_000_000;
 
+#[test]
+fn a_pause_of_the_controller_is_no_silence_of_a_switch() {
+    let mut controller = with_hosts();
+    let mut lost = |at| controller.tick(at * SECOND).len();
+    assert_eq!(lost(20), 0);
+    let gone: Vec<_> = (21..=26).filter(|at| lost(*at) == 1).collect();
+    assert_eq!(gone, [26]);
+}
+
 /// What a master sent is received by guests, who keep it.
 #[test]
 fn frames_of_a_controller_that_ended_do_not_stand_for_it() {

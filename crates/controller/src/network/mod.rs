@@ -56,6 +56,7 @@ pub struct Controller {
     /// The same after a refusal.
     retry_ns: Option<u64>,
     lldp_ns: u64,
+    ticked_ns: u64,
     /// Number of the last frames.
     round: u64,
     writes: Writes,
@@ -95,6 +96,7 @@ impl Controller {
             rules_ns: None,
             retry_ns: None,
             lldp_ns: 0,
+            ticked_ns: 0,
             round: 0,
             writes,
             others: Recent::default(),

@@ -32,7 +32,13 @@ impl Controller {
             self.find_links();
             self.stand_in(now_ns);
         }
+        // Of a pause of its own it cannot conclude that a switch was silent: what came waits to be read.
+        let is_late = now_ns.saturating_sub(self.ticked_ns) >= ECHO_NS;
+        self.ticked_ns = now_ns;
         for switch in self.switches.values_mut() {
+            if is_late {
+                switch.last_ns = now_ns;
+            }
             let silent_ns = now_ns.saturating_sub(switch.last_ns.max(switch.echo_ns));
             if silent_ns >= ECHO_NS && switch.version.is_some() {
                 switch.echo_ns = now_ns;

@@ -6,7 +6,9 @@ use crate::agents::Agents;
 use crate::bed::*;
 use crate::testbed::Switch;
 use penstock_sdn::message::Order;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
 #[test]
@@ -122,6 +124,26 @@ fn a_controller_that_is_killed_and_starts_again_foresees_as_before() {
     until("the same rules", || digests(&bed, "br2") == before);
     drop(program);
     forwards(&bed);
+}
+
+#[test]
+fn a_connection_that_sends_all_the_time_keeps_no_other_from_its_turn() {
+    let bed = Switch::new();
+    let controller = Running::new(&bed, "one", "");
+    let mut switch = TcpStream::connect(controller.switches).expect("it listens");
+    let hello = [4, 0, 0, 8, 0, 0, 0, 1];
+    let features = [&[4, 6, 0, 32, 0, 0, 0, 2][..], &[1; 24]].concat();
+    let begun = switch.write_all(&[&hello[..], &features].concat());
+    begun.expect("it is read");
+    // Lists of no ports: they take longer to read than to send.
+    let flood = [4, 19, 0, 16, 0, 0, 0, 3, 0, 13, 0, 0, 0, 0, 0, 0].repeat(4096);
+    std::thread::spawn(move || while switch.write_all(&flood).is_ok() {});
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut reader = UnixStream::connect(&controller.status).expect("it listens");
+    let patience = Some(std::time::Duration::from_secs(10));
+    reader.set_read_timeout(patience).expect("a socket");
+    let mut text = String::new();
+    reader.read_to_string(&mut text).expect("it answers");
 }
 
 /// In mid-incast: all bridges, rules and connections are gone.
