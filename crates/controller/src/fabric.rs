@@ -65,6 +65,9 @@ pub const FIND_NS: u64 = 1_500_000_000;
 /// Most hosts; more are not learned, and reached by flooding. Each pair is a rule of each switch on its way.
 pub const MAX_HOSTS: usize = 256;
 
+/// Links from each switch to some, by these; of one state of the network.
+pub type Distances = BTreeMap<u64, BTreeMap<u64, u32>>;
+
 impl Fabric {
     /// A switch has these ports, those without a link left out.
     pub fn set_ports(&mut self, datapath: u64, ports: BTreeSet<u32>, now_ns: u64) {
@@ -206,11 +209,18 @@ impl Fabric {
     /// The ports by which frames from one host to another leave, in their order. It is one of the
     /// shortest paths, chosen by both addresses, and the same switches and links as back.
     pub fn path(&self, from: Mac, to: Mac) -> Option<Vec<Place>> {
+        self.path_by(&mut Distances::new(), from, to)
+    }
+
+    /// The same with the distances of other paths, to which it adds those that are missing.
+    pub fn path_by(&self, known: &mut Distances, from: Mac, to: Mac) -> Option<Vec<Place>> {
         let (first, last) = if from <= to { (from, to) } else { (to, from) };
         let [(start, _), (end, _)] = [*self.hosts.get(&first)?, *self.hosts.get(&last)?];
         let mut choice = DefaultHasher::new();
         (first, last).hash(&mut choice);
-        let distances = self.distances(end.datapath);
+        let distances = known
+            .entry(end.datapath)
+            .or_insert_with(|| self.distances(end.datapath));
         let mut at = start.datapath;
         let mut places = Vec::new();
         for left in (0..*distances.get(&at)?).rev() {

@@ -3,7 +3,7 @@
 //!
 //! Controllers that know the same of the network write the same rules, cookies included.
 
-use crate::fabric::{Fabric, Mac, Place};
+use crate::fabric::{Distances, Fabric, Mac, Place};
 use crate::lldp;
 use crate::openflow::{Action, Field, FlowMod, Instruction, Match, tcp_flag};
 use crate::segment::COPY_BYTES;
@@ -64,9 +64,14 @@ pub fn all(fabric: &Fabric, has_frames: bool) -> BTreeMap<u64, (u64, Vec<FlowMod
         rules.insert(datapath, own);
     }
     let hosts: Vec<_> = fabric.hosts().map(|(host, _)| host).collect();
+    let mut distances = Distances::new();
     for from in &hosts {
         for to in hosts.iter().filter(|to| *to != from) {
-            for out in fabric.path(*from, *to).into_iter().flatten() {
+            for out in fabric
+                .path_by(&mut distances, *from, *to)
+                .into_iter()
+                .flatten()
+            {
                 rules
                     .entry(out.datapath)
                     .or_default()

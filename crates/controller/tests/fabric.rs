@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Switches, links, hosts and routes.
 
-use penstock_controller::fabric::{FIND_NS, FORGET_NS, Fabric, MAX_HOSTS, Mac, Place};
+use penstock_controller::fabric::{Distances, FIND_NS, FORGET_NS, Fabric, MAX_HOSTS, Mac, Place};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn place(datapath: u64, port: u32) -> Place {
@@ -54,12 +54,14 @@ fn routes_are_the_same_forth_and_back() {
     let fabric = leaf_spine(4, 2, 4);
     let hosts: Vec<_> = fabric.hosts().collect();
     let ends: BTreeMap<_, _> = fabric.links().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
-    let mut spines = BTreeSet::new();
+    let (mut spines, mut distances) = (BTreeSet::new(), Distances::new());
     for (from, at) in &hosts {
         for (to, last) in &hosts {
             let path = fabric.path(*from, *to).expect("all are connected");
             let back = fabric.path(*to, *from).expect("all are connected");
             assert_eq!(path.last(), Some(last));
+            let same = fabric.path_by(&mut distances, *from, *to);
+            assert_eq!(same.as_ref(), Some(&path));
             assert_eq!(path.len(), if at.datapath == last.datapath { 1 } else { 3 });
             let links = |path: &[Place]| {
                 let both = path.iter().filter_map(|out| Some((*out, *ends.get(out)?)));
