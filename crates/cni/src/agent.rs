@@ -3,7 +3,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use penstock_linux::netns::NetNs;
 use rustix::fs::{FlockOperation, flock};
@@ -76,13 +76,31 @@ impl Agent<'_> {
         command
     }
 
+    /// Does something where the interface is: in the pod's namespace, as long as that is there.
+    fn inside<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
+        match NetNs::open(&self.record.netns) {
+            Ok(netns) if self.record.own_folder.is_some() => Ok(netns.run(work)?),
+            _ => Ok(work()),
+        }
+    }
+
+    /// Removes the folders of its own, if they are empty.
+    fn remove_folders(&self) {
+        if self.record.own_folder.is_some() {
+            for folder in [self.pins(), Some(self.locks())].into_iter().flatten() {
+                let _ = std::fs::remove_dir(folder);
+            }
+        }
+    }
+
     /// The port; none if there is nothing of it.
     fn port(&self) -> Option<Port> {
         let mut command = self.command("status");
         command
             .args(["--json", "--for", "0 s"])
             .stderr(Stdio::null());
-        let output = command.output().ok()?;
+        // By its name, another one could be found on the host.
+        let output = self.inside(|| command.output()).ok()?.ok()?;
         let ports: Vec<Port> = serde_json::from_slice(&output.stdout).ok()?;
         ports.into_iter().next().filter(|_| output.status.success())
     }
@@ -138,7 +156,7 @@ pub fn attach(config: &Config, record: &Record) -> Result<()> {
         let made = std::fs::create_dir_all(&folder);
         made.map_err(|error| Error::new(Code::Io, format!("{}: {error}", folder.display())))?;
     }
-    run(&mut agent.command("detach")).ok();
+    agent.inside(|| run(&mut agent.command("detach")))?.ok();
     command
         .arg("--stay")
         .stdout(Stdio::null())
@@ -179,16 +197,8 @@ pub fn detach(config: &Config, record: &Record) -> Result<()> {
     if record.attach.is_empty() || agent.port().is_none() {
         return Ok(());
     }
-    let mut command = agent.command("detach");
-    let detached = match NetNs::open(&record.netns) {
-        Ok(netns) if record.own_folder.is_some() => netns.run(|| run(&mut command))?,
-        _ => run(&mut command),
-    };
-    if record.own_folder.is_some() {
-        for folder in [agent.pins(), Some(agent.locks())].into_iter().flatten() {
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
+    let detached = agent.inside(|| run(&mut agent.command("detach")))?;
+    agent.remove_folders();
     // Another may have detached it in between.
     match agent.port() {
         Some(_) => detached,

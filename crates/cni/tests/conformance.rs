@@ -358,6 +358,35 @@ fn a_missing_agent_stops_no_pod() {
 }
 
 #[test]
+fn a_port_in_the_pods_namespace_is_looked_at_there() {
+    let pod = Pod::new();
+    let mut config = pod.config();
+    config["side"] = json!("limit");
+    config["pins"] = json!(pod.folder.path().join("pins"));
+    // It stays until the port is detached.
+    let stays = r#"#!/bin/sh
+cd "$(dirname "$0")"
+echo "$1 $(readlink /proc/self/ns/net)" >>calls
+case $1 in
+attach) echo $$ >pid; exec sleep 60 ;;
+detach) test -e pid && kill "$(cat pid)" && rm pid ;;
+status) test -e pid &&
+	echo '[{"scheme": "grant", "attached": {"egress": true, "ingress": true}}]' ;;
+esac
+"#;
+    pod.stand_in(stays);
+    for command in ["ADD", "CHECK", "DEL"] {
+        let (done, answer) = pod.call(command, &config);
+        assert!(done, "{command}: {answer}");
+    }
+    let inside = format!("net:[{}]", pod.inside.inode());
+    let calls = pod.calls();
+    assert!(calls.contains("status") && calls.contains("detach"));
+    assert!(calls.lines().all(|call| call.ends_with(&inside)), "{calls}");
+    assert!(!pod.folder.path().join("pid").exists());
+}
+
+#[test]
 fn errors_have_the_codes_of_the_specification() {
     let pod = Pod::new();
     let config = pod.config();
