@@ -166,7 +166,23 @@ pub fn attach(config: &Config, record: &Record) -> Result<()> {
         command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
     }
     let started = NetNs::open(&record.netns)?.run(|| command.spawn())?;
-    let mut child = started.map_err(|error| Error::new(Code::Io, format!("penstockd: {error}")))?;
+    let child = started.map_err(|error| Error::new(Code::Io, format!("penstockd: {error}")));
+    let outcome = child.and_then(|mut child| {
+        wait_for(&agent, &mut child).inspect_err(|_| {
+            // What stays in the namespace would keep it, and the name of its port.
+            let _ = child.kill();
+            let _ = child.wait();
+        })
+    });
+    if outcome.is_err() {
+        let _ = agent.inside(|| run(&mut agent.command("detach")));
+        agent.remove_folders();
+    }
+    outcome
+}
+
+/// Waits until a process has attached its port.
+fn wait_for(agent: &Agent<'_>, child: &mut Child) -> Result<()> {
     for _ in 0..PATIENCE {
         if agent.port().is_some_and(|port| port.is_whole()) {
             return Ok(());

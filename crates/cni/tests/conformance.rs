@@ -387,6 +387,28 @@ esac
 }
 
 #[test]
+fn an_agent_that_does_not_attach_in_time_is_ended() {
+    let pod = Pod::new();
+    let mut config = pod.config();
+    config["side"] = json!("limit");
+    config["pins"] = json!(pod.folder.path().join("pins"));
+    // Its last line is run in place of the shell, as the number shows.
+    let stays = "#!/bin/sh\necho \"$@\" >>\"$(dirname \"$0\")/calls\"\n\
+                 test $1 = attach || exit 1\necho $$ >\"$(dirname \"$0\")/pid\"\nexec sleep 60\n";
+    pod.stand_in(stays);
+    assert!(refused(&pod.call("ADD", &config), 5));
+    let pid = std::fs::read_to_string(pod.folder.path().join("pid")).unwrap();
+    assert!(!PathBuf::from("/proc").join(pid.trim()).exists());
+    assert!(
+        pod.calls().lines().last().unwrap().starts_with("detach"),
+        "{}",
+        pod.calls()
+    );
+    let left = std::fs::read_dir(pod.folder.path().join("run/pods")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
 fn errors_have_the_codes_of_the_specification() {
     let pod = Pod::new();
     let config = pod.config();
