@@ -210,7 +210,7 @@ pub fn is_attached(config: &Config, record: &Record) -> bool {
 /// penstockd is there, and refuses.
 pub fn detach(config: &Config, record: &Record) -> Result<()> {
     let agent = Agent { config, record };
-    if record.attach.is_empty() || agent.port().is_none() {
+    if record.attach.is_empty() || is_of_another(record)? || agent.port().is_none() {
         return Ok(());
     }
     let detached = agent.inside(|| run(&mut agent.command("detach")))?;
@@ -220,6 +220,15 @@ pub fn detach(config: &Config, record: &Record) -> Result<()> {
         Some(_) => detached,
         None => Ok(()),
     }
+}
+
+/// Whether the name of a record's port on the host is now that of another interface.
+fn is_of_another(record: &Record) -> Result<bool> {
+    let (Some(index), None) = (record.host_index, &record.own_folder) else {
+        return Ok(false);
+    };
+    let now = penstock_linux::link::index(&record.host_interface)?;
+    Ok(now.is_some_and(|now| now != index))
 }
 
 /// Whether the agent can attach ports, and its daemon runs.

@@ -33,6 +33,7 @@ pub fn add(version: &str, config: &Config) -> Result<Value> {
         let host = shape::host_end(Path::new(&netns), &attachment.interface)?;
         let mut record = Record {
             host_interface: host.name.clone(),
+            host_index: Some(host.index),
             netns: netns.into(),
             interface: attachment.interface.clone(),
             ..Record::default()

@@ -16,6 +16,9 @@ use crate::error::{Code, Error, Result};
 pub struct Record {
     /// The host's end of the pod's veth.
     pub host_interface: String,
+    /// Its number: after the pod, another one's may have its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_index: Option<u32>,
     /// The pod's network namespace.
     pub netns: PathBuf,
     /// The interface in the pod.

@@ -409,6 +409,23 @@ fn an_agent_that_does_not_attach_in_time_is_ended() {
 }
 
 #[test]
+fn a_late_del_leaves_the_port_of_a_successor() {
+    let pod = Pod::new();
+    let config = pod.config();
+    assert!(pod.call("ADD", &config).0);
+    let port = pod.folder.path().join("port-veth7");
+    pod.host.run(|| link::delete("veth7")).unwrap().unwrap();
+    cable((&pod.host, "veth7"), (&pod.inside, "eth0"), 1);
+    let next = [("CNI_CONTAINERID", "decaf")];
+    assert!(pod.call_with("ADD", &config.to_string(), &next).0);
+    assert!(pod.call("DEL", &config).0);
+    assert!(port.exists());
+    assert!(pod.call_with("DEL", &config.to_string(), &next).0);
+    assert!(!port.exists());
+    assert_eq!(pod.records(), 0);
+}
+
+#[test]
 fn errors_have_the_codes_of_the_specification() {
     let pod = Pod::new();
     let config = pod.config();
