@@ -6,8 +6,9 @@
 //! No library, as the kept ones cost more than these lines: tiny_http limits neither the time of a
 //! request nor its threads, one for each slow client; hyper needs an async runtime.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,16 +25,32 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Most connections at the same time.
 const MOST: usize = 64;
 
+/// Age up to which a page is given to other connections too, so that many ask for no more work and memory
+/// than one.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// A page of metrics, or why there is none.
+type Page = Result<Rc<[u8]>, String>;
+
 /// Answers scrapes with what `page` returns; never returns.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> Result<String, String>) {
     // It fails for a closed descriptor only.
     let _ = listener.set_nonblocking(true);
     let mut connections: Vec<Connection> = Vec::new();
+    let mut last: Option<(Instant, Page)> = None;
+    let mut page = || match &last {
+        Some((when, page)) if when.elapsed() < FRESH => page.clone(),
+        _ => {
+            let page = page().map(|page| Rc::from(page.into_bytes()));
+            last = Some((Instant::now(), page.clone()));
+            page
+        }
+    };
     loop {
         wait(listener, &connections);
         let is_accepting = accept(listener, &mut connections);
         let now = Instant::now();
-        connections.retain_mut(|connection| now < connection.end && connection.go_on(&page));
+        connections.retain_mut(|connection| now < connection.end && connection.go_on(&mut page));
         if !is_accepting {
             // Out of descriptors, or an aborted connection: the next may succeed.
             std::thread::sleep(Duration::from_millis(100));
@@ -96,7 +113,11 @@ enum Work {
     /// The rest of a request, of which this has arrived.
     Read(Vec<u8>),
     /// Room for a response, of which so much has left.
-    Write { response: Vec<u8>, sent: usize },
+    Write {
+        head: Vec<u8>,
+        body: Rc<[u8]>,
+        sent: usize,
+    },
 }
 
 impl Connection {
@@ -114,25 +135,31 @@ impl Connection {
     }
 
     /// Does what can be done now; false once the connection is done.
-    fn go_on(&mut self, page: impl Fn() -> Result<String, String>) -> bool {
+    fn go_on(&mut self, page: impl FnMut() -> Page) -> bool {
         if let Work::Read(head) = &mut self.work {
             match read(&mut self.stream, head) {
                 Ok(None) => return true,
                 Err(_) => return false,
                 Ok(Some(line)) => {
+                    let (head, body) = answer(line.as_deref(), page);
                     self.work = Work::Write {
-                        response: answer(line.as_deref(), page),
+                        head,
+                        body,
                         sent: 0,
                     };
                     self.end = Instant::now() + PATIENCE;
                 }
             }
         }
-        let Work::Write { response, sent } = &mut self.work else {
+        let Work::Write { head, body, sent } = &mut self.work else {
             return false;
         };
-        while *sent < response.len() {
-            match self.stream.write(&response[*sent..]) {
+        while *sent < head.len() + body.len() {
+            let parts = [
+                IoSlice::new(&head[(*sent).min(head.len())..]),
+                IoSlice::new(&body[sent.saturating_sub(head.len())..]),
+            ];
+            match self.stream.write_vectored(&parts) {
                 Ok(0) => return false,
                 Ok(length) => *sent += length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
@@ -169,23 +196,23 @@ fn read(stream: &mut TcpStream, head: &mut Vec<u8>) -> std::io::Result<Option<Op
 }
 
 /// A response: status, type of its body, body.
-type Response = (&'static str, &'static str, String);
+type Response = (&'static str, &'static str, Rc<[u8]>);
 
-/// The response to a request with this first line, byte by byte.
-fn answer(line: Option<&str>, page: impl Fn() -> Result<String, String>) -> Vec<u8> {
+/// The head and body of the response to a request with this first line.
+fn answer(line: Option<&str>, page: impl FnMut() -> Page) -> (Vec<u8>, Rc<[u8]>) {
     let Some(line) = line else {
-        return bytes(&text("400 Bad Request", "no HTTP\n"), false);
+        return parts(text("400 Bad Request", "no HTTP\n"), false);
     };
     let mut words = line.split(' ');
     let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-    bytes(&response(method, path, page), method == "HEAD")
+    parts(response(method, path, page), method == "HEAD")
 }
 
 fn text(status: &'static str, body: &str) -> Response {
-    (status, "text/plain", body.to_owned())
+    (status, "text/plain", body.as_bytes().into())
 }
 
-fn response(method: &str, path: &str, page: impl Fn() -> Result<String, String>) -> Response {
+fn response(method: &str, path: &str, mut page: impl FnMut() -> Page) -> Response {
     match (method, path.split('?').next()) {
         ("GET" | "HEAD", Some("/metrics")) => match page() {
             Ok(page) => ("200 OK", CONTENT_TYPE, page),
@@ -196,14 +223,16 @@ fn response(method: &str, path: &str, page: impl Fn() -> Result<String, String>)
     }
 }
 
-fn bytes((status, content_type, body): &Response, is_head: bool) -> Vec<u8> {
+fn parts((status, content_type, body): Response, is_head: bool) -> (Vec<u8>, Rc<[u8]>) {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n",
         body.len()
     );
-    let body = if is_head { "" } else { body };
-    [head.as_bytes(), body.as_bytes()].concat()
+    (
+        head.into_bytes(),
+        if is_head { Rc::default() } else { body },
+    )
 }
 
 #[cfg(test)]
@@ -321,6 +350,39 @@ mod tests {
         // To take the page at its pace, the slow client would need 40 s.
         assert!(start.elapsed() < 10 * PATIENCE, "{:?}", start.elapsed());
         join(sending, LIMIT);
+    }
+
+    /// Sixty connections that ask and read nothing cost one page, and see what comes after it.
+    #[test]
+    fn connections_share_a_page_for_a_second() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, pages) = std::sync::mpsc::channel();
+        let page = move || {
+            sender.send(()).unwrap();
+            Ok("x".repeat(8 << 20))
+        };
+        std::thread::spawn(move || serve(&listener, page));
+        let ask = || {
+            let mut client = connect(address);
+            client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            client
+        };
+        let read = |mut client: TcpStream| {
+            let mut response = String::new();
+            client.read_to_string(&mut response).unwrap();
+            assert!(response.len() > 8 << 20, "{}", response.len());
+        };
+        let start = Instant::now();
+        let silent: Vec<_> = (0..60).map(|_| ask()).collect();
+        read(ask());
+        let seconds = start.elapsed().as_secs() as usize;
+        let count = pages.try_iter().count();
+        assert!((1..=seconds + 1).contains(&count), "{count} in {seconds} s");
+        std::thread::sleep(FRESH);
+        read(ask());
+        assert_eq!(pages.try_iter().count(), 1, "a later one is new");
+        drop(silent);
     }
 
     #[test]

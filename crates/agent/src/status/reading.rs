@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use penstock_core::tcp_rewrite::MAX_WINDOW_BYTES;
-use penstock_linux::qdisc;
+use penstock_linux::qdisc::{self, Qdisc};
 
 use crate::attach::grant;
 use crate::attach::hook::Hooks;
@@ -63,8 +63,19 @@ impl Reading {
     /// # Errors
     /// It cannot be read.
     pub fn of_port(pins: &PinsArg, port: &Port, hooks: &Hooks) -> Result<Reading> {
+        let index = interface::find(&port.interface);
+        let root = index.and_then(|index| qdisc::root(index).ok());
+        Reading::with_root(pins, port, hooks, root.as_ref())
+    }
+
+    /// The same with the port's root qdisc as it was read.
+    fn with_root(
+        pins: &PinsArg,
+        port: &Port,
+        hooks: &Hooks,
+        root: Option<&Qdisc>,
+    ) -> Result<Reading> {
         let interface = &port.interface;
-        let index = interface::find(interface);
         let age_ns = port.heartbeat_age_ns()?;
         let stats = port.stats()?;
         let scheme = pins.scheme(interface).unwrap_or_else(|| "none".to_owned());
@@ -90,9 +101,7 @@ impl Reading {
             sides: stats.sides,
             depth: stats.depth.to_vec(),
             heartbeat_age_s: age_ns as f64 / 1e9,
-            drops: index
-                .and_then(|index| qdisc::root(index).ok())
-                .map(|qdisc| qdisc.counters.drops),
+            drops: root.map(|qdisc| qdisc.counters.drops),
         })
     }
 
@@ -103,9 +112,14 @@ impl Reading {
     pub fn all(pins: &PinsArg) -> Result<(Vec<Reading>, usize)> {
         let interfaces = pins.interfaces()?;
         let all = interfaces.len();
-        let readings = interfaces
-            .iter()
-            .filter_map(|name| Reading::of(pins, name).ok());
+        // The kernel lists those of all interfaces each time.
+        let roots = qdisc::roots().unwrap_or_default();
+        let readings = interfaces.iter().filter_map(|name| {
+            let index = interface::find(name);
+            let root = roots.iter().find(|root| Some(root.interface) == index);
+            let (port, hooks) = (pins.open(name).ok()?, Hooks::of(pins, name));
+            Reading::with_root(pins, &port, &hooks, root).ok()
+        });
         let readings: Vec<Reading> = readings.collect();
         let unread = all - readings.len();
         Ok((readings, unread))
