@@ -11,12 +11,14 @@ use std::process::{Command, Stdio};
 
 use lab::stream::Stream;
 use lab::{LIMIT, PENSTOCKD, PORT, PortLab};
-use libbpf_rs::{MapCore, MapFlags};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_linux::testkit::{Process, Signal, cable, until};
 use penstock_linux::{link, qdisc};
 use penstock_scenario::{Scenario, Traffic};
 use penstock_sim::run::Inputs;
+use penstockd::port::PinsArg;
 use penstockd::port::config::FLOW_EVENTS;
+use penstockd::watch::ports::Ports;
 use serde_json::Value;
 
 const LOOK: [&str; 8] = [
@@ -89,6 +91,29 @@ fn has_rings(lab: &PortLab) -> bool {
         let slot = port.slot().to_ne_bytes();
         ring.lookup(&slot, MapFlags::ANY).unwrap().is_some()
     })
+}
+
+/// Watching takes no more memory than the samples of a moment need.
+#[test]
+fn watching_takes_no_events() {
+    let lab = PortLab::new();
+    lab.ok(&["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"]);
+    let port = lab.agent().port(PORT);
+    let ring = |name: &str| {
+        let all = port.map(name).unwrap();
+        let id = all.lookup(&port.slot().to_ne_bytes(), MapFlags::ANY);
+        let id = u32::from_ne_bytes(id.unwrap()?.try_into().unwrap());
+        Some(MapHandle::from_map_id(id).unwrap().max_entries())
+    };
+    let watch = || {
+        let watching = Ports::new(PinsArg::at(lab.pins()), vec![PORT.to_owned()]);
+        let rings = (ring("samples"), ring("events"));
+        drop(watching.unwrap());
+        rings
+    };
+    assert_eq!(lab.near().run(watch).unwrap(), (Some(256 << 10), None));
+    assert!(!has_rings(&lab));
+    lab.ok(&["detach", PORT]);
 }
 
 /// The daemon removes what it left.

@@ -30,6 +30,9 @@ pub struct Records {
 const SAMPLES_BYTES: u32 = 1 << 20;
 const EVENTS_BYTES: u32 = 1 << 22;
 
+/// Of samples that are read ten times a second.
+const RECENT_BYTES: u32 = 1 << 18;
+
 /// A folder among a port's pins while its ring buffers exist.
 const MARK: &str = "has_reader";
 
@@ -123,6 +126,18 @@ impl Rings {
     /// # Errors
     /// Another process is the reader, or the maps cannot be opened.
     pub fn open(port: &Port) -> Result<Rings> {
+        Rings::with(port, SAMPLES_BYTES, Some(EVENTS_BYTES))
+    }
+
+    /// The same without events, for one that takes the samples several times a second.
+    ///
+    /// # Errors
+    /// As [`Rings::open`].
+    pub fn open_samples(port: &Port) -> Result<Rings> {
+        Rings::with(port, RECENT_BYTES, None)
+    }
+
+    fn with(port: &Port, samples_bytes: u32, events_bytes: Option<u32>) -> Result<Rings> {
         let path = || port.folder.display().to_string();
         let lock = File::open(&port.folder).with_context(path)?;
         match lock.try_lock() {
@@ -136,8 +151,9 @@ impl Rings {
         let removed = RemovedRings::of(port)?;
         std::fs::create_dir_all(&removed.mark).with_context(path)?;
         let records = Rc::new(RefCell::new(Records::default()));
-        let samples = ring(port, "samples", SAMPLES_BYTES)?;
-        let events = ring(port, "events", EVENTS_BYTES)?;
+        let samples = ring(port, "samples", samples_bytes)?;
+        let events = events_bytes.map(|bytes| ring(port, "events", bytes));
+        let events = events.transpose()?;
         let mut builder = RingBufferBuilder::new();
         let into = Rc::clone(&records);
         builder.add(&samples, move |record| {
@@ -149,14 +165,16 @@ impl Rings {
             0
         })?;
         let into = Rc::clone(&records);
-        builder.add(&events, move |record| {
-            let records = &mut *into.borrow_mut();
-            match FlowEvent::read(record) {
-                Some(event) => records.events.push(event),
-                None => records.unreadable += 1,
-            }
-            0
-        })?;
+        if let Some(events) = &events {
+            builder.add(events, move |record| {
+                let records = &mut *into.borrow_mut();
+                match FlowEvent::read(record) {
+                    Some(event) => records.events.push(event),
+                    None => records.unreadable += 1,
+                }
+                0
+            })?;
+        }
         let rings = Rings {
             ring: builder.build()?,
             records,

@@ -76,7 +76,7 @@ impl Ports {
                     let port = self.pins.open(&name).ok();
                     let watched = Watched {
                         history: History::new(now_ns, reading),
-                        rings: port.and_then(|port| Rings::open(&port).ok()),
+                        rings: port.and_then(|port| Rings::open_samples(&port).ok()),
                     };
                     self.watched.insert(name, watched);
                 }
