@@ -14,6 +14,7 @@ use lab::{PORT, PortLab, outcome};
 use penstock_linux::link::{self, Change};
 use penstock_linux::testkit::{PATIENCE, Signal, cable, join, until};
 use penstockd::attach::tcx;
+use penstockd::host::bpf;
 use penstockd::port::pins::ABI;
 use penstockd::port::{PinsArg, Side};
 
@@ -134,6 +135,32 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
         std::fs::remove_file(&later).unwrap();
     }
     assert!(is_acting(&lab), "{}", lab.status());
+}
+
+/// Another process replaces the scheme of a port that the daemon keeps.
+#[test]
+fn the_timer_of_a_scheme_that_comes_later_is_run_too() {
+    let lab = PortLab::new();
+    let attach = ["attach", PORT, "--buffer", "128 kB", "--scheme"];
+    lab.ok(&[&attach[..], &["fairq"]].concat());
+    let daemon = lab.daemon("");
+    until("the daemon keeps the port", || is_acting(&lab));
+    let has_timer = || {
+        let id = bpf::pinned(&lab.port_folder().join("timer"));
+        let line = format!("prog_id:\t{}", id.unwrap_or_default());
+        let all = std::fs::read_dir(format!("/proc/{}/fdinfo", daemon.id())).unwrap();
+        let all = all.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
+        let mut lines = all.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+        lines.any(|found| found == line)
+    };
+    for target in ["0.15", "0.25"] {
+        let set = format!("window.target={target}");
+        let words = ["grant", "--rate", "1 Gb/s", "--set", &set];
+        lab.ok(&[&attach[..], &words].concat());
+        until("the daemon has its timer", has_timer);
+    }
+    drop(daemon);
+    lab.ok(&["detach", PORT]);
 }
 
 #[test]

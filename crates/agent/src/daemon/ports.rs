@@ -2,6 +2,7 @@
 //! The ports of the daemon: those of its configuration and those attached by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -23,6 +24,7 @@ use crate::port::heartbeat::{Errors, Keeper};
 use crate::port::pins::PinsLock;
 use crate::port::rings::Abandoned;
 use crate::port::sockets;
+use crate::port::timer::TIMER;
 
 /// A folder among a port's pins, which marks it as attached by the daemon.
 pub const MARK: &str = "by_daemon";
@@ -42,8 +44,8 @@ const MOVE_AGAIN: Duration = Duration::from_secs(10);
 pub struct Ports {
     pins: PinsArg,
     keeper: Keeper,
-    /// The ports that are kept alive, each with the number of the folder of its pins.
-    kept: BTreeMap<String, u64>,
+    /// The ports that are kept alive, each with the numbers of its pins.
+    kept: BTreeMap<String, Numbers>,
     errors: Errors,
     settled: Settled,
     /// When all hooks were last looked at, and how long that took.
@@ -53,6 +55,13 @@ pub struct Ports {
     /// When the scales of open connections were read, and whether a port was attached since.
     sockets_read: Option<(Instant, bool)>,
 }
+
+/// Of the errors of all sockets: longer than any name of an interface.
+const SOCKETS: &str = "sockets_of_this_host";
+
+/// The numbers of a port's folder, and of its timer if it has one: a scheme that replaces another has
+/// another timer.
+type Numbers = (u64, Option<u64>);
 
 /// The indexes of interfaces by their names, all read at the same time.
 type Indexes = BTreeMap<String, u32>;
@@ -217,6 +226,13 @@ impl Ports {
     }
 
     fn forget_gone(&mut self, config: &Config, indexes: &Indexes) {
+        self.moved
+            .retain(|interface, _| indexes.contains_key(interface));
+        let pins = &self.pins;
+        self.errors.retain(|name| {
+            let is_no_interface = name.is_empty() || name == SOCKETS;
+            is_no_interface || indexes.contains_key(name) || pins.has(name)
+        });
         self.settled.retain(|interface| {
             let is_here = indexes.contains_key(interface);
             if !is_here && config.port_of(interface).is_some() {
@@ -351,7 +367,7 @@ impl Ports {
         }
         self.sockets_read = Some((Instant::now(), false));
         self.errors
-            .log_once("sockets", sockets::read(&self.pins.shared()));
+            .log_once(SOCKETS, sockets::read(&self.pins.shared()));
     }
 
     /// Keeps newly pinned ports alive and forgets those that are gone.
@@ -359,7 +375,7 @@ impl Ports {
         let Ports {
             pins, keeper, kept, ..
         } = self;
-        kept.retain(|interface, inode| {
+        kept.retain(|interface, (inode, _)| {
             let is_same = pins.inode(interface) == Some(*inode);
             if !is_same {
                 keeper.release(interface);
@@ -367,7 +383,8 @@ impl Ports {
             is_same
         });
         for interface in self.pins.interfaces().unwrap_or_default() {
-            if !self.kept.contains_key(&interface) {
+            let kept = self.kept.get(&interface).copied();
+            if kept.is_none() || kept != self.numbers(&interface) {
                 self.adopt_port(&interface);
             }
         }
@@ -375,13 +392,19 @@ impl Ports {
 
     /// Keeps a port alive that was attached just now.
     fn adopt_port(&mut self, interface: &str) {
-        let Some(inode) = self.pins.inode(interface) else {
+        let Some(numbers) = self.numbers(interface) else {
             return;
         };
         // It may be incomplete for now; the next call finds it complete.
         if self.keeper.keep(&self.pins, interface).is_ok() {
-            self.kept.insert(interface.to_owned(), inode);
+            self.kept.insert(interface.to_owned(), numbers);
         }
+    }
+
+    fn numbers(&self, interface: &str) -> Option<Numbers> {
+        let timer = std::fs::metadata(self.pins.of(interface).join(TIMER));
+        let timer = timer.ok().map(|about| about.ino());
+        Some((self.pins.inode(interface)?, timer))
     }
 }
 

@@ -23,9 +23,12 @@ pub struct Rounds<T> {
 }
 
 impl<T: Send + 'static> Rounds<T> {
-    /// Does `work` for each item once in each `interval`. A round that takes longer is followed by
-    /// the next after an interval.
-    pub fn start(interval: Duration, mut work: impl FnMut(&str, &T) + Send + 'static) -> Rounds<T> {
+    /// Does `work` for each item once in each `interval`, and without an item for one that was removed. A
+    /// round that takes longer is followed by the next after an interval.
+    pub fn start(
+        interval: Duration,
+        mut work: impl FnMut(&str, Option<&T>) + Send + 'static,
+    ) -> Rounds<T> {
         Rounds::start_paced(interval, move |name, item| {
             work(name, item);
             None
@@ -36,7 +39,7 @@ impl<T: Send + 'static> Rounds<T> {
     /// the interval is over. Without items the thread sleeps.
     pub fn start_paced(
         interval: Duration,
-        work: impl FnMut(&str, &T) -> Option<Duration> + Send + 'static,
+        work: impl FnMut(&str, Option<&T>) -> Option<Duration> + Send + 'static,
     ) -> Rounds<T> {
         let (sender, receiver) = channel();
         let thread = std::thread::spawn(move || repeat(&receiver, interval, work));
@@ -81,7 +84,7 @@ impl<T> Drop for Rounds<T> {
 fn repeat<T>(
     changes: &Receiver<Change<T>>,
     mut interval: Duration,
-    mut work: impl FnMut(&str, &T) -> Option<Duration>,
+    mut work: impl FnMut(&str, Option<&T>) -> Option<Duration>,
 ) {
     let mut items = BTreeMap::new();
     let mut next = Instant::now();
@@ -93,13 +96,18 @@ fn repeat<T>(
                 }
                 items.insert(name, item);
             }
-            Ok(Change::Remove(name)) => drop(items.remove(&name)),
+            Ok(Change::Remove(name)) => {
+                items.remove(&name);
+                work(&name, None);
+            }
             Ok(Change::Interval(changed)) => {
                 interval = changed;
                 next = Instant::now();
             }
             Err(RecvTimeoutError::Timeout) => {
-                let turns = items.iter().filter_map(|(name, item)| work(name, item));
+                let turns = items
+                    .iter()
+                    .filter_map(|(name, item)| work(name, Some(item)));
                 let sooner = turns.min().map_or(interval, |pause| pause.min(interval));
                 next = Instant::now() + if items.is_empty() { LONG } else { sooner };
             }
@@ -117,9 +125,12 @@ mod tests {
 
     #[test]
     fn each_item_has_its_turn_until_it_is_removed() {
-        let rounds = Rounds::start(Duration::from_millis(1), |_, turns: &Arc<AtomicU32>| {
-            turns.fetch_add(1, Ordering::Relaxed);
-        });
+        let (sender, removed) = channel();
+        let work = move |name: &str, turns: Option<&Arc<AtomicU32>>| match turns {
+            Some(turns) => drop(turns.fetch_add(1, Ordering::Relaxed)),
+            None => sender.send(name.to_owned()).unwrap(),
+        };
+        let rounds = Rounds::start(Duration::from_millis(1), work);
         let [one, other] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
         let turns = |item: &Arc<AtomicU32>| item.load(Ordering::Relaxed);
         rounds.insert("one", one.clone());
@@ -130,6 +141,7 @@ mod tests {
         let before = (turns(&one), turns(&other));
         until("the other is served", || turns(&other) > before.1 + 2);
         assert_eq!(turns(&one), before.0);
+        assert_eq!(removed.try_iter().collect::<Vec<_>>(), ["one"]);
         drop(rounds);
         assert_eq!(Arc::strong_count(&other), 1, "the thread has ended");
     }
@@ -137,9 +149,10 @@ mod tests {
     #[test]
     fn an_interval_takes_effect_at_once() {
         let turns = Arc::new(AtomicU32::new(0));
-        let rounds = Rounds::start(Duration::from_secs(3600), |_, turns: &Arc<AtomicU32>| {
-            turns.fetch_add(1, Ordering::Relaxed);
-        });
+        let work = |_: &str, turns: Option<&Arc<AtomicU32>>| {
+            turns.map(|turns| turns.fetch_add(1, Ordering::Relaxed));
+        };
+        let rounds = Rounds::start(Duration::from_secs(3600), work);
         rounds.insert("one", turns.clone());
         rounds.set_interval(Duration::from_millis(1));
         until("it has several turns", || turns.load(Ordering::Relaxed) > 2);

@@ -50,16 +50,21 @@ impl Keeper {
     /// Starts the threads, which do both once in each `interval`.
     pub fn start(interval: Duration) -> Keeper {
         let mut errors = Errors::default();
-        let beats = Rounds::start(interval, move |interface, heartbeat: &Beat| {
-            errors.log_once(interface, beat(&heartbeat.map, heartbeat.slot));
+        let beats = Rounds::start(interval, move |interface, heartbeat: Option<&Beat>| {
+            let beaten = heartbeat.map_or(Ok(()), |heartbeat| beat(&heartbeat.map, heartbeat.slot));
+            errors.log_once(interface, beaten);
         });
         let mut errors = Errors::default();
-        let sweeps = Rounds::start(interval, move |name, sweep: &Sweep| {
-            errors.log_once(name, sweep.run());
+        let sweeps = Rounds::start(interval, move |name, sweep: Option<&Sweep>| {
+            errors.log_once(name, sweep.map_or(Ok(()), Sweep::run));
         });
         let mut errors = Errors::default();
         let mut is_urgent = false;
-        let timers = Rounds::start_paced(timer::IDLE, move |interface, timer: &Timer| {
+        let timers = Rounds::start_paced(timer::IDLE, move |interface, timer: Option<&Timer>| {
+            let Some(timer) = timer else {
+                errors.log_once(interface, Ok(()));
+                return None;
+            };
             if !is_urgent {
                 is_urgent = true;
                 // Of this thread alone, which is late where the machine is busy; it may not be permitted.
@@ -159,6 +164,11 @@ impl Errors {
                 std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
             self.0.insert(interface.to_owned(), line);
         }
+    }
+
+    /// Forgets the errors of others than these.
+    pub fn retain(&mut self, mut stays: impl FnMut(&str) -> bool) {
+        self.0.retain(|interface, _| stays(interface));
     }
 
     /// Forgets all errors.
