@@ -395,6 +395,26 @@ fn a_layout_that_cannot_be_read_drops_the_flows_in_one_line() {
     upgrade.steady.stop();
 }
 
+#[test]
+fn a_pause_outlasts_another_version() {
+    let lab = PortLab::new();
+    let attach = || {
+        lab.ok(&[
+            "attach", PORT, "--scheme", "fairq", "--buffer", "128 kB", "--stale", "60 s",
+        ]);
+        lab.status()["paused"] == true
+    };
+    assert!(!attach());
+    lab.ok(&["pause", PORT]);
+    let versions = [ABI, ABI - 1].map(|version| lab.pins().join(format!("v{version}")));
+    std::fs::rename(&versions[0], &versions[1]).unwrap();
+    assert!(attach(), "{}", lab.status());
+    lab.ok(&["resume", PORT]);
+    std::fs::rename(&versions[0], &versions[1]).unwrap();
+    assert!(!attach(), "{}", lab.status());
+    lab.ok(&["detach", PORT]);
+}
+
 /// Without what the shim knew, the sender would read the windows in another scale than they are in.
 #[test]
 fn a_shim_of_another_version_hands_over_what_it_unified() {

@@ -11,6 +11,7 @@ use penstock_core::tcp_rewrite::SCALE_UNKNOWN;
 use super::clsact;
 use super::hook::Hook;
 use super::versions::Other;
+use crate::host::clock::monotonic_ns;
 use crate::port::layout::Layout;
 use crate::port::maps::open_map;
 use crate::port::pins::{SHARED, link_pin};
@@ -44,6 +45,29 @@ pub fn flows(other: &Other, port: &Port) -> Result<u32> {
         }
     }
     Ok(copied)
+}
+
+/// From and until when the port is paused, as in its configuration; zeros if it is not.
+///
+/// # Errors
+/// The map cannot be read, or lacks a field.
+pub fn pause(other: &Other) -> Result<(u64, u64)> {
+    let shared = other.folder.with_file_name(SHARED);
+    let layout = Layout::open(&shared)?;
+    let id = slots::mark_of(&other.folder).context("the port has no number")?;
+    let slot = slots::slot_of(id).to_ne_bytes();
+    let config = open_map(&shared.join("config"))?.lookup(&slot, MapFlags::ANY)?;
+    let config = config.unwrap_or_default();
+    let number = |name: &str| {
+        let field = layout.field("port_config", &[name])?;
+        let number = array(&config, &field).map(u64::from_ne_bytes);
+        number.with_context(|| format!("their {name} is no u64"))
+    };
+    let (pause_ns, resume_ns) = (number("pause_ns")?, number("resume_ns")?);
+    Ok(match resume_ns > monotonic_ns() {
+        true => (pause_ns, resume_ns),
+        false => (0, 0),
+    })
 }
 
 /// Moves what keeps programs on a hook to the new port's folder, so that its programs replace these.

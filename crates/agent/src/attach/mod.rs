@@ -209,17 +209,18 @@ pub fn attach_locked(
         allocate(pins, &folder, interface, index)?;
     }
     let taken_over = match before {
-        None => take_over(pins, interface, &others, hook),
-        Some(_) => Ok(()),
+        None => take_over(pins, interface, &others, hook, settings),
+        Some(_) => Ok(settings),
     };
     let replaced = taken_over
-        .and_then(|()| grant::programs(pins, interface, port, buffer))
-        .and_then(|own| {
+        .and_then(|settings| {
+            let own = grant::programs(pins, interface, port, buffer)?;
             let programs = own.as_ref().unwrap_or(&programs);
             replace(pins, interface, port, settings, programs, hook)
         })
-        .and_then(|()| grant::remove_unused(&folder, port))
-        .and_then(|()| hcf::attach(&folder, index, port, buffer));
+        .and_then(|()| hcf::attach(&folder, index, port, buffer))
+        // Last, as what it silences cannot be restored.
+        .and_then(|()| grant::remove_unused(&folder, port));
     if let Err(error) = replaced {
         let Some(before) = before else {
             detach::remove(pins, interface).ok();
@@ -267,8 +268,14 @@ fn allocate(pins: &PinsArg, folder: &Path, interface: &str, index: u32) -> Resul
 }
 
 /// Takes over what other versions left on a new port's interface: what they knew of its flows, then the
-/// links, in which the new programs replace theirs.
-fn take_over(pins: &PinsArg, interface: &str, others: &[Other], hook: Hook) -> Result<()> {
+/// links, in which the new programs replace theirs. Returns the settings, with their pause.
+fn take_over(
+    pins: &PinsArg,
+    interface: &str,
+    others: &[Other],
+    hook: Hook,
+    mut settings: port_config,
+) -> Result<port_config> {
     for other in others.iter().filter(|other| other.index.is_some()) {
         let port = pins.open(interface)?;
         let version = other.version;
@@ -278,9 +285,14 @@ fn take_over(pins: &PinsArg, interface: &str, others: &[Other], hook: Hook) -> R
                 "{interface}: flows that version {version} followed are no longer known: {error:#}"
             ),
         }
+        // What cannot be read is not paused; the line above says why.
+        if let Ok((pause_ns, resume_ns @ 1..)) = migrate::pause(other) {
+            eprintln!("{interface}: stays paused, as by version {version}");
+            (settings.pause_ns, settings.resume_ns) = (pause_ns, resume_ns);
+        }
         migrate::hook(other, &port, hook)?;
     }
-    Ok(())
+    Ok(settings)
 }
 
 /// Size of a port's queue: as configured, else as its qdisc reports.

@@ -67,3 +67,32 @@ impl Settled {
 fn reads_size(port: &Deployment) -> bool {
     port.buffer.is_none() && port.has_queue() && !matches!(port.queue, Queue::Hcf(_))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_scenario::deployment;
+
+    #[test]
+    fn only_a_port_at_its_queue_without_a_buffer_reads_its_size() {
+        let reads = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            reads_size(&deployment(&pairs.collect::<Vec<_>>()).unwrap())
+        };
+        assert!(reads(&[("scheme", "fairq")]));
+        assert!(!reads(&[("scheme", "fairq"), ("buffer", "128 kB")]));
+        assert!(reads(&[("scheme", "grant")]));
+        for side in ["receiver", "limit"] {
+            let pairs = [
+                ("scheme", "grant"),
+                ("window.side", side),
+                ("rate", "1 Gb/s"),
+            ];
+            assert!(!reads(&pairs), "{side}");
+        }
+        let unified = ("window.wscale_source", "unified");
+        assert!(!reads(&[("scheme", "shim"), unified]));
+    }
+}
