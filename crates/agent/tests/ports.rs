@@ -16,9 +16,10 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_linux::link;
 use penstock_linux::testkit::{Signal, cable, until};
+use penstockd::attach::grant;
 use penstockd::attach::tcx::{self, Place};
 use penstockd::port::Side;
-use penstockd::port::pins::{ABI, PinsArg};
+use penstockd::port::pins::{ABI, PinsArg, SHARED};
 use penstockd::skel::port::PortSkelBuilder;
 use penstockd::skel::port::types::port_config;
 use serde_json::json;
@@ -445,9 +446,53 @@ fn a_paused_port_lets_packets_pass_until_it_resumes() {
     let held = lab.agent().port(PORT);
     lab.ok(&["detach", PORT]);
     let config = held.config().unwrap();
-    assert!(config.pause_ns > 0 && config.resume_ns == u64::MAX);
+    let resumes_ns = config.resume_ns - config.pause_ns;
+    assert_eq!(resumes_ns, 10_000_000_000, "an interrupted detach ends");
     let refusal = lab.refused(&["pause", PORT]);
     assert!(refusal.contains("eth1 is not attached"), "{refusal}");
+}
+
+/// A step after the programs' fails: Grant's go on.
+#[test]
+fn a_replacement_that_fails_late_silences_no_grant() {
+    let lab = PortLab::new();
+    let grant = ["attach", PORT, "--scheme", "grant", "--rate", "1 Gb/s"];
+    lab.ok(&[&grant[..], &["--buffer", "128 kB"]].concat());
+    let obstacle = lab.port_folder().join("hcf_link");
+    std::fs::create_dir(&obstacle).unwrap();
+    let line = lab.refused(&FAIRQ);
+    assert!(line.contains("eth1 stays as it was"), "{line}");
+    let credit = grant::status(&lab.port_folder()).unwrap();
+    assert_eq!(credit.map(|credit| credit.rate_bps), Some(1_000_000_000));
+    assert_eq!(lab.status()["scheme"], "grant");
+    std::fs::remove_dir(&obstacle).unwrap();
+    lab.ok(&FAIRQ);
+    lab.ok(&["detach", PORT]);
+}
+
+#[test]
+fn what_all_ports_share_cannot_be_detached() {
+    let lab = PortLab::new();
+    lab.ok(&[&FAIRQ[..], &["--stale", "60 s"]].concat());
+    let line = lab.refused(&["detach", SHARED]);
+    assert!(line.contains("is not attached"), "{line}");
+    assert_eq!(lab.status()["acting"], true);
+    lab.ok(&["detach", PORT]);
+}
+
+/// The process was killed before it pinned what it had attached.
+#[test]
+fn detaching_removes_what_a_killed_attach_left() {
+    let lab = PortLab::new();
+    lab.ok(&[&FAIRQ[..], &["--hook", "clsact"]].concat());
+    for side in ["egress", "ingress"] {
+        let pin = lab.port_folder().join(format!("program_{side}"));
+        std::fs::rename(&pin, pin.with_file_name(format!("program_{side}_new"))).unwrap();
+    }
+    lab.ok(&["detach", PORT]);
+    let qdiscs = lab.run("tc qdisc show dev eth1");
+    assert!(!qdiscs.contains("clsact"), "{qdiscs}");
+    assert!(!lab.pins().exists());
 }
 
 /// The last step fails: what was there is attached again, by the same programs.

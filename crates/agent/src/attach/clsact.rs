@@ -112,7 +112,11 @@ pub fn attach(program: BorrowedFd<'_>, folder: &Path, index: u32, side: Side) ->
 /// The kernel refuses.
 pub fn detach(folder: &Path, index: u32) -> Result<()> {
     for side in Side::BOTH {
-        let Ok(program) = Program::fd_from_pinned_path(program_pin(folder, side)) else {
+        let pin = program_pin(folder, side);
+        // A first attach that was killed leaves the successor alone.
+        let program = Program::fd_from_pinned_path(&pin)
+            .or_else(|_| Program::fd_from_pinned_path(successor(&pin)));
+        let Ok(program) = program else {
             continue;
         };
         if !is_attached(folder, index, side)? {

@@ -20,6 +20,9 @@ use crate::skel::port::types::port_config;
 /// `core/tcp_rewrite.h`, and a little more).
 const RELEASE: Duration = Duration::from_millis(45);
 
+/// When a port acts again whose detach was interrupted.
+const RESUME_NS: u64 = 10_000_000_000;
+
 /// Opens the windows of `interface` in steps, then removes everything of ours.
 ///
 /// # Errors
@@ -86,7 +89,8 @@ fn release(port: &Port) -> Result<port_config> {
         return Ok(before); // all pass untouched already
     }
     config.pause_ns = monotonic_ns();
-    config.resume_ns = u64::MAX;
+    // A pause of the operator's may last longer.
+    config.resume_ns = before.resume_ns.max(config.pause_ns + RESUME_NS);
     port.set_config(&config)?;
     std::thread::sleep(RELEASE);
     Ok(before)

@@ -104,9 +104,10 @@ impl PinsArg {
         Some(about.ino())
     }
 
-    /// Whether `interface` has pins. Names with a slash are refused, as they are paths elsewhere.
+    /// Whether `interface` has pins. Names with a slash are refused, as they are paths elsewhere, and so is
+    /// the folder of all ports.
     pub fn has(&self, interface: &str) -> bool {
-        let is_name = !interface.is_empty() && !interface.contains('/');
+        let is_name = !interface.is_empty() && !interface.contains('/') && interface != SHARED;
         is_name && self.of(interface).is_dir()
     }
 
@@ -253,4 +254,21 @@ pub fn interface_of(folder: &str) -> String {
 fn command_line() -> String {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_ports_share_is_no_port() {
+        let folder = tempfile::tempdir().unwrap();
+        let pins = PinsArg::at(folder.path());
+        for name in ["eth1", SHARED] {
+            std::fs::create_dir_all(pins.of(name)).unwrap();
+        }
+        assert_eq!(pins.interfaces().unwrap(), ["eth1"]);
+        let has = ["eth1", SHARED, "", "../v5"].map(|name| pins.has(name));
+        assert_eq!(has, [true, false, false, false]);
+    }
 }

@@ -33,6 +33,9 @@ const PREFIX: &str = "hcf_";
 /// A folder among the pins whose name ends in the number of the build that attached the qdisc.
 const BUILD: &str = "hcf_build_";
 
+/// A folder among the pins from before the qdisc is replaced until it is pinned.
+const BEGUN: &str = "hcf_build_begun";
+
 /// Burst by which a port with a rate catches up after a late timer: bytes, and least time.
 const BURST_BYTES: u64 = 4096;
 const BURST_NS: u64 = 50_000;
@@ -115,6 +118,8 @@ pub fn attach(folder: &Path, index: u32, port: &Deployment, buffer: Buffer) -> R
         .hcf_config
         .update(&0u32.to_ne_bytes(), bytes, MapFlags::ANY)?;
     let link = skel.maps.hcf.attach_struct_ops()?;
+    let begun = folder.join(BEGUN);
+    std::fs::create_dir_all(&begun).with_context(|| begun.display().to_string())?;
     qdisc::replace_root(index, &kind)?;
     pin_over(&skel.maps.hcf_config.as_fd(), &folder.join(CONFIG))?;
     pin_over(&skel.maps.hcf_port.as_fd(), &folder.join(PORT))?;
@@ -155,7 +160,9 @@ fn remove_build(folder: &Path) -> Result<()> {
 /// The kernel or the file system refuses.
 pub fn detach(folder: &Path, index: u32) -> Result<()> {
     let is_attached = status(folder)?.is_some_and(|status| status.ifindex == index);
-    if is_attached && qdisc::root(index)?.kind.starts_with(PREFIX) {
+    // A process that was killed may have pinned nothing yet.
+    let has_begun = folder.join(BEGUN).is_dir();
+    if (is_attached || has_begun) && is_ours(&qdisc::root(index)?.kind) {
         qdisc::delete_root(index)?;
     }
     for pin in [LINK, CONFIG, PORT] {
