@@ -284,6 +284,7 @@ int BPF_PROG(hcf_init_qdisc, struct Qdisc *sch, struct nlattr *options,
 	seed = port.config->seed ? port.config->seed : bpf_get_prandom_u32();
 	hcf_init(&port.shared->state, &port.config->params, seed);
 	port.shared->attached = 1;
+	sch->limit = 1; /* of all qdiscs this one is the port's, as hcf_destroy knows */
 	port.shared->ifindex = sch->dev_queue->dev->ifindex;
 	return 0;
 }
@@ -317,7 +318,8 @@ void BPF_PROG(hcf_destroy, struct Qdisc *sch)
 {
 	struct port port;
 
-	if (find_port(&port))
+	/* The kernel calls it for what hcf_init_qdisc has refused, too. */
+	if (find_port(&port) && sch->limit)
 		port.shared->attached = 0;
 }
 

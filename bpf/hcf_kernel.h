@@ -100,6 +100,7 @@ struct bpf_sk_buff_ptr {
 };
 
 struct Qdisc {
+	u32 limit;
 	struct netdev_queue *dev_queue;
 	struct qdisc_skb_head q;
 	struct gnet_stats_queue qstats;

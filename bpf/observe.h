@@ -65,7 +65,8 @@ static __noinline int ms_sample_close(struct __sk_buff *skb, struct port_state *
 	void *ring;
 	u32 slot;
 
-	port->queue_bytes = current->queue_last;
+	if (!port->queues) /* of many there is their sum (queue_of_all) */
+		port->queue_bytes = current->queue_last;
 	port->queues = queue_count(skb);
 	if (current->end_ns) {
 		depth_count(stats, current->queue_max);

@@ -203,7 +203,7 @@ static __always_inline int parse_ipv4(struct cursor *c, struct packet *packet, u
 		total = c->length - c->at;
 	if (ip->version != 4 || header_bytes < sizeof(*ip) || total < header_bytes)
 		return PASS_MALFORMED;
-	if (c->at + total > c->length)
+	if (c->at > c->length || c->at + total > c->length)
 		return PASS_TRUNCATED;
 	if (!packet->is_tunnelled)
 		packet->traffic_class = ip->tos;
@@ -260,7 +260,7 @@ static __always_inline int parse_ipv6(struct cursor *c, struct packet *packet, u
 		payload = c->length - start;
 	if (ip->version != 6)
 		return PASS_MALFORMED;
-	if (start + payload > c->length)
+	if (start > c->length || start + payload > c->length)
 		return PASS_TRUNCATED;
 	if (!packet->is_tunnelled)
 		packet->traffic_class = (u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);

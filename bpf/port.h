@@ -168,7 +168,8 @@ static __always_inline void scale_on_packet(struct __sk_buff *skb, const struct 
 		    !is_alive(ctx, now_ns))
 			return;
 		pass(ctx->counted, (u32)scale_change_syn(skb, ctx->config, packet->tcp,
-							 packet_header_bytes(packet)));
+							 packet_header_bytes(packet),
+							 (flags & TCP_FLAG_ACK) != 0));
 	} else if (direction == FLOW_ACKS && source == WSCALE_RESERVED_BITS &&
 		   window->clears_bits && tcp_reserved_scale(packet->offset_flags)) {
 		pass(ctx->counted, (u32)scale_clear(skb, packet));
@@ -291,7 +292,8 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		if (flow)
 			policy_stamp(ctx.config, ctx.counted, &flow->side, &flow->policy);
 	}
-	state_on_segment(ctx.port, ctx.counted, &seen, acting);
+	if (flow) /* anybody may send one packet */
+		state_on_segment(ctx.port, ctx.counted, &seen, acting);
 	policy_end(ctx.config, ctx.counted);
 	return NEXT;
 }

@@ -51,10 +51,11 @@ static __always_inline struct offer offer_of(const struct packet *packet,
 		offer.window = tcp_window12_window(packet->window);
 		break;
 	case WSCALE_UNIFIED:
-		/* A receiver without scaling keeps to that: its windows are bytes. */
-		offer.scale = flow && !flow_scale(&flow->entry, FLOW_ACKS)
-				      ? 0
-				      : window_network_wscale(&config->window);
+		/* Who has no scaling, or no shim, keeps to what its SYN has shown. */
+		if (flow)
+			offer.scale = flow_scale(&flow->entry, FLOW_ACKS);
+		if (offer.scale == TCP_SCALE_UNKNOWN)
+			offer.scale = window_network_wscale(&config->window);
 		break;
 	default:
 		if (flow)

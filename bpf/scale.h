@@ -39,11 +39,11 @@ static __always_inline int scale_write_reserved(struct __sk_buff *skb, const str
 
 /* Lowers the option of a SYN, or makes three NOPs of it; a tunnelled one passes. */
 static __noinline int scale_change_syn(struct __sk_buff *skb, const struct port_config *config,
-				       u32 tcp, u32 header_bytes)
+				       u32 tcp, u32 header_bytes, _Bool is_answer)
 {
 	u32 options = options_read(skb, tcp, header_bytes - 20);
 	u32 scale = options >> 16 & 0xff, at = options_scale_at(options);
-	u32 wanted = window_syn_scale(&config->window, scale);
+	u32 wanted = window_syn_scale(&config->window, scale, is_answer);
 	int failed;
 
 	if (scale == FLOW_SCALE_NONE || wanted == scale)

@@ -19,7 +19,8 @@
  *
  * Limits. A flow first seen in mid-life of which nothing is known (known.h) is left alone (its
  * window field is cut to twelve bits with the scale 0, though). Packets already in a tunnel pass.
- * The table of flows is bounded: its entries of unified flows stay until they end.
+ * The table of flows is bounded: entries of unified flows stay 15 min after their ends. Where three
+ * quarters are taken, those silent for 2.5 h are given up, too.
  * Network cards that sum up TCP by themselves, not from the kernel's partial sum, spoil the
  * checksum under reserved bits.
  */

@@ -19,11 +19,12 @@
 
 #include "flows.h"
 
-#define SWEEP_SLICE	4096		/* records of a run: half a millisecond at most */
-#define SWEEP_LINGER_NS 1000000000ull	/* ended flows stay, for their last segments */
-#define SWEEP_RESEND_NS 15000000000ull	/* longer if some may be sent again (RFC 6298 §5.5) */
-#define SWEEP_FORGET_NS 900000000000ull /* idle ones stay 15 min, their scales are needed */
-#define SWEEP_CROWD_NS	30000000000ull	/* less if their port has three quarters of its entries */
+#define SWEEP_SLICE	4096		 /* records of a run: half a millisecond at most */
+#define SWEEP_LINGER_NS 1000000000ull	 /* ended flows stay, for their last segments */
+#define SWEEP_RESEND_NS 15000000000ull	 /* longer if some may be sent again (RFC 6298 §5.5) */
+#define SWEEP_FORGET_NS 900000000000ull	 /* idle ones stay 15 min, their scales are needed */
+#define SWEEP_CROWD_NS	30000000000ull	 /* less if their port has three quarters of its entries */
+#define SWEEP_ALIVE_NS	9000000000000ull /* who is there shows it in 2 h (RFC 1122 §4.2.3.6) */
 
 /* What a run looks at. */
 enum sweep_phase {
@@ -57,14 +58,20 @@ static __always_inline _Bool sweep_find_port(struct sweep_port *found, u32 id)
 	return 1;
 }
 
-/* How long the entry of a flow that does not count stays after its last packet. */
+/*
+ * How long the entry of a flow that does not count stays after its last packet. A unified flow's
+ * scale is needed as long as its host may send an ACK, also after its own FIN.
+ */
 static __always_inline u64 sweep_linger_ns(const struct sweep_port *at,
-					   const struct flow_entry *flow)
+					   const struct port_flow *flow)
 {
-	if (flow->phase == FLOW_IDLE)
-		return at->state->tracked / 3 < at->config->flows_max / 4 ? SWEEP_FORGET_NS
-									  : SWEEP_CROWD_NS;
-	return flow_is_acknowledged(flow) ? SWEEP_LINGER_NS : SWEEP_RESEND_NS;
+	_Bool is_crowded = at->state->tracked / 3 >= at->config->flows_max / 4;
+
+	if (flow->unified && flow->entry.phase == FLOW_IDLE)
+		return is_crowded ? SWEEP_ALIVE_NS : ~0ull;
+	if (flow->unified || flow->entry.phase == FLOW_IDLE)
+		return is_crowded ? SWEEP_CROWD_NS : SWEEP_FORGET_NS;
+	return flow_is_acknowledged(&flow->entry) ? SWEEP_LINGER_NS : SWEEP_RESEND_NS;
 }
 
 /* The same for both tables: whether the entry is to be deleted. */
@@ -85,12 +92,9 @@ static __always_inline _Bool sweep_flow(const struct sweep_port *at, struct port
 		state->recount += flow_is_counted(&flow->entry);
 	}
 	silent_ns = elapsed_ns(flow->entry.last_ns, now_ns);
-	/*
-	 * A unified flow's scale is needed as long as it may send an ACK, so it never expires. One
-	 * that is unseen begins on another CPU just now.
-	 */
-	is_over = !flow->unified && flow->entry.phase != FLOW_UNSEEN &&
-		  !flow_is_counted(&flow->entry) && silent_ns >= sweep_linger_ns(at, &flow->entry);
+	/* One that is unseen begins on another CPU just now. */
+	is_over = flow->entry.phase != FLOW_UNSEEN && !flow_is_counted(&flow->entry) &&
+		  silent_ns >= sweep_linger_ns(at, flow);
 	bpf_spin_unlock(&state->lock);
 	flow_settle(state, delta, state->scheme);
 	if (is_first && flow->policy && flow->policy == (u8)at->config->policy &&

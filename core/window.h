@@ -75,7 +75,7 @@ enum counting {
 
 /* What is common to all window schemes; the caller does it. */
 #define WINDOW_PARAMS(P, X)                                                                        \
-	P(X, COUNT, first_acks, 0, 255, 4, 4,                                                      \
+	P(X, COUNT, first_acks, 0, 254, 4, 4,                                                      \
 	  "ACKs after a flow's handshake that count as its first; their windows bound its first "  \
 	  "flight")                                                                                \
 	P(X, ENUM, wscale_source, WSCALE_SOURCES, WSCALE_LOWERED, WSCALE_TRACKED, WSCALE_TRACKED,  \
@@ -104,12 +104,14 @@ CORE_INLINE struct window_params window_default_params(void)
 }
 
 /*
- * The scale that a port leaves in a SYN which offers `scale`, if it offers any: TCP_SCALE_UNKNOWN
- * for none. It must not grow, or senders would be shown more than receivers have room for.
+ * The scale that a port leaves in a SYN, or in the answer to one, which offers `scale`, if it
+ * offers any: TCP_SCALE_UNKNOWN for none. It must not grow, or senders would be shown more than
+ * receivers have room for. An answer has the option only if its SYN had (RFC 7323 §2.2): such a
+ * SYN took another path, and what is stripped of the answer alone only the client would know.
  */
-CORE_INLINE u32 window_syn_scale(const struct window_params *p, u32 scale)
+CORE_INLINE u32 window_syn_scale(const struct window_params *p, u32 scale, _Bool is_answer)
 {
-	if (p->wscale_source == WSCALE_STRIPPED)
+	if (p->wscale_source == WSCALE_STRIPPED && !is_answer)
 		return TCP_SCALE_UNKNOWN;
 	if (p->wscale_source == WSCALE_LOWERED)
 		return min_u32(scale, window_network_wscale(p));

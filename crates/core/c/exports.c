@@ -66,16 +66,17 @@ EXPORT(u16, tcp_window12_window, (u16 field), (field))
 EXPORT(u16, tcp_unify_window, (u16 window, u32 own_scale, u32 network_scale),
        (window, own_scale, network_scale))
 
-static u32 syn_scale(u32 source, u32 network_scale, u32 scale)
+static u32 syn_scale(u32 source, u32 network_scale, u32 scale, _Bool is_answer)
 {
 	struct window_params params = window_default_params();
 
 	params.wscale_source = (u8)source;
 	params.network_wscale = (u8)network_scale;
-	return window_syn_scale(&params, scale);
+	return window_syn_scale(&params, scale, is_answer);
 }
 
-EXPORT(u32, syn_scale, (u32 source, u32 network_scale, u32 scale), (source, network_scale, scale))
+EXPORT(u32, syn_scale, (u32 source, u32 network_scale, u32 scale, _Bool is_answer),
+       (source, network_scale, scale, is_answer))
 EXPORT(struct tcp_window, tcp_release_window,
        (struct tcp_window wanted, u16 window, u32 scale, u32 mss_bytes, u64 since_ns),
        (wanted, window, scale, mss_bytes, since_ns))

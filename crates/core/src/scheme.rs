@@ -54,16 +54,17 @@ impl WscaleSource {
         matches!(self, ReservedBits | WindowBits | Unified)
     }
 
-    /// The scale that a port leaves in a SYN which offers `scale`; `None`: it takes the option out.
-    pub fn syn_scale(self, network: u8, scale: u8) -> Option<u8> {
-        let left = core_syn_scale(self as u32, network.into(), scale.into());
+    /// The scale that a port leaves in a SYN, or in the answer to one, which offers `scale`; `None`:
+    /// it takes the option out.
+    pub fn syn_scale(self, network: u8, scale: u8, is_answer: bool) -> Option<u8> {
+        let left = core_syn_scale(self as u32, network.into(), scale.into(), is_answer);
         (left != SCALE_UNKNOWN).then_some(left as u8)
     }
 }
 
 // The pointers are to the structs of the scheme.
 unsafe extern "C" {
-    safe fn core_syn_scale(source: u32, network_scale: u32, scale: u32) -> u32;
+    safe fn core_syn_scale(source: u32, network_scale: u32, scale: u32, is_answer: bool) -> u32;
     fn core_scheme_init(scheme: u32, s: *mut c_void, p: *const c_void);
     fn core_scheme_on_flows(scheme: u32, s: *mut c_void, flows: u32);
     fn core_scheme_counting(scheme: u32, p: *const c_void) -> u32;

@@ -167,6 +167,21 @@ def hcf_stays() -> str:
     return f"kept for the same parameters only; {line}"
 
 
+def hcf_is_of_one_port() -> str:
+    """Another interface cannot take a port's qdisc, nor take it from the port by trying."""
+    kind = str(net.qdisc()["kind"])
+    line = ""
+    for _ in range(2):
+        try:
+            net.command("tc", "qdisc", "add", "dev", "p1", "root", kind, namespace=SWITCH)
+        except Failure as failure:
+            line = str(failure).splitlines()[-1]
+        else:
+            raise Failure(f"p1 took {kind}")
+        demand(status().get("hcf"), "the port lost its qdisc")
+    return line
+
+
 def hcf_frees() -> str:
     """Packets that wait when HCF is detached are freed: their socket gets its memory back."""
     outcome: list[int] = []
@@ -408,6 +423,7 @@ SUITES: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("HCF preserves order", hcf_keeps_order),
         ("HCF replaces HCF", hcf_reattaches),
         ("HCF stays at a restart", hcf_stays),
+        ("HCF is of one port", hcf_is_of_one_port),
         ("HCF frees queued packets", hcf_frees),
         ("HCF attaches and detaches", hcf_comes_and_goes),
     ],

@@ -127,27 +127,32 @@ fn fairq_shares_its_window_by_flows() {
 }
 
 /// How long an entry stays after its last packet: a connection may be idle for a quarter of an hour
-/// and need its scale again; one that has ended may send its last segments again.
+/// and need its scale again, any time if a shim changed it; one that has ended may send its last
+/// segments again.
 #[test]
 fn entries_stay_as_long_as_they_may_be_needed() {
     const COUNTED: u8 = 1;
     const IDLE: u8 = 2;
     const ENDED: u8 = 3;
+    const UNIFIED: u8 = 8;
     let port = Port::new();
     let now = penstockd::host::clock::monotonic_ns();
     let mut expected = Vec::new();
-    for (number, (phase, unacknowledged, seconds, stays)) in (1_u32..).zip([
-        (COUNTED, 0, 2, true),
-        (COUNTED, 0, 2 * 60, true), // idle from this sweep on
-        (IDLE, 0, 2, true),
-        (IDLE, 0, 20, true),
-        (IDLE, 0, 14 * 60, true),
-        (IDLE, 0, 16 * 60, false),
-        (ENDED, 0, 0, true),
-        (ENDED, 0, 2, false),
-        (ENDED, 1, 2, true),
-        (ENDED, 1, 12, true),
-        (ENDED, 1, 18, false),
+    for (number, (phase, unified, unacknowledged, seconds, stays)) in (1_u32..).zip([
+        (COUNTED, 0, 0, 2, true),
+        (COUNTED, 0, 0, 2 * 60, true), // idle from this sweep on
+        (IDLE, 0, 0, 2, true),
+        (IDLE, 0, 0, 20, true),
+        (IDLE, 0, 0, 14 * 60, true),
+        (IDLE, 0, 0, 16 * 60, false),
+        (IDLE, UNIFIED, 0, 160 * 60, true),
+        (ENDED, 0, 0, 0, true),
+        (ENDED, 0, 0, 2, false),
+        (ENDED, 0, 1, 2, true),
+        (ENDED, 0, 1, 12, true),
+        (ENDED, 0, 1, 18, false),
+        (ENDED, UNIFIED, 0, 14 * 60, true), // its other direction may go on
+        (ENDED, UNIFIED, 0, 16 * 60, false),
     ]) {
         // A machine that booted later has no such entries.
         let Some(last_ns) = now.checked_sub(seconds * 1_000_000_000) else {
@@ -155,13 +160,14 @@ fn entries_stay_as_long_as_they_may_be_needed() {
         };
         let mut flow = types::port_flow::default();
         (flow.entry.phase, flow.entry.last_ns) = (phase, last_ns);
-        flow.entry.next[0] = unacknowledged;
+        (flow.unified, flow.entry.next[0]) = (unified, unacknowledged);
         let key = types::flow_key4 {
             source: number,
             ..Default::default()
         };
         port.add_flow(&key, &flow);
-        expected.push((key, stays, format!("phase {phase}, {seconds} s")));
+        let what = format!("phase {phase}, unified {unified}, {seconds} s");
+        expected.push((key, stays, what));
     }
     port.sweep();
     for (key, stays, what) in expected {

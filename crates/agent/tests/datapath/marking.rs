@@ -75,6 +75,18 @@ fn what_is_left_alone_is_not_marked() {
     assert!(!is_marked(), "stale");
 }
 
+/// The sum of several queues is read for all CPUs; what one has seen last is older.
+#[test]
+fn a_millisecond_that_is_over_leaves_the_sum_of_several_queues() {
+    let port = Port::new();
+    port.queue(700);
+    port.change_stats(|stats| {
+        (stats.sample.end_ns, stats.sample.queue_last) = (7_000_000, 300);
+    });
+    port.run(EGRESS, &flows()[0].1.frame());
+    assert_eq!(port.state().queue_bytes, 700);
+}
+
 /// What a packet found is that of the millisecond: the longest, and the last.
 #[test]
 fn the_longest_queue_of_a_millisecond_is_kept() {

@@ -321,6 +321,7 @@ impl Port {
         write(&maps.records, &sweeps.records.to_ne_bytes(), &record);
         sweeps.records += 1;
         write(&maps.sweeps, &KEY, bytes_of(&sweeps));
+        self.change_state(|state| state.tracked += 1);
     }
 
     /// As if a socket of this host showed the flow's scales: the data's sender's, then the other's.

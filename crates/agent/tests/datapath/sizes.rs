@@ -81,6 +81,16 @@ fn the_floor_is_what_passes_and_not_what_is_offered() {
     assert_eq!(floor(&port, &small), scaled(1460));
 }
 
+#[test]
+fn a_packet_of_no_connection_shows_no_size() {
+    let port = clamped();
+    open(&port, &flow(1), 65495);
+    let before = port.state().segments.bytes;
+    let part = flow(2).with(|s| s.payload = 2000).frame();
+    port.send_super_packet("fairq_egress", &part, 60_000);
+    assert_eq!(port.state().segments.bytes, before);
+}
+
 /// A change of parameters resets the scheme, but not what the port has seen.
 #[test]
 fn new_parameters_keep_the_size_of_segments() {

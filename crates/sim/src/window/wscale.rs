@@ -33,7 +33,7 @@ impl Wscale {
             WscaleSource::Tracked | WscaleSource::Stripped | WscaleSource::Lowered => {
                 (packet.window, tracked)
             }
-            WscaleSource::Unified => (packet.window, Some(self.network)),
+            WscaleSource::Unified => (packet.window, tracked.or(Some(self.network))),
             WscaleSource::ReservedBits => {
                 (packet.window, Some(reserved_scale(header_word(packet))))
             }
@@ -47,7 +47,8 @@ impl Wscale {
     /// A SYN enters by the port, which may change the scale that it offers.
     pub(super) fn on_syn(self, packet: &mut Packet) {
         let options = SynOptions::unpack(packet.options);
-        let left = |scale| self.source.syn_scale(self.network, scale);
+        let is_answer = packet.has(flag::ACK);
+        let left = |scale| self.source.syn_scale(self.network, scale, is_answer);
         let changed = SynOptions {
             window_scale: options.window_scale.and_then(left),
             ..options
