@@ -46,7 +46,7 @@ static long option_read(u32 index, struct option_walk *walk)
 	if (kind == OPTION_MSS && bytes == 4)
 		walk->mss = walk->list[(at + 2) & 63] << 8 | walk->list[(at + 3) & 63];
 	if (kind == OPTION_SCALE && bytes == 3) {
-		walk->scale = walk->list[(at + 2) & 63];
+		walk->scale = min_u32(walk->list[(at + 2) & 63], TCP_MAX_SCALE); /* RFC 7323 §2.3 */
 		walk->scale_at = 20 + at + 2;
 	}
 	if (kind == OPTION_MD5 || kind == OPTION_AO)

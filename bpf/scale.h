@@ -10,11 +10,13 @@
 #include "rewrite.h"
 
 /* Writes a byte of the header, at any offset. */
-static __noinline int scale_write_byte(struct __sk_buff *skb, u32 tcp, u32 at, u8 from, u8 to)
+static __noinline int scale_write_byte(struct __sk_buff *skb, u32 tcp, u32 at, u8 to)
 {
 	u32 shift = at & 1 ? 0 : 8; /* its half of the checksum's word */
+	u8 from;
 
-	if (bpf_l4_csum_replace(skb, tcp + TCP_CHECKSUM, bpf_htons((u16)(from << shift)),
+	if (bpf_skb_load_bytes(skb, tcp + at, &from, sizeof(from)) ||
+	    bpf_l4_csum_replace(skb, tcp + TCP_CHECKSUM, bpf_htons((u16)(from << shift)),
 				bpf_htons((u16)(to << shift)), sizeof(u16)))
 		return -1;
 	return (int)bpf_skb_store_bytes(skb, tcp + at, &to, sizeof(to), 0);
@@ -51,11 +53,10 @@ static __noinline int scale_change_syn(struct __sk_buff *skb, const struct port_
 	if (options & OPTIONS_AUTHENTICATED)
 		return PASS_AUTHENTICATED;
 	if (wanted != TCP_SCALE_UNKNOWN)
-		return scale_write_byte(skb, tcp, at, (u8)scale, (u8)wanted) ? PASS_FAILED
-									     : PASS_REASONS;
-	failed = scale_write_byte(skb, tcp, at - 2, OPTION_SCALE, OPTION_NOP);
-	failed |= scale_write_byte(skb, tcp, at - 1, 3, OPTION_NOP);
-	failed |= scale_write_byte(skb, tcp, at, (u8)scale, OPTION_NOP);
+		return scale_write_byte(skb, tcp, at, (u8)wanted) ? PASS_FAILED : PASS_REASONS;
+	failed = scale_write_byte(skb, tcp, at - 2, OPTION_NOP);
+	failed |= scale_write_byte(skb, tcp, at - 1, OPTION_NOP);
+	failed |= scale_write_byte(skb, tcp, at, OPTION_NOP);
 	return failed ? PASS_FAILED : PASS_REASONS;
 }
 

@@ -50,7 +50,7 @@ static __always_inline int shim_unify_syn(struct __sk_buff *skb, const struct po
 	if (options & OPTIONS_AUTHENTICATED)
 		return pass(ctx->counted, PASS_AUTHENTICATED);
 	at = options_scale_at(options);
-	if (seen->scale != scale && scale_write_byte(skb, packet->tcp, at, seen->scale, (u8)scale))
+	if (seen->scale != scale && scale_write_byte(skb, packet->tcp, at, (u8)scale))
 		return pass(ctx->counted, PASS_FAILED);
 	half->unified = (u8)(scale + 1);
 	return NEXT;

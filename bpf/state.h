@@ -17,7 +17,7 @@
 
 #include "maps.h"
 
-#define TICKS_AT_ONCE 16u /* caught up with after silence; the rest is skipped */
+#define TICKS_AT_ONCE FAIRQ_SAMPLES /* caught up with after silence; the rest is skipped */
 
 /* The counters of a port on this CPU. */
 static __always_inline struct port_stats *stats_find(u32 slot)

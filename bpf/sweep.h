@@ -257,8 +257,8 @@ static long sweep_finish(u32 slot, struct sweep_walk *walk)
 	}
 	state->half_open = state->half_open_seen;
 	if (counts_packets(setup, state->scheme)) {
-		state->own_flows =
-			flow_counter_expire(&state->counter, walk->now_ns, FLOW_COUNTER_IDLE_NS);
+		state->own_flows = flow_counter_expire(&state->counter, walk->now_ns,
+						       window_idle_ns(&setup->window));
 	} else if (state->own_flows != state->recount) {
 		state->corrected += max_u32(state->own_flows, state->recount) -
 				    min_u32(state->own_flows, state->recount);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The papers' count of the flows of a port: SYN-ACKs minus FINs, without knowing flows
- * (FairQ §IV-E). It drifts when these are retransmitted, lost or forged; it restarts after 1 s
- * without data. flow.h counts exactly.
+ * (FairQ §IV-E). It drifts when these are retransmitted, lost or forged; it restarts after
+ * `idle` without data. flow.h counts exactly.
  */
 #ifndef PENSTOCK_FLOW_COUNTER_H
 #define PENSTOCK_FLOW_COUNTER_H
 
 #include "tcp_rewrite.h"
-
-#define FLOW_COUNTER_IDLE_NS 1000000000ull /* FairQ §IV-E: 1 s without data */
 
 struct flow_counter {
 	u64 last_data_ns; /* when data last passed */

@@ -7,13 +7,15 @@
  * Proof of a handshake is the acknowledgement of a SYN, exactly one more than its initial
  * sequence number, in a packet that is itself no SYN and continues that of its own side: who
  * forges the SYN of another host does not see the SYN-ACK, and what was forged between the two is
- * not believed. Proof of data in mid-life is its acknowledgement, too.
+ * not believed, though it may take the place of what was true, of which then nothing is known.
+ * Proof of data in mid-life is its acknowledgement, too.
  *
  * Where an entry exists and has not ended, only a whole handshake replaces it: SYN, the SYN-ACK
  * that acknowledges this SYN, and the ACK of both. Until then the connection stays as it is.
  *
  * Limits: a client that acknowledges data of the server together with its SYN-ACK (TCP Fast Open)
- * proves its flow as in mid-life, without scales.
+ * proves its flow as in mid-life, without scales; a shim that unifies scales does not know them
+ * then.
  */
 #ifndef PENSTOCK_HANDSHAKE_H
 #define PENSTOCK_HANDSHAKE_H
@@ -23,9 +25,7 @@
 #define HANDSHAKE_LIFE_NS  3000000000ull /* a SYN is repeated after 1 s, then 2 s (RFC 6298 §2) */
 #define MID_LIFE_LIFE_NS   250000000ull	 /* data not acknowledged by then may be replaced */
 #define MID_LIFE_ACK_BYTES (1u << 20)	 /* so far beyond its begin data may be acknowledged */
-
-/* RFC 9293 §3.7.1: what is assumed without the option; smaller ones are not believed. */
-#define MIN_MSS_BYTES 536u
+#define SYN_DATA_BYTES	   16384u /* so much may a SYN carry (RFC 7413), and its answer acknowledge */
 
 enum handshake_mark {
 	HANDSHAKE_SYN = 1u,	 /* shifted by the direction: its SYN was seen */
@@ -90,7 +90,7 @@ CORE_INLINE void handshake_on_syn(struct handshake *h, const struct flow_packet 
 	if (handshake_is_over(h, packet->now_ns) || h->marks & HANDSHAKE_MID_LIFE)
 		*h = none;
 	h->last_ns = packet->now_ns;
-	if (is_answer ? packet->ack != h->isn[peer] + 1
+	if (is_answer ? packet->ack - h->isn[peer] - 1 > SYN_DATA_BYTES
 		      : !is_repeated && handshake_has_syn_ack(h, peer))
 		h->marks &= (u8) ~((HANDSHAKE_SYN | HANDSHAKE_SYN_ACK) << peer);
 	if (is_answer)

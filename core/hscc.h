@@ -122,8 +122,8 @@ CORE_INLINE void hscc_on_queue(struct hscc_state *s, const struct hscc_params *p
 }
 
 /*
- * A report that changes nothing but its own time is of no note if the last is younger than 1 ms, so
- * that CPUs do not fight for the line: `expiry` is that much less exact.
+ * A report that changes nothing but its own time is of no note if the last is younger than 1 ms, or
+ * half of `expiry`, so that CPUs do not fight for the line: a clamp ends that much earlier.
  */
 CORE_INLINE _Bool hscc_heeds_queue(const struct hscc_state *s, const struct hscc_params *p,
 				   u32 queue_bytes, u64 now_ns)
@@ -131,7 +131,9 @@ CORE_INLINE _Bool hscc_heeds_queue(const struct hscc_state *s, const struct hscc
 	_Bool turns = s->mode == HSCC_CLAMP ? queue_bytes <= p->alpha1_bytes
 					    : queue_bytes >= hscc_alpha2_bytes(p);
 
-	return turns || elapsed_ns(s->queue_seen_ns, now_ns) >= HSCC_REPORT_NS;
+	u64 report_ns = p->expiry_ns ? min_u64(p->expiry_ns / 2, HSCC_REPORT_NS) : HSCC_REPORT_NS;
+
+	return turns || elapsed_ns(s->queue_seen_ns, now_ns) >= report_ns;
 }
 
 CORE_INLINE _Bool hscc_is_clamping(const struct hscc_state *s, const struct hscc_params *p,

@@ -52,6 +52,7 @@
 
 /* Segment size until a flow's is known, and the largest. */
 #define DEFAULT_MSS_BYTES 1460u
+#define MIN_MSS_BYTES	  536u /* RFC 9293 §3.7.1: without the option; less is not believed */
 #define MAX_MSS_BYTES	  65535u
 
 /* The value of an ENUM's list, `#define X_LIST(E) E(X_VALUE, "word", "What it means") ...`. */

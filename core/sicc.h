@@ -249,7 +249,10 @@ CORE_INLINE u32 sicc_on_interval(struct sicc_port *port, const struct sicc_param
 	return order;
 }
 
-/* INCAST_ON arrived for the pair; a message with MSS 0 is malformed and ignored. */
+/*
+ * INCAST_ON arrived for the pair; a message with MSS 0 is malformed and ignored. One host's option
+ * is not to hold the other's flows below a segment.
+ */
 CORE_INLINE void sicc_pair_on(struct sicc_pair *pair, const struct sicc_params *p, u16 mss_bytes,
 			      u32 scale, u64 now_ns)
 {
@@ -257,7 +260,7 @@ CORE_INLINE void sicc_pair_on(struct sicc_pair *pair, const struct sicc_params *
 
 	if (!mss_bytes)
 		return;
-	pair->mss_bytes = mss_bytes;
+	pair->mss_bytes = (u16)max_u32(mss_bytes, MIN_MSS_BYTES);
 	pair->scale = scale == TCP_SCALE_UNKNOWN ? (u8)TCP_SCALE_UNKNOWN
 						 : (u8)min_u32(scale, TCP_MAX_SCALE);
 	pair->until_ns = now_ns + (p->expires ? min_u64(p->duration_ns, room) : room);

@@ -126,7 +126,8 @@ CORE_INLINE struct tcp_window tcp_keep_edge(struct tcp_edge *edge, u32 ack, u16 
 
 	if (scale == TCP_SCALE_UNKNOWN)
 		return out;
-	if (owed >> 31) /* the edge is before `ack` (RFC 9293 §3.4) */
+	/* The edge is before `ack` (RFC 9293 §3.4), or from before it went round. */
+	if (owed > 2 * tcp_window_bytes(0xffff, shift))
 		owed = 0;
 	field = min_u32((owed + (1u << shift) - 1) >> shift, window);
 	if (field > wanted.window) {

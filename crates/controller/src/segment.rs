@@ -3,6 +3,7 @@
 
 use crate::fabric::Mac;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
+use penstock_core::tcp_rewrite::MAX_SCALE;
 use std::net::{IpAddr, SocketAddr};
 
 /// One direction of a connection.
@@ -69,7 +70,7 @@ impl Segment {
         for option in tcp.options_iterator().map_while(Result::ok) {
             match option {
                 TcpOptionElement::MaximumSegmentSize(bytes) => mss = Some(bytes),
-                TcpOptionElement::WindowScale(shift) => scale = Some(shift),
+                TcpOptionElement::WindowScale(shift) => scale = Some(shift.min(MAX_SCALE)),
                 _ => (),
             }
         }

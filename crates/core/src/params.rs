@@ -172,7 +172,11 @@ impl Params {
 
     /// A value as its field holds it (`PARAM_RAW_UNIT` of `core/params.h`).
     fn raw(&self, unit: Unit, value: f64) -> u64 {
-        let share = |value: f64| (self.field("buffer_bytes") as f64 * value) as u32;
+        // A small share is no bytes, which would mean another thing.
+        let share = |value: f64| {
+            let bytes = (self.field("buffer_bytes") as f64 * value) as u32;
+            bytes.max((value > 0.0).into())
+        };
         match unit {
             Unit::Time | Unit::Rate => value as u64,
             Unit::Share => ((value * 65536.0 + 0.5) as u32).into(),

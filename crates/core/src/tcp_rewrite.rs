@@ -3,20 +3,23 @@
 //!
 //! Header words are in host byte order.
 
-/// Largest window a header can express, bytes (RFC 7323 §2.3).
-pub const MAX_WINDOW_BYTES: u32 = 65535 << 14;
+/// The largest shift of a window (RFC 7323 §2.3).
+pub const MAX_SCALE: u8 = 14;
+
+/// Largest window a header can express, bytes.
+pub const MAX_WINDOW_BYTES: u32 = 65535 << MAX_SCALE;
 
 /// As the C functions take a scale that was not learned.
 pub const SCALE_UNKNOWN: u32 = 0xff;
 
 /// A scale as the C functions take it, at most 14; a window of unknown scale is left alone.
 pub fn raw_scale(scale: Option<u8>) -> u32 {
-    scale.map_or(SCALE_UNKNOWN, |shift| u32::from(shift).min(14))
+    scale.map_or(SCALE_UNKNOWN, |shift| u32::from(shift.min(MAX_SCALE)))
 }
 
 /// The inverse of [`raw_scale`].
 pub(crate) fn known_scale(raw: u32) -> Option<u8> {
-    if raw <= 14 { Some(raw as u8) } else { None }
+    (raw <= MAX_SCALE.into()).then_some(raw as u8)
 }
 
 /// Where in the life of a flow an ACK stands.

@@ -181,7 +181,7 @@ class Flow:
         known, other = offers.get(own), offers.get(peer)
         is_repeated = known is not None and known.isn == p.seq
         if other:
-            contradicts_answer = is_answer and p.ack != (other.isn + 1) % 2**32
+            contradicts_answer = is_answer and not 0 <= distance(other.isn + 1, p.ack) <= 16384
             renews_answered = not is_answer and not is_repeated and other.is_answer
             if contradicts_answer or renews_answered:
                 del offers[peer]

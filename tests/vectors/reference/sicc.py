@@ -74,7 +74,7 @@ class World:
     def pair_on(self, mss_bytes: int, scale: int, now_ns: int) -> None:
         if mss_bytes:
             end = now_ns + self.p["duration_ns"] if self.p["expires"] else inf
-            self.pair = (mss_bytes, scale, end)
+            self.pair = (max(mss_bytes, 536), scale, end)
 
     def pair_off(self) -> None:
         self.pair = None
@@ -133,7 +133,7 @@ def vectors(random: Random) -> Iterator[dict[str, Any]]:
                 "packet": {"flags": flags, "now_ns": now},
                 "interval": {"queue_bytes": int(params["buffer_bytes"] * share), "now_ns": now},
                 "pair_on": {
-                    "mss_bytes": random.choice([0, 1448, 1448, 8948]),
+                    "mss_bytes": random.choice([0, 88, 1448, 1448, 8948]),
                     "scale": random.choice([0, 7, 12, UNKNOWN]),
                     "now_ns": now,
                 },

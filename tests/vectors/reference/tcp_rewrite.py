@@ -35,7 +35,7 @@ class Edge:
             return wanted
         unit = 2 ** min(scale, 14)
         owed = 0 if self.offered is None else self.offered - ack
-        if not 0 <= owed < 2**31:  # of two positions the later is less than 2^31 ahead
+        if not 0 <= owed <= 2 * 65535 * unit:  # no ACK is so old that more was offered
             owed = 0
         field = min(window, math.ceil(Fraction(owed, unit)))
         if field > wanted["window"]:

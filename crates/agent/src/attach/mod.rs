@@ -285,7 +285,7 @@ fn take_over(
                 "{interface}: flows that version {version} followed are no longer known: {error:#}"
             ),
         }
-        // What cannot be read is not paused; the line above says why.
+        // What cannot be read is not paused; the line above has the reason.
         if let Ok((pause_ns, resume_ns @ 1..)) = migrate::pause(other) {
             eprintln!("{interface}: stays paused, as by version {version}");
             (settings.pause_ns, settings.resume_ns) = (pause_ns, resume_ns);

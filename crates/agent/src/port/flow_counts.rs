@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstock_core::tcp_rewrite::MAX_SCALE;
 use penstock_sdn::message::{FlowOptions, mapped};
 
 use super::Port;
 use super::plain::{bytes_of, of_bytes};
 use super::sicc::words;
+
 use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{flow_count, flow_key6, flow_known};
 
@@ -21,9 +23,7 @@ pub const MAP: &str = "flow_counts";
 /// `FLOW_SCALE_NONE` of `core/flow.h`.
 const SCALE_NONE: u8 = 0xfe;
 
-/// The largest shift (RFC 7323 §2.3), and the least MSS that is believed, as of a SYN that passes the port
-/// (`MIN_MSS_BYTES` of `core/handshake.h`).
-const MAX_SCALE: u8 = 14;
+/// The least MSS that is believed, as of a SYN that passes the port (`core/params.h`).
 const MIN_MSS_BYTES: u16 = 536;
 
 /// The two maps, of one port.

@@ -215,6 +215,8 @@ fn a_port_strips_or_lowers_what_syns_offer() {
         (4, None, None),
         (5, Some(10), Some(7)),
         (5, Some(3), Some(3)),
+        (5, Some(254), Some(7)), // read as 14 (RFC 7323 §2.3)
+        (4, Some(254), None),
         (0, Some(10), Some(10)),
         (3, Some(10), Some(10)),
     ] {

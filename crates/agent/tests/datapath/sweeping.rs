@@ -92,18 +92,20 @@ fn flows_that_end_during_a_sweep_are_counted_once() {
     assert_eq!((state.flows, state.corrected), (MANY, corrected));
 }
 
-/// The papers' count restarts after a second without data.
+/// The papers' count restarts after `idle` without data.
 #[test]
 fn a_count_of_packets_ends_when_the_port_is_idle() {
     let port = Port::new();
-    port.configure(|config| config.schemes.fairq.counting = 1);
+    port.configure(|config| {
+        (config.schemes.fairq.counting, config.window.idle_ns) = (1, 5 * SECOND);
+    });
     let data = Segment::new("10.0.0.1", "10.0.0.2");
     port.run("fairq_ingress", &syn_ack(&data).frame());
-    port.sweep();
-    assert_eq!(port.state().flows, 1);
-    port.change_state(|state| state.counter.last_data_ns -= 2 * SECOND);
-    port.sweep();
-    assert_eq!(port.state().flows, 0);
+    for (silent, flows) in [(0, 1), (2, 1), (4, 0)] {
+        port.change_state(|state| state.counter.last_data_ns -= silent * SECOND);
+        port.sweep();
+        assert_eq!(port.state().flows, flows);
+    }
 }
 
 /// Sides are counted under a policy alone, each flow once in a sweep.

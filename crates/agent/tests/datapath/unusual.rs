@@ -192,6 +192,11 @@ fn connections_may_begin_in_any_way() {
     let syn_with_data = syn(&data).with(|s| s.payload = 100);
     let sent = data.with(|s| s.seq += 100);
     let answer = syn_ack(&data);
+    let request = syn(&data.reversed()).with(|s| {
+        (s.seq, s.payload) = (data.ack.wrapping_sub(101), 100);
+    });
+    let served = syn(&data).with(|s| (s.flags, s.ack) = (SYN | ACK, data.ack));
+    let third = ack(&data.with(|s| s.payload = 0));
     let simultaneous = answer.with(|s| (s.flags, s.ack) = (SYN, 0));
     let cookie = answer.with(|s| s.seq = 77);
     let from_cookie = data.with(|s| s.ack = 78);
@@ -207,15 +212,17 @@ fn connections_may_begin_in_any_way() {
             vec![(true, &syn_with_data), (false, &syn_ack(&sent))],
         ),
         (
+            "TCP Fast Open, by the receiver",
+            &data,
+            vec![(false, &request), (true, &served), (false, &third)],
+        ),
+        (
             "simultaneous open",
             &data,
             vec![
                 (true, &syn(&data)),
                 (false, &simultaneous),
-                (
-                    true,
-                    &syn(&data).with(|s| (s.flags, s.ack) = (SYN | ACK, data.ack)),
-                ),
+                (true, &served),
                 (false, &answer),
             ],
         ),

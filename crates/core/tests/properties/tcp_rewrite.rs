@@ -89,9 +89,19 @@ proptest! {
         let as_is = |window| lower_window(window, None, 0, 1460);
         edge.keep(seq, 65535, Some(14), as_is(65535));
         let before = edge;
-        let wanted = lower_window(window, Some(4), 1460, 1460);
-        edge.keep(seq.wrapping_sub(back), window, Some(4), wanted);
+        let wanted = lower_window(window, Some(14), 1460, 1460);
+        edge.keep(seq.wrapping_sub(back), window, Some(14), wanted);
         prop_assert_eq!(edge, before);
+    }
+
+    /// Positions are equal after 4 GB: an edge from before is not to be kept once more.
+    #[test]
+    fn an_edge_that_is_long_past_is_forgotten(seq: u32, past in (1u32 << 30)..1 << 31) {
+        let mut edge = Edge::default();
+        let wanted = lower_window(65535, Some(7), 1460, 1460);
+        edge.keep(seq, 65535, Some(7), wanted);
+        let ack = seq.wrapping_add(1460).wrapping_sub(past);
+        prop_assert_eq!(edge.keep(ack, 65535, Some(7), wanted), wanted);
     }
 
     #[test]
