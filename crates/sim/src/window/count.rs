@@ -7,8 +7,10 @@ use penstock_core::scheme::Counting;
 use penstock_core::{FlowCounter, WindowScheme};
 use penstock_scenario::units::Time;
 
-/// Flows looked at for idleness in each interval.
+/// Flows looked at for idleness in each interval: so many, or a part of all, as penstockd looks at all
+/// within a second.
 const SWEEP: usize = 16;
+const SWEEP_PART: usize = 100;
 
 /// The interval of a scheme that has none.
 const SWEEP_PERIOD: Time = Time::from_millis(10);
@@ -117,7 +119,8 @@ impl Count {
         match &mut self.way {
             Way::None => {}
             Way::Exact(counted, next) => {
-                for _ in 0..SWEEP.min(counted.len()) {
+                let all = counted.len();
+                for _ in 0..SWEEP.max(all / SWEEP_PART).min(all) {
                     *next = if *next < counted.len() { *next } else { 0 };
                     let slot = counted[*next];
                     let outcome = flows.sweep(slot, now_ns, self.idle_ns);

@@ -44,7 +44,7 @@ impl Endpoint {
         }
         if self.recovery.is_selective() {
             let (recovery, mut parts) = self.repair(cfg, now);
-            recovery.on_selective_ack(&mut parts, acked, segment, sack);
+            recovery.on_selective_ack(&mut parts, acked, updated, segment, sack);
         } else if acked > 0 {
             self.on_new_ack(ctx, acked);
         } else if self.is_duplicate(ctx, segment, updated) {

@@ -13,11 +13,13 @@ use crate::tcp::timers::Timer;
 use penstock_scenario::units::Time;
 
 impl Recovery {
-    /// An ACK that moved SND.UNA by `acked` bytes (or did not), with its SACK blocks.
+    /// An ACK that moved SND.UNA by `acked` bytes (or did not), with its SACK blocks; `updates`: it
+    /// changed SND.WND, and so repeats no other (Linux's `FLAG_NOT_DUP`).
     pub fn on_selective_ack(
         &mut self,
         parts: &mut Parts,
         acked: u32,
+        updates: bool,
         segment: &Packet,
         sack: &[SackBlock],
     ) {
@@ -25,7 +27,8 @@ impl Recovery {
             return;
         };
         let delivery = selective.take_delivery(parts, acked, segment, sack);
-        let is_bare = acked == 0 && sack.is_empty() && segment.payload == 0;
+        let is_repeated = acked == 0 && !updates && segment.payload == 0;
+        let is_bare = is_repeated && sack.is_empty();
         let una = parts.snd.una();
         let is_repaired = selective.probe.on_ack(una, delivery.has_duplicate, is_bare);
         if is_repaired && self.phase == Phase::Open {
@@ -39,7 +42,7 @@ impl Recovery {
         }
         let was_recovering = !self.is_growing();
         if self.phase == Phase::Loss {
-            self.follow_frto(parts, acked, segment, &delivery);
+            self.follow_frto(parts, acked, is_repeated, segment, &delivery);
         }
         if was_recovering && una >= self.recover {
             self.leave_selective_recovery(parts);
@@ -92,6 +95,7 @@ impl Recovery {
         &mut self,
         parts: &mut Parts,
         acked: u32,
+        is_repeated: bool,
         segment: &Packet,
         delivery: &Delivery,
     ) {
@@ -103,7 +107,6 @@ impl Recovery {
             frto.undo(parts, &mut selective.board);
             self.phase = Phase::Open;
         } else {
-            let is_repeated = acked == 0 && segment.payload == 0;
             frto.on_ack(acked, delivery, is_repeated, parts.snd, &mut self.recover);
         }
     }
