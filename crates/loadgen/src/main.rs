@@ -122,9 +122,12 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     scenario.duration = result?;
     run::set_ideal_times(&mut player.records, &fabric, &clients, &scenario.fabric);
     let kernel = kernel_counters(&mut player)?.since(kernel);
-    if let Some(first) = &player.broken.first {
+    let failed = player.broken.first.as_ref().map(|first| {
         let count = player.broken.count;
-        let line = format!("{count} connections failed; the first: {first}");
+        format!("{count} connections failed; the first: {first}")
+    });
+    let late = player.lateness.warning(player.records.len());
+    for line in failed.into_iter().chain(late) {
         eprintln!("penstock-traffic: {line}");
         warnings.push(line);
     }

@@ -7,6 +7,7 @@
 
 mod connection;
 mod datagrams;
+mod lateness;
 mod ports;
 mod transfers;
 mod wire;
@@ -19,6 +20,7 @@ use crate::socket::Socket;
 use crate::tcp::Options;
 use connection::{Connection, Slab};
 use datagrams::Source;
+use lateness::Lateness;
 use penstock_scenario::units::Time;
 use penstock_sim::simulation::{
     Action, Barrier, ClientProfile, Datagrams, ENDLESS, Generator, JobRow, Jobs, KernelTimes,
@@ -123,6 +125,8 @@ pub struct Player {
     pub ports: Ports,
     /// Connections that failed.
     pub broken: Broken,
+    /// Transfers that began late.
+    pub lateness: Lateness,
 }
 
 /// What the traffic's connections are like.
@@ -181,6 +185,7 @@ impl Player {
             jobs: Jobs::default(),
             ports,
             broken: Broken::default(),
+            lateness: Lateness::default(),
         })
     }
 
@@ -284,7 +289,10 @@ impl Player {
                 }
                 self.ports.start_measuring()?;
             }
-            Action::Generate(index) => self.generate(due, index)?,
+            Action::Generate(index) => {
+                self.lateness.note(due, self.now());
+                self.generate(due, index)?
+            }
             Action::Job(row) => {
                 let due = self.jobs.start(self.now(), row);
                 self.follow(due)?;
@@ -293,7 +301,10 @@ impl Player {
                 let due = self.jobs.finish(self.now(), ticket);
                 self.follow(due)?;
             }
-            Action::Begin(client) => self.begin(client)?,
+            Action::Begin(client) => {
+                self.lateness.note(due, self.now());
+                self.begin(client)?
+            }
             Action::Answer(client) => self.end_think(due, client),
             Action::Stop(client) => self.stop(client),
             Action::Datagram(index) => self.send_datagram(due, index)?,
