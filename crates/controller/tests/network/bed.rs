@@ -43,11 +43,18 @@ impl Running {
     /// The same, with further lines of the shims' agent.
     pub fn with(bed: &Switch, name: &str, lines: &str, shims: &str) -> Running {
         let any = "127.0.0.1:0".parse().expect("an address");
-        let (status, metrics) = (bed.path(name), free_address());
-        let lines = format!("{lines}\nmetrics = \"{metrics}\"");
-        let path = configure(bed, name, &lines, shims, [any, any]);
-        let config = Config::read(path.as_ref()).expect("it is right");
-        let mut server = Server::new(&config).expect("it listens");
+        let listen = |metrics| {
+            let lines = format!("{lines}\nmetrics = \"{metrics}\"");
+            let path = configure(bed, name, &lines, shims, [any, any]);
+            Server::new(&Config::read(path.as_ref()).expect("it is right"))
+        };
+        let (status, mut metrics) = (bed.path(name), free_address());
+        let mut server = listen(metrics)
+            .or_else(|_| {
+                metrics = free_address(); // a connection took that one meanwhile
+                listen(metrics)
+            })
+            .expect("it listens");
         let (switches, agents) = server.addresses().expect("it has");
         let stop = Arc::new(AtomicBool::new(false));
         let asked = stop.clone();
