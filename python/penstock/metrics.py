@@ -20,7 +20,7 @@ Result = Mapping[str, Any]
 Path = tuple[str, ...]
 
 UNFINISHED = "unfinished"
-"""Instead of a 99th percentile where more than 1 % of the flows did not finish."""
+"""Instead of a completion time that does not bear as many unfinished flows (see `unfinished`)."""
 PORT = "bottleneck"
 """Another name of the measured port, where there is only one."""
 
@@ -298,18 +298,27 @@ def quantity(path: Iterable[str]) -> str:
 
 
 def unfinished(path: str, group: Result) -> float:
-    """Share of unfinished flows beyond what a completion time bears; 0 for other numbers.
+    """Share of unfinished flows or jobs beyond what a completion time bears; 0 for other numbers.
 
     A percentile bears as many as lie above it; mean, SD and maximum bear none.
     """
-    name, _, statistic = path.partition(".")
-    if name not in ("fct_s", "slowdown"):
+    name, _, statistic = path.removeprefix("jobs.").partition(".")
+    if name not in ("fct_s", "slowdown", "time_s"):
         return 0.0
-    planned = max(group["flows"], group["finished"] + group.get("unfinished", 0))
-    share = 1 - group["finished"] / planned if planned else 0.0
+    counts = group["jobs"] if path.startswith("jobs.") else group
+    planned = max(counts.get("flows", 0), counts["finished"] + counts.get("unfinished", 0))
+    share = 1 - counts["finished"] / planned if planned else 0.0
     percentile = re.fullmatch(r"p(\d\d)(\d*)", statistic)
     borne = 1 - float(".".join(percentile.groups())) / 100 if percentile else 0.0
-    return float(max(0.0, share - borne))
+    return max(0.0, round(share - borne, 9))  # p999 bears 1 of 1000, which floats make 1e-16 more
+
+
+def is_cut_off(path: str, group: Result) -> bool:
+    """Whether a percentile of completion times lies among the flows that did not finish.
+
+    Means are shown all the same: the last requests of a closed loop never finish.
+    """
+    return bool(re.search(r"\.p\d+$", path)) and unfinished(path, group) > 0
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ Overrides = Mapping[str, object] | Sequence[tuple[str, str]]
 Settings = tuple[tuple[str, str], ...]
 """Overrides as the parser takes them: dotted path, value as TOML writes it."""
 
-FILE_KEYS = ("file", "size")
-"""The keys of a `[traffic.*]` table that may name a file."""
 PARTS = ("queue", "window", "controller")
 """What a scheme consists of."""
 _STDIN = Path("/dev/stdin")
@@ -245,15 +243,7 @@ def resolve(source: Source, overrides: Settings) -> str:
     """
     origin = str(source.origin)
     try:
-        text = _native.validate(source.text, origin, list(overrides), trace_to_csv)
+        return _native.validate(source.text, origin, list(overrides), trace_to_csv)
     except ScenarioError as error:
         error.source = source.text
         raise
-    paths = [
-        (f"traffic.{name}.{key}", json.dumps(str(path.resolve())))
-        for name, traffic in parsed(text)["traffic"].items()
-        for key in FILE_KEYS
-        if isinstance(traffic.get(key), str)
-        and (path := source.origin.parent / traffic[key]).is_file()
-    ]
-    return _native.validate(text, origin, paths, trace_to_csv) if paths else text

@@ -6,6 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from penstock import _native, metrics, stats
@@ -132,6 +133,21 @@ def test_a_difference_is_significant_if_the_seeds_differ_less():
     assert judged(number(1.0, 0.0, 5), number(1.0, 0.0, 5)) is False
     assert judged(number(1.0, None, 1), number(1.2, 0.1, 5)) is None
     assert judged(number(None, None, 5), number(1.2, 0.1, 5)) is None
+
+
+def test_seeds_without_a_number_are_no_seeds_of_it(tmp_path):
+    """Of five seeds two have finished flows: Welch's test is that of two and two values."""
+    runs = [make_run(schemes=("fairq",), seeds=range(1, 6)) for _ in range(2)]
+    for place, run in enumerate(runs):
+        runs[place] = replace(
+            run, flows=run.flows.with_columns(fct_s=pl.when(pl.col("seed") < 3).then("fct_s"))
+        )
+        result = run.summary["results"][0]
+        result["groups"]["mice"]["fct_s"]["mean"] = 1.0 + 0.9 * place
+        result["ci95"]["groups"]["mice"]["fct_s"]["mean"] = 0.1 * stats.student_t(1)
+    lines = comparison.compare(*(r.save(tmp_path / str(n)) for n, r in enumerate(runs))).lines
+    (line,) = (one for one in lines if (one.group, one.measure) == ("mice", "FCT mean"))
+    assert line.significant, "t = 6.4 is above 4.3"
 
 
 def test_welch_is_that_of_the_textbook():

@@ -75,6 +75,8 @@ bottleneck = { rate = "1 Gb/s", delay = "10 us" }
 kind = "poisson"
 load = "20 %"
 size = "sizes.cdf"
+mode = "pull"
+server_think = "thinking.cdf"
 from = "senders"
 to = "receivers"
 """
@@ -93,12 +95,15 @@ def test_the_key_follows_the_files_that_the_scenario_names(tmp_path):
     assert keys[0] == keys[1] != keys[2]
 
 
-def test_the_key_follows_a_distribution_of_sizes(tmp_path):
+@pytest.mark.parametrize("file", ["sizes.cdf", "thinking.cdf"])
+def test_the_key_follows_a_distribution(tmp_path, file):
     scenario = tmp_path / "measured.toml"
     scenario.write_text(MEASURED)
+    for name in ("sizes.cdf", "thinking.cdf"):
+        (tmp_path / name).write_text("0 0\n1000 1\n")
     keys = []
     for largest in (1000, 1000, 2000):
-        (tmp_path / "sizes.cdf").write_text(f"100 0\n{largest} 1\n")
+        (tmp_path / file).write_text(f"0 0\n{largest} 1\n")
         keys.append(tasks_of(scenario)[0].key)
     assert keys[0] == keys[1] != keys[2]
 

@@ -14,6 +14,8 @@ import penstock
 from penstock import imports
 from penstock.imports import capture, packets
 
+from .test_cli import penstock as command
+
 
 def frame(source, destination, sequence, payload, *, flags=0x10, ports=(5001, 80), v6=False):
     """An Ethernet frame with a TCP segment whose payload is zeros."""
@@ -143,11 +145,18 @@ ESTAB 0 0 10.0.0.1:5001 10.0.0.2:80
 def test_a_log_of_ss_gives_what_the_counters_grow_by(tmp_path):
     flows, _ = flows_of(tmp_path, SS, gap_s=0.005)
     # The pause of a second is between two snapshots, so it may not have been one.
-    assert flows == [
-        (0.0, "10.0.0.1", "10.0.0.2", 6500),
-        (0.0, "10.0.0.2", "10.0.0.1", 950),
+    assert [(round(start_s, 6), *rest) for start_s, *rest in flows] == [
+        (0.0, "10.0.0.1", "10.0.0.2", 5500),
         (0.0, "10.0.0.3", "10.0.0.2", 70),
+        (0.02, "10.0.0.2", "10.0.0.1", 900),
     ]
+
+
+@pytest.mark.parametrize("time", ["", "1700000000.000\n"])
+def test_a_log_of_ss_with_one_snapshot_gives_what_the_counters_have(tmp_path, time):
+    snapshot = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:80 cubic bytes_acked:5000 bytes_received:50\n"
+    flows, _ = flows_of(tmp_path, time + snapshot)
+    assert flows == [(0.0, "10.0.0.1", "10.0.0.2", 5000), (0.0, "10.0.0.2", "10.0.0.1", 50)]
 
 
 def test_records_of_netflow_and_ipfix(tmp_path):
@@ -188,6 +197,14 @@ def test_an_import_runs(tmp_path):
     assert run.flows["start_s"].to_list() == pytest.approx([start for start, *_ in EXPECTED])
     with pytest.raises(penstock.ScenarioError, match="not an empty folder"):
         imports.write(recording, tmp_path / "out")
+
+
+def test_a_wrong_option_of_an_import_writes_nothing(tmp_path):
+    path = tmp_path / "story.pcap"
+    path.write_bytes(pcap(STORY))
+    command("import", path, "--rate", "fast", "--out", tmp_path / "out", code=2)
+    assert not (tmp_path / "out").exists()
+    command("import", path, "--out", tmp_path / "out")
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,23 @@ def test_requests_that_were_not_begun_are_unfinished_too():
     assert metrics.unfinished("fct_s.mean", cut) == 0.5
     assert metrics.unfinished("fct_s.p90", cut) == pytest.approx(0.4)
     assert metrics.unfinished("fct_s.mean", {"flows": 2, "finished": 1}) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("path", "planned", "borne"),
+    [("fct_s.p999", 1000, 1), ("slowdown.p99", 100, 1), ("fct_s.p95", 20, 1), ("fct_s.max", 9, 0)],
+)
+def test_a_percentile_bears_as_many_unfinished_flows_as_lie_above_it(path, planned, borne):
+    def unfinished(count):
+        return metrics.unfinished(path, {"flows": planned, "finished": planned - count})
+
+    assert unfinished(borne) == 0
+    assert unfinished(borne + 1) == pytest.approx(1 / planned)
+
+
+def test_jobs_that_were_not_begun_are_unfinished_too():
+    group = {"flows": 9, "finished": 9, "unfinished": 0}
+    group["jobs"] = {"begun": 3, "finished": 3, "unfinished": 1}
+    assert metrics.unfinished("jobs.time_s.mean", group) == 0.25
+    assert metrics.unfinished("jobs.per_second", group) == 0
+    assert metrics.unfinished("fct_s.mean", group) == 0

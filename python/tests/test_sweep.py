@@ -15,6 +15,9 @@ from penstock import api, cli, folders
 from penstock.errors import RunError
 from penstock.execution import build, threads
 from penstock.sweeps import sweeping
+from penstock.sweeps.store import Store
+
+from .conftest import SMALL
 
 OVER = ("--over", "traffic.mice.flows=2..6*3")
 
@@ -116,6 +119,54 @@ def test_another_sweep_gets_another_folder(sweep, tmp_path):
     assert "mine: exists and is not a sweep's folder" in err
 
 
+TRACED = (
+    SMALL[: SMALL.index("[traffic.elephants]")]
+    + """
+[traffic.recorded]
+kind = "trace"
+file = "a.csv"
+"""
+)
+
+
+@pytest.fixture
+def traced(tmp_path):
+    """A scenario with the trace `a.csv`, and `write(NAME, BYTES)` for traces of one transfer."""
+
+    def write(name, size):
+        head = "start_s,source,destination,bytes"
+        (tmp_path / name).write_text(f"{head}\n0,sender1,receiver1,{size}\n")
+
+    write("a.csv", 1000)
+    path = tmp_path / "traced.toml"
+    path.write_text(TRACED)
+    return path, write
+
+
+def test_what_a_file_holds_is_part_of_a_sweep(sweep, traced):
+    file, write = traced
+    over = ("--over", "tcp.min_rto=1ms,10ms")
+    assert sweep(*over, file=file)[0] == 0
+    assert "4 of 4 runs were there already" in sweep(*over, file=file)[1]
+    write("a.csv", 2000)
+    code, _, err = sweep(*over, "--out", "runs/traced-sweep", file=file)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "holds a sweep of another scenario, files, " in err
+    assert "runs/traced-sweep-2" in sweep(*over, file=file)[1]
+
+
+def test_what_a_swept_file_holds_is_part_of_a_sweep_too(sweep, traced):
+    file, write = traced
+    write("b.csv", 3000)
+    swept = "--over", "traffic.recorded.file={}"
+    assert sweep(swept[0], swept[1].format("a.csv,b.csv"), file=file)[0] == 0
+    write("c.csv", 4000)
+    out = sweep(swept[0], swept[1].format("a.csv,b.csv,c.csv"), file=file)[1]
+    assert "runs/traced-sweep (4 of 6 runs were there already)" in out
+    write("b.csv", 5000)
+    assert "runs/traced-sweep-2" in sweep(swept[0], swept[1].format("b.csv,c.csv"), file=file)[1]
+
+
 def test_another_simulator_does_not_go_on_with_a_sweep(sweep, monkeypatch, ran):
     assert sweep(*OVER)[0] == 0
     done = len(ran)
@@ -191,6 +242,22 @@ def test_a_kill_loses_nothing_that_was_done(sweep, small, tmp_path, ran):
     assert not journal.exists()
     assert sweep(*options, "--out", "whole")[0] == 0
     assert_frame_equal(measured(tmp_path / "runs/small-sweep"), measured(tmp_path / "whole"))
+
+
+def test_a_kill_loses_nothing_either_if_the_next_command_has_other_values(
+    sweep, tmp_path, monkeypatch, ran
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "merge", lambda *_: pl.DataFrame({"killed": [True]}))
+        sweep(*OVER)
+    journal = tmp_path / "runs/small-sweep/journal.jsonl"
+    assert journal.read_bytes().count(b"\n") == 4
+    assert sweep("--over", "traffic.mice.flows=4,6")[0] == 0
+    assert len(ran) == 4 + 2, "6 was there"
+    assert journal.read_bytes().count(b"\n") == 2
+    assert "4 of 4 runs were there already" in sweep(*OVER)[1]
+    assert not journal.exists()
+    assert measured(tmp_path / "runs/small-sweep").height == 6
 
 
 def test_one_sweep_at_a_time_works_on_a_folder(sweep, tmp_path):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import ScenarioError
-from penstock.sweeps import points, sweep_charts, values
+from penstock.sweeps import means, points, sweep_charts, values
 from penstock.sweeps.means import Cell, Shown
 
 
@@ -137,6 +138,30 @@ def test_what_cannot_be_swept_names_its_option(small, over, reason):
     with pytest.raises(ScenarioError, match=reason) as error:
         points.plan(small, over, overrides=[("traffic.elephants.start", "5 ms")])
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_unfinished"),
+    [
+        ("get.fct.p50", [False, True]),
+        ("get.slowdown.p99", [True, True]),
+        ("get.fct.p999", [True, True]),
+        ("get.jobs.time.p50", [False, False]),
+        ("get.jobs.time.p99", [False, True]),
+        ("get.timeouts", [False, False]),
+        ("bottleneck.queue.p99", [False, False]),
+    ],
+)
+def test_what_is_unfinished_follows_the_rule_of_the_number(name, is_unfinished):
+    numbers = ("fct_s.p50", "fct_s.p999", "slowdown.p99", "jobs.time_s.p50", "jobs.time_s.p99")
+    columns = {f"get.{number}": [0.5, 0.5] for number in (*numbers, "timeouts")}
+    columns |= {"get.flows": [100, 100], "get.finished": [98, 40], "get.unfinished": [2, 60]}
+    columns |= {"get.jobs.finished": [100, 90], "get.jobs.unfinished": [1, 10]}
+    columns |= {"bottleneck.queue_bytes.p99": [9.0, 9.0]}
+    table = pl.DataFrame({"n": [8, 16], "scheme": "fairq", "seed": 1, **columns})
+    request = {"columns": {"n": ["n", "number"]}, "scheme": {"fairq": {}}}
+    shown = means.shown(request, table, name)
+    assert [cell.unfinished for cell in shown.cells.values()] == is_unfinished
 
 
 def test_the_ring_of_what_is_unfinished_is_above_every_seed():

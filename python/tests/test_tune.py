@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import fcntl
 import json
 import re
 import shutil
@@ -126,6 +127,44 @@ def test_an_interrupted_search_keeps_its_trials(tuned, monkeypatch):
     assert [one.values for one in parts] == [one.values for one in whole]
 
 
+def test_a_search_that_was_interrupted_at_once_begins_with_the_defaults(tuned, monkeypatch):
+    simulated, calls = tuning._computed, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 2:  # the references, then Ctrl-C
+            raise KeyboardInterrupt
+        return simulated(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tuning, "_computed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            tuned("parts", trials=4)
+    parts, whole = tuned("parts", trials=4), tuned("whole", trials=4)
+    assert [one.values for one in parts] == [one.values for one in whole]
+
+
+def test_one_search_at_a_time_works_on_a_folder(tune, tmp_path):
+    asked = (*ASKED, "--trials", "1", "--seeds", "1", "--out", "one")
+    assert tune(*asked)[0] == 0
+    with (tmp_path / "one/.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        code, _, err = tune(*asked)
+    assert (code, err.count("\n")) == (1, 1)
+    assert "another search is at work there" in err
+    assert tune(*asked)[0] == 0
+
+
+def test_what_a_file_holds_is_part_of_the_question(tune, tmp_path, small):
+    small.write_text(small.read_text().replace('"10 kB"', '"sizes.cdf"'))
+    asked = (*ASKED, "--trials", "1", "--seeds", "1", "--out", "one")
+    for largest, code in ((10_000, 0), (10_000, 0), (20_000, 2)):
+        (tmp_path / "sizes.cdf").write_text(f"9000 0\n{largest} 1\n")
+        found, _, err = tune(*asked)
+        assert found == code
+    assert "one: holds another search" in err
+
+
 def test_another_question_needs_another_folder(tune):
     tune(*ASKED, "--trials", "1", "--seeds", "1", "--out", "one")
     code, _, err = tune(*ASKED, "--trials", "1", "--seeds", "2", "--out", "one")
@@ -221,6 +260,9 @@ SUMMARY = {
     "ports": {"a->b": {"drops": 7}},
 }
 SUMMARY["groups"]["mice"]["fct_s"] = {"mean": 0.01, "p95": 0.02, "p99": 0.03, "max": 0.1}
+SUMMARY["groups"]["mice"]["jobs"] = {"begun": 95, "finished": 94, "unfinished": 6} | {
+    "time_s": {"mean": 0.1, "p90": 0.2, "p99": 0.3}
+}
 
 
 @pytest.mark.parametrize(
@@ -230,11 +272,15 @@ SUMMARY["groups"]["mice"]["fct_s"] = {"mean": 0.01, "p95": 0.02, "p99": 0.03, "m
         ("mice.fct.max", None),
         ("mice.fct.p99", None),
         ("mice.fct.p95", 0.02),
+        ("mice.jobs.time", None),
+        ("mice.jobs.time.p99", None),
+        ("mice.jobs.time.p90", 0.2),
+        ("mice.jobs.finished", 94),
         ("mice.timeouts", 5),
         ("elephants.goodput", 4e7),
     ],
 )
-def test_flows_that_did_not_finish_count(name, expected):
+def test_flows_and_jobs_that_did_not_finish_count(name, expected):
     assert constraints.value(metrics.find(name, SUMMARY), SUMMARY) == expected
 
 

@@ -131,6 +131,36 @@ def test_two_at_once_have_folders_of_their_own(command, small, tmp_path):
     assert "Run:    runs/small\n" in command()[1], "it was left by a command that was killed"
 
 
+def test_a_command_that_is_refused_leaves_the_scenario_of_the_other(command, ran, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        ending(patch, 1, KeyboardInterrupt())
+        command("--jobs", "1")
+    with (tmp_path / "runs/small/unfinished/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        code, _, err = command("--out", "runs/small", "--set", "traffic.mice.flows=3")
+    assert code == 1
+    assert "another run is at work there" in err
+    ran.clear()
+    assert "Run:    runs/small\n" in command()[1]
+    assert len(ran) == 1
+
+
+def test_a_full_disk_at_the_start_keeps_what_an_earlier_command_finished(command, ran):
+    with pytest.MonkeyPatch.context() as patch:
+        ending(patch, 1, KeyboardInterrupt())
+        command("--jobs", "1")
+
+    def full_disk(path, *_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "write", full_disk)
+        assert command()[0] == 2
+    ran.clear()
+    assert "Run:    runs/small\n" in command()[1]
+    assert len(ran) == 1
+
+
 @pytest.mark.parametrize(("room", "place"), [(2, ".row"), (6, "small"), (8, "report.html")])
 def test_a_full_disk_keeps_what_has_ended(room, place, command, monkeypatch, ran):
     """Whatever does not fit: a row, a table, or the page."""

@@ -36,7 +36,6 @@ def import_recording(
     while sleep 0.01; do date +%s.%N; ss -tinH; done > log.ss
     """
     from penstock import imports, units  # start-up: not needed for help
-    from penstock.scenario import Source, resolve  # start-up: the simulator
 
     try:
         gap_s = units.to_seconds(gap)
@@ -46,7 +45,6 @@ def import_recording(
     recording = imports.read(file, kind=kind, gap_s=gap_s)
     folder = out or Path(file.stem)
     written = imports.write(recording, folder, rate=rate, delay=delay, buffer=buffer)
-    resolve(Source(written.read_text(encoding="utf-8"), written, folder.name), ())
     for note in recording.notes:
         typer.echo(f"{file}: {note}.", err=True)
     size = units.size(sum(flow.size for flow in recording.flows))

@@ -24,6 +24,14 @@ METRICS = {"groups": metrics.GROUPS, "ports": metrics.PORTS}
 _SETTINGS = ("seeds", "schemes", "title", "about")
 """Keys of a scenario that are no settings of what is simulated, or are compared apart."""
 
+_LACKED = {
+    "fct_s": "fct_s",
+    "goodput_bps": "goodput_bps",
+    "jain": "goodput_bps",
+    "time_s": "time_s",
+}
+"""Numbers that a seed lacks where no flow, or no job, has a value in this column."""
+
 
 class Number(NamedTuple):
     """A number of a run: the mean of its seeds, and how sure that is."""
@@ -32,6 +40,7 @@ class Number(NamedTuple):
     half: float | None
     """Half-width of its 95 % confidence interval; None with one seed."""
     seeds: int
+    """How many have it."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +269,17 @@ def _lines(first: Run, second: Run, name: str) -> Iterator[Line]:
 
 def _number(run: Run, result: dict[str, Any], path: tuple[str, ...]) -> Number:
     half = metrics.number(result["ci95"], path) if result["ci95"] else None
-    return Number(metrics.number(result, path), half, len(run.summary["seeds"]))
+    return Number(metrics.number(result, path), half, _seeds_with(run, result["scheme"], path))
+
+
+def _seeds_with(run: Run, scheme: str, path: tuple[str, ...]) -> int:
+    """How many seeds have a number: one where no flow finished has no completion time."""
+    column = next((_LACKED[key] for key in path[2:] if key in _LACKED), None)
+    if column is None:
+        return len(run.summary["seeds"])
+    group = path[1]
+    rows = run.jobs.filter(traffic=group) if column in metrics.JOBS else run.members(group)
+    return rows.filter(pl.col(column).is_not_null(), scheme=scheme)["seed"].n_unique()
 
 
 def _line(run: str, scheme: str, group: str, metric: Metric, first: Number, second: Number) -> Line:
@@ -279,8 +298,8 @@ def _line(run: str, scheme: str, group: str, metric: Metric, first: Number, seco
 
 
 def _is_significant(first: Number, second: Number) -> bool | None:
-    """Welch's t test at 95 %; None where a run has one seed, or no number."""
-    if None in (*first, *second):
+    """Welch's t test at 95 %; None where fewer than two seeds of a run have the number."""
+    if None in (*first, *second) or min(first.seeds, second.seeds) < 2:
         return None
     errors = [
         (number.half or 0.0) / stats.student_t(number.seeds - 1) for number in (first, second)

@@ -28,6 +28,7 @@ from penstock.execution.task import (
     Progress,
     Row,
     Task,
+    files_of,
     substrate_of,
 )
 from penstock.execution.unfinished import Rows
@@ -42,6 +43,7 @@ __all__ = [
     "Rows",
     "Task",
     "execute",
+    "files_of",
     "substrate_of",
 ]
 

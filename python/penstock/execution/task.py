@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from penstock.errors import ScenarioError
 from penstock.execution import build
-from penstock.scenario import FILE_KEYS, parsed
+from penstock.scenario import parsed
 
 SIMULATOR, LABORATORY, OVS = "sim", "lab", "ovs"
 """Substrates: the simulator, the laboratory, and that with Open vSwitch and a controller."""
@@ -102,16 +102,25 @@ def _deciding(scenario: str, scheme: str) -> dict[str, Any]:
     document = {key: value for key, value in parsed(scenario).items() if key not in _NOT_SIMULATED}
     document["scheme"] = document.get("scheme", {}).get(scheme)
     document["traffic"] = [
-        [name, {key: _content(key, value) for key, value in table.items()}]
-        for name, table in document.get("traffic", {}).items()
+        [name, _content(table, {})] for name, table in document.get("traffic", {}).items()
     ]
     return document
 
 
-def _content(key: str, value: Any) -> Any:  # noqa: ANN401 (a TOML value)
+def files_of(scenario: str) -> dict[str, str]:
+    """The files that a resolved scenario names, by their full paths, with digests of them."""
+    files: dict[str, str] = {}
+    _content(parsed(scenario).get("traffic", {}), files)
+    return files
+
+
+def _content(value: Any, files: dict[str, str]) -> Any:  # noqa: ANN401 (a TOML value)
+    """The value with a digest of each file instead of its path; `files` gets both."""
     if isinstance(value, dict):
-        return {below: _content(below, each) for below, each in value.items()}
+        return {key: _content(each, files) for key, each in value.items()}
     if isinstance(value, list):
-        return [_content(key, each) for each in value]
-    is_file = key in FILE_KEYS and isinstance(value, str) and Path(value).is_file()
-    return build.digest_of(Path(value)) if is_file else value
+        return [_content(each, files) for each in value]
+    if not (isinstance(value, str) and Path(value).is_absolute() and Path(value).is_file()):
+        return value
+    files[value] = build.digest_of(Path(value))
+    return files[value]

@@ -9,7 +9,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from penstock import folders
@@ -88,15 +88,17 @@ def kept(folder: Path, scenario: str) -> Iterator[Rows]:
     """
     folders.check_target(folder, folders.RUN)
     place, is_new = folder / UNFINISHED, not folder.exists()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        folders.write(place / _SCENARIO, scenario)
-    except OSError as error:
-        _remove(place, with_folder=is_new)
-        message = f"{folder}: cannot be written ({error.strerror}); give another --out"
-        raise ScenarioError(message) from None
     rows, has_ended = Rows(place), False
-    with folders.locked(place, "run"):
+    with ExitStack() as opened:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            opened.enter_context(folders.locked(place, "run"))
+            folders.write(place / _SCENARIO, scenario)
+        except OSError as error:
+            if not len(rows):
+                _remove(place, with_folder=is_new)
+            message = f"{folder}: cannot be written ({error.strerror}); give another --out"
+            raise ScenarioError(message) from None
         try:
             yield rows
             has_ended = True

@@ -2,6 +2,8 @@
 """A recording as a scenario: a switch with a host for each address, and a trace."""
 
 import itertools
+import json
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from penstock import folders
 from penstock.errors import ScenarioError
 from penstock.imports import capture, connections, rows, sockets
 from penstock.imports.flows import Flow, Found
+from penstock.scenario import Source, resolve
 
 FORMATS = ("pcap", "ss", "netflow", "millisampler")
 MOST_HOSTS = 1000
@@ -88,12 +91,12 @@ def write(
     """Writes the scenario and its table into a folder that is new or empty; returns the scenario.
 
     Raises:
-        ScenarioError: the folder has other files, or cannot be written.
+        ScenarioError: the folder has other files, or cannot be written, or `rate`, `delay` or
+            `buffer` is wrong; then nothing is written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         message = f"{folder}: exists and is not an empty folder; give another --out"
         raise ScenarioError(message)
-    folders.check_file(folder / FILE)
     quiet = 1.5 * recording.flows[-1].start_s + 1.0
     text = _SCENARIO.format(
         title=_plain(recording.name),
@@ -111,9 +114,20 @@ def write(
         named = (recording.hosts[end] for end in ends)
         fields = (f"{flow.start_s:.9f}", *named, str(flow.size), *map(_field, ends))
         lines.append(",".join(fields))
-    folders.write(folder / TABLE, "\n".join(lines) + "\n")
+    table = "\n".join(lines) + "\n"
+    _check(Source(text, folder / FILE, folder.name), table)
+    folders.check_file(folder / FILE)
+    folders.write(folder / TABLE, table)
     folders.write(folder / FILE, text)
     return folder / FILE
+
+
+def _check(source: Source, table: str) -> None:
+    """Refuses a scenario that cannot be used, before its folder is there."""
+    with tempfile.TemporaryDirectory() as elsewhere:
+        path = Path(elsewhere) / TABLE
+        path.write_text(table, encoding="utf-8")
+        resolve(source, (("traffic.recorded.file", json.dumps(str(path))),))
 
 
 def _recording(path: Path, found: Found) -> Recording:

@@ -2,7 +2,8 @@
 """Transfers of `ss -ti`: what the counters of each socket grow by from one snapshot to the next.
 
 A log has snapshots one after the other, each after a line with its time, as from
-`while sleep 0.01; do date +%s.%N; ss -tinH; done`. Without times all transfers begin at once.
+`while sleep 0.01; do date +%s.%N; ss -tinH; done`. What its first snapshot counts was sent before.
+Without a second time there is one snapshot, and all that it counts begins at once.
 """
 
 import re
@@ -32,15 +33,18 @@ def read(lines: Iterator[str], name: str, gap_s: float) -> Found:
     sent: dict[tuple[Key, bool], int] = {}
     streams: dict[tuple[Key, bool], Stream] = {}
     now = before = 0.0
-    has_time = False
+    times = 0
     key: Key | None = None
     sockets = 0
     for line in lines:
         text = line.strip()
         time_s = _time(text)
         if time_s is not None:
-            before, now = (now if has_time else time_s), time_s
-            has_time, key = True, None
+            before, now = (now if times else time_s), time_s
+            times, key = times + 1, None
+            if times == 2:  # the first snapshot was sent before it
+                streams.clear()
+                found.flows.clear()
             continue
         if match := _SOCKET.match(text):
             key = (match["own"], match["own_port"], match["peer"], match["peer_port"])

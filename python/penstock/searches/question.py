@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import provenance
-from penstock.execution import build
+from penstock.execution import build, files_of
 from penstock.searches.space import Parameter, Value
 from penstock.searches.trial import Attempt
 from penstock.searches.verdict import Check
@@ -32,8 +32,9 @@ class Question:
     """The substrate."""
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON holds it, with the build that computes the answer."""
-        fields = asdict(self) | {"build": build.digest(self.on)}
+        """As JSON holds it, with the build that computes the answer, and what its files hold."""
+        decided_by = {"build": build.digest(self.on), "files": files_of(self.scenario)}
+        fields = asdict(self) | decided_by
         return json.loads(json.dumps(fields))  # type: ignore[no-any-return]
 
 

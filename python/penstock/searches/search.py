@@ -41,7 +41,7 @@ def search(
     """Searches until the folder has `trials` finished trials; those of earlier commands count.
 
     Args:
-        folder: keeps the journal.
+        folder: keeps the journal; locked by the caller.
         parameters: the dimensions of the search.
         start: the first trial: the scheme's own values, those that lie in the ranges.
         goal: the question.
@@ -54,8 +54,9 @@ def search(
         RunError: no trial could be computed.
     """
     study = _study(folder / JOURNAL)
-    if start and not _done(study):
-        study.enqueue_trial(dict(start), skip_if_exists=True)
+    # An interrupted first trial has failed, so it is proposed once more.
+    if start and not _done(study) and not _in_state(study, TrialState.WAITING):
+        study.enqueue_trial(dict(start))
     while len(done := _done(study)) < trials:
         # No state of the sampler is kept, so an interrupted search goes on as if it had not been.
         study.sampler = TPESampler(seed=seed + len(done))
@@ -103,7 +104,7 @@ def _study(path: Path) -> Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = JournalStorage(JournalFileBackend(str(path)))
     study = optuna.create_study(study_name="tune", storage=storage, load_if_exists=True)
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+    for trial in _in_state(study, TrialState.RUNNING):
         study.tell(trial.number, state=TrialState.FAIL)  # was interrupted; proposed again
     return study
 
@@ -116,6 +117,10 @@ def _record(study: Study, trial: Trial, attempt: Attempt) -> None:
     for number, excess in enumerate(attempt.excess):
         trial.set_constraint(str(number), excess)
     study.tell(trial, math.inf if attempt.objective is None else attempt.objective)
+
+
+def _in_state(study: Study, state: TrialState) -> list[FrozenTrial]:
+    return study.get_trials(deepcopy=False, states=(state,))
 
 
 def _done(study: Study) -> list[FrozenTrial]:

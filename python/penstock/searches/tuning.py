@@ -63,7 +63,7 @@ def tune(
 
     Raises:
         ScenarioError: a number, constraint, parameter or scheme is wrong.
-        RunError: a run cannot be computed.
+        RunError: a run cannot be computed, or another process works on the folder.
     """
     if find_spec("optuna") is None:
         message = "penstock tune needs Optuna; install it with: pip install 'penstock[tune]'"
@@ -105,36 +105,37 @@ def tune(
         return _computed(batch, jobs, cluster, listen)
 
     _check_keys(parameters, tasks)
-    references = _or_raise(compute([tasks({}, of=baseline), tasks({})], "references"))
-    goal = _goal(question, references[0])
-    if not _is_answered(folder):
-        folders.write_json(folder / folders.SEARCH.file, {"question": question.as_json()})
-    start = _start(parameters, prepared.text)
-    attempts = search(folder, parameters, start, goal, tasks, compute, trials=trials, seed=seed)
-    best = min(attempts, key=_rank)
-    check = None
-    if best.is_feasible:
-        fresh = list(range(seeds + 1, seeds + 1 + max(CHECK_SEEDS, seeds)))
-        variants = {
-            baseline: tasks({}, fresh, baseline),
-            f"{scheme} (defaults)": tasks({}, fresh),
-            f"{scheme} (tuned)": tasks(best.values, fresh),
-        }
-        results = _or_raise(compute(list(variants.values()), "check"))
-        check = judged(dict(zip(variants, results, strict=True)), goal, fresh)
-    values = {p.key: p.value(best.values[p.key]) for p in parameters}
-    text = tasks(best.values)[0].scenario
-    tuned = Tuned(
-        folder,
-        question,
-        attempts,
-        best,
-        check,
-        goal.objective.unit,
-        deploy.scheme_table(text, scheme, values),
-        deploy.agent_lines(text, scheme, values),
-    )
-    folders.write_json(folder / folders.SEARCH.file, tuned.as_json(sentences(tuned)))
+    with folders.locked(folder, "search"):
+        references = _or_raise(compute([tasks({}, of=baseline), tasks({})], "references"))
+        goal = _goal(question, references[0])
+        if not _is_answered(folder):
+            folders.write_json(folder / folders.SEARCH.file, {"question": question.as_json()})
+        start = _start(parameters, prepared.text)
+        attempts = search(folder, parameters, start, goal, tasks, compute, trials=trials, seed=seed)
+        best = min(attempts, key=_rank)
+        check = None
+        if best.is_feasible:
+            fresh = list(range(seeds + 1, seeds + 1 + max(CHECK_SEEDS, seeds)))
+            variants = {
+                baseline: tasks({}, fresh, baseline),
+                f"{scheme} (defaults)": tasks({}, fresh),
+                f"{scheme} (tuned)": tasks(best.values, fresh),
+            }
+            results = _or_raise(compute(list(variants.values()), "check"))
+            check = judged(dict(zip(variants, results, strict=True)), goal, fresh)
+        values = {p.key: p.value(best.values[p.key]) for p in parameters}
+        text = tasks(best.values)[0].scenario
+        tuned = Tuned(
+            folder,
+            question,
+            attempts,
+            best,
+            check,
+            goal.objective.unit,
+            deploy.scheme_table(text, scheme, values),
+            deploy.agent_lines(text, scheme, values),
+        )
+        folders.write_json(folder / folders.SEARCH.file, tuned.as_json(sentences(tuned)))
     return tuned
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from penstock import metrics, units
 from penstock.metrics import GROUPS, PORTS, UNFINISHED, Metric
 
-_TAILS = ("fct_s.p99", "fct_s.p999", "slowdown.p99")
-"""Where more flows are unfinished than such a number leaves out, there is none."""
 Values = dict[str, Any]
 """The summary of a group or port, or the half-widths of its confidence intervals."""
 
@@ -43,9 +41,7 @@ class Column:
             return f"{units.count(of['finished'])} of {units.count(of['flows'])}"
         if self.path == "jobs.finished":
             return f"{units.count(of['jobs']['finished'])} of {units.count(_jobs(of))}"
-        if self.path == "jobs.time_s.p99" and of["jobs"]["finished"] < 0.99 * _jobs(of):
-            return UNFINISHED
-        if self.path in _TAILS and metrics.unfinished(self.path, of):
+        if metrics.is_cut_off(self.path, of):
             return UNFINISHED
         return self.form(self.value(of))
 

@@ -5,9 +5,11 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
+
+from penstock import folders
 
 JOURNAL = "journal.jsonl"
 """Its name in a folder."""
@@ -29,13 +31,26 @@ class Journal:
             OSError: it cannot be written; those before it stay.
         """
         self.entries[key] = numbers
-        line = json.dumps({"key": key, "numbers": numbers}, separators=(",", ":")).encode() + b"\n"
+        line = _line(key, numbers)
         if self._file.write(line) != len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+
+    def drop(self, keys: Set[str]) -> None:
+        """Removes entries that another file has by now, and the file if none is left; closes it."""
+        self.close()
+        kept = [_line(*entry) for entry in self.entries.items() if entry[0] not in keys]
+        if kept:
+            folders.write(self._path, b"".join(kept), is_durable=True)
+        else:
+            self._path.unlink()
 
     def close(self) -> None:
         """Ends the writing; the file stays."""
         self._file.close()
+
+
+def _line(key: str, numbers: Any) -> bytes:  # noqa: ANN401 (JSON)
+    return json.dumps({"key": key, "numbers": numbers}, separators=(",", ":")).encode() + b"\n"
 
 
 def _read(path: Path) -> Iterator[tuple[str, Any]]:

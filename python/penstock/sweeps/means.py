@@ -20,7 +20,7 @@ class Cell:
     mean: float | None
     half: float | None
     unfinished: bool
-    """It is a 99th percentile, and more than 1 % of the flows did not end."""
+    """It is a percentile, and more flows did not end than lie above it."""
     seeds: tuple[float, ...] = ()
     """The number of each seed that has it."""
 
@@ -113,7 +113,7 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
         message = f"--show {error}"
         raise ScenarioError(message) from None
     swept = {column: key for key, (column, _) in request["columns"].items()}
-    owner = name.rpartition(".fct_s.p99")[0]
+    owner, _, path = name.partition(".")
     parts = table.partition_by([*swept, "scheme"], maintain_order=True, as_dict=True)
     cells = {}
     for key, part in parts.items():
@@ -121,7 +121,7 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
         cells[key[:-1], str(key[-1])] = Cell(
             mean=math.fsum(values) / len(values) if values else None,
             half=stats.ci95_of(values),
-            unfinished=bool(owner) and _is_unfinished(part, owner),
+            unfinished=metrics.is_cut_off(path, _counts(part, owner)),
             seeds=tuple(values),
         )
     return Shown(
@@ -134,10 +134,14 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
     )
 
 
-def _is_unfinished(rows: pl.DataFrame, owner: str) -> bool:
-    """Whether too few of a traffic's flows finished for a 99th percentile."""
-    totals = {name: rows[f"{owner}.{name}"].sum() for name in ("flows", "finished")}
-    return metrics.unfinished("fct_s.p99", totals) > 0
+def _counts(rows: pl.DataFrame, owner: str) -> dict[str, Any]:
+    """How many flows and jobs of a traffic there were in all seeds, by the keys of a summary."""
+
+    def totals(prefix: str) -> dict[str, Any]:
+        names = ("flows", "finished", "unfinished")
+        return {n: rows[column].sum() for n in names if (column := f"{prefix}.{n}") in rows.columns}
+
+    return totals(owner) | {"jobs": totals(f"{owner}.jobs")}
 
 
 def as_json(results: Sequence[Shown]) -> list[dict[str, Any]]:

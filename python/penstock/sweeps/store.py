@@ -15,7 +15,7 @@ import polars as pl
 
 from penstock import folders, provenance, tables
 from penstock.errors import RunError, ScenarioError
-from penstock.execution import Task, build
+from penstock.execution import Task, build, files_of
 from penstock.sweeps.journal import JOURNAL, Journal
 from penstock.sweeps.points import Plan
 
@@ -30,6 +30,7 @@ _SAME = (
     "scenario",
     "columns",
 )  # what two commands have alike that share a folder
+_SHARED = ("scheme", "files")  # tables of which they have alike what both have
 
 
 def read_request(folder: Path) -> dict[str, Any]:
@@ -57,8 +58,8 @@ def folder_for(request: Mapping[str, Any], name: str, out: Path | None) -> Path:
     folders.check_target(out, folders.SWEEP)
     if folders.has_kind(out, folders.SWEEP) and not is_usable(out):
         message = (
-            f"{out}: holds a sweep of another scenario, keys, substrate or build of Penstock; "
-            "give another --out"
+            f"{out}: holds a sweep of another scenario, files, keys, substrate or build of "
+            "Penstock; give another --out"
         )
         raise ScenarioError(message)
     return out
@@ -66,9 +67,10 @@ def folder_for(request: Mapping[str, Any], name: str, out: Path | None) -> Path:
 
 def _is_same(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether they differ in values, schemes and seeds only."""
-    both = first["scheme"].keys() & other["scheme"].keys()
     return all(first.get(name) == other.get(name) for name in _SAME) and all(
-        first["scheme"][name] == other["scheme"][name] for name in both
+        first[name][key] == other[name][key]
+        for name in _SHARED
+        for key in first.get(name, {}).keys() & other[name].keys()
     )
 
 
@@ -84,6 +86,11 @@ def request_of(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
         "build": build.digest(plan.tasks[0].on),
         "scenario": {name: value for name, value in plan.base.items() if name not in varies},
         "scheme": {name: plan.base["scheme"][name] for name in plan.schemes},
+        "files": {
+            path: digest
+            for task, *_ in plan.points.values()
+            for path, digest in files_of(task.scenario).items()
+        },
         "columns": {key.name: [key.column, _family(key.kind)] for key in plan.keys},
     }
 
@@ -107,7 +114,7 @@ class Store:
             opened.enter_context(folders.locked(folder, "sweep"))
             is_begun = folders.has_kind(folder, folders.SWEEP)
             before = read_request(folder) if is_begun else request
-            self.request = {**request, "scheme": before["scheme"] | request["scheme"]}
+            self.request = request | {n: before.get(n, {}) | request[n] for n in _SHARED}
             folders.write_json(folder / folders.SWEEP.file, self.request, is_durable=True)
             self._table = _read_table(folder)
             self.done = {} if self._table is None else _by_key(self._table, self.request)
@@ -121,7 +128,10 @@ class Store:
         self._journal.add(task.key, numbers)
 
     def merge(self, plan: Plan) -> pl.DataFrame:
-        """Writes the Parquet file with all finished runs, returns it, and removes the journal."""
+        """Writes the Parquet file with the plan's finished runs, and returns it.
+
+        The journal keeps those of other plans, which a kill has left there.
+        """
         rows = []
         for point, tasks in plan.points.items():
             swept = {k.column: k.typed(v) for k, v in zip(plan.keys, point, strict=True)}
@@ -136,8 +146,7 @@ class Store:
         table = _stacked(rows, self._table, swept_columns, list(self.request["scheme"]))
         if not table.is_empty():
             tables.write(table, self.folder / TABLE, is_durable=True)
-        self._journal.close()
-        (self.folder / JOURNAL).unlink()
+        self._journal.drop({task.key for task in plan.tasks})
         return table
 
 

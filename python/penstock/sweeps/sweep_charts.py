@@ -149,5 +149,5 @@ def _texts(result: Shown) -> tuple[str, str, str]:
 
 def _meaning(result: Shown, meaning: str) -> str:
     if any(cell.unfinished for cell in result.cells.values()):
-        meaning += "; where more than 1 % of the flows did not end there is a ring at the top"
+        meaning += "; where too many flows did not end there is a ring at the top"
     return f"{meaning}."
