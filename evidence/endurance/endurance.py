@@ -21,6 +21,7 @@ from pathlib import Path
 import page
 import polars as pl
 from host import HOST, PEERS, Host, host
+from traffic import COUNTS
 
 from penstock.execution.lab.system import inside, need_root
 from penstock.units import to_seconds
@@ -35,8 +36,8 @@ DRAIN_S = 30
 
 @contextlib.contextmanager
 def traffic(made: Host) -> Iterator[dict[str, int]]:
-    """Servers and clients; their counts, kept up to date."""
-    counts: dict[str, int] = {}
+    """Servers and clients; their counts, kept up to date, and `ended` where the clients have."""
+    counts = dict.fromkeys(COUNTS, 0)
     with contextlib.ExitStack() as stack:
 
         def start(namespace: str, *words: str) -> subprocess.Popen[str]:
@@ -54,6 +55,7 @@ def traffic(made: Host) -> Iterator[dict[str, int]]:
         def follow() -> None:
             for line in client.stdout or ():
                 counts.update(json.loads(line))
+            counts["ended"] = 1
 
         threading.Thread(target=follow, daemon=True).start()
         yield counts
@@ -76,7 +78,7 @@ def run(
                 begun, due, sampled = time.monotonic(), 0.0, 0.0
                 is_asked = _until_asked()
                 while (now := time.monotonic() - begun) < seconds:
-                    if is_asked() or counts.get("connections", 0) >= most:
+                    if is_asked() or counts["connections"] >= most:
                         break
                     if now >= sampled:
                         samples.append({"time_s": now, **counts, **made.sample()})
@@ -117,7 +119,12 @@ def _wrong(
     table: pl.DataFrame, counts: dict[str, int], left: dict[str, float], pinned: list[str]
 ) -> list[str]:
     wrong = []
-    if counts.get("failed") or counts.get("kept_lost"):
+    quarter = max(1, table.height // 4)
+    if "ended" in counts:
+        wrong.append("the clients ended before the run")
+    if counts["connections"] <= table["connections"][-quarter - 1]:
+        wrong.append("no connection was done in the last quarter of the run")
+    if counts["failed"] or counts["kept_lost"]:
         wrong.append(
             f"{counts['failed']} connections failed, {counts['kept_lost']} lasting ones broke"
         )
@@ -126,7 +133,6 @@ def _wrong(
     if pinned:
         wrong.append(f"{len(pinned)} pins stay after the ports are detached: {pinned[:3]}")
     # Each start of the agent is a new process: a leak of one shows as growth over the whole run.
-    quarter = max(1, table.height // 4)
     for name, least in (("rss_kb", 1024), ("files", 4)):
         early, late = (
             part[name].median() for part in (table[quarter : 2 * quarter], table[-quarter:])
@@ -186,4 +192,5 @@ def main() -> None:
         sys.exit("\n".join(wrong))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ one connection from beginning to end. The client prints its counts as JSON each 
 """
 
 import contextlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -65,10 +66,10 @@ def _keep(connection: socket.socket) -> None:
 
 
 def fetch(port: int, addresses: list[str]) -> None:
-    """Fetches from all addresses until its end; prints counts."""
+    """Fetches from all addresses until its end, or that of one of its processes; prints counts."""
     counts = multiprocessing.Array("Q", len(COUNTS) * PROCESSES, lock=False)
     _fork(lambda number: _fetch(port, addresses, counts, number))
-    while True:
+    while os.waitpid(-1, os.WNOHANG) == (0, 0):
         sums = [sum(counts[index :: len(COUNTS)]) for index in range(len(COUNTS))]
         print(json.dumps(dict(zip(COUNTS, sums, strict=True))), flush=True)
         time.sleep(1)
@@ -85,8 +86,18 @@ def _fetch(port: int, addresses: list[str], counts: "multiprocessing.Array", num
         made.sendall(struct.pack("!I", size))
         return made
 
-    kept, done = connect(KEEP), 0
-    while True:
+    kept: socket.socket | None = None
+    for done in itertools.count():
+        if done % KEPT_EVERY == 0:
+            try:
+                kept = kept or connect(KEEP)
+                kept.sendall(b"x")
+                if len(kept.recv(1000, socket.MSG_WAITALL)) != 1000:
+                    raise ConnectionError
+                counts[base + KEPT] += 1
+            except OSError:
+                counts[base + LOST] += 1
+                kept = None
         size = min(int(generator.lognormvariate(8, 1.3)) + 1, len(_CHUNK))
         try:
             with connect(size) as connection:
@@ -97,17 +108,6 @@ def _fetch(port: int, addresses: list[str], counts: "multiprocessing.Array", num
             counts[base + BYTES] += received
         except OSError:
             counts[base + FAILED] += 1
-        done += 1
-        if done % KEPT_EVERY:
-            continue
-        try:
-            kept.sendall(b"x")
-            if len(kept.recv(1000, socket.MSG_WAITALL)) != 1000:
-                raise ConnectionError
-            counts[base + KEPT] += 1
-        except OSError:
-            counts[base + LOST] += 1
-            kept = connect(KEEP)
 
 
 def _fork(work) -> None:  # noqa: ANN001 (a function of the process's number)

@@ -11,30 +11,36 @@ link above 97 % used, or as `fifo` used it; the elephants' Jain index above 0.99
 loops their share within 10 % of what was set.
 
 Each run is written to a journal at once, so that the work can be done in parts: `--for "9 min"`
-ends it in time, and the next call goes on. The exit code is 1 where Grant does not hold, 2 where a
-run fails. DCTCP needs a kernel that has it, and RED: evidence/kernels/run.
+ends it in time, and the next call of the same build goes on. The exit code is 1 where Grant does
+not hold, 2 where a run fails or is left for the next call, or nothing is judged. DCTCP needs a
+kernel that has it, and RED: evidence/kernels/run.
 """
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import polars as pl
 from lab_loads import LOADS, LONG_SHARE, RATE_BPS, Load
 
 import penstock
+from penstock import scenario
 from penstock.errors import PenstockError
-from penstock.sweeps.journal import JOURNAL, Journal
 from penstock.units import three, to_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "evidence"))
+
+from recorded import LABORATORY, Entry, Recorded  # noqa: E402 (of all evidence)
+
 FIFO, ROOM = "fifo", "16 MB"
 SCHEMES = ("drop-tail", "fairq", "hscc", "grant", "grant-receiver")
 ALL = (FIFO, *SCHEMES, "dctcp")
@@ -59,64 +65,83 @@ def main() -> int:
     parser.add_argument("--recorded", action="store_true", help="judge what is in the journal only")
     arguments = parser.parse_args()
     folder = arguments.out or ROOT / "runs/lab-grant"
-    folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(folder / JOURNAL)
     chosen = [load for load in LOADS if arguments.only in load.name]
     schemes = arguments.scheme or (FIFO, *SCHEMES)
-    try:
-        if not arguments.recorded:
-            play_all(journal, chosen, schemes, arguments)
-    except PenstockError as error:
-        print(f"lab-grant: {error}", file=sys.stderr)
-        return 2
-    finally:
-        journal.close()
-    return show(journal, chosen, schemes, arguments.settings)
+    only_read = arguments.recorded
+    with contextlib.closing(Recorded(folder, () if only_read else (LABORATORY,))) as runs:
+        try:
+            is_complete = only_read or play_all(runs, chosen, schemes, arguments)
+        except PenstockError as error:
+            print(f"lab-grant: {error}", file=sys.stderr)
+            return 2
+        judged, held = show(runs, chosen, schemes, arguments.settings)
+    if not is_complete:
+        print("lab-grant: out of time before the last run; call it again to go on", file=sys.stderr)
+    if not judged:
+        print(f"lab-grant: nothing is judged: {folder} has no such run of Grant", file=sys.stderr)
+    if held < judged:
+        return 1
+    return 0 if judged and is_complete else 2
 
 
-def play_all(journal: Journal, chosen: list[Load], schemes: Any, options: Any) -> None:
-    """Runs what the journal lacks, one repeat of all loads before the next."""
+def play_all(runs: Recorded, chosen: list[Load], schemes: Any, options: Any) -> bool:
+    """Runs what is not recorded, one repeat of all loads before the next; whether time was left."""
     until = time.monotonic() + (to_seconds(options.limit) if options.limit else 1e9)
     for repeat in range(1, options.repeats + 1):
         for load in chosen:
             for scheme in schemes:
-                key = entry(load, scheme, repeat, options.settings)
+                one = entry(load, scheme, repeat, options.settings)
                 if repeat > options.others and scheme not in WITHIN:
                     continue
                 if scheme == FIFO and load.elephants:
                     continue
-                if key in journal.entries:
+                if runs.find(one):
                     continue
                 if time.monotonic() > until:
-                    print("lab-grant: out of time; call it again to go on", file=sys.stderr)
-                    return
+                    return False
                 print(f"{load.name}, {scheme}, repeat {repeat}", file=sys.stderr)
-                journal.add(key, play(load, scheme, repeat, options.settings))
+                runs.add(one, play(load, scheme, repeat, options.settings))
+    return True
 
 
-def entry(load: Load, scheme: str, repeat: int, settings: list[str]) -> str:
-    """The key of a run in the journal."""
-    return json.dumps([load.name, scheme, repeat, settings])
+def entry(load: Load, scheme: str, repeat: int, settings: list[str]) -> Entry:
+    """A run in the journal."""
+    made = {**document(load.scenario), "overrides": overrides(load, scheme, settings)}
+    return Entry([load.name, scheme, repeat, settings], LABORATORY, made)
+
+
+@cache
+def document(name: str) -> dict[str, Any]:
+    """A shipped scenario."""
+    return tomllib.loads(scenario.load(name).text)
+
+
+def overrides(load: Load, scheme: str, settings: list[str]) -> list[tuple[str, ...]]:
+    """What differs from the load's scenario."""
+    room = [("fabric.bottleneck.buffer", ROOM)] if scheme == FIFO else []
+    return [*load.overrides(), *(tuple(each.split("=", 1)) for each in settings), *room]
 
 
 def play(load: Load, scheme: str, repeat: int, settings: list[str]) -> Numbers:
     """One run."""
-    overrides = [*load.overrides(), *(tuple(each.split("=", 1)) for each in settings)]
-    if scheme == FIFO:
-        scheme = "drop-tail"
-        overrides.append(("fabric.bottleneck.buffer", ROOM))
     run = penstock.run(
-        load.scenario, schemes=[scheme], overrides=overrides, seeds=[repeat], on="lab"
+        load.scenario,
+        schemes=["drop-tail" if scheme == FIFO else scheme],
+        overrides=overrides(load, scheme, settings),
+        **{"seeds": [repeat], "on": LABORATORY},
     )
     (result,) = run.summary["results"]
     group, port = result["groups"]["answers"], result["ports"]["left->right"]
-    transfers = run.members("answers")
-    since = to_seconds(run.summary["scenario"]["measure"].get("from", "0 s"))
-    transfers = transfers.filter(transfers["start_s"] >= since)
+    played = run.summary["scenario"]
+    since, end = to_seconds(played["measure"].get("from", "0 s")), to_seconds(played["duration"])
+    start, fct = pl.col("start_s"), pl.col("fct_s")
+    # What has not ended is under way in what is measured, whenever it began.
+    transfers = run.members("answers").filter((start >= since) | fct.is_null())
     times = transfers["fct_s"].drop_nulls()
     mean_s, most_s = load.bound_s(transfers["start_s"].to_list(), transfers["bytes"].to_list())
     kernel, elephants = result.get("kernel", {}), result["groups"].get("elephants", {})
-    stalled = (times > max(STALL_S, 1.15 * most_s)).sum()
+    lasted = transfers.select(fct.fill_null(end - start)).to_series()
+    stalled = (lasted > max(STALL_S, 1.15 * most_s)).sum()
     # In a closed loop the end of the run cuts off what is under way.
     missing = 0 if load.is_closed_loop else transfers.height - len(times)
     return {
@@ -154,40 +179,39 @@ def judge(load: Load, scheme: str, run: Numbers, bound: Numbers) -> list[str]:
     return [name for name, is_bad in fails.items() if is_bad]
 
 
-def show(journal: Journal, chosen: list[Load], schemes: Any, settings: list[str]) -> int:
-    """Prints the table and the verdict; returns the exit code."""
+def show(runs: Recorded, chosen: list[Load], schemes: Any, settings: list[str]) -> tuple[int, int]:
+    """Prints the table and the verdict: how many runs are judged, and in how many Grant holds."""
     head = ["load", "scheme", "runs", "mean", "bound", "of bound", "p99", "max", "stalls", "drops"]
     head += ["timeouts", "link used", "Jain", "elephants", "misses"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     judged = held = 0
     for load in chosen:
-        bound = measured(journal, load, settings)
+        bound = measured(runs, load, settings)
         for scheme in schemes:
-            runs = list(recorded(journal, load, scheme, settings))
-            if not runs:
+            of = list(repeats(runs, load, scheme, settings))
+            if not of:
                 continue
-            is_judged = scheme in WITHIN
-            fails = [judge(load, scheme, run, bound) for run in runs] if is_judged else []
+            fails = [judge(load, scheme, run, bound) for run in of] if scheme in WITHIN else []
             judged, held = judged + len(fails), held + sum(not each for each in fails)
-            print(f"| {' | '.join(cells(load, scheme, runs, fails, bound))} |")
+            print(f"| {' | '.join(cells(load, scheme, of, fails, bound))} |")
     print(f"\nGrant holds in {held} of {judged} runs.")
-    return 0 if held == judged else 1
+    return judged, held
 
 
-def recorded(journal: Journal, load: Load, scheme: str, settings: list[str]) -> Iterator[Numbers]:
-    """The repeats of a load that the journal has."""
+def repeats(runs: Recorded, load: Load, scheme: str, settings: list[str]) -> Iterator[Numbers]:
+    """The repeats of a load that are recorded."""
     repeat = 1
-    while (key := entry(load, scheme, repeat, settings)) in journal.entries:
-        yield journal.entries[key]
+    while run := runs.find(entry(load, scheme, repeat, settings)):
+        yield run
         repeat += 1
 
 
-def measured(journal: Journal, load: Load, settings: list[str]) -> Numbers:
+def measured(recorded: Recorded, load: Load, settings: list[str]) -> Numbers:
     """What a FIFO took that lost nothing, on average, and the least that it used of the link.
 
     Empty where it is no bound.
     """
-    runs = list(recorded(journal, load, FIFO, settings))
+    runs = list(repeats(recorded, load, FIFO, settings))
     if not runs or not load.is_one_flight or any(run["drops"] or run["timeouts"] for run in runs):
         return {}
     return {

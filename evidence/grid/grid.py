@@ -5,7 +5,8 @@ A cell lies within the goal where the buffer holds two segments of every flow. T
 if the mean completion time is within 1.15 of the better of drop-tail's and an ideal fair port's, or
 no more than this port's; the 99th percentile is no worse than drop-tail's; no transfer takes more
 than 190 ms, and no more take above 38 ms than load alone explains: than take 1/1.15 of that at the
-ideal port. Prints the tables of README.md; the exit code is 1 where a scheme does not hold.
+ideal port. Prints the tables of README.md; the exit code is 1 where a scheme does not hold, 2 where
+a run fails or a scheme is not judged in any cell.
 """
 
 import argparse
@@ -24,11 +25,14 @@ import polars as pl
 from cells import Cell
 
 import penstock
-from penstock.errors import PenstockError
-from penstock.sweeps.journal import JOURNAL, Journal
-from penstock.units import three
+from penstock.errors import PenstockError, ScenarioError
+from penstock.units import three, to_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "evidence"))
+
+from recorded import LABORATORY, Entry, Recorded  # noqa: E402 (of all evidence)
+
 SETS = ("tuning", "verdict")
 IDEAL = "ideal"
 REFERENCES = ("drop-tail", IDEAL)
@@ -59,26 +63,37 @@ def main() -> int:
     parser.add_argument("--recorded", action="store_true", help="judge what is in the journal only")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    chosen = choose(arguments)
     schemes = arguments.scheme or list(SCHEMES)
-    settings = [tuple(setting.split("=", 1)) for setting in arguments.settings]
     folder = arguments.out or ROOT / "runs/grid"
-    folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(folder / JOURNAL)
-    try:
-        grid = Grid(journal, settings, arguments.repeats, is_recorded=arguments.recorded)
-        rows = [row for cell in grid.progress(chosen) for row in grid.rows(cell, schemes)]
-    except PenstockError as error:
-        print(f"grid: {error}", file=sys.stderr)
-        return 2
-    finally:
-        journal.close()
+    only_read = arguments.recorded
+    with contextlib.closing(Recorded(folder, () if only_read else (LABORATORY,))) as runs:
+        try:
+            settings = settings_of(arguments.settings, ("drop-tail", *schemes))
+            chosen = choose(arguments)
+            grid = Grid(runs, settings, arguments.repeats, is_recorded=only_read)
+            rows = [row for cell in grid.progress(chosen) for row in grid.rows(cell, schemes)]
+        except PenstockError as error:
+            print(f"grid: {error}", file=sys.stderr)
+            return 2
     summary = [tally(rows, scheme) for scheme in schemes]
     if arguments.json:
         print(json.dumps({"set": arguments.name, "schemes": summary, "rows": rows}))
     else:
         show(rows, summary)
+    if unjudged := [one["scheme"] for one in summary if not one["judged"]]:
+        names = ", ".join(unjudged)
+        print(f"grid: {names}: not judged, no cell within the goal has runs", file=sys.stderr)
+        return 2
     return 0 if all(one["holds"] == one["judged"] for one in summary) else 1
+
+
+def settings_of(texts: list[str], schemes: Iterable[str]) -> list[tuple[str, ...]]:
+    """Keys and values of `--set`, which are of these schemes only: the rest is the cell's."""
+    for text in texts:
+        if "=" not in text or not text.startswith(tuple(f"scheme.{name}." for name in schemes)):
+            names = ", ".join(schemes)
+            raise ScenarioError(f"--set {text}: give scheme.NAME.KEY=VALUE; NAME is one of {names}")
+    return [tuple(text.split("=", 1)) for text in texts]
 
 
 def choose(arguments: argparse.Namespace) -> list[Cell]:
@@ -98,12 +113,12 @@ def choose(arguments: argparse.Namespace) -> list[Cell]:
 
 
 class Grid:
-    """Runs cells, each run once: what the journal has is taken from there."""
+    """Runs cells, each run once: what is recorded is taken from there."""
 
     def __init__(
-        self, journal: Journal, settings: list[Any], repeats: int, *, is_recorded: bool
+        self, runs: Recorded, settings: list[Any], repeats: int, *, is_recorded: bool
     ) -> None:
-        self.journal, self.settings, self.repeats = journal, settings, repeats
+        self.runs, self.settings, self.repeats = runs, settings, repeats
         self.is_recorded = is_recorded
 
     def progress(self, chosen: list[Cell]) -> Iterator[Cell]:
@@ -137,32 +152,32 @@ class Grid:
     def _one(self, cell: Cell, scheme: str, repeat: int) -> Numbers | None:
         settings = [s for s in self.settings if s[0].startswith(f"scheme.{scheme}.")]
         asked = cells.unloaded(cell) if scheme == IDEAL else cell
-        key = json.dumps([asked, scheme, settings, repeat])
-        if key not in self.journal.entries and not self.is_recorded:
-            self.journal.add(key, play(cell, scheme, settings, repeat))
-        numbers: Numbers | None = self.journal.entries.get(key)
+        document = cells.scenario(asked)
+        entry = Entry([asked, scheme, settings, repeat], LABORATORY, document)
+        numbers = self.runs.find(entry)
+        if not numbers and not self.is_recorded:
+            numbers = play(document, scheme, settings, repeat)
+            self.runs.add(entry, numbers)
         return shared_fairly(cell, numbers) if numbers and scheme == IDEAL else numbers
 
 
-def play(cell: Cell, scheme: str, settings: list[Any], repeat: int) -> Numbers:
+def play(document: dict[str, Any], scheme: str, settings: list[Any], repeat: int) -> Numbers:
     """One run on the laboratory."""
-    document = cells.scenario(cells.unloaded(cell) if scheme == IDEAL else cell)
     name = "drop-tail" if scheme == IDEAL else scheme
-    run = penstock.run(document, schemes=[name], overrides=settings, seeds=[repeat], on="lab")
+    run = penstock.run(document, schemes=[name], overrides=settings, seeds=[repeat], on=LABORATORY)
     (result,) = run.summary["results"]
     group, port = result["groups"]["web"], next(iter(result["ports"].values()))
     transfers = run.members("web")
     times = transfers["fct_s"].drop_nulls().sort()
-    waited = transfers.filter(
-        pl.col("fct_s").is_null(), pl.col("timeouts") + pl.col("syn_timeouts") > 0
-    )
+    end = to_seconds(run.summary["scenario"]["duration"])
+    lasted = transfers.select(pl.col("fct_s").fill_null(end - pl.col("start_s"))).to_series()
     elephants = result["groups"].get("elephants", {})
     return {
         **{"answers": len(times), "mean": times.mean() or 0.0, "p50": at(times, 0.5)},
         **{"p99": at(times, 0.99), "max": times.max() or 0.0},
         **{f"q{n}": at(times, n / 1000) for n in QUANTILES},
-        # Not those that the end of the run cut off without a timeout: they waited for a processor.
-        "late": ((times > LATE_S).sum() + len(waited)) / max(len(times), 1),
+        # With those that were late already when the end of the run cut them off.
+        "late": (lasted > LATE_S).sum() / max(len(times), 1),
         "delayed": float((times > DELAYED_S).mean() or 0.0),
         **{"timeouts": group["timeouts"], "syn_timeouts": group["syn_timeouts"]},
         **{"drops": port["drops"], "utilization": port["utilization"]},

@@ -3,8 +3,8 @@
 
 Clients in a limited pod request answers from a server in another pod, each on a new connection,
 over and over; cnitool adds and deletes the pods. Per case: goodput, drops of the token bucket, what
-the server sent again, timeouts, p50 and p99 of the requests, CPU of the whole machine. Needs root;
-`make bench-cni`.
+the server sent again, timeouts, requests without a whole answer, p50 and p99 of the others, CPU of
+the whole machine. Needs root; `make bench-cni`.
 """
 
 import argparse
@@ -47,34 +47,34 @@ async def serve() -> None:
         await server.serve_forever()
 
 
-async def request(address: str, size: int) -> tuple[float, int]:
-    """One request on a connection of its own: seconds, bytes."""
+async def request(address: str, size: int) -> float:
+    """Seconds of one request on a connection of its own, until the server has closed it."""
     begun = time.monotonic()
     reader, writer = await asyncio.open_connection(address, PORT)
-    writer.write(size.to_bytes(8, "big"))
-    received = 0
-    while data := await reader.read(1 << 18):
-        received += len(data)
-    writer.close()
-    return time.monotonic() - begun, received
+    try:
+        writer.write(size.to_bytes(8, "big"))
+        await reader.readexactly(size)
+        await reader.read()
+    finally:
+        writer.close()
+    return time.monotonic() - begun
 
 
 async def load(address: str, clients: int, size: int, elephants: int, seconds: float) -> None:
     """The clients' requests until the time is over; prints their times and all bytes."""
     end = time.monotonic() + seconds
     times: list[float] = []
-    total = resets = 0
+    total = broken = 0
 
     async def client() -> None:
-        nonlocal total, resets
+        nonlocal total, broken
         while time.monotonic() < end:
             try:
-                took, received = await request(address, size)
-            except ConnectionResetError:
-                resets += 1
+                times.append(await request(address, size))
+            except (ConnectionResetError, asyncio.IncompleteReadError):
+                broken += 1
                 continue
-            times.append(took)
-            total += received
+            total += size
 
     async def elephant() -> None:
         nonlocal total
@@ -89,7 +89,7 @@ async def load(address: str, clients: int, size: int, elephants: int, seconds: f
         *(elephant() for _ in range(elephants)), *(client() for _ in range(clients))
     )
     seconds = time.monotonic() - begun
-    print(json.dumps({"times": times, "bytes": total, "resets": resets, "seconds": seconds}))
+    print(json.dumps({"times": times, "bytes": total, "broken": broken, "seconds": seconds}))
 
 
 def counters() -> dict[str, int]:
@@ -135,7 +135,7 @@ def measure(load_name: str, interface: str, address: str, seconds: float) -> dic
             "drops": drops(interface) - dropped,
             "resent": after["RetransSegs"] - before["RetransSegs"],
             "timeouts": after["TCPTimeouts"] - before["TCPTimeouts"],
-            "resets": out["resets"],
+            "broken": out["broken"],
             "p50_ms": statistics.median(out["times"]) * 1e3,
             "p99_ms": statistics.quantiles(out["times"], n=100)[98] * 1e3,
             "requests": len(out["times"]),

@@ -9,7 +9,7 @@ percentile within 25 %, and drops, timeouts and delayed ACKs within 25 % or 5 a 
 apart counts only if Welch's t-test finds a difference at the level of 5 %: what the kernel's own
 repeats span is no evidence. The tables of README.md have both counts, and how far the kernel's
 first repeats agree with the others. The exit code is 1 where fewer than 90 % agree, 2 where a run
-fails.
+fails or nothing is compared. With `--on sim` the kernel's runs are only read, whatever their build.
 """
 
 import argparse
@@ -30,14 +30,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "evidence/linux"
-sys.path.insert(0, str(ROOT / "evidence/grid"))
+sys.path[:0] = [str(ROOT / "evidence"), str(ROOT / "evidence/grid")]
 
 import cells  # noqa: E402 (next to the grid)
+from recorded import LABORATORY, SIMULATOR, SUBSTRATES, Entry, Recorded  # noqa: E402 (of all)
 
 import penstock  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 from penstock.stats import student_t  # noqa: E402
-from penstock.sweeps.journal import JOURNAL, Journal  # noqa: E402
 from penstock.units import to_bytes  # noqa: E402
 
 CELLS, SEED = {"calibration": 40, "calibration-wrk": 8}, 1
@@ -86,24 +86,25 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="SCENARIO", help="default: the cells")
     parser.add_argument("--set-aside", action="store_true", help="the half for the verdict alone")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="runs of each")
-    parser.add_argument("--on", action="append", choices=("lab", "sim"), help="default: both")
+    parser.add_argument("--on", action="append", choices=SUBSTRATES, help="default: both")
     parser.add_argument("--out", type=Path, metavar="DIR", help="journal; default: runs/calibrate")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     folder = arguments.out or ROOT / "runs/calibrate"
-    folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(folder / JOURNAL)
-    try:
-        chosen = [named(name) for name in arguments.names] or half(is_aside=arguments.set_aside)
-        for on in arguments.on or ("lab", "sim"):
-            with first_on_the_machine() if on == "lab" else contextlib.nullcontext():
-                record(chosen, on, arguments.repeats, journal)
-        rows = list(compare(chosen, journal, arguments.repeats))
-    except (PenstockError, OSError) as error:
-        print(f"calibrate: {error}", file=sys.stderr)
+    measured = arguments.on or SUBSTRATES
+    with contextlib.closing(Recorded(folder, measured)) as runs:
+        try:
+            chosen = [named(name) for name in arguments.names] or half(is_aside=arguments.set_aside)
+            for on in measured:
+                with first_on_the_machine() if on == LABORATORY else contextlib.nullcontext():
+                    record(chosen, on, arguments.repeats, runs)
+            rows = list(compare(chosen, runs, arguments.repeats))
+        except (PenstockError, OSError) as error:
+            print(f"calibrate: {error}", file=sys.stderr)
+            return 2
+    if not rows:
+        print(f"calibrate: nothing is compared: {folder} lacks the other side", file=sys.stderr)
         return 2
-    finally:
-        journal.close()
     agree = {rule: sum(not row[rule] for row in rows) for rule in RULES}
     if arguments.json:
         print(json.dumps({"agree": agree, "of": len(rows), "rows": rows}))
@@ -158,21 +159,27 @@ def simulated(one: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def record(chosen: list[dict[str, Any]], on: str, repeats: int, journal: Journal) -> None:
-    """Runs what the journal lacks, with a line for each scenario on the terminal."""
+def record(chosen: list[dict[str, Any]], on: str, repeats: int, runs: Recorded) -> None:
+    """Runs what is not recorded, with a line for each scenario on the terminal."""
     begun = time.monotonic()
     for number, one in enumerate(chosen, 1):
         passed = time.monotonic() - begun
         print(f"{on} {number}/{len(chosen)} {passed:.0f} s: {one['name']}", file=sys.stderr)
         for scheme in SCHEMES:
             for seed in range(1, repeats + 1):
-                if (key := entry(one, scheme, on, seed)) not in journal.entries:
-                    journal.add(key, play(one, scheme, on, seed))
+                if not runs.find(run := entry(one, scheme, on, seed)):
+                    runs.add(run, play(one, scheme, on, seed))
 
 
-def entry(one: dict[str, Any], scheme: str, on: str, seed: int) -> str:
-    """The key of a run in the journal."""
-    return json.dumps([one["name"], scheme, on, seed])
+def entry(one: dict[str, Any], scheme: str, on: str, seed: int) -> Entry:
+    """A run in the journal."""
+    return Entry([one["name"], scheme, on, seed], on, played(one, on))
+
+
+def played(one: dict[str, Any], on: str) -> dict[str, Any]:
+    """The document as a substrate plays it."""
+    document: dict[str, Any] = one["document"] if on == LABORATORY else simulated(one)
+    return document
 
 
 @contextlib.contextmanager
@@ -184,19 +191,17 @@ def first_on_the_machine() -> Iterator[None]:
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def compare(
-    chosen: list[dict[str, Any]], journal: Journal, repeats: int
-) -> Iterator[dict[str, Any]]:
+def compare(chosen: list[dict[str, Any]], runs: Recorded, repeats: int) -> Iterator[dict[str, Any]]:
     """Kernel and simulator in each scenario under each scheme, and what is apart by each rule."""
     for one in chosen:
         for scheme in SCHEMES:
             kernel, simulator = (
                 [
-                    journal.entries[key]
+                    run
                     for seed in range(1, repeats + 1)
-                    if (key := entry(one, scheme, on, seed)) in journal.entries
+                    if (run := runs.find(entry(one, scheme, on, seed)))
                 ]
-                for on in ("lab", "sim")
+                for on in SUBSTRATES
             )
             if kernel and simulator:
                 half = len(kernel) // 2
@@ -212,9 +217,9 @@ def compare(
 def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
     """One run."""
     run = penstock.run(
-        one["document"] if on == "lab" else simulated(one),
+        played(one, on),
         **{"schemes": [scheme], "seeds": [seed], "on": on},
-        tools=one["client"] if on == "lab" else None,
+        tools=one["client"] if on == LABORATORY else None,
     )
     (result,) = run.summary["results"]
     groups, (port, *_) = result["groups"], result["ports"].values()
@@ -225,10 +230,10 @@ def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
         "timeouts": sum(group["timeouts"] + group["syn_timeouts"] for group in groups.values()),
         "delayed_acks": result.get("delayed_acks"),
     }
-    if on == "sim" and one["client"] and elephants:
+    if on == SIMULATOR and one["client"] and elephants:
         # Each iperf3 delays an ACK on its control connection, which the simulator does not have.
         counted["delayed_acks"] += groups["elephants"]["flows"]
-    if on == "sim" and one["client"] == "wrk":
+    if on == SIMULATOR and one["client"] == "wrk":
         counted["delayed_acks"] += WRK_DELAYS * one["document"]["traffic"]["web"]["flows"]
     return {
         **{name: times.get(name) for name in ("mean", "p50", "p99")},

@@ -184,7 +184,8 @@ def _bars(plot: _Plot) -> Canvas:
     clusters, means = plot.data["clusters"], []
     width = 0.8 / len(plot.schemes)
     for number, (scheme, look) in enumerate(plot.schemes.items()):
-        heights = [mean for mean, _ in plot.data["series"][scheme]]
+        # No number is not 0, which looks best: NaN leaves a gap.
+        heights = np.array([mean for mean, _ in plot.data["series"][scheme]], dtype=float)
         offset = (number - (len(plot.schemes) - 1) / 2) * width
         axes.bar(
             [cluster + offset for cluster in range(len(clusters))],
@@ -198,7 +199,7 @@ def _bars(plot: _Plot) -> Canvas:
             linewidth=0,
             label=plot.names[scheme],
         )
-        means += heights
+        means += list(heights)
     _scale(axes, plot, means)
     figure_axes.name(axes, clusters)
     axes.grid(visible=False, axis="x")

@@ -5,7 +5,7 @@ A figure's data are JSON: `schemes` with their places in the run, and by its kin
 
     line       panels of series [x, mean, half-width]; `ticks` where the x are names
     cdf        panels of series [some of the sorted values, how many there are, how many flows]
-    bars       clusters, series [mean, half-width]
+    bars       clusters, series [mean, half-width]; the mean is null where there is no number
     histogram  greatest value, series of flows in each bin
     heat       xs, ys, series [x, y, value] by place
     analysis   panels of lines, as a function of `analysis` gives them
@@ -134,7 +134,7 @@ def places(number: int) -> list[int]:
 
 def _bars(source: _Source) -> Data:
     series = {
-        scheme: [[0.0, None] if value is None else [value.mean, value.half] for value in values]
+        scheme: [[None, None] if value is None else [value.mean, value.half] for value in values]
         for scheme, values in source.series(list(source.runs)).items()
     }
     return {"clusters": list(source.runs), "series": series}

@@ -91,7 +91,8 @@ class Measure:
     def _of_flows(self, run: Run) -> Value | None:
         """The quantile over clients (or flows), of each seed and then of all.
 
-        Who has no value, as no request of it finished, counts as beyond every value.
+        Who has no value, as no request of it finished, counts as beyond every value; so does a seed
+        whose quantile falls there.
         """
         by_seed = samples(run, self.scheme, self.group, self.field, self.each)
         at = 0.5 if self.quantile is None else self.quantile
@@ -144,7 +145,7 @@ def samples(run: Run, scheme: str, group: str, field: str, each: str = "") -> li
 
 
 def _quantile(column: pl.Series, at: float) -> float | None:
-    """Linear between neighbours, as the summary's percentiles; nulls are beyond every value."""
+    """Linear between neighbours, as a summary's percentiles, but nulls are beyond every value."""
     known = column.drop_nulls().sort()
     place = at * (len(column) - 1)
     low = int(place)

@@ -42,7 +42,7 @@ def record(done: Sequence[Reproduction], document: Mapping[str, Any]) -> None:
     Raises:
         ScenarioError: its runs were shortened.
     """
-    recordable({"--quick": document["quick"]})
+    recordable({"--quick": document["quick"], "--seeds": document.get("seeds")})
     origin = {key: document[key] for key in _ORIGIN}
     for one in [one for one in done if not one.failed]:
         kept = {
@@ -112,6 +112,7 @@ def origin(recorded: Sequence[Mapping[str, Any]], on: str = execution.SIMULATOR)
         "wall_s": sum(one["wall_s"] for one in in_order),
         "substrate": on,
         "quick": False,
+        "seeds": None,
     }
 
 

@@ -84,7 +84,7 @@ def reproduce(
                 ended(one)
         in_order = [done[one.id] for one in wanted]
         wall_s = time.monotonic() - begun
-        reproduction_folder.write(new, in_order, quick=quick, wall_s=wall_s, on=on)
+        reproduction_folder.write(new, in_order, quick=quick, seeds=seeds, wall_s=wall_s, on=on)
     return in_order, folder
 
 

@@ -19,13 +19,20 @@ def figures_of(folder: Path) -> Path:
 
 
 def write(
-    folder: Path, done: Sequence[Reproduction], *, quick: bool, wall_s: float, on: str
+    folder: Path,
+    done: Sequence[Reproduction],
+    *,
+    quick: bool,
+    seeds: int | None,
+    wall_s: float,
+    on: str,
 ) -> None:
     """Writes `reproduction.json` and the page next to the runs."""
     document = {
         **provenance.head(),
         "substrate": on,
         "quick": quick,
+        "seeds": seeds,
         "wall_s": round(wall_s, 1),
         **reproduction.as_json(done),
     }

@@ -24,9 +24,10 @@ class Value:
 
 
 def of_seeds(values: Sequence[float | None]) -> Value | None:
-    """The mean of the seeds' values; a seed without one is left out."""
-    mean = stats.mean_of(values)
-    return None if mean is None else Value(mean, stats.ci95_of(values))
+    """The mean of the seeds' values; None where a seed has none, as it is beyond every value."""
+    if not values or None in values:
+        return None
+    return Value(stats.mean_of(values), stats.ci95_of(values))
 
 
 def difference(one: Value, other: Value) -> Value:

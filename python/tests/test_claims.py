@@ -8,7 +8,7 @@ import pytest
 import penstock_papers
 from penstock import RunError, ScenarioError
 from penstock.runs import Run
-from penstock_papers import claims, experiment_files, experiment_names, reproduce
+from penstock_papers import claims, experiment_files, experiment_names, reproduce, values
 from penstock_papers.claims import Claim
 from penstock_papers.measures import Measure
 from penstock_papers.values import Value
@@ -182,6 +182,12 @@ def test_each_clients_requests_and_their_quantile():
     assert Measure(**common, quantile=0.5).of(made).mean == 1.0
     with pytest.raises(RunError, match="no column 'fct'"):
         Measure(**{**common, "field": "fct"}, quantile=0.5).of(made)
+
+
+def test_a_seed_whose_quantile_is_beyond_every_value_takes_the_mean_there():
+    assert values.of_seeds([0.1, 0.3]).mean == pytest.approx(0.2)
+    assert values.of_seeds([None, 0.1, 0.1, 0.1]) is None
+    assert values.of_seeds([]) is None
 
 
 @pytest.fixture

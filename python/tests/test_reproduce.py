@@ -381,10 +381,12 @@ def test_only_whole_experiments_are_recorded(monkeypatch, capsys):
             command(monkeypatch, "exp-1", "--record", *wrong)
         assert left.value.code == 2
         assert wrong[0] in capsys.readouterr().err
-    command(monkeypatch, "exp-1", "--quick", "--out", "made")
-    with pytest.raises(SystemExit):
-        command(monkeypatch, "--again", "made", "--record")
-    assert "--quick: --record keeps whole experiments only" in capsys.readouterr().err
+    for shortened in (["--quick"], ["--seeds", "1"]):
+        command(monkeypatch, "exp-1", *shortened, "--out", "made")
+        with pytest.raises(SystemExit):
+            command(monkeypatch, "--again", "made", "--record")
+        message = f"{shortened[0]}: --record keeps whole experiments only"
+        assert message in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command(monkeypatch, "exp-1", "--recorded")
     assert "run `penstock reproduce exp-1 --record`" in capsys.readouterr().err

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+import math
 import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from matplotlib.axes import Axes
 
 import penstock_papers
 from penstock.show import style
 from penstock_papers import drawing, experiment_files, reproduce, small_svg
 
-from .conftest import SMALL
+from .conftest import SMALL, make_run
 
 FIGURES = """
 names = { fairq = "RWNDQ" }
@@ -147,6 +149,28 @@ def test_what_was_left_out_is_not_drawn(tmp_path, monkeypatch):
     names = [one.drawing.name for one in done.drawn]
     assert names == ["exp-1-line", "exp-1-bars", "exp-1-heat"]
     assert list(drawing.draw(experiment_files.load("exp-1"), {})) == []
+
+
+def test_a_bar_without_a_number_is_a_gap(tmp_path, monkeypatch):
+    monkeypatch.setattr(penstock_papers, "experiments_dir", lambda: tmp_path / "papers")
+    (tmp_path / "papers/exp-1").mkdir(parents=True)
+    times = FIGURES.split("[[figure]]")[3].replace(
+        'port = "left->right", field = "drops"', 'group = "mice", field = "fct_s.mean"'
+    )
+    (tmp_path / "papers/exp-1/claims.toml").write_text(f"[[figure]]{times}")
+    (tmp_path / "papers/exp-1/scenario.toml").write_text(SMALL)
+    made = experiment_files.load("exp-1")
+    run = make_run(schemes=("drop-tail", "fairq"))
+    run.summary["results"][0]["groups"]["mice"]["fct_s"] = None
+    (bars,) = drawing.draw(made, {"": run})
+    none, some = bars.data["series"].values()
+    assert none == [[None, None]]
+    assert some[0][0] > 0
+    heights = []
+    monkeypatch.setattr(Axes, "bar", lambda _, __, height, *___, **____: heights.extend(height))
+    drawing.redraw(made.figures[0], made, bars.data)
+    assert math.isnan(heights[0])
+    assert heights[1] == some[0][0]
 
 
 def test_the_documentation_keeps_figures_small(drawn):
