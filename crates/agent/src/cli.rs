@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use penstock_linux::note;
 
 use crate::attach::load;
 use crate::commands::{attach, check, detach, limit, pause, run, sicc, status};
@@ -96,7 +97,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && error.kind() != HELP => {
-            eprintln!("penstockd: {}", one_line(&error.to_string()));
+            note!("penstockd: {}", one_line(&error.to_string()));
             return ExitCode::from(2);
         }
         Err(help) => help.exit(),
@@ -104,7 +105,7 @@ pub fn main() -> ExitCode {
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("penstockd: {error:#}");
+            note!("penstockd: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -8,11 +8,12 @@ mod lab;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
 
 use lab::stream::Stream;
-use lab::{PORT, PortLab, outcome};
+use lab::{LIMIT, PENSTOCKD, PORT, PortLab, outcome};
 use penstock_linux::link::{self, Change};
-use penstock_linux::testkit::{PATIENCE, Signal, cable, join, until};
+use penstock_linux::testkit::{PATIENCE, Process, Signal, cable, join, until};
 use penstockd::attach::tcx;
 use penstockd::host::bpf;
 use penstockd::port::pins::ABI;
@@ -61,6 +62,47 @@ fn killed_it_loses_nothing_and_the_next_takes_over() {
     assert_eq!(lab.status()["attached"]["egress"], true);
     stream.goes_on();
     stream.stop();
+    lab.ok(&["detach", "--all"]);
+}
+
+#[test]
+fn who_reads_what_it_writes_may_go_away() {
+    let lab = PortLab::new();
+    let start = |words: &[&str]| {
+        let mut command = Command::new(PENSTOCKD);
+        command.args(words).arg("--pins").arg(lab.pins());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = lab.agent().spawn(&mut command, LIMIT);
+        drop((process.child.stdout.take(), process.child.stderr.take()));
+        process
+    };
+    let end = |mut process: Process| {
+        process.signal(Signal::TERM);
+        assert!(process.wait().success());
+    };
+    end({
+        let words = [
+            "attach", PORT, "--scheme", "fairq", "--buffer", "128 kB", "--stay",
+        ];
+        let held = start(&words);
+        until("it is attached, and kept", || is_acting(&lab));
+        held
+    });
+    until("it is detached", || !lab.port_folder().exists());
+
+    lab.configure(FAIRQ);
+    let mut command = Command::new(PENSTOCKD);
+    command.args(["run", "--config"]).arg(lab.config());
+    command.stderr(Stdio::piped());
+    let mut daemon = lab.agent().spawn(&mut command, LIMIT);
+    drop(daemon.child.stderr.take());
+    until("the daemon attaches", || is_acting(&lab));
+    lab.configure("[port.eth1]\nscheme = \"none at all\"\n");
+    daemon.signal(Signal::HUP);
+    lab.configure(HSCC);
+    daemon.signal(Signal::HUP);
+    until("it reloads", || scheme(&lab) == "hscc");
+    end(daemon);
     lab.ok(&["detach", "--all"]);
 }
 

@@ -9,6 +9,7 @@ use cli::{Cli, Command};
 use penstock_controller::config::Config;
 use penstock_controller::server::Server;
 use penstock_controller::status::Status;
+use penstock_linux::note;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("penstock-controller: {error:#}");
+            note!("penstock-controller: {error:#}");
             ExitCode::from(2)
         }
     }
@@ -38,7 +39,7 @@ fn run(command: Command) -> Result<()> {
                 signal_hook::flag::register(signal, stop.clone())?;
             }
             let (switches, agents) = server.addresses()?;
-            eprintln!("penstock-controller: switches at {switches}, agents at {agents}");
+            note!("penstock-controller: switches at {switches}, agents at {agents}");
             server.run(&stop)
         }
         Command::Check { config } => {

@@ -8,7 +8,7 @@ use crate::status::Status;
 use anyhow::{Context, Result};
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use mio::{Events, Interest, Poll, Token};
-use penstock_linux::scrape;
+use penstock_linux::{note, scrape};
 use penstock_sdn::random;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::DirBuilder;
@@ -226,7 +226,7 @@ impl Server {
                 Ok(bytes) => {
                     let read = &self.buffer[..bytes];
                     if let Err(error) = self.controller.on_bytes(connection, read, now_ns) {
-                        eprintln!("penstock-controller: connection {connection}: {error}");
+                        note!("penstock-controller: connection {connection}: {error}");
                         self.close(connection);
                         return false;
                     }

@@ -12,6 +12,7 @@
 //! | [`scrape`] | metrics over HTTP |
 //! | [`counters`] | the kernel's own counters of TCP and IP (`nstat`) |
 //! | [`socket`] | options of a TCP socket that Rust's libraries lack, and its [`socket::TcpInfo`] |
+//! | [`note!`] | lines on stderr, whether or not they are read |
 //! | [`Error`] | why the kernel refused, with interface and remedy, in one line |
 //! | `testkit` | for tests: networks of namespaces, bounded processes, a bpffs (feature `testkit`) |
 //!
@@ -39,6 +40,7 @@ pub mod link;
 pub mod monitor;
 mod netlink;
 pub mod netns;
+mod note;
 pub mod qdisc;
 pub mod scrape;
 pub mod socket;

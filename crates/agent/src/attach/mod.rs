@@ -22,7 +22,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use penstock_linux::link;
+use penstock_linux::{link, note};
 use penstock_scenario::units::Time;
 use penstock_scenario::{Buffer, Deployment, Queue, deployment};
 
@@ -160,7 +160,7 @@ pub fn attach(
     location::follow(pins, &lock)?;
     let attached = attach_locked(pins, &lock, interface, port, options)?;
     if let Err(error) = sockets::read(&pins.shared()) {
-        eprintln!("{interface}: {error:#}");
+        note!("{interface}: {error:#}");
     }
     Ok(attached)
 }
@@ -280,14 +280,14 @@ fn take_over(
         let port = pins.open(interface)?;
         let version = other.version;
         match migrate::flows(other, &port) {
-            Ok(flows) => eprintln!("{interface}: {flows} flows are known from version {version}"),
-            Err(error) => eprintln!(
+            Ok(flows) => note!("{interface}: {flows} flows are known from version {version}"),
+            Err(error) => note!(
                 "{interface}: flows that version {version} followed are no longer known: {error:#}"
             ),
         }
         // What cannot be read is not paused; the line above has the reason.
         if let Ok((pause_ns, resume_ns @ 1..)) = migrate::pause(other) {
-            eprintln!("{interface}: stays paused, as by version {version}");
+            note!("{interface}: stays paused, as by version {version}");
             (settings.pause_ns, settings.resume_ns) = (pause_ns, resume_ns);
         }
         migrate::hook(other, &port, hook)?;
@@ -301,6 +301,9 @@ fn take_over(
 /// Neither is known.
 pub fn buffer_of(interface: &str, index: u32, port: &Deployment) -> Result<Buffer> {
     match port.buffer {
+        Some(buffer) if matches!(buffer, Buffer::Bytes(bytes) if bytes > u32::MAX.into()) => {
+            bail!("{interface}: a buffer of {buffer} is too large; the largest is 4 GB")
+        }
         Some(buffer) => Ok(buffer),
         // A shim does not use the queue; behind a port, it is another's.
         None if !port.has_queue() => Ok(Buffer::Bytes(128_000)),

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd attach`.
 
+use std::io::Write;
+
 use anyhow::{Result, anyhow, bail};
+use penstock_linux::note;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployment};
 
 use crate::attach::hook::HookChoice;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::{FLOWS, Options, STALE, attach};
-use crate::host::signals::Signals;
+use crate::host::signals::{self, Signals};
 use crate::port::PinsArg;
 use crate::port::heartbeat::EVERY;
 use crate::port::vxlan::VxlanPorts;
@@ -159,12 +162,18 @@ pub(super) fn hold(
     hook: HookChoice,
     stay: bool,
 ) -> Result<()> {
+    if stay {
+        signals::outlive_readers();
+    }
     let signals = stay.then(Signals::hold);
     let attached = attach(pins, interface, port, options)?;
     let summary = summary_line(interface, port, &attached, hook);
-    println!("{summary}");
+    let printed = writeln!(std::io::stdout(), "{summary}");
+    if !stay {
+        printed?;
+    }
     if let Some(warning) = queue_warning(interface, port) {
-        eprintln!("{warning}");
+        note!("{warning}");
     }
     let Some(signals) = signals else {
         return Ok(());

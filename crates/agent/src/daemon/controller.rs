@@ -12,7 +12,7 @@ use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use penstock_linux::qdisc::RootCounters;
+use penstock_linux::{note, qdisc::RootCounters};
 use penstock_sdn::message::{Agent, Body, Key, Notice, QueueReport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -180,7 +180,7 @@ impl Link {
             } else {
                 "it does not answer"
             };
-            eprintln!("controller {}: {what}", self.controller);
+            note!("controller {}: {what}", self.controller);
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use penstock_linux::note;
 
 use super::config::Config;
 use crate::metrics;
@@ -61,7 +62,7 @@ impl Exports {
         if let Err(error) = &written
             && !self.has_failed
         {
-            eprintln!("metrics.textfile: {error:#}");
+            note!("metrics.textfile: {error:#}");
         }
         self.has_failed = written.is_err();
     }

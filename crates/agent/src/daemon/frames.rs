@@ -6,6 +6,7 @@ use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use penstock_linux::note;
 use penstock_sdn::message::of_frame;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -42,7 +43,7 @@ pub fn begin(sdn: &Sdn, pins: &PinsArg) -> Result<Vec<Option<UnixDatagram>>> {
         .name("frames".to_owned())
         .spawn(move || {
             if let Err(error) = run(&sdn, &pins, &writers) {
-                eprintln!("sdn.frames: {error:#}");
+                note!("sdn.frames: {error:#}");
             }
         })
         .context("sdn.frames")?;

@@ -20,9 +20,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use indexmap::IndexMap;
-use penstock_linux::monitor::LinkMonitor;
+use penstock_linux::{monitor::LinkMonitor, note};
 
-use crate::host::signals::{Signal, Signals};
+use crate::host::signals::{self, Signal, Signals};
 use crate::host::{audit, requirements, systemd};
 
 use config::Config;
@@ -43,6 +43,7 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     let mut config = Config::read(&path)?;
     requirements::require(&config.agent.pins)?;
     let _lock = config.agent.pins().lock_daemon(&path)?;
+    signals::outlive_readers();
     let signals = Signals::hold();
     let monitor = LinkMonitor::open()?;
     let mut exports = Exports::begin(&config)?;
@@ -72,11 +73,11 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
                     Ok(new) => {
                         ports.change(&config, &new);
                         config = new;
-                        eprintln!("{}: reloaded", path.display());
+                        note!("{}: reloaded", path.display());
                         let config = path.to_string_lossy();
                         audit::log("reload", "", &[("config", &config)]);
                     }
-                    Err(error) => eprintln!("the old configuration stays in force: {error:#}"),
+                    Err(error) => note!("the old configuration stays in force: {error:#}"),
                 }
                 systemd::ready(&ports.summary());
             }
@@ -90,6 +91,10 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
 
 /// Reads the configuration again, if a running daemon can change to it.
 fn reload(path: &std::path::Path, old: &Config) -> Result<Config> {
+    // Another kind of file may keep its reader waiting.
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        bail!("{}: is no longer a file", path.display());
+    }
     let new = Config::read(path)?;
     let are_same = |old: &Config, new: &Config| {
         (&old.agent.pins, &old.agent.locks, &old.metrics, &old.sdn)

@@ -6,7 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use penstock_linux::link::{self, Link};
+use penstock_linux::{
+    link::{self, Link},
+    note,
+};
 use penstock_scenario::{Buffer, Deployment};
 
 use super::config::{Agent, Config};
@@ -100,7 +103,7 @@ impl Ports {
             interface, folder, ..
         } in others
         {
-            eprintln!(
+            note!(
                 "{interface}: detached, as another version of penstockd attached it ({}); to attach it again: penstockd attach {interface}",
                 folder.display()
             );
@@ -189,7 +192,7 @@ impl Ports {
         let lock = self.pins.lock()?;
         if !moves.is_empty() {
             for (old, new) in location::follow(&self.pins, &lock)? {
-                eprintln!("{old}: the interface is now called {new}; its scheme stays");
+                note!("{old}: the interface is now called {new}; its scheme stays");
             }
         }
         for interface in gone {
@@ -218,7 +221,7 @@ impl Ports {
             let result = detach_locked(&self.pins, &lock, &interface);
             if result.is_ok() {
                 self.settled.remove(&interface);
-                eprintln!("{interface}: detached, as it is no longer in the configuration");
+                note!("{interface}: detached, as it is no longer in the configuration");
             }
             self.errors.log_once(&interface, result);
         }
@@ -236,7 +239,7 @@ impl Ports {
         self.settled.retain(|interface| {
             let is_here = indexes.contains_key(interface);
             if !is_here && config.port_of(interface).is_some() {
-                eprintln!("{interface}: the interface is gone; it is attached when it returns");
+                note!("{interface}: the interface is gone; it is attached when it returns");
             }
             is_here
         });
@@ -268,9 +271,9 @@ impl Ports {
         let attached = attach_locked(&self.pins, lock, interface, port, &options)?;
         std::fs::create_dir_all(self.pins.of(interface).join(MARK))?;
         let summary = summary_line(interface, port, &attached, HookChoice::Auto);
-        eprintln!("{summary}");
+        note!("{summary}");
         if let Some(warning) = queue_warning(interface, port) {
-            eprintln!("{warning}");
+            note!("{warning}");
         }
         Ok(attached.buffer)
     }
@@ -344,7 +347,7 @@ impl Ports {
                         names => names,
                     };
                     if last.is_none_or(|(_, before)| *before != names) {
-                        eprintln!("{interface}: moved before {names}, first on its hook again");
+                        note!("{interface}: moved before {names}, first on its hook again");
                     }
                     self.moved
                         .insert(interface.clone(), (Instant::now(), names));

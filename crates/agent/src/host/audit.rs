@@ -2,9 +2,10 @@
 //! The audit log: who changed what. Each change is one structured entry of the journal
 //! (systemd.journal-fields(7)), or, without a journal, one line of `key=value` on standard error.
 
-use std::io::Write;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+
+use penstock_linux::note;
 
 /// The socket of the journal's native protocol.
 const JOURNAL: &str = "/run/systemd/journal/socket";
@@ -13,8 +14,7 @@ const JOURNAL: &str = "/run/systemd/journal/socket";
 pub fn log(action: &str, interface: &str, details: &[(&str, &str)]) {
     let fields = fields(action, interface, details);
     if send(Path::new(JOURNAL), &fields).is_err() {
-        // The reader may be gone.
-        let _ = writeln!(std::io::stderr(), "{}", line(&fields));
+        note!("{}", line(&fields));
     }
 }
 

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use anyhow::{Context, Result, anyhow, bail};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::clock::monotonic_ns;
@@ -21,7 +21,7 @@ const ATTEMPTS: u64 = 16;
 /// umask leaves them.
 ///
 /// # Errors
-/// The file cannot be written; the old one stays.
+/// The file cannot be written, or what is there is a device or the like; the old one stays.
 pub fn replace(file: &Path, text: &str, mode: Option<Mode>) -> Result<()> {
     try_replace(file, text, mode).with_context(|| format!("cannot write {}", file.display()))
 }
@@ -36,6 +36,12 @@ fn try_replace(file: &Path, text: &str, mode: Option<Mode>) -> Result<()> {
     };
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(parent, flags, Mode::empty())?;
+    let before = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let kind = before.map(|about| FileType::from_raw_mode(about.st_mode));
+    let is_replaced = matches!(kind, Ok(FileType::RegularFile | FileType::Symlink) | Err(_));
+    if !is_replaced || parent == Path::new("/dev") {
+        bail!("it is no file");
+    }
     let (new_name, new) = create(&folder, name)?;
     let mut new = File::from(new);
     let written = (|| -> std::io::Result<()> {
@@ -92,14 +98,19 @@ mod tests {
     #[test]
     fn what_cannot_be_written_stays_as_it_was() {
         let root = tempfile::tempdir().unwrap();
+        let fifo = root.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, 0o600.into(), 0).unwrap();
         for path in [
             root.path().join("no/file"),
             root.path().to_owned(),
+            fifo.clone(),
+            "/dev/stdout".into(),
             "/".into(),
         ] {
             let refusal = replace(&path, "x", None).unwrap_err().to_string();
             assert!(refusal.starts_with("cannot write /"), "{refusal}");
         }
-        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 1);
+        assert!(!fifo.is_file());
     }
 }

@@ -15,6 +15,12 @@ pub enum Signal {
     Reload,
 }
 
+/// Has this process outlive the readers of what it writes; by default it ends with them (`main`).
+pub fn outlive_readers() {
+    // SAFETY: no handler is involved.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
 /// The blocked signals of this process.
 pub struct Signals {
     set: libc::sigset_t,

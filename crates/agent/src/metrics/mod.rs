@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use penstock_linux::scrape;
+use penstock_linux::{note, scrape};
 use penstock_scenario::units::Time;
 use rustix::fs::Mode;
 
 use crate::host::file;
-use crate::host::signals::{Signal, Signals};
+use crate::host::signals::{self, Signal, Signals};
 use crate::port::PinsArg;
 use crate::status::reading::Reading;
 use crate::status::sight::Sights;
@@ -59,9 +59,12 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
+    if args.listen.is_some() || args.every.is_some() {
+        signals::outlive_readers();
+    }
     if let Some(address) = args.listen {
         let listener = bind(address, args.allow_remote)?;
-        eprintln!("http://{}/metrics", listener.local_addr()?);
+        note!("http://{}/metrics", listener.local_addr()?);
         serve(&listener, &args.pins);
         return Ok(());
     }

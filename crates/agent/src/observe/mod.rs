@@ -20,8 +20,8 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, ensure};
-use penstock_linux::{ethtool, qdisc};
+use anyhow::{Result, ensure};
+use penstock_linux::{ethtool, note, qdisc};
 use penstock_scenario::Buffer;
 use penstock_scenario::units::{Rate, Time};
 
@@ -85,11 +85,20 @@ pub fn run(args: Args) -> Result<()> {
         let is_there = folder.as_os_str().is_empty() || folder.is_dir();
         ensure!(is_there, "--out: there is no folder {}", folder.display());
     }
+    let stem = args.out.as_deref().map(trace::stem);
+    if let Some(stem) = &stem {
+        trace::require_writable(stem)?;
+    }
     let link_bps = ethtool::speed_bps(&args.interface).ok().flatten();
     let shaped_bps = qdisc::root(index).ok().and_then(|qdisc| qdisc.rate_bps);
     let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
-    if let Some(missing) = queue_visibility::missing(&args.interface, index) {
-        eprintln!("{}: {missing}", args.interface);
+    ensure!(
+        stem.is_none() || rate_bps.is_some(),
+        "neither the qdisc nor the link reports the port's rate; give it: --rate \"10 Gb/s\""
+    );
+    let unseen = queue_visibility::missing(&args.interface, index);
+    if let Some(missing) = &unseen {
+        note!("{}: {missing}", args.interface);
     }
     let signals = Signals::hold();
     let (attached, look) = match args.pins.has(&args.interface) {
@@ -103,31 +112,32 @@ pub fn run(args: Args) -> Result<()> {
     // Detach before anything else can fail.
     attached.map_or(Ok(()), Attached::detach)?;
     let look = look?;
-    let assessment = Assessment::of(Report::of(&look));
+    let assessment = Assessment::of(Report {
+        queue_unseen: unseen,
+        ..Report::of(&look)
+    });
+    // First what took the time: the reader of the report may have gone away.
+    let written = stem.zip(rate_bps).map(|(stem, rate_bps)| {
+        let setting = Setting {
+            interface: args.interface.clone(),
+            seconds: assessment.report.seconds,
+            line: look.line,
+            access_bps: link_bps.unwrap_or(0).max(rate_bps),
+            rtt_ns: args.rtt.0 / 1000,
+        };
+        Trace::of(&look.transfers, look.began_ns).write(&stem, &setting)
+    });
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&assessment)?),
         false => print!("{}", text::render(&assessment)),
     }
-    let Some(out) = &args.out else {
-        return Ok(());
-    };
-    let setting = Setting {
-        interface: args.interface.clone(),
-        seconds: assessment.report.seconds,
-        line: look.line,
-        access_bps: link_bps.unwrap_or(0).max(rate_bps.ok_or_else(no_rate)?),
-        rtt_ns: args.rtt.0 / 1000,
-    };
-    let toml = Trace::of(&look.transfers, look.began_ns).write(&trace::stem(out), &setting)?;
-    eprintln!(
-        "to see what each scheme would do to this traffic: penstock run {}",
-        toml.display()
-    );
+    if let Some(toml) = written.transpose()? {
+        note!(
+            "to see what each scheme would do to this traffic: penstock run {}",
+            toml.display()
+        );
+    }
     Ok(())
-}
-
-fn no_rate() -> anyhow::Error {
-    anyhow!("neither the qdisc nor the link reports the port's rate; give it: --rate \"10 Gb/s\"")
 }
 
 fn look_at(

@@ -88,6 +88,8 @@ pub struct Report {
     /// Data or SYNs repeated after their flow was silent for 190 ms or more: almost always a
     /// retransmission timeout, which Linux never sets below 200 ms.
     pub timeouts_seen: u64,
+    /// Why the programs cannot read its queue, which then counts as empty; none if they can.
+    pub queue_unseen: Option<String>,
     /// The longest queue of each active millisecond.
     pub queue_bytes: Quantiles,
     /// The same in tenths of the buffer.
@@ -134,6 +136,7 @@ impl Report {
             bytes: total(|s| s.bytes),
             drops: drops(samples),
             timeouts_seen: look.timeouts_seen,
+            queue_unseen: None,
             queue_bytes: Quantiles::of(queues.clone()),
             histogram: histogram(&queues, look.line.buffer_bytes),
             timeline_bytes: timeline(look),

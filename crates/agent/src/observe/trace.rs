@@ -172,15 +172,30 @@ ports = ["bottleneck"]
             !self.is_empty(),
             "no transfer was recorded, so there is no trace; record longer: --for 60s"
         );
-        let (csv, toml) = (
-            stem.with_added_extension("csv"),
-            stem.with_added_extension("toml"),
-        );
+        let [csv, toml] = files(stem);
         let name = csv.file_name().unwrap_or_default().to_string_lossy();
         file::replace(&csv, &self.csv(), None)?;
         file::replace(&toml, &self.scenario(setting, &name), None)?;
         Ok(toml)
     }
+}
+
+fn files(stem: &Path) -> [PathBuf; 2] {
+    ["csv", "toml"].map(|ending| stem.with_added_extension(ending))
+}
+
+/// Requires that both files can be written, before the time of a recording.
+///
+/// # Errors
+/// Where one would be, there is something else.
+pub fn require_writable(stem: &Path) -> Result<()> {
+    for file in files(stem) {
+        let is_free = file
+            .symlink_metadata()
+            .map_or(true, |about| !about.is_dir());
+        ensure!(is_free, "--out: {} is a folder", file.display());
+    }
+    Ok(())
 }
 
 /// FILE without the ending of either of the two files.

@@ -18,6 +18,8 @@ pub enum Kind {
     Idle,
     /// No burst, no drop.
     Calm,
+    /// No drop, and the queue cannot be read.
+    Unseen,
     /// More flows at once than the buffer has room for their initial windows, and bursts.
     Incast,
     /// The queue is a quarter of the buffer or more for half of the time, by few flows.
@@ -67,6 +69,7 @@ fn kind(report: &Report) -> Kind {
         report.drops,
     ) {
         (0, _, _) => Kind::Idle,
+        (_, 0, 0) if report.queue_unseen.is_some() => Kind::Unseen,
         (_, 0, 0) => Kind::Calm,
         (_, 0, _) => Kind::Drops,
         _ if is_wide => Kind::Incast,
@@ -82,18 +85,28 @@ fn sentence(kind: Kind, report: &Report) -> String {
         Kind::Idle => return format!("idle: nothing left by {} in {span}", report.interface),
         Kind::Calm => {
             return format!(
-                "calm: in {span} the queue reached {} of {} and nothing was dropped; {}",
-                percent(report.queue_bytes.max.into(), report.buffer_bytes.into()),
-                bytes(report.buffer_bytes.into()),
+                "calm: in {span} the queue reached {} and nothing was dropped; {}",
+                longest_queue(report),
                 acks(report),
+            );
+        }
+        Kind::Unseen => {
+            return format!(
+                "unseen: in {span} nothing was dropped, but the queue cannot be read; {}",
+                acks(report),
+            );
+        }
+        Kind::Drops if report.queue_unseen.is_some() => {
+            return format!(
+                "drops: {} in {span}; the queue cannot be read",
+                count(report.drops)
             );
         }
         Kind::Drops => {
             return format!(
-                "drops: {} in {span}, though the queue reached only {} of {}; is the buffer as large as configured?",
+                "drops: {} in {span}, though the queue reached only {}; is the buffer as large as configured?",
                 count(report.drops),
-                percent(report.queue_bytes.max.into(), report.buffer_bytes.into()),
-                bytes(report.buffer_bytes.into()),
+                longest_queue(report),
             );
         }
         Kind::Incast => "incast",
@@ -101,20 +114,28 @@ fn sentence(kind: Kind, report: &Report) -> String {
         Kind::Bursts => "bursts",
     };
     let longest = report.bursts.iter().map(|burst| burst.length_ns).max();
+    let queue = match report.queue_unseen {
+        Some(_) => "a queue that cannot be read".to_owned(),
+        None => format!("queue up to {}", longest_queue(report)),
+    };
     let timeouts = match report.timeouts_seen {
         0 => String::new(),
         timeouts => format!(", {}", plural(timeouts, "timeout")),
     };
     format!(
-        "{name}: {} in {span} (longest {}), {} at once, queue up to {} of {}, {}{timeouts}; {}",
+        "{name}: {} in {span} (longest {}), {} at once, {queue}, {}{timeouts}; {}",
         plural(report.bursts.len() as u64, "burst"),
         time(longest.unwrap_or(0)),
         plural(report.at_once().into(), "flow"),
-        percent(report.queue_bytes.max.into(), report.buffer_bytes.into()),
-        bytes(report.buffer_bytes.into()),
         plural(report.drops, "drop"),
         acks(report),
     )
+}
+
+/// The longest queue, of the buffer.
+fn longest_queue(report: &Report) -> String {
+    let share = percent(report.queue_bytes.max.into(), report.buffer_bytes.into());
+    format!("{share} of {}", bytes(report.buffer_bytes.into()))
 }
 
 fn acks(report: &Report) -> String {

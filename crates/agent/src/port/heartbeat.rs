@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use libbpf_rs::{MapCore, MapHandle, Program, libbpf_sys as sys};
+use penstock_linux::note;
 
 use super::PinsArg;
 use super::maps::beat;
@@ -159,9 +160,7 @@ impl Errors {
         };
         let line = format!("{error:#}");
         if self.0.get(interface) != Some(&line) {
-            // The reader of the log may be gone.
-            let _ =
-                std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
+            note!("{line}");
             self.0.insert(interface.to_owned(), line);
         }
     }

@@ -17,6 +17,7 @@ use crate::segment::Segment;
 use crate::status;
 use crate::switch::{Switch, Writes};
 use penstock_core::Params;
+use penstock_linux::note;
 use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Received};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -248,9 +249,7 @@ impl Controller {
             Message::Error(failure::FLOW_MOD_FAILED, code) => {
                 if switch.on_refusal(code) {
                     let datapath = switch.datapath.unwrap_or_default();
-                    eprintln!(
-                        "penstock-controller: switch {datapath:016x} refuses rules: code {code}"
-                    );
+                    note!("penstock-controller: switch {datapath:016x} refuses rules: code {code}");
                 }
                 self.retry_ns.get_or_insert(now_ns + RETRY_NS);
             }
