@@ -63,6 +63,9 @@ const BUFFERS: Units = &[
 /// The largest quantity read (as a time: 13 days), so that sums of a dozen stay within 64 bits.
 const LARGEST: u128 = 1 << 60;
 
+/// Largest rate: the simulator's clock has picoseconds, in which it sends a hundred bits.
+const FASTEST: Rate = Rate(100_000_000_000_000);
+
 fn names(units: Units) -> Vec<&'static str> {
     units.iter().map(|&(name, _)| name).collect()
 }
@@ -191,6 +194,9 @@ impl Rate {
     pub fn read(text: &str) -> Result<Rate, String> {
         match quantity(text, RATES)? {
             (0, _) => Err("must be above 0".to_owned()),
+            (value, _) if value > FASTEST.0 => {
+                Err(format!("is too large; allowed: at most {FASTEST}"))
+            }
             (value, _) => Ok(Rate(value)),
         }
     }

@@ -485,22 +485,18 @@ impl Traffic {
 }
 
 impl Pairs {
-    /// Each source to each destination that is on another machine, over and over up to `flows`
-    /// flows, once for `None`. Host i of each list is on machine i modulo `machines`.
+    /// Each source to each destination that is on another machine. Host i of each list is on
+    /// machine i modulo `machines`.
     pub fn between_machines(
         from: &[usize],
         to: &[usize],
         machines: u32,
-        flows: Option<u32>,
-    ) -> Vec<(usize, usize)> {
-        let machine = |index: usize| index % machines.max(1) as usize;
-        let pairs: Vec<(usize, usize)> = (0..from.len())
+    ) -> impl Iterator<Item = (usize, usize)> + Clone {
+        let machine = move |index: usize| index % machines.max(1) as usize;
+        (0..from.len())
             .flat_map(|source| (0..to.len()).map(move |destination| (source, destination)))
-            .filter(|(source, destination)| machine(*source) != machine(*destination))
+            .filter(move |(source, destination)| machine(*source) != machine(*destination))
             .map(|(source, destination)| (from[source], to[destination]))
-            .collect();
-        let count = flows.map_or(pairs.len(), |flows| flows as usize);
-        pairs.into_iter().cycle().take(count).collect()
     }
 
     /// The pairs (source, destination) of `flows` flows, `None` for the number that is meant

@@ -17,8 +17,9 @@ use super::measure::{BOTTLENECK, matches};
 use super::{Controller, Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until};
 use crate::units::Time;
 
-/// Least time between samples, all of which are kept in memory.
+/// Least time between samples, and the most of them, as all are kept in memory.
 const LEAST_EVERY: Time = Time::from_nanos(1000);
+const MOST_SAMPLES: u64 = 100_000_000;
 
 /// Gathers what is wrong, with where it was written.
 struct Checker<'a> {
@@ -264,16 +265,18 @@ impl Checker<'_> {
     }
 
     /// Refuses a time between samples that is 0, or so short that they fill the memory.
-    fn samples(&mut self, every: Time, key: &str) {
+    fn samples(&mut self, every: Time, duration: Time, key: &str) {
         self.positive(Some(every), key);
-        self.require(every == Time::ZERO || every >= LEAST_EVERY, key, || {
-            format!("is {every}; allowed: {LEAST_EVERY} and more")
+        let least = LEAST_EVERY.max(Time(duration.0 / MOST_SAMPLES));
+        self.require(every == Time::ZERO || every >= least, key, || {
+            format!("is {every}; allowed: {least} and more")
         });
     }
 
     fn measure(&mut self, scenario: &Scenario) {
         let measure = &scenario.measure;
-        self.samples(measure.queue_every, "measure.queue_every");
+        let duration = scenario.duration;
+        self.samples(measure.queue_every, duration, "measure.queue_every");
         self.require(measure.from < scenario.duration, "measure.from", || {
             format!("is not before the end of the run, {}", scenario.duration)
         });
@@ -296,7 +299,7 @@ impl Checker<'_> {
                 let known: Vec<&str> = tcp.map(|(name, _)| name.as_str()).collect();
                 unknown("traffic over TCP", &windows.traffic, &known)
             });
-            self.samples(windows.every, "measure.windows.every");
+            self.samples(windows.every, duration, "measure.windows.every");
         }
         let recorded = measure.packets.as_ref();
         if let Some(packets) = recorded {

@@ -47,6 +47,7 @@ fn what_is_no_quantity() {
     assert!(Buffer::read("1.5 packets").is_err());
     assert!(Buffer::read("5000000000 packets").is_err());
     assert!(Bytes::read("0.3 B").is_err());
+    assert!(Rate::read("101 Tb/s").is_err());
     assert!(Share::read("20").is_err());
 }
 
@@ -54,7 +55,8 @@ proptest! {
     #[test]
     fn written_quantities_read_the_same(value in 1..1u64 << 60, packets in 0..u32::MAX) {
         prop_assert_eq!(Time::read(&Time(value).to_string()), Ok(Time(value)));
-        prop_assert_eq!(Rate::read(&Rate(value).to_string()), Ok(Rate(value)));
+        let rate = Rate(value.min(100_000_000_000_000));
+        prop_assert_eq!(Rate::read(&rate.to_string()), Ok(rate));
         prop_assert_eq!(Bytes::read(&Bytes(value).to_string()), Ok(Bytes(value)));
         let buffer = Buffer::Packets(packets);
         prop_assert_eq!(Buffer::read(&buffer.to_string()), Ok(buffer));

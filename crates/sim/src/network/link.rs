@@ -162,9 +162,13 @@ impl Link {
         self.bytes_sent_in(self.peak)
     }
 
-    /// Bytes that take `time` to send, rounded up; right below 280 s, far more than a port can hold.
+    /// Bytes that take `time` to send, rounded up.
     fn bytes_sent_in(&self, time: Time) -> u64 {
-        (time.0.min(u64::MAX >> 17) << 16).div_ceil(self.byte_time_q16)
+        if time.0 < 1 << 47 {
+            return (time.0 << 16).div_ceil(self.byte_time_q16);
+        }
+        // A slow link with a large buffer: more than 140 s.
+        (u128::from(time.0) << 16).div_ceil(self.byte_time_q16.into()) as u64
     }
 
     /// Packets not yet sent entirely at `now`. They leave in order, so what has gone since the last

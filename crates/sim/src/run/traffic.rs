@@ -235,7 +235,11 @@ impl Expansion<'_> {
             None => self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows),
             Some(machines) => {
                 let (from, to) = (self.hosts(&spec.from), self.hosts(&spec.to));
-                Pairs::between_machines(&from, &to, machines, spec.flows)
+                let pairs = Pairs::between_machines(&from, &to, machines);
+                match spec.flows {
+                    None => pairs.collect(),
+                    Some(flows) => pairs.cycle().take(flows as usize).collect(),
+                }
             }
         };
         let sizes = match (&spec.size, spec.block) {
@@ -371,7 +375,7 @@ impl Expansion<'_> {
             let rng = Rng::new(self.rng.bits(), 0);
             let gaps = match spec.arrivals {
                 Arrivals::Poisson => Gaps::Poisson(Poisson::new(per_second)),
-                Arrivals::Constant => Gaps::Constant(Time((1e12 / per_second) as u64)),
+                Arrivals::Constant => Gaps::Constant(Time((1e12 / per_second).max(1.0) as u64)),
             };
             let datagrams = Datagrams {
                 size: spec.packet.0.try_into().unwrap_or(u16::MAX),

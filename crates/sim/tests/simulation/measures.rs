@@ -320,10 +320,10 @@ fn what_cannot_run_is_refused_in_a_line() {
     let unknown = refused(&text, "drop-tial");
     assert!(unknown.contains("no scheme \"drop-tial\""), "{unknown}");
     let wide = text.replace("senders = 2", "senders = 200");
-    let endless = wide.replace("duration = \"10 ms\"", "duration = \"1000000 s\"");
+    let endless = wide.replace("duration = \"10 ms\"", "duration = \"90000 s\"");
     let long = refused(&endless, "drop-tail");
     assert!(
-        long.starts_with("duration: 1000000 s is too long for this many links; at most "),
+        long.starts_with("duration: 90000 s is too long for this many links; at most "),
         "{long}"
     );
 }
