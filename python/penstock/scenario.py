@@ -242,6 +242,11 @@ def resolve(source: Source, overrides: Settings) -> str:
         ScenarioError: it cannot be used; one line.
     """
     origin = str(source.origin)
+    for key, value in overrides:
+        try:
+            f"{key}{value}".encode()
+        except UnicodeEncodeError:
+            raise ScenarioError(f"--set {key!a}, {value!a}: is no UTF-8") from None
     try:
         return _native.validate(source.text, origin, list(overrides), trace_to_csv)
     except ScenarioError as error:

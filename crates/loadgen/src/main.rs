@@ -44,6 +44,7 @@ use failure::{Failure, because};
 use indexmap::IndexSet;
 use kernel::KernelCounters;
 use namespaces::Namespaces;
+use penstock_linux::note;
 use penstock_scenario::Until;
 use penstock_scenario::units::{Rate, Time};
 use penstock_sim::run::{self, Performance};
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
     match play(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("penstock-traffic: {failure}");
+            note!("penstock-traffic: {failure}");
             match failure {
                 Failure::Because(_) => ExitCode::FAILURE,
                 Failure::Interrupted => ExitCode::from(130),
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
 
 fn play(arguments: &Arguments) -> Result<(), Failure> {
     let started = Instant::now();
+    results::require_writable(&arguments.out)?;
     let interrupts = Interrupts::catch().map_err(because("catching signals"))?;
     process::prepare().map_err(because("preparing the process"))?;
     let (mut scenario, inputs) = read(&arguments.scenario)?;
@@ -99,7 +101,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     let ports = Ports::open(&places.ports, rate, period, &mut namespaces)?;
     let mut player = Player::new(namespaces, places, setting, ports)?;
     for warning in &warnings {
-        eprintln!("penstock-traffic: {warning}");
+        note!("penstock-traffic: {warning}");
     }
     player.at(Time::ZERO, Action::Sample);
     player.at(Time::ZERO, Action::SampleWindows);
@@ -128,7 +130,7 @@ fn play(arguments: &Arguments) -> Result<(), Failure> {
     });
     let late = player.lateness.warning(player.records.len());
     for line in failed.into_iter().chain(late) {
-        eprintln!("penstock-traffic: {line}");
+        note!("penstock-traffic: {line}");
         warnings.push(line);
     }
     let ports = player

@@ -5,6 +5,8 @@ use crate::cli;
 use crate::player::Player;
 use std::io::{IsTerminal, Write};
 
+use penstock_linux::note;
+
 /// Prints progress in one format.
 pub struct Progress {
     how: cli::Progress,
@@ -47,7 +49,7 @@ impl Progress {
     /// The run is over.
     pub fn end(&self) {
         if self.has_printed && self.how == cli::Progress::Auto {
-            eprintln!();
+            note!();
         }
     }
 }

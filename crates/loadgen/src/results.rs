@@ -80,6 +80,22 @@ impl Results {
     }
 }
 
+/// Requires that the results can be written into `folder`, before the time of a run.
+pub fn require_writable(folder: &Path) -> Result<(), Failure> {
+    let is_new = !folder.exists();
+    let written = (|| {
+        std::fs::create_dir_all(folder)?;
+        let probe = folder.join(".probe.part");
+        File::create(&probe)?;
+        std::fs::remove_file(&probe)?;
+        if is_new {
+            std::fs::remove_dir(folder)?;
+        }
+        Ok::<(), std::io::Error>(())
+    })();
+    written.map_err(because(format!("--out {}", folder.display())))
+}
+
 /// The columns of a table without rows.
 const FLOW_COLUMNS: &str = "traffic,flow,source,destination,start_s,end_s,bytes,delivered_bytes,fct_s,\
                             goodput_bps,packets,retransmits,timeouts,syn_timeouts,drops,\
