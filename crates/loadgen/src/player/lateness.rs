@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(lateness.warning(3), None);
         lateness.note(ms(5), ms(30));
         assert_eq!(lateness.warning(100), None);
-        let line = lateness.warning(99).unwrap();
+        let line = lateness.warning(99).expect("one of 99");
         assert!(
             line.starts_with("1 of 99 transfers began 10 ms or more"),
             "{line}"
