@@ -47,7 +47,7 @@ module output_port
     output logic departed,
     output departure_t departure,
     output logic dropped,  // by the scheme
-    output logic lost  // for lack of room
+    output logic lost  // for lack of room, or while the queue empties
 );
   localparam int unsigned WORD_BITS = WIDTH + WIDTH / 8 + 1;
   localparam int unsigned WORDS = BUFFER_BYTES / (WIDTH / 8);
@@ -73,20 +73,23 @@ module output_port
   } step_e;
   step_e step;
   logic [INPUTS-1:0] pick, pick_1, behind;
-  logic may_choose, is_drained, is_draining, is_hcf, hcf_decides, hcf_accepts, hcf_to;
+  logic may_choose, refuses, is_drained, is_draining, is_hcf, hcf_decides, hcf_accepts, hcf_to;
 
   always_comb begin
     pick = '0;
     for (int i = INPUTS - 1; i >= 0; i--) if (request[i]) pick = INPUTS'(1) << i;
     for (int i = INPUTS - 1; i >= 0; i--) if (request[i] && behind[i]) pick = INPUTS'(1) << i;
   end
-  assign may_choose = step == CHOOSE && !is_draining;
-  assign granted = is_hcf ? (hcf_decides ? pick_1 : '0) : may_choose ? pick : '0;
+  // While the queue empties before a preparation, frames are granted and lost: one that waits for its
+  // grant stops its input, and a queue that cannot be sent would stop other ports.
+  assign may_choose = step == CHOOSE;
+  assign refuses = is_draining && may_choose;
+  assign granted = refuses ? pick : is_hcf ? (hcf_decides ? pick_1 : '0) : may_choose ? pick : '0;
 
   // 1: the frame. 2: its words, and whether they fit, whatever is decided of the frame before. 3: the
   // decision. 4: it is in force.
   logic [INPUTS-1:0] pick_2, pick_3, pick_4;
-  logic valid_1, valid_2, valid_3, wanted_2, wanted_3, drops_3, to_2, to_3, to_4;
+  logic valid_1, valid_2, valid_3, refuses_1, wanted_2, wanted_3, drops_3, to_2, to_3, to_4;
   logic accepts, accepts_4;
   frame_t frame_1;
   entry_t entry_2, entry_3, entry_4;
@@ -106,12 +109,13 @@ module output_port
       frame_1 <= '0;
       for (int unsigned i = 0; i < INPUTS; i++) if (pick[i]) frame_1 <= frames[i];
     end
-    valid_1 <= granted != 0 && !is_hcf;
+    valid_1   <= granted != 0 && (!is_hcf || refuses);
+    refuses_1 <= refuses;
     for (int unsigned i = 0; i < INPUTS; i++)
     if (granted[i]) for (int unsigned k = 0; k < INPUTS; k++) behind[k] <= k > i;
 
     valid_2 <= valid_1 || hcf_decides;
-    wanted_2 <= valid_1 || hcf_accepts;
+    wanted_2 <= (valid_1 && !refuses_1) || hcf_accepts;
     to_2 <= hcf_to;
     pick_2 <= pick_1;
     entry_2 <= {pick_1, frame_1.bytes, frame_1.is_tcp, frame_1.flags, frame_1.payload};
@@ -133,8 +137,8 @@ module output_port
     to_4 <= to_3;
     entry_4 <= entry_3;
 
-    dropped <= valid_3 && fits && drops_3;
-    lost <= valid_3 && !accepts && !(fits && drops_3);
+    dropped <= valid_3 && wanted_3 && fits && drops_3;
+    lost <= valid_3 && !accepts && !(wanted_3 && fits && drops_3);
     if (prepare) is_draining <= 1'b1;
     else if (is_drained && step == CHOOSE) is_draining <= 1'b0;
     if (rst) begin
@@ -216,7 +220,9 @@ module output_port
     end
   end
   assign queue_bytes = 32'(queue);
-  assign is_drained = is_empty && queue == 0 && !valid_1 && !valid_2 && !valid_3 && pick_4 == 0 &&
+  // What is refused does not count, or a flood would keep the queue from being empty.
+  assign is_drained = is_empty && queue == 0 && !(valid_1 && !refuses_1) &&
+      !(valid_2 && wanted_2) && !(valid_3 && wanted_3) && !(pick_4 != 0 && accepts_4) &&
       !departed && !left_pending;
 
   logic [1:0] next_queue;
@@ -226,12 +232,14 @@ module output_port
     logic [4:0] waited;
     logic [1:0] op_kind;
     logic [1:0] hcf_queue;
-    logic op_valid, hcf_rst, hcf_done, left_queue, tick_pending;
+    logic op_valid, hcf_rst, hcf_done, left_queue, tick_pending, ticked, may_tick;
     logic [15:0] left_bytes;
 
-    // The key is made again if the period changed meanwhile.
-    assign op_valid = left_pending || tick_pending || (step == ADMIT && seed_used == key_seed);
-    assign op_kind  = left_pending ? 2'd1 : tick_pending ? 2'd2 : 2'd0;
+    // The key is made again if the period changed meanwhile. One tick passes for each frame, or ticks
+    // that come faster than frames are decided would keep them all waiting.
+    assign may_tick = tick_pending && !ticked;
+    assign op_valid = left_pending || may_tick || (step == ADMIT && seed_used == key_seed);
+    assign op_kind  = left_pending ? 2'd1 : may_tick ? 2'd2 : 2'd0;
 
     hcf_key flow_key (
         .clk,
@@ -274,7 +282,7 @@ module output_port
         CHOOSE: begin
           waited <= '0;
           seed_used <= key_seed;
-          if (is_hcf && may_choose && request != 0) step <= KEY;
+          if (is_hcf && may_choose && !refuses && request != 0) step <= KEY;
         end
         KEY: if (waited == KEY_CLOCKS[4:0] - 5'd1) step <= is_lost ? CHOOSE : ADMIT;
         ADMIT:
@@ -284,8 +292,12 @@ module output_port
       endcase
 
       if (hcf_ready && left_pending) left_pending <= 1'b0;
-      if (hcf_ready && op_kind == 2'd2) tick_pending <= 1'b0;
-      if (tick && is_hcf) tick_pending <= 1'b1;
+      if (hcf_done || is_lost || (step == CHOOSE && request == 0)) ticked <= 1'b0;
+      if (hcf_ready && op_kind == 2'd2) begin
+        tick_pending <= 1'b0;
+        ticked <= 1'b1;
+      end
+      if (tick && is_hcf && p.period != HCF_PERIOD_DYNAMIC) tick_pending <= 1'b1;
       if (departed && is_hcf) begin
         left_pending <= 1'b1;
         left_queue   <= send_queue;
@@ -300,6 +312,7 @@ module output_port
       if (rst || hcf_rst) begin
         left_pending <= 1'b0;
         tick_pending <= 1'b0;
+        ticked <= 1'b0;
       end
       if (rst) begin
         step   <= CHOOSE;

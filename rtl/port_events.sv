@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What FairQ has to know, as events, one at a time: a tick that is due, a new number of flows, a new
-// size of segments. Ticks first; one that waits is not repeated.
+// size of segments. Ticks first, but none right after another while something else waits: then short
+// intervals would keep it waiting. Without FairQ the interval is 0, and there are no ticks.
 `default_nettype none
 
 module port_events
@@ -21,10 +22,11 @@ module port_events
   logic [63:0] tick_due_ns;
   logic [31:0] flows_sent, tick_ns;
   logic [15:0] segment_sent;
-  logic is_due, has_flows, has_segment, accepted;
+  logic is_due, has_flows, has_segment, has_ticked, accepted;
 
   assign tick_ns = p.sample_interval_ns != 0 ? p.sample_interval_ns : p.interval_ns;
-  assign is_due = now_ns >= tick_due_ns;
+  assign is_due = tick_ns != 0 && now_ns >= tick_due_ns &&
+      !(has_ticked && (has_flows || has_segment));
   assign has_flows = flows != flows_sent;
   assign has_segment = segment_bytes != segment_sent;
   assign event_valid = is_due || has_flows || has_segment;
@@ -33,10 +35,12 @@ module port_events
   assign accepted = event_valid && event_ready;
 
   always_ff @(posedge clk) begin
+    if (accepted) has_ticked <= is_due;
     if (accepted && is_due) tick_due_ns <= now_ns + {32'b0, tick_ns};
     else if (accepted && has_flows) flows_sent <= flows;
     else if (accepted) segment_sent <= segment_bytes;
     if (rst) begin
+      has_ticked   <= 1'b0;
       tick_due_ns  <= '0;
       flows_sent   <= '0;
       segment_sent <= '0;

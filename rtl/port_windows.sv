@@ -72,7 +72,7 @@ module port_windows
       .window_bytes,
       .window,
       .scale,
-      .mss_bytes('0),  // without a table of flows: the port's
+      .mss_bytes(segment_bytes),  // without a table of flows: the port's
       .kind,
       .lowered,
       .changed,

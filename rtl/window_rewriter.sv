@@ -3,7 +3,8 @@
 //
 // The rules are those of bpf/rewrite.h and bpf/scale.h for a port without a table of flows: RSTs and
 // authenticated segments stay as they are; a SYN's window is not scaled; with `stripped` the scale
-// option of a SYN becomes three NOPs. The scheme answers 14 clocks after the question.
+// option of a SYN, but not of a SYN-ACK, becomes three NOPs. The scheme answers 14 clocks after the
+// question.
 // Latency: 17 clocks from a header to its patches, one header per clock.
 `default_nettype none
 
@@ -53,8 +54,9 @@ module window_rewriter
 
   always_comb begin
     first.is_ack = is_open && (flags & TCP_FLAG_ACK[7:0]) != 0;
-    first.is_stripped = is_open && is_syn && p.wscale_source == WSCALE_STRIPPED &&
-        header.scale != SCALE_NONE;
+    // Of an answer alone only the client would know that it was stripped.
+    first.is_stripped = is_open && is_syn && (flags & TCP_FLAG_ACK[7:0]) == 0 &&
+        p.wscale_source == WSCALE_STRIPPED && header.scale != SCALE_NONE;
     first.clears = is_open && !is_syn && p.wscale_source == WSCALE_RESERVED_BITS &&
         p.clears_bits[0] && header.offset_flags[11:8] != 0;
     first.carries = p.wscale_source == WSCALE_WINDOW_BITS && !is_syn;

@@ -3,9 +3,11 @@
 // lowered by the scheme of the port that they came in by, from the queue of that port.
 //
 // tuser is NetFPGA's: bytes 0 and 1 the length, byte 2 the source, byte 3 the destinations, a bit for
-// each port, even ones the MACs' (MAC i: bit 2 * i). Frames leave unchanged but for windows, in order,
-// with their tuser; those of the host (odd bits) change nothing. A frame without room in the store is
-// lost, as the input never waits. The queues are counted from what the output queues report.
+// each port, even ones the MACs' (MAC i: bit 2 * i). Frames leave in order, with their tuser. Only the
+// windows of frames from a MAC change, and by frames of the host (odd bits) no scheme's state does; of
+// any frame `stripped` removes a SYN's scale option and `clears_bits` clears reserved bits. A frame
+// without room in the store is lost, as the input never waits. The queues are counted from what the
+// output queues report.
 // HCF needs queues of its own, so it is not here. Latency: 61 clocks from a frame's last word.
 `default_nettype none
 

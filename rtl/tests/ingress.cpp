@@ -5,41 +5,39 @@
 #include "Vingress.h"
 #include "frames.h"
 
+#include <algorithm>
 #include <deque>
 
 constexpr int ANSWER = 14;
 
-struct Config {
-    u32 source, clears, network_wscale;
-};
-
 // The frame as it should leave.
-static Frame rewritten(Frame f, const Config &c, const fairq_state &s, const fairq_params &p) {
+static Frame rewritten(Frame f, const window_params &c, const fairq_state &s, const fairq_params &p) {
     Parsed found = parse(f);
     u32 flags = found.offset_flags & 0xff, at = found.tcp;
-    bool is_syn = flags & TCP_FLAG_SYN;
+    bool is_syn = flags & TCP_FLAG_SYN, is_answer = flags & TCP_FLAG_ACK;
     u16 checksum = found.checksum, window = found.window;
     u32 scale = 0;
 
     if (found.reason != 15 || found.is_authenticated || flags & TCP_FLAG_RST)
         return f;
-    if (is_syn && c.source == WSCALE_STRIPPED && found.scale != 0xfe)
+    if (is_syn && found.scale != 0xfe &&
+        window_syn_scale(&c, std::min<u32>(found.scale, TCP_MAX_SCALE), is_answer) == TCP_SCALE_UNKNOWN)
         for (u32 i = found.scale_at - 2; i <= found.scale_at; i++) {
             checksum = tcp_checksum_update_byte(checksum, i, f[at + i], 1);
             f[at + i] = 1;
         }
-    if (!is_syn && c.source == WSCALE_RESERVED_BITS && c.clears)
+    if (!is_syn && c.wscale_source == WSCALE_RESERVED_BITS && c.clears_bits)
         set_word(f, at + 12, tcp_reserved_clear(found.offset_flags));
-    if (flags & TCP_FLAG_ACK) {
-        bool carries = c.source == WSCALE_WINDOW_BITS && !is_syn;
+    if (is_answer) {
+        bool carries = c.wscale_source == WSCALE_WINDOW_BITS && !is_syn;
         if (!is_syn) {
-            if (c.source == WSCALE_RESERVED_BITS)
+            if (c.wscale_source == WSCALE_RESERVED_BITS)
                 scale = tcp_reserved_scale(found.offset_flags);
             if (carries) {
                 scale = tcp_window12_scale(window);
                 window = tcp_window12_window(window);
             }
-            if (c.source == WSCALE_UNIFIED)
+            if (c.wscale_source == WSCALE_UNIFIED)
                 scale = c.network_wscale;
         }
         tcp_window out = fairq_on_ack(&s, &p, window, scale, 0,
@@ -57,7 +55,7 @@ static Frame rewritten(Frame f, const Config &c, const fairq_state &s, const fai
 struct Bench : Clocked<Vingress> {
     fairq_params p = fairq_default_params(100000);
     fairq_state s{};
-    Config config{};
+    window_params config = window_default_params();
     std::deque<Frame> expected;
     Frame leaving;
     // The scheme: what is asked now is answered 14 clocks later.
@@ -113,14 +111,11 @@ int main(int argc, char **argv) {
     auto &d = b.block;
 
     for (int c = 0; c < cases; c++) {
-        b.config = {(u32)r.pick<u32>({WSCALE_RESERVED_BITS, WSCALE_WINDOW_BITS, WSCALE_UNIFIED,
-                                      WSCALE_STRIPPED}),
-                    (u32)r.below(2), (u32)r.below(15)};
-        window_params w = window_default_params();
-        w.wscale_source = b.config.source;
-        w.clears_bits = b.config.clears;
-        w.network_wscale = b.config.network_wscale;
-        set_window(d.p, w);
+        b.config.wscale_source = r.pick<u32>({WSCALE_RESERVED_BITS, WSCALE_WINDOW_BITS,
+                                              WSCALE_UNIFIED, WSCALE_STRIPPED});
+        b.config.clears_bits = r.below(2);
+        b.config.network_wscale = r.below(15);
+        set_window(d.p, b.config);
         b.p = fairq_default_params(1 + r.any(24));
         fairq_init(&b.s, &b.p);
         fairq_on_flows(&b.s, r.any(8));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // In NetFPGA-PLUS's slot: frames leave in order with their tuser under back-pressure; with FairQ on
-// MAC 0 its ACKs are lowered, those of MAC 1 and of the host never.
+// MAC 0 its ACKs are lowered, those of MAC 1 and of the host never; HSCC follows the output queue.
 #include "Vnetfpga_slot.h"
 #include "streams.h"
 
@@ -26,6 +26,7 @@ struct Bench {
     std::deque<Routed> sent, expected;
     std::vector<u32> windows[256]; // of what left, by source
     u32 busy = 0, number = 0;
+    u32 stored = 0, removed = 0; // bytes that join and leave MAC 0's queue in the next clock
 
     void step() {
         Word w = r.chance(busy) ? Word() : sender.offer();
@@ -40,7 +41,9 @@ struct Bench {
             block.s_axis_tuser[1] = f.mark;
         }
         block.m_axis_tready = !r.chance(busy);
-        block.pkt_stored = block.pkt_removed = 0;
+        block.pkt_stored = stored != 0, block.bytes_stored = stored;
+        block.pkt_removed = removed != 0, block.bytes_removed = removed;
+        stored = removed = 0;
         block.eval();
         check(block.s_axis_tready, 1, "s_axis_tready", "the slot");
         if (block.m_axis_tvalid && block.m_axis_tready) {
@@ -87,6 +90,40 @@ struct Bench {
     }
 };
 
+// Frames join MAC 0's output queue and leave it, at times in one clock: HSCC clamps and ends it.
+static void test_queue(Bench &b) {
+    set_register(b, 0, "hscc_release_step_bytes", 0);
+    set_register(b, 0, "port_scheme", 2);
+    b.drain();
+    auto window_at = [&](u32 source) {
+        b.send(source, 4, b.frame(60));
+        b.drain();
+        return b.windows[source].back();
+    };
+    auto queue = [&](u32 stored, u32 removed) {
+        b.stored = stored, b.removed = removed;
+        b.step();
+    };
+    u32 packets = get_register(b, 0, "counter_egress_packets");
+    u32 bytes = get_register(b, 0, "counter_egress_bytes");
+    for (int i = 0; i < 3; i++) // up to 30000 bytes; the clamp begins at 32768
+        queue(10000, 0);
+    queue(1500, 1500);
+    check(window_at(1), 60000, "the window", "a queue below alpha2");
+    queue(3000, 0);
+    check(window_at(1), 2920, "the window", "a queue beyond alpha2");
+    check(window_at(4), 60000, "the window", "MAC 1");
+    check(get_register(b, 0, "counter_clamps"), 1, "counted", "clamps");
+    queue(1000, 15000);
+    check(window_at(1), 2920, "the window", "a queue above alpha1");
+    queue(0, 15000);
+    check(window_at(1), 60000, "the window", "a queue below alpha1");
+    packets = get_register(b, 0, "counter_egress_packets") - packets;
+    bytes = get_register(b, 0, "counter_egress_bytes") - bytes;
+    check(packets, 3, "counted", "frames that left");
+    check(bytes, 31500, "counted", "bytes that left");
+}
+
 int main(int argc, char **argv) {
     Bench b;
     int cases = argc > 1 ? atoi(argv[1]) : 20;
@@ -123,5 +160,6 @@ int main(int argc, char **argv) {
     check(b.windows[2].back(), 60000, "the window", "the host");
     check(get_register(b, 0, "counter_acks_rewritten") > 0, 1, "counted", "MAC 0");
     check(get_register(b, 1, "counter_acks_rewritten"), 0, "counted", "MAC 1");
+    test_queue(b);
     return finish(("netfpga_slot-" + std::to_string(WIDTH)).c_str(), b.clocks);
 }

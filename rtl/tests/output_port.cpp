@@ -2,7 +2,7 @@
 // An output alone: four inputs with frames of any size, a sink that waits, a scheme that drops.
 // Each frame leaves once, unchanged, in the order of the grants (with HCF: in that of its flow), or
 // is reported as dropped or lost; none is lost while there is room, and no more are kept than the
-// buffer holds.
+// buffer holds. All are granted, also while the queue has to empty and when HCF's periods are short.
 #include "Voutput_port.h"
 #include "frames.h"
 
@@ -38,6 +38,8 @@ struct Bench : Clocked<Voutput_port> {
     u64 held = 0, held_late = 0, words_late[INPUTS] = {};
     u64 left = 0, left_bytes = 0, departed = 0, departed_bytes = 0, dropped = 0, lost = 0;
     bool is_hcf = false, sends = false;
+    bool may_refuse = false; // it prepares
+    u64 grants = 0;
     u32 idle = 0, busy = 0, longest = 1514;
 
     std::deque<Packet> &line_of(const Packet &f) {
@@ -106,7 +108,7 @@ struct Bench : Clocked<Voutput_port> {
             check(block.dropped && block.lost, 0, "dropped and lost", "the answer");
             if (block.dropped)
                 check(drops.front() && !is_hcf, 1, "dropped by the scheme", "the answer");
-            if (block.lost && !is_hcf)
+            if (block.lost && !is_hcf && !may_refuse)
                 check(held_late + size > BUFFER || words_late[f.input] + f.words() > WORDS, 1,
                       "lost for lack of room", "the answer");
             dropped += block.dropped, lost += block.lost;
@@ -125,6 +127,7 @@ struct Bench : Clocked<Voutput_port> {
                 continue;
             Input &in = inputs[i];
             check(in.requests, 1, "granted on request", "a grant");
+            grants++;
             undecided.push_back({clocks + (is_hcf ? 3 : 4), in.next});
             in.sending.push_back(in.next);
             in.begins.push_back(clocks + GRANT_TO_WORDS + r.below(3));
@@ -178,7 +181,47 @@ struct Bench : Clocked<Voutput_port> {
         for (int i = 0; i < 400; i++)
             step();
     }
+    // Prepared while the sink waits: frames are granted and lost, and the queue stays as it is.
+    void prepare_stopped() {
+        busy = 100;
+        for (int i = 0; i < 100; i++)
+            step();
+        may_refuse = true;
+        block.prepare = 1;
+        step();
+        block.prepare = 0;
+        for (int i = 0; i < 10; i++)
+            step();
+        u32 queue = block.queue_bytes;
+        u64 before = grants;
+        for (int i = 0; i < 4000; i++)
+            step();
+        check(grants > before, 1, "frames are granted", "a sink that waits");
+        check(block.queue_bytes, queue, "the queue", "a sink that waits");
+        busy = 0;
+        run_empty();
+        may_refuse = false;
+    }
 };
+
+// A tick in every clock.
+static void test_short_periods(Bench &b) {
+    for (u32 period : {HCF_PERIOD_DYNAMIC, HCF_PERIOD_FIXED, HCF_PERIOD_ORDERED}) {
+        hcf_params p = hcf_default_params(BUFFER);
+        p.period = period;
+        set_hcf(b.block.p, p);
+        b.prepare(true);
+        b.idle = b.busy = 0, b.longest = 100;
+        b.sends = true;
+        b.block.tick = 1;
+        u64 before = b.left;
+        for (int i = 0; i < 20000; i++)
+            b.step();
+        check(b.left - before > 100, 1, "frames leave", "period " + std::to_string(period));
+        b.run_empty();
+        b.block.tick = 0;
+    }
+}
 
 int main(int argc, char **argv) {
     Bench b;
@@ -198,8 +241,11 @@ int main(int argc, char **argv) {
             b.step();
         }
         b.block.tick = 0;
+        if (!b.is_hcf)
+            b.prepare_stopped();
         b.run_empty();
     }
+    test_short_periods(b);
     check(b.lost && b.dropped && b.left, 1, "all that may happen", "the end");
     printf("%llu frames left, %llu dropped, %llu lost; ", b.left, b.dropped, b.lost);
     return finish(("output_port-" + std::to_string(WIDTH)).c_str(), b.clocks);

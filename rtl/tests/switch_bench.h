@@ -11,7 +11,11 @@
 #ifndef PORT_COUNT
 #define PORT_COUNT 4
 #endif
+#ifndef SCHEMES
+#define SCHEMES 15
+#endif
 constexpr int PORTS = PORT_COUNT;
+constexpr bool is_built(u32 scheme) { return SCHEMES >> scheme & 1; }
 constexpr u32 REGISTER_CLOCKS = 4; // from a request to its response
 constexpr u32 NAMED = sizeof(registers) / sizeof(*registers);
 
@@ -36,6 +40,7 @@ struct Bench : Clocked<Vethernet_switch> {
     u32 window = 0;      // of the last frame that left, if it is TCP over plain IPv4
     bool is_bad = false; // the MAC marks what enters
     u32 idle = 0, busy = 0;
+    u32 stopped = 0; // a bit for each port that cannot send
     bool may_lose = false, may_change = false, by_flow = false;
 
     template <class T> static void put_lane(T &signal, int port, const void *bytes, u32 size) {
@@ -46,7 +51,7 @@ struct Bench : Clocked<Vethernet_switch> {
         for (int i = 0; i < PORTS; i++) {
             uint8_t word[WORD_BYTES] = {};
             uint64_t keep = 0;
-            ready |= !r.chance(busy) << i;
+            ready |= (!r.chance(busy) && !(stopped >> i & 1)) << i;
             if (waiting[i].empty() || r.chance(idle))
                 continue;
             const Frame &f = waiting[i].front();
