@@ -246,7 +246,8 @@ def resolve(source: Source, overrides: Settings) -> str:
         try:
             f"{key}{value}".encode()
         except UnicodeEncodeError:
-            raise ScenarioError(f"--set {key!a}, {value!a}: is no UTF-8") from None
+            message = f"--set {key!a}, {value!a}: is no UTF-8"
+            raise ScenarioError(message) from None
     try:
         return _native.validate(source.text, origin, list(overrides), trace_to_csv)
     except ScenarioError as error:
