@@ -93,6 +93,14 @@ impl Pod {
         })
     }
 
+    /// The same for a port in the pod's namespace.
+    fn config_of_limit(&self) -> Value {
+        let mut config = self.config();
+        config["side"] = json!("limit");
+        config["pins"] = json!(self.folder.path().join("pins"));
+        config
+    }
+
     /// Runs a command; variables of the environment replace those of a normal call.
     fn call_with(&self, command: &str, config: &str, changed: &[(&str, &str)]) -> Answer {
         let netns = self.inside.path();
@@ -360,9 +368,7 @@ fn a_missing_agent_stops_no_pod() {
 #[test]
 fn a_port_in_the_pods_namespace_is_looked_at_there() {
     let pod = Pod::new();
-    let mut config = pod.config();
-    config["side"] = json!("limit");
-    config["pins"] = json!(pod.folder.path().join("pins"));
+    let config = pod.config_of_limit();
     // It stays until the port is detached.
     let stays = r#"#!/bin/sh
 cd "$(dirname "$0")"
@@ -389,9 +395,7 @@ esac
 #[test]
 fn an_agent_that_does_not_attach_in_time_is_ended() {
     let pod = Pod::new();
-    let mut config = pod.config();
-    config["side"] = json!("limit");
-    config["pins"] = json!(pod.folder.path().join("pins"));
+    let config = pod.config_of_limit();
     // Its last line is run in place of the shell, as the number shows.
     let stays = "#!/bin/sh\necho \"$@\" >>\"$(dirname \"$0\")/calls\"\n\
                  test $1 = attach || exit 1\necho $$ >\"$(dirname \"$0\")/pid\"\nexec sleep 60\n";

@@ -301,7 +301,7 @@ fn take_over(
 /// Neither is known.
 pub fn buffer_of(interface: &str, index: u32, port: &Deployment) -> Result<Buffer> {
     match port.buffer {
-        Some(buffer) if matches!(buffer, Buffer::Bytes(bytes) if bytes > u32::MAX.into()) => {
+        Some(buffer @ Buffer::Bytes(bytes)) if bytes > u32::MAX.into() => {
             bail!("{interface}: a buffer of {buffer} is too large; the largest is 4 GB")
         }
         Some(buffer) => Ok(buffer),

@@ -17,7 +17,7 @@ pub mod trace;
 pub mod verdict;
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -81,10 +81,6 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     ensure!(args.length.0 > 0, "--for must be above 0");
     let index = interface::index(&args.interface)?;
-    if let Some(folder) = args.out.as_deref().and_then(Path::parent) {
-        let is_there = folder.as_os_str().is_empty() || folder.is_dir();
-        ensure!(is_there, "--out: there is no folder {}", folder.display());
-    }
     let stem = args.out.as_deref().map(trace::stem);
     if let Some(stem) = &stem {
         trace::require_writable(stem)?;

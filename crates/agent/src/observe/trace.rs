@@ -187,8 +187,12 @@ fn files(stem: &Path) -> [PathBuf; 2] {
 /// Requires that both files can be written, before the time of a recording.
 ///
 /// # Errors
-/// Where one would be, there is something else.
+/// Their folder is missing, or where one would be, there is a folder.
 pub fn require_writable(stem: &Path) -> Result<()> {
+    if let Some(folder) = stem.parent() {
+        let is_there = folder.as_os_str().is_empty() || folder.is_dir();
+        ensure!(is_there, "--out: there is no folder {}", folder.display());
+    }
     for file in files(stem) {
         let is_free = file
             .symlink_metadata()
