@@ -204,26 +204,31 @@ CORE_INLINE void grant_note_order(struct grant_port *port)
 /*
  * Gittins index of a level: up to the end of which later level do most messages end per KiB that
  * they send until then? Q20. Those that are still in a level count for none (Kaplan, Meier 1958).
+ * Beyond the largest that has ended half of them end in each level, as if GRANT_PRIOR messages had
+ * shown it: one that many have grown beyond comes after those that are not known.
  */
 CORE_INLINE u64 grant_index(const struct grant_port *port, u32 level, u32 last, u8 *reach)
 {
 	u64 left_q16 = Q16_ONE, ended_q16 = 0, work_q16 = 0, best = 0;
-	u32 i, goes_on = 1;
+	u32 i, known = 0;
+
+	for (i = 0; i < GRANT_LEVELS; i++)
+		known = choose_u32(is_nonzero(port->ended[i]), i + 1, known);
 
 	for (i = 0; i < GRANT_LEVELS; i++) {
-		u32 ended = port->ended[i], all = ended + port->passed[i];
+		u32 prior = choose_u32(is_below(i, known), 0, GRANT_PRIOR / 2);
+		u32 ended = port->ended[i] + prior, all = ended + port->passed[i] + prior;
 		u32 is_part = is_below(level, i + 1) & is_below(i, last), is_better;
 		u64 ends_q16, index;
 
-		goes_on &= is_nonzero(all) | (is_part ^ 1);
-		ends_q16 = choose_u64(is_part & goes_on, left_q16 * ended / max_u32(all, 1), 0);
+		ends_q16 = choose_u64(is_part, left_q16 * ended / max_u32(all, 1), 0);
 		ended_q16 += ends_q16;
 		/* Those that end in a level send half of it on average. */
-		work_q16 += choose_u64(is_part & goes_on, left_q16 - ends_q16 / 2, 0)
+		work_q16 += choose_u64(is_part, left_q16 - ends_q16 / 2, 0)
 			    << (GRANT_FIRST_BITS - 10 + (i ? i - 1 : 0));
 		left_q16 -= ends_q16;
 		index = (ended_q16 << 20) / max_u64(work_q16, 1);
-		is_better = is_part & goes_on & is_below(best, index);
+		is_better = is_part & is_below(best, index);
 		best = choose_u64(is_better, index, best);
 		*reach = (u8)choose_u32(is_better, i, *reach);
 	}
@@ -249,7 +254,7 @@ CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params 
 	if (!grant_learns(p))
 		return;
 	grant_learn_unused(port);
-	if (port->messages < GRANT_LEARN_FROM)
+	if (port->messages + port->passed[GRANT_COMMON_LEVELS - 1] < GRANT_LEARN_FROM)
 		return;
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		u8 reach = GRANT_LEVELS - 1;
@@ -257,17 +262,13 @@ CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params 
 		index[i] = grant_index(port, i, last, &reach);
 		port->reach[i] = (u8)choose_u32(is_below(i, last), reach, port->reach[i]);
 	}
-	/* Of equal ones the higher level is first, but of those where none ends. */
+	/* Of equal ones the higher level is first. */
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		for (rank = 0, j = 0; j < GRANT_LEVELS; j++) {
-			u32 is_equal = is_nonzero(is_below(index[i], index[j]) |
-						  is_below(index[j], index[i])) ^
-				       1;
-			u32 is_first =
-				choose_u32(is_below(0, index[i]), is_below(i, j), is_below(j, i));
+			u32 is_before = choose_u32(is_below(i, j), is_below(index[j], index[i]) ^ 1,
+						   is_below(index[i], index[j]));
 
-			rank += is_below(j, last) &
-				(is_below(index[i], index[j]) | (is_equal & is_first));
+			rank += is_below(j, last) & is_before;
 		}
 		rank = choose_u32(is_below(i, last), rank, i);
 		port->order[rank & (GRANT_LEVELS - 1)] = (u8)i;

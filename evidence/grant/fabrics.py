@@ -18,7 +18,7 @@ from statistics import mean
 from typing import Any
 
 import polars as pl
-from loads import srpt
+from loads import srpt, with_path
 
 import penstock
 from penstock.units import three
@@ -39,8 +39,6 @@ SCHEMES = (
 )
 CLIENT = "leaf1->host1"
 SHORT_BYTES, LONG_BYTES = 10_000, 1_000_000
-RTT_S = 10e-6
-"""Between racks, without packets; time on the wire is apart."""
 KNOBS = {
     "target": ("0.1", "0.2", "0.4", "0.8"),
     "rtt": ("10 us", "20 us", "50 us", "100 us"),
@@ -88,9 +86,12 @@ class Fabric:
         """Mean slowdown if only the receivers' links take time, shortest remaining time first."""
         slowdowns: list[float] = []
         for _, here in flows.group_by("destination"):
-            best = srpt(here["start_s"].to_list(), here["bytes"].to_list(), self.gbps * 1e9, RTT_S)
-            alone = here["ideal_s"].to_list()
-            slowdowns += [max(1.0, time / one) for time, one in zip(best, alone, strict=True)]
+            sizes, alone = here["bytes"].to_list(), here["ideal_s"].to_list()
+            rate_bps = self.gbps * 1e9
+            best = with_path(
+                srpt(here["start_s"].to_list(), sizes, rate_bps), alone, sizes, rate_bps
+            )
+            slowdowns += [time / idle for time, idle in zip(best, alone, strict=True)]
         return mean(slowdowns)
 
 

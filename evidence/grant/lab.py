@@ -47,6 +47,7 @@ ALL = (FIFO, *SCHEMES, "dctcp")
 WITHIN = {"grant": 1.1, "grant-receiver": 1.15}
 """Of the bound: the goal, for the schemes that are judged."""
 STALL_S = 0.190
+EVENTS = ("missing", "stalled", "drops", "timeouts")
 USED, JAIN, SHARE_WITHIN = 0.97, 0.99, 0.1
 
 Numbers = dict[str, float]
@@ -181,8 +182,19 @@ def judge(load: Load, scheme: str, run: Numbers, bound: Numbers) -> list[str]:
 
 def show(runs: Recorded, chosen: list[Load], schemes: Any, settings: list[str]) -> tuple[int, int]:
     """Prints the table and the verdict: how many runs are judged, and in how many Grant holds."""
-    head = ["load", "scheme", "runs", "mean", "bound", "of bound", "p99", "max", "stalls", "drops"]
-    head += ["timeouts", "link used", "Jain", "elephants", "misses"]
+    head = [
+        "load",
+        "scheme",
+        "runs",
+        "mean",
+        "bound",
+        "of bound",
+        "p99",
+        "max",
+        "unfinished",
+        "stalls",
+    ]
+    head += ["drops", "timeouts", "link used", "Jain", "elephants", "misses"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     judged = held = 0
     for load in chosen:
@@ -229,7 +241,7 @@ def average(runs: list[Numbers], name: str) -> float:
 def cells(
     load: Load, scheme: str, runs: list[Numbers], fails: list[list[str]], bound: Numbers
 ) -> list[str]:
-    """A row: means over the repeats, the largest maximum, sums of events."""
+    """A row: means over the repeats, of what has finished, the largest maximum, sums of events."""
     mean = partial(average, runs)
     times = [1e3 * mean("mean_s"), 1e3 * bound.get("bound_s", mean("bound_s"))]
     missed = sorted({name for each in fails for name in each})
@@ -237,7 +249,7 @@ def cells(
         *(load.name, scheme, str(len(runs)), *(f"{three(time)} ms" for time in times)),
         f"{times[0] / times[1]:.2f}",
         *(f"{three(1e3 * mean('p99_s'))} ms", f"{1e3 * max(r['max_s'] for r in runs):.0f} ms"),
-        *(f"{sum(run[name] for run in runs):.0f}" for name in ("stalled", "drops", "timeouts")),
+        *(f"{sum(run[name] for run in runs):.0f}" for name in EVENTS),
         f"{mean('used'):.1%}" if load.is_closed_loop else "",
         f"{mean('jain'):.3f}" if load.elephants else "",
         f"{mean('elephants_bps') / 1e6:.1f} Mb/s" if load.elephants else "",

@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 
 from .grant_flow import KILO, LEVELS, level_of
 
+COMMON = 9
+"""Levels of common messages, up to 256 KiB."""
+PRIOR = 8
+"""Beyond the largest message that ended, as if so many had been seen in each level, half of which
+ended in it."""
 
 @dataclass
 class Order:
@@ -17,7 +22,7 @@ class Order:
 
     def __post_init__(self) -> None:
         # Until sizes are known: up to 256 KiB the longer message first, then the shorter one.
-        common = min(self.last, 9)
+        common = min(self.last, COMMON)
         self.order = [*reversed(range(common)), *range(common, LEVELS)]
 
     @property
@@ -43,13 +48,12 @@ class Order:
             self.ended[level_of(attained)] += 1
 
     def index(self, level: int) -> int:
-        """Gittins index by the product-limit estimate, in fixed point as the header has it."""
+        """Gittins index by the product-limit estimate and rule of succession, in fixed point."""
         left, ended, work, best = 2**16, 0, 0, 0
         for i in range(level, self.last):
-            count = self.ended[i] + self.passed[i]
-            if not count:
-                break
-            dies = left * self.ended[i] // count
+            prior = 0 if any(self.ended[i:]) else PRIOR
+            count = self.ended[i] + self.passed[i] + prior
+            dies = left * (self.ended[i] + prior // 2) // max(count, 1)
             ended += dies
             work += (left - dies // 2) * (1 if i == 0 else 2 ** (i - 1))
             left -= dies
@@ -60,13 +64,13 @@ class Order:
         return best
 
     def learn(self) -> None:
-        if self.messages < 64:
+        if self.messages + self.passed[COMMON - 1] < 64:
             return
         last = self.last
         self.reach[:last] = [LEVELS - 1] * last
         index = [self.index(level) for level in range(last)]
-        # Where none ends the shorter first; of equal others the longer first.
-        self.order[:last] = sorted(range(last), key=lambda i: (-index[i], -i if index[i] else i))
+        # Of equal ones the longer first.
+        self.order[:last] = sorted(range(last), key=lambda i: (-index[i], -i))
         if self.messages >= 65536:
             self.messages //= 2
             self.ended = [count // 2 for count in self.ended]

@@ -120,6 +120,29 @@ fn far_senders_of_much_go_on() {
     }
 }
 
+/// Equal answers beyond the common sizes run to completion before any of them has ended.
+#[test]
+fn long_answers_of_one_size_take_no_turns() {
+    let traffic = r#"
+        [traffic.answers]
+        kind = "incast"
+        flows = 126
+        size = "700 kB"
+        from = "senders"
+        to = "receivers"
+        mode = "pull"
+    "#;
+    for side in ["port", "receiver"] {
+        let window = format!("side = \"{side}\"");
+        let outcome = played(&window, r#"rate = "1 Gb/s", delay = "15 us""#, traffic);
+        let answers = &outcome.groups["answers"];
+        assert_eq!((answers.finished, answers.timeouts), (126, 0));
+        let times = answers.fct_s.as_ref().unwrap();
+        // All at once each would take as long as the last.
+        assert!(times.mean < 0.65 * times.max, "{side}: {times:?}");
+    }
+}
+
 #[test]
 fn a_limit_drops_nothing() {
     let window = "side = \"limit\", rate = \"100 Mb/s\"";
