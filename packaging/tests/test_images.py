@@ -135,11 +135,13 @@ def folder():
         yield Path(name)
 
 
-def test_the_agents_image_is_its_program_alone(folder):
+def test_the_agents_image_is_its_program_and_licences(folder):
     image = Image("penstockd", folder)
     root = image.bundle / "rootfs"
     files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
-    assert files == ["usr/sbin/penstockd", "usr/share/doc/penstockd/copyright"]
+    texts = ["LICENSES/Apache-2.0.txt", "LICENSES/BSD-2-Clause.txt", "LICENSES/GPL-2.0-only.txt"]
+    texts += ["copyright", "third-party.txt.gz"]
+    assert files == ["usr/sbin/penstockd", *(f"usr/share/doc/penstockd/{name}" for name in texts)]
 
 
 def test_the_agent_serves_a_node_and_leaves_nothing(folder):

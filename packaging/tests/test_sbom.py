@@ -11,11 +11,13 @@ import pytest
 from packaging.licenses import canonicalize_license_expression
 
 ROOT = Path(__file__).resolve().parents[2]
+WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]
+VERSION = WORKSPACE["package"]["version"]
 PROGRAMS = {"penstockd", "penstock-traffic", "penstock-controller", "penstock-cni", "penstock"}
 
 
 def sbom():
-    command = [sys.executable, "packaging/release/sbom.py", "0.2.0"]
+    command = [sys.executable, "packaging/release/sbom.py", VERSION]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
@@ -72,6 +74,17 @@ def test_the_python_package_has_all_that_pip_installs(document):
     for requirement in project["dependencies"]:
         assert requirement.split(">")[0] in names
     assert {"polars-runtime-32", "contourpy", "pyo3"} <= names
+
+
+def test_notices_have_every_component_of_a_program(document):
+    command = [sys.executable, "packaging/release/notices.py"]
+    notices = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for program in PROGRAMS - {"penstock"}:
+        for name in reached(document, program):
+            is_own = name.startswith("penstock")
+            assert is_own or name == "rust-std" or f"\n{name} " in notices, name
+    assert "\nlibbpf-sys 1" in notices
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in notices
 
 
 def test_the_same_sources_have_the_same_document(document):
