@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import http.client
 import os
 import random
 import signal
@@ -28,6 +29,8 @@ SCHEMES = (
     'scheme = "fairq"\nexclude = ["tcp:9"]\nwindow = { alpha = 0.25 }',
     'scheme = "observe"',
 )
+NUMBERS = ("rss_kb", "cpu_s", "files", "flows", "flows_tracked", "half_open_flows")
+"""Of the agent, in each sample."""
 FLOOD = 2000
 """SYNs of a flood, each from another address."""
 
@@ -46,6 +49,9 @@ class Host:
         self.other: str | None = None
         """Another version of the agent, to which every second upgrade goes."""
         self.is_other = False
+        self.starts = 0
+        self.deaths: list[str] = []
+        """How the agent ended, each time that nothing had asked it to, or with an error."""
 
     def run(self, *command: str) -> str:
         """What a command in the host's namespace printed."""
@@ -75,7 +81,33 @@ class Host:
         program = self.other if self.other and self.is_other else build.find(build.AGENT)
         command = [program, "run", "--config", str(self.config)]
         log = (self.folder / "penstockd.log").open("a")
-        self.daemon = subprocess.Popen(inside(HOST, *command), stderr=log, stdout=log)
+        # In a session of its own, where Ctrl-C does not end it.
+        self.daemon = subprocess.Popen(
+            inside(HOST, *command), stderr=log, stdout=log, start_new_session=True
+        )
+        self.starts += 1
+
+    def is_dead(self) -> bool:
+        """Whether the agent has ended by itself, which is noted."""
+        assert self.daemon
+        if (code := self.daemon.poll()) is not None:
+            self.deaths.append(f"by itself with code {code}")
+        return code is not None
+
+    def look(self) -> None:
+        """Starts the agent again if it has ended by itself."""
+        if self.is_dead():
+            self.start()
+
+    def end(self) -> None:
+        """Ends the agent in order."""
+        if self.is_dead():
+            return
+        assert self.daemon
+        self.daemon.terminate()
+        # By the signal itself where it has only just started.
+        if (code := self.daemon.wait()) not in (0, -signal.SIGTERM):
+            self.deaths.append(f"with code {code} at SIGTERM")
 
     def configure(self, scheme: str) -> None:
         """Writes the configuration."""
@@ -88,17 +120,16 @@ class Host:
 
     def kill(self) -> None:
         """The agent is killed, and starts again, at times after its heartbeat is stale."""
-        assert self.daemon
-        self.daemon.kill()
-        self.daemon.wait()
+        if not self.is_dead():
+            assert self.daemon
+            self.daemon.kill()
+            self.daemon.wait()
         time.sleep(self.generator.choice((0, 0.5, 3)))
         self.start()
 
     def upgrade(self) -> None:
         """The agent ends in order, and the next one takes over."""
-        assert self.daemon
-        self.daemon.terminate()
-        self.daemon.wait()
+        self.end()
         self.is_other = not self.is_other
         self.start()
 
@@ -135,24 +166,18 @@ class Host:
         forged = [self.generator.randrange(1 << 24, 1 << 31) for _ in range(FLOOD)]
         _in_namespace(HOST, lambda: _send_syns(to, forged))
 
-    def faults(self) -> list[Callable[[], None]]:
-        """All that can happen."""
-        return [
-            self.kill,
-            self.upgrade,
-            self.reload,
-            self.come_and_go,
-            self.detach,
-            self.pause,
-            self.flood,
-        ]
+    def faults(self, *, restarts: bool) -> list[Callable[[], None]]:
+        """All that can happen, with or without those that start another process of the agent."""
+        others = [self.reload, self.come_and_go, self.detach, self.pause, self.flood]
+        return [self.kill, self.upgrade, *others] if restarts else others
 
     # What it needs.
 
-    def sample(self) -> dict[str, float]:
-        """Memory, CPU time and files of the agent, and its own counts; absent while it starts."""
+    def sample(self) -> dict[str, float | None]:
+        """Memory, CPU time and files of the agent, and its own counts; None while it starts."""
         assert self.daemon
-        seen: dict[str, float] = {}
+        seen: dict[str, float | None] = dict.fromkeys(NUMBERS)
+        seen["process"] = self.starts
         process = Path("/proc") / str(self.daemon.pid)
         with contextlib.suppress(OSError, ValueError, IndexError):
             status = (process / "status").read_text()
@@ -160,19 +185,19 @@ class Host:
             fields = (process / "stat").read_text().rpartition(")")[2].split()
             seen["cpu_s"] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
             seen["files"] = float(len(list((process / "fd").iterdir())))
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, http.client.HTTPException):
             seen |= _summed(_in_namespace(HOST, _scrape))
         seen["ports"] = float(len(list(self.pins.glob("v*/*/link_egress"))))
         return seen
 
 
 def _summed(text: str) -> dict[str, float]:
-    wanted = ("flows", "flows_tracked", "half_open_flows")
-    sums = dict.fromkeys(wanted, 0.0)
+    """Sums over all ports; without those that the text does not have."""
+    sums: dict[str, float] = {}
     for line in text.splitlines():
         name = line.partition("{")[0].removeprefix("penstock_")
-        if name in sums:
-            sums[name] += float(line.rpartition(" ")[2])
+        if name in NUMBERS:
+            sums[name] = sums.get(name, 0.0) + float(line.rpartition(" ")[2])
     return sums
 
 

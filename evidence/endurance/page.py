@@ -29,11 +29,15 @@ def sentences(
     faults = ", ".join(f"{name} {count}" for name, count in sorted(happened.items()))
     seconds = float(table["time_s"].max())
     rss = table["rss_kb"].drop_nulls()
+    memory = f"{rss.min():.0f} to {rss.max():.0f} kB" if len(rss) else "not known"
+    lasting = table["process"].value_counts(sort=True).row(0, named=True)
+    times = table.filter(pl.col("process") == lasting["process"])["time_s"]
     return [
         f"{units.count(counts['connections'])} connections with {units.size(counts['bytes'])} in "
         f"{seconds:.0f} s; {counts['failed']} failed, {counts['kept_lost']} lasting ones broke.",
         f"{sum(happened.values())} events: {faults}.",
-        f"The agent's memory: {rss.min():.0f} to {rss.max():.0f} kB.",
+        f"The agent's memory: {memory}. The process that was sampled most often lasted at least "
+        f"{times.max() - times.min():.0f} s.",
     ]
 
 

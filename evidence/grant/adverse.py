@@ -4,6 +4,10 @@
 Servers that answer late, cables that lose packets or ACKs, longer round trips, a wrong rate, other
 hosts behind the same port. Two loads of lab.py: 126 clients at once, and 32 persistent ones.
 
+Mean, median, p99 and maximum are of answers that ended. "stalls" also counts the unfinished ones
+that began more than 190 ms before the end of the run. The last line counts the runs with warnings,
+such as transfers that began late.
+
 sudo .venv/bin/python evidence/grant/adverse.py [--repeats N] [--only TEXT] [--scheme NAME] [--list]
 """
 
@@ -22,7 +26,7 @@ from path import PLAIN, Cable
 import penstock
 from penstock.errors import PenstockError
 from penstock.execution.lab import executor
-from penstock.units import three
+from penstock.units import three, to_seconds
 
 SCHEMES = ("drop-tail", "grant", "grant-receiver")
 ACCESS_US = 20
@@ -128,34 +132,54 @@ def main() -> int:
     heads += ("timeouts", "drops", "link used")
     sys.stdout.write(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
     try:
-        for case in cases:
-            for scheme in case.schemes:
-                if not options.scheme or scheme in options.scheme:
-                    play(case, scheme, options.repeats)
+        warned = [
+            play(case, scheme, options.repeats)
+            for case in cases
+            for scheme in case.schemes
+            if is_played(case, scheme) and (not options.scheme or scheme in options.scheme)
+        ]
     except PenstockError as error:
         sys.stderr.write(f"adverse: {error}\n")
         return 2
+    sys.stdout.write(f"\n{sum(warned)} of {len(warned) * options.repeats} runs had warnings.\n")
     return 0
 
 
-def play(case: Case, scheme: str, repeats: int) -> None:
-    """Prints the rows of a case under a scheme."""
-    is_of_scheme = "{scheme}"
-    if scheme == "drop-tail" and any(is_of_scheme in key for key, _ in case.overrides):
-        return
-    overrides = [(key.replace(is_of_scheme, scheme), value) for key, value in case.overrides]
+OF_SCHEME = "{scheme}"
+
+
+def is_played(case: Case, scheme: str) -> bool:
+    """Drop-tail has none of the settings that some cases change."""
+    return scheme != "drop-tail" or not any(OF_SCHEME in key for key, _ in case.overrides)
+
+
+def play(case: Case, scheme: str, repeats: int) -> int:
+    """Prints the rows of a case under a scheme; returns how many of its runs had warnings."""
+    overrides = [(key.replace(OF_SCHEME, scheme), value) for key, value in case.overrides]
     with laid(case):
         run = penstock.run(
             case.scenario, schemes=[scheme], seeds=repeats, overrides=overrides, on="lab"
         )
     (result,) = run.summary["results"]
     (port, *_) = result["ports"].values()
+    played = run.summary["scenario"]
+    end_s = to_seconds(played["duration"])
     for name, group in result["groups"].items():
-        cells = [case.name, scheme, name, *times(run.members(name), group)]
+        has_answers = played["traffic"][name]["kind"] == "incast"
+        cells = [case.name, scheme, name]
+        cells += times(run.members(name), group, end_s) if has_answers else [""] * 7
         is_closed_loop = case.scenario == "grant/persistent"
         cells += [three(port["drops"]), f"{port['utilization']:.1%}" if is_closed_loop else ""]
         sys.stdout.write(f"| {' | '.join(cells)} |\n")
     sys.stdout.flush()
+    return warned_runs(run.info)
+
+
+def warned_runs(info: dict[str, Any]) -> int:
+    """How many repeats have warnings, each of which begins with `SCHEME, repeat N: `."""
+    warnings = info.get("warnings", ())
+    sys.stderr.writelines(f"adverse: {warning}\n" for warning in warnings)
+    return len({warning.partition(": ")[0] for warning in warnings})
 
 
 @contextlib.contextmanager
@@ -175,15 +199,14 @@ def laid(case: Case) -> Iterator[None]:
         executor._set_queues = plain
 
 
-def times(flows: pl.DataFrame, group: dict[str, Any]) -> list[str]:
-    """Of all repeats; of datagrams and long flows there are none."""
+def times(flows: pl.DataFrame, group: dict[str, Any], end_s: float) -> list[str]:
+    """Of all repeats, each of which ends at `end_s`."""
     done = flows["fct_s"].drop_nulls()
-    if done.is_empty():
-        return ["", "", "", "", "", "", ""]
+    lasted = flows.select(pl.col("fct_s").fill_null(end_s - pl.col("start_s"))).to_series()
     numbers = [done.mean(), done.median(), done.quantile(0.99, "nearest"), done.max()]
     return [
-        *(f"{three(1e3 * number)} ms" for number in numbers),
-        str((done > STALL_S).sum()),
+        *("" if number is None else f"{three(1e3 * number)} ms" for number in numbers),
+        str((lasted > STALL_S).sum()),
         str(flows.height - len(done)),
         three(group["timeouts"] + group["syn_timeouts"]),
     ]

@@ -3,7 +3,8 @@
 
 Two seconds into a load Grant's agent is killed by SIGKILL, is stopped by SIGSTOP, which is how one
 hangs, or is replaced by another that attaches over it. Prints the longest of the answers that ended
-before the fault, from then until its heartbeat is stale, and later, when windows are open.
+before the fault, from then until its heartbeat is stale, and later, when windows are open. Ends
+with an error where a fault met no agent.
 
 .venv/bin/python evidence/grant/killed.py [--only TEXT] [--stale TIME]
 """
@@ -15,13 +16,14 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lab_loads import Load
 
 import penstock
+from penstock.errors import PenstockError, RunError
 from penstock.execution import build
 from penstock.execution.lab import programs, schemes
 from penstock.units import to_seconds
@@ -61,18 +63,31 @@ def children(name: str) -> list[int]:
 
 def replace(agents: list[int]) -> None:
     """Another agent attaches the same scheme, then the first is gone."""
+    demand(agents, "no agent runs")
     for pid in agents:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
         inside = ["nsenter", f"--net=/proc/{pid}/ns/net", *command]
         other = subprocess.Popen(inside, stdout=subprocess.PIPE, start_new_session=True)
         assert other.stdout
-        other.stdout.readline()
+        demand(other.stdout.readline(), "the other agent ended before it had attached")
         os.kill(pid, signal.SIGKILL)
 
 
 def sending(number: int) -> Callable[[list[int]], None]:
     """A fault that is a signal."""
-    return lambda agents: [os.kill(pid, number) for pid in agents] and None
+
+    def send(agents: list[int]) -> None:
+        demand(agents, "no agent runs")
+        for pid in agents:
+            os.kill(pid, number)
+
+    return send
+
+
+def demand(holds: object, otherwise: str) -> None:
+    """Raises a RunError unless something holds."""
+    if not holds:
+        raise RunError(otherwise)
 
 
 FAULTS: dict[str, Callable[[list[int]], None]] = {
@@ -83,21 +98,34 @@ FAULTS: dict[str, Callable[[list[int]], None]] = {
 }
 
 
-def row(load: Load, scheme: str, fault: str, stale: str) -> str:
-    """Plays one load with one fault."""
-    moment: list[float] = []
+@contextlib.contextmanager
+def happening(fault: Callable[[list[int]], None]) -> Iterator[None]:
+    """Has a fault happen to the agents two seconds into the load of the block.
+
+    Raises:
+        RunError: It did not happen while the block ran, or met no agent.
+    """
+    is_over = threading.Event()
 
     def act() -> None:
         while not children(build.TRAFFIC):
-            time.sleep(0.01)
-        time.sleep(AFTER_S)
-        FAULTS[fault](children(build.AGENT))
-        moment.append(AFTER_S)
+            demand(not is_over.wait(0.01), "the run ended before its load began")
+        demand(not is_over.wait(AFTER_S), "the run ended before the fault")
+        fault(children(build.AGENT))
 
-    thread = threading.Thread(target=act)
-    thread.start()
-    run = penstock.run(load.scenario, schemes=[scheme], overrides=load.overrides(), on="lab")
-    thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        outcome = pool.submit(act)
+        try:
+            yield
+        finally:
+            is_over.set()
+    outcome.result()
+
+
+def row(load: Load, scheme: str, fault: str, stale: str) -> str:
+    """Plays one load with one fault."""
+    with happening(FAULTS[fault]):
+        run = penstock.run(load.scenario, schemes=[scheme], overrides=load.overrides(), on="lab")
     for pid in children(build.AGENT):  # that replaced the first
         os.kill(pid, signal.SIGKILL)
     (result,) = run.summary["results"]
@@ -114,7 +142,7 @@ def row(load: Load, scheme: str, fault: str, stale: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
+def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="loads with this text in their name")
@@ -133,9 +161,15 @@ def main() -> None:
             continue
         for scheme in ("grant", "grant-receiver"):
             for fault in FAULTS:
-                sys.stdout.write(f"{row(load, scheme, fault, options.stale)}\n")
+                try:
+                    line = row(load, scheme, fault, options.stale)
+                except PenstockError as error:
+                    sys.stderr.write(f"killed: {load.name}, {scheme}, {fault}: {error}\n")
+                    return 2
+                sys.stdout.write(f"{line}\n")
                 sys.stdout.flush()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

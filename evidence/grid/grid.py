@@ -3,10 +3,13 @@
 
 A cell lies within the goal where the buffer holds two segments of every flow. There a scheme holds
 if the mean completion time is within 1.15 of the better of drop-tail's and an ideal fair port's, or
-no more than this port's; the 99th percentile is no worse than drop-tail's; no transfer takes more
-than 190 ms, and no more take above 38 ms than load alone explains: than take 1/1.15 of that at the
-ideal port. Prints the tables of README.md; the exit code is 1 where a scheme does not hold, 2 where
-a run fails or a scheme is not judged in any cell.
+within 1.05 of this port's (0.1 ms count as noise); the 99th percentile is no worse than drop-tail's
+(5 % and 0.5 ms count as noise); no larger share of the transfers takes more than 190 ms than load
+alone explains, that is, than takes 1/1.15 of that at the ideal port; and of more than 38 ms no
+larger share than 1.15 of that, plus 0.2 %. Prints the tables of README.md, and how many runs had
+warnings, such as transfers that began late. The exit code is 2 where a run fails, the journal lacks
+a run (`--recorded`) or a scheme is not judged in any cell; otherwise it is 1 where a scheme does
+not hold.
 """
 
 import argparse
@@ -40,7 +43,7 @@ SCHEMES = ("fairq", "hscc")
 WITHIN = 1.15
 LATE_S, DELAYED_S = 0.190, 0.038
 """What a timeout of 200 ms and a delayed ACK of 40 ms add at least."""
-NOISE, NOISE_S, NOISE_SHARE = 1.05, 0.5e-3, 0.002
+NOISE, NOISE_S, NOISE_MEAN_S, NOISE_SHARE = 1.05, 0.5e-3, 0.1e-3, 0.002
 """What two runs of one cell may differ by and be equal."""
 
 Numbers = dict[str, float]
@@ -80,9 +83,13 @@ def main() -> int:
         print(json.dumps({"set": arguments.name, "schemes": summary, "rows": rows}))
     else:
         show(rows, summary)
+    print(f"grid: {grid.warned}", file=sys.stderr)
+    if grid.missing:
+        print(f"grid: {len(grid.missing)} runs are not in the journal {folder}", file=sys.stderr)
     if unjudged := [one["scheme"] for one in summary if not one["judged"]]:
         names = ", ".join(unjudged)
         print(f"grid: {names}: not judged, no cell within the goal has runs", file=sys.stderr)
+    if unjudged or grid.missing:
         return 2
     return 0 if all(one["holds"] == one["judged"] for one in summary) else 1
 
@@ -120,6 +127,18 @@ class Grid:
     ) -> None:
         self.runs, self.settings, self.repeats = runs, settings, repeats
         self.is_recorded = is_recorded
+        self.missing: set[str] = set()
+        """Keys of runs that the journal lacks, if it is only read."""
+        self.warnings: dict[str, float | None] = {}
+        """How many each run had, by key; None in a journal from before they were recorded."""
+
+    @property
+    def warned(self) -> str:
+        """How many runs had warnings."""
+        known = [count for count in self.warnings.values() if count is not None]
+        unknown = len(self.warnings) - len(known)
+        others = f"; of {unknown} more it is not recorded" if unknown else ""
+        return f"{sum(count > 0 for count in known)} of {len(known)} runs had warnings{others}"
 
     def progress(self, chosen: list[Cell]) -> Iterator[Cell]:
         """The cells, with a line for each on the terminal."""
@@ -130,7 +149,7 @@ class Grid:
             yield cell
 
     def rows(self, cell: Cell, schemes: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """The judgement of each scheme in a cell."""
+        """The judgement of each scheme in a cell; none where all repeats of a side are missing."""
         tail, ideal = (self.numbers(cell, scheme) for scheme in REFERENCES)
         for scheme in schemes:
             numbers = self.numbers(cell, scheme)
@@ -158,7 +177,12 @@ class Grid:
         if not numbers and not self.is_recorded:
             numbers = play(document, scheme, settings, repeat)
             self.runs.add(entry, numbers)
-        return shared_fairly(cell, numbers) if numbers and scheme == IDEAL else numbers
+        if not numbers:
+            self.missing.add(entry.key)
+            return None
+        self.warnings[entry.key] = numbers.get("warnings")
+        numbers = {key: value for key, value in numbers.items() if key != "warnings"}
+        return shared_fairly(cell, numbers) if scheme == IDEAL else numbers
 
 
 def play(document: dict[str, Any], scheme: str, settings: list[Any], repeat: int) -> Numbers:
@@ -185,6 +209,7 @@ def play(document: dict[str, Any], scheme: str, settings: list[Any], repeat: int
         "elephants_bps": elephants.get("goodput_bps", {}).get("mean") or 0.0,
         "jain": elephants.get("jain") or 0.0,
         "idle": result["performance"]["cpu_idle"],
+        "warnings": len(run.info.get("warnings", ())),
     }
 
 
@@ -228,7 +253,7 @@ def judge(numbers: Numbers, tail: Numbers, ideal: Numbers) -> list[str]:
     # Drop-tail's mean is below a fair port's where it serves some at once and lets others wait.
     mean_limit = max(strict_mean(tail, ideal), NOISE * ideal["mean"])
     fails = {
-        "mean": numbers["mean"] > mean_limit + NOISE_S / 5,
+        "mean": numbers["mean"] > mean_limit + NOISE_MEAN_S,
         "p99": numbers["p99"] > NOISE * tail["p99"] + NOISE_S,
         "stall": numbers["late"] > ideal["late"],
         "40 ms": numbers["delayed"] > WITHIN * ideal["delayed"] + NOISE_SHARE,

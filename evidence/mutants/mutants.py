@@ -7,11 +7,13 @@ the compiler makes the same code of it, and has survived otherwise. Mutants of c
 of penstock-core first, which take seconds; those that survive, and mutants of bpf/ (datapath.py),
 meet the datapath's tests, which need root.
 
-Results go to a journal, one JSON object per line, so that a run can be continued.
+Results go to a journal, one JSON object per line, so that a run can be continued. A verdict counts
+while the datapath and its tests are as they were (`JUDGED_BY`).
 """
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import os
 import queue
@@ -36,6 +38,12 @@ JOURNAL = TARGET / "mutants.jsonl"
 CORE = ["cargo", "test", "--quiet", "--package", "penstock-core", "--tests"]
 DATAPATH = ["cargo", "test", "--quiet", "--package", "penstockd"]
 DATAPATH += [word for name in ("vectors", "datapath", "shim", "fuzz") for word in ("--test", name)]
+
+JUDGED_BY = ["core", "bpf", "crates/core", "crates/agent", "crates/linux", "tests", "Cargo.lock"]
+"""The files on which verdicts depend: what is changed, the programs that use it, and the tests."""
+
+NOT_BUILT = ("error: could not compile", "error: failed to run custom build command")
+"""What cargo prints where a mutant does not compile; the build scripts compile C."""
 
 TIME_LIMIT = 600
 """Seconds for the tests of one mutant; more is a hang, which kills it."""
@@ -169,9 +177,14 @@ def verdict_of_core(folder: Path) -> tuple[str, str]:
         failed = re.findall(r"^test (\S+) \.\.\. FAILED$|^---- (\S+) stdout", printed, flags=re.M)
         if "processed" in printed and "BEGIN PROG LOAD LOG" in printed:
             return "not viable", "the verifier rejects it"
-        if not failed:
+        if failed:
+            return "killed", failed[0][0] or failed[0][1]
+        if any(line in printed for line in NOT_BUILT):
             return "not viable", "it does not compile"
-        return "killed", failed[0][0] or failed[0][1]
+        if "error: test failed" not in printed:
+            raise RuntimeError(f"{' '.join(suite)} could not run:\n{printed[-2000:]}")
+        signalled = re.search(r"signal: \d+, SIG\w+", printed)
+        return "killed", signalled[0] if signalled else f"exit code {code}"
     return "survived", ""
 
 
@@ -218,12 +231,26 @@ def judge(
     }
 
 
+def tracked(*paths: str) -> list[str]:
+    """The repository's tracked files in some of its folders, or all."""
+    command = ["git", "ls-files", "-z", "--", *paths]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return list(filter(None, listed.stdout.split("\0")))
+
+
+def digest(root: Path, names: list[str]) -> str:
+    """Of the names and contents of files, as they are now."""
+    total = hashlib.sha256()
+    for name in sorted(names):
+        path = root / name
+        content = path.read_bytes() if path.is_file() else b""
+        total.update(f"{name}\0{len(content)}\0".encode() + content)
+    return total.hexdigest()
+
+
 def copy_tree(folder: Path) -> None:
     """The repository's tracked files, as they are now."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    for name in filter(None, listed.stdout.split("\0")):
+    for name in tracked():
         source, copy = ROOT / name, folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         if source.is_symlink():
@@ -302,7 +329,8 @@ def prepare(chosen: list[Mutant]) -> Datapath | None:
 def judge_all(
     chosen: list[Mutant], done: dict[str, dict[str, object]], arguments: argparse.Namespace
 ) -> None:
-    """Judges those that are not done, several of bpf/ at once."""
+    """Judges those that are not done with today's code and tests, several of bpf/ at once."""
+    judged_by = digest(ROOT, tracked(*JUDGED_BY))
     datapath = prepare(chosen)
     places: queue.Queue[Path] = queue.Queue()
     for number in range(arguments.jobs):
@@ -317,6 +345,7 @@ def judge_all(
         else:
             with core_lock:
                 result = judge(FOLDER, mutant, None, [], [])
+        result["digest"] = judged_by
         places.put(place)
         with journal_lock:
             done[mutant.key] = result
@@ -328,7 +357,7 @@ def judge_all(
     to_judge = [
         (number, mutant)
         for number, mutant in enumerate(chosen, 1)
-        if mutant.key not in done or (arguments.again and is_survivor(done[mutant.key]))
+        if arguments.again or done.get(mutant.key, {}).get("digest") != judged_by
     ]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(judge_one, to_judge))

@@ -4,7 +4,8 @@
 Runs both simulators over the same number of seeds on each of `SCENARIOS` and
 compares the means. Each scenario measures one port, the bottleneck. The exit
 code is 1 when a required metric is outside its range of agreement, 2 when a
-simulator cannot be run.
+simulator cannot be run or the seeds are too few to decide about a required
+metric, except for those in `UNDECIDED`.
 """
 
 import argparse
@@ -235,6 +236,10 @@ SCENARIOS = {
 }
 
 
+UNDECIDED = {("hscc-mixed", "mean FCT (s)")}
+"""Required metrics that may be open: a few timeouts decide them, with 10 seeds, too (README.md)."""
+
+
 def run_json(command: list[str]) -> Json:
     """The JSON object that a command prints as its last line or as a whole."""
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
@@ -393,8 +398,20 @@ def main() -> int:
         print(json.dumps(report(comparisons, given.seeds)))
     else:
         print(table(comparisons))
-    outside = [c for c in comparisons if c.metric.required and c.agrees is False]
-    return 1 if outside else 0
+    return verdict(comparisons)
+
+
+def verdict(comparisons: list[Comparison]) -> int:
+    """The exit code; prints a line for each required metric that is open."""
+    judged = [c for c in comparisons if c.metric.required and c.ours is not None]
+    undecided = [(c.scenario, c.metric.text) for c in judged if c.agrees is None]
+    for metric in undecided:
+        remedy = "as in the README" if metric in UNDECIDED else "run more with --seeds"
+        line = f"{': '.join(metric)}: open, the seeds are too few to decide; {remedy}"
+        print(f"crosscheck: {line}", file=sys.stderr)
+    if any(c.agrees is False for c in judged):
+        return 1
+    return 2 if set(undecided) - UNDECIDED else 0
 
 
 if __name__ == "__main__":

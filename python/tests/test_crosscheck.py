@@ -39,6 +39,32 @@ def test_a_difference_within_its_own_interval_is_open():
     assert crosscheck.Comparison("s", metric, of, near).agrees is None
 
 
+def test_too_few_seeds_do_not_pass(capsys):
+    of = crosscheck.Estimate
+    metric = comparison(1.0, 1.0).metric
+    fair, undecided = (
+        crosscheck.Comparison("s", metric, of(100.0, 20.0), ours)
+        for ours in (of(100.0), of(125.0, 20.0))
+    )
+    assert crosscheck.verdict([fair]) == 0
+    assert capsys.readouterr().err == ""
+    assert crosscheck.verdict([fair, undecided]) == 2
+    line = "crosscheck: s: drops: open, the seeds are too few to decide; run more with --seeds\n"
+    assert capsys.readouterr().err == line
+    assert crosscheck.verdict([undecided, comparison(100.0, 150.0)]) == 1
+    assert crosscheck.verdict([comparison(100.0, None)]) == 0
+
+
+def test_a_known_undecided_metric_is_shown_and_passes(capsys):
+    of = crosscheck.Estimate
+    for scenario, text in crosscheck.UNDECIDED:
+        metrics = crosscheck.SCENARIOS[scenario].metrics
+        (metric,) = [each for each in metrics if each.required and each.text == text]
+        one = crosscheck.Comparison(scenario, metric, of(100.0, 65.0), of(60.0, 30.0))
+        assert crosscheck.verdict([one]) == 0
+        assert "open" in capsys.readouterr().err
+
+
 def test_nothing_is_divided_by_zero():
     assert comparison(0.0, 1.0).ratio is None
     assert comparison(4.0, 1.0).ratio == 0.25

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from argparse import Namespace
 from itertools import islice
 from pathlib import Path
@@ -19,19 +20,21 @@ import polars as pl
 import pytest
 
 from penstock import ScenarioError
+from penstock.errors import RunError
 from penstock.execution import build
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 PROGRAMS = (
     *("grant/lab", "grid/grid", "linux/calibrate"),
     *("endurance/endurance", "endurance/traffic", "kubernetes/bandwidth"),
+    *("grant/adverse", "grant/killed", "grant/limit", "mutants/mutants"),
 )
 with pytest.MonkeyPatch.context() as patch:
     patch.setitem(sys.modules, "host", None)  # that of python/tests, or none, afterwards
     del sys.modules["host"]
     for _name in PROGRAMS:
         patch.syspath_prepend(EVIDENCE / Path(_name).parent)
-    lab, grid, calibrate, endurance, traffic, bandwidth = (
+    lab, grid, calibrate, endurance, traffic, bandwidth, adverse, killed, limit, mutants = (
         importlib.import_module(Path(name).name) for name in PROGRAMS
     )
     recorded = importlib.import_module("recorded")
@@ -120,7 +123,7 @@ def closed_loop(monkeypatch, module, group, open_since=None, transfers_s=0.015):
         pl.lit(11_500).alias("bytes"), **{name: pl.lit(value) for name, value in zeros.items()}
     )
     made = SimpleNamespace(
-        summary={"results": [result], "scenario": scenario}, members=lambda _: table
+        summary={"results": [result], "scenario": scenario}, members=lambda _: table, info={}
     )
     monkeypatch.setattr(module.penstock, "run", lambda *_, **__: made)
 
@@ -156,6 +159,114 @@ def test_grant_is_not_accepted_where_time_is_out(tmp_path, monkeypatch, capsys):
     assert shown.err == "lab-grant: out of time before the last run; call it again to go on\n"
 
 
+def test_what_is_unfinished_and_hard_is_a_stall(monkeypatch, capsys):
+    case = adverse.Case("a case", "grant/persistent")
+    for open_since, stalls in ((None, "0"), (0.5, "1"), (3.9, "0")):
+        closed_loop(monkeypatch, adverse, "answers", open_since)
+        run = adverse.penstock.run()
+        run.summary["scenario"]["traffic"] = {"answers": {"kind": "incast"}}
+        run.info["warnings"] = ["grant, repeat 1: late", "grant, repeat 1: failed"]
+        assert adverse.play(case, "grant", 2) == 1
+        row = capsys.readouterr().out.split(" | ")
+        assert row[7:9] == [stalls, "31" if open_since is None else "32"]
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSTOP", "upgrade"])
+def test_a_fault_that_meets_no_agent_is_an_error(monkeypatch, name):
+    monkeypatch.setattr(killed, "AFTER_S", 0)
+    monkeypatch.setattr(killed, "children", lambda name: [1] if name == build.TRAFFIC else [])
+    begun = threading.Event()
+    fault = killed.FAULTS[name]
+    with (
+        pytest.raises(RunError, match="no agent runs"),
+        killed.happening(lambda agents: begun.set() or fault(agents)),
+    ):
+        assert begun.wait(10)
+
+
+def test_a_fault_that_does_not_happen_in_time_is_an_error(monkeypatch):
+    monkeypatch.setattr(killed, "children", lambda _: [])
+    with pytest.raises(RunError, match="ended before its load"), killed.happening(print):
+        pass
+    monkeypatch.setattr(killed, "children", lambda _: [1])
+    with pytest.raises(RunError, match="ended before the fault"), killed.happening(print):
+        pass
+
+
+def test_a_limit_carries_the_payload_of_its_connections(monkeypatch):
+    lines = (
+        "0 0 10.79.0.2:40000 10.79.0.1:5201 cubic bytes_sent:37 bytes_received:5 segs_in:3",
+        "0 0 10.79.0.2:40002 10.79.0.1:5201 cubic bytes_received:14480 segs_in:10",
+        "0 0 10.79.0.2:40004 10.79.0.1:7 cubic segs_in:1",
+    )
+    monkeypatch.setattr(limit, "call", lambda *_: "\n".join(lines))
+    ports = (f"10.79.0.2:{port}" for port in (40000, 40002, 40004))
+    assert limit.received_bytes() == dict(zip(ports, (5, 14480, 0), strict=True))
+
+
+# Mutants.
+
+FAILED = "error: test failed, to rerun pass `-p penstock-core --test core`\n"
+CRASHED = f"{FAILED}\n  process didn't exit successfully: `core` (signal: 11, SIGSEGV: invalid)\n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "verdict"),
+    [
+        (f"test windows::shrink ... FAILED\n{FAILED}", ("killed", "windows::shrink")),
+        (CRASHED, ("killed", "signal: 11, SIGSEGV")),
+        ("error: could not compile `penstock-core`\n", ("not viable", "it does not compile")),
+        (
+            "error: failed to run custom build command for `penstock-core`\n",
+            ("not viable", "it does not compile"),
+        ),
+    ],
+)
+def test_a_mutant_that_crashes_its_test_is_killed(monkeypatch, tmp_path, printed, verdict):
+    monkeypatch.setattr(mutants, "run", lambda *_: (101, printed))
+    assert mutants.verdict_of_core(tmp_path) == verdict
+
+
+def test_a_test_that_cannot_run_is_no_verdict_on_a_mutant(monkeypatch, tmp_path):
+    monkeypatch.setattr(mutants, "run", lambda *_: (101, "error: no space left on device\n"))
+    with pytest.raises(RuntimeError, match="no space left"):
+        mutants.verdict_of_core(tmp_path)
+
+
+def test_verdicts_count_while_code_and_tests_are_the_same(monkeypatch, tmp_path):
+    judged = []
+
+    def judge(_, mutant, *__):
+        judged.append(mutant.key)
+        return {"key": mutant.key, "file": mutant.file, "verdict": "survived", "why": ""}
+
+    monkeypatch.setattr(mutants, "prepare", lambda _: None)
+    monkeypatch.setattr(mutants, "judge", judge)
+    monkeypatch.setattr(mutants, "digest", lambda *_: "a")
+    journal = tmp_path / "journal"
+    chosen = mutants.mutants(mutants.ROOT, ["core/fairq.h"])[:2]
+    options = Namespace(jobs=1, tests=[], again=False, journal=journal)
+    done = {}
+    for digest, again, count in (("a", False, 2), ("a", False, 0), ("b", False, 2), ("b", True, 2)):
+        monkeypatch.setattr(mutants, "digest", lambda *_, now=digest: now)
+        options.again = again
+        judged.clear()
+        mutants.judge_all(chosen, done, options)
+        assert len(judged) == count
+    entries = map(json.loads, journal.read_text().splitlines())
+    assert [entry["digest"] for entry in entries] == [*"aabbbb"]
+
+
+def test_the_digest_is_of_names_and_contents(tmp_path):
+    (tmp_path / "a").write_text("1")
+    (tmp_path / "b").write_text("1")
+    names = [["a"], ["b"], ["a", "b"], ["a", "gone"]]
+    digests = {mutants.digest(tmp_path, each) for each in names}
+    (tmp_path / "a").write_text("2")
+    digests.add(mutants.digest(tmp_path, ["a"]))
+    assert len(digests) == 5
+
+
 # The grid.
 
 
@@ -171,6 +282,39 @@ def test_the_grid_is_not_accepted_where_nothing_is_judged(tmp_path, monkeypatch,
     assert called(monkeypatch, grid, *words) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "grid: fairq, hscc: not judged, no cell within the goal has runs"
+
+
+def grid_run(mean_s, **changes):
+    times = dict.fromkeys(("mean", "p50", "p99", "max"), mean_s)
+    times |= {f"q{n}": mean_s for n in grid.QUANTILES}
+    counts = dict.fromkeys(("answers", "late", "delayed", "timeouts", "drops"), 0)
+    return {**times, **counts, **changes}
+
+
+def test_the_grid_is_not_accepted_where_the_journal_lacks_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(grid, "play", lambda *_: grid_run(0.005, warnings=1))
+    words = ("tuning", "--where", "clients=8", "--sample", 1, "--out", tmp_path)
+    assert called(monkeypatch, grid, *words) == 0
+    assert "grid: 4 of 4 runs had warnings\n" in capsys.readouterr().err
+    assert called(monkeypatch, grid, *words, "--recorded") == 0
+    assert called(monkeypatch, grid, *words, "--recorded", "--repeats", 2) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == f"grid: 4 runs are not in the journal {tmp_path}"
+
+
+def test_the_grid_reads_a_journal_from_before_warnings_were_recorded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(grid, "play", lambda *_: grid_run(0.005))
+    words = ("tuning", "--where", "clients=8", "--sample", 1, "--out", tmp_path)
+    assert called(monkeypatch, grid, *words) == 0
+    line = "grid: 0 of 0 runs had warnings; of 4 more it is not recorded\n"
+    assert line in capsys.readouterr().err
+
+
+def test_a_mean_of_the_grid_may_be_a_tenth_of_a_millisecond_above_its_limit():
+    tail, ideal = (grid_run(mean_s) for mean_s in (0.010, 0.008))
+    held, failed = (grid_run(mean_s, p99=0.01) for mean_s in (0.00929, 0.00931))
+    assert (grid.judge(held, tail, ideal), grid.judge(failed, tail, ideal)) == ([], ["mean"])
+    assert held["mean"] > grid.strict_mean(tail, ideal)
 
 
 def test_the_grid_refuses_settings_of_no_scheme_that_it_plays(tmp_path, monkeypatch, capsys):
@@ -257,19 +401,84 @@ def test_clients_end_with_the_first_of_their_processes(free_port):
         assert process.wait(timeout=20) == 0
 
 
-def wrong(connections, **counts):
-    table = pl.DataFrame({"connections": connections, "rss_kb": 1.0, "files": 9.0})
+AT_WORK = {"rss_kb": 9000.0, "files": 9.0, "flows_tracked": 5.0, "process": 1}
+
+
+def wrong(connections, left=None, deaths=(), columns=None, **counts):
+    table = pl.DataFrame({"connections": connections, **AT_WORK} | (columns or {}))
     known = dict.fromkeys(traffic.COUNTS, 0) | {"connections": connections[-1]} | counts
-    return endurance._wrong(table, known, {}, [])
+    ended = AT_WORK | {"flows_tracked": 0.0} | (left or {})
+    return endurance._wrong(table, known, ended, [], list(deaths))
+
+
+def test_a_long_run_fails_where_the_agent_is_not_seen_to_work():
+    made = list(range(0, 120, 10))
+    assert wrong(made, deaths=["by itself with code -11"] * 2) == [
+        "unexpected ends of the agent: 2, the first by itself with code -11"
+    ]
+    for name in ("rss_kb", "files", "flows_tracked"):
+        assert wrong(made, left={name: None}) == [f"{name} is not known at the end"]
+        half = {name: [9.0] * 5 + [None] * 7}
+        assert f"7 of 12 samples lack {name}" in wrong(made, columns=half)
+    assert wrong(made, columns={"flows_tracked": [5.0] * 6 + [None] * 6}) == []
+    assert wrong(made, left={"flows_tracked": 3.0}) == [
+        "3 entries of flows stay after all have ended"
+    ]
+
+
+def test_a_long_run_shows_what_grows_in_a_process_that_lasts():
+    made = list(range(0, 200, 10))
+    begun = [4000.0 + 1000 * n for n in range(5)]
+    flat, leak = ([9000.0 + kb * n for n in range(15)] for kb in (0, 1000))
+    process = [1] * 5 + [2] * 15
+    assert wrong(made, columns={"rss_kb": begun + flat, "process": process}) == []
+    assert wrong(made, columns={"rss_kb": begun + leak, "process": process}) == [
+        "rss_kb of one process grew from 16000 to 21000"
+    ]
+    short = [n // 5 for n in range(20)]
+    assert wrong(made, columns={"process": short}) == [
+        "no process of the agent was seen in 6 samples, so growth is not known"
+    ]
+
+
+def test_an_agent_that_ends_by_itself_is_noted_and_started_again(tmp_path, monkeypatch):
+    host = endurance.Host(tmp_path, 1)
+    ends = iter(("exit 3", "sleep 60", "exit 4"))
+
+    def start():
+        host.daemon = subprocess.Popen(next(ends), shell=True)
+        host.starts += 1
+
+    monkeypatch.setattr(host, "start", start)
+    host.start()
+    host.daemon.wait()
+    host.look()
+    assert host.deaths == ["by itself with code 3"]
+    host.look()
+    assert (host.starts, len(host.deaths)) == (2, 1)
+    host.end()
+    assert len(host.deaths) == 1
+    host.start()
+    host.daemon.wait()
+    host.end()
+    assert host.deaths[1:] == ["by itself with code 4"]
+
+
+def test_a_scrape_without_the_numbers_lacks_them():
+    summed = endurance.Host.sample.__globals__["_summed"]
+    text = '# HELP\npenstock_flows{port="a"} 2\npenstock_flows{port="b"} 3\npenstock_acks 9\n'
+    assert summed(text) == {"flows": 5.0}
+    assert summed("") == {}
 
 
 def test_a_long_run_needs_progress_to_its_end():
     assert wrong([0, 10, 20, 30, 40, 50, 60, 70]) == []
     frozen = ["no connection was done in the last quarter of the run"]
     assert wrong([0, 10, 20, 30, 40, 50, 50, 50]) == frozen
-    assert wrong([0, 0]) == frozen
-    assert wrong([0, 10], ended=1) == ["the clients ended before the run"]
-    assert wrong([0, 10], failed=1) == ["1 connections failed, 0 lasting ones broke"]
+    assert wrong([0] * 8) == frozen
+    made = list(range(8))
+    assert wrong(made, ended=1) == ["the clients ended before the run"]
+    assert wrong(made, failed=1) == ["1 connections failed, 0 lasting ones broke"]
 
 
 # Pods.
