@@ -10,6 +10,8 @@ use penstock_linux::note;
 
 use crate::attach::load;
 use crate::commands::{attach, check, detach, limit, pause, run, sicc, status};
+use crate::format::printable_lines;
+use crate::host::signals;
 use crate::{metrics, observe, watch};
 
 /// End TCP incast and buffer bloat at the ports of this host.
@@ -90,9 +92,7 @@ fn one_line(error: &str) -> String {
 
 /// Parses the command line and runs the command; an error is one line.
 pub fn main() -> ExitCode {
-    // End quietly when the reader of a pipe (`| head`) does. Sockets report EPIPE all the same.
-    // SAFETY: no handler is involved.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    signals::end_with_readers();
     load::capture_log();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -105,7 +105,7 @@ pub fn main() -> ExitCode {
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            note!("penstockd: {error:#}");
+            note!("penstockd: {}", printable_lines(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Numbers as people read them.
 
+/// Text without control characters, which a terminal or a log would obey.
+pub fn printable(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), "?")
+}
+
+/// The same of text that has lines.
+pub fn printable_lines(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\n', "?")
+}
+
 /// Three significant digits and a prefix of powers of 1000: `2.9 kB`, `200 Mb/s`.
 pub fn scaled(value: f64, unit: &str) -> String {
     const PREFIXES: [&str; 5] = ["", "k", "M", "G", "T"];
@@ -106,6 +116,12 @@ mod tests {
         assert_eq!(time(12_000_000), "12 ms");
         assert_eq!(time(1_540_000_000), "1.5 s");
         assert_eq!(time(850_000), "850 us");
+    }
+
+    #[test]
+    fn a_name_cannot_give_orders_to_a_terminal() {
+        assert_eq!(printable("a\x1b[31m\n\u{9b}b"), "a?[31m??b");
+        assert_eq!(printable_lines("eth\x1b0: x\né\n"), "eth?0: x\né\n");
     }
 
     #[test]

@@ -357,6 +357,14 @@ fn programs_that_end_the_chain_do_not_blind_ours() {
         let frame = lab.ok(&["watch", PORT, "--once"]);
         frame.contains("BLIND at ingress")
     });
+    until("metrics that are read once report it", || {
+        let blind = format!("penstock_blind{{interface=\"{PORT}\",scheme=\"fairq\"}} 1");
+        lab.ok(&["metrics"]).contains(&blind)
+    });
+    until("observe reports it", || {
+        let look = lab.ok(&["observe", PORT, "--for", "300 ms"]);
+        look.starts_with("blind at ingress: ")
+    });
     assert_eq!(status["hooks"]["ingress"]["programs"][0]["name"], "ending");
 
     let mut daemon = lab.daemon("");

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Once;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, ParseableParametrized};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
@@ -17,7 +18,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::netlink::{Rtnetlink, attributes};
 use crate::netns::NetNs;
-use crate::{Error, Result};
+use crate::{Error, Result, note};
 
 /// Longest name of an interface, bytes (`IFNAMSIZ` without its zero).
 const LONGEST_NAME: usize = 15;
@@ -113,7 +114,10 @@ pub fn all() -> Result<Vec<Link>> {
     Ok(links)
 }
 
-/// An interface from the payload of an RTM_NEWLINK message.
+/// A note on interfaces that are left out.
+static UNNAMED: Once = Once::new();
+
+/// An interface from the payload of an RTM_NEWLINK message; none if its name is not UTF-8.
 fn decode(payload: &[u8]) -> Option<Link> {
     let header = LinkHeader::parse(payload).ok()?;
     let mut link = Link {
@@ -138,6 +142,16 @@ fn decode(payload: &[u8]) -> Option<Link> {
             // Not asked for, or of a form that the library does not know.
             _ => (),
         }
+    }
+    // A name that is no UTF-8 cannot be written in any option or file of ours.
+    if link.name.is_empty() {
+        UNNAMED.call_once(|| {
+            note!(
+                "interfaces whose names are not UTF-8 are left out, such as number {}",
+                link.index
+            );
+        });
+        return None;
     }
     Some(link)
 }
@@ -346,5 +360,30 @@ fn family(address: &IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IFLA_IFNAME: u16 = 3;
+
+    /// The payload of an RTM_NEWLINK message about interface 7.
+    fn message(name: &[u8]) -> Vec<u8> {
+        let mut payload = vec![0; IFINFOMSG];
+        payload[4] = 7;
+        payload.extend((4 + name.len() as u16).to_ne_bytes());
+        payload.extend(IFLA_IFNAME.to_ne_bytes());
+        payload.extend(name);
+        payload
+    }
+
+    #[test]
+    fn an_interface_whose_name_is_no_text_is_left_out() {
+        let named = decode(&message(b"eth\xc3\xa90\0")).unwrap();
+        assert_eq!((named.index, named.name.as_str()), (7, "ethé0"));
+        assert_eq!(decode(&message(b"eth\xff0\0")), None);
+        assert_eq!(decode(&message(b"")), None);
     }
 }

@@ -132,7 +132,7 @@ fn config(interface: &str, port: &Deployment, buffer: Buffer) -> Result<grant_co
     let params = port
         .window
         .core(buffer.as_bytes(), None)
-        .map_err(|error| anyhow!("--buffer {buffer}: {error}"))?;
+        .map_err(|error| anyhow!("a buffer of {buffer}: {error}"))?;
     let rate = match port.credit_rate() {
         Some(rate) => rate.0,
         None => ethtool::speed_bps(interface)?.with_context(|| {

@@ -130,17 +130,27 @@ impl Attached {
 /// attaches it.
 pub const BY_OBSERVER: &str = "by_observer";
 
-/// Attaches the scheme `observe`, which changes nothing, for as long as an observer runs. Without
-/// `buffer`, the port's qdisc is queried for its size.
+/// Attaches the scheme `observe`, which changes nothing, for as long as an observer runs; none if the
+/// port has a scheme, which stays. Without `buffer`, the port's qdisc is queried for its size.
 ///
 /// # Errors
 /// As [`attach`].
-pub fn observe(pins: &PinsArg, interface: &str, buffer: Option<Buffer>) -> Result<Attached> {
+pub fn observe(
+    pins: &PinsArg,
+    interface: &str,
+    buffer: Option<Buffer>,
+) -> Result<Option<Attached>> {
     let mut port = deployment(&[("scheme".to_owned(), config::OBSERVE.to_owned())])?;
     port.buffer = buffer;
-    let attached = attach(pins, interface, &port, &Options::default())?;
+    let lock = begin(pins, interface)?;
+    if pins.has(interface) {
+        return Ok(None);
+    }
+    let attached = attach_locked(pins, &lock, interface, &port, &Options::default())?;
     std::fs::create_dir_all(attached.port.folder.join(BY_OBSERVER))?;
-    Ok(attached)
+    drop(lock);
+    read_sockets(pins, interface);
+    Ok(Some(attached))
 }
 
 /// Attaches the scheme of `port` to `interface`.
@@ -154,15 +164,25 @@ pub fn attach(
     port: &Deployment,
     options: &Options,
 ) -> Result<Attached> {
+    let lock = begin(pins, interface)?;
+    let attached = attach_locked(pins, &lock, interface, port, options)?;
+    read_sockets(pins, interface);
+    Ok(attached)
+}
+
+/// Takes the lock, under which each port has the name that its interface has now.
+fn begin(pins: &PinsArg, interface: &str) -> Result<PinsLock> {
     requirements::require(&pins.dir)?;
     interface::index(interface)?;
     let lock = pins.lock()?;
     location::follow(pins, &lock)?;
-    let attached = attach_locked(pins, &lock, interface, port, options)?;
+    Ok(lock)
+}
+
+fn read_sockets(pins: &PinsArg, interface: &str) {
     if let Err(error) = sockets::read(&pins.shared()) {
         note!("{interface}: {error:#}");
     }
-    Ok(attached)
 }
 
 /// The same for the holder of the lock, after [`location::follow`]; [`sockets::read`] is to follow.

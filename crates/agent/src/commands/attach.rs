@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd attach`.
 
-use std::io::Write;
-
 use anyhow::{Result, anyhow, bail};
 use penstock_linux::note;
 use penstock_scenario::units::Time;
@@ -11,6 +9,8 @@ use penstock_scenario::{Deployment, deployment};
 use crate::attach::hook::HookChoice;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::{FLOWS, Options, STALE, attach};
+use crate::format::printable;
+use crate::host::output;
 use crate::host::signals::{self, Signals};
 use crate::port::PinsArg;
 use crate::port::heartbeat::EVERY;
@@ -168,12 +168,12 @@ pub(super) fn hold(
     let signals = stay.then(Signals::hold);
     let attached = attach(pins, interface, port, options)?;
     let summary = summary_line(interface, port, &attached, hook);
-    let printed = writeln!(std::io::stdout(), "{summary}");
+    let printed = output::print(&format!("{summary}\n"));
     if !stay {
         printed?;
     }
     if let Some(warning) = queue_warning(interface, port) {
-        note!("{warning}");
+        note!("{}", printable(&warning));
     }
     let Some(signals) = signals else {
         return Ok(());

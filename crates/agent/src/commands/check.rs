@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::attach::tcx;
-use crate::host::{queue_visibility, requirements};
+use crate::host::{output, queue_visibility, requirements};
 use crate::port::PinsArg;
 
 /// Options of `penstockd check`.
@@ -37,6 +37,17 @@ struct Need {
     required: bool,
     /// What was found; or what is missing, with its remedy.
     found: String,
+}
+
+impl Need {
+    fn line(&self) -> String {
+        let mark = match (self.has, self.required) {
+            (true, _) => "yes",
+            (false, true) => "NO",
+            (false, false) => "no",
+        };
+        format!("{:<3} {:<10} {}\n", mark, self.name, self.found)
+    }
 }
 
 fn needs(pins: &Path) -> Vec<Need> {
@@ -87,16 +98,9 @@ fn needs(pins: &Path) -> Vec<Need> {
 /// A requirement is not met.
 pub fn run(args: Args) -> Result<()> {
     let needs = needs(&args.pins.dir);
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&needs)?);
-    }
-    for need in needs.iter().filter(|_| !args.json) {
-        let mark = match (need.has, need.required) {
-            (true, _) => "yes",
-            (false, true) => "NO",
-            (false, false) => "no",
-        };
-        println!("{:<3} {:<10} {}", mark, need.name, need.found);
+    match args.json {
+        true => output::write(&(serde_json::to_string_pretty(&needs)? + "\n"))?,
+        false => output::print(&needs.iter().map(Need::line).collect::<String>())?,
     }
     let missing: Vec<&str> = needs
         .iter()

@@ -48,5 +48,5 @@ pub fn run(args: Args) -> Result<()> {
         Some(interface) => vec![interface],
         None => detachable(&pins)?,
     };
-    each_port(ports, "detached", |port| detach(&pins, port))
+    each_port(&pins, ports, "detached", |port| detach(&pins, port))
 }

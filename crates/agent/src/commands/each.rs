@@ -3,22 +3,33 @@
 
 use anyhow::{Result, anyhow};
 
+use crate::host::{output, signals};
+use crate::port::PinsArg;
+
 /// Does `work` at each port, and prints `words` for each where it succeeds.
 ///
 /// # Errors
-/// In one line, all that was refused; the other ports are done nevertheless.
+/// In one line, all that was refused, or that nothing can be printed; all other ports are done
+/// nevertheless.
 pub fn each_port(
+    pins: &PinsArg,
     interfaces: Vec<String>,
     words: &str,
     work: impl Fn(&str) -> Result<()>,
 ) -> Result<()> {
+    if interfaces.is_empty() {
+        return output::print(&format!("no port is attached in {}\n", pins.dir.display()));
+    }
+    signals::outlive_readers();
     let mut refusals = Vec::new();
+    let mut printed = Ok(());
     for interface in interfaces {
         match work(&interface) {
-            Ok(()) => println!("{interface}: {words}"),
+            Ok(()) => printed = printed.and(output::print(&format!("{interface}: {words}\n"))),
             Err(error) => refusals.push(format!("{error:#}")),
         }
     }
+    refusals.extend(printed.err().map(|error| format!("{error:#}")));
     match refusals.is_empty() {
         true => Ok(()),
         false => Err(anyhow!(refusals.join("; "))),

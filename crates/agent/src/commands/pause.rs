@@ -81,7 +81,7 @@ fn each(ports: &Ports, from_ns: u64, until_ns: u64, words: &str) -> Result<()> {
         true => ports.pins.interfaces()?,
         false => ports.interfaces.clone(),
     };
-    each_port(interfaces, words, |interface| {
+    each_port(&ports.pins, interfaces, words, |interface| {
         set(&ports.pins, interface, from_ns, until_ns)
     })
 }

@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::daemon;
 use crate::daemon::config::{Config, PATH};
 use crate::daemon::plan;
+use crate::host::output;
 
 /// Options of `penstockd run`.
 #[derive(clap::Args, Debug)]
@@ -43,8 +44,12 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     if args.dry_run {
         let lines = plan::lines(&Config::read(&args.config)?)?;
-        lines.iter().for_each(|line| println!("{line}"));
-        return Ok(());
+        return output::print(
+            &lines
+                .into_iter()
+                .map(|line| line + "\n")
+                .collect::<String>(),
+        );
     }
     let Some(named) = args.check_config else {
         return daemon::run(args.config, args.detach);
@@ -60,6 +65,5 @@ pub fn run(args: Args) -> Result<()> {
         true => "no port".to_owned(),
         false => ports.join(", "),
     };
-    println!("{}: valid; {list}", path.display());
-    Ok(())
+    output::print(&format!("{}: valid; {list}\n", path.display()))
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use penstock_sdn::message::{Notice, Order};
 
-use crate::host::requirements;
+use crate::host::{output, requirements};
 use crate::port::PinsArg;
 use crate::port::sicc::{self, SICC};
 
@@ -87,6 +87,5 @@ pub fn run(args: Args) -> Result<()> {
         order,
     };
     sicc::take(&pins.open(&interface)?, &notice)?;
-    println!("{interface}: {source} to {destination}: {word}");
-    Ok(())
+    output::print(&format!("{interface}: {source} to {destination}: {word}\n"))
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd status`.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use penstock_scenario::units::Time;
+use serde::Serialize;
 
-use crate::host::requirements;
+use crate::format::plural;
+use crate::host::{output, requirements};
 use crate::port::PinsArg;
-use crate::status::{lines, look};
+use crate::status::{Status, Unreadable, lines, look};
 
 /// Options of `penstockd status`.
 #[derive(clap::Args, Debug)]
@@ -20,7 +22,7 @@ pub struct Args {
     /// Time over which rates are measured.
     #[arg(long = "for", value_name = "TIME", default_value = "1 s", value_parser = Time::read)]
     pub time: Time,
-    /// Print the list of ports as JSON.
+    /// Print the list of ports as JSON; of a port that cannot be read, `interface` and `error`.
     #[arg(long)]
     pub json: bool,
     #[allow(missing_docs)]
@@ -34,29 +36,58 @@ pub struct Args {
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
     requirements::require_capabilities()?;
-    let ports = match args.interface {
-        Some(interface) => vec![interface],
+    let ports = match &args.interface {
+        Some(interface) => vec![interface.clone()],
         None => args.pins.interfaces()?,
     };
     let time = std::time::Duration::from_nanos(args.time.as_nanos());
-    let all = look(
-        &args.pins,
-        &ports,
-        if ports.is_empty() {
-            Default::default()
-        } else {
-            time
-        },
-    )?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&all)?);
-    } else if all.is_empty() {
-        println!("no port is attached in {}", args.pins.dir.display());
+    let all = look(&args.pins, &ports, time)?;
+    if let (Some(_), [Err(port)]) = (&args.interface, all.as_slice()) {
+        bail!("{}", port.error);
     }
-    for status in all.iter().filter(|_| !args.json) {
-        for line in lines(status) {
-            println!("{line}");
+    match args.json {
+        true => output::write(&json(&all)?)?,
+        false if all.is_empty() => {
+            output::print(&format!(
+                "no port is attached in {}\n",
+                args.pins.dir.display()
+            ))?;
         }
+        false => output::print(&text(&all))?,
     }
-    Ok(())
+    match all.iter().filter(|read| read.is_err()).count() {
+        0 => Ok(()),
+        count => bail!("{} cannot be read", plural(count as u64, "port")),
+    }
+}
+
+type Read = Result<Status, Unreadable>;
+
+fn text(all: &[Read]) -> String {
+    let lines = all.iter().flat_map(|read| match read {
+        Ok(status) => lines(status),
+        Err(unreadable) => vec![unreadable.line()],
+    });
+    lines.map(|line| line + "\n").collect()
+}
+
+/// A port in the list.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Port(&'a Status),
+    Unreadable(&'a Unreadable),
+}
+
+fn entry(read: &Read) -> Entry<'_> {
+    match read {
+        Ok(status) => Entry::Port(status),
+        Err(unreadable) => Entry::Unreadable(unreadable),
+    }
+}
+
+/// The list of ports; one that cannot be read has its interface and the error.
+fn json(all: &[Read]) -> Result<String> {
+    let entries: Vec<Entry> = all.iter().map(entry).collect();
+    Ok(serde_json::to_string_pretty(&entries)? + "\n")
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use penstock_linux::note;
 
+use crate::format::printable;
+
 /// The socket of the journal's native protocol.
 const JOURNAL: &str = "/run/systemd/journal/socket";
 
@@ -23,6 +25,7 @@ type Fields = Vec<(String, String)>;
 /// What is logged of every change: action, interface, details, then who.
 fn fields(action: &str, interface: &str, details: &[(&str, &str)]) -> Fields {
     let mut fields: Fields = Vec::new();
+    // Control characters would begin another field.
     let mut add = |key: &str, value: String| fields.push((key.to_owned(), printable(&value)));
     add("action", action.to_owned());
     if !interface.is_empty() {
@@ -47,11 +50,6 @@ fn fields(action: &str, interface: &str, details: &[(&str, &str)]) -> Fields {
         add("sudo_user", user);
     }
     fields
-}
-
-/// Control characters would begin another field.
-fn printable(value: &str) -> String {
-    value.replace(|c: char| c.is_control(), "?")
 }
 
 /// `audit: action=attach interface=eth1 ...`; values with blanks are quoted.

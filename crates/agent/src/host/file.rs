@@ -26,20 +26,44 @@ pub fn replace(file: &Path, text: &str, mode: Option<Mode>) -> Result<()> {
     try_replace(file, text, mode).with_context(|| format!("cannot write {}", file.display()))
 }
 
-fn try_replace(file: &Path, text: &str, mode: Option<Mode>) -> Result<()> {
+/// Whether `file` could be replaced by some text: writes it under another name, and removes that.
+///
+/// # Errors
+/// As [`replace`].
+pub fn try_out(file: &Path) -> Result<()> {
+    let try_out = || -> Result<()> {
+        let (folder, name) = place(file)?;
+        let (new_name, new) = create(&folder, name)?;
+        let written = File::from(new).write_all(&[b'\n'; 4096]);
+        rustix::fs::unlinkat(&folder, &new_name, AtFlags::empty())?;
+        Ok(written?)
+    };
+    try_out().with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// The folder of a file, and its name there.
+fn place(file: &Path) -> Result<(OwnedFd, &std::ffi::OsStr)> {
     let name = file
         .file_name()
         .ok_or_else(|| anyhow!("it is not the name of a file"))?;
-    let parent = match file.parent() {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(parent(file), flags, Mode::empty())?;
+    Ok((folder, name))
+}
+
+fn parent(file: &Path) -> &Path {
+    match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    };
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(parent, flags, Mode::empty())?;
+    }
+}
+
+fn try_replace(file: &Path, text: &str, mode: Option<Mode>) -> Result<()> {
+    let (folder, name) = place(file)?;
     let before = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
     let kind = before.map(|about| FileType::from_raw_mode(about.st_mode));
     let is_replaced = matches!(kind, Ok(FileType::RegularFile | FileType::Symlink) | Err(_));
-    if !is_replaced || parent == Path::new("/dev") {
+    if !is_replaced || parent(file) == Path::new("/dev") {
         bail!("it is no file");
     }
     let (new_name, new) = create(&folder, name)?;

@@ -39,7 +39,7 @@ pub fn buffer(name: &str, index: u32) -> Result<Buffer> {
     let qdisc = qdisc::root(index)?;
     buffer_by(&qdisc, &link::get(name)?).ok_or_else(|| {
         anyhow!(
-            "the qdisc of {name} ({}) does not report its size; give it: --buffer \"128 kB\"",
+            "the qdisc of {name} ({}) does not report its size; give it: --buffer \"128 kB\", or in the daemon's configuration: buffer = \"128 kB\"",
             qdisc.kind
         )
     })

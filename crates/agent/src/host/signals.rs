@@ -15,10 +15,27 @@ pub enum Signal {
     Reload,
 }
 
+/// Has this process end quietly when the reader of a pipe (`| head`) does. Sockets report EPIPE all the
+/// same.
+pub fn end_with_readers() {
+    // SAFETY: no handler is involved.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// Has this process outlive the readers of what it writes; by default it ends with them (`main`).
 pub fn outlive_readers() {
     // SAFETY: no handler is involved.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
+/// Whether this process was started to ignore SIGHUP, as by nohup.
+fn ignores_hangup() -> bool {
+    // SAFETY: only the current action is read, into a struct of its type.
+    unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// The blocked signals of this process.
@@ -26,6 +43,7 @@ pub struct Signals {
     set: libc::sigset_t,
     /// Readable while a signal waits; none if the kernel has no descriptors left.
     descriptor: Option<OwnedFd>,
+    ignores_hangup: bool,
 }
 
 impl Signals {
@@ -43,6 +61,7 @@ impl Signals {
             Signals {
                 set,
                 descriptor: (descriptor >= 0).then(|| OwnedFd::from_raw_fd(descriptor)),
+                ignores_hangup: ignores_hangup(),
             }
         }
     }
@@ -67,7 +86,17 @@ impl Signals {
         }
     }
 
-    /// The same, or none as soon as `other` is readable.
+    /// Whether a signal ends a command that has nothing to reload: a terminal that is closed sends
+    /// SIGHUP.
+    pub fn is_end(&self, signal: Option<Signal>) -> bool {
+        match signal {
+            Some(Signal::End) => true,
+            Some(Signal::Reload) => !self.ignores_hangup,
+            None => false,
+        }
+    }
+
+    /// The same as `wait`, or none as soon as `other` is readable.
     pub fn wait_or(&self, other: impl AsFd, timeout: Duration) -> Option<Signal> {
         let Some(descriptor) = &self.descriptor else {
             return self.wait(timeout);

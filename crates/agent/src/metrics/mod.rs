@@ -14,8 +14,8 @@ use penstock_linux::{note, scrape};
 use penstock_scenario::units::Time;
 use rustix::fs::Mode;
 
-use crate::host::file;
-use crate::host::signals::{self, Signal, Signals};
+use crate::host::signals::{self, Signals};
+use crate::host::{file, output};
 use crate::port::PinsArg;
 use crate::status::reading::Reading;
 use crate::status::sight::Sights;
@@ -23,11 +23,14 @@ use crate::status::sight::Sights;
 /// Where metrics are served by default; node_exporter has 9100, bind_exporter 9119, and so on.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:9468";
 
+/// Time between the two readings of which one alone is printed.
+const BETWEEN: Duration = Duration::from_millis(500);
+
 /// Options of `penstockd metrics`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  penstockd metrics                                     print them once
+  penstockd metrics                                     print them once, after half a second
   penstockd metrics --listen 127.0.0.1:9468             http://127.0.0.1:9468/metrics
   penstockd metrics --textfile /var/lib/prometheus/node-exporter/penstock.prom --every 15s")]
 pub struct Args {
@@ -69,20 +72,31 @@ pub fn run(args: Args) -> Result<()> {
         return Ok(());
     }
     let Some(file) = &args.textfile else {
-        print!("{}", text(&args.pins, &Sights::default())?);
-        return Ok(());
+        return output::write(&text(&args.pins, &first_sights(&args.pins, None)?)?);
     };
-    let (signals, sights) = (Signals::hold(), Sights::default());
+    let signals = Signals::hold();
+    let sights = first_sights(&args.pins, args.every)?;
     loop {
         write(file, &args.pins, &sights)?;
         let Some(every) = args.every else {
             return Ok(());
         };
         let every = Duration::from_nanos(every.0 / 1000).max(Duration::from_millis(100));
-        if signals.wait(every) == Some(Signal::End) {
+        if signals.is_end(signals.wait(every)) {
             return Ok(());
         }
     }
+}
+
+/// What passed unseen shows only between two readings: where there is to be one alone, another comes
+/// before it.
+fn first_sights(pins: &PinsArg, every: Option<Time>) -> Result<Sights> {
+    let sights = Sights::default();
+    if every.is_none() && !pins.interfaces()?.is_empty() {
+        text(pins, &sights)?;
+        std::thread::sleep(BETWEEN);
+    }
+    Ok(sights)
 }
 
 /// Whether metrics may be served at an address.

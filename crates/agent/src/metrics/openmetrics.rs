@@ -194,7 +194,7 @@ impl Ports {
     }
 
     fn drops(&self, encoder: &mut DescriptorEncoder) -> Result<(), Error> {
-        let help = "Packets that the port's qdisc dropped; restarts at 2^32";
+        let help = "Packets that the port's qdisc dropped, one that GSO is to split as one, unlike in egress_packets; restarts at 2^32";
         let mut family =
             encoder.encode_descriptor("qdisc_drops", help, None, MetricType::Counter)?;
         for reading in &self.readings {

@@ -112,7 +112,7 @@ pub const GAUGES: [Gauge; 18] = [
     gauge(
         "window",
         Some(Unit::Bytes),
-        "Window that the scheme grants each flow; absent if it grants any",
+        "Window that the scheme grants each flow, before the floor: where it is lower, flows get the floor of a segment or two; absent if it grants any",
         |r| r.window_bytes().map(f64::from),
     ),
     gauge(

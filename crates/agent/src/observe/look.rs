@@ -13,6 +13,7 @@ use crate::port::pins::PinsLock;
 use crate::port::records::{EventKind, Sample, add_up};
 use crate::port::rings::{Records, Rings, set_flow_events};
 use crate::port::{PinsArg, Port};
+use crate::status::sight::{self, Sight};
 
 /// Turns on the programs' flow events, until dropped.
 struct FlowEvents<'a>(&'a PinsArg, &'a Port);
@@ -32,7 +33,19 @@ impl Drop for FlowEvents<'_> {
     }
 }
 
-/// Records `port` for `length`, or until `tick` returns false, which is called several times a second
+/// What is to be recorded.
+pub struct Recording {
+    /// The scheme attached to the port.
+    pub scheme: String,
+    /// Its rate, if known.
+    pub rate_bps: Option<u64>,
+    /// Size of its queue, if not as attached.
+    pub buffer_bytes: Option<u32>,
+    /// For how long.
+    pub length: Duration,
+}
+
+/// Records `port` for the length of the recording, or until `tick` returns false, which is called several times a second
 /// with the recording so far.
 ///
 /// # Errors
@@ -40,28 +53,28 @@ impl Drop for FlowEvents<'_> {
 pub fn look(
     pins: &PinsArg,
     port: &Port,
-    scheme: &str,
-    rate_bps: Option<u64>,
-    length: Duration,
+    recording: Recording,
     mut tick: impl FnMut(&Look) -> bool,
 ) -> Result<Look> {
     let rings = Rings::open(port)?;
     // Before the events: a transfer that begins as soon as they are on belongs to the recording.
     let began_ns = monotonic_ns();
     let flow_events = FlowEvents::of(pins, port)?;
-    let timeouts_before = port.counters()?.timeouts_seen;
+    let before = port.counters()?;
+    let sight = Sight::of(&port.interface, &before)?;
+    let attached_bytes = port.config()?.buffer_bytes;
     let mut look = Look {
         interface: port.interface.clone(),
-        scheme: scheme.to_owned(),
+        scheme: recording.scheme,
         began_ns,
         ended_ns: began_ns,
         line: Line {
-            buffer_bytes: port.config()?.buffer_bytes,
-            rate_bps,
+            buffer_bytes: recording.buffer_bytes.unwrap_or(attached_bytes),
+            rate_bps: recording.rate_bps,
         },
         ..Look::default()
     };
-    let until_ns = began_ns.saturating_add(length.as_nanos() as u64);
+    let until_ns = began_ns.saturating_add(recording.length.as_nanos() as u64);
     while look.ended_ns < until_ns && tick(&look) {
         take(&mut look, rings.take()?);
         look.ended_ns = monotonic_ns();
@@ -69,10 +82,11 @@ pub fn look(
     look.ended_ns = monotonic_ns(); // `tick` may have waited
     look.transfers
         .extend(super::open::transfers(port, began_ns)?);
-    look.timeouts_seen = port
-        .counters()?
-        .timeouts_seen
-        .saturating_sub(timeouts_before);
+    let after = port.counters()?;
+    look.timeouts_seen = after.timeouts_seen.saturating_sub(before.timeouts_seen);
+    if let (Some(earlier), Some(now)) = (sight, Sight::of(&port.interface, &after)?) {
+        look.blind = sight::names(now.blind_since(&earlier));
+    }
     drop(flow_events);
     take(&mut look, rings.take()?);
     look.samples = add_up(std::mem::take(&mut look.samples));

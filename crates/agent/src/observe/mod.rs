@@ -16,11 +16,11 @@ pub mod text;
 pub mod trace;
 pub mod verdict;
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Write, stderr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use penstock_linux::{ethtool, note, qdisc};
 use penstock_scenario::Buffer;
 use penstock_scenario::units::{Rate, Time};
@@ -28,12 +28,14 @@ use penstock_scenario::units::{Rate, Time};
 use self::report::{Look, Report};
 use self::trace::{Setting, Trace};
 use self::verdict::Assessment;
+use crate::attach::hook::Hooks;
 use crate::attach::{self, Attached};
 use crate::format::{bytes, count, percent, time};
-use crate::host::signals::{Signal, Signals};
-use crate::host::{interface, queue_visibility};
+use crate::host::signals::{self, Signals};
+use crate::host::{interface, output, queue_visibility};
 use crate::port::PinsArg;
 use crate::port::config::OBSERVE;
+use crate::status::recreated;
 
 /// Interval between reads of records.
 const TICK: Duration = Duration::from_millis(100);
@@ -81,10 +83,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     ensure!(args.length.0 > 0, "--for must be above 0");
     let index = interface::index(&args.interface)?;
-    let stem = args.out.as_deref().map(trace::stem);
-    if let Some(stem) = &stem {
-        trace::require_writable(stem)?;
-    }
+    let stem = args.out.as_deref().map(trace::writable_stem).transpose()?;
     let link_bps = ethtool::speed_bps(&args.interface).ok().flatten();
     let shaped_bps = qdisc::root(index).ok().and_then(|qdisc| qdisc.rate_bps);
     let rate_bps = args.rate.map(|rate| rate.0).or(shaped_bps).or(link_bps);
@@ -97,16 +96,13 @@ pub fn run(args: Args) -> Result<()> {
         note!("{}: {missing}", args.interface);
     }
     let signals = Signals::hold();
-    let (attached, look) = match args.pins.has(&args.interface) {
-        true => (None, look_at(&args, None, rate_bps, &signals)),
-        false => {
-            let attached = attach::observe(&args.pins, &args.interface, args.buffer)?;
-            let look = look_at(&args, Some(&attached), rate_bps, &signals);
-            (Some(attached), look)
-        }
-    };
+    // What is attached must be detached, whether or not this is read.
+    signals::outlive_readers();
+    let attached = attach::observe(&args.pins, &args.interface, args.buffer)?;
+    let look = look_at(&args, attached.as_ref(), rate_bps, &signals);
     // Detach before anything else can fail.
     attached.map_or(Ok(()), Attached::detach)?;
+    signals::end_with_readers();
     let look = look?;
     let assessment = Assessment::of(Report {
         queue_unseen: unseen,
@@ -123,17 +119,17 @@ pub fn run(args: Args) -> Result<()> {
         };
         Trace::of(&look.transfers, look.began_ns).write(&stem, &setting)
     });
-    match args.json {
-        true => println!("{}", serde_json::to_string_pretty(&assessment)?),
-        false => print!("{}", text::render(&assessment)),
-    }
+    let printed = match args.json {
+        true => output::write(&(serde_json::to_string_pretty(&assessment)? + "\n")),
+        false => output::print(&text::render(&assessment)),
+    };
     if let Some(toml) = written.transpose()? {
         note!(
             "to see what each scheme would do to this traffic: penstock run {}",
             toml.display()
         );
     }
-    Ok(())
+    printed
 }
 
 fn look_at(
@@ -142,25 +138,52 @@ fn look_at(
     rate_bps: Option<u64>,
     signals: &Signals,
 ) -> Result<Look> {
-    let scheme = args
-        .pins
-        .scheme(&args.interface)
-        .unwrap_or_else(|| OBSERVE.to_owned());
+    let (pins, interface) = (&args.pins, args.interface.as_str());
+    require_programs(pins, interface)?;
+    let scheme = pins.scheme(interface);
+    let scheme = scheme.unwrap_or_else(|| OBSERVE.to_owned());
+    let inode = pins.inode(interface);
     let length = Duration::from_nanos(args.length.0 / 1000);
     let mut progress = Progress::new(length);
     let opened;
     let port = match attached {
         Some(attached) => attached.port(),
         None => {
-            opened = args.pins.open(&args.interface)?;
+            opened = pins.open(interface)?;
             &opened
         }
     };
     let _keeper = attached.map(Attached::keep_alive).transpose()?;
-    look::look(&args.pins, port, &scheme, rate_bps, length, |look| {
+    let recording = look::Recording {
+        scheme,
+        rate_bps,
+        buffer_bytes: args.buffer.map(Buffer::as_bytes),
+        length,
+    };
+    let mut is_pinned = true;
+    let look = look::look(pins, port, recording, |look| {
         progress.show(look);
-        signals.wait(TICK) != Some(Signal::End)
-    })
+        is_pinned = pins.inode(interface) == inode;
+        is_pinned && !signals.is_end(signals.wait(TICK))
+    });
+    let is_detached = || pins.inode(interface) != inode;
+    if !is_pinned || (look.is_err() && is_detached()) {
+        bail!(
+            "{interface}: another process detached it, or moved it after its interface was renamed"
+        );
+    }
+    look
+}
+
+/// Requires that the programs of a port are on its interface, and not on one that is gone.
+fn require_programs(pins: &PinsArg, interface: &str) -> Result<()> {
+    let hooks = Hooks::of(pins, interface);
+    ensure!(hooks.ifindex != 0, "{interface}: {}", recreated(interface));
+    ensure!(
+        hooks.are_ours(),
+        "{interface}: our programs are not on both sides of it; do: penstockd attach {interface} again"
+    );
+    Ok(())
 }
 
 /// A line on the terminal that shows the progress.
@@ -174,7 +197,7 @@ impl Progress {
     fn new(length: Duration) -> Progress {
         Progress {
             length,
-            is_shown: std::io::stderr().is_terminal(),
+            is_shown: stderr().is_terminal(),
             seen: 0,
         }
     }
@@ -195,7 +218,9 @@ impl Progress {
             (Some(first), Some(last)) => last.drops.wrapping_sub(first.drops) as i32,
             _ => 0,
         };
-        eprint!(
+        // The terminal may have been closed.
+        let _ = write!(
+            stderr(),
             "\r{} of {}: queue {} ({}), {} flows, {} drops \x1b[K",
             time(look.ended_ns - look.began_ns),
             time(self.length.as_nanos() as u64),
@@ -204,14 +229,13 @@ impl Progress {
             count(fresh.last().map_or(0, |sample| sample.flows).into()),
             count(drops.max(0) as u64),
         );
-        let _ = std::io::stderr().flush();
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.is_shown {
-            eprint!("\r\x1b[K");
+            let _ = write!(stderr(), "\r\x1b[K");
         }
     }
 }

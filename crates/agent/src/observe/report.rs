@@ -36,6 +36,8 @@ pub struct Look {
     pub timeouts_seen: u64,
     /// Records that could not be read.
     pub unreadable: u64,
+    /// The sides on which packets passed that the programs did not see.
+    pub blind: Vec<&'static str>,
 }
 
 /// Numbers of connections.
@@ -83,13 +85,16 @@ pub struct Report {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that the qdisc dropped.
+    /// Packets that the qdisc dropped; one that GSO is to split counts as one, but as its segments in
+    /// `packets`.
     pub drops: u64,
     /// Data or SYNs repeated after their flow was silent for 190 ms or more: almost always a
     /// retransmission timeout, which Linux never sets below 200 ms.
     pub timeouts_seen: u64,
     /// Why the programs cannot read its queue, which then counts as empty; none if they can.
     pub queue_unseen: Option<String>,
+    /// The sides on which packets passed that the programs did not see: what is reported lacks these.
+    pub blind: Vec<&'static str>,
     /// The longest queue of each active millisecond.
     pub queue_bytes: Quantiles,
     /// The same in tenths of the buffer.
@@ -137,6 +142,7 @@ impl Report {
             drops: drops(samples),
             timeouts_seen: look.timeouts_seen,
             queue_unseen: None,
+            blind: look.blind.clone(),
             queue_bytes: Quantiles::of(queues.clone()),
             histogram: histogram(&queues, look.line.buffer_bytes),
             timeline_bytes: timeline(look),

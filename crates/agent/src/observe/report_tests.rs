@@ -44,6 +44,7 @@ pub fn look(queues: impl Iterator<Item = (u64, u32)>, transfers: Vec<Transfer>) 
         transfers,
         timeouts_seen: 0,
         unreadable: 0,
+        blind: Vec::new(),
     }
 }
 
@@ -64,6 +65,22 @@ fn incast() -> Look {
 
 fn assess(look: &Look) -> Assessment {
     Assessment::of(Report::of(look))
+}
+
+#[test]
+fn what_the_programs_did_not_see_is_not_called_idle() {
+    let blind = Look {
+        blind: vec!["egress"],
+        samples: Vec::new(),
+        ..incast()
+    };
+    let assessment = assess(&blind);
+    assert_eq!(assessment.kind, Kind::Blind);
+    let verdict = assessment.verdict;
+    assert!(
+        verdict.starts_with("blind at egress: in 100 ms packets pass"),
+        "{verdict}"
+    );
 }
 
 #[test]

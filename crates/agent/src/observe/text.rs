@@ -55,8 +55,10 @@ fn port(report: &Report) -> String {
 
 fn traffic(report: &Report) -> String {
     let offered = (report.bytes as f64 * 8.0 / report.seconds.max(1e-9)) as u64;
+    // A dropped GSO packet counts once, however many segments it had.
+    let bound = if report.drops > 0 { "at least " } else { "" };
     format!(
-        "{}, {} ({} offered), {} dropped ({}), {}",
+        "{}, {} ({} offered), {} dropped ({bound}{}), {}",
         plural(report.packets, "packet"),
         bytes(report.bytes),
         rate(offered),

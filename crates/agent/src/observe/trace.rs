@@ -7,9 +7,10 @@
 
 use std::fmt::Write;
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use indexmap::IndexSet;
 use penstock_core::definitions;
 use penstock_scenario::builtin_schemes;
@@ -108,7 +109,8 @@ impl<'a> Trace<'a> {
             "# SPDX-License-Identifier: Apache-2.0
 # Recorded by penstockd at {interface}: {count} transfers between these hosts.
 ",
-            interface = setting.interface,
+            // A comment in TOML has no control characters either.
+            interface = format::printable(&setting.interface),
             count = format::count(self.len() as u64),
         );
         for (name, hosts) in [("sender", &self.senders), ("receiver", &self.receivers)] {
@@ -122,7 +124,7 @@ impl<'a> Trace<'a> {
         }
         let _ = write!(
             text,
-            r#"title = "As recorded at {interface}"
+            r#"title = {title}
 about = """
 {count} transfers in {seconds:.1} s. Each starts at its recorded time, whether or not earlier ones have finished, on \
 a connection of its own. Access rate and delays are assumed."""
@@ -141,13 +143,14 @@ profile = "linux"
 
 [traffic.seen]
 kind = "trace"
-file = "{csv}"
+file = {file}
 deadline = "190 ms"
 
 [measure]
 ports = ["bottleneck"]
 "#,
-            interface = setting.interface,
+            title = toml::Value::from(format!("As recorded at {}", setting.interface)),
+            file = toml::Value::from(csv),
             schemes = schemes(),
             count = format::count(self.len() as u64),
             seconds = setting.seconds,
@@ -184,26 +187,34 @@ fn files(stem: &Path) -> [PathBuf; 2] {
     ["csv", "toml"].map(|ending| stem.with_added_extension(ending))
 }
 
-/// Requires that both files can be written, before the time of a recording.
+/// The common name of both files, if these can be written. To be called before the time of a recording.
 ///
 /// # Errors
-/// Their folder is missing, or where one would be, there is a folder.
-pub fn require_writable(stem: &Path) -> Result<()> {
+/// The folder is missing, read-only or full, or where one of the files would be, there is a folder.
+pub fn writable_stem(out: &Path) -> Result<PathBuf> {
+    let is_folder = out.is_dir() || out.as_os_str().as_bytes().ends_with(b"/");
+    ensure!(
+        !is_folder,
+        "--out: {} is a folder; give the name of a file in it",
+        out.display()
+    );
+    let stem = stem(out);
     if let Some(folder) = stem.parent() {
         let is_there = folder.as_os_str().is_empty() || folder.is_dir();
         ensure!(is_there, "--out: there is no folder {}", folder.display());
     }
-    for file in files(stem) {
+    for file in files(&stem) {
         let is_free = file
             .symlink_metadata()
             .map_or(true, |about| !about.is_dir());
         ensure!(is_free, "--out: {} is a folder", file.display());
+        file::try_out(&file).context("--out")?;
     }
-    Ok(())
+    Ok(stem)
 }
 
 /// FILE without the ending of either of the two files.
-pub fn stem(file: &Path) -> PathBuf {
+fn stem(file: &Path) -> PathBuf {
     match file.extension() {
         Some(ending) if ending == "csv" || ending == "toml" => file.with_extension(""),
         _ => file.to_owned(),
@@ -277,6 +288,44 @@ mod tests {
             panic!("traffic.seen is a trace");
         };
         assert_eq!(inputs.trace(&traffic.file).len(), 12);
+    }
+
+    #[test]
+    fn names_with_quotes_are_read_as_they_are() {
+        let transfers = [transfer(1, 5, 9, 11_500)];
+        let trace = Trace::of(&transfers, 0);
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a\"b", "a\\b", "a'''b", "a\x1b[m\u{7f}"] {
+            let setting = Setting {
+                interface: name.to_owned(),
+                ..setting()
+            };
+            let csv = format!("{name}.csv");
+            let toml = trace.write(&folder.path().join(name), &setting).unwrap();
+            let text = std::fs::read_to_string(&toml).unwrap();
+            let scenario = Scenario::parse(&text, &toml, &[]).unwrap();
+            assert_eq!(scenario.title, format!("As recorded at {name}"));
+            let Traffic::Trace(traffic) = &scenario.traffic["seen"] else {
+                panic!("traffic.seen is a trace");
+            };
+            assert_eq!(traffic.file.file_name(), Some(csv.as_ref()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused_before_a_recording() {
+        let root = tempfile::tempdir().unwrap();
+        let seen = root.path().join("seen.csv");
+        assert_eq!(writable_stem(&seen).unwrap(), root.path().join("seen"));
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+        let refused = |out: &str| writable_stem(Path::new(out)).unwrap_err().to_string();
+        let folder = root.path().display().to_string();
+        for out in [folder.clone(), format!("{folder}/new/")] {
+            assert!(refused(&out).contains("is a folder"), "{out}");
+        }
+        assert!(refused(&format!("{folder}/no/seen")).contains("no folder"));
+        // No file can be created there, by the superuser either.
+        assert_eq!(refused("/proc/self/seen"), "--out");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::report::Report;
 use crate::format::{bytes, count, percent, plural, time};
 use crate::port::config::OBSERVE;
+use crate::status::WHY_BLIND;
 
 /// Segments that a new connection sends at once (RFC 6928), of 1460 bytes each.
 const INITIAL_WINDOW_BYTES: u32 = 10 * 1460;
@@ -14,6 +15,8 @@ const INITIAL_WINDOW_BYTES: u32 = 10 * 1460;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    /// Packets passed that the programs did not see.
+    Blind,
     /// Nothing left by it.
     Idle,
     /// No burst, no drop.
@@ -63,6 +66,9 @@ impl Assessment {
 fn kind(report: &Report) -> Kind {
     let is_standing = report.queue_bytes.p50 >= (report.buffer_bytes / 4).max(1);
     let is_wide = report.at_once() >= incast_flows(report.buffer_bytes);
+    if !report.blind.is_empty() {
+        return Kind::Blind;
+    }
     match (
         report.active_milliseconds,
         report.bursts.len(),
@@ -82,6 +88,10 @@ fn kind(report: &Report) -> Kind {
 fn sentence(kind: Kind, report: &Report) -> String {
     let span = time((report.seconds * 1e9) as u64);
     let name = match kind {
+        Kind::Blind => {
+            let sides = report.blind.join(" and ");
+            return format!("blind at {sides}: in {span} {WHY_BLIND}");
+        }
         Kind::Idle => return format!("idle: nothing left by {} in {span}", report.interface),
         Kind::Calm => {
             return format!(

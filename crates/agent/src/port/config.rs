@@ -65,7 +65,7 @@ pub fn config(
     stale: Time,
     is_bare: bool,
 ) -> Result<port_config> {
-    let message = |error: ParamError| anyhow!("--buffer {buffer}: {error}");
+    let message = |error: ParamError| anyhow!("a buffer of {buffer}: {error}");
     let mut config = port_config {
         abi: ABI,
         stale_ns: stale.as_nanos().max(1),

@@ -143,7 +143,7 @@ impl Rings {
         match lock.try_lock() {
             Ok(()) => (),
             Err(TryLockError::WouldBlock) => bail!(
-                "{}: another penstockd observe or watch reads the records of this port; end it first",
+                "{}: another penstockd observe or watch reads the records of this port; end it first (watch reads all ports, unless it is given the names of some)",
                 port.interface
             ),
             Err(TryLockError::Error(error)) => return Err(error).with_context(path),

@@ -21,7 +21,7 @@ use crate::port::policy::Policy;
 use crate::port::{self, PinsArg, Port};
 use crate::skel::port::types::side_counters;
 
-pub use text::lines;
+pub use text::{WHY_BLIND, lines, recreated};
 
 use self::canary::Canary;
 use self::reading::Reading;
@@ -46,6 +46,9 @@ pub struct Status {
     pub interface: String,
     /// The interface's number; 0 if it is gone.
     pub ifindex: u32,
+    /// Whether an interface of this name exists, but is not the one that the programs were attached to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recreated: bool,
     /// The interface's name now, if it was renamed since the programs were attached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
@@ -106,50 +109,87 @@ pub struct Status {
     pub hcf: Option<hcf::Status>,
 }
 
-/// Reads `interfaces` for `time`.
+/// A port that cannot be read.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unreadable {
+    /// Its interface.
+    pub interface: String,
+    /// Why.
+    pub error: String,
+}
+
+impl Unreadable {
+    /// The port whose reading failed.
+    pub fn new(interface: &str, error: &anyhow::Error) -> Unreadable {
+        Unreadable {
+            interface: interface.to_owned(),
+            error: format!("{error:#}"),
+        }
+    }
+
+    /// The same in one line.
+    pub fn line(&self) -> String {
+        format!("{}: cannot be read: {}", self.interface, self.error)
+    }
+}
+
+/// Reads `interfaces` for `time`, each apart: one that cannot be read does not hide the others.
 ///
 /// # Errors
-/// A port is not attached or its maps cannot be read.
-pub fn look(pins: &PinsArg, interfaces: &[String], time: Duration) -> Result<Vec<Status>> {
-    let ports: Vec<Port> = interfaces
-        .iter()
-        .map(|interface| pins.open_settled(interface))
-        .collect::<Result<_>>()?;
-    let began = Instant::now();
-    let count = |port: &Port| {
-        let stats = port.stats()?;
-        let sight = Sight::of(&port.interface, &stats.counters)?;
-        Ok((counters::named(&stats.counters), sight, stats.sides))
-    };
-    let before: Vec<Before> = ports.iter().map(count).collect::<Result<_>>()?;
-    std::thread::sleep(time);
-    let seconds = began.elapsed().as_secs_f64().max(1e-6);
+/// The folder of the pins or the interfaces cannot be read.
+pub fn look(
+    pins: &PinsArg,
+    interfaces: &[String],
+    time: Duration,
+) -> Result<Vec<Result<Status, Unreadable>>> {
+    let of = |interface: &str, error| Unreadable::new(interface, &error);
+    let open =
+        |interface: &String| Before::of(pins, interface).map_err(|error| of(interface, error));
+    let before: Vec<_> = interfaces.iter().map(open).collect();
+    if before.iter().any(Result::is_ok) {
+        std::thread::sleep(time);
+    }
     let renamed = location::renamed(pins, &link::all()?)?;
-    ports
-        .iter()
-        .zip(before)
-        .map(|(port, before)| {
-            let mut status = status(pins, port, &before, seconds)?;
-            let new_name = renamed.iter().find(|(old, _)| *old == status.interface);
-            status.renamed_to = new_name.map(|(_, new)| new.clone());
-            Ok(status)
-        })
-        .collect()
+    let read = |before: Before| {
+        let interface = &before.port.interface;
+        let mut status = status(pins, &before).map_err(|error| of(interface, error))?;
+        let new_name = renamed.iter().find(|(old, _)| old == interface);
+        status.renamed_to = new_name.map(|(_, new)| new.clone());
+        Ok(status)
+    };
+    Ok(before.into_iter().map(|before| read(before?)).collect())
 }
 
 /// What a port had counted when a reading began.
-type Before = (Named<u64>, Option<Sight>, [side_counters; 2]);
+struct Before {
+    at: Instant,
+    port: Port,
+    counters: Named<u64>,
+    sight: Option<Sight>,
+    sides: [side_counters; 2],
+}
 
-fn status(
-    pins: &PinsArg,
-    port: &Port,
-    (before, sight, sides): &Before,
-    seconds: f64,
-) -> Result<Status> {
+impl Before {
+    fn of(pins: &PinsArg, interface: &str) -> Result<Before> {
+        let port = pins.open_settled(interface)?;
+        let stats = port.stats()?;
+        Ok(Before {
+            at: Instant::now(),
+            sight: Sight::of(interface, &stats.counters)?,
+            counters: counters::named(&stats.counters),
+            sides: stats.sides,
+            port,
+        })
+    }
+}
+
+fn status(pins: &PinsArg, before: &Before) -> Result<Status> {
+    let port = &before.port;
+    let seconds = before.at.elapsed().as_secs_f64().max(1e-6);
     let hooks = Hooks::of(pins, &port.interface);
     let mut reading = Reading::of_port(pins, port, &hooks)?;
     let now = Sight::of(&port.interface, &reading.counters)?;
-    if let (Some(now), Some(before)) = (now, sight) {
+    if let (Some(now), Some(before)) = (now, &before.sight) {
         reading.blind = sight::names(now.blind_since(before));
     }
     let (config, state) = (&reading.config, &reading.state);
@@ -172,14 +212,15 @@ fn status(
         }
         _ => None,
     };
-    let rates = counters::rates(before, &counters, seconds);
+    let rates = counters::rates(&before.counters, &counters, seconds);
     let canary = reading.policy.canary;
     Ok(Status {
-        unknown_scale_share: counters::unknown_scale_share(Some(before), &counters),
-        canary: canary.map(|share| Canary::of(share, sides, &reading.sides, seconds)),
+        unknown_scale_share: counters::unknown_scale_share(Some(&before.counters), &counters),
+        canary: canary.map(|share| Canary::of(share, &before.sides, &reading.sides, seconds)),
         policy: (!reading.policy.is_open()).then(|| reading.policy.clone()),
         interface: port.interface.clone(),
         ifindex: hooks.ifindex,
+        recreated: hooks.ifindex == 0 && interface::find(&port.interface).is_some(),
         renamed_to: None, // set by `look`
         attached,
         heartbeat_age_s: reading.heartbeat_age_s,

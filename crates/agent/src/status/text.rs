@@ -8,6 +8,16 @@ use crate::attach::hook::HookPrograms;
 use crate::attach::{grant, hcf};
 use crate::format;
 
+/// Why programs do not see packets.
+pub const WHY_BLIND: &str = "packets pass that its programs do not see; another program ends the chain before them or redirects packets past this interface (attach to the uplink instead), or XDP or an offload passes by";
+
+/// What to do about an interface that has lost its programs.
+pub fn recreated(interface: &str) -> String {
+    format!(
+        "the interface was deleted and created again, without our programs; a daemon attaches them, without one do: penstockd attach {interface} again"
+    )
+}
+
 /// First what the port does, then the programs on its hooks.
 pub fn lines(status: &Status) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", status.interface, activity(status))];
@@ -74,6 +84,9 @@ fn queue(hcf: &hcf::Status) -> String {
 
 fn activity(status: &Status) -> String {
     let interface = &status.interface;
+    if status.ifindex == 0 && status.recreated {
+        return recreated(interface);
+    }
     if status.ifindex == 0 {
         return format!(
             "the interface is gone; the daemon attaches it when it returns; or do: penstockd detach {interface}"
@@ -113,9 +126,7 @@ fn activity(status: &Status) -> String {
     }
     if !status.blind.is_empty() {
         let sides = status.blind.join(" and ");
-        return format!(
-            "{scheme}, blind at {sides}: packets pass that its programs do not see; another program ends the chain before them (below) or redirects packets past this interface (attach to the uplink instead), or XDP or an offload passes by"
-        );
+        return format!("{scheme}, blind at {sides}: {WHY_BLIND} (programs: below)");
     }
     if !status.acting {
         let packets = format::count(status.rates["egress_packets"] as u64);
@@ -137,15 +148,17 @@ fn activity(status: &Status) -> String {
     }
     let window = match status.window_bytes {
         None => "no packet yet".to_owned(),
+        Some(0) => "window at the floor".to_owned(),
         Some(MAX_WINDOW_BYTES..) => "window open".to_owned(),
         Some(bytes) => format!("window {}", format::bytes(bytes.into())),
     };
     // In tenths, so that few ACKs a second still have a share.
-    let [floored, acks] = ["acks_floored", "acks"].map(|name| (status.rates[name] * 10.0) as u64);
+    let [floored, rewritten] =
+        ["acks_floored", "acks_rewritten"].map(|name| (status.rates[name] * 10.0) as u64);
     format!(
         "{scheme}, acting; {} ACKs/s rewritten, {window}, {} at the floor, {flows}, {heartbeat}",
         format::count(status.rates["acks_rewritten"] as u64),
-        format::percent(floored, acks),
+        format::percent(floored, rewritten),
     )
 }
 

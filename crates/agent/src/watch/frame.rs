@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span, Text};
 
 use super::view::View;
 use crate::port::config::OBSERVE;
+use crate::status::Unreadable;
 
 /// Lines that a port takes.
 pub const PORT_LINES: usize = 4;
@@ -31,14 +32,22 @@ impl Choice {
 }
 
 /// The lines of a screen of this height, scrolled so that the selected port is on it.
-pub fn frame(views: &[View], choice: Choice, height: usize) -> Text<'static> {
+pub fn frame(
+    views: &[View],
+    unreadable: &[Unreadable],
+    choice: Choice,
+    height: usize,
+) -> Text<'static> {
     let mut text = Text::from(header(views.len(), choice));
-    let fit = (height.saturating_sub(1) / PORT_LINES).max(1);
+    for port in unreadable {
+        text.push_line(Line::styled(port.line(), choice.colour(Color::Red)));
+    }
+    let fit = (height.saturating_sub(1 + unreadable.len()) / PORT_LINES).max(1);
     let first = (choice.selected + 1).saturating_sub(fit);
     for (index, view) in views.iter().enumerate().skip(first).take(fit) {
         text.extend(port(view, index == choice.selected, choice));
     }
-    if views.is_empty() {
+    if views.is_empty() && unreadable.is_empty() {
         text.push_line("No port is attached; do: penstockd attach IFACE --scheme observe");
     }
     text
@@ -79,7 +88,7 @@ fn port(view: &View, is_selected: bool, choice: Choice) -> [Line<'static>; PORT_
         Line::from(vec![
             Span::raw("  "),
             Span::styled(view.sparkline(), choice.colour(Color::Blue)),
-            Span::raw(" 6 s"),
+            Span::raw(format!(" {:.0} s", view.peaks_span_s)),
         ]),
         Line::from(vec![Span::raw("  "), Span::styled(view.queue(), queue)]),
         Line::from(format!("  {}", view.flows())),

@@ -12,6 +12,7 @@ fn view(interface: &str) -> View {
         heartbeat_age_s: 0.1,
         buffer_bytes: 131_072,
         peaks_bytes: (0..60).map(|column| column * 2_000).collect(),
+        peaks_span_s: 6.0,
         flows: 32,
         window_bytes: Some(2_920),
         credit: None,
@@ -102,7 +103,7 @@ fn the_port_chosen_is_always_on_the_screen() {
             selected,
             ..Choice::default()
         };
-        let text = frame(&views, choice, 24);
+        let text = frame(&views, &[], choice, 24);
         assert!(text.lines.len() <= 24);
         let shown = text.to_string();
         assert!(shown.contains(&format!("> eth{selected} ")), "{shown}");
@@ -116,7 +117,7 @@ fn colours_are_left_out_where_not_wanted() {
             has_colour,
             ..Choice::default()
         };
-        let text = frame(&[view("eth1")], choice, 24);
+        let text = frame(&[view("eth1")], &[], choice, 24);
         text.lines
             .iter()
             .flat_map(|line| &line.spans)
@@ -127,6 +128,35 @@ fn colours_are_left_out_where_not_wanted() {
 
 #[test]
 fn without_a_port_it_shows_what_to_do() {
-    let text = frame(&[], Choice::default(), 24).to_string();
+    let text = frame(&[], &[], Choice::default(), 24).to_string();
     assert!(text.contains("penstockd attach"), "{text}");
+}
+
+#[test]
+fn a_port_that_cannot_be_read_is_shown_with_the_reason() {
+    let broken = Unreadable {
+        interface: "eth2".to_owned(),
+        error: "no map".to_owned(),
+    };
+    let text = frame(
+        &[view("eth1")],
+        std::slice::from_ref(&broken),
+        Choice::default(),
+        24,
+    )
+    .to_string();
+    assert!(text.contains("eth2: cannot be read: no map\n"), "{text}");
+    let alone = frame(&[], &[broken], Choice::default(), 24).to_string();
+    assert!(!alone.contains("No port"), "{alone}");
+}
+
+#[test]
+fn what_is_not_known_is_not_shown_as_none() {
+    let mut port = view("eth1");
+    port.rates.shift_remove("drops");
+    assert!(port.queue().contains("drops ?/s"), "{}", port.queue());
+    port.window_bytes = Some(0);
+    assert_eq!(port.standing(), "acting, window at the floor");
+    port.peaks_span_s = 12.0;
+    assert!(plain(&[port]).contains("| 12 s\n"));
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The last seconds of a port: the longest queue of each tenth of a second, and rates.
+//! The last seconds of a port: the longest queue between readings, and rates.
 
 use std::collections::VecDeque;
 
+use super::TICK;
 use crate::port::counters::{self, Named};
 use crate::skel::port::types::port_counters;
 use crate::status::reading::Reading;
 
-/// Columns of the sparkline, a tenth of a second each.
+/// Columns of the sparkline, one for each reading.
 pub const COLUMNS: usize = 60;
 
 /// Time over which rates are computed.
@@ -20,7 +21,8 @@ const GRANTS: [&str; 2] = ["grants", "grants_resent"];
 struct Snapshot {
     at_ns: u64,
     counters: port_counters,
-    drops: u32,
+    /// None if the qdisc could not be read.
+    drops: Option<u32>,
     /// Grants, and reminders of those without effect; none if windows are no credit.
     grants: Option<[u64; 2]>,
 }
@@ -30,6 +32,8 @@ pub struct History {
     snapshots: VecDeque<Snapshot>,
     depth: Vec<u64>,
     peaks: VecDeque<u32>,
+    /// When those of `peaks` that are known were read.
+    read_ns: VecDeque<u64>,
     /// The last reading.
     pub now: Reading,
 }
@@ -41,19 +45,24 @@ impl History {
             snapshots: VecDeque::new(),
             depth: reading.depth.clone(),
             peaks: VecDeque::from(vec![0; COLUMNS]),
+            read_ns: VecDeque::from(vec![at_ns]),
             now: Reading::default(),
         };
         history.keep(at_ns, reading);
         history
     }
 
-    /// Adds the reading a tenth of a second later. `peak` is the longest queue in between, bytes;
+    /// Adds the next reading. `peak` is the longest queue in between, bytes;
     /// if none, the lower bound of its bucket in the histogram is used, at least half of it.
     pub fn push(&mut self, at_ns: u64, reading: Reading, peak: Option<u32>) {
         let coarse = || highest(&self.depth, &reading.depth);
         let peak = peak.unwrap_or_else(coarse);
         self.peaks.pop_front();
         self.peaks.push_back(peak);
+        if self.read_ns.len() > COLUMNS {
+            self.read_ns.pop_front();
+        }
+        self.read_ns.push_back(at_ns);
         self.keep(at_ns, reading);
     }
 
@@ -61,7 +70,7 @@ impl History {
         self.snapshots.push_back(Snapshot {
             at_ns,
             counters: reading.counters,
-            drops: reading.drops.unwrap_or(0),
+            drops: reading.drops,
             grants: reading
                 .credit
                 .as_ref()
@@ -75,12 +84,24 @@ impl History {
         self.now = reading;
     }
 
-    /// The longest queue of each tenth of a second, bytes, the newest last.
+    /// The time that `peaks` covers, seconds: readings of many ports take longer than their interval.
+    pub fn span_s(&self) -> f64 {
+        let intervals = self.read_ns.len() - 1;
+        match (self.read_ns.front(), self.read_ns.back()) {
+            (Some(first), Some(last)) if intervals > 0 => {
+                (last - first) as f64 / 1e9 * COLUMNS as f64 / intervals as f64
+            }
+            _ => COLUMNS as f64 * TICK.as_secs_f64(),
+        }
+    }
+
+    /// The longest queue between readings, bytes, the newest last.
     pub fn peaks(&self) -> Vec<u32> {
         self.peaks.iter().copied().collect()
     }
 
-    /// Rates per second of all counters and of `drops`, over the last second or what there is of it.
+    /// Rates per second of all counters and of `drops` where these are known, over the last second or what
+    /// there is of it.
     pub fn rates(&self) -> Named<f64> {
         let (Some(first), Some(last)) = (self.snapshots.front(), self.snapshots.back()) else {
             return Named::new();
@@ -89,8 +110,10 @@ impl History {
         let [before, after] = [first, last].map(|snapshot| counters::named(&snapshot.counters));
         let mut rates = counters::rates(&before, &after, seconds);
         // Drops restart at 0 with another qdisc.
-        let drops = (last.drops.wrapping_sub(first.drops) as i32).max(0);
-        rates.insert("drops".to_owned(), f64::from(drops) / seconds);
+        if let (Some(before), Some(after)) = (first.drops, last.drops) {
+            let drops = (after.wrapping_sub(before) as i32).max(0);
+            rates.insert("drops".to_owned(), f64::from(drops) / seconds);
+        }
         if let (Some(before), Some(after)) = (first.grants, last.grants) {
             for (name, (before, after)) in GRANTS.iter().zip(before.iter().zip(after)) {
                 let rate = after.saturating_sub(*before) as f64 / seconds;
@@ -161,6 +184,30 @@ mod tests {
         history.push(100_000_000, reading(3, 0), Some(0));
         let rates = history.rates();
         assert_eq!((rates["acks"], rates["drops"]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn drops_have_a_rate_only_if_both_ends_are_known() {
+        let unknown = Reading {
+            drops: None,
+            ..reading(0, 0)
+        };
+        for (first, last) in [(unknown.clone(), reading(0, 7)), (reading(0, 7), unknown)] {
+            let mut history = History::new(0, first);
+            history.push(100_000_000, last, Some(0));
+            assert_eq!(history.rates().get("drops"), None);
+        }
+    }
+
+    #[test]
+    fn the_span_is_that_of_the_readings_however_far_apart() {
+        let mut history = History::new(0, reading(0, 0));
+        assert_eq!(history.span_s(), 6.0);
+        for half in 1..=100u64 {
+            history.push(half * 500_000_000, reading(0, 0), Some(0));
+            assert_eq!(history.span_s(), 30.0);
+        }
+        assert_eq!(history.read_ns.len(), COLUMNS + 1);
     }
 
     #[test]

@@ -4,12 +4,13 @@
 
 pub mod frame;
 pub mod history;
+pub mod keys;
 pub mod ports;
 pub mod screen;
 pub mod view;
 
-use std::io::{ErrorKind, IsTerminal, Write};
-use std::time::Duration;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -17,14 +18,16 @@ use serde::Serialize;
 use self::ports::Ports;
 use self::view::View;
 use crate::host::clock::monotonic_ns;
-use crate::host::signals::{Signal, Signals};
+use crate::host::signals::Signals;
+use crate::host::{output, requirements};
 use crate::port::PinsArg;
+use crate::status::Unreadable;
 
 /// Interval between readings.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Readings between two lines.
-const READS: usize = 10;
+/// Interval between two lines.
+const LINE: Duration = Duration::from_secs(1);
 
 /// Options of `penstockd watch`.
 #[derive(clap::Args, Debug)]
@@ -52,20 +55,25 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
+    requirements::require_capabilities()?;
     let mut ports = Ports::new(args.pins.clone(), args.interfaces.clone())?;
     let is_screen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if is_screen && !args.once && !args.json {
         return screen::show(&mut ports);
     }
     let signals = Signals::hold();
+    let mut next = Instant::now();
     loop {
-        for _ in 0..READS {
-            if signals.wait(TICK) == Some(Signal::End) {
+        // As many ports as take longer to read are shown less often.
+        next = (next + LINE).max(Instant::now() + TICK);
+        while Instant::now() < next {
+            if signals.is_end(signals.wait(TICK)) {
                 return Ok(());
             }
             ports.read()?;
         }
-        if !print(&args, &ports.views())? || args.once {
+        print(&args, &ports)?;
+        if args.once {
             return Ok(());
         }
     }
@@ -75,29 +83,27 @@ pub fn run(args: Args) -> Result<()> {
 struct Second<'a> {
     time_s: f64,
     ports: &'a [View],
+    #[serde(skip_serializing_if = "<[Unreadable]>::is_empty")]
+    unreadable: &'a [Unreadable],
 }
 
-/// Prints; false if the reader of our output is gone.
-fn print(args: &Args, views: &[View]) -> Result<bool> {
-    let text = if args.json {
+fn print(args: &Args, ports: &Ports) -> Result<()> {
+    let (views, unreadable) = (ports.views(), ports.unreadable());
+    if args.json {
         let second = Second {
             time_s: monotonic_ns() as f64 / 1e9,
-            ports: views,
+            ports: &views,
+            unreadable,
         };
-        format!("{}\n", serde_json::to_string(&second)?)
-    } else if views.is_empty() {
-        "no port is attached; do: penstockd attach IFACE --scheme observe\n".to_owned()
-    } else if args.once {
-        frame::plain(views)
-    } else {
-        views
-            .iter()
-            .map(|view| format!("{}\n", view.line()))
-            .collect()
-    };
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        done => done.map(|()| true).map_err(Into::into),
+        return output::write(&format!("{}\n", serde_json::to_string(&second)?));
     }
+    let mut text = match args.once {
+        true => frame::plain(&views),
+        false => views.iter().map(|view| view.line() + "\n").collect(),
+    };
+    text.extend(unreadable.iter().map(|port| port.line() + "\n"));
+    if text.is_empty() {
+        text = "no port is attached; do: penstockd attach IFACE --scheme observe\n".to_owned();
+    }
+    output::print(&text)
 }

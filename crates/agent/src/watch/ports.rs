@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All watched ports, read every tenth of a second.
+//! All watched ports, read every tenth of a second, or as fast as that many ports can be.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use super::view::View;
 use crate::host::clock::monotonic_ns;
 use crate::port::PinsArg;
 use crate::port::rings::Rings;
+use crate::status::Unreadable;
 use crate::status::reading::Reading;
 use crate::status::sight::Sights;
 
@@ -25,6 +26,7 @@ pub struct Ports {
     only: Vec<String>,
     watched: BTreeMap<String, Watched>,
     sights: Sights,
+    unreadable: Vec<Unreadable>,
 }
 
 impl Ports {
@@ -41,6 +43,7 @@ impl Ports {
             only,
             watched: BTreeMap::new(),
             sights: Sights::default(),
+            unreadable: Vec::new(),
         };
         ports.read()?;
         Ok(ports)
@@ -54,15 +57,20 @@ impl Ports {
         let mut names = self.pins.interfaces()?;
         names.retain(|name| self.only.is_empty() || self.only.contains(name));
         self.watched.retain(|name, _| names.contains(name));
-        let read = names.iter().filter_map(|name| {
-            let reading = Reading::of(&self.pins, name).ok();
-            if reading.is_none() {
-                // It was detached in between.
-                self.watched.remove(name);
+        let mut readings = Vec::new();
+        self.unreadable.clear();
+        for name in names {
+            match Reading::of(&self.pins, &name) {
+                Ok(reading) => readings.push(reading),
+                Err(error) => {
+                    self.watched.remove(&name);
+                    // Otherwise it was detached in between.
+                    if self.pins.has(&name) {
+                        self.unreadable.push(Unreadable::new(&name, &error));
+                    }
+                }
             }
-            reading
-        });
-        let mut readings: Vec<Reading> = read.collect();
+        }
         self.sights.judge(&mut readings);
         for reading in readings {
             let now_ns = monotonic_ns();
@@ -83,6 +91,11 @@ impl Ports {
             }
         }
         Ok(())
+    }
+
+    /// The ports that could not be read.
+    pub fn unreadable(&self) -> &[Unreadable] {
+        &self.unreadable
     }
 
     /// The views to show.

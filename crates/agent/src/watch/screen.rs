@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The live view in a terminal.
 
-use std::time::{Duration, Instant};
+use std::mem::ManuallyDrop;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::frame::{Choice, frame};
+use super::keys::{self, Key};
 use super::ports::Ports;
 use super::{TICK, view::View};
-use crate::host::signals::{Signal, Signals};
+use crate::host::signals::Signals;
 
-/// Shows ports until q, Esc, Ctrl-C or SIGTERM; the terminal is left as it was.
+/// Shows ports until q, Esc, Ctrl-C, SIGTERM, or until the terminal is closed; it is left as it was.
 ///
 /// # Errors
 /// The terminal refuses, or the pins cannot be read.
 pub fn show(ports: &mut Ports) -> Result<()> {
     let signals = Signals::hold();
-    let mut terminal = ratatui::try_init().context("the terminal")?;
+    // Its drop panics where the terminal is closed.
+    let mut terminal = ManuallyDrop::new(ratatui::try_init().context("the terminal")?);
     let shown = run(&mut terminal, ports, &signals);
-    ratatui::restore();
+    let _ = terminal.show_cursor();
+    let _ = ratatui::try_restore();
     shown
 }
 
@@ -34,17 +37,10 @@ fn run(terminal: &mut DefaultTerminal, ports: &mut Ports, signals: &Signals) -> 
         let next = Instant::now() + TICK;
         terminal.draw(|screen| {
             let area = screen.area();
-            screen.render_widget(frame(&views, choice, area.height.into()), area);
+            let text = frame(&views, ports.unreadable(), choice, area.height.into());
+            screen.render_widget(text, area);
         })?;
-        while event::poll(next.saturating_duration_since(Instant::now()))? {
-            if let Event::Key(key) = event::read()?
-                && key.kind == KeyEventKind::Press
-                && !obey(&mut choice, key, &views)
-            {
-                return Ok(());
-            }
-        }
-        if signals.wait(Duration::ZERO) == Some(Signal::End) {
+        if !obey_until(next, &mut choice, &views, signals) {
             return Ok(());
         }
         ports.read()?;
@@ -55,16 +51,34 @@ fn run(terminal: &mut DefaultTerminal, ports: &mut Ports, signals: &Signals) -> 
     }
 }
 
+/// Handles keys and signals until `next`; false to end.
+fn obey_until(next: Instant, choice: &mut Choice, views: &[View], signals: &Signals) -> bool {
+    loop {
+        let left = next.saturating_duration_since(Instant::now());
+        let signal = signals.wait_or(std::io::stdin(), left);
+        if signals.is_end(signal) {
+            return false;
+        }
+        let Some(keys) = keys::typed() else {
+            return false;
+        };
+        if !keys.into_iter().all(|key| obey(choice, key, views)) {
+            return false;
+        }
+        if left.is_zero() {
+            return true;
+        }
+    }
+}
+
 /// Handles a key; false to end.
-fn obey(choice: &mut Choice, key: KeyEvent, views: &[View]) -> bool {
+fn obey(choice: &mut Choice, key: Key, views: &[View]) -> bool {
     let last = views.len().saturating_sub(1);
-    match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => return false,
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return false,
-        KeyCode::Char('p') => choice.is_paused = !choice.is_paused,
-        KeyCode::Up => choice.selected = choice.selected.saturating_sub(1),
-        KeyCode::Down => choice.selected = (choice.selected + 1).min(last),
-        _ => (),
+    match key {
+        Key::Quit => return false,
+        Key::Pause => choice.is_paused = !choice.is_paused,
+        Key::Up => choice.selected = choice.selected.saturating_sub(1),
+        Key::Down => choice.selected = (choice.selected + 1).min(last),
     }
     true
 }
@@ -76,13 +90,10 @@ mod tests {
     #[test]
     fn keys_do_what_the_header_lists() {
         let mut choice = Choice::default();
-        let mut press = |code| obey(&mut choice, KeyEvent::from(code), &[]);
-        assert!(!press(KeyCode::Char('q')));
-        assert!(press(KeyCode::Down) && press(KeyCode::Up) && press(KeyCode::Char('p')));
+        let mut press = |key| obey(&mut choice, key, &[]);
+        assert!(!press(Key::Quit));
+        assert!(press(Key::Down) && press(Key::Up) && press(Key::Pause));
         assert!(choice.is_paused);
         assert_eq!(choice.selected, 0);
-        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert!(!obey(&mut choice, interrupt, &[]));
-        assert!(obey(&mut choice, KeyEvent::from(KeyCode::Char('c')), &[]));
     }
 }

@@ -28,8 +28,10 @@ pub struct View {
     pub heartbeat_age_s: f64,
     /// Size of its queue.
     pub buffer_bytes: u32,
-    /// Longest queue of each tenth of a second, the newest last.
+    /// Longest queue between readings, the newest last: each tenth of a second, if there are few ports.
     pub peaks_bytes: Vec<u32>,
+    /// The time that these cover, seconds.
+    pub peaks_span_s: f64,
     /// Flows counted now.
     pub flows: u32,
     /// Window granted to each flow, if windows are limited.
@@ -37,7 +39,7 @@ pub struct View {
     /// Its credit, if its windows are that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credit: Option<grant::Status>,
-    /// Rates per second of all counters, of `drops`, and of grants where windows are credit, by name.
+    /// Rates per second of all counters, of `drops` where they are known, and of grants where windows are credit, by name.
     pub rates: Named<f64>,
 }
 
@@ -55,6 +57,7 @@ impl View {
             heartbeat_age_s: now.heartbeat_age_s,
             buffer_bytes: now.config.buffer_bytes,
             peaks_bytes: history.peaks(),
+            peaks_span_s: history.span_s(),
             flows: now.state.flows,
             window_bytes: now.window_bytes(),
             credit: now.credit.clone(),
@@ -73,10 +76,11 @@ impl View {
 
     /// Longest queue of the last second, bytes.
     pub fn peak_bytes(&self) -> u32 {
+        let each_second = self.peaks_bytes.len() as f64 / self.peaks_span_s.max(1e-3);
         self.peaks_bytes
             .iter()
             .rev()
-            .take(10)
+            .take((each_second.round() as usize).max(1))
             .copied()
             .max()
             .unwrap_or(0)
@@ -98,6 +102,7 @@ impl View {
         }
         match (self.scheme.as_str(), self.acting, self.window_bytes) {
             (OBSERVE, _, _) => "watching".to_owned(),
+            (_, true, Some(0)) => "acting, window at the floor".to_owned(),
             (_, true, Some(window)) => format!("acting, window {}", bytes(window.into())),
             (_, true, None) => "acting".to_owned(),
             (_, false, _) => "PASSING: heartbeat stale, no agent runs".to_owned(),
@@ -111,13 +116,16 @@ impl View {
             self.share(self.peak_bytes()),
             bytes(self.buffer_bytes.into()),
             rate((self.rate("egress_bytes") * 8.0) as u64),
-            per_second(self.rate("drops")),
+            self.rates
+                .get("drops")
+                .copied()
+                .map_or("?".to_owned(), per_second),
             per_second(self.rate("timeouts_seen")),
             per_second(self.rate("ecn_marks")),
         )
     }
 
-    /// The queue over the last six seconds.
+    /// The queue over the last seconds: six, if there are few ports.
     pub fn sparkline(&self) -> String {
         format!("|{}|", sparkline(&self.peaks_bytes, self.buffer_bytes))
     }

@@ -252,7 +252,7 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
 fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_config> {
     let params = queue
         .queues(buffer)
-        .map_err(|error| anyhow!("--buffer {buffer}: {error}"))?;
+        .map_err(|error| anyhow!("a buffer of {buffer}: {error}"))?;
     let ns_per_byte_q16 = match rate_bps {
         Some(bps) => ((8_000_000_000u128 << 16) / u128::from(bps.max(1))) as u64,
         None => 0,
