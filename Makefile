@@ -83,8 +83,8 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@NEED="$(TEST_NEEDS)" PYTHON="$(PYTHON)" .ci/prerequisites
 	@touch $@
 
-lab: .venv/.datapath ## Build penstockd, penstock-controller and penstock-traffic, for this host and the laboratory
-	@echo "== penstockd, penstock-controller and penstock-traffic (about two minutes when new)"
+lab: .venv/.datapath ## Build penstockd, -controller, -traffic and -cni, for this host and the laboratory
+	@echo "== penstockd, penstock-controller, penstock-traffic and penstock-cni (about two minutes when new)"
 	@cargo build --release --quiet --package penstockd --package penstock-controller --package penstock-loadgen \
 		--package penstock-cni
 

@@ -162,19 +162,20 @@ struct grant_port {
 	u32 unused_q16;	 /* `unused` of `granted` */
 	u32 waiting;	 /* flows */
 	u32 active;
-	u32 free;	  /* first free entry of those once used */
-	u32 used;	  /* entries once used */
-	u32 messages;	  /* that have ended; with the next two, halved at times */
-	u32 ended[16];	  /* those that ended in each level */
-	u32 passed[16];	  /* those that grew beyond it */
-	u8 order[16];	  /* levels, the one to be served first in front */
-	u8 reach[16];	  /* of each: the level to the end of which it is best served */
-	u8 turn;	  /* level that last got from `long_share` */
-	u8 never_shrinks; /* 1: what a sender was shown is not taken back */
-	u16 overtaken;	  /* bits of the levels that come after the first in `order` */
-	u8 owed_grants;	  /* from `long_share`; wraps */
-	u8 place[18];	  /* of each level in `order`; of the lists of active flows: 16, 17 */
-	u8 brief;	  /* of 255: openers whose first message was below the allowance */
+	u32 free;		  /* first free entry of those once used */
+	u32 used;		  /* entries once used */
+	u32 messages;		  /* that have ended; with the next two, halved at times */
+	u32 ended[GRANT_LEVELS];  /* those that ended in each level */
+	u32 passed[GRANT_LEVELS]; /* those that grew beyond it */
+	u8 order[GRANT_LEVELS];	  /* levels, the one to be served first in front */
+	u8 reach[GRANT_LEVELS];	  /* of each: the level to the end of which it is best served */
+	u8 turn;		  /* level that last got from `long_share` */
+	u8 never_shrinks;	  /* 1: what a sender was shown is not taken back */
+	u16 overtaken;		  /* bits of the levels that come after the first in `order` */
+	u8 owed_grants;		  /* from `long_share`; wraps */
+	u8 place[GRANT_LEVELS +
+		 2];   /* of each level in `order`; of the lists of active flows, too */
+	u8 brief;      /* of 255: openers whose first message was below the allowance */
 	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
 	u32 filled_at; /* the same by place */
 	u32 budget;    /* with the next seven: what follows from the parameters */

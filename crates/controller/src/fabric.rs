@@ -96,12 +96,6 @@ impl Fabric {
         since.any(|since| *since <= self.settled_ns)
     }
 
-    /// A switch is gone.
-    pub fn remove_switch(&mut self, datapath: u64) {
-        self.switches.remove(&datapath);
-        self.forget();
-    }
-
     /// Drops links and hosts of ports that are gone.
     fn forget(&mut self) {
         let switches = &self.switches;

@@ -72,7 +72,7 @@ pub trait Quantity:
 
 impl Quantity for Bytes {
     const NAME: (&'static str, &'static str) = ("size", "10 kB");
-    const BUILT_IN: &'static [&'static str] = super::size::BUILT_IN;
+    const BUILT_IN: &'static [&'static str] = super::size::PUBLISHED_SIZES;
     const COLUMN: &'static str = "BYTES";
     fn of_text(text: &str) -> Result<Bytes, String> {
         Bytes::read(text)

@@ -12,12 +12,12 @@
 //! |---|---|
 //! | [`document`], [`de`], [`typing`] | TOML with the place of every value; its types, with all errors at their places |
 //! | [`fabric`], [`graph`], [`graphml`], [`link`], [`ports`], [`naming`], [`selector`] | topologies; lists of cables; ports that differ; names of hosts, switches and ports; sets of hosts |
-//! | [`tcp`], [`traffic`], [`job`], [`measure`], [`seeds`] | the other tables of a scenario |
+//! | [`tcp`], [`traffic`], [`priority`], [`job`], [`measure`], [`seeds`] | the other tables of a scenario |
 //! | [`drawn`], [`size`] | sizes and times that are fixed or drawn; names of published distributions |
 //! | [`scheme`], [`queue`], [`window`], [`params`], [`definitions`] | schemes, built-in (`builtin.toml`) or one's own; their parameters, from `core/` |
 //! | [`check`], [`error`] | what cannot be run; errors in one line |
 //! | [`deploy`], [`policy`] | a scheme for a port of `penstockd`; which flows it controls |
-//! | [`units`], [`quantities`], [`kinds`], [`schema`] | integers with units; quantities as text; enums by `kind`; the JSON Schema |
+//! | [`units`], [`quantities`], [`count`], [`kinds`], [`schema`] | integers with units; quantities as text; counts within a range; enums by `kind`; the JSON Schema |
 
 mod check;
 mod count;
@@ -80,6 +80,7 @@ pub use schema::json_schema;
 pub use scheme::{Scheme, builtin_schemes};
 pub use seeds::Seeds;
 pub use selector::Selector;
+pub use size::PUBLISHED_SIZES;
 pub use tcp::{Congestion, Profile, Recovery, Tcp};
 pub use traffic::{
     Arrivals, Bulk, Bursts, Connection, Incast, LoadOf, Mode, Pairs, Poisson, Trace, Traffic, Udp,

@@ -2,7 +2,7 @@
 //! The published distributions of transfers' lengths, by name; `penstock-sim` has their points.
 
 /// Names that a `size` may have.
-pub(super) const BUILT_IN: &[&str] = &[
+pub const PUBLISHED_SIZES: &[&str] = &[
     "websearch",
     "datamining",
     "hadoop",

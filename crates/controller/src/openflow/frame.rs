@@ -42,8 +42,6 @@ pub mod kind {
     pub const FEATURES_REQUEST: u8 = 5;
     /// Has it.
     pub const FEATURES_REPLY: u8 = 6;
-    /// Sets how much of a packet is copied.
-    pub const SET_CONFIG: u8 = 9;
     /// A packet for the controller.
     pub const PACKET_IN: u8 = 10;
     /// A port came, went or changed.

@@ -12,8 +12,6 @@ pub mod number {
     pub const IN_PORT: u32 = 0xffff_fff8;
     /// The controller.
     pub const CONTROLLER: u32 = 0xffff_fffd;
-    /// The switch itself.
-    pub const LOCAL: u32 = 0xffff_fffe;
     /// Any; in requests, all.
     pub const ANY: u32 = 0xffff_ffff;
 }

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use penstock_linux::qdisc::{Counters, RootCounters};
 use penstock_scenario::units::{Rate, Time};
 use penstock_sim::run::{PortSummary, QueueSample, QueueSummary};
+use penstock_sim::window::WindowCounters;
 
 /// The least time between two samples: each takes some microseconds of the machine's time.
 const LEAST_PERIOD: Time = Time::from_millis(1);
@@ -126,15 +127,7 @@ impl Ports {
                 egress_packets: port.last.sent_packets - port.first.sent_packets,
                 egress_bytes: port.last.sent_bytes - port.first.sent_bytes,
                 ecn_marks: 0,
-                acks: 0,
-                acks_rewritten: 0,
-                acks_floored: 0,
-                acks_first_rewritten: 0,
-                acks_edge_kept: 0,
-                clamps: 0,
-                grants: 0,
-                grants_resent: 0,
-                grants_lapsed: 0,
+                window: WindowCounters::default(),
             };
             (port.name.clone(), summary)
         };

@@ -41,13 +41,6 @@ impl Cdf {
         }
     }
 
-    /// Flows of a data-mining cluster (Greenberg et al., "VL2", SIGCOMM 2009); mean 12.7 MB.
-    pub fn data_mining() -> Cdf {
-        Cdf {
-            points: workloads::DATA_MINING.to_vec(),
-        }
-    }
-
     /// The published distribution of this name.
     pub fn named(name: &str) -> Option<Cdf> {
         let mut all = workloads::WORKLOADS.iter();

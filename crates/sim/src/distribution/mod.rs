@@ -13,7 +13,6 @@ mod workloads;
 
 pub use cdf::{Cdf, CdfError};
 pub use poisson::Poisson;
-pub use workloads::WORKLOADS;
 
 use crate::rng::Rng;
 

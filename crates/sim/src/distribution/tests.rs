@@ -32,7 +32,10 @@ fn means_agree_with_samples() {
             0.02,
         ),
         (FlowSize::Empirical(Cdf::web_search()), 0.02),
-        (FlowSize::Empirical(Cdf::data_mining()), 0.05),
+        (
+            FlowSize::Empirical(Cdf::named("datamining").expect("published")),
+            0.05,
+        ),
     ] {
         let (mean, sampled) = (sizes.mean(), sample_mean(&sizes, 200_000));
         assert!(
@@ -40,6 +43,13 @@ fn means_agree_with_samples() {
             "{sizes:?}: {mean}, sampled {sampled}"
         );
     }
+}
+
+/// The scenario's names are those of the points here.
+#[test]
+fn published_sizes_have_points() {
+    let names: Vec<&str> = workloads::WORKLOADS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, penstock_scenario::PUBLISHED_SIZES);
 }
 
 /// Summed by hand over the pieces.
@@ -193,7 +203,9 @@ fn samples_are_pinned() {
         [1080, 13255, 4245]
     );
     assert_eq!(
-        take(FlowSize::Empirical(Cdf::data_mining())),
+        take(FlowSize::Empirical(
+            Cdf::named("datamining").expect("published")
+        )),
         [996, 351, 618045]
     );
 }

@@ -35,7 +35,7 @@ pub const WEB_SEARCH: Points = &[
 ];
 
 /// Data mining: Greenberg et al., "VL2", SIGCOMM 2009, as most simulations have it.
-pub const DATA_MINING: Points = &[
+const DATA_MINING: Points = &[
     (0.0, 0.0),
     (180.0, 0.1),
     (216.0, 0.2),

@@ -401,14 +401,6 @@ fn port_summary(
         ecn_marks: counters.marks,
         pauses: counters.paused.map(|(pauses, _)| pauses),
         paused_s: counters.paused.map(|(_, time)| time.as_secs_f64()),
-        acks: counters.window.acks,
-        acks_rewritten: counters.window.acks_rewritten,
-        acks_floored: counters.window.acks_floored,
-        acks_first_rewritten: counters.window.acks_first_rewritten,
-        acks_edge_kept: counters.window.acks_edge_kept,
-        clamps: counters.window.clamps,
-        grants: counters.window.grants,
-        grants_resent: counters.window.grants_resent,
-        grants_lapsed: counters.window.grants_lapsed,
+        window: counters.window,
     }
 }

@@ -123,7 +123,8 @@ impl Inputs {
                 max: number(*max),
             },
             Drawn::Named(name) => {
-                FlowSize::Empirical(Cdf::named(name).unwrap_or_else(Cdf::web_search))
+                let known = Cdf::named(name);
+                FlowSize::Empirical(known.unwrap_or_else(|| unreachable!("{name}: no such size")))
             }
             Drawn::File(path) => {
                 let read = self.cdfs.get(path).cloned();

@@ -5,6 +5,7 @@ use super::slow::SlowFlows;
 use super::traced::{EventRow, PacketRow};
 use crate::controller::ControllerCounters;
 use crate::stats::{self, Summary};
+use crate::window::WindowCounters;
 use indexmap::IndexMap;
 use penstock_scenario::units::Time;
 use serde::Serialize;
@@ -172,24 +173,9 @@ pub struct PortSummary {
     /// Seconds that it paused, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_s: Option<f64>,
-    /// ACKs that came in by the port, if a window scheme is on it.
-    pub acks: u64,
-    /// ACKs whose window was lowered.
-    pub acks_rewritten: u64,
-    /// ACKs whose window would have been lowered further but for the floor.
-    pub acks_floored: u64,
-    /// Rewritten SYN-ACKs and first ACKs of a flow.
-    pub acks_first_rewritten: u64,
-    /// ACKs whose window was left higher, not to take back what was offered.
-    pub acks_edge_kept: u64,
-    /// Times that the scheme began to clamp all flows.
-    pub clamps: u64,
-    /// Grants of credit.
-    pub grants: u64,
-    /// Reminders of grants without effect.
-    pub grants_resent: u64,
-    /// Grants given up after all reminders.
-    pub grants_lapsed: u64,
+    /// What the window scheme did, if one is on the port.
+    #[serde(flatten)]
+    pub window: WindowCounters,
 }
 
 /// A queue's length, bytes.

@@ -21,9 +21,10 @@ pub use wscale::{Shims, Wscale};
 use crate::packet::{Packet, SynOptions, flag};
 use penstock_core::flow::{Direction, FlowPacket, SCALE_NONE};
 use penstock_scenario::units::Time;
+use serde::Serialize;
 
 /// What a window policy did, by the names of `core/counters.h`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WindowCounters {
     /// ACKs that passed.
     pub acks: u64,

@@ -21,8 +21,12 @@ fn documented(scheme: &str, overrides: &[(&str, &str)]) -> Outcome {
 }
 
 fn share_rewritten(outcome: &Outcome) -> f64 {
-    let rewritten: u64 = outcome.ports.values().map(|port| port.acks_rewritten).sum();
-    let acks: u64 = outcome.ports.values().map(|port| port.acks).sum();
+    let rewritten: u64 = outcome
+        .ports
+        .values()
+        .map(|port| port.window.acks_rewritten)
+        .sum();
+    let acks: u64 = outcome.ports.values().map(|port| port.window.acks).sum();
     rewritten as f64 / acks as f64
 }
 

@@ -66,7 +66,12 @@ fn the_bits_carry_what_a_port_would_have_tracked() {
         for scheme in ["fairq", "hscc", "hcf-fairq"] {
             let [tracked, reserved, window, ..] = SOURCES
                 .map(|source| outcome(&dumbbell(profile, source, "window_scale = 10"), scheme));
-            let rewritten = |o: &Outcome| o.ports.values().map(|p| p.acks_rewritten).sum::<u64>();
+            let rewritten = |o: &Outcome| {
+                o.ports
+                    .values()
+                    .map(|p| p.window.acks_rewritten)
+                    .sum::<u64>()
+            };
             assert!(rewritten(&tracked) > 100, "{profile} {scheme}");
             let what = format!("{profile} {scheme}");
             assert_same(&results(&tracked), &results(&reserved), &what);
@@ -172,7 +177,7 @@ fn edges_hold_the_windows_of_ports_that_sample() {
     let share = |o: &Outcome| {
         let sum =
             |of: fn(&penstock_sim::run::PortSummary) -> u64| o.ports.values().map(of).sum::<u64>();
-        sum(|port| port.acks_rewritten) as f64 / sum(|port| port.acks) as f64
+        sum(|port| port.window.acks_rewritten) as f64 / sum(|port| port.window.acks) as f64
     };
     for profile in ["linux", "newreno-ns2"] {
         let sampled = |more| outcome(&dumbbell(profile, "tracked", more), "fairq");
@@ -203,7 +208,12 @@ fn with_key(scheme: &str, line: &str) -> Outcome {
 #[test]
 fn a_window_once_offered_is_kept_if_asked_for() {
     for scheme in ["fairq", "hscc"] {
-        let kept = |o: &Outcome| o.ports.values().map(|p| p.acks_edge_kept).sum::<u64>();
+        let kept = |o: &Outcome| {
+            o.ports
+                .values()
+                .map(|p| p.window.acks_edge_kept)
+                .sum::<u64>()
+        };
         let lowered = with_key(scheme, "never_shrink = false");
         assert_eq!(kept(&lowered), 0, "{scheme}");
         let edges = with_key(scheme, "never_shrink = true");
@@ -219,7 +229,7 @@ fn as_many_acks_are_first_as_the_port_is_set_to() {
             let run = with_key(scheme, &format!("first_acks = {number}"));
             run.ports
                 .values()
-                .map(|p| p.acks_first_rewritten)
+                .map(|p| p.window.acks_first_rewritten)
                 .sum::<u64>()
         });
         // SYN-ACKs alone, and more ACKs of each flow.

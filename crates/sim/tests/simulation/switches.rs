@@ -74,8 +74,8 @@ fn the_scheme_is_on_the_named_switches_only() {
     assert_eq!(outcome.ports.len(), 6);
     for (name, port) in &outcome.ports {
         let queue = port.queue_bytes.max;
-        assert_eq!(port.clamps > 0, is_core(name), "{name}");
-        assert_eq!(port.acks > 0, is_core(name), "{name}");
+        assert_eq!(port.window.clamps > 0, is_core(name), "{name}");
+        assert_eq!(port.window.acks > 0, is_core(name), "{name}");
         assert!(queue <= 64_000 || !is_core(name), "{name} {queue}");
     }
 }
