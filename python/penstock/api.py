@@ -19,9 +19,11 @@ from penstock.execution import (
     Rows,
     Task,
     execute,
+    files_of,
     substrate_of,
     unfinished,
 )
+from penstock.folders import RUN
 from penstock.scenario import (
     Overrides,
     Scenario,
@@ -55,7 +57,8 @@ def run(
     Args:
         scenario: a TOML file, the name of a shipped template, or a dict of the same shape.
         schemes: instead of the scenario's own.
-        overrides: values by dotted path, as `{"tcp.min_rto": "10 ms", "traffic.mice.flows": 120}`.
+        overrides: values by dotted path, as `{"tcp.min_rto": "10 ms", "traffic.mice.flows": 120}`;
+            a dict is a table.
         seeds: how many (1 to n), or which.
         jobs: threads; default: one per core. The results do not depend on it.
         cluster: the address of a Dask scheduler whose workers simulate.
@@ -113,6 +116,16 @@ class Prepared:
             result.save(out)
         return result
 
+    def changed_files(self) -> list[str]:
+        """Files that are no longer what they were in the run whose scenario this is."""
+        try:
+            document = json.loads((Path(self.origin).parent / RUN.file).read_text(encoding="utf-8"))
+            before = dict(document.get("files", {}))
+        except (OSError, ValueError, TypeError, AttributeError):
+            return []
+        now = files_of(self.text)
+        return [path for path in now if path in before and before[path] != now[path]]
+
     def collect(self, rows: Mapping[Task, Row]) -> "Run":
         """The run of the tasks' rows; those of other tasks may be among them."""
         from penstock.runs import Run  # start-up: polars, not needed to report an error
@@ -129,6 +142,10 @@ class Prepared:
             "overrides": dict(self.settings),
             "python": platform.python_version(),
         }
+        if files := files_of(self.text):
+            info["files"] = files
+        if changed := self.changed_files():
+            info["changed_files"] = changed
         return Run.collect(self.text, [rows[task] for task in self.tasks], info)
 
 

@@ -8,7 +8,7 @@ units (`mice.fct.p99`); `find` and `match` look them up.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,9 @@ Path = tuple[str, ...]
 
 UNFINISHED = "unfinished"
 """Instead of a completion time that does not bear as many unfinished flows (see `unfinished`)."""
+OF_SEEDS = "of_seeds"
+"""In a group's mean over several seeds: `cut_off`, completion times that a seed does not bear, and
+`fewer`, how many seeds have a number that not all have."""
 PORT = "bottleneck"
 """Another name of the measured port, where there is only one."""
 
@@ -77,17 +80,20 @@ CAUSES = (
 # A flow's own drops are not compared: a kernel does not report whose packet a queue has lost.
 GROUPS = {
     "flows": Metric("flows", "neither", "flows that began", CLOSE),
-    "finished": Metric("finished", "more", "flows that ended, of those that began"),
+    "finished": Metric("finished", "more", "flows that ended, of all that were to", CLOSE),
     "unfinished": Metric(
-        "unfinished", "less", "flows with an end that did not reach it, those not begun included"
+        "unfinished",
+        "less",
+        "flows with an end that did not reach it, those not begun included",
+        NEAR,
     ),
     "fct_s.mean": Metric("FCT mean", "less", "completion time of the finished flows", CLOSE),
     "fct_s.sd": Metric("FCT SD", "less", "standard deviation of the completion times"),
     "fct_s.p50": Metric("FCT p50", "less", "half of the flows took less", CLOSE),
     "fct_s.p90": Metric("FCT p90", "less", "90 % of the flows took less"),
     "fct_s.p95": Metric("FCT p95", "less", "95 % of the flows took less"),
-    "fct_s.p99": Metric("FCT p99", "less", "99 % of the flows took less, if so many ended", NEAR),
-    "fct_s.p999": Metric("FCT p99.9", "less", "99.9 % of the flows took less, if so many ended"),
+    "fct_s.p99": Metric("FCT p99", "less", "99 % of the flows that finished took less", NEAR),
+    "fct_s.p999": Metric("FCT p99.9", "less", "99.9 % of the flows that finished took less"),
     "fct_s.max": Metric("FCT max", "less", "the slowest finished flow", NEAR),
     "slowdown.mean": Metric(
         "slowdown",
@@ -133,8 +139,10 @@ GROUPS = {
     "share.flows": Metric("flows of all", "neither", "share of a class in the flows", kind="share"),
     "share.bytes": Metric("bytes of all", "neither", "share of a class in the bytes", kind="share"),
     "jobs.begun": Metric("jobs begun", "neither", "jobs that began"),
-    "jobs.finished": Metric("jobs", "more", "jobs that were over before the end of the run"),
-    "jobs.unfinished": Metric("jobs unfinished", "less", "jobs that were not, or never began"),
+    "jobs.finished": Metric("jobs", "more", "jobs that were over before the end of the run", CLOSE),
+    "jobs.unfinished": Metric(
+        "jobs unfinished", "less", "jobs that were not, or never began", NEAR
+    ),
     "jobs.time_s.mean": Metric("JCT mean", "less", "completion time of the finished jobs", CLOSE),
     "jobs.time_s.sd": Metric("JCT SD", "less", "standard deviation of these times"),
     "jobs.time_s.p50": Metric("JCT p50", "less", "half of the jobs took less", CLOSE),
@@ -297,6 +305,15 @@ def quantity(path: Iterable[str]) -> str:
     return next(ends, "")
 
 
+def planned(counts: Result) -> float:
+    """How many flows of a group, or how many jobs of its `jobs`, there were to be.
+
+    Those that did not begin count, as the last requests of a closed loop.
+    """
+    begun = counts.get("flows", counts.get("begun", 0))
+    return float(max(begun, counts["finished"] + counts.get("unfinished", 0)))
+
+
 def unfinished(path: str, group: Result) -> float:
     """Share of unfinished flows or jobs beyond what a completion time bears; 0 for other numbers.
 
@@ -305,9 +322,10 @@ def unfinished(path: str, group: Result) -> float:
     name, _, statistic = path.removeprefix("jobs.").partition(".")
     if name not in ("fct_s", "slowdown", "time_s"):
         return 0.0
-    counts = group["jobs"] if path.startswith("jobs.") else group
-    planned = max(counts.get("flows", 0), counts["finished"] + counts.get("unfinished", 0))
-    share = 1 - counts["finished"] / planned if planned else 0.0
+    counts = group.get("jobs") if path.startswith("jobs.") else group
+    if counts is None:
+        return 0.0
+    share = 1 - counts["finished"] / planned(counts) if planned(counts) else 0.0
     percentile = re.fullmatch(r"p(\d\d)(\d*)", statistic)
     borne = 1 - float(".".join(percentile.groups())) / 100 if percentile else 0.0
     return max(0.0, round(share - borne, 9))  # p999 bears 1 of 1000, which floats make 1e-16 more
@@ -316,9 +334,40 @@ def unfinished(path: str, group: Result) -> float:
 def is_cut_off(path: str, group: Result) -> bool:
     """Whether a percentile of completion times lies among the flows that did not finish.
 
-    Means are shown all the same: the last requests of a closed loop never finish.
+    Of several seeds: whether it does in one of them. Means are shown all the same: the last
+    requests of a closed loop never finish.
     """
-    return bool(re.search(r"\.p\d+$", path)) and unfinished(path, group) > 0
+    if not re.search(r"\.p\d+$", path):
+        return False
+    return path in group.get(OF_SEEDS, {}).get("cut_off", ()) or unfinished(path, group) > 0
+
+
+def of_seeds(groups: Sequence[Result]) -> dict[str, Any]:
+    """What the mean of a group over several seeds does not show: see `OF_SEEDS`; empty if nothing.
+
+    Args:
+        groups: the group in each seed.
+    """
+    paths = list(dict.fromkeys(".".join(path) for group in groups for path in _leaves(group)))
+    having = {
+        path: sum(number(group, path.split(".")) is not None for group in groups) for path in paths
+    }
+    made = {
+        "cut_off": [path for path in paths if any(is_cut_off(path, group) for group in groups)],
+        "fewer": {path: seeds for path, seeds in having.items() if 0 < seeds < len(groups)},
+    }
+    return {key: value for key, value in made.items() if value}
+
+
+def seeds_with(path: str, group: Result) -> int | None:
+    """How many seeds have a number, if not all: its mean is that of these."""
+    seeds: int | None = group.get(OF_SEEDS, {}).get("fewer", {}).get(path)
+    return seeds
+
+
+def with_seeds(text: str, seeds: int | None) -> str:
+    """A number as text, with how many seeds have it if not all do."""
+    return text if seeds is None else f"{text} ({seeds} seed{'' if seeds == 1 else 's'})"
 
 
 @dataclass(frozen=True)
@@ -340,13 +389,12 @@ class Field:
     @property
     def unit(self) -> str:
         """`s`, `bps` or `bytes`; empty for counts and ratios."""
-        return quantity(self.path[1:])
+        has_owner = self.path[0] in ("groups", "ports")  # whose name may end like a unit
+        return quantity(self.path[2 if has_owner else 1 :])
 
     def text(self, value: float | None) -> str:
         """The number as people read it."""
-        if form := units.FORMS.get(self.unit):
-            return form(value)
-        return units.NONE if value is None else f"{value:.4g}"
+        return _text(self.unit, value)
 
 
 def find(name: str, result: Result) -> Field:
@@ -375,11 +423,11 @@ def match(name: str, known: Iterable[str]) -> str:
     Raises:
         ScenarioError: there is no such number; the message names the nearest.
     """
-    full = {
-        alias: full_name
-        for full_name in known
-        for alias in (".".join(map(_short, full_name.split("."))), full_name)
-    }
+    names = list(known)
+    full: dict[str, str] = {}
+    for full_name in names:
+        full.setdefault(_without_units(full_name), full_name)
+    full |= {full_name: full_name for full_name in names}
     name = name.replace("p99.9", "p999")
     for alias in (name, f"{name}.mean"):
         if alias in full:
@@ -396,7 +444,7 @@ def _allowed(name: str, known: Iterable[str]) -> str:
         next_parts = dict.fromkeys(
             each.removeprefix(right).partition(".")[0] for each in known if each.startswith(right)
         )
-        short = list(dict.fromkeys(map(_short, next_parts)))
+        short = list(dict.fromkeys(map(_short, next_parts) if right else next_parts))
         if short:
             break
     after = f" after '{right}'" if right else ""
@@ -426,7 +474,7 @@ def names(scenario: Mapping[str, Any]) -> list[str]:
 
 def short(name: str) -> str:
     """A full name without units and a last `mean`: `mice.fct.p99`."""
-    return ".".join(map(_short, name.split("."))).removesuffix(".mean")
+    return _without_units(name).removesuffix(".mean")
 
 
 def check(name: str, scenario: Mapping[str, Any]) -> None:
@@ -445,7 +493,7 @@ def check(name: str, scenario: Mapping[str, Any]) -> None:
 
 def text(name: str, value: float | None) -> str:
     """The number of a full name as people read it."""
-    return Field(name, tuple(name.split("."))).text(value)
+    return _text(_unit(name), value)
 
 
 def described(name: str) -> str:
@@ -458,7 +506,7 @@ def described(name: str) -> str:
 
 def axis_unit(name: str) -> str | None:
     """The unit that prefixes go to on an axis of a full name's numbers; None for mere numbers."""
-    return units.AXES.get(Field(name, tuple(name.split("."))).unit)
+    return units.AXES.get(_unit(name))
 
 
 def flat(result: Result) -> dict[str, float | None]:
@@ -480,11 +528,30 @@ def _named(result: Result) -> Iterator[tuple[Path, Path]]:
 
 def _leaves(table: Mapping[str, Any]) -> Iterator[Path]:
     for key, value in table.items():
+        if key == OF_SEEDS:
+            continue
         below = dict.fromkeys(_TABLES[key]) if value is None and key in _TABLES else value
         if isinstance(below, Mapping):
             yield from ((key, *path) for path in _leaves(below))
         else:
             yield (key,)
+
+
+def _unit(name: str) -> str:
+    """The quantity of a full name, whose first part is a traffic or a port."""
+    return quantity(name.split(".")[1:])
+
+
+def _text(unit: str, value: float | None) -> str:
+    if form := units.FORMS.get(unit):
+        return form(value)
+    return units.NONE if value is None else f"{value:.4g}"
+
+
+def _without_units(name: str) -> str:
+    """A full name without units; a traffic, port or table of the first part keeps its name."""
+    owner, *keys = name.split(".")
+    return ".".join([owner, *map(_short, keys)])
 
 
 def _short(key: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from penstock import stats, tables, units
+from penstock import metrics, stats, tables, units
 from penstock.execution import Row
 from penstock.scenario import seeds_of
 
@@ -99,6 +99,30 @@ class Results:
         above = pl.col("bytes") > max(below, default=-1)
         return self.flows.filter(pl.col("traffic") == traffic, above, pl.col("bytes") <= upper)
 
+    def planned(self, group: str) -> pl.DataFrame:
+        """`members` with a row without times for each flow that never began, as in closed loops."""
+        counts = {r["scheme"]: r["groups"][group] for r in self.summary["results"]}
+        return self._with_missing(self.members(group), counts)
+
+    def planned_jobs(self, traffic: str) -> pl.DataFrame:
+        """The rows of `jobs` of a traffic, with one for each that never began."""
+        jobs = self.jobs.filter(pl.col("traffic") == traffic)
+        results = self.summary["results"]
+        groups = {r["scheme"]: r["groups"].get(traffic, {}).get("jobs") for r in results}
+        return self._with_missing(jobs, {name: each for name, each in groups.items() if each})
+
+    def _with_missing(self, rows: pl.DataFrame, counts: Mapping[str, Any]) -> pl.DataFrame:
+        """Rows, and as many empty ones as the means over the seeds have more of each scheme."""
+        seeds = len(self.summary["seeds"])
+        have = dict(rows.group_by("scheme").len().iter_rows())
+        lacking = {
+            scheme: round(seeds * metrics.planned(each)) - have.get(scheme, 0)
+            for scheme, each in counts.items()
+        }
+        names = [scheme for scheme, count in lacking.items() for _ in range(count)]
+        missing = pl.DataFrame({"scheme": names}, schema={"scheme": pl.String})
+        return pl.concat([rows, missing], how="diagonal") if names else rows
+
     def __str__(self) -> str:
         """The title, and how much was run."""
         schemes = ", ".join(result["scheme"] for result in self.summary["results"])
@@ -107,9 +131,14 @@ class Results:
 
 def _result(scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
     measured = [{"groups": seed["groups"], "ports": seed["ports"]} for seed in seeds]
+    means = stats.mean_of(seeds)
+    for name, group in means["groups"].items():
+        of_each = [seed["groups"][name] for seed in seeds if name in seed["groups"]]
+        if len(seeds) > 1 and (known := metrics.of_seeds(of_each)):
+            group[metrics.OF_SEEDS] = known
     return {
         "scheme": scheme,
-        **stats.mean_of(seeds),
+        **means,
         "ci95": stats.ci95_of(measured) if len(seeds) > 1 else None,
     }
 
@@ -117,6 +146,8 @@ def _result(scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
 def notes(info: Mapping[str, Any]) -> list[str]:
     """Sentences on what disturbed runs, of what their substrates report."""
     sentences = [f"{warning}." for warning in info.get("warnings", ())]
+    if changed := info.get("changed_files"):
+        sentences.append(f"Changed since the run that is repeated: {', '.join(changed)}.")
     if runs := info.get("busy"):
         busy = "; ".join(runs)
         sentences.append(f"This machine was busy, so it may be what was measured: {busy}.")

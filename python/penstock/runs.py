@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run: results, and the folder that keeps them."""
 
+import contextlib
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +19,19 @@ if TYPE_CHECKING:
 TABLES = ("flows", "queues", "ports")
 SUMMARY = ("scenario", "seeds", "results")
 """The keys of `summary.json`."""
+_FIGURE = re.compile(r"(drops|(fct|jct|why|goodput|queue)-.+)\.(svg|pdf)")
+"""Files of `run_charts.figures`."""
 MAYBE = ("windows", "jobs", "packets", "events")
 """Tables that a folder has only where something is in them."""
+
+
+def _remove_figures(folder: Path) -> None:
+    """Removes the figures of an earlier run's report; other files stay."""
+    for path in folder.glob("*.*"):
+        if _FIGURE.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 class Run(Results):
@@ -48,6 +61,7 @@ class Run(Results):
         for name, is_written in (*written, (folders.RUN.page, report)):
             if not is_written:  # that of an earlier run
                 (folder / name).unlink(missing_ok=True)
+        _remove_figures(folder / "figures")
         return folder
 
     def _tables(self) -> tuple[str, ...]:

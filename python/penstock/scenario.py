@@ -86,7 +86,12 @@ def load(scenario: Scenario) -> Source:
     """
     if isinstance(scenario, Mapping):
         try:
-            return Source(tomli_w.dumps(scenario), Path("scenario"), "run")
+            text = tomli_w.dumps(scenario)
+            text.encode()
+            return Source(text, Path("scenario"), "run")
+        except UnicodeEncodeError as error:
+            message = f"scenario: {error.object[error.start : error.end]!a}: is no UTF-8"
+            raise ScenarioError(message) from None
         except (TypeError, ValueError) as error:
             cause = str(error).removesuffix(".")
             message = f"scenario: {cause}; allowed: texts, numbers, lists and dicts of these"
@@ -229,10 +234,25 @@ def _as_toml(key: object, value: object) -> str:
         ScenarioError: it has no such form.
     """
     try:
-        return value if isinstance(value, str) else json.dumps(value)
+        return value if isinstance(value, str) else _inline(value)
     except (TypeError, ValueError):
-        message = f"{key}: is of type {type(value).__name__}; allowed: a number, a text, a list"
+        kind = type(value).__name__
+        message = f"{key}: is of type {kind}; allowed: a number, a text, a list, a dict of these"
         raise ScenarioError(message) from None
+
+
+def _inline(value: object) -> str:
+    """A value in one line of TOML: of tables and lists their parts, of the rest what JSON has.
+
+    Raises:
+        TypeError: it, or a part, has no such form.
+    """
+    if isinstance(value, Mapping):
+        pairs = (f"{json.dumps(str(key))} = {_inline(each)}" for key, each in value.items())
+        return f"{{ {', '.join(pairs)} }}" if value else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def resolve(source: Source, overrides: Settings) -> str:

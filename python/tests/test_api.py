@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 
 import penstock
 from penstock import ScenarioError, api, execution, metrics, tables
+from penstock.searches import tuning
 from penstock.show import summary_table
 
 from .conftest import SMALL, make_run
@@ -325,3 +326,68 @@ def test_jobs_have_their_own_table_summary_and_chart(tmp_path):
     assert {"jct-read", "jct-read-tail"} <= set(made.figures())
     made.save(tmp_path / "run")
     assert_frame_equal(penstock.Run.load(tmp_path / "run").jobs, made.jobs)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "resolved"),
+    [
+        ({"fabric.access": {"rate": "2 Gb/s", "delay": "1 us"}}, {"rate": "2 Gb/s"}),
+        ({"fabric.access": {"rate": "2 Gb/s", "delay": "1 us"}, "tcp": {}}, {"delay": "1 us"}),
+    ],
+)
+def test_an_override_may_be_a_table(small, overrides, resolved):
+    access = penstock.validate(small, overrides=overrides)["fabric"]["access"]
+    assert resolved.items() <= access.items()
+
+
+def test_a_table_in_an_override_may_have_lists_and_tables():
+    stages = [{"from": "senders", "to": "client", "mode": "pull", "size": "20 kB"}]
+    overrides = {"traffic.read": tomllib.loads(JOBS)["traffic"]["read"] | {"stages": stages}}
+    made = penstock.validate(tomllib.loads(JOBS), overrides=overrides)
+    assert made == penstock.validate(tomllib.loads(JOBS))
+    with pytest.raises(ScenarioError, match="traffic: is of type dict; allowed"):
+        penstock.validate("minimal", overrides={"traffic": {"a": object()}})
+
+
+def test_a_text_that_is_no_utf8_is_refused():
+    with pytest.raises(ScenarioError, match="is no UTF-8"):
+        penstock.validate(tomllib.loads(JOBS) | {"title": "\ud800"})
+
+
+def test_paths_may_be_texts(small, tmp_path, monkeypatch):
+    folder = str(penstock.run(small, schemes=["fairq"]).save(tmp_path / "run"))
+    assert penstock.compare(folder, folder).lines
+    monkeypatch.setattr(tuning, "CHECK_SEEDS", 1)
+    out = str(tmp_path / "tune")
+    tuned = penstock.tune(small, "fairq", "mice.fct.p50", trials=1, seeds=1, out=out)
+    assert tuned.folder == tmp_path / "tune"
+
+
+def test_a_run_keeps_what_its_files_held(small, tmp_path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("start_s,source,destination,bytes\n0,sender1,receiver1,1000\n")
+    document = tomllib.loads(small.read_text())
+    document["traffic"] = {"t": {"kind": "trace", "file": str(trace)}}
+    run = penstock.run(document)
+    assert list(run.info["files"]) == [str(trace)]
+    folder = run.save(tmp_path / "run")
+    assert penstock.run(folder / "scenario.toml").notes == []
+    trace.write_text(trace.read_text().replace("1000", "2000"))
+    (note,) = penstock.run(folder / "scenario.toml").notes
+    assert note == f"Changed since the run that is repeated: {trace}."
+    assert "files" not in penstock.run(small).info
+
+
+def test_what_the_means_of_seeds_do_not_show_is_in_the_summary():
+    """Of 40 flows of 20 kB through 5 kB of buffer some wait for a timeout beyond the end."""
+    document = tomllib.loads(JOBS) | {"duration": "250 ms", "until": "duration"}
+    document["fabric"]["bottleneck"]["buffer"] = "5 kB"
+    document["traffic"] = {
+        "mice": {"kind": "incast", "size": "20 kB", "from": "senders", "to": "receiver1"}
+        | {"flows": 40}
+    }
+    run = penstock.run(document, schemes=["drop-tail"], seeds=3)
+    mice = run.summary["results"][0]["groups"]["mice"]
+    assert mice["finished"] < mice["flows"]
+    assert "fct_s.p99" in mice["of_seeds"]["cut_off"]
+    assert "of_seeds" not in ".".join(metrics.flat(run.summary["results"][0]))

@@ -119,6 +119,11 @@ def test_a_second_run_gets_its_own_folder(ran, small):
     assert "runs/small-2/report.html" in done.stdout
 
 
+def test_the_help_has_where_a_second_run_goes():
+    words = " ".join(penstock("run", "--help").stdout.replace("│", " ").split())
+    assert "Default: runs/NAME, or where that is taken runs/NAME-2" in words
+
+
 def test_a_report_is_made_of_a_run(ran, tmp_path):
     _, folder = ran
     page = tmp_path / "elsewhere" / "page.html"

@@ -110,9 +110,11 @@ def test_a_summary_is_csv_with_every_number_and_markdown_with_the_tables():
     summary = make_run(seeds=(1, 2)).summary
     rows = list(csv.DictReader(io.StringIO(plain.summary(summary, "csv"))))
     assert {row["scheme"] for row in rows} == {"drop-tail", "hcf"}
-    (tail,) = (r for r in rows if (r["scheme"], r["number"]) == ("hcf", "mice.fct_s.p99"))
-    assert float(tail["value"]) == summary["results"][1]["groups"]["mice"]["fct_s"]["p99"]
+    (tail,) = (r for r in rows if (r["scheme"], r["number"]) == ("hcf", "mice.fct_s.max"))
+    assert float(tail["value"]) == summary["results"][1]["groups"]["mice"]["fct_s"]["max"]
     assert float(tail["ci95"]) > 0
+    (cut,) = (r for r in rows if (r["scheme"], r["number"]) == ("hcf", "mice.fct_s.p99"))
+    assert (cut["value"], cut["ci95"], cut["unfinished"]) == ("", "", "True")
     text = plain.summary(summary, "md")
     assert re.search(r"^\| scheme \| finished \| FCT mean", text, re.M)
     assert re.search(r"^\| --- \| ---: \|", text, re.M)
@@ -120,7 +122,7 @@ def test_a_summary_is_csv_with_every_number_and_markdown_with_the_tables():
 
 def test_commands_print_csv_and_markdown(small, tmp_path):
     done = penstock("run", small, "--format", "csv", "--scheme", "fairq")
-    assert done.stdout.startswith("scheme,number,value,ci95\nfairq,")
+    assert done.stdout.startswith("scheme,number,value,ci95,unfinished\nfairq,")
     assert not (tmp_path / "runs").exists()
     listed = penstock("schemes", "--format", "md").stdout
     assert listed.startswith("| name | title | source |\n| --- | ---: | ---: |\n| drop-tail |")

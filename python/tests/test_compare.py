@@ -190,14 +190,14 @@ def test_what_is_apart_comes_first_and_the_farthest_of_it(tmp_path):
     second = make_run()
     mice = second.summary["results"][1]["groups"]["mice"]
     mice["fct_s"]["p50"] *= 0.1
-    mice["fct_s"]["p99"] *= 2
+    mice["fct_s"]["max"] *= 2
     mice["timeouts"] = 0
     folders = [one.save(tmp_path / name) for one, name in ((first, "first"), (second, "second"))]
     compared = comparison.compare(*folders)
     page = comparison_page.save(compared, tmp_path / "page").read_text(encoding="utf-8")
     apart = page[page.index("What differs") : page.index("Flow completion times")]
     named = re.findall(r'<th class="left" scope="row">hcf, mice: (.*?)</th>', apart)
-    assert named == ["timeouts", "FCT p50", "FCT p99"]
+    assert named == ["timeouts", "FCT p50", "FCT max"]
     assert "<b>0.10</b>" in apart
 
 
@@ -205,3 +205,67 @@ def test_a_folder_that_is_no_comparison_is_not_written_over(tmp_path):
     run = make_run().save(tmp_path / "run")
     done = penstock("compare", run, run, "--out", run, code=2)
     assert "is not a comparison's folder" in done.stderr
+
+
+def finishing(finished, p99=0.001, **more):
+    """A run of which so many of 30 mice finished."""
+    run = make_run(schemes=("fairq",), **more)
+    mice = run.summary["results"][0]["groups"]["mice"]
+    mice |= {"finished": finished, "unfinished": 30 - finished}
+    mice["fct_s"]["p99"] = p99
+    return run
+
+
+def test_lost_flows_are_listed_and_are_no_improvement(tmp_path):
+    """Half of the flows got lost, and the percentile of the others is smaller."""
+    whole, lossy = finishing(30, 0.4, seeds=(1, 2)), finishing(15, 0.001, seeds=(1, 2))
+    folders = [one.save(tmp_path / name) for one, name in ((whole, "whole"), (lossy, "lossy"))]
+    compared = comparison.compare(*folders)
+    lines = {line.measure: line for line in compared.lines if line.group == "mice"}
+    assert lines["finished"].shown()[:3] == ("30", "15", "0.50")
+    assert lines["unfinished"].agrees is False
+    tail = lines["FCT p99"]
+    assert tail.shown() == ("400 ms", "unfinished", "–", "apart")
+    assert (tail.agrees, tail.significant, tail.second) == (False, None, None)
+    assert "Not as many flows finished of mice under fairq" in " ".join(compared.sentences())
+    assert "finished" not in {line.measure for line in compared.lines if line.group == "elephants"}
+
+
+def test_what_is_unfinished_in_both_runs_is_shown_and_not_judged(tmp_path):
+    folders = [finishing(20).save(tmp_path / name) for name in ("one", "other")]
+    compared = comparison.compare(*folders)
+    (tail,) = (x for x in compared.lines if (x.group, x.measure) == ("mice", "FCT p99"))
+    assert tail.shown() == ("unfinished", "unfinished", "–", "")
+    assert tail.agrees is None
+    assert tail.is_shown
+    page = comparison_page.save(compared, tmp_path / "page")
+    assert "unfinished" in page.read_text(encoding="utf-8")
+    assert comparison.Comparison.load(page.parent).lines == compared.lines
+    (chart,) = comparison_page._charts(compared)
+    ends = [series.open_end for series in chart.panels[0].series]
+    assert ends == ["1 of 30 unfinished"] * 2, "by the table of flows"
+
+
+def test_what_only_one_run_has_is_named(tmp_path):
+    first = make_run(schemes=("fairq", "hcf"))
+    second = make_run(schemes=("fairq", "red"))
+    for result in second.summary["results"]:
+        result["groups"]["web"] = result["groups"].pop("elephants")
+    second = replace(second, flows=second.flows.with_columns(traffic=pl.lit("mice")))
+    folders = [one.save(tmp_path / name) for one, name in ((first, "one"), (second, "other"))]
+    assert comparison.compare(*folders).left_out == (
+        "Not compared, of the schemes: hcf (only in one); red (only in other).",
+        "Not compared, of the traffic: elephants (only in one); web (only in other).",
+    )
+
+
+def test_files_with_other_contents_are_listed(tmp_path):
+    runs = [make_run(), make_run()]
+    for place, run in enumerate(runs):
+        path = f"/tmp/{place}/trace.csv"
+        traffic = {"mice": {"kind": "trace", "file": path}}
+        run.summary["scenario"]["traffic"] = traffic
+        run.info["files"] = {path: f"sha256 {place}{'0' * 63} .csv"}
+    folders = [run.save(tmp_path / name) for run, name in zip(runs, "ab", strict=True)]
+    settings = {one.key: one.values for one in comparison.compare(*folders).settings}
+    assert settings["contents of traffic.mice.file"] == ("0" * 16, f"1{'0' * 15}")

@@ -200,3 +200,38 @@ def test_a_stream_is_enough():
     stream = io.BytesIO()
     assert pcapng.write(stream, [], {}, "a->b") == 0
     assert [kind for kind, _ in blocks(stream.getvalue())] == [0x0A0D0D0A, 1, 1, 1, 1]
+
+
+def test_a_timeline_is_of_one_connection():
+    """Epochs have the same numbers of flows, and one begins before that before it has ended."""
+    run = penstock.run(EPOCHS)
+    recorded = timelines._Recorded(run)
+    flows = [flow for flow, _ in timelines._in_order(run, recorded)]
+    assert len(flows) == run.flows.height == 48
+    keys = [recorded._key(flow) for flow in flows]
+    assert len(set(keys)) == len(flows), "a connection for each"
+    assert run.flows["timeouts"].sum() > 0
+    for flow, (scheme, number) in zip(flows, keys, strict=True):
+        events = run.events.filter(scheme=scheme, connection=number, event="rto")
+        assert events.height == flow["timeouts"]
+
+
+EPOCHS = {
+    "title": "Epochs that overlap",
+    "duration": "1 s",
+    "schemes": ["drop-tail"],
+    "fabric": {
+        "kind": "dumbbell",
+        "senders": 16,
+        "receivers": 1,
+        "access": {"rate": "1 Gb/s", "delay": "10 us"},
+        "bottleneck": {"rate": "1 Gb/s", "delay": "30 us", "buffer": "20 kB"},
+    },
+    "traffic": {
+        "mice": {
+            **{"kind": "incast", "size": "20 kB", "from": "senders", "to": "receiver1"},
+            **{"epochs": 3, "every": "10 ms"},
+        }
+    },
+    "measure": {"packets": {"most": 60_000}},
+}

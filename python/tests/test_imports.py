@@ -279,3 +279,33 @@ def test_any_bytes_are_packets_or_damage(data):
     for magic in (b"\xd4\xc3\xb2\xa1", b"\x0a\x0d\x0d\x0a"):
         with suppress(penstock.ScenarioError):
             list(capture.packets(io.BytesIO(magic + data), "f", lambda _: None))
+
+
+@pytest.mark.parametrize(("rate", "least_s"), [("1 Mb/s", 16.0), ("1 Gb/s", 1.0)])
+def test_an_imported_scenario_lasts_as_long_as_its_transfers(tmp_path, rate, least_s):
+    """10.0.0.2 receives 1 MB, which takes 8 s at 1 Mb/s."""
+    path = tmp_path / "flows.csv"
+    path.write_text("ts,sa,da,ibyt\n1,10.0.0.1,10.0.0.2,400000\n1,10.0.0.3,10.0.0.2,600000\n")
+    written = imports.write(imports.read(path), tmp_path / "out", rate=rate)
+    assert float(penstock.validate(written)["duration"].split()[0]) >= 1000 * least_s
+
+
+def test_transfers_within_one_address_are_noted(tmp_path):
+    story = [(1.0, frame(1, 2, 1, 10)), (1.0, frame(2, 2, 1, 20)), (1.1, frame(1, 1, 1, 20))]
+    flows, recording = flows_of(tmp_path, pcap(story))
+    assert len(flows) == 1
+    assert recording.notes == ["left out: 2 transfers within one address"]
+
+
+def test_a_connection_with_both_ends_in_a_log_counts_once(tmp_path):
+    log = (
+        "ESTAB 0 0 10.0.0.1:1 [::ffff:10.0.0.2]:80 cubic bytes_acked:5000 bytes_received:50\n"
+        "ESTAB 0 0 10.0.0.2:80 10.0.0.1:1 cubic bytes_acked:50 bytes_received:5000\n"
+        "ESTAB 0 0 10.0.0.2:80 10.0.0.3:1 cubic bytes_received:70\n"
+    )
+    flows, _ = flows_of(tmp_path, log)
+    assert flows == [
+        (0.0, "10.0.0.1", "10.0.0.2", 5000),
+        (0.0, "10.0.0.2", "10.0.0.1", 50),
+        (0.0, "10.0.0.3", "10.0.0.2", 70),
+    ]

@@ -118,3 +118,34 @@ def test_jobs_that_were_not_begun_are_unfinished_too():
     assert metrics.unfinished("jobs.time_s.mean", group) == 0.25
     assert metrics.unfinished("jobs.per_second", group) == 0
     assert metrics.unfinished("fct_s.mean", group) == 0
+
+
+@pytest.mark.parametrize("names", [("web", "web_bytes"), ("web_bytes", "web")])
+def test_a_traffic_whose_name_ends_like_a_unit_is_itself(result, names):
+    groups = {name: {"flows": place, "finished": 1} for place, name in enumerate(names)}
+    result = {**result, "groups": groups}
+    for name in names:
+        field = metrics.find(f"{name}.flows", result)
+        assert field.path == ("groups", name, "flows")
+        assert field.unit == ""
+        assert metrics.short(f"{name}.fct_s.mean") == f"{name}.fct"
+    assert metrics.text("web_bytes.finished", 3.0) == "3"
+    assert metrics.axis_unit("web_bytes.finished") is None
+    with pytest.raises(ScenarioError, match=f"allowed: {', '.join(names)}, bottleneck"):
+        metrics.find("nope", result)
+
+
+def test_a_percentile_is_unfinished_if_it_is_in_one_seed():
+    """Means of the counts would bear it: 2 of 300 flows."""
+    whole = {"flows": 100, "finished": 100, "unfinished": 0, "fct_s": {"mean": 1.0, "p99": 1.0}}
+    lossy = {**whole, "finished": 98, "unfinished": 2}
+    none = {**whole, "finished": 0, "unfinished": 100, "fct_s": None}
+    known = metrics.of_seeds([whole, whole, lossy])
+    assert known == {"cut_off": ["fct_s.p99"]}
+    mean = {"flows": 100, "finished": 99.33, "unfinished": 0.67, "fct_s": {"p99": 1.0}}
+    assert not metrics.is_cut_off("fct_s.p99", mean)
+    assert metrics.is_cut_off("fct_s.p99", mean | {"of_seeds": known})
+    few = metrics.of_seeds([whole, none])["fewer"]
+    assert few["fct_s.mean"] == 1
+    assert "finished" not in few
+    assert metrics.of_seeds([whole, whole]) == {}

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 from matplotlib.ticker import EngFormatter
 
-from penstock import api
+from penstock import api, tables
 from penstock.cli.report import redraw
 from penstock.runs import Run
-from penstock.show import curves, drawing, sentences, style
+from penstock.show import charts, curves, drawing, run_charts, sentences, style, timelines
 
 from .conftest import make_run
 
@@ -192,3 +193,54 @@ def test_a_logarithmic_axis_is_labelled_whatever_its_range(least, greatest, labe
     figure.draw_without_rendering()
     assert [label.get_text() for label in axes.get_xticklabels()] == labels
     assert not any(label.get_text() for label in axes.get_xticklabels(minor=True))
+
+
+def test_a_number_that_does_not_count_is_neither_sorted_nor_copied(page):
+    """29 of 30 finished, so there is no p99."""
+    text = page.read_text(encoding="utf-8")
+    cells = re.findall(r"<td([^>]*)>unfinished", text)
+    assert len(cells) >= 2
+    assert not any("data-value" in cell for cell in cells)
+
+
+def test_figures_of_alike_names_have_files_of_their_own():
+    axis = charts.Axis("x")
+
+    def named(*names):
+        figures = [charts.Chart("s", name, "t", "m.", axis, axis, ()) for name in names]
+        return [charts.file_name(figure.name) for figure in charts.distinct(figures)]
+
+    assert named("fct-web/small", "fct-web-small") == ["fct-web.small", "fct-web-small"]
+    same = named("fct-web-tail", "fct-web-tail", "fct-web-tail-2", "FCT-web-tail")
+    assert len({name.lower() for name in same}) == 4
+    long = named(*(f"fct-{'x' * 300}{n}" for n in range(3)))
+    assert len(set(long)) == 3
+    assert max(map(len, long)) <= 100
+
+
+def test_a_curve_is_of_all_flows_that_were_to_be(made_up):
+    """Of a closed loop 30 began, and 60 were to."""
+    for result in made_up.summary["results"]:
+        result["groups"]["mice"]["unfinished"] = 31
+    assert made_up.planned("mice").filter(scheme="hcf").height == 60
+    (chart,) = (one for one in run_charts.figures(made_up) if one.name == "fct-mice")
+    for series in chart.panels[0].series:
+        assert series.open_end == "31 of 60 unfinished"
+        assert series.y[-1] == pytest.approx(29 / 60)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_single_flow_has_an_axis_and_no_warning(made_up, tmp_path):
+    flows = made_up.flows.filter(pl.col("flow") == 1).with_columns(fct_s=pl.lit(0.01))
+    for result in made_up.summary["results"]:
+        result["groups"] = {"mice": result["groups"]["mice"] | {"flows": 1, "finished": 1}}
+    run = replace(made_up, flows=flows)
+    run.report(tmp_path / "one.html", pdf=True)
+    (tail,) = (one for one in run_charts.figures(run) if one.name == "fct-mice-tail")
+    assert (tail.y.least, tail.y.greatest) == (0.1, 1.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_recorded_datagrams_have_no_timelines(made_up):
+    packets = pl.DataFrame([{"scheme": "hcf"}], schema=tables.NO_PACKETS.schema)
+    assert timelines.timelines(replace(made_up, flows=made_up.flows.clear(), packets=packets)) == []

@@ -24,11 +24,12 @@ def test_an_earlier_run_is_replaced_and_nothing_else_is(made_up, tmp_path):
     (folder / "notes.txt").write_text("a year's work")
     (folder / "figures").mkdir()
     (folder / "figures" / "mine.svg").touch()
+    (folder / "figures" / "fct-mice.svg").touch()
     replace(made_up, info={"name": "another"}).save(folder)
     assert Run.load(folder).info == {"name": "another"}
     assert not (folder / "report.html").exists(), "it would be the earlier run's"
     assert (folder / "notes.txt").read_text() == "a year's work"
-    assert (folder / "figures" / "mine.svg").exists()
+    assert [path.name for path in (folder / "figures").iterdir()] == ["mine.svg"]
 
     other = tmp_path / "thesis"
     other.mkdir()

@@ -115,3 +115,18 @@ def test_progress_is_silent_elsewhere():
     with terminal.Progress(stream) as progress:
         progress(0.5, "hcf")
     assert stream.text == ""
+
+
+def test_a_mean_of_fewer_seeds_has_their_number():
+    mean = next(column for column in summary_table.GROUP if column.path == "fct_s.mean")
+    row = of(9, {"mean": 0.1}) | {"of_seeds": {"fewer": {"fct_s.mean": 3}}}
+    assert mean.text(row) == "100 ms (3 seeds)"
+    assert mean.with_spread(row, {"fct_s": {"mean": 0.01}}) == "100 ms ±10 % (3 seeds)"
+
+
+def test_flows_that_never_began_are_to_finish_too():
+    finished = summary_table.GROUP[0]
+    assert finished.text(of(50, None, 50) | {"unfinished": 50}) == "50 of 100"
+    assert summary_table._flows([of(50, None, 50) | {"unfinished": 50}]) == "50 flows begun"
+    rows = [of(50, None, 50) | {"unfinished": 50}, of(90, None, 100) | {"unfinished": 10}]
+    assert finished.best(rows) == {1}

@@ -329,3 +329,15 @@ def test_a_sweep_goes_on_where_a_full_disk_let_it_write_nothing(sweep, monkeypat
         code, _, err = sweep(*OVER, "--out", "swept")
         assert (code, err.count("No space left on device")) == (1, 1)
     assert sweep(*OVER, "--out", "swept")[0] == 0
+
+
+def test_a_sweep_of_datagrams_shows_the_drops_of_the_port(sweep, tmp_path):
+    path = tmp_path / "datagrams.toml"
+    begin = SMALL[: SMALL.index("[traffic.elephants]")]
+    path.write_text(
+        f'{begin}[traffic.u]\nkind = "udp"\nflows = 2\nrate = "1 Gb/s"\n'
+        'from = "senders"\nto = "receivers"\n'
+    )
+    code, out, err = sweep("--over", "traffic.u.flows=1,2", "--seeds", "1", file=path)
+    assert (code, err) == (0, "")
+    assert "bottleneck.drops" in out

@@ -194,3 +194,22 @@ def test_the_dots_of_schemes_stand_next_to_each_other():
     assert moved["fairq"] == {-0.016}
     assert moved["hscc"] == {0.0}
     assert moved["dctcp"] == {0.016}
+
+
+def test_a_seed_that_does_not_bear_a_percentile_makes_it_unfinished():
+    counts = {"get.flows": 100, "get.finished": [100, 100, 98], "get.unfinished": [0, 0, 2]}
+    columns = {"get.fct_s.p99": [0.5, 0.5, 0.1], "get.fct_s.mean": [0.5, 0.3, None], **counts}
+    table = pl.DataFrame({"n": 8, "scheme": "fairq", "seed": [1, 2, 3], **columns})
+    request = {"columns": {"n": ["n", "number"]}, "scheme": {"fairq": {}}}
+    (tail,) = means.shown(request, table, "get.fct.p99").cells.values()
+    assert tail.text("get.fct_s.p99") == "unfinished"
+    (mean,) = means.shown(request, table, "get.fct").cells.values()
+    assert mean.text("get.fct_s.mean").endswith("(2 seeds)")
+
+
+def test_a_sweep_that_is_not_complete_has_points_of_fewer_seeds():
+    columns = {"get.flows": 100, "get.finished": 100, "get.fct_s.mean": 0.5}
+    table = pl.DataFrame({"n": [8, 8, 16], "scheme": "fairq", "seed": [1, 2, 1], **columns})
+    request = {"columns": {"n": ["n", "number"]}, "scheme": {"fairq": {}}}
+    assert means.shown(request, table, "get.fct").seeds_text == "1 to 2 seeds"
+    assert means.shown(request, table.head(2), "get.fct").seeds_text == "2 seeds"

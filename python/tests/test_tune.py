@@ -212,6 +212,7 @@ def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
         (("--param", "scheme.fairq.window.interval=1d..2d"), "unknown unit 'd'"),
         (("--scheme", "drop-tail"), "drop-tail: no parameters to search"),
         (("--scheme", "fairk"), "fairq"),
+        (("--baseline", "nosuch"), "--baseline nosuch: no such scheme"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_an_error_of_a_line(tune, options, message):

@@ -27,10 +27,12 @@ def compare(
     The runs may differ in settings, seeds and substrates; the numbers that both have are compared.
     Times and rates agree within 15 %, tails and counts within 25 %; a difference is significant if
     it is larger than the seeds explain (Welch's t test, 95 %), which needs several seeds in each
-    run.
-    --json prints `settings`, `agree`, `of`, `significant`, `tested`, and `lines`: a list of `run`,
-    `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`, `significant`. With --json
-    or --format, and without --out, no folder is written.
+    run. A percentile of completion times is unfinished where more flows did not finish than lie
+    above it: then it does not agree, or is not judged if it is in both runs.
+    --json prints `settings`, `agree`, `of`, `significant`, `tested`, `left_out`, and `lines`: a
+    list of `run`, `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`,
+    `significant`, `first_unfinished`, `second_unfinished`. With --json or --format, and without
+    --out, no folder is written.
     """
     for folder in (first, *others):
         folders.check_run(folder)

@@ -154,7 +154,10 @@ Format = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="The run's folder; default: runs/NAME. An old run is replaced."
+        "--out",
+        metavar="DIR",
+        help="The run's folder; an old run in it is replaced. Default: runs/NAME, or where that is "
+        "taken runs/NAME-2, ...",
     ),
 ]
 Cluster = Annotated[

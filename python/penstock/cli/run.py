@@ -73,11 +73,13 @@ def run(
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `controller` where the scheme has one (reports
-    received, queue reports, incasts, messages sent and lost, bytes to and from the controller,
-    ACKs rewritten), `delayed_acks` (in the laboratory in `kernel`), `performance`, and `ci95`. With
+    received, queue reports, incasts, messages sent and lost, bytes to and from the controller, ACKs
+    rewritten), `delayed_acks` (in the laboratory in `kernel`), `performance`, and `ci95`. With
     several seeds every number is the mean over them, and `ci95` holds `groups` and `ports` once
     more with the half-widths of the 95 % confidence intervals (Student's t); with one seed it is
-    null. With --json or --format csv|md, and without --out, no folder is written.
+    null. A group has `of_seeds` where its seeds differ in what they have: `cut_off` lists the
+    percentiles that are unfinished in one of them, `fewer` how many have a number. With --json or
+    --format csv|md, and without --out, no folder is written.
     """
     overrides = pairs(settings)
     if out is not None:

@@ -50,7 +50,7 @@ def sweep(
             metavar="NUMBER",
             help="The number in table and figure, as mice.fct.p99, elephants.goodput, "
             "bottleneck.drops; may be repeated. Default: the p99 FCT of the first traffic that "
-            "finishes flows, or its goodput.",
+            "finishes flows, or its goodput; of datagrams alone the drops of the port.",
             autocompletion=number_names,
         ),
     ] = None,
@@ -74,7 +74,8 @@ def sweep(
 
     A run that fails does not stop the others; it is listed at the end, and the exit code is 1.
     The table shows all that the folder holds. --json prints `folder`, `failures`, and `tables`: a
-    list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95` and `unfinished`.
+    list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95`, `unfinished` and
+    `seeds`: how many have the number.
     """
     overrides = pairs(settings)
     from penstock.sweeps import points  # start-up: the simulator

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `penstock tune`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -100,8 +101,8 @@ def tune(
 
     # Errors are quick: those of `tuning.tune` come seconds later.
     space.named(params or ())
-    both = list({baseline, scheme})
-    prepared = api.prepare(file, schemes=both, overrides=overrides, seeds=seeds, on=on)
+    prepare = partial(api.prepare, file, on=on)
+    prepared = space.prepared_by(scheme, baseline, prepare, overrides=overrides, seeds=seeds)
     resolved = scenario.parsed(prepared.text)
     metrics.check(minimize, resolved)
     constraints.check(subject_to or (), resolved)

@@ -41,6 +41,8 @@ class Number(NamedTuple):
     """Half-width of its 95 % confidence interval; None with one seed."""
     seeds: int
     """How many have it."""
+    is_unfinished: bool = False
+    """Too many flows did not finish for there to be a mean."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,14 @@ class Line:
     """Whether they differ by no more than the tolerance; None where both are missing."""
     significant: bool | None
     """Whether they differ by more than the seeds do (Welch's t test, 95 %); None: unknown."""
+    first_unfinished: bool = False
+    """Too many flows did not finish for there to be a first (see `metrics.is_cut_off`)."""
+    second_unfinished: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is anything to see."""
+        return self.agrees is not None or self.first_unfinished or self.second_unfinished
 
     def shown(self) -> tuple[str, str, str, str]:
         """The two values, their ratio and the verdict as people read them."""
@@ -72,8 +82,13 @@ class Line:
             if metric.heading == self.measure
         )
         first, second = (
-            metric.text(metrics.quantity(path.split(".")), value)
-            for value in (self.first, self.second)
+            metrics.UNFINISHED
+            if is_unfinished
+            else metric.text(metrics.quantity(path.split(".")), value)
+            for value, is_unfinished in (
+                (self.first, self.first_unfinished),
+                (self.second, self.second_unfinished),
+            )
         )
         ratio = units.NONE if self.ratio is None else f"{self.ratio:.2f}"
         if self.agrees is None:
@@ -102,7 +117,9 @@ class Comparison:
     settings: tuple[Setting, ...]
     lines: tuple[Line, ...]
     flows: pl.DataFrame
-    """The flows of all: `run`, `scheme`, `group`, `fct_s`."""
+    """The flows of all: `run`, `scheme`, `group`, `fct_s`; also those that never began."""
+    left_out: tuple[str, ...] = ()
+    """Sentences on what is not compared: schemes and traffic that not all runs have."""
 
     def as_json(self) -> dict[str, Any]:
         """What `penstock compare --json` prints."""
@@ -117,6 +134,7 @@ class Comparison:
             "significant": sum(bool(line.significant) for line in tested),
             "tested": len(tested),
             "lines": [asdict(line) for line in self.lines],
+            "left_out": list(self.left_out),
         }
 
     def sentences(self) -> list[str]:
@@ -126,14 +144,27 @@ class Comparison:
             f"{counted['agree']} of {counted['of']} numbers agree: times and rates within 15 %, "
             "counts and tails within 25 %."
         )
+        about = [*self._about_unfinished(), *self.left_out]
         if not counted["tested"]:
-            return [agree, "Runs of one seed do not show what is chance; run more with --seeds."]
+            seeds = "Runs of one seed do not show what is chance; run more with --seeds."
+            return [agree, seeds, *about]
         by_chance = round(0.05 * counted["tested"])
         return [
             agree,
             f"{counted['significant']} of {counted['tested']} differ by more than the seeds do "
             f"(Welch's t test, 95 %); by chance alone {by_chance} would.",
+            *about,
         ]
+
+    def _about_unfinished(self) -> Iterator[str]:
+        """A warning where the runs' completion times are of different flows."""
+        of_finished = ("finished", "unfinished")
+        apart = [x for x in self.lines if x.measure in of_finished and x.agrees is False]
+        if groups := list(dict.fromkeys(f"{line.group} under {line.scheme}" for line in apart)):
+            yield (
+                f"Not as many flows finished of {', '.join(groups)}: completion times are those of "
+                "the finished ones."
+            )
 
     @classmethod
     def load(cls, folder: Path) -> "Comparison":
@@ -147,21 +178,23 @@ class Comparison:
             settings = [Setting(one["key"], tuple(one["values"])) for one in document["settings"]]
             lines = tuple(Line(**line) for line in document["lines"])
             flows = pl.read_parquet(folder / "flows.parquet")
-            return cls(document["title"], tuple(document["runs"]), tuple(settings), lines, flows)
+            left_out = tuple(document.get("left_out", ()))
+            named = document["title"], tuple(document["runs"])
+            return cls(*named, tuple(settings), lines, flows, left_out)
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
             reason = str(error).partition("\n")[0]
             message = f"{folder}: the comparison is damaged ({reason}); compare the runs again"
             raise RunError(message) from error
 
 
-def compare(first: Path, *others: Path) -> Comparison:
+def compare(first: str | Path, *others: str | Path) -> Comparison:
     """Compares runs with the first, also of different settings, seeds and substrates.
 
     Raises:
         ScenarioError: a folder is no run's, or two runs have no scheme or no traffic in common.
         RunError: a run is damaged.
     """
-    places = (first, *others)
+    places = tuple(map(Path, (first, *others)))
     runs = [Run.load(place) for place in places]
     names = _names(runs, places)
     lines = [
@@ -170,7 +203,7 @@ def compare(first: Path, *others: Path) -> Comparison:
         for line in _lines(runs[0], run, name)
     ]
     flows = [
-        run.members(group).select(
+        run.planned(group).select(
             pl.lit(name).alias("run"), "scheme", pl.lit(group).alias("group"), "fct_s"
         )
         for run, name in zip(runs, names, strict=True)
@@ -183,7 +216,32 @@ def compare(first: Path, *others: Path) -> Comparison:
         settings=tuple(_settings(runs)),
         lines=tuple(lines),
         flows=pl.concat(flows),
+        left_out=tuple(
+            sentence
+            for run, name in zip(runs[1:], names[1:], strict=True)
+            for sentence in _left_out(runs[0], run, (names[0], name))
+        ),
     )
+
+
+def _left_out(first: Run, second: Run, names: tuple[str, str]) -> Iterator[str]:
+    """What only one of two runs has, in a sentence for schemes and one for traffic."""
+    if len(pairs := _pairs(first, second)) == 1 and not set(pairs) & set(_by_scheme(first)):
+        both: tuple[list[str], list[str]] = ([], [])
+    else:
+        both = (list(_by_scheme(first)), list(_by_scheme(second)))
+    groups = tuple(list(run.summary["results"][0]["groups"]) for run in (first, second))
+    for noun, (mine, its) in (("schemes", both), ("traffic", groups)):
+        parts = [
+            f"{', '.join(only)} (only in {name})"
+            for name, only in (
+                (names[0], [each for each in mine if each not in its]),
+                (names[1], [each for each in its if each not in mine]),
+            )
+            if only
+        ]
+        if parts:
+            yield f"Not compared, of the {noun}: {'; '.join(parts)}."
 
 
 def _names(runs: Sequence[Run], places: Sequence[Path]) -> tuple[str, ...]:
@@ -209,6 +267,7 @@ def _settings(runs: Sequence[Run]) -> Iterator[Setting]:
             "seeds": len(run.summary["seeds"]),
             "schemes": ", ".join(_by_scheme(run)),
             **_flat({k: v for k, v in document.items() if k not in _SETTINGS}),
+            **_files(run, documents),
         }
         for run, document in zip(runs, documents, strict=True)
     ]
@@ -216,6 +275,18 @@ def _settings(runs: Sequence[Run]) -> Iterator[Setting]:
         values = tuple(str(table.get(key, units.NONE)) for table in tables)
         if len(set(values)) > 1:
             yield Setting(key, values)
+
+
+def _files(run: Run, documents: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """The contents of the files that a run read, by the keys that name them in all runs."""
+    digests: dict[str, str] = run.info.get("files", {})
+    keys = [_flat(document.get("traffic", {}), "traffic.") for document in documents]
+    own = _flat(run.summary["scenario"].get("traffic", {}), "traffic.")
+    return {
+        f"contents of {key}": digests[str(path)].removeprefix("sha256 ")[:16]
+        for key, path in own.items()
+        if str(path) in digests and all(key in each for each in keys)
+    }
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -261,13 +332,24 @@ def _lines(first: Run, second: Run, name: str) -> Iterator[Line]:
                             _number(run, result, (kind, owner, *path.split(".")))
                             for run, result in zip((first, second), results, strict=True)
                         ]
-                        yield _line(name, scheme, owner, metric, *numbers)
+                        if not _is_endless(path, *(result[kind][owner] for result in results)):
+                            yield _line(name, scheme, owner, metric, *numbers)
     if not is_any:
         message = "compare: the runs have no traffic in common"
         raise ScenarioError(message)
 
 
+def _is_endless(path: str, *groups: dict[str, Any]) -> bool:
+    """Whether a number counts the ends of flows that have none."""
+    return path in ("finished", "unfinished") and not any(
+        group.get(key) for group in groups for key in ("finished", "unfinished")
+    )
+
+
 def _number(run: Run, result: dict[str, Any], path: tuple[str, ...]) -> Number:
+    kind, owner, *keys = path
+    if kind == "groups" and metrics.is_cut_off(".".join(keys), result[kind][owner]):
+        return Number(None, None, 0, is_unfinished=True)
     half = metrics.number(result["ci95"], path) if result["ci95"] else None
     return Number(metrics.number(result, path), half, _seeds_with(run, result["scheme"], path))
 
@@ -290,16 +372,18 @@ def _line(run: str, scheme: str, group: str, metric: Metric, first: Number, seco
         margin = tolerance * abs(first.mean)
         agrees = math.isclose(first.mean, second.mean, rel_tol=0.0, abs_tol=margin)
     elif (first.mean is None) != (second.mean is None):
-        agrees = False
+        agrees = False  # where both are unfinished there is nothing to judge
     return Line(
         *(run, scheme, group, metric.heading, first.mean, second.mean, ratio, tolerance, agrees),
         significant=_is_significant(first, second),
+        first_unfinished=first.is_unfinished,
+        second_unfinished=second.is_unfinished,
     )
 
 
 def _is_significant(first: Number, second: Number) -> bool | None:
     """Welch's t test at 95 %; None where fewer than two seeds of a run have the number."""
-    if None in (*first, *second) or min(first.seeds, second.seeds) < 2:
+    if None in (*first[:3], *second[:3]) or min(first.seeds, second.seeds) < 2:
         return None
     errors = [
         (number.half or 0.0) / stats.student_t(number.seeds - 1) for number in (first, second)

@@ -3,15 +3,17 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 import polars as pl
 
-from penstock import folders, tables
+from penstock import folders, tables, units
 from penstock.comparisons.comparison import Comparison, Line
-from penstock.show import curves, html, style
-from penstock.show.charts import Axis, Chart, Panel, Series
+from penstock.show import charts as figures
+from penstock.show import html, run_charts, style
+from penstock.show.charts import Axis, Chart, Panel
 from penstock.show.html import Cell, Html
 
 _FARTHEST = 12  # so many of the numbers that are apart are listed first
@@ -42,7 +44,7 @@ def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
 
 def write(comparison: Comparison, path: Path, *, pdf: bool = False) -> Path:
     """Writes the page and, if `pdf`, `figures/` next to it; returns the page's path."""
-    charts = list(_charts(comparison))
+    charts = figures.distinct(_charts(comparison))
     by_table = groupby(comparison.lines, lambda line: (line.run, line.scheme, line.group))
     text = html.render(
         "comparison.html",
@@ -66,6 +68,8 @@ def _charts(comparison: Comparison) -> Iterator[Chart]:
         members = comparison.flows.filter(pl.col("group") == group)
         if members["fct_s"].null_count() == members.height:
             continue
+        slowest = units.number(members["fct_s"].max())
+        is_open = members["fct_s"].null_count() > 0
         panels = []
         for scheme in schemes:
             flows = members.filter(pl.col("scheme") == scheme)
@@ -74,16 +78,19 @@ def _charts(comparison: Comparison) -> Iterator[Chart]:
                 its = flows.filter(pl.col("run") == name)
                 if its.is_empty():
                     continue
-                curve = curves.cdf(its)
                 look = looks[scheme]._replace(dash=_DASHES[number % len(_DASHES)])
-                lines.append(Series(name, look, [*curve.x], [*curve.y], kind="step", scheme=scheme))
+                line = run_charts.distribution(name, its, look, slowest)
+                lines.append(replace(line, scheme=scheme))
             if lines:
                 panels.append(Panel(tuple(lines), title=scheme, scheme=scheme))
         yield Chart(
             *("Flow completion times", f"compare-{group}", group),
             "Share of flows completed within a time, a line for each run: where they lie on each "
-            "other, the runs agree.",
-            Axis("flow completion time", "s", log=True),
+            "other, the runs agree, and one that ends in a ring below 100 % leaves flows "
+            "unfinished.",
+            Axis(
+                "flow completion time", "s", log=True, greatest=1.4 * slowest if is_open else None
+            ),
             Axis("share of flows", "%", least=0.0, greatest=1.0),
             tuple(panels),
             linked="fct",
@@ -122,7 +129,7 @@ def _distance(line: Line) -> float:
 
 def _table(comparison: Comparison, run: str, scheme: str, group: str, lines: list[Line]) -> Html:
     rows: list[tuple[str | Cell, ...]] = [
-        (line.measure, *_cells(line)) for line in lines if line.agrees is not None
+        (line.measure, *_cells(line)) for line in lines if line.is_shown
     ]
     return html.table(scheme, ("", comparison.names[0], run, "ratio", "chance?"), rows, group)
 

@@ -29,7 +29,7 @@ def show(comparison: Comparison) -> None:
         for heading in (comparison.names[0], run, "ratio"):
             table.add_column(escape(heading), justify="right", no_wrap=True)
         table.add_column("")
-        for line in lines:
+        for line in filter(lambda line: line.is_shown, lines):
             *texts, verdict = line.shown()
             table.add_row(line.measure, *texts, _coloured(line, verdict))
         console.print(table)
@@ -50,6 +50,6 @@ def text(comparison: Comparison, form: str) -> str:
     cells = [
         (f"{line.scheme}, {line.group}: {line.measure}", line.run, *line.shown())
         for line in comparison.lines
-        if line.agrees is not None
+        if line.is_shown
     ]
     return plain.markdown(("number", "run", comparison.names[0], "there", "ratio", ""), cells)

@@ -4,21 +4,23 @@
 import itertools
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from penstock import folders
+from penstock import folders, units
 from penstock.errors import ScenarioError
 from penstock.imports import capture, connections, rows, sockets
 from penstock.imports.flows import Flow, Found
-from penstock.scenario import Source, resolve
+from penstock.scenario import Source, parsed, resolve
 
 FORMATS = ("pcap", "ss", "netflow", "millisampler")
 MOST_HOSTS = 1000
 """Hosts of one switch."""
 FILE, TABLE = "scenario.toml", "recorded.csv"
+_LONGEST_MS = 1_152_921_504  # that a scenario may last
 
 _SCENARIO = """\
 # Written by `penstock import`. Keys and units: docs/scenarios.md, or `penstock schema`.
@@ -97,17 +99,15 @@ def write(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         message = f"{folder}: exists and is not an empty folder; give another --out"
         raise ScenarioError(message)
-    quiet = 1.5 * recording.flows[-1].start_s + 1.0
-    text = _SCENARIO.format(
-        title=_plain(recording.name),
-        about=f"{len(recording.flows)} transfers between {len(recording.hosts)} addresses.",
-        duration=int(1000 * quiet) + 1,
-        table=TABLE,
-        hosts=max(len(recording.hosts), 2),
-        rate=_plain(rate),
-        delay=_plain(delay),
-        buffer=_plain(buffer),
-    )
+    about = {
+        "title": _plain(recording.name),
+        "about": f"{len(recording.flows)} transfers between {len(recording.hosts)} addresses.",
+        "table": TABLE,
+        "hosts": max(len(recording.hosts), 2),
+        "rate": _plain(rate),
+        "delay": _plain(delay),
+        "buffer": _plain(buffer),
+    }
     lines = ["start_s,source,destination,bytes,source_address,destination_address"]
     for flow in recording.flows:
         ends = (flow.source, flow.destination)
@@ -115,23 +115,40 @@ def write(
         fields = (f"{flow.start_s:.9f}", *named, str(flow.size), *map(_field, ends))
         lines.append(",".join(fields))
     table = "\n".join(lines) + "\n"
-    _check(Source(text, folder / FILE, folder.name), table)
+    quiet_s = 1.5 * recording.flows[-1].start_s + 1.0
+    text = _SCENARIO.format(duration=1000, **about)
+    bps = _rate(Source(text, folder / FILE, folder.name), table)
+    quiet_s += 2 * 8 * _busiest(recording.flows) / bps
+    text = _SCENARIO.format(duration=min(int(1000 * quiet_s) + 1, _LONGEST_MS), **about)
+    _rate(Source(text, folder / FILE, folder.name), table)
     folders.check_file(folder / FILE)
     folders.write(folder / TABLE, table)
     folders.write(folder / FILE, text)
     return folder / FILE
 
 
-def _check(source: Source, table: str) -> None:
-    """Refuses a scenario that cannot be used, before its folder is there."""
+def _busiest(flows: Iterable[Flow]) -> int:
+    """The most bytes that an address sends or receives."""
+    sizes: Counter[tuple[str, bool]] = Counter()
+    for flow in flows:
+        sizes[flow.source, True] += flow.size
+        sizes[flow.destination, False] += flow.size
+    return max(sizes.values())
+
+
+def _rate(source: Source, table: str) -> float:
+    """The rate of the hosts' links; refuses a scenario that cannot be used, before its folder."""
     with tempfile.TemporaryDirectory() as elsewhere:
         path = Path(elsewhere) / TABLE
         path.write_text(table, encoding="utf-8")
-        resolve(source, (("traffic.recorded.file", json.dumps(str(path))),))
+        text = resolve(source, (("traffic.recorded.file", json.dumps(str(path))),))
+    return units.to_bps(parsed(text)["fabric"]["host_link"]["rate"])
 
 
 def _recording(path: Path, found: Found) -> Recording:
     flows = sorted(flow for flow in found.flows if flow.source != flow.destination)
+    if within := len(found.flows) - len(flows):
+        found.leave_out("transfers within one address", within)
     notes = [f"left out: {count} {cause}" for cause, count in found.left_out.items()]
     if found.damage:
         notes.append(f"the file {found.damage}; what comes before is imported")

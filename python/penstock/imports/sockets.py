@@ -3,6 +3,7 @@
 
 A log has snapshots one after the other, each after a line with its time, as from
 `while sleep 0.01; do date +%s.%N; ss -tinH; done`. What its first snapshot counts was sent before.
+Of a connection with both ends in the log, what one sends counts, not what the other receives.
 Without a second time there is one snapshot, and all that it counts begins at once.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from penstock.errors import ScenarioError
-from penstock.imports.flows import Found, Stream
+from penstock.imports.flows import Flow, Found, Stream
 
 _SOCKET = re.compile(
     r"^(?:[A-Z][A-Z0-9-]+\s+)?\d+\s+\d+\s+(?P<own>\S+):(?P<own_port>[\w*]+)\s+"
@@ -32,6 +33,8 @@ def read(lines: Iterator[str], name: str, gap_s: float) -> Found:
     found = Found.empty()
     sent: dict[tuple[Key, bool], int] = {}
     streams: dict[tuple[Key, bool], Stream] = {}
+    flows: dict[tuple[Key, bool], list[Flow]] = {}
+    senders: set[Key] = set()
     now = before = 0.0
     times = 0
     key: Key | None = None
@@ -44,10 +47,11 @@ def read(lines: Iterator[str], name: str, gap_s: float) -> Found:
             times, key = times + 1, None
             if times == 2:  # the first snapshot was sent before it
                 streams.clear()
-                found.flows.clear()
+                flows.clear()
             continue
         if match := _SOCKET.match(text):
-            key = (match["own"], match["own_port"], match["peer"], match["peer_port"])
+            own, peer = _address(match["own"]), _address(match["peer"])
+            key = (own, match["own_port"], peer, match["peer_port"])
             text = match["rest"]
         if key is None:
             continue
@@ -55,6 +59,8 @@ def read(lines: Iterator[str], name: str, gap_s: float) -> Found:
         if not counters:
             continue
         sockets += 1
+        if "bytes_acked" in counters or "bytes_sent" in counters:
+            senders.add(key)
         for is_own, kinds in ((True, ("bytes_acked", "bytes_sent")), (False, ("bytes_received",))):
             count = next((counters[kind] for kind in kinds if kind in counters), 0)
             growth = count - sent.get((key, is_own), 0)
@@ -64,14 +70,22 @@ def read(lines: Iterator[str], name: str, gap_s: float) -> Found:
             if growth == 0:
                 continue
             ends = (key[0], key[2]) if is_own else (key[2], key[0])
-            stream = streams.setdefault((key, is_own), Stream(*map(_address, ends)))
-            found.flows += stream.add(before, growth, max(gap_s, 1.5 * (now - before)))
-    for stream in streams.values():
-        found.flows += stream.end()
+            stream = streams.setdefault((key, is_own), Stream(*ends))
+            transfers = flows.setdefault((key, is_own), [])
+            transfers += stream.add(before, growth, max(gap_s, 1.5 * (now - before)))
+    for place, stream in streams.items():
+        flows[place] += stream.end()
+    found.flows = [flow for place in flows if _counts(*place, senders) for flow in flows[place]]
     if not sockets:
         message = f"{name}: no socket with bytes_acked or bytes_received; log `ss -tin`"
         raise ScenarioError(message)
     return found
+
+
+def _counts(key: Key, is_own: bool, senders: set[Key]) -> bool:
+    """Whether a direction of a socket is not in the log of the other end too."""
+    own, own_port, peer, peer_port = key
+    return is_own or (peer, peer_port, own, own_port) not in senders
 
 
 def _time(text: str) -> float | None:

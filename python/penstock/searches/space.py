@@ -3,7 +3,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +14,8 @@ from penstock.errors import ScenarioError
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
+
+    from penstock.api import Prepared
 
 _END = r"(\d+(?:\.\d+)?)\s*((?!log\b)[A-Za-zµ]*(?:/s)?)"
 _RANGE = re.compile(rf"{_END}\.\.{_END}( +log)?")
@@ -147,3 +149,20 @@ def usual(name: str, scheme: Mapping[str, Any]) -> list[Parameter]:
         message = f"{name}: no parameters to search; name one, as --param tcp.min_rto=1ms..200ms"
         raise ScenarioError(message)
     return parameters
+
+
+def prepared_by(
+    scheme: str,
+    baseline: str,
+    prepare: Callable[..., "Prepared"],
+    **options: Any,  # noqa: ANN401 (of prepare)
+) -> "Prepared":
+    """The scenario of a search, whose errors name the option that has the wrong scheme."""
+    try:
+        return prepare(schemes=list(dict.fromkeys([baseline, scheme])), **options)
+    except ScenarioError as error:
+        prefix = f"--scheme {baseline}: "
+        if baseline == scheme or not str(error).startswith(prefix):
+            raise
+        message = f"--baseline {baseline}: {str(error).removeprefix(prefix)}"
+        raise ScenarioError(message) from None

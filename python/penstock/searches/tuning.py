@@ -38,7 +38,7 @@ def tune(
     seed: int = 1,
     jobs: int | None = None,
     cluster: str | None = None,
-    out: Path | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
     on: str = SIMULATOR,
 ) -> Tuned:
@@ -75,8 +75,7 @@ def tune(
         raise ScenarioError(message)
     prepare = partial(api.prepare, file, on=on)
     settings = settings_of(overrides)
-    both = list(dict.fromkeys([baseline, scheme]))
-    prepared = prepare(schemes=both, overrides=overrides, seeds=seeds)
+    prepared = space.prepared_by(scheme, baseline, prepare, overrides=overrides, seeds=seeds)
     resolved = parsed(prepared.text)
     metrics.check(minimize, resolved)
     constraints.check(subject_to, resolved)
@@ -85,7 +84,7 @@ def tune(
     question = Question(
         prepared.text, scheme, baseline, minimize, tuple(subject_to), parameters, seeds, seed, on
     )
-    folder = _folder(out, f"{prepared.name}-tune", question)
+    folder = _folder(None if out is None else Path(out), f"{prepared.name}-tune", question)
 
     def tasks(
         values: Mapping[str, float], which: Sequence[int] | int = seeds, of: str = scheme

@@ -5,9 +5,10 @@
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeVar
 
 from penstock.show.style import DASHES, SERIES, Look
 
@@ -155,6 +156,31 @@ class Heat:
 
 
 Figure = Chart | Bars | Heat
+Drawn = TypeVar("Drawn", Chart, Figure)
+_LONGEST = 100  # characters of a file's name, without suffix
+
+
+def file_name(figure: str) -> str:
+    """The name of a figure's files, without what stands for their kind.
+
+    A size class follows a point, which the names of traffics cannot have.
+    """
+    return re.sub(r"[^\w.]+", "-", figure.replace("/", "."))[:_LONGEST]
+
+
+def distinct(figures: Iterable[Drawn]) -> list[Drawn]:
+    """The figures, with a number after the name of each whose files would be those of another."""
+    used: set[str] = set()
+    made = []
+    for figure in figures:
+        name, number = figure.name, 1
+        while file_name(name).lower() in used:
+            number += 1
+            ending = f"-{number}"
+            name = figure.name[: _LONGEST - len(ending)] + ending
+        used.add(file_name(name).lower())
+        made.append(replace(figure, name=name))
+    return made
 
 
 def _as_json(series: Series) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 """Figures as files for papers, of a column's width: SVG and PDF."""
 
 import io
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, Formatter, LogLocator, MaxNLocator, NullFormatter
 
 from penstock import folders
-from penstock.show import style
+from penstock.show import charts, style
 
 # Of a legend, in ems: the length of a line before its name, and the room between columns.
 _HANDLE, _GAP = 2.2, 1.2
 _FEW = 6  # names that may have a line each
+
+file_name = charts.file_name
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,6 @@ def shortened(name: str, most: int) -> str:
     """A name with its middle left out where it is too long for a figure."""
     head = most - most // 3 - 1
     return name if len(name) <= most else f"{name[:head]}…{name[-(most // 3) :]}"
-
-
-def file_name(figure: str) -> str:
-    """The name of a figure's files, without what stands for their kind."""
-    return re.sub(r"[^\w.]+", "-", figure)
 
 
 def drawing(figure: Figure, section: str, name: str, title: str, meaning: str) -> Drawing:

@@ -30,14 +30,20 @@ def summary(summary: dict[str, Any], form: str) -> str:
     """A run's summary: as `csv` every number of every scheme, as `md` the terminal's tables."""
     if form == "csv":
         rows = (row for result in summary["results"] for row in _numbers(result))
-        return csv_text(("scheme", "number", "value", "ci95"), rows)
+        return csv_text(("scheme", "number", "value", "ci95", "unfinished"), rows)
     return "\n\n".join(_block(block) for block in summary_table.blocks(summary, is_detailed=True))
 
 
 def _numbers(result: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    """Of each number its mean and half-width; neither where too many flows did not finish."""
     halves = metrics.flat(result["ci95"]) if result["ci95"] else {}
     for name, value in metrics.flat(result).items():
-        yield result["scheme"], name, value, halves.get(name)
+        owner, _, path = name.partition(".")
+        group = result["groups"].get(owner)
+        if group is not None and metrics.is_cut_off(path, group):
+            yield result["scheme"], name, None, None, True
+        else:
+            yield result["scheme"], name, value, halves.get(name), False
 
 
 def _block(block: summary_table.Block) -> str:

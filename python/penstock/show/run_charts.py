@@ -9,7 +9,7 @@ import polars as pl
 
 from penstock import units
 from penstock.results import Results
-from penstock.show import curves, reasons, style
+from penstock.show import charts, curves, reasons, style
 from penstock.show.charts import Axis, Bars, Chart, Figure, Panel, Series
 from penstock.show.style import Look
 
@@ -25,15 +25,18 @@ def figures(run: Results) -> list[Figure]:
     """All of them."""
     schemes = [result["scheme"] for result in run.summary["results"]]
     looks = style.looks(schemes)
-    members = {group: run.members(group) for group in run.summary["results"][0]["groups"]}
-    return [
-        *_job_times(run.jobs, looks),
-        *completion_times(members, looks),
-        *reasons.charts(run.summary["results"]),
-        *_goodputs(members, looks),
-        *_queues(run, looks),
-        *_drops(run.ports, schemes),
-    ]
+    groups = run.summary["results"][0]["groups"]
+    members = {group: run.members(group) for group in groups}
+    return charts.distinct(
+        [
+            *_job_times(run, looks),
+            *completion_times({group: run.planned(group) for group in groups}, looks),
+            *reasons.charts(run.summary["results"]),
+            *_goodputs(members, looks),
+            *_queues(run, looks),
+            *_drops(run.ports, schemes),
+        ]
+    )
 
 
 def completion_times(groups: Mapping[str, pl.DataFrame], looks: Looks) -> Iterator[Chart]:
@@ -48,7 +51,7 @@ def completion_times(groups: Mapping[str, pl.DataFrame], looks: Looks) -> Iterat
             "flow completion time", "s", log=True, greatest=1.4 * slowest if is_open else None
         )
         lines = [
-            _distribution(name, of, looks[name], slowest)
+            distribution(name, of, looks[name], slowest)
             for name, of in of_schemes.items()
             if len(of)
         ]
@@ -63,7 +66,7 @@ def completion_times(groups: Mapping[str, pl.DataFrame], looks: Looks) -> Iterat
         )
         tails = tuple(_tail(line) for line in lines)
         shares = [share for tail in tails for share in tail.y if share]
-        least = 10.0 ** math.floor(math.log10(min(shares, default=1.0)))
+        least = 10.0 ** min(math.floor(math.log10(min(shares, default=1.0))), -1)
         yield Chart(
             *(_SECTION, f"fct-{group}-tail", f"{group}: the slow flows"),
             "Share of flows that take longer than a time: each step down is a tenth of the flows, "
@@ -76,10 +79,10 @@ def completion_times(groups: Mapping[str, pl.DataFrame], looks: Looks) -> Iterat
         )
 
 
-def _job_times(jobs: pl.DataFrame, looks: Looks) -> Iterator[Chart]:
+def _job_times(run: Results, looks: Looks) -> Iterator[Chart]:
     """Of each traffic of jobs the distribution of their completion times."""
-    for traffic in jobs["traffic"].unique(maintain_order=True):
-        times = jobs.filter(pl.col("traffic") == traffic).rename({"time_s": "fct_s"})
+    for traffic in run.jobs["traffic"].unique(maintain_order=True):
+        times = run.planned_jobs(traffic).rename({"time_s": "fct_s"})
         for chart in completion_times({traffic: times}, looks):
             yield replace(
                 chart,
@@ -92,7 +95,8 @@ def _job_times(jobs: pl.DataFrame, looks: Looks) -> Iterator[Chart]:
             )
 
 
-def _distribution(name: str, flows: pl.DataFrame, look: Look, slowest: float) -> Series:
+def distribution(name: str, flows: pl.DataFrame, look: Look, slowest: float) -> Series:
+    """The share of flows completed within a time, to the slowest of all that are drawn."""
     curve = curves.cdf(flows)
     lacking = flows["fct_s"].null_count()
     x, y = list(curve.x), list(curve.y) or [0.0]

@@ -41,7 +41,8 @@ def render(run: Results, figures: list[Figure]) -> str:
     if flows:
         scripts["timelines"] = [flow.as_json() for flow in flows]
     intervals = (
-        f"Numbers are means of {seeds} seeds, ± the half-width of the 95 % confidence interval."
+        f"Numbers are means of {seeds} seeds, ± the half-width of the 95 % confidence interval; of "
+        "a number that fewer seeds have, their count follows."
     )
     return html.render(
         "run.html",
@@ -121,7 +122,7 @@ def _table(block: Block) -> Html:
             *(
                 Cell(
                     column.text(block.rows[number]),
-                    column.value(block.rows[number]),
+                    _sorted_by(column, block.rows[number]),
                     best=number in best[place],
                     spread=_half_width(column, block, number),
                 )
@@ -133,6 +134,11 @@ def _table(block: Block) -> Html:
     return html.table(
         block.title, ["scheme", *headings], rows, block.about, style.looks(block.schemes)
     )
+
+
+def _sorted_by(column: summary_table.Column, row: summary_table.Values) -> float | None:
+    """The number of a cell, but none where it does not count: it is neither sorted nor copied."""
+    return None if column.text(row) == metrics.UNFINISHED else column.value(row)
 
 
 def _half_width(column: summary_table.Column, block: Block, number: int) -> str:

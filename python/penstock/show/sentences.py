@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from penstock import units
+from penstock import metrics, units
 from penstock.show import summary_table
 
 _TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP", "bbr": "BBR"}
@@ -40,12 +40,13 @@ def findings(results: list[dict[str, Any]]) -> list[Markup]:
 
 
 def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[Markup]:
-    shares = {scheme: row["finished"] / max(row["flows"], 1) for scheme, row in rows.items()}
+    planned = {scheme: metrics.planned(row) for scheme, row in rows.items()}
+    shares = {scheme: row["finished"] / max(planned[scheme], 1) for scheme, row in rows.items()}
     best, worst = max(shares, key=lambda s: shares[s]), min(shares, key=lambda s: shares[s])
     if shares[best] - shares[worst] < 0.01:
         return []
     parts = [
-        f"<b>{units.count(rows[scheme]['finished'])} of {units.count(rows[scheme]['flows'])}</b> "
+        f"<b>{units.count(rows[scheme]['finished'])} of {units.count(planned[scheme])}</b> "
         f"under {_named([other for other in shares if shares[other] == shares[scheme]])}"
         for scheme in (best, worst)
     ]

@@ -37,13 +37,12 @@ class Column:
 
     def text(self, of: Values) -> str:
         """The number as shown."""
-        if self.path == "finished":
-            return f"{units.count(of['finished'])} of {units.count(of['flows'])}"
-        if self.path == "jobs.finished":
-            return f"{units.count(of['jobs']['finished'])} of {units.count(_jobs(of))}"
+        if self.path in ("finished", "jobs.finished"):
+            counts = of["jobs"] if self.path.startswith("jobs.") else of
+            return f"{units.count(counts['finished'])} of {units.count(metrics.planned(counts))}"
         if metrics.is_cut_off(self.path, of):
             return UNFINISHED
-        return self.form(self.value(of))
+        return metrics.with_seeds(self.form(self.value(of)), metrics.seeds_with(self.path, of))
 
     def with_spread(self, of: Values, half: Values | None) -> str:
         """The number, and the half-width of its confidence interval in percent of it.
@@ -53,7 +52,10 @@ class Column:
         text, value, width = self.text(of), self.value(of), self.value(half) if half else None
         if not value or width is None or not self._quantity or self.path.endswith(".max"):
             return text
-        return text if text == UNFINISHED else f"{text} ±{100 * width / value:.0f} %"
+        if text == UNFINISHED:
+            return text
+        with_width = f"{self.form(value)} ±{100 * width / value:.0f} %"
+        return metrics.with_seeds(with_width, metrics.seeds_with(self.path, of))
 
     def best(self, rows: Sequence[Values]) -> set[int]:
         """Indices of the rows with the best value; none where all are alike.
@@ -133,8 +135,9 @@ class Block:
 
 
 def _finished(of: Values) -> float:
-    """The share of a group's flows that finished."""
-    return float(of["finished"] / of["flows"]) if of["flows"] else 0.0
+    """The share of a group's flows that finished, of all that were to."""
+    planned = metrics.planned(of)
+    return float(of["finished"] / planned) if planned else 0.0
 
 
 def comparable(rows: Sequence[Values]) -> set[int]:
@@ -156,8 +159,9 @@ def blocks(summary: Values, ports: int = 3, *, is_detailed: bool = False) -> lis
     groups = []
     for name, group in first["groups"].items():
         if "jobs" in group:
-            jobs = [result["groups"][name]["jobs"]["begun"] for result in results]
-            block = _block(results, "groups", name, JOBS, _counted(jobs, "job"))
+            jobs = [result["groups"][name]["jobs"] for result in results]
+            begun = [each["begun"] for each in jobs]
+            block = _block(results, "groups", name, JOBS, _counted(begun, "job", jobs))
             groups.append(replace(block, title=f"{name}/jobs"))
         columns = _columns_of(results, name, is_detailed=is_detailed)
         groups.append(_block(results, "groups", name, columns))
@@ -185,17 +189,13 @@ def _block(
     )
 
 
-def _jobs(of: Values) -> float:
-    """How many jobs there were to be."""
-    return float(of["jobs"]["finished"] + of["jobs"]["unfinished"])
-
-
 def _flows(rows: list[Values]) -> str:
     """How many flows began; closed loops begin more under a faster scheme."""
-    return _counted([row["flows"] for row in rows], "flow")
+    return _counted([row["flows"] for row in rows], "flow", rows)
 
 
-def _counted(numbers: list[float], noun: str) -> str:
+def _counted(numbers: list[float], noun: str, of: list[Values]) -> str:
+    """A count, or the range of counts; it is named as begun where others were to begin."""
     counts = [float(number) for number in numbers]
     least, most = units.count(min(counts)), units.count(max(counts))
     flows = (
@@ -203,6 +203,8 @@ def _counted(numbers: list[float], noun: str) -> str:
         if least == most
         else f"{least} to {most} {noun}s"
     )
+    if any(metrics.planned(row) > number for number, row in zip(numbers, of, strict=True)):
+        flows += " begun"
     return flows if all(count.is_integer() for count in counts) else f"{flows} (mean of the seeds)"
 
 

@@ -2,7 +2,7 @@
 """The numbers that a sweep shows: means over the seeds at each point."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,11 @@ class Cell:
     mean: float | None
     half: float | None
     unfinished: bool
-    """It is a percentile, and more flows did not end than lie above it."""
+    """It is a percentile, and in a seed more flows did not end than lie above it."""
     seeds: tuple[float, ...] = ()
     """The number of each seed that has it."""
+    lacking: int = 0
+    """Seeds that do not have it."""
 
     @classmethod
     def none(cls) -> "Cell":
@@ -39,9 +41,9 @@ class Cell:
         if self.unfinished:
             return metrics.UNFINISHED
         text = metrics.text(name, self.mean)
-        if not self.mean or self.half is None:
-            return text
-        return f"{text} ±{100 * self.half / abs(self.mean):.0f} %"
+        if self.mean and self.half is not None:
+            text += f" ±{100 * self.half / abs(self.mean):.0f} %"
+        return metrics.with_seeds(text, len(self.seeds) if self.seeds and self.lacking else None)
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,14 @@ class Shown:
     cells: dict[tuple[tuple[Any, ...], str], Cell]
     seeds: int
     """The most that a point has."""
+    least_seeds: int = 0
+    """The fewest, where a sweep is not complete; 0: unknown."""
+
+    @property
+    def seeds_text(self) -> str:
+        """How many seeds the means are of: `4 seeds`, or `2 to 4 seeds`."""
+        least = f"{self.least_seeds} to " if 0 < self.least_seeds < self.seeds else ""
+        return f"{least}{self.seeds} seeds"
 
     def known(self) -> list[float]:
         """All values that there are."""
@@ -90,14 +100,19 @@ def names_of(request: dict[str, Any], table: pl.DataFrame) -> list[str]:
 
 
 def default(names: Sequence[str], table: pl.DataFrame) -> str:
-    """The p99 FCT of the first traffic that finishes flows; its goodput if none does."""
+    """The p99 FCT of the first traffic that finishes flows, or its goodput, or the port's drops.
+
+    Raises:
+        ScenarioError: there is none of these.
+    """
     tails = [name for name in names if name.endswith(".fct_s.p99")]
     ended = [name for name in tails if table[name].null_count() < table.height]
     goodputs = [name for name in names if name.endswith(".goodput_bps.mean")]
-    if not (ended or goodputs):
-        message = "the scenario has no traffic with flows; give --show, as bottleneck.drops"
+    drops = [name for name in names if name.endswith(".drops")]
+    if not (ended or goodputs or drops):
+        message = "the scenario has neither traffic with flows nor a measured port; give a number"
         raise ScenarioError(message)
-    return (ended or goodputs)[0]
+    return (ended or goodputs or drops)[0]
 
 
 def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
@@ -121,8 +136,11 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
         cells[key[:-1], str(key[-1])] = Cell(
             mean=math.fsum(values) / len(values) if values else None,
             half=stats.ci95_of(values),
-            unfinished=metrics.is_cut_off(path, _counts(part, owner)),
+            unfinished=any(
+                metrics.is_cut_off(path, counts) for counts in _counts(part, owner, path)
+            ),
             seeds=tuple(values),
+            lacking=part.height - len(values),
         )
     return Shown(
         name=name,
@@ -131,17 +149,18 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
         schemes=[name for name in request["scheme"] if name in table["scheme"]],
         cells=cells,
         seeds=max((part.height for part in parts.values()), default=0),
+        least_seeds=min((part.height for part in parts.values()), default=0),
     )
 
 
-def _counts(rows: pl.DataFrame, owner: str) -> dict[str, Any]:
-    """How many flows and jobs of a traffic there were in all seeds, by the keys of a summary."""
-
-    def totals(prefix: str) -> dict[str, Any]:
-        names = ("flows", "finished", "unfinished")
-        return {n: rows[column].sum() for n in names if (column := f"{prefix}.{n}") in rows.columns}
-
-    return totals(owner) | {"jobs": totals(f"{owner}.jobs")}
+def _counts(rows: pl.DataFrame, owner: str, path: str) -> Iterator[dict[str, Any]]:
+    """Of each seed how many flows of a traffic, or jobs, there were, by the keys of a summary."""
+    prefix = f"{owner}.jobs" if path.startswith("jobs.") else owner
+    keys = ("flows", "begun", "finished", "unfinished")
+    names = {f"{prefix}.{key}": key for key in keys if f"{prefix}.{key}" in rows.columns}
+    for row in rows.select(list(names)).iter_rows(named=True):
+        counts = {names[name]: value or 0 for name, value in row.items()}
+        yield {"jobs": counts} if prefix != owner else counts
 
 
 def as_json(results: Sequence[Shown]) -> list[dict[str, Any]]:
@@ -156,6 +175,7 @@ def as_json(results: Sequence[Shown]) -> list[dict[str, Any]]:
                     "mean": cell.mean,
                     "ci95": cell.half,
                     "unfinished": cell.unfinished,
+                    "seeds": len(cell.seeds),
                 }
                 for (point, scheme), cell in result.cells.items()
             ],

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import metrics, provenance, units
-from penstock.show import html, style
+from penstock.show import charts, html, style
 from penstock.show.html import Cell, Html
 from penstock.sweeps import means, store, sweep_charts
 from penstock.sweeps.means import Shown
@@ -28,7 +28,7 @@ def write(
     request: dict[str, Any], results: Sequence[Shown], path: Path, *, pdf: bool = False
 ) -> Path:
     """Writes the page, and if `pdf` `figures/` next to it; returns the page's path."""
-    figures = sweep_charts.figures(results)
+    figures = charts.distinct(sweep_charts.figures(results))
     first = results[0]
     text = html.render(
         "sweep.html",
@@ -39,7 +39,7 @@ def write(
         swept=list(first.swept.values()),
         points=len(first.points),
         of_schemes=len(first.schemes),
-        seeds=first.seeds,
+        seeds=first.seeds_text if first.seeds > 1 else "",
         note=sweep_charts.TOO_MANY if len(first.swept) > 2 else "",
         tables=[_table(result) for result in results],
         kept=store.TABLE,

@@ -11,7 +11,7 @@ from penstock.sweeps.means import Shown
 def show(result: Shown) -> None:
     """Prints a row for each point, a column for each scheme."""
     console = terminal.console()
-    spread = f"means of {result.seeds} seeds ± 95 % confidence" if result.seeds > 1 else ""
+    spread = f"means of {result.seeds_text} ± 95 % confidence" if result.seeds > 1 else ""
     table = terminal.table()
     for key in result.swept.values():
         table.add_column(escape(key), style="cyan", justify="right", overflow="fold")
@@ -31,10 +31,10 @@ def text(result: Shown, form: str) -> str:
     keys = list(result.swept.values())
     if form == "csv":
         rows = [
-            (*point, scheme, result.name, cell.mean, cell.half, cell.unfinished)
+            (*point, scheme, result.name, cell.mean, cell.half, cell.unfinished, len(cell.seeds))
             for (point, scheme), cell in result.cells.items()
         ]
-        headings = (*keys, "scheme", "number", "mean", "ci95", "unfinished")
+        headings = (*keys, "scheme", "number", "mean", "ci95", "unfinished", "seeds")
         return plain.csv_text(headings, rows)
     cells = [
         [

@@ -11,6 +11,7 @@ PRIOR = 8
 """Beyond the largest message that ended, as if so many had been seen in each level, half of which
 ended in it."""
 
+
 @dataclass
 class Order:
     levels: int
