@@ -2,9 +2,10 @@
 //! The agent: Grant at a pod's port is attached and detached by `penstockd`.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use penstock_linux::agent_folders::{self, daemon_lock_name};
 use penstock_linux::netns::NetNs;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -50,7 +51,7 @@ impl Agent<'_> {
         match &self.record.own_folder {
             // Apart from the agent's, whose ports are those of the host's namespace.
             Some(own) => {
-                let mut folder = pins.unwrap_or_else(|| "/sys/fs/bpf/penstock".into());
+                let mut folder = pins.unwrap_or_else(|| agent_folders::PINS.into());
                 folder.as_mut_os_string().push("-cni");
                 Some(folder.join(own))
             }
@@ -249,9 +250,8 @@ pub fn is_ready(config: &Config) -> Result<()> {
 /// Whether a daemon holds the lock of its folder of pins.
 fn has_daemon(config: &Config) -> bool {
     let pins = config.pins.as_deref();
-    let pins = pins.unwrap_or(std::path::Path::new("/sys/fs/bpf/penstock"));
-    let name = pins.to_string_lossy().trim_matches('/').replace('/', ":");
-    let Ok(file) = std::fs::File::open(config.locks.join(name + ".daemon")) else {
+    let name = daemon_lock_name(pins.unwrap_or(Path::new(agent_folders::PINS)));
+    let Ok(file) = std::fs::File::open(config.locks.join(name)) else {
         return false;
     };
     // A daemon that was killed leaves the file, without its lock.

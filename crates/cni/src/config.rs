@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use penstock_linux::agent_folders::LOCKS;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -112,7 +113,7 @@ fn penstockd() -> PathBuf {
 }
 
 fn locks() -> PathBuf {
-    "/run/penstock".into()
+    LOCKS.into()
 }
 
 /// The version that a configuration names; by the specification 0.1.0 where it names none.

@@ -12,6 +12,7 @@
 //! | [`scrape`] | metrics over HTTP |
 //! | [`counters`] | the kernel's own counters of TCP and IP (`nstat`) |
 //! | [`socket`] | options of a TCP socket that Rust's libraries lack, and its [`socket::TcpInfo`] |
+//! | [`agent_folders`] | where `penstockd` has its pins and locks |
 //! | [`note!`] | lines on stderr, whether or not they are read |
 //! | [`Error`] | why the kernel refused, with interface and remedy, in one line |
 //! | `testkit` | for tests: networks of namespaces, bounded processes, a bpffs (feature `testkit`) |
@@ -32,6 +33,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod agent_folders;
 pub mod counters;
 mod error;
 pub mod ethtool;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
+use penstock_linux::agent_folders;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployments};
 use serde::{Deserialize, Deserializer};
@@ -13,8 +14,8 @@ use serde::{Deserialize, Deserializer};
 use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
 use crate::metrics;
+use crate::port::PinsArg;
 use crate::port::vxlan::VxlanPorts;
-use crate::port::{PinsArg, lock, pins};
 
 /// Where the configuration is by default.
 pub const PATH: &str = "/etc/penstock/penstockd.toml";
@@ -136,8 +137,8 @@ impl Default for Agent {
         Agent {
             heartbeat: Time::from_millis(100),
             stale: STALE,
-            pins: pins::DEFAULT_DIR.into(),
-            locks: lock::DEFAULT_DIR.into(),
+            pins: agent_folders::PINS.into(),
+            locks: agent_folders::LOCKS.into(),
             flows: FLOWS,
             all_flows: Room::default().flows,
             ports: Room::default().ports,
@@ -291,7 +292,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             Agent::read_pins(&path).map(|pins| pins.dir)
         };
-        let default = PathBuf::from(pins::DEFAULT_DIR);
+        let default = PathBuf::from(agent_folders::PINS);
         assert_eq!(
             Agent::read_pins(&folder.path().join("none")).unwrap().dir,
             default

@@ -13,9 +13,6 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Where the files of locks are by default.
-pub const DEFAULT_DIR: &str = "/run/penstock";
-
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 

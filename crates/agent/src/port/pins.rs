@@ -8,17 +8,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::Program;
+use penstock_linux::agent_folders::{self, daemon_lock_name, lock_name};
 
-use super::lock::{self, Holder, Lock, private_folder};
+use super::lock::{Holder, Lock, private_folder};
 use super::maps::Port;
 use super::side::Side;
 use crate::host::bpf;
 
 /// Number of the layout of the maps (`PENSTOCK_ABI`).
 pub const ABI: u32 = 5;
-
-/// Where pins are by default.
-pub const DEFAULT_DIR: &str = "/sys/fs/bpf/penstock";
 
 /// Pin of the program at `side`.
 pub fn program_pin(folder: &Path, side: Side) -> PathBuf {
@@ -47,10 +45,10 @@ const DOT: &str = ":";
 pub struct PinsArg {
     /// Folder of the pins, on a bpffs. Interfaces of the same name in different network
     /// namespaces need different folders.
-    #[arg(long = "pins", value_name = "DIR", default_value = DEFAULT_DIR)]
+    #[arg(long = "pins", value_name = "DIR", default_value = agent_folders::PINS)]
     pub dir: PathBuf,
     /// Folder of the locks that keep commands from changing ports at the same time.
-    #[arg(long = "locks", value_name = "DIR", default_value = lock::DEFAULT_DIR)]
+    #[arg(long = "locks", value_name = "DIR", default_value = agent_folders::LOCKS)]
     pub locks: PathBuf,
 }
 
@@ -78,7 +76,7 @@ impl PinsArg {
     pub fn at(dir: impl Into<PathBuf>) -> PinsArg {
         PinsArg {
             dir: dir.into(),
-            locks: lock::DEFAULT_DIR.into(),
+            locks: agent_folders::LOCKS.into(),
         }
     }
 
@@ -118,7 +116,7 @@ impl PinsArg {
     /// Another process changes ports for longer than [`PATIENCE`], or a folder is another user's.
     pub fn lock(&self) -> Result<PinsLock> {
         let holder = format!("pid {}: {}", std::process::id(), command_line());
-        match Lock::take(&self.locks, &self.lock_name(), &holder, PATIENCE)? {
+        match Lock::take(&self.locks, &lock_name(&self.dir), &holder, PATIENCE)? {
             Ok(lock) => {
                 self.make_private()?;
                 Ok(PinsLock {
@@ -139,7 +137,7 @@ impl PinsArg {
     /// Another daemon runs, with its number and its configuration.
     pub fn lock_daemon(&self, config: &Path) -> Result<Lock> {
         let holder = format!("pid {}, {}", std::process::id(), config.display());
-        let name = self.lock_name() + ".daemon";
+        let name = daemon_lock_name(&self.dir);
         match Lock::take(&self.locks, &name, &holder, Duration::from_secs(1))? {
             Ok(lock) => Ok(lock),
             Err(Holder(holder)) => bail!(
@@ -147,19 +145,6 @@ impl PinsArg {
                 self.dir.display()
             ),
         }
-    }
-
-    /// `sys:fs:bpf:penstock`: the same for all names of the folder.
-    fn lock_name(&self) -> String {
-        let all = self.dir.ancestors();
-        let real = all.filter_map(|above| {
-            let rest = self.dir.strip_prefix(above).ok()?;
-            Some(std::fs::canonicalize(above).ok()?.join(rest))
-        });
-        let path = real.into_iter().next();
-        let path = path.unwrap_or_else(|| self.dir.clone());
-        let path = path.to_string_lossy();
-        path.trim_matches('/').replace('/', ":")
     }
 
     /// Creates the folders if they are missing. The root of a bpffs keeps its mode, as others use it.
