@@ -173,8 +173,8 @@ struct grant_port {
 	u8 never_shrinks;	  /* 1: what a sender was shown is not taken back */
 	u16 overtaken;		  /* bits of the levels that come after the first in `order` */
 	u8 owed_grants;		  /* from `long_share`; wraps */
-	u8 place[GRANT_LEVELS +
-		 2];   /* of each level in `order`; of the lists of active flows, too */
+	/* Places of levels in `order`; then those of the lists of active flows. */
+	u8 place[GRANT_LEVELS + 2];
 	u8 brief;      /* of 255: openers whose first message was below the allowance */
 	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
 	u32 filled_at; /* the same by place */

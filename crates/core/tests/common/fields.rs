@@ -59,16 +59,17 @@ impl Fields {
     }
 }
 
-/// A number, or the value of a `#define` of the header.
-fn number(text: &str, word: &str) -> usize {
-    let plain = |word: &str| word.trim_end_matches('u').parse().ok();
-    let defined = || {
+/// A sum of numbers, and of values of `#define`s of the header.
+fn number(text: &str, sum: &str) -> usize {
+    let plain = |word: &str| word.trim_end_matches('u').parse::<usize>().ok();
+    let defined = |name: &str| {
         text.lines()
             .filter_map(|line| line.strip_prefix("#define "))
-            .filter_map(|line| line.strip_prefix(word))
+            .filter_map(|line| line.strip_prefix(name))
             .find_map(|value| plain(value.split_whitespace().next()?))
     };
-    plain(word)
-        .or_else(defined)
-        .unwrap_or_else(|| panic!("the number {word}"))
+    let term = |word: &str| plain(word).or_else(|| defined(word));
+    sum.split(" + ")
+        .map(|word| term(word).unwrap_or_else(|| panic!("the number {word}")))
+        .sum()
 }
