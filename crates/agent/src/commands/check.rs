@@ -99,7 +99,7 @@ fn needs(pins: &Path) -> Vec<Need> {
 pub fn run(args: Args) -> Result<()> {
     let needs = needs(&args.pins.dir);
     match args.json {
-        true => output::write(&(serde_json::to_string_pretty(&needs)? + "\n"))?,
+        true => output::write_json(&needs)?,
         false => output::print(&needs.iter().map(Need::line).collect::<String>())?,
     }
     let missing: Vec<&str> = needs

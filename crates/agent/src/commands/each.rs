@@ -18,7 +18,7 @@ pub fn each_port(
     work: impl Fn(&str) -> Result<()>,
 ) -> Result<()> {
     if interfaces.is_empty() {
-        return output::print(&format!("no port is attached in {}\n", pins.dir.display()));
+        return output::print_no_port(&pins.dir);
     }
     signals::outlive_readers();
     let mut refusals = Vec::new();

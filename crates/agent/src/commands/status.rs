@@ -46,13 +46,8 @@ pub fn run(args: Args) -> Result<()> {
         bail!("{}", port.error);
     }
     match args.json {
-        true => output::write(&json(&all)?)?,
-        false if all.is_empty() => {
-            output::print(&format!(
-                "no port is attached in {}\n",
-                args.pins.dir.display()
-            ))?;
-        }
+        true => output::write_json(&all.iter().map(entry).collect::<Vec<_>>())?,
+        false if all.is_empty() => output::print_no_port(&args.pins.dir)?,
         false => output::print(&text(&all))?,
     }
     match all.iter().filter(|read| read.is_err()).count() {
@@ -71,7 +66,7 @@ fn text(all: &[Read]) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// A port in the list.
+/// A port in the list of `--json`; one that cannot be read has its interface and the error.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry<'a> {
@@ -84,10 +79,4 @@ fn entry(read: &Read) -> Entry<'_> {
         Ok(status) => Entry::Port(status),
         Err(unreadable) => Entry::Unreadable(unreadable),
     }
-}
-
-/// The list of ports; one that cannot be read has its interface and the error.
-fn json(all: &[Read]) -> Result<String> {
-    let entries: Vec<Entry> = all.iter().map(entry).collect();
-    Ok(serde_json::to_string_pretty(&entries)? + "\n")
 }

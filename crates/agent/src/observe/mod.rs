@@ -120,7 +120,7 @@ pub fn run(args: Args) -> Result<()> {
         Trace::of(&look.transfers, look.began_ns).write(&stem, &setting)
     });
     let printed = match args.json {
-        true => output::write(&(serde_json::to_string_pretty(&assessment)? + "\n")),
+        true => output::write_json(&assessment),
         false => output::print(&text::render(&assessment)),
     };
     if let Some(toml) = written.transpose()? {
