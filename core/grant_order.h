@@ -204,16 +204,15 @@ CORE_INLINE void grant_note_order(struct grant_port *port)
 /*
  * Gittins index of a level: up to the end of which later level do most messages end per KiB that
  * they send until then? Q20. Those that are still in a level count for none (Kaplan, Meier 1958).
- * Beyond the largest that has ended half of them end in each level, as if GRANT_PRIOR messages had
- * shown it: one that many have grown beyond comes after those that are not known.
+ * From level `known` on, beyond the largest that has ended, half of them end in each level, as if
+ * GRANT_PRIOR messages had shown it: one that many have grown beyond comes after those that are not
+ * known.
  */
-CORE_INLINE u64 grant_index(const struct grant_port *port, u32 level, u32 last, u8 *reach)
+CORE_INLINE u64 grant_index(const struct grant_port *port, u32 level, u32 known, u32 last,
+			    u8 *reach)
 {
 	u64 left_q16 = Q16_ONE, ended_q16 = 0, work_q16 = 0, best = 0;
-	u32 i, known = 0;
-
-	for (i = 0; i < GRANT_LEVELS; i++)
-		known = choose_u32(is_nonzero(port->ended[i]), i + 1, known);
+	u32 i;
 
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		u32 prior = choose_u32(is_below(i, known), 0, GRANT_PRIOR / 2);
@@ -249,17 +248,19 @@ CORE_INLINE void grant_learn_unused(struct grant_port *port)
 CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params *p)
 {
 	u64 index[GRANT_LEVELS] = {0};
-	u32 i, j, rank, last = grant_last_level(p);
+	u32 i, j, rank, known = 0, last = grant_last_level(p);
 
 	if (!grant_learns(p))
 		return;
 	grant_learn_unused(port);
 	if (port->messages + port->passed[GRANT_COMMON_LEVELS - 1] < GRANT_LEARN_FROM)
 		return;
+	for (i = 0; i < GRANT_LEVELS; i++)
+		known = choose_u32(is_nonzero(port->ended[i]), i + 1, known);
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		u8 reach = GRANT_LEVELS - 1;
 
-		index[i] = grant_index(port, i, last, &reach);
+		index[i] = grant_index(port, i, known, last, &reach);
 		port->reach[i] = (u8)choose_u32(is_below(i, last), reach, port->reach[i]);
 	}
 	/* Of equal ones the higher level is first. */
