@@ -9,45 +9,54 @@
 
 #include "types.h"
 
-/* C(name, "what it counts") */
+/* C(name, "what it counts"); first those that two of the lists below have. */
+#define EGRESS_PACKETS(C) C(egress_packets, "Packets that left by the port")
+#define EGRESS_BYTES(C)	  C(egress_bytes, "Bytes that left by the port")
+#define REPEATED_BYTES(C) C(repeated_bytes, "Payload that left again")
+#define ACKS(C)		  C(acks, "ACKs that came in by the port")
+#define FLOWS_BEGUN(C)	  C(flows_begun, "Flows that began, or sent again after idleness")
+#define TIMEOUTS_SEEN(C)                                                                           \
+	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")
+#define ACKS_REWRITTEN(C) C(acks_rewritten, "ACKs whose window was lowered")
+
 #define PORT_COUNTERS(C)                                                                           \
-	C(egress_packets, "Packets that left by the port")                                         \
-	C(egress_bytes, "Bytes that left by the port")                                             \
+	EGRESS_PACKETS(C)                                                                          \
+	EGRESS_BYTES(C)                                                                            \
 	C(ingress_packets, "Packets that came in by the port")                                     \
-	C(acks, "ACKs that came in by the port")                                                   \
-	C(acks_rewritten, "ACKs whose window was lowered")                                         \
+	ACKS(C)                                                                                    \
+	ACKS_REWRITTEN(C)                                                                          \
 	C(acks_floored, "ACKs whose window would have been lowered further but for the floor")     \
 	C(acks_first_rewritten, "Rewritten SYN-ACKs and first ACKs of a flow")                     \
 	C(acks_edge_kept, "ACKs whose window was left higher, not to take back what was offered")  \
 	C(ecn_marks, "Packets marked with ECN CE")                                                 \
 	C(syns, "SYNs and SYN-ACKs in both directions")                                            \
-	C(flows_begun, "Flows that began, or sent again after idleness")                           \
+	FLOWS_BEGUN(C)                                                                             \
 	C(flows_ended, "Flows that ended or idled")                                                \
 	C(half_open_begun, "Flows seen for the first time, by a SYN or by data in mid-life")       \
 	C(half_open_proven, "Half-open flows whose handshake or data was acknowledged")            \
 	C(half_open_expired, "Half-open flows forgotten after 3 s")                                \
 	C(zero_windows, "ACKs whose receiver offered nothing")                                     \
 	C(clamps, "Times that the scheme began to clamp all flows")                                \
-	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")      \
+	TIMEOUTS_SEEN(C)                                                                           \
 	C(data_dropped, "Data packets that the scheme dropped, where the port allows it")          \
 	C(control_prioritized, "SYNs and pure ACKs that left with the port's control priority")    \
-	C(repeated_bytes, "Payload that left again")
+	REPEATED_BYTES(C)
 
 /*
  * Of each side of a canary (bpf/policy.h): what of the above its flows caused, and how long they
  * were counted, which makes averages for each flow.
  */
 #define CANARY_PORT_COUNTERS(C)                                                                    \
-	C(egress_packets, "Packets that left by the port")                                         \
-	C(egress_bytes, "Bytes that left by the port")                                             \
-	C(repeated_bytes, "Payload that left again")                                               \
-	C(acks, "ACKs that came in by the port")                                                   \
-	C(flows_begun, "Flows that began, or sent again after idleness")                           \
-	C(timeouts_seen, "Data or SYNs repeated after 190 ms without a packet of their flow")
+	EGRESS_PACKETS(C)                                                                          \
+	EGRESS_BYTES(C)                                                                            \
+	REPEATED_BYTES(C)                                                                          \
+	ACKS(C)                                                                                    \
+	FLOWS_BEGUN(C)                                                                             \
+	TIMEOUTS_SEEN(C)
 
 #define CANARY_COUNTERS(C)                                                                         \
 	CANARY_PORT_COUNTERS(C)                                                                    \
-	C(acks_rewritten, "ACKs whose window was lowered")                                         \
+	ACKS_REWRITTEN(C)                                                                          \
 	C(flow_ms, "Milliseconds for which flows were counted, added up over the flows")
 
 /* Where windows are credit, of a port. */

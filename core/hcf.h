@@ -27,6 +27,9 @@
 
 #include "params.h"
 
+#define HCF_GOLDEN_32                                                                              \
+	0x9e3779b1u /* 2^32 by the golden ratio, and a prime: spreads what is multiplied */
+#define HCF_GOLDEN_64  0x9e3779b97f4a7c15ull
 #define HCF_MAX_BINS   256u
 #define HCF_MAX_HASHES 4u
 
@@ -151,10 +154,9 @@ CORE_INLINE u32 hcf_flow_key(u32 seed, u32 source, u32 destination, u16 source_p
 			     u16 destination_port)
 {
 	u64 addresses = ((u64)source << 32 | destination) * ((u64)seed << 1 | 1);
-	u64 mixed =
-		(addresses ^ ((u64)source_port << 16 | destination_port)) * 0x9e3779b97f4a7c15ull;
+	u64 mixed = (addresses ^ ((u64)source_port << 16 | destination_port)) * HCF_GOLDEN_64;
 
-	return (u32)((mixed ^ mixed >> 29) * 0x9e3779b97f4a7c15ull >> 32);
+	return (u32)((mixed ^ mixed >> 29) * HCF_GOLDEN_64 >> 32);
 }
 
 /* Marsaglia's xorshift: every value but 0 once in 2^32 - 1 calls. */
@@ -176,9 +178,9 @@ CORE_INLINE u32 hcf_key_seed(const struct hcf_state *s)
 CORE_INLINE u32 hcf_bin_of(const struct hcf_state *s, const struct hcf_params *p, u32 key,
 			   u32 index)
 {
-	u32 hash = (key + index * 0x9e3779b1u) * (s->multiplier | 1) + s->offset;
+	u32 hash = (key + index * HCF_GOLDEN_32) * (s->multiplier | 1) + s->offset;
 
-	hash = (hash ^ hash >> 16) * 0x9e3779b1u;
+	hash = (hash ^ hash >> 16) * HCF_GOLDEN_32;
 	return (u32)((u64)hash * hcf_bins(p) >> 32) & (HCF_MAX_BINS - 1);
 }
 
@@ -215,7 +217,7 @@ CORE_INLINE void hcf_init(struct hcf_state *s, const struct hcf_params *p, u32 s
 {
 	s->bytes[0] = s->bytes[1] = 0;
 	s->packets[0] = s->packets[1] = 0;
-	s->random = seed ? seed : 0x9e3779b1u; /* xorshift stays at 0 */
+	s->random = seed ? seed : HCF_GOLDEN_32; /* xorshift stays at 0 */
 	hcf_start_period(s, p);
 	s->high = 0;
 }

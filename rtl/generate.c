@@ -11,6 +11,7 @@
 
 #include "counters.h"
 #include "flow_counter.h"
+#include "handshake.h"
 #include "hcf.h"
 #include "schemes.h"
 
@@ -183,7 +184,8 @@ static void print_built(void)
 {
 	printf("  // Whether one of the schemes (bit n: number n) has this register.\n");
 	printf("  function automatic logic register_is_built(input int unsigned index, "
-	       "input logic [%u:0] schemes);\n    case (index)\n", SCHEMES);
+	       "input logic [%u:0] schemes);\n    case (index)\n",
+	       SCHEMES);
 	for (u32 i = 0; i < count; i++)
 		if (schemes_of(&rows[i]))
 			printf("      %u: register_is_built = (schemes & %u'd%u) != 0;\n", i,
@@ -208,22 +210,30 @@ static u64 reset_of(const struct row *row)
 }
 
 /* N(name, value): the constants that the hardware uses. */
-#define CONSTANTS(N)                                                                               \
-	N(TCP_FLAG_FIN)                                                                            \
-	N(TCP_FLAG_SYN)                                                                            \
-	N(TCP_FLAG_RST) N(TCP_FLAG_PSH) N(TCP_FLAG_ACK) N(TCP_MAX_SCALE) N(TCP_SCALE_UNKNOWN) N(   \
-		TCP_MAX_WINDOW) N(TCP_ACK_LATER) N(TCP_ACK_FIRST) N(TCP_ACK_SYN) N(MAX_MSS_BYTES)  \
-		N(WSCALE_RESERVED_BITS) N(WSCALE_WINDOW_BITS) N(WSCALE_UNIFIED) N(WSCALE_STRIPPED) \
-			N(FAIRQ_SAMPLES) N(FAIRQ_MAX_FLOWS) N(FAIRQ_SLOW_START_SHARED)             \
-				N(FAIRQ_SLOW_START_EACH) N(FAIRQ_SLOW_START_OFF) N(                \
-					FAIRQ_FLOWS_SCALE) N(FAIRQ_FLOWS_DIVIDE) N(HSCC_MAX_STEPS) \
-					N(HCF_MAX_BINS) N(HCF_MAX_HASHES) N(HCF_PERIOD_DYNAMIC)    \
-						N(HCF_PERIOD_FIXED) N(HCF_PERIOD_ORDERED)          \
-							N(HCF_DROP_BOTH)                           \
-							N(HCF_NONE) N(SCHEME_NONE) N(SCHEME_FAIRQ) \
-								N(SCHEME_HSCC)
+/* clang-format off */
+#define CONSTANTS(N) \
+	N(FLOW_SCALE_NONE) \
+	N(MAX_MSS_BYTES) \
+	N(TCP_FLAG_FIN) N(TCP_FLAG_SYN) N(TCP_FLAG_RST) N(TCP_FLAG_PSH) \
+	N(TCP_FLAG_ACK) N(TCP_MAX_SCALE) N(TCP_SCALE_UNKNOWN) N(TCP_MAX_WINDOW) \
+	N(TCP_ACK_LATER) N(TCP_ACK_FIRST) N(TCP_ACK_SYN) \
+	N(WSCALE_RESERVED_BITS) N(WSCALE_WINDOW_BITS) N(WSCALE_UNIFIED) \
+	N(WSCALE_STRIPPED) \
+	N(SCHEME_NONE) N(SCHEME_FAIRQ) N(SCHEME_HSCC) \
+	N(FAIRQ_SAMPLES) N(FAIRQ_MAX_FLOWS) N(FAIRQ_SLOW_START_SHARED) \
+	N(FAIRQ_SLOW_START_EACH) N(FAIRQ_SLOW_START_OFF) N(FAIRQ_FLOWS_SCALE) \
+	N(FAIRQ_FLOWS_DIVIDE) \
+	N(HSCC_MAX_STEPS) \
+	N(HCF_GOLDEN_32) N(HCF_MAX_BINS) N(HCF_MAX_HASHES) N(HCF_PERIOD_DYNAMIC) \
+	N(HCF_PERIOD_FIXED) N(HCF_PERIOD_ORDERED) N(HCF_DROP_BOTH) N(HCF_NONE)
+/* clang-format on */
+
+#define WIDE_CONSTANTS(N)                                                                          \
+	N(FAIRQ_MAX_WINDOW_Q8) N(FAIRQ_MAX_SENT) N(SEGMENT_PERIOD_NS) N(HCF_GOLDEN_64)
 
 #define PRINT_CONSTANT(name) printf("  localparam logic [31:0] " #name " = 32'd%u;\n", (u32)name);
+#define PRINT_WIDE_CONSTANT(name)                                                                  \
+	printf("  localparam logic [63:0] " #name " = 64'd%llu;\n", (unsigned long long)name);
 #define PRINT_REASON(NAME, name, when)                                                             \
 	printf("  localparam logic [3:0] PASS_" #NAME " = 4'd%u;\n", PASS_##NAME);
 
@@ -232,11 +242,7 @@ static void print_package(void)
 	printf("// Printed by rtl/generate.c from the tables of core/.\npackage core_pkg;\n");
 	CONSTANTS(PRINT_CONSTANT)
 	printf("  localparam logic [31:0] SCHEME_HCF = 32'd%u;\n", SCHEMES);
-	printf("  localparam logic [63:0] FAIRQ_MAX_WINDOW_Q8 = 64'd%llu;\n",
-	       (unsigned long long)FAIRQ_MAX_WINDOW_Q8);
-	printf("  localparam logic [63:0] FAIRQ_MAX_SENT = 64'd%llu;\n",
-	       (unsigned long long)FAIRQ_MAX_SENT);
-	printf("  localparam logic [63:0] SEGMENT_PERIOD_NS = 64'd%llu;\n", 1000000000ull);
+	WIDE_CONSTANTS(PRINT_WIDE_CONSTANT)
 	PASS_REASON_LIST(PRINT_REASON)
 	printf("  localparam logic [3:0] PASS_NONE = 4'd15;  // understood\n");
 	printf("  localparam int unsigned PORT_STRIDE = 'h%x;  // bytes\n", PORT_STRIDE);

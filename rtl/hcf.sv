@@ -31,7 +31,6 @@ module hcf
     output logic             [31:0] key_seed
 );
   localparam logic [1:0] OP_ENQUEUE = 2'd0, OP_DEPARTED = 2'd1;  // 2: a tick
-  localparam logic [31:0] GOLDEN = 32'h9e3779b1;
 
   typedef struct packed {
     logic [31:0] epoch;
@@ -149,7 +148,7 @@ module hcf
   multiply by_golden (
       .clk,
       .a(mixed_5),
-      .b(GOLDEN),
+      .b(HCF_GOLDEN_32),
       .product(product_8)
   );
 
@@ -202,7 +201,7 @@ module hcf
       HASH: begin
         count <= count + 9'd1;
         sum_0 <= key + stride;
-        stride <= stride + GOLDEN;
+        stride <= stride + HCF_GOLDEN_32;
         hash_4 <= product_3[31:0] + offset;
         mixed_5 <= hash_4 ^ hash_4 >> 16;
         at_12 <= scaled_11[39:32];
@@ -257,7 +256,7 @@ module hcf
       packets <= '0;
       epoch <= '0;
       high <= 1'b0;
-      random <= seed != 0 ? seed : GOLDEN;
+      random <= seed != 0 ? seed : HCF_GOLDEN_32;
       enqueue_done <= 1'b0;
     end
   end

@@ -14,7 +14,6 @@ module hcf_key (
     input  wire logic [15:0] destination_port,
     output logic      [31:0] key
 );
-  localparam logic [63:0] GOLDEN = 64'h9e3779b97f4a7c15;
   localparam int unsigned TURN = 7;  // clocks: to choose the factors, then their product
   logic [63:0] a, b, product;
   logic [2*TURN-1:0] step;  // one bit goes through it
@@ -27,7 +26,7 @@ module hcf_key (
       b <= {31'b0, seed, 1'b1};
     end else if (step[TURN-1]) begin
       a <= product ^ {32'b0, source_port, destination_port};
-      b <= GOLDEN;
+      b <= core_pkg::HCF_GOLDEN_64;
     end else if (step[2*TURN-1]) a <= product ^ product >> 29;
   end
 

@@ -62,7 +62,7 @@ package types_pkg;
     ip_t         ip;
   } frame_t;
 
-  localparam logic [7:0] SCALE_NONE = 8'hfe;  // FLOW_SCALE_NONE of core/flow.h
+  localparam logic [7:0] SCALE_NONE = core_pkg::FLOW_SCALE_NONE[7:0];
 
   // What is counted of a frame that leaves.
   typedef struct packed {

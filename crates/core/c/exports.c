@@ -10,27 +10,48 @@
 #include "schemes.h"
 #include "sicc.h"
 
-/* Rust mirrors these two; of all else it knows only the size. */
-_Static_assert(sizeof(struct tcp_window) == 4 && offsetof(struct tcp_window, changed) == 2 &&
-		       offsetof(struct tcp_window, floored) == 3,
-	       "TcpWindow in src/tcp_rewrite.rs");
-_Static_assert(sizeof(struct flow_packet) == 32 && offsetof(struct flow_packet, seq) == 8 &&
-		       offsetof(struct flow_packet, ack) == 12 &&
-		       offsetof(struct flow_packet, payload) == 16 &&
-		       offsetof(struct flow_packet, mss) == 20 &&
-		       offsetof(struct flow_packet, scale) == 22 &&
-		       offsetof(struct flow_packet, flags) == 23 &&
-		       offsetof(struct flow_packet, direction) == 24,
-	       "FlowPacket in src/flow.rs");
-_Static_assert(sizeof(struct flow_entry) == 32 && sizeof(struct handshake) == 24 &&
-		       sizeof(struct flow_counter) == 16 && sizeof(struct tcp_edge) == 8 &&
-		       sizeof(struct sicc_pair) == 16,
-	       "FlowEntry, Handshake, FlowCounter, Edge, SiccShim");
+/* What Rust mirrors, in the module of the same name; of all else it knows only the size. */
+#define BYTES(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);
+#define AT(type, field, offset)                                                                    \
+	_Static_assert(offsetof(struct type, field) == (offset), #type "." #field);
 
-_Static_assert(sizeof(struct grant_packet) == 40 && offsetof(struct grant_packet, window) == 28 &&
-		       offsetof(struct grant_packet, flags) == 33 &&
-		       sizeof(struct grant_action) == 24,
-	       "GrantPacket and GrantAction in src/grant.rs");
+BYTES(tcp_window, 4)
+AT(tcp_window, changed, 2)
+AT(tcp_window, floored, 3)
+BYTES(port_segments, 16)
+AT(port_segments, bytes, 8)
+AT(port_segments, latest, 12)
+BYTES(flow_packet, 32)
+AT(flow_packet, seq, 8)
+AT(flow_packet, ack, 12)
+AT(flow_packet, payload, 16)
+AT(flow_packet, mss, 20)
+AT(flow_packet, scale, 22)
+AT(flow_packet, flags, 23)
+AT(flow_packet, direction, 24)
+BYTES(flow_change, 8)
+AT(flow_change, half_open, 4)
+BYTES(grant_packet, 40)
+AT(grant_packet, seq, 8)
+AT(grant_packet, ack, 12)
+AT(grant_packet, payload, 16)
+AT(grant_packet, ts_val, 20)
+AT(grant_packet, ts_ecr, 24)
+AT(grant_packet, window, 28)
+AT(grant_packet, mss, 30)
+AT(grant_packet, scale, 32)
+AT(grant_packet, flags, 33)
+BYTES(grant_action, 24)
+AT(grant_action, seq, 4)
+AT(grant_action, ack, 8)
+AT(grant_action, ts_val, 12)
+AT(grant_action, ts_ecr, 16)
+AT(grant_action, window, 20)
+BYTES(flow_entry, 32)
+BYTES(handshake, 24)
+BYTES(flow_counter, 16)
+BYTES(tcp_edge, 8)
+BYTES(sicc_pair, 16)
 
 /* core_NAME is NAME. */
 #define EXPORT(type, name, parameters, arguments)                                                  \
@@ -281,3 +302,4 @@ EXPORT_NUMBER(grant_flows, GRANT_FLOWS)
 EXPORT_NUMBER(grant_flow_bytes, sizeof(struct grant_flow))
 EXPORT_NUMBER(grant_burst, GRANT_BURST)
 EXPORT_NUMBER(grant_learn_ns, GRANT_LEARN_NS)
+EXPORT_NUMBER(grant_counts, offsetof(struct grant_port, grants))
