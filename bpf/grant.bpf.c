@@ -17,12 +17,6 @@
 
 #include "grant_carrier.h"
 
-/* Bytes of a packet as it was on the wire, where a super-packet was several. */
-static __always_inline u32 bytes_of(struct __sk_buff *skb)
-{
-	return skb->wire_len > skb->len ? skb->wire_len : skb->len;
-}
-
 /* Timestamps, if they are where RFC 7323 appendix A recommends them; 0: there are other options. */
 static __always_inline _Bool read_timestamps(struct __sk_buff *skb, const struct packet *packet,
 					     struct grant_packet *out, u32 *tcp_bytes)
@@ -48,7 +42,7 @@ static __always_inline _Bool read_timestamps(struct __sk_buff *skb, const struct
 		return 1;
 	}
 	/* Selective acknowledgements alone (RFC 2018 §3). */
-	return options[0] >> 16 == 0 || (bpf_ntohl(options[0]) & 0xffffff00) == 0x01010500;
+	return (bpf_ntohl(options[0]) & 0xffffff00) == 0x01010500;
 }
 
 /*
@@ -81,12 +75,16 @@ static __noinline int flow_control(struct __sk_buff *skb, const struct packet *p
 	if (!flow_is_live(&flow->entry) || s->packet.scale == TCP_SCALE_UNKNOWN ||
 	    is_authenticated(skb, packet) || !peer_read(skb, packet, direction, tcp_bytes))
 		return 0;
+	s->is_refused = !!(flow->credit & GRANT_IS_REFUSED);
 	s->shown_bytes = flow->credit & (GRANT_IS_SHUT - 1);
 	s->is_shut = !!(flow->credit & GRANT_IS_SHUT);
+	s->acked = flow->entry.acked[FLOW_DATA];
 	s->is_sender_first = direction == FLOW_DATA && flow->entry.acks <= 1;
 	handle = grant_begin(direction);
-	if (!handle)
+	if (!handle) {
+		flow->credit |= GRANT_IS_REFUSED;
 		return 0;
+	}
 	peer_keep(s, handle);
 	flow->credit = handle;
 	return 0;
@@ -105,19 +103,6 @@ static __noinline int scale_recall(struct __sk_buff *skb, const struct packet *p
 	return 0;
 }
 
-/* How an ACK gets to the sender, again about each second, as routes change. */
-static __always_inline void peer_refresh(struct __sk_buff *skb, const struct packet *packet,
-					 const struct grant_scratch *s, u32 handle, u32 tcp_bytes)
-{
-	u32 index = handle & (GRANT_FLOWS - 1);
-	struct grant_peer *peer = bpf_map_lookup_elem(&grant_peers, &index);
-
-	if (!peer || (!peer->is_reversed && peer->noted == seen_at(s->packet.now_ns)))
-		return;
-	if (peer_read(skb, packet, FLOW_ACKS, tcp_bytes))
-		*peer = s->noted;
-}
-
 /* A packet of the data's direction. */
 static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 {
@@ -132,28 +117,25 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 
 	if (!port_ctx_open(skb, &ctx) || !grant_ctx_open(&own))
 		return NEXT;
-	if (is_behind) {
-		ctx.counted->ingress_packets++;
-	} else {
-		ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
-		ctx.counted->egress_bytes += skb->len;
-	}
+	count_passing(ctx.counted, skb, !is_behind);
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	packet = &own.scratch->parsed;
 	own.scratch->queue_bytes = is_behind ? 0 : queue_read(skb, ctx.port, now_ns);
 	own.scratch->is_let_go = !!released_ns(&ctx, now_ns);
-	own.scratch->bytes = bytes_of(skb);
+	own.scratch->bytes = skb->len;
 	own.scratch->handle = 0;
 	found = parse(skb, packet, ctx.port->id, FLOW_DATA, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP) {
 		pass(ctx.counted, (u32)found);
-		if (is_behind)
-			grant_pass_data(now_ns);
+		grant_pass_data(now_ns);
 		return NEXT;
 	}
-	packet->family = (u8)forgotten(packet->family, now_ns);
-	packet->is_tunnelled = (u8)forgotten(packet->is_tunnelled, now_ns);
+	packet_forget(packet, now_ns);
+	/* On the wire each segment of a super-packet has headers. */
+	if (skb->gso_size && packet->payload > skb->gso_size && packet->payload < skb->len)
+		own.scratch->bytes +=
+			(packet->payload - 1) / skb->gso_size * (skb->len - packet->payload);
 	seen = flow_packet_of(skb, packet, FLOW_DATA, now_ns);
 	if (is_syn(&seen))
 		half_on(ctx.port, ctx.counted, packet, &seen, FLOW_DATA);
@@ -231,23 +213,16 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 		found = carry(skb, now_ns);
 		if (found != NEXT || !is_behind)
 			return found;
-		ctx.counted->egress_packets++;
-		ctx.counted->egress_bytes += skb->len;
+		count_passing(ctx.counted, skb, 1);
 		return NEXT;
 	}
-	if (is_behind) {
-		ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
-		ctx.counted->egress_bytes += skb->len;
-	} else {
-		ctx.counted->ingress_packets++;
-	}
+	count_passing(ctx.counted, skb, is_behind);
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	found = parse(skb, packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
-	packet->family = (u8)forgotten(packet->family, now_ns);
-	packet->is_tunnelled = (u8)forgotten(packet->is_tunnelled, now_ns);
+	packet_forget(packet, now_ns);
 	seen = flow_packet_of(skb, packet, FLOW_ACKS, now_ns);
 	ctx.counted->acks++;
 	if (is_syn(&seen)) {
@@ -280,8 +255,9 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 		/* Its entry has gone to another flow while it rested. */
 		if (own.scratch->is_lost)
 			flow->credit = 0;
-		else if (has_options && own.scratch->handle)
-			peer_refresh(skb, packet, own.scratch, own.scratch->handle, tcp_bytes);
+		else if (has_options && own.scratch->handle && own.scratch->is_first &&
+			 peer_read(skb, packet, FLOW_ACKS, tcp_bytes))
+			peer_keep(own.scratch, own.scratch->handle); /* routes change */
 	}
 	if (!(flow->credit & GRANT_IS_HANDLE)) {
 		if (!has_options)

@@ -59,7 +59,6 @@ struct grant_own {
 struct grant_peer {
 	u8 head[GRANT_HEAD_BYTES + 4]; /* all above TCP's header; 0 behind */
 	u32 pseudo;		       /* sum of TCP's pseudo header, not folded */
-	u32 noted;		       /* when, in units of 2^30 ns */
 	u16 outer_pseudo;	       /* of a tunnel's UDP header */
 	u16 protocol;		       /* of the frame, as on the wire */
 	u16 source, destination;       /* TCP ports, as on the wire */

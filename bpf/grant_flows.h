@@ -35,9 +35,12 @@ struct grant_scratch {
 	u32 shown_bytes;     /* opening: what the SYN-ACK offered */
 	u32 is_sender_first; /* opening: the sender of the data opened the connection */
 	u32 is_shut;	     /* opening: a SYN-ACK showed it a window of 0 instead */
+	u32 acked;	     /* opening: before the packet, up to here the data has arrived */
+	u32 is_refused;	     /* opening: not for the first time */
 	u16 window;	     /* the field that the ACK is to have */
 	u8 is_due;	     /* 1: there may be something to send */
 	u8 is_lost;	     /* 1: the handle is no longer that of an entry */
+	u8 is_first;	     /* 1: no ACK of the flow passed in this unit of time (seen_at) */
 };
 
 PORT_ARRAY(grant_scratch, BPF_MAP_TYPE_PERCPU_ARRAY, struct grant_scratch, 1, 0);
@@ -62,14 +65,15 @@ static __always_inline _Bool grant_ctx_open(struct grant_ctx *ctx)
 /*
  * A flow's entry in the table of all ports has a handle: its number here, and the serial number of
  * that use, as the number may be another flow's by now. The entry here has the same serial number
- * in `owner`, and above it when the flow was last seen.
+ * in `owner`, and above it when an ACK of the flow last passed.
  */
 #define GRANT_IS_HANDLE (1u << 31)
 /*
  * Until it has one: the window that the SYN-ACK came with, and whether the sender of the data was
  * shown 0 instead.
  */
-#define GRANT_IS_SHUT (1u << 16)
+#define GRANT_IS_SHUT	 (1u << 16)
+#define GRANT_IS_REFUSED (1u << 17) /* there was no room for it */
 
 static __always_inline u32 seen_at(u64 now_ns)
 {
@@ -82,16 +86,26 @@ static __always_inline u32 handle_of(u32 index, u32 serial)
 }
 
 /* With the lock held: the number of the flow, 0 if it is no longer followed. */
-static __always_inline u32 handle_index(struct grant_own *own, u32 handle, u64 now_ns)
+static __always_inline u32 handle_index(const struct grant_own *own, u32 handle)
 {
 	u32 index = handle & (GRANT_FLOWS - 1);
-	struct grant_flow *f = &own->flows[index];
+	const struct grant_flow *f = &own->flows[index];
 
 	if (!(handle & GRANT_IS_HANDLE) || index >= own->port.used || f->state == GRANT_FREE ||
 	    (f->owner & 0xffff) != (handle >> GRANT_INDEX_BITS & 0xffff))
 		return 0;
-	f->owner = (f->owner & 0xffff) | seen_at(now_ns) << 16;
 	return index;
+}
+
+/* With the lock held: an ACK of the flow passes. Whether it is the first in its unit of time. */
+static __always_inline _Bool flow_stamp(struct grant_own *own, u32 index, u64 now_ns)
+{
+	struct grant_flow *f = &own->flows[index & (GRANT_FLOWS - 1)];
+	u32 owner = (f->owner & 0xffff) | seen_at(now_ns) << 16;
+	_Bool is_first = f->owner != owner;
+
+	f->owner = owner;
+	return is_first;
 }
 
 /* With the lock held: gives back an entry whose flow has been idle for long, if it is at the
@@ -122,7 +136,7 @@ __noinline u32 grant_begin(u32 direction)
 		return 0;
 	s = ctx.scratch;
 	packet = &s->packet;
-	seq = direction == FLOW_DATA ? packet->seq : packet->ack;
+	seq = direction == FLOW_DATA ? s->acked : packet->ack;
 	bpf_spin_lock(&ctx.own->lock);
 	for (i = 0; i < GRANT_LOOKS; i++)
 		grant_forget(ctx.own, packet->now_ns);
@@ -130,7 +144,9 @@ __noinline u32 grant_begin(u32 direction)
 	if (index) {
 		f = grant_flow_at(ctx.own->flows, index);
 		ctx.own->serial++;
-		f->owner = (ctx.own->serial & 0xffff) | seen_at(packet->now_ns) << 16;
+		/* Headers that data has shown give way to those of the first ACK. */
+		f->owner = (ctx.own->serial & 0xffff) |
+			   (seen_at(packet->now_ns) - (direction == FLOW_DATA)) << 16;
 		f->scale = (u8)min_u32(packet->scale, TCP_MAX_SCALE);
 		/* The sender may have been shown as much. */
 		f->edge = f->most =
@@ -148,7 +164,7 @@ __noinline u32 grant_begin(u32 direction)
 		}
 		handle = handle_of(index, ctx.own->serial);
 	} else {
-		ctx.own->counters.flows_refused++;
+		ctx.own->counters.flows_refused += !s->is_refused;
 	}
 	bpf_spin_unlock(&ctx.own->lock);
 	return handle;
@@ -170,7 +186,7 @@ __noinline int grant_pass_data(u64 now_ns)
 	s = ctx.scratch;
 	bpf_spin_lock(&own->lock);
 	grant_on_bytes(&own->port, p, s->bytes, now_ns);
-	index = handle_index(own, s->handle, now_ns);
+	index = handle_index(own, s->handle);
 	s->is_lost = s->handle && !index;
 	if (index)
 		grant_on_data(&own->port, p, own->flows, index, &s->packet);
@@ -196,8 +212,9 @@ __noinline int grant_pass_ack(u64 now_ns)
 	s = ctx.scratch;
 	s->window = s->packet.window;
 	bpf_spin_lock(&own->lock);
-	index = handle_index(own, s->handle, now_ns);
+	index = handle_index(own, s->handle);
 	s->is_lost = s->handle && !index;
+	s->is_first = index && flow_stamp(own, index, now_ns);
 	if (index)
 		s->window =
 			grant_on_ack(&own->port, p, own->flows, index, &s->packet, s->queue_bytes);
@@ -300,13 +317,16 @@ __noinline int grant_restart(void)
 /* Orders the levels by the sizes that have passed, when that is due. */
 __noinline int grant_follow_sizes(u64 now_ns)
 {
+	struct grant_lesson lesson = {{0}, {0}};
 	struct grant_ctx ctx;
+	_Bool learns;
 
 	if (!grant_ctx_open(&ctx) || elapsed_ns(ctx.own->learnt_ns, now_ns) < GRANT_LEARN_NS)
 		return 0;
+	ctx.own->learnt_ns = now_ns; /* one timer runs at a time */
+	learns = grant_study(&ctx.own->port, &ctx.config->params, &lesson);
 	bpf_spin_lock(&ctx.own->lock);
-	ctx.own->learnt_ns = now_ns;
-	grant_learn(&ctx.own->port, &ctx.config->params);
+	grant_follow(&ctx.own->port, &ctx.config->params, learns ? &lesson : 0);
 	bpf_spin_unlock(&ctx.own->lock);
 	return 0;
 }

@@ -189,7 +189,6 @@ static __noinline _Bool peer_read(struct __sk_buff *skb, const struct packet *pa
 					    : packet->key.v6.destination_port;
 	noted->destination =
 		packet->family == 4 ? packet->key.v4.source_port : packet->key.v6.source_port;
-	noted->noted = seen_at(s->packet.now_ns);
 	if (start && noted->is_reversed)
 		ethernet_reverse(noted->head);
 	inner_note(noted, at, packet->family == 4);

@@ -68,6 +68,24 @@ static __always_inline _Bool port_ctx_open(struct __sk_buff *skb, struct port_ct
 	return 1;
 }
 
+static __always_inline void count_passing(struct port_counters *counted, struct __sk_buff *skb,
+					  _Bool is_egress)
+{
+	if (is_egress) {
+		counted->egress_packets += max_u32(skb->gso_segs, 1);
+		counted->egress_bytes += skb->len;
+	} else {
+		counted->ingress_packets++;
+	}
+}
+
+/* What verifiers need not follow further of a packet (forgotten). */
+static __always_inline void packet_forget(struct packet *packet, u64 now_ns)
+{
+	packet->family = (u8)forgotten(packet->family, now_ns);
+	packet->is_tunnelled = (u8)forgotten(packet->is_tunnelled, now_ns);
+}
+
 static __always_inline int pass(struct port_counters *counted, u32 reason)
 {
 	if (reason < PASS_REASONS)
@@ -268,14 +286,12 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 		}
 		prioritize(skb, &ctx, &packet, now_ns);
 	}
-	ctx.counted->egress_packets += max_u32(skb->gso_segs, 1);
-	ctx.counted->egress_bytes += skb->len;
+	count_passing(ctx.counted, skb, 1);
 	if (acting != SCHEME_NONE)
 		mark(skb, &ctx, &packet, queue_bytes, now_ns);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
-	packet.family = (u8)forgotten(packet.family, now_ns);
-	packet.is_tunnelled = (u8)forgotten(packet.is_tunnelled, now_ns);
+	packet_forget(&packet, now_ns);
 	if (acting != SCHEME_NONE)
 		scale_on_packet(skb, &ctx, &packet, FLOW_DATA, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_DATA, now_ns);
@@ -390,7 +406,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 
 	if (!port_ctx_open(skb, &ctx))
 		return NEXT;
-	ctx.counted->ingress_packets++;
+	count_passing(ctx.counted, skb, 0);
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	policy_begin(ctx.config, ctx.port, ctx.counted);
@@ -399,8 +415,7 @@ static __always_inline int rewrite_ingress(struct __sk_buff *skb, u32 acting)
 	found = parse(skb, &packet, ctx.port->id, FLOW_ACKS, ctx.config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		return pass(ctx.counted, (u32)found);
-	packet.family = (u8)forgotten(packet.family, now_ns);
-	packet.is_tunnelled = (u8)forgotten(packet.is_tunnelled, now_ns);
+	packet_forget(&packet, now_ns);
 	if (acting != SCHEME_NONE)
 		scale_on_packet(skb, &ctx, &packet, FLOW_ACKS, now_ns);
 	seen = flow_packet_of(skb, &packet, FLOW_ACKS, now_ns);
@@ -463,12 +478,7 @@ static __always_inline _Bool open_below_host(struct __sk_buff *skb, struct port_
 		pass(ctx->counted, PASS_STALE);
 		return 0;
 	}
-	if (is_egress) {
-		ctx->counted->egress_packets += max_u32(skb->gso_segs, 1);
-		ctx->counted->egress_bytes += skb->len;
-	} else {
-		ctx->counted->ingress_packets++;
-	}
+	count_passing(ctx->counted, skb, is_egress);
 	found = parse(skb, packet, ctx->port->id, direction, ctx->config->flags & PORT_BARE_IP);
 	if (found != PARSE_TCP)
 		pass(ctx->counted, (u32)found);

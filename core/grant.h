@@ -46,7 +46,7 @@
  * `long_share` if others do not end.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
- * beyond what was taken back: it was sent before. For a while flows then count as late only much
+ * of a grant that was taken back: it was sent before. For a while flows then count as late only much
  * later, and their credit is not granted to others.
  *
  * Far senders. At a port whose buffer is smaller than what a round trip holds, the budget is not
@@ -233,14 +233,14 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	/*
 	 * A request behind all data: the end of the last message was not seen as such. Its sender
 	 * may still use the credit that is left, which stays its own. A full segment is no request:
-	 * both ends may send at once.
+	 * both ends may send at once. Nor is what comes while the sender may not send, or has just
+	 * been let: a receiver that reports what it has read.
 	 */
 	if (packet->payload && packet->payload < grant_mss(f) && f->attained &&
-	    packet->ack == f->seen) {
+	    packet->ack == f->seen && f->state == GRANT_ACTIVE &&
+	    elapsed_ns(f->since_ns, packet->now_ns) >= port->idle_ns) {
 		grant_end_message(port, f);
 		f->attained = 0;
-		if (f->state == GRANT_WAITING)
-			grant_ask(port, p, flows, index, packet->now_ns);
 	}
 	answers = f->flags & GRANT_CLIENT ||
 		  (f->flags & GRANT_OPENER && grant_openers_are_brief(port));
@@ -251,12 +251,13 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
 		choice = grant_choose(port, flows);
-		if (choice.flow == index &&
+		if (choice.flow == index && !grant_is_shut(f) &&
 		    grant_has_room(port, p, f, choice.is_owed, queue_bytes, packet->now_ns))
 			grant_activate(port, p, flows, choice, packet->now_ns);
 	}
 	grant_take_credit(port, f);
 	grant_renew(port, p, f, queue_bytes, packet->now_ns);
+	grant_heed_receiver(port, f);
 	window = grant_window(port, f, packet->ack, packet->window, is_syn ? 0 : scale);
 	grant_put_credit(port, f);
 	return window;
@@ -278,6 +279,10 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 		grant_close(port, flows, index);
 	if (f->state == GRANT_FREE)
 		return;
+	/* A receiver takes nothing beyond what it has offered, nor does it count here. */
+	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->most) &&
+	    grant_beyond(end, grant_offered(f) + grant_unit(f)) && !(packet->flags & TCP_FLAG_SYN))
+		return;
 	grant_note_mss(f, packet);
 	if (packet->flags & TCP_FLAG_SYN) {
 		grant_make_idle(port, p, flows, index);
@@ -289,7 +294,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	mss = grant_mss(f);
 	ends |= fresh && grant_ends_message(f, packet, end);
 	is_behind = f->state == GRANT_WAITING && f->level == GRANT_LATE_LEVEL;
-	probes = packet->payload <= 1 && f->ack - packet->seq == 1;
+	/* A keepalive looks the same, but its sender has a window. */
+	probes = packet->payload <= 1 && f->ack - packet->seq == 1 && f->edge == f->seen;
 	/* It may have been shown its allowance already. */
 	opens = f->flags & GRANT_HANDSHAKE &&
 		(f->edge == f->seen || !grant_openers_are_brief(port));
@@ -297,7 +303,7 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	grant_take_credit(port, f);
 	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
 	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->edge) &&
-	    grant_beyond(end, f->most))
+	    grant_beyond(end, f->most) && !grant_beyond(end, f->last + grant_unit(f)))
 		port->queued_ns = packet->now_ns + GRANT_QUEUED_NS;
 	if (packet->payload) {
 		was_late = f->state == GRANT_ACTIVE && grant_resent(f);
@@ -354,8 +360,8 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 
 	if (!choice.flow || !grant_has_room(port, p, f, choice.is_owed, queue_bytes, now_ns))
 		return none;
-	/* The receiver itself has no room: its next ACK opens the window, by a segment at least. */
-	if (grant_beyond(f->ack + tcp_window_bytes(f->window, f->scale), f->seen) == 0) {
+	/* The receiver's next ACK opens the window, by a segment at least. */
+	if (grant_is_shut(f)) {
 		grant_make_idle(port, p, flows, choice.flow);
 		f->edge = f->seen + max_u32(grant_allowance(p, f), grant_mss(f));
 		return none;

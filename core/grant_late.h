@@ -71,7 +71,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 					     struct grant_flow *flows, u32 index, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	u32 mss = grant_mss(f), unit = 1u << min_u32(f->scale, TCP_MAX_SCALE);
+	u32 mss = grant_mss(f), unit = grant_unit(f);
 	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance(p, f);
 	_Bool takes_back;
 
@@ -100,7 +100,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 	if (!grant_resent(f))
 		grant_note_edge(f);
 	if (takes_back) {
-		grant_give_back(port, f);
+		grant_give_back(port, left);
 		f->edge = f->most = f->seen;
 	} else if (!left) {
 		f->edge += max_u32(allowance, mss);

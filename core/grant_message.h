@@ -46,7 +46,7 @@ CORE_INLINE void grant_note_mss(struct grant_flow *f, const struct grant_packet 
 CORE_INLINE _Bool grant_ends_message(struct grant_flow *f, const struct grant_packet *packet,
 				     u32 end)
 {
-	u32 mss = grant_mss(f), unit = 1u << min_u32(f->scale, TCP_MAX_SCALE);
+	u32 mss = grant_mss(f), unit = grant_unit(f);
 	u32 tail = packet->payload % mss, rest = (f->cut + tail) % mss;
 	_Bool is_cut = !grant_beyond(f->edge, end) || end - f->last < unit;
 

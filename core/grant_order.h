@@ -244,24 +244,32 @@ CORE_INLINE void grant_learn_unused(struct grant_port *port)
 	port->unused /= 2;
 }
 
-/* Orders the levels by the sizes that have passed; some thousand instructions, for the timer. */
-CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params *p)
+/* An order of the levels, as struct grant_port has it. */
+struct grant_lesson {
+	u8 order[GRANT_LEVELS];
+	u8 reach[GRANT_LEVELS];
+};
+
+/*
+ * Orders the levels by the sizes that have passed; some thousand instructions, which change
+ * nothing: the caller may look at a port that goes on. 0: there is nothing to learn.
+ */
+CORE_INLINE _Bool grant_study(const struct grant_port *port, const struct grant_params *p,
+			      struct grant_lesson *out)
 {
 	u64 index[GRANT_LEVELS] = {0};
 	u32 i, j, rank, known = 0, last = grant_last_level(p);
 
-	if (!grant_learns(p))
-		return;
-	grant_learn_unused(port);
-	if (port->messages + port->passed[GRANT_COMMON_LEVELS - 1] < GRANT_LEARN_FROM)
-		return;
+	if (!grant_learns(p) ||
+	    port->messages + port->passed[GRANT_COMMON_LEVELS - 1] < GRANT_LEARN_FROM)
+		return 0;
 	for (i = 0; i < GRANT_LEVELS; i++)
 		known = choose_u32(is_nonzero(port->ended[i]), i + 1, known);
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		u8 reach = GRANT_LEVELS - 1;
 
 		index[i] = grant_index(port, i, known, last, &reach);
-		port->reach[i] = (u8)choose_u32(is_below(i, last), reach, port->reach[i]);
+		out->reach[i] = (u8)choose_u32(is_below(i, last), reach, port->reach[i]);
 	}
 	/* Of equal ones the higher level is first. */
 	for (i = 0; i < GRANT_LEVELS; i++) {
@@ -272,8 +280,23 @@ CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params 
 			rank += is_below(j, last) & is_before;
 		}
 		rank = choose_u32(is_below(i, last), rank, i);
-		port->order[rank & (GRANT_LEVELS - 1)] = (u8)i;
+		out->order[rank & (GRANT_LEVELS - 1)] = (u8)i;
 	}
+	return 1;
+}
+
+/* The port follows a lesson, if there is one, and forgets a part of what it has seen. */
+CORE_INLINE void grant_follow(struct grant_port *port, const struct grant_params *p,
+			      const struct grant_lesson *lesson)
+{
+	u32 i;
+
+	if (grant_learns(p))
+		grant_learn_unused(port);
+	if (!lesson)
+		return;
+	__builtin_memcpy(port->order, lesson->order, sizeof(port->order));
+	__builtin_memcpy(port->reach, lesson->reach, sizeof(port->reach));
 	grant_note_order(port);
 	if (port->messages < GRANT_FORGET_AT)
 		return;
@@ -282,6 +305,13 @@ CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params 
 		port->ended[i] /= 2;
 		port->passed[i] /= 2;
 	}
+}
+
+CORE_INLINE void grant_learn(struct grant_port *port, const struct grant_params *p)
+{
+	struct grant_lesson lesson = {{0}, {0}};
+
+	grant_follow(port, p, grant_study(port, p, &lesson) ? &lesson : 0);
 }
 
 #endif

@@ -141,52 +141,54 @@ struct grant_list {
 	u32 tail;
 };
 
-/* A port. Prepare it with grant_init. */
+/* A port. Prepare it with grant_init. What each packet needs is in its first cache lines. */
 struct grant_port {
-	u64 grant_ns;	/* last grant */
-	u64 drained_ns; /* when `virtual_bytes` were in the virtual queue, or on the way to it */
-	s64 owed_q16;	/* bytes due to flows behind others, Q16; below 0: had before */
+	u64 busy_ns;	 /* until when the link was busy, or no credit out */
+	u64 idle_ns;	 /* derived: if nothing passes for longer, nothing is under way */
+	u64 queued_ns;	 /* until when grants without effect do not show that servers are late */
+	u64 resend_ns;	 /* derived: a grant without effect is sent again after */
+	u64 grant_ns;	 /* last grant */
+	u64 delay_ns;	 /* derived: from a grant until its data has passed, at most */
+	u32 outstanding; /* credit of all flows */
+	u32 late;	 /* of those whose grant had to be sent again */
+	u32 waiting;	 /* flows */
+	u32 active;
+
+	s64 owed_q16;  /* bytes due to flows behind others, Q16; below 0: had before */
+	s64 turn_q16;  /* derived: what is owed before a grant of it is given, Q16 */
+	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
+	u32 filled_at; /* the same by place */
+	u32 budget;    /* derived, as the next two */
+	u32 long_budget;
+	u32 burst;		/* credit that may be given at once; 0: the whole budget */
+	u32 unused_q16;		/* `unused` of `granted` */
+	u16 overtaken;		/* bits of the levels that come after the first in `order` */
+	u8 turn;		/* level that last got from `long_share` */
+	u8 never_shrinks;	/* 1: what a sender was shown is not taken back */
+	u8 owed_grants;		/* from `long_share`; wraps */
+	u8 brief;		/* of 255: openers whose first message was below the allowance */
+	u8 order[GRANT_LEVELS]; /* levels, the one to be served first in front */
+	u8 reach[GRANT_LEVELS]; /* of each: the level to the end of which it is best served */
+	/* Places of levels in `order`; then those of the lists of active flows. */
+	u8 place[GRANT_LEVELS + 2];
+
+	u32 virtual_bytes; /* in a virtual queue, or on the way to it */
+	u32 free;	   /* first free entry of those once used */
+	u32 used;	   /* entries once used */
+	u64 drained_ns;	   /* when these were in the virtual queue */
 	u64 rate_bps;
+	u64 granted;	  /* bytes; with the next one, halved at times */
+	u64 unused;	  /* of them, what was left where a message ended */
+	u64 turn_ns;	  /* when the turn came to `turn` */
+	u64 lapse_ns;	  /* until when what has lapsed would, at an even pace */
+	u64 lapse_gap_ns; /* derived: from one grant that lapses to the next */
 	u64 grants;
 	u64 resends;
 	u64 lapses;
-	u64 busy_ns;   /* until when the link was busy, or no credit out */
-	u64 granted;   /* bytes; with the next one, halved at times */
-	u64 unused;    /* of them, what was left where a message ended */
-	u64 queued_ns; /* until when grants without effect do not show that servers are late */
-	u64 lapse_ns;  /* until when what has lapsed would, at an even pace */
-	u64 turn_ns;   /* when the turn came to `turn` */
-	u32 virtual_bytes;
-	u32 outstanding; /* credit of all flows */
-	u32 late;	 /* of those whose grant had to be sent again */
-	u32 unused_q16;	 /* `unused` of `granted` */
-	u32 waiting;	 /* flows */
-	u32 active;
-	u32 free;		  /* first free entry of those once used */
-	u32 used;		  /* entries once used */
 	u32 messages;		  /* that have ended; with the next two, halved at times */
 	u32 ended[GRANT_LEVELS];  /* those that ended in each level */
 	u32 passed[GRANT_LEVELS]; /* those that grew beyond it */
-	u8 order[GRANT_LEVELS];	  /* levels, the one to be served first in front */
-	u8 reach[GRANT_LEVELS];	  /* of each: the level to the end of which it is best served */
-	u8 turn;		  /* level that last got from `long_share` */
-	u8 never_shrinks;	  /* 1: what a sender was shown is not taken back */
-	u16 overtaken;		  /* bits of the levels that come after the first in `order` */
-	u8 owed_grants;		  /* from `long_share`; wraps */
-	/* Places of levels in `order`; then those of the lists of active flows. */
-	u8 place[GRANT_LEVELS + 2];
-	u8 brief;      /* of 255: openers whose first message was below the allowance */
-	u32 filled;    /* bits of the lists that are not empty, by level; of active flows: 16, 17 */
-	u32 filled_at; /* the same by place */
-	u32 budget;    /* with the next seven: what follows from the parameters */
-	u32 long_budget;
-	u32 burst; /* credit that may be given at once; 0: the whole budget */
-	u64 delay_ns;
-	u64 lapse_gap_ns; /* from one grant that lapses to the next */
-	u64 resend_ns;
-	u64 idle_ns;		/* if nothing passes for longer, nothing is under way */
-	s64 turn_q16;		/* what is owed before a grant of it is given, Q16 */
-	u64 waits[GRANT_WAITS]; /* grants, by how long their flows waited */
+	u64 waits[GRANT_WAITS];	  /* grants, by how long their flows waited */
 	struct grant_list lists[GRANT_LEVELS + 2]; /* waiting flows by level, active, late ones */
 };
 
@@ -230,6 +232,12 @@ CORE_INLINE struct grant_flow *grant_flow_at(struct grant_flow *flows, u32 index
 CORE_INLINE u32 grant_mss(const struct grant_flow *f)
 {
 	return f->mss + (is_nonzero(f->mss) ^ 1);
+}
+
+/* Bytes of a unit of its window. */
+CORE_INLINE u32 grant_unit(const struct grant_flow *f)
+{
+	return 1u << min_u32(f->scale, TCP_MAX_SCALE);
 }
 
 /* Bytes that an idle flow may send without a grant. */
@@ -385,11 +393,11 @@ CORE_INLINE void grant_give(struct grant_port *port, u32 bytes, u64 now_ns)
 		grant_fill_virtual(port, bytes, now_ns);
 }
 
-/* What a flow leaves of its grant is not on the way. */
-CORE_INLINE void grant_give_back(struct grant_port *port, const struct grant_flow *f)
+/* What is taken from a flow's grant is not on the way. */
+CORE_INLINE void grant_give_back(struct grant_port *port, u32 bytes)
 {
 	if (port->burst)
-		port->virtual_bytes -= min_u32(port->virtual_bytes, grant_beyond(f->edge, f->seen));
+		port->virtual_bytes -= min_u32(port->virtual_bytes, bytes);
 }
 
 /* Takes a flow out of the list that its state has it in. */
@@ -401,7 +409,7 @@ CORE_INLINE void grant_leave(struct grant_port *port, struct grant_flow *flows, 
 		port->waiting--;
 	} else if (f->state == GRANT_ACTIVE) {
 		port->active--;
-		grant_give_back(port, f);
+		grant_give_back(port, grant_beyond(f->edge, f->seen));
 	} else {
 		return;
 	}
@@ -430,20 +438,51 @@ CORE_INLINE void grant_put_credit(struct grant_port *port, struct grant_flow *f)
 		port->late += f->credit;
 }
 
-/* The window field for an ACK with this number, and the edge that its sender sees by it. */
+/*
+ * The window field for an ACK with this number, and the edge that its sender sees by it. Rounded
+ * up, but where a unit would be more than a waiting flow was shown: ACK by ACK it would go on.
+ */
 CORE_INLINE u16 grant_window(const struct grant_port *port, struct grant_flow *f, u32 ack,
 			     u16 window, u32 scale)
 {
 	u32 shift = min_u32(scale, TCP_MAX_SCALE);
-	u32 left = grant_beyond(f->state == GRANT_WAITING ? f->seen : f->edge, ack);
+	_Bool waits = f->state == GRANT_WAITING;
+	u32 left = grant_beyond(waits ? f->seen : f->edge, ack);
 	u64 field;
 
 	if (port->never_shrinks)
 		left = max_u32(left, grant_beyond(f->most, ack));
 	field = ((u64)left + (1u << shift) - 1) >> shift;
+	if (waits && !port->never_shrinks && grant_beyond(ack + (u32)(field << shift), f->most))
+		field = left >> shift;
 	field = min_u64(field, window);
 	f->most += grant_beyond(ack + (u32)(field << shift), f->most);
 	return (u16)field;
+}
+
+/* The right edge that its receiver offers. */
+CORE_INLINE u32 grant_offered(const struct grant_flow *f)
+{
+	return f->ack + tcp_window_bytes(f->window, f->scale);
+}
+
+/* The receiver itself has no room. */
+CORE_INLINE _Bool grant_is_shut(const struct grant_flow *f)
+{
+	return !grant_beyond(grant_offered(f), f->seen);
+}
+
+/* What its receiver does not offer is no credit, until the flow asks again. */
+CORE_INLINE void grant_heed_receiver(struct grant_port *port, struct grant_flow *f)
+{
+	u32 refused =
+		min_u32(grant_beyond(f->edge, grant_offered(f)), grant_beyond(f->edge, f->seen));
+
+	if (f->state != GRANT_ACTIVE || grant_resent(f) || !refused)
+		return;
+	f->edge -= refused;
+	port->granted -= min_u64(port->granted, refused);
+	grant_give_back(port, refused);
 }
 
 /* All up to `seq` has passed; nothing is left so far behind that it would seem to be ahead. */

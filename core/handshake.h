@@ -232,7 +232,10 @@ CORE_INLINE s32 flow_establish(struct flow_entry *flow, const struct handshake *
 		flow->scale[FLOW_ACKS] = TCP_SCALE_UNKNOWN;
 		flow->acks = 0xff;
 	}
+	/* Other CPUs or a loss may have kept back what was sent before the packet. */
 	flow->acked[own] = flow->next[own] = packet->seq;
+	if (!(h->marks & HANDSHAKE_MID_LIFE) && handshake_has_syn(h, own))
+		flow->acked[own] = h->isn[own] + 1;
 	flow->acked[peer] = flow->next[peer] = packet->ack;
 	flow->phase = FLOW_COUNTED;
 	return delta;

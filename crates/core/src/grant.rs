@@ -66,6 +66,7 @@ unsafe extern "C" {
     safe fn core_grant_flow_bytes() -> u32;
     safe fn core_grant_burst() -> u32;
     safe fn core_grant_learn_ns() -> u32;
+    safe fn core_grant_counts() -> u32;
     fn core_grant_init(port: *mut c_void, p: *const c_void, rate_bps: u64, never_shrinks: bool);
     fn core_grant_tick_ns(port: *const c_void, p: *const c_void) -> u64;
     fn core_grant_open(
@@ -231,9 +232,9 @@ impl Grant {
 
     /// Grants, reminders of those without effect, and those given up.
     pub fn counts(&self) -> (u64, u64, u64) {
-        // `struct grant_port` has them after four words.
-        let at = |place: usize| self.port.get(8 * place, 8);
-        (at(4), at(5), at(6))
+        // `struct grant_port` has them next to one another.
+        let at = |place: usize| self.port.get(core_grant_counts() as usize + 8 * place, 8);
+        (at(0), at(1), at(2))
     }
 
     /// The port, byte by byte, as `struct grant_port` has it.

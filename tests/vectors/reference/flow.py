@@ -237,7 +237,10 @@ class Flow:
             full, shorter = self.connection.full, self.connection.shorter
         else:
             scales, mss = (UNKNOWN, UNKNOWN), 0
-        self.connection = Connection(scales, mss, sequence[:], sequence[:], p.now_ns, full, shorter)
+        acked = sequence[:]
+        if claim.data_from is None and p.direction in claim.offers:
+            acked[p.direction] = (claim.offers[p.direction].isn + 1) % 2**32
+        self.connection = Connection(scales, mss, acked, sequence, p.now_ns, full, shorter)
         self.claim = None
 
     def expire(self, now_ns: int, idle_ns: int) -> int:

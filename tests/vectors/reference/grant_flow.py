@@ -93,6 +93,15 @@ class Flow:
         return not is_cut and rest > 0 and tail < self.mss - OPTIONS
 
     @property
+    def offered(self) -> int:
+        """The right edge of what its receiver has room for."""
+        return (self.ack + self.window * self.unit) % WORD
+
+    @property
+    def is_shut(self) -> bool:
+        return not beyond(self.offered, self.seen)
+
+    @property
     def lead(self) -> int:
         return max(self.attained // LEAD, self.run // RUN_LEAD)
 

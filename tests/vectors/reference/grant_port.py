@@ -268,7 +268,11 @@ class Port:
         left = beyond(flow.seen if flow.state == WAITING else flow.edge, ack)
         if self.never_shrinks:
             left = max(left, beyond(flow.most, ack))
-        window = min(-(-left // unit), window)
+        fields = -(-left // unit)
+        if flow.state == WAITING and not self.never_shrinks:
+            # It is shown no more than before, least of all by rounding.
+            fields = fields if not beyond((ack + fields * unit) % WORD, flow.most) else left // unit
+        window = min(fields, window)
         shown = (ack + window * unit) % WORD
         if beyond(shown, flow.most):
             flow.most = shown
@@ -320,11 +324,11 @@ class Port:
             return x["window"]
         if is_syn and HANDSHAKE not in flow.marks:
             self.accepted(number, x["ack"])
-        if 0 < x["payload"] < flow.mss and flow.attained and x["ack"] == flow.seen:
+        is_request = 0 < x["payload"] < flow.mss and x["ack"] == flow.seen
+        rests = flow.state == ACTIVE and x["now_ns"] - flow.since >= self.idle_ns
+        if is_request and rests and flow.attained:
             self.end_message(flow)
             flow.attained = 0
-            if flow.state == WAITING:
-                self.ask(number, x["now_ns"])
         answered = {QUIET, CLIENT} | ({OPENER} if self.openers_are_brief else set())
         asks = flow.state == IDLE and x["payload"] > 0 and not flow.marks & answered
         opens = is_syn and flow.state == IDLE and flow.edge == flow.seen and not any(self.waiting)
@@ -332,9 +336,10 @@ class Port:
             self.ask(number, x["now_ns"])
         chosen, is_owed = self.choose()
         is_next = flow.state == WAITING and chosen == number
-        if is_next and self.has_room(flow, queue, x["now_ns"], is_owed):
+        if is_next and not flow.is_shut and self.has_room(flow, queue, x["now_ns"], is_owed):
             self.activate(number, is_owed, x["now_ns"])
         self.renew(flow, queue, x["now_ns"])
+        self.heed_receiver(flow)
         return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
 
     def accepted(self, number: int, ack: int) -> None:
@@ -373,9 +378,21 @@ class Port:
         if self.burst < self.budget:
             self.fill(size - left, now)
 
+    def heed_receiver(self, flow: Flow) -> None:
+        """Credit beyond what the receiver offers is none."""
+        refused = min(beyond(flow.edge, flow.offered), beyond(flow.edge, flow.seen))
+        if flow.state != ACTIVE or flow.resends:
+            return
+        flow.edge = (flow.edge - refused) % WORD
+        self.granted = max(self.granted - refused, 0)
+        if self.burst < self.budget:
+            self.virtual = max(self.virtual - refused, 0)
+
     def notice(self, flow: Flow, end: int, now: int) -> None:
         """Data beyond all credit was sent before that was taken back: a queue held it."""
-        if flow.scale != UNKNOWN and beyond(end, flow.edge) and beyond(end, flow.most):
+        is_beyond = beyond(end, flow.edge) and beyond(end, flow.most)
+        had_credit = not beyond(end, (flow.last + flow.unit) % WORD)
+        if flow.scale != UNKNOWN and is_beyond and had_credit:
             self.queued_ns = now + 2 * 10**7
 
     def data(self, number: int, x: dict[str, int]) -> None:
@@ -384,6 +401,12 @@ class Port:
         flow = self.flows.get(number)
         if flow is None:
             return
+        is_fin = bool(x["flags"] & FIN)
+        end = (x["seq"] + x["payload"] + is_fin) % WORD
+        room = (flow.offered + flow.unit) % WORD
+        if not x["flags"] & SYN and flow.scale != UNKNOWN:
+            if beyond(end, flow.most) and beyond(end, room):
+                return  # no receiver takes it
         flow.note_mss(x["mss"], x["payload"], not x["flags"] & PSH)
         if x["flags"] & SYN:
             self.rest(number)
@@ -391,8 +414,6 @@ class Port:
             flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
             flow.forget_edge()
             return
-        is_fin = bool(x["flags"] & FIN)
-        end = (x["seq"] + x["payload"] + is_fin) % WORD
         fresh = beyond(end, flow.seen)
         is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)
         is_last = is_fin or is_end
@@ -400,7 +421,7 @@ class Port:
         opens = opens and (flow.edge == flow.seen or not self.openers_are_brief)
         flow.marks.discard(HANDSHAKE)
         is_behind = flow.state == WAITING and flow.level == LEVELS - 1
-        probes = x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1
+        probes = x["payload"] <= 1 and (flow.ack - x["seq"]) % WORD == 1 and flow.edge == flow.seen
         self.notice(flow, end, x["now_ns"])
         if x["payload"]:
             flow.marks -= {SILENT, QUIET, CLIENT} if SILENT in flow.marks else set()
@@ -462,8 +483,7 @@ class Port:
         if not number or not self.has_room(self.flows[number], queue, now, is_owed):
             return []
         flow = self.flows[number]
-        unit = flow.unit
-        if not beyond((flow.ack + flow.window * unit) % WORD, flow.seen):
+        if flow.is_shut:
             self.rest(number)
             allowed = max(self.p["allowance_segments"], 1) * flow.mss
             flow.edge = (flow.seen + allowed) % WORD

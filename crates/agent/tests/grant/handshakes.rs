@@ -104,6 +104,26 @@ fn a_flow_without_an_entry_is_followed_at_once() {
     lab.near().run(story).unwrap();
 }
 
+/// A first segment that was lost before the port has not arrived: no ACK of Grant's own may say so.
+#[test]
+fn what_was_lost_is_not_acknowledged() {
+    let _alone = alone();
+    let lab = PortLab::quiet();
+    let all = Programs::attach(&lab, "port");
+    let story = || {
+        all.open(1024);
+        all.send(1024, 1448, 1448);
+        let pin = lab.port_folder().join("grant_own");
+        let own = MapHandle::from_pinned_path(pin).unwrap();
+        let value = own.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
+        let first = offset_of!(grant_own, flows) + size_of::<grant_flow>();
+        let number = |field| u32::from_ne_bytes(value[first + field..][..4].try_into().unwrap());
+        assert_eq!(number(offset_of!(grant_flow, ack)), 1001);
+        assert_eq!(number(offset_of!(grant_flow, seen)), 1001 + 2 * 1448);
+    };
+    lab.near().run(story).unwrap();
+}
+
 /// A SYN-ACK shows 0 where credit is out, and the allowance all the same once the port knows that connections begin with
 /// short messages. Who was shown 0 asks for credit whatever has been learned since, also if a second SYN-ACK showed more.
 #[test]

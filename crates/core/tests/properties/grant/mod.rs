@@ -2,6 +2,7 @@
 mod late;
 mod openers;
 mod overload;
+mod packets;
 mod turns;
 
 use super::common::Fields;
