@@ -293,7 +293,7 @@ impl fmt::Display for Buffer {
 
 /// `Deserialize`, `Serialize` and `JsonSchema` of a quantity written as text with a unit.
 macro_rules! quantity {
-    ($type:ident, $units:ident, $name:literal, $pattern:literal, $example:literal) => {
+    ($type:ident, $units:ident, $name:literal, $example:literal) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
                 struct Reader;
@@ -330,23 +330,17 @@ macro_rules! quantity {
                 json_schema!({
                     "type": "string",
                     "description": concat!($name, " with its unit, as in \"", $example, "\"."),
-                    "pattern": concat!("^ *[0-9][0-9_]*(\\.[0-9]+)? *(", $pattern, ") *$"),
+                    "pattern": format!("^ *[0-9][0-9_]*(\\.[0-9]+)? *({}) *$", names($units).join("|")),
                 })
             }
         }
     };
 }
 
-quantity!(Time, TIMES, "a time", "ps|ns|us|µs|ms|s|min", "100 us");
-quantity!(Rate, RATES, "a rate", "[kMGT]?(b/s|bps)", "1 Gb/s");
-quantity!(Bytes, SIZES, "a size", "[kMG]?B|[KMG]iB", "10 kB");
-quantity!(
-    Buffer,
-    BUFFERS,
-    "a buffer's size",
-    "packets?|[kMG]?B|[KMG]iB",
-    "83 packets"
-);
+quantity!(Time, TIMES, "a time", "100 us");
+quantity!(Rate, RATES, "a rate", "1 Gb/s");
+quantity!(Bytes, SIZES, "a size", "10 kB");
+quantity!(Buffer, BUFFERS, "a buffer's size", "83 packets");
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {

@@ -97,7 +97,7 @@ pub struct Tcp {
     /// Upper bound of the congestion window, segments.
     #[serde(with = "Many", skip_serializing_if = "Option::is_none")]
     pub max_window: Option<u32>,
-    /// Congestion-window validation: shrink after idleness (RFC 7661).
+    /// Congestion-window validation: the window grows only while it is used (RFC 7661 §4).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation: Option<bool>,
     /// Receive buffer, which bounds the window offered.

@@ -6,6 +6,7 @@ use crate::count::Hosts;
 use crate::error::unknown;
 use crate::graph;
 use crate::measure::matches;
+use crate::units::Rate;
 use crate::{Buffer, Bytes, Fabric, Pfc, PortChange, SharedBuffer};
 
 /// More hosts than a run could hold.
@@ -16,12 +17,12 @@ const MOST_LINKS: u64 = 10_000_000;
 const SHOWN: usize = 8;
 /// Thresholds of real switches go up to 16 times what is free.
 const MOST_ALPHA: f64 = 1024.0;
-/// A full-size Ethernet packet.
-const PACKET_BYTES: u64 = 1500;
+/// Slower links would take minutes for a packet.
+const SLOWEST: Rate = Rate(1000);
 
 impl Checker<'_> {
     /// Whether hosts and switches can be enumerated.
-    pub(super) fn fabric(&mut self, fabric: &Fabric) -> bool {
+    pub(super) fn fabric(&mut self, fabric: &Fabric, packet: u64) -> bool {
         let before = self.problems.len();
         match fabric {
             Fabric::Dumbbell(f) => {
@@ -63,23 +64,28 @@ impl Checker<'_> {
             });
         }
         let is_buildable = self.problems.len() == before;
-        self.buffer(Some(fabric.buffer()), "fabric.buffer");
-        self.buffer(Some(fabric.host_buffer()), "fabric.host_buffer");
+        self.buffer(Some(fabric.buffer()), packet, "fabric.buffer");
+        self.buffer(Some(fabric.host_buffer()), packet, "fabric.host_buffer");
         for (name, link) in fabric.links() {
-            self.buffer(link.buffer, &format!("fabric.{name}.buffer"));
+            self.slowest(Some(link.rate), &format!("fabric.{name}.rate"));
+            self.buffer(link.buffer, packet, &format!("fabric.{name}.buffer"));
             self.mtu(link.mtu, &format!("fabric.{name}.mtu"));
         }
         for (pattern, buffer) in fabric.buffers_at() {
-            self.buffer(Some(*buffer), &format!("fabric.buffer_at.{pattern}"));
+            self.buffer(
+                Some(*buffer),
+                packet,
+                &format!("fabric.buffer_at.{pattern}"),
+            );
         }
         for (pattern, shared) in fabric.shared_at() {
-            self.shared_buffer(shared, &format!("fabric.shared_at.{pattern}"));
+            self.shared_buffer(shared, packet, &format!("fabric.shared_at.{pattern}"));
         }
         for (pattern, pfc) in fabric.pfc_at() {
-            self.pfc(pfc, &format!("fabric.pfc_at.{pattern}"));
+            self.pfc(pfc, packet, &format!("fabric.pfc_at.{pattern}"));
         }
         for (pattern, change) in fabric.port_at() {
-            self.port_change(change, &format!("fabric.port_at.{pattern}"));
+            self.port_change(change, packet, &format!("fabric.port_at.{pattern}"));
         }
         if is_buildable {
             let at = |key: &str, name: &String| (name.clone(), format!("fabric.{key}.{name}"));
@@ -109,15 +115,15 @@ impl Checker<'_> {
         }
     }
 
-    fn shared_buffer(&mut self, shared: &SharedBuffer, key: &str) {
+    fn shared_buffer(&mut self, shared: &SharedBuffer, packet: u64, key: &str) {
         let alpha = shared.alpha;
         let is_valid = alpha > 0.0 && alpha <= MOST_ALPHA;
         self.require(is_valid, &format!("{key}.alpha"), || {
             format!("is {alpha}; allowed: above 0, at most {MOST_ALPHA}")
         });
         if is_valid {
-            let alone = shared.alone(PACKET_BYTES);
-            let holds_one = u64::from(alone.as_bytes()) >= PACKET_BYTES;
+            let alone = shared.alone(packet);
+            let holds_one = u64::from(alone.as_bytes()) >= packet;
             self.require(holds_one, &format!("{key}.size"), || {
                 format!(
                     "leaves a port {alone}, less than one packet; allowed: more, or a larger alpha"
@@ -126,8 +132,9 @@ impl Checker<'_> {
         }
     }
 
-    fn port_change(&mut self, change: &PortChange, key: &str) {
-        self.buffer(change.buffer, &format!("{key}.buffer"));
+    fn port_change(&mut self, change: &PortChange, packet: u64, key: &str) {
+        self.slowest(change.rate, &format!("{key}.rate"));
+        self.buffer(change.buffer, packet, &format!("{key}.buffer"));
         self.mtu(change.mtu, &format!("{key}.mtu"));
         let loss = change.loss.0;
         self.require((0.0..=1.0).contains(&loss), &format!("{key}.loss"), || {
@@ -148,10 +155,11 @@ impl Checker<'_> {
         });
     }
 
-    fn pfc(&mut self, pfc: &Pfc, key: &str) {
-        self.require(pfc.pause.0 >= PACKET_BYTES, &format!("{key}.pause"), || {
+    fn pfc(&mut self, pfc: &Pfc, packet: u64, key: &str) {
+        self.require(pfc.pause.0 >= packet, &format!("{key}.pause"), || {
+            let least = Bytes(packet);
             format!(
-                "{} is less than one packet; allowed: 1500 B and more",
+                "{} is less than one packet; allowed: {least} and more",
                 pfc.pause
             )
         });
@@ -162,11 +170,18 @@ impl Checker<'_> {
         );
     }
 
-    fn buffer(&mut self, buffer: Option<Buffer>, key: &str) {
+    fn slowest(&mut self, rate: Option<Rate>, key: &str) {
+        let Some(rate) = rate else { return };
+        self.require(rate >= SLOWEST, key, || {
+            format!("is {rate}; allowed: {SLOWEST} and more")
+        });
+    }
+
+    fn buffer(&mut self, buffer: Option<Buffer>, packet: u64, key: &str) {
         let Some(buffer) = buffer else { return };
-        let holds_one = buffer.bytes(PACKET_BYTES) >= PACKET_BYTES;
-        self.require(holds_one, key, || {
-            format!("{buffer} is less than one packet; allowed: 1 packet or 1500 B and more")
+        self.require(buffer.bytes(packet) >= packet, key, || {
+            let least = Bytes(packet);
+            format!("{buffer} is less than one packet; allowed: 1 packet or {least} and more")
         });
     }
 }

@@ -64,6 +64,17 @@ impl Checker<'_> {
     }
 }
 
+/// Bytes of the largest IP packet of any connection, at least those of a full-size Ethernet packet.
+fn largest_packet(scenario: &Scenario) -> u64 {
+    let headers = |tcp: &Tcp| tcp.mss.map(|mss| u64::from(mss) + 40);
+    let own = scenario.traffic.values().filter_map(Traffic::tcp);
+    let of_schemes = scenario.scheme.values().map(|scheme| &scheme.tcp);
+    own.chain(of_schemes)
+        .chain([&scenario.tcp])
+        .filter_map(headers)
+        .fold(1500, u64::max)
+}
+
 /// Everything that cannot be run, in the order of the file's sections.
 pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
     let mut checker = Checker {
@@ -77,7 +88,7 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
     }
     checker.seeds(scenario.seeds.list());
     checker.schemes(scenario);
-    let buildable = checker.fabric(&scenario.fabric);
+    let buildable = checker.fabric(&scenario.fabric, largest_packet(scenario));
     checker.tcp(&Tcp::default(), &scenario.tcp, "tcp");
     checker.require(!scenario.traffic.is_empty(), "traffic", || {
         "has no entry; allowed: [traffic.NAME]".to_owned()

@@ -2,7 +2,7 @@
 //! TCP parameters that contradict each other or the RFCs.
 
 use super::Checker;
-use crate::{Congestion, Recovery, Tcp};
+use crate::{Bytes, Congestion, Recovery, Tcp};
 
 impl Checker<'_> {
     /// Checks the parameters `own` at `key`, laid over those of `below`.
@@ -32,6 +32,26 @@ impl Checker<'_> {
         let has_sack = tcp
             .sack
             .unwrap_or(tcp.profile.unwrap_or_default().has_sack());
+        let has_rack = tcp.recovery.map(|recovery| recovery == Recovery::RackTlp);
+        for (name, is_given, allowed) in [
+            ("tlp", tcp.tlp, true),
+            ("early_retransmit", tcp.early_retransmit, false),
+        ] {
+            let is_idle = is_given == Some(true) && has_rack == Some(!allowed);
+            self.require(!is_idle, &at(name), || match allowed {
+                true => "needs recovery = \"rack-tlp\"".to_owned(),
+                false => "has no effect with recovery = \"rack-tlp\"; remove it".to_owned(),
+            });
+        }
+        if let Some(buffer) = tcp.receive_buffer {
+            let segment = u64::from(tcp.mss.unwrap_or(1460));
+            self.require(buffer.0 >= segment, &at("receive_buffer"), || {
+                format!(
+                    "{buffer} is less than a segment; allowed: {} and more",
+                    Bytes(segment)
+                )
+            });
+        }
         let by_sack = matches!(tcp.recovery, Some(Recovery::Sack | Recovery::RackTlp));
         for (name, needs_sack) in [
             ("recovery", by_sack),
