@@ -21,7 +21,7 @@ from pathlib import Path
 
 import page
 import polars as pl
-from host import HOST, PEERS, Host, host
+from built_host import HOST, PEERS, Host, host
 from traffic import COUNTS
 
 from penstock.execution.lab.system import inside, need_root

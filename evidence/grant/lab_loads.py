@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loads of lab.py, and the bound of each: a port that never idles or loses, first in first out.
 
-The laboratory's ports count IP packets, so the bound does as well.
+The laboratory's ports count IP packets, so the bound does as well. loads.py has loads of its own.
 """
 
 import math

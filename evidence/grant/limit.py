@@ -17,7 +17,6 @@ evidence/kernels/run .venv/bin/python evidence/grant/limit.py --by policer   # t
 
 import argparse
 import contextlib
-import ctypes
 import json
 import multiprocessing
 import os
@@ -36,11 +35,14 @@ from penstock.errors import RunError
 from penstock.execution import build
 from penstock.execution.lab import system
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import netns
+
 NAMES = {side: f"grant-limit-{side}-{os.getpid()}" for side in ("sender", "receiver")}
 SENDER, RECEIVER = "10.79.0.1", "10.79.0.2"
 ANSWER = 10_000
 PORT = 7
-LIBC = ctypes.CDLL(None, use_errno=True)
 RATES_MBPS = (10, 100, 500)
 GRANT, SHAPER, POLICER = KINDS = ("penstockd limit", "IFB and TBF", "policer")
 BURST_S = 0.050
@@ -143,9 +145,7 @@ def entered(side: str, work: Any, *arguments: Any) -> multiprocessing.Process:
     """A process in a namespace."""
 
     def run() -> None:
-        with Path(f"/run/netns/{NAMES[side]}").open() as netns:
-            if LIBC.setns(netns.fileno(), 0):
-                raise OSError(ctypes.get_errno(), "setns")
+        netns.enter(NAMES[side])
         work(*arguments)
 
     process = multiprocessing.get_context("fork").Process(target=run, daemon=True)

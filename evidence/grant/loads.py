@@ -9,11 +9,13 @@ import heapq
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from lab_loads import LONG_SHARE, Load
+from lab_loads import RATE_BPS as PORT_BPS
 
 import penstock
+from penstock.units import to_bytes
 
 MSS_BYTES, HEADER_BYTES = 1448, 66
 HANDSHAKE_BYTES = 74 + 66 + 66  # SYN-ACK, ACK of the request, FIN
@@ -28,64 +30,32 @@ def wire_bytes(size: int, handshake: int = HANDSHAKE_BYTES) -> int:
     return size + math.ceil(size / MSS_BYTES) * HEADER_BYTES + handshake
 
 
-@dataclass(frozen=True)
-class Load:
-    """Equal answers, asked for at the same time or in a closed loop."""
-
-    name: str
-    clients: int
-    size: int = 11_500
-    elephants: int = 0
-    every_ms: int = 700
-    is_persistent: bool = False
-    rate_bps: float = 200e6
-
-    @property
-    def scenario(self) -> str:
-        """The shipped scenario that it changes."""
-        name = "persistent" if self.is_persistent else "at-once"
-        return f"grant/{name}-elephants" if self.elephants else f"grant/{name}"
-
-    def overrides(self) -> list[tuple[str, str]]:
-        """What differs from the scenario."""
-        answers = {"flows": self.clients, "size": f"{self.size} B"}
-        sets = {f"traffic.answers.{key}": value for key, value in answers.items()}
-        if not self.is_persistent:
-            start_ms = 1500 if self.elephants else 100
-            sets |= {
-                "traffic.answers.start": f"{start_ms} ms",
-                "traffic.answers.every": f"{self.every_ms} ms",
-                "duration": f"{start_ms + 4 * self.every_ms} ms",
-            }
-        if self.elephants:
-            sets["traffic.elephants.flows"] = self.elephants
-        return [(key, str(value)) for key, value in sets.items()]
-
-    def ideal_s(self) -> float:
-        """Mean time first in, first out, without a loss; elephants take their eighth."""
-        left = 7 / 8 if self.elephants else 1
-        if self.is_persistent:
-            return self.clients * wire_bytes(self.size, 0) * 8 / (self.rate_bps * left)
-        return (self.clients + 1) / 2 * wire_bytes(self.size) * 8 / (self.rate_bps * left)
-
-
 LOADS = [
     *(Load(f"{clients} at once", clients) for clients in (126, 252, 630)),
     Load("2000 at once", 2000, every_ms=2500),
-    Load("126 of 1 kB", 126, 1000),
-    Load("126 of 4 kB", 126, 4000),
-    Load("126 of 64 kB", 126, 64_000),
-    Load("126 of 256 kB", 126, 256_000, every_ms=1600),
-    Load("126 of 1 MB", 126, 1_000_000, every_ms=6000),
+    Load("126 of 1 kB", 126, "1 kB"),
+    Load("126 of 4 kB", 126, "4 kB"),
+    Load("126 of 64 kB", 126, "64 kB"),
+    Load("126 of 256 kB", 126, "256 kB", every_ms=1600),
+    Load("126 of 1 MB", 126, "1 MB", every_ms=6000),
     Load("126 at once, 21 elephants", 126, elephants=21),
-    *(Load(f"{clients} persistent", clients, is_persistent=True) for clients in (16, 32, 100)),
-    Load("32 persistent, 8 elephants", 32, elephants=8, is_persistent=True),
+    *(Load(f"{clients} persistent", clients, kind="persistent") for clients in (16, 32, 100)),
+    Load("32 persistent, 8 elephants", 32, elephants=8, kind="persistent"),
 ]
 MIXTURES = [
     (f"{size} at {load} %", size, load)
     for size in ("websearch", "datamining")
     for load in (50, 70, 90)
 ]
+
+
+def ideal_s(load: Load) -> float:
+    """Mean time first in, first out, without a loss; elephants take their eighth."""
+    left_bps = PORT_BPS * (1 - LONG_SHARE if load.elephants else 1)
+    size = to_bytes(load.size)
+    if load.is_closed_loop:
+        return load.clients * wire_bytes(size, 0) * 8 / left_bps
+    return (load.clients + 1) / 2 * wire_bytes(size) * 8 / left_bps
 
 
 def srpt(starts: list[float], sizes: list[int], rate_bps: float) -> list[float]:
@@ -154,11 +124,11 @@ def loads(options: argparse.Namespace) -> Iterator[str]:
             port = result["ports"]["left->right"]
             fct, others = answers["fct_s"], result["groups"].get("elephants")
             cells = [load.name, result["scheme"], f"{1e3 * fct['mean']:.1f} ms"]
-            cells += [f"{fct['mean'] / load.ideal_s():.2f}"]
+            cells += [f"{fct['mean'] / ideal_s(load):.2f}"]
             cells += [f"{1e3 * fct[key]:.1f} ms" for key in ("p99", "max")]
             # The end of the run cuts closed loops off.
             unfinished = answers["flows"] - answers["finished"]
-            cells += ["" if load.is_persistent else str(unfinished)]
+            cells += ["" if load.is_closed_loop else str(unfinished)]
             cells += [f"{port['drops']:.0f}", f"{answers['timeouts']:.0f}"]
             cells += [f"{others['jain']:.3f}" if others else ""]
             yield f"| {' | '.join(cells)} |"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the datapath's tests on changed programs without building the tests again.
 
-The tests are built once, in a copy of the repository whose agent takes the programs of its ports
-from a file. A changed program is then compiled as the agent's build does it, and each test program
+The tests are built once, in a copy of the repository whose agent takes one of its objects from a
+file. A changed program is then compiled as the agent's build does it, and each test program
 runs in namespaces of its own, which end with it.
 """
 
@@ -19,11 +19,15 @@ from collections import Counter
 from pathlib import Path
 
 TESTS = ["datapath", "fuzz", "tunnels", "shim", "older", "observe", "authenticated", "policy"]
-TESTS += ["control", "ports", "many_ports"]
+TESTS += ["control", "ports", "many_ports", "grant"]
 """Those that run the programs of a port, the quickest first; others take minutes."""
 
 FOCUS = {
     "bpf/events.h": "observe",
+    "bpf/grant.bpf.c": "grant",
+    "bpf/grant_carrier.h": "grant",
+    "bpf/grant_flows.h": "grant",
+    "bpf/grant_peer.h": "grant",
     "bpf/known.h": "older",
     "bpf/observe.h": "observe",
     "bpf/queue.h": "observe",
@@ -38,41 +42,44 @@ CALM = {"datapath", "fuzz"}
 SPARING = {"RUST_TEST_THREADS": "1", "PENSTOCK_FUZZ_PACKETS": "40000"}
 """One thread loads the programs once, and gets to the first failure sooner."""
 
-NAME = "port.bpf.o"
+OBJECTS = ("port", "grant")
+"""The objects with the programs of a port; `bpf/grant*` is in the second alone."""
+
 OBJECT = "PENSTOCK_OBJECT"
-"""The file that the agent loads, in the environment."""
+"""In the environment: the file of an object that the agent loads instead of its own."""
 
 BUILD_SCRIPT = "crates/agent/build.rs"
 
-CHANGES = [
-    (
-        "fn main() {",
-        f"""fn main() {{
+MAIN = "fn main() {"
+ADAPTED = f"""fn main() {{
     if let Some(object) = std::env::var_os("{OBJECT}") {{
         let mut flags = clang_args(std::env::consts::ARCH);
         flags.push("-Wno-error".to_owned()); // a mutant may leave a variable unused
+        let name = Path::new(&object).file_stem().unwrap().to_str().unwrap();
         return SkeletonBuilder::new()
-            .source("../../bpf/port.bpf.c")
-            .obj(object)
+            .source(format!("../../bpf/{{name}}.c"))
+            .obj(&object)
             .clang_args(flags)
             .build()
             .unwrap();
-    }}""",
-    ),
-    (
-        'if stem == "hcf" ',
-        f"""if stem == "port" {{
-            let text = std::fs::read_to_string(&skeleton).unwrap().replace("::new(&DATA)", r#"::new(
-                std::env::var_os("{OBJECT}").map_or(&DATA[..], |object| {{
-                    &*std::fs::read(object).unwrap().leak()
-                }})
-            )"#);
-            std::fs::write(&skeleton, text).unwrap();
-        }}
-        if stem == "hcf" """,
-    ),
-]
-"""Make the build script a compiler of that file, and the agent open it."""
+    }}
+    build();
+    for stem in {json.dumps(OBJECTS)} {{
+        let skeleton = Path::new(&std::env::var_os("OUT_DIR").unwrap())
+            .join(format!("{{stem}}.skel.rs"));
+        let text = std::fs::read_to_string(&skeleton).unwrap();
+        let bytes = format!(r#"::new(
+            std::env::var_os("{OBJECT}")
+                .filter(|object| object.to_string_lossy().ends_with("/{{stem}}.bpf.o"))
+                .map_or(&DATA[..], |object| &*std::fs::read(object).unwrap().leak())
+        )"#);
+        assert!(text.contains("::new(&DATA)"), "no place for another object in {{stem}}");
+        std::fs::write(&skeleton, text.replace("::new(&DATA)", &bytes)).unwrap();
+    }}
+}}
+
+fn build() {{"""
+"""Makes the build script a compiler of that file, and the agent open it."""
 
 NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
@@ -89,11 +96,14 @@ def adapted(name: str, content: bytes) -> bytes:
     if name != BUILD_SCRIPT:
         return content
     text = content.decode()
-    for before, after in CHANGES:
-        if text.count(before) != 1:
-            raise RuntimeError(f"{BUILD_SCRIPT} must have once: {before}")
-        text = text.replace(before, after)
-    return text.encode()
+    if text.count(MAIN) != 1:
+        raise RuntimeError(f"{BUILD_SCRIPT} must have once: {MAIN}")
+    return text.replace(MAIN, ADAPTED).encode()
+
+
+def object_of(file: str) -> str:
+    """The object of a port that has a file of bpf/."""
+    return "grant" if file.startswith("bpf/grant") else "port"
 
 
 class Rejected(Exception):
@@ -111,7 +121,7 @@ class Datapath:
         self.built.mkdir(exist_ok=True)
         self.programs, self.compiler = self.build(target)
         self.sound = self.place("sound")
-        self.original = self.compile(self.sound)
+        self.original = {name: self.compile(self.sound, name) for name in OBJECTS}
         self.seconds: dict[str, float] = {}
         self.expect_rejection: set[str] = set()
         self.checks = threading.Lock()
@@ -125,7 +135,7 @@ class Datapath:
         (folder / "crates" / "agent").mkdir(parents=True)
         return folder
 
-    def check(self, name: str) -> None:
+    def check(self, name: str, object_name: str) -> None:
         """Runs a test program without a mutant, once.
 
         Raises:
@@ -135,7 +145,7 @@ class Datapath:
             if name in self.seconds:
                 return
             begun = time.monotonic()
-            failed, printed = self.run(self.sound, name)
+            failed, printed = self.run(self.sound / f"{object_name}.bpf.o", name)
             if failed:
                 raise RuntimeError(f"{name} fails without a mutant: {failed}\n{printed[-2000:]}")
             self.seconds[name] = time.monotonic() - begun
@@ -166,19 +176,20 @@ class Datapath:
                 shutil.copy(str(message["filenames"][0]), compiler)
         return programs, compiler
 
-    def compile(self, place: Path) -> dict[str, bytes] | None:
-        """Compiles the programs as they are now; their code, or None if they do not compile."""
+    def compile(self, place: Path, name: str) -> dict[str, bytes] | None:
+        """Compiles an object as it is now; its code, or None if it does not compile."""
+        made = place / f"{name}.bpf.o"
         compiled = subprocess.run(
             [self.compiler],
             cwd=place / "crates" / "agent",
-            env={**os.environ, OBJECT: str(place / NAME), "CARGO_CFG_TARGET_ARCH": "x86_64"},
+            env={**os.environ, OBJECT: str(made), "CARGO_CFG_TARGET_ARCH": "x86_64"},
             capture_output=True,
             check=False,
         )
-        return None if compiled.returncode else code((place / NAME).read_bytes())
+        return None if compiled.returncode else code(made.read_bytes())
 
-    def run(self, place: Path, name: str, test: str = "") -> tuple[str, str]:
-        """Runs a test program, or one test of it, up to the first failure.
+    def run(self, changed: Path, name: str, test: str = "") -> tuple[str, str]:
+        """Runs a test program, or one test of it, with an object, up to the first failure.
 
         Returns what failed, "" if nothing, and the output.
 
@@ -190,7 +201,7 @@ class Datapath:
         process = subprocess.Popen(
             [*NAMESPACES, self.programs[name], "--nocapture"] + (["--exact", test] if test else []),
             cwd=self.agent,
-            env={**os.environ, **SPARING, OBJECT: str(place / NAME), "TMPDIR": scratch},
+            env={**os.environ, **SPARING, OBJECT: str(changed), "TMPDIR": scratch},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -214,7 +225,11 @@ class Datapath:
             if re.search(r"(^|\.\.\. )FAILED$", line):
                 failed = running
                 break
-            if REJECTED in line and place != self.sound and name not in self.expect_rejection:
+            if (
+                REJECTED in line
+                and changed.parent != self.sound
+                and name not in self.expect_rejection
+            ):
                 failed = REJECTED
                 break
         process.kill()
@@ -237,19 +252,20 @@ class Datapath:
         The tests that killed most mutants of a file `earlier` come first, then all of `programs`.
         A failure that may be due to other work on the machine must happen twice.
         """
-        now = self.compile(place)
+        name = object_of(file)
+        now = self.compile(place, name)
         if now is None:
             return "not viable", "it does not compile"
-        if now == self.original:
+        if now == self.original[name]:
             return "same", "the compiler makes the same code of it"
         first = [killer.split() for killer, _ in earlier.most_common(3)]
         programs = list(dict.fromkeys([FOCUS.get(file, programs[0]), *programs]))
         try:
-            for arguments in [*first, *([name] for name in programs)]:
-                self.check(arguments[0])
-                failed = self.run(place, *arguments)[0]
+            for arguments in [*first, *([program] for program in programs)]:
+                self.check(arguments[0], name)
+                failed = self.run(place / f"{name}.bpf.o", *arguments)[0]
                 if failed and arguments[0] not in CALM:
-                    failed = self.run(place, *arguments)[0]
+                    failed = self.run(place / f"{name}.bpf.o", *arguments)[0]
                 if failed:
                     return "killed", f"{arguments[0]} {failed}"
         except Rejected:

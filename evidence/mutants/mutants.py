@@ -141,7 +141,7 @@ def sources(folder: Path) -> list[str]:
     """
     found = [*folder.glob("core/*.h"), *folder.glob("bpf/*.h"), *folder.glob("bpf/*.c")]
     names = {str(path.relative_to(folder)) for path in found}
-    declared = {"bpf/abi.h", "bpf/kernel.h", "bpf/maps.h"}
+    declared = {"bpf/abi.h", "bpf/grant_abi.h", "bpf/kernel.h", "bpf/maps.h"}
     return sorted(name for name in names - declared if not name.startswith("bpf/hcf"))
 
 

@@ -2,9 +2,8 @@
 """A scenario's fabric on Open vSwitch with a scheme, for programs that use it themselves."""
 
 import contextlib
-import ctypes
 import json
-import os
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,10 @@ from typing import Any
 from penstock import _native, api
 from penstock.execution.lab import fabric, plan, schemes, sicc, system
 from penstock.scenario import load
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import netns
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class Bed:
         """Where the host is."""
         return self.plan.name(self.plan.home[host].node, self.tag)
 
+    def inside(self, host: str) -> contextlib.AbstractContextManager[None]:
+        """This thread at the host, while the block runs; sockets stay there."""
+        return netns.inside(self.namespace(host))
+
 
 @contextlib.contextmanager
 def running(scenario: str, scheme: str, overrides: dict[str, Any]) -> Iterator[Bed]:
@@ -47,19 +54,3 @@ def running(scenario: str, scheme: str, overrides: dict[str, Any]) -> Iterator[B
         sicc.controlled(held, made, tag) as controlled,
     ):
         yield Bed(made, tag, controlled)
-
-
-@contextlib.contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """This thread in a network namespace, while the block runs; sockets stay in theirs."""
-    setns = ctypes.CDLL(None, use_errno=True).setns
-    with (
-        Path("/proc/thread-self/ns/net").open() as here,
-        Path(f"/run/netns/{namespace}").open() as there,
-    ):
-        if setns(there.fileno(), 0) != 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), namespace)
-        try:
-            yield
-        finally:
-            setns(here.fileno(), 0)

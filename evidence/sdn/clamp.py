@@ -70,12 +70,12 @@ def measured(settings: dict[str, object], syns: int) -> list[int]:
     overrides = {f"scheme.sicc.controller.{key}": value for key, value in controller.items()}
     with bed.running("lab/sicc", "sicc", overrides) as made:
         ends = made.address("sender1"), made.address("receiver1")
-        with bed.inside(made.namespace("receiver1")):
+        with made.inside("receiver1"):
             server = socket.create_server((ends[1], 7000), backlog=64)
         server.settimeout(5)
         maps = bpf_maps.named("sicc_pairs")
         pair = b"".join(ipaddress.IPv6Address(f"::ffff:{address}").packed for address in ends)
-        with bed.inside(made.namespace("sender1")):
+        with made.inside("sender1"):
             waits = [one for _ in range(syns) if (one := wait(server, ends[1], maps, pair))]
         server.close()
     return waits

@@ -98,7 +98,7 @@ def flood(made: bed.Bed) -> None:
     """Sends SYNs from the eighth host, from all of its ports in turn."""
     source, target = made.plan.home["sender8"], made.plan.home["receiver8"]
     ends = made.address("sender8"), made.address("receiver8")
-    with bed.inside(made.namespace("sender8")):
+    with made.inside("sender8"):
         wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         (link,) = source.interfaces.values()
         wire.bind((link, 0))

@@ -61,13 +61,13 @@ def main() -> None:
 @contextlib.contextmanager
 def transfers(made: bed.Bed) -> Iterator[None]:
     """Flows that begin at once; at the end of the block all of their bytes have to arrive."""
-    pairs = [(made.namespace(f"sender{one}"), f"receiver{one}") for one in (1, 2)]
+    pairs = [(f"sender{one}", f"receiver{one}") for one in (1, 2)]
     threads, faults = [], []
     for sender, receiver in pairs:
-        with bed.inside(made.namespace(receiver)):
+        with made.inside(receiver):
             server = socket.create_server((made.address(receiver), 7000), backlog=FLOWS)
         for _ in range(FLOWS):
-            work = (sender, server.getsockname(), server, faults)
+            work = (made, sender, server.getsockname(), server, faults)
             threads.append(threading.Thread(target=transfer, args=work))
     for thread in threads:
         thread.start()
@@ -79,11 +79,15 @@ def transfers(made: bed.Bed) -> Iterator[None]:
 
 
 def transfer(
-    namespace: str, address: tuple[str, int], server: socket.socket, faults: list[Exception]
+    made: bed.Bed,
+    sender: str,
+    address: tuple[str, int],
+    server: socket.socket,
+    faults: list[Exception],
 ) -> None:
     """Sends a flow, and takes one, which may be another's, at the server."""
     try:
-        with bed.inside(namespace):
+        with made.inside(sender):
             client = socket.create_connection(address, PATIENCE_S)
         server.settimeout(PATIENCE_S)
         accepted, _ = server.accept()

@@ -3,12 +3,15 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import penstock
 from penstock import _native, metrics
+from penstock.fleet import readings
 
 ROOT = Path(__file__).resolve().parents[2]
 with pytest.MonkeyPatch.context() as patch:
@@ -118,3 +121,11 @@ def test_ports_are_counted_by_the_names_of_the_datapath():
     counters = {counter["name"] for counter in DEFINITIONS["counters"]}
     assert set(metrics.PORT_COUNTERS) <= counters & set(metrics.PORTS)
     assert {"egress_packets", "egress_bytes"} <= counters & set(metrics.PORTS)
+    of_the_qdisc = {"qdisc_drops"}
+    assert set(readings.COUNTERS) - of_the_qdisc <= counters
+
+
+def test_golden_vectors_are_those_of_their_models():
+    command = [sys.executable, ROOT / "tests/vectors/generate.py", "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert checked.returncode == 0, checked.stderr

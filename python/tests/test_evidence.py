@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -30,14 +31,12 @@ PROGRAMS = (
     *("grant/adverse", "grant/killed", "grant/limit", "mutants/mutants"),
 )
 with pytest.MonkeyPatch.context() as patch:
-    patch.setitem(sys.modules, "host", None)  # that of python/tests, or none, afterwards
-    del sys.modules["host"]
     for _name in PROGRAMS:
         patch.syspath_prepend(EVIDENCE / Path(_name).parent)
     lab, grid, calibrate, endurance, traffic, bandwidth, adverse, killed, limit, mutants = (
         importlib.import_module(Path(name).name) for name in PROGRAMS
     )
-    recorded = importlib.import_module("recorded")
+    recorded, datapath = map(importlib.import_module, ("recorded", "datapath"))
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +50,13 @@ def built(monkeypatch):
 def called(monkeypatch, program, *words):
     monkeypatch.setattr(sys, "argv", [program.__name__, *map(str, words)])
     return program.main()
+
+
+def test_the_programs_have_names_of_their_own():
+    """All of them are imported here, and by name alone."""
+    folders = {EVIDENCE, Path(__file__).parent, *((EVIDENCE / name).parent for name in PROGRAMS)}
+    names = [path.name for folder in folders for path in folder.glob("*.py")]
+    assert len(names) == len(set(names))
 
 
 # What counts of a journal.
@@ -231,6 +237,28 @@ def test_a_test_that_cannot_run_is_no_verdict_on_a_mutant(monkeypatch, tmp_path)
     monkeypatch.setattr(mutants, "run", lambda *_: (101, "error: no space left on device\n"))
     with pytest.raises(RuntimeError, match="no space left"):
         mutants.verdict_of_core(tmp_path)
+
+
+def included(file):
+    """A file of the datapath with all that it includes."""
+    text = file.read_text()
+    below = (file.parent / name for name in re.findall(r'^#include "(.+)"', text, flags=re.M))
+    return {file.resolve()}.union(*map(included, below))
+
+
+def test_each_file_of_the_datapath_changes_the_object_that_its_tests_load():
+    root = EVIDENCE.parent
+    script = (root / datapath.BUILD_SCRIPT).read_bytes()
+    adapted = datapath.adapted(datapath.BUILD_SCRIPT, script).decode()
+    assert adapted.count("fn main() {") == adapted.count("fn build() {") == 1
+    assert datapath.adapted("core/hcf.h", b"text") == b"text"
+    objects = {name: included(root / f"bpf/{name}.bpf.c") for name in datapath.OBJECTS}
+    assert all(f'"{name}"' in script.decode() for name in objects)
+    changed = [file for file in mutants.sources(root) if file.startswith("bpf/")]
+    assert len(changed) > 20
+    assert not [file for file in changed if root / file not in objects[datapath.object_of(file)]]
+    assert datapath.FOCUS.keys() <= set(changed)
+    assert {*datapath.FOCUS.values()} <= {*datapath.TESTS}
 
 
 def test_verdicts_count_while_code_and_tests_are_the_same(monkeypatch, tmp_path):

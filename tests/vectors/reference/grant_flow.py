@@ -97,6 +97,12 @@ class Flow:
         """The right edge of what its receiver has room for."""
         return (self.ack + self.window * self.unit) % WORD
 
+    def is_beyond_all(self, end: int) -> bool:
+        """Whether neither a window shown nor the receiver's own has so much room."""
+        room = (self.offered + self.unit) % WORD
+        is_known = self.scale != UNKNOWN
+        return is_known and beyond(end, self.most) > 0 and beyond(end, room) > 0
+
     @property
     def is_shut(self) -> bool:
         return not beyond(self.offered, self.seen)

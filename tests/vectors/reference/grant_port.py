@@ -352,6 +352,14 @@ class Port:
         if self.openers_are_brief:
             flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
 
+    def opened(self, number: int, seq: int) -> None:
+        """A SYN passes from a sender whose data begins at `seq`."""
+        self.rest(number)
+        flow = self.flows[number]
+        flow.seen = flow.ack = flow.most = seq
+        flow.edge = (seq + self.p["allowance_segments"] * flow.mss) % WORD
+        flow.forget_edge()
+
     def renew(self, flow: Flow, queue: int, now: int) -> None:
         """While no flow waits, credit goes on before it is used up."""
         if flow.state != ACTIVE or flow.resends or any(self.waiting):
@@ -403,16 +411,11 @@ class Port:
             return
         is_fin = bool(x["flags"] & FIN)
         end = (x["seq"] + x["payload"] + is_fin) % WORD
-        room = (flow.offered + flow.unit) % WORD
-        if not x["flags"] & SYN and flow.scale != UNKNOWN:
-            if beyond(end, flow.most) and beyond(end, room):
-                return  # no receiver takes it
+        if not x["flags"] & SYN and flow.is_beyond_all(end):
+            return  # no receiver takes it
         flow.note_mss(x["mss"], x["payload"], not x["flags"] & PSH)
         if x["flags"] & SYN:
-            self.rest(number)
-            flow.seen = flow.ack = flow.most = (x["seq"] + 1) % WORD
-            flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
-            flow.forget_edge()
+            self.opened(number, (x["seq"] + 1) % WORD)
             return
         fresh = beyond(end, flow.seen)
         is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)

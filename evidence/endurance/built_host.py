@@ -2,7 +2,6 @@
 """The host of a long run: penstockd, many veths in a namespace, and what happens to them."""
 
 import contextlib
-import ctypes
 import http.client
 import os
 import random
@@ -10,15 +9,19 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from penstock.execution import build
 from penstock.execution.lab.system import call, inside
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import netns
 
 HOST, PEERS = "endurance-host", "endurance-peers"
 METRICS = "127.0.0.1:9468"
@@ -164,7 +167,8 @@ class Host:
         """SYNs of forged addresses leave by a port."""
         to = self.generator.choice(self.addresses)
         forged = [self.generator.randrange(1 << 24, 1 << 31) for _ in range(FLOOD)]
-        _in_namespace(HOST, lambda: _send_syns(to, forged))
+        with netns.inside(HOST):
+            _send_syns(to, forged)
 
     def faults(self, *, restarts: bool) -> list[Callable[[], None]]:
         """All that can happen, with or without those that start another process of the agent."""
@@ -185,8 +189,8 @@ class Host:
             fields = (process / "stat").read_text().rpartition(")")[2].split()
             seen["cpu_s"] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
             seen["files"] = float(len(list((process / "fd").iterdir())))
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            seen |= _summed(_in_namespace(HOST, _scrape))
+        with contextlib.suppress(OSError, http.client.HTTPException), netns.inside(HOST):
+            seen |= _summed(_scrape())
         seen["ports"] = float(len(list(self.pins.glob("v*/*/link_egress"))))
         return seen
 
@@ -205,20 +209,6 @@ def _scrape() -> str:
     with urllib.request.urlopen(f"http://{METRICS}/metrics", timeout=60) as answer:
         text: str = answer.read().decode()
         return text
-
-
-def _in_namespace(name: str, work: Callable[[], Any]) -> Any:
-    """Runs `work` on this thread in a namespace."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with (
-        Path("/proc/thread-self/ns/net").open() as before,
-        Path(f"/run/netns/{name}").open() as there,
-    ):
-        libc.setns(there.fileno(), 0)
-        try:
-            return work()
-        finally:
-            libc.setns(before.fileno(), 0)
 
 
 def _send_syns(to: str, forged: list[int]) -> None:
