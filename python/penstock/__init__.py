@@ -11,7 +11,9 @@ Each module imports only those of lines above its own:
     terms                     errors of the Python API in its own terms
     _native                   the simulator
     units, stats              numbers as people write them; means and their confidence
-    metrics                   every number of a summary: its name, unit, meaning
+    metrics, columns          numbers of a summary: unit and meaning; columns of the tables of a run
+    metric_names              finds these numbers by the names that people write
+    missing                   what a number leaves out: unfinished flows, seeds without it
     folders                   folders of results
     papers                    the one link to penstock_papers
     scenario                  scenarios as text

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from penstock import metrics, stats, tables, units
+from penstock import metrics, missing, stats, tables, units
 from penstock.execution import Row
 from penstock.scenario import seeds_of
 
@@ -116,12 +116,12 @@ class Results:
         seeds = len(self.summary["seeds"])
         have = dict(rows.group_by("scheme").len().iter_rows())
         lacking = {
-            scheme: round(seeds * metrics.planned(each)) - have.get(scheme, 0)
+            scheme: round(seeds * missing.planned(each)) - have.get(scheme, 0)
             for scheme, each in counts.items()
         }
         names = [scheme for scheme, count in lacking.items() for _ in range(count)]
-        missing = pl.DataFrame({"scheme": names}, schema={"scheme": pl.String})
-        return pl.concat([rows, missing], how="diagonal") if names else rows
+        never_begun = pl.DataFrame({"scheme": names}, schema={"scheme": pl.String})
+        return pl.concat([rows, never_begun], how="diagonal") if names else rows
 
     def __str__(self) -> str:
         """The title, and how much was run."""
@@ -134,7 +134,7 @@ def _result(scheme: str, seeds: list[dict[str, Any]]) -> dict[str, Any]:
     means = stats.mean_of(seeds)
     for name, group in means["groups"].items():
         of_each = [seed["groups"][name] for seed in seeds if name in seed["groups"]]
-        if len(seeds) > 1 and (known := metrics.of_seeds(of_each)):
+        if len(seeds) > 1 and (known := missing.of_seeds(of_each)):
             group[metrics.OF_SEEDS] = known
     return {
         "scheme": scheme,

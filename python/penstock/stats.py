@@ -13,7 +13,8 @@ _STUDENT_T = (
     *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
     *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
 )
-_NORMAL = 1.959964
+NORMAL = 1.959964
+"""The two-sided 95 % quantile of the normal distribution."""
 
 
 def student_t(freedom: int) -> float:
@@ -23,7 +24,7 @@ def student_t(freedom: int) -> float:
     """
     if freedom <= len(_STUDENT_T):
         return _STUDENT_T[freedom - 1]
-    z = _NORMAL
+    z = NORMAL
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 

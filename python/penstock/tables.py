@@ -8,18 +8,18 @@ from typing import Any
 
 import polars as pl
 
-from penstock import folders, metrics
+from penstock import columns, folders
 
 KEYS = {"scheme": pl.String, "seed": pl.Int64}
 """The first columns of every table."""
 
 _TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
-FLOWS = {name: _TYPES[kind] for name, kind in metrics.FLOWS.items()}
-JOBS = {name: _TYPES[kind] for name, kind in metrics.JOBS.items()}
-QUEUES = {name: _TYPES[kind] for name, kind in metrics.QUEUES.items()}
-WINDOWS = {name: _TYPES[kind] for name, kind in metrics.WINDOWS.items()}
-PACKETS = {name: _TYPES[kind] for name, kind in metrics.PACKETS.items()}
-EVENTS = {name: _TYPES[kind] for name, kind in metrics.EVENTS.items()}
+FLOWS = {name: _TYPES[kind] for name, kind in columns.FLOWS.items()}
+JOBS = {name: _TYPES[kind] for name, kind in columns.JOBS.items()}
+QUEUES = {name: _TYPES[kind] for name, kind in columns.QUEUES.items()}
+WINDOWS = {name: _TYPES[kind] for name, kind in columns.WINDOWS.items()}
+PACKETS = {name: _TYPES[kind] for name, kind in columns.PACKETS.items()}
+EVENTS = {name: _TYPES[kind] for name, kind in columns.EVENTS.items()}
 COLUMNS = {
     "flows": [*KEYS, *FLOWS],
     "queues": [*KEYS, *QUEUES],

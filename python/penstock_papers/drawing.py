@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from penstock import metrics
+from penstock import metric_names
 from penstock.show import drawing as report
 from penstock.show import style
 from penstock_papers import figure_axes, figure_data, small_svg
@@ -100,7 +100,7 @@ def _panels(number: int, **shared: Any) -> tuple[Canvas, list[Axes]]:  # noqa: A
 def _finish(canvas: Canvas, panels: list[Axes], plot: _Plot, form: str) -> Canvas:
     """Labels with units, scales, and the legend."""
     figure = plot.figure
-    unit = metrics.axis_unit(f"flows.{figure.measure.field}") if form else None
+    unit = metric_names.axis_unit(f"flows.{figure.measure.field}") if form else None
     for axes in panels:
         for letter in "xy":
             own = unit if letter == form else None

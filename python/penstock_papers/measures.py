@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from penstock import metrics, units
+from penstock import metric_names, units
 from penstock.errors import RunError
 from penstock.runs import Run
 from penstock_papers import values
@@ -101,7 +101,7 @@ class Measure:
     def show(self, value: float | None) -> str:
         """The number as people read it."""
         if not self._is_plain:
-            return metrics.text(f"flows.{self.field}", value)
+            return metric_names.text(f"flows.{self.field}", value)
         return units.NONE if value is None else f"{value:.4g}"
 
     @property

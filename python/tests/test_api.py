@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import penstock
-from penstock import ScenarioError, api, execution, metrics, tables
+from penstock import ScenarioError, api, execution, metric_names, tables
 from penstock.searches import tuning
 from penstock.show import summary_table
 
@@ -47,7 +47,7 @@ def test_windows_are_a_table_of_runs_that_sample_them(tmp_path):
     run = penstock.run(document, schemes=["drop-tail"])
     assert run.windows["traffic"].unique().to_list() == [traffic]
     assert (run.windows["swnd_bytes"] <= run.windows["cwnd_bytes"]).all()
-    assert metrics.find(f"{traffic}.loss_cycle", run.summary["results"][0])
+    assert metric_names.find(f"{traffic}.loss_cycle", run.summary["results"][0])
     for made, has_file in ((without, False), (run, True)):
         folder = made.save(tmp_path / "run")
         assert (folder / "windows.parquet").exists() == has_file
@@ -77,7 +77,10 @@ def test_a_controller_reports_its_messages(small):
     assert counts["messages_lost"] > 0
     # Of each report of a switch with one port with the scheme: SICC §5.4.
     assert counts["bytes_to_controller"] > 56 * counts["queue_reports"] > 0
-    assert metrics.find("controller.messages_lost", of_sicc).of(of_sicc) == counts["messages_lost"]
+    assert (
+        metric_names.find("controller.messages_lost", of_sicc).of(of_sicc)
+        == counts["messages_lost"]
+    )
 
 
 def test_several_seeds_give_means_and_intervals(small):
@@ -250,7 +253,7 @@ def test_a_run_shows_itself_in_a_notebook():
         (lambda: penstock.prepare("minimal").run(jobs="x"), "jobs: is of type str; allowed: a"),
         (lambda: execution.execute(3), "tasks: is of type int; allowed: a list of tasks"),
         (lambda: penstock.prepare("minimal").collect({}), "rows: 2 of 2 tasks have none"),
-        (lambda: metrics.find("x", {}), "result: has no groups and ports"),
+        (lambda: metric_names.find("x", {}), "result: has no groups and ports"),
     ],
 )
 def test_errors_name_the_arguments_of_python(call, message):
@@ -320,7 +323,7 @@ def test_jobs_have_their_own_table_summary_and_chart(tmp_path):
     assert (joined["end_s"] == joined["end_s_right"]).all()
     jobs = made.summary["results"][0]["groups"]["read"]["jobs"]
     assert (jobs["finished"], jobs["unfinished"]) == (10, 0)
-    assert metrics.find("read.jobs.time.p99", made.summary["results"][0]).unit == "s"
+    assert metric_names.find("read.jobs.time.p99", made.summary["results"][0]).unit == "s"
     titles = [block.title for block in summary_table.blocks(made.summary)]
     assert titles[:2] == ["read/jobs", "read"]
     assert {"jct-read", "jct-read-tail"} <= set(made.figures())
@@ -390,4 +393,4 @@ def test_what_the_means_of_seeds_do_not_show_is_in_the_summary():
     mice = run.summary["results"][0]["groups"]["mice"]
     assert mice["finished"] < mice["flows"]
     assert "fct_s.p99" in mice["of_seeds"]["cut_off"]
-    assert "of_seeds" not in ".".join(metrics.flat(run.summary["results"][0]))
+    assert "of_seeds" not in ".".join(metric_names.flat(run.summary["results"][0]))

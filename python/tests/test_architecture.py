@@ -106,6 +106,20 @@ def test_the_map_of_a_package_is_true(package):
     assert not wrong
 
 
+@pytest.mark.parametrize(
+    "package", [name for name, path in FILES.items() if path.name == "__init__.py" and "." in name]
+)
+def test_the_map_of_a_package_below_has_its_modules(package):
+    """Each begins a row, or is named in another's."""
+    text = ast.get_docstring(ast.parse(FILES[package].read_text(encoding="utf-8")), clean=False)
+    rows = re.findall(r"^ {0,4}((?:\w+/?, )*\w+/?)  +\S", text, flags=re.M)
+    listed = {name.rstrip("/") for row in rows for name in row.split(", ")}
+    below = {name.removeprefix(f"{package}.") for name in FILES if name.startswith(f"{package}.")}
+    modules = {name.partition(".")[0] for name in below}
+    assert listed <= modules, "one in the map is gone"
+    assert modules <= listed | set(re.findall(r"`(\w+)`", text)), "a module is missing in the map"
+
+
 def top_of(module):
     """The module or package directly below `penstock` or `penstock_papers`."""
     return ".".join(module.split(".")[:2])

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import penstock
-from penstock import metrics
+from penstock import metric_names
 from penstock.metrics import CAUSES
 from penstock.show import chart_files, reasons
 
@@ -93,5 +93,5 @@ def test_slowdown_is_at_least_1_and_requests_are_counted(run):
 
 def test_a_name_may_have_its_percentile_as_people_write_it():
     result = {"groups": {"mice": {"fct_s": {"p999": 2.0}}}, "ports": {}}
-    found = metrics.find("mice.fct.p99.9", result)
+    found = metric_names.find("mice.fct.p99.9", result)
     assert found.path == ("groups", "mice", "fct_s", "p999")

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 import penstock
-from penstock import _native, cli, metrics, scenario
+from penstock import _native, cli, metric_names, scenario
 from penstock.cli.report import redraw
 from penstock.searches import constraints, deploy, space, tuning, verdict
 from penstock.searches.trial import Goal
@@ -282,7 +282,7 @@ SUMMARY["groups"]["mice"]["jobs"] = {"begun": 95, "finished": 94, "unfinished": 
     ],
 )
 def test_flows_and_jobs_that_did_not_finish_count(name, expected):
-    assert constraints.value(metrics.find(name, SUMMARY), SUMMARY) == expected
+    assert constraints.value(metric_names.find(name, SUMMARY), SUMMARY) == expected
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_better_is_beyond_the_noise_of_the_differences(tuned, defaults, is_bette
         group = {"flows": 1, "finished": 0 if p95 is None else 1, "fct_s": {"p95": p95}}
         return {"groups": {"mice": group}, "ports": {}}
 
-    field = metrics.find("mice.fct.p95", summary(1.0))
+    field = metric_names.find("mice.fct.p95", summary(1.0))
     found = {"a": [summary(1.0)] * 3, "b": [*map(summary, defaults)], "c": [*map(summary, tuned)]}
     check = verdict.judged(found, Goal(field, (), ()), [1, 2, 3])
     assert check.is_better == is_better
@@ -335,7 +335,7 @@ def test_better_is_beyond_the_noise_of_the_differences(tuned, defaults, is_bette
 
 def test_seeds_that_differ_by_rounding_alone_have_no_interval():
     sample = {"groups": {"mice": {"flows": 1, "finished": 1, "fct_s": {"p95": 0.3}}}, "ports": {}}
-    field = metrics.find("mice.fct.p95", sample)
+    field = metric_names.find("mice.fct.p95", sample)
     others = [sample, {**sample, "groups": {"mice": {**sample["groups"]["mice"]}}}]
     others[1]["groups"]["mice"]["fct_s"] = {"p95": 0.1 + 0.2}
     found = {"a": others, "b": others, "c": others}

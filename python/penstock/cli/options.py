@@ -91,10 +91,10 @@ def setting_keys(context: click.Context) -> list[str]:
 
 def number_names(context: click.Context) -> list[str]:
     """The numbers of the scenario on this command line, for the shell's completion."""
-    from penstock import metrics  # start-up: the simulator
+    from penstock import metric_names  # start-up: the simulator
 
     with suppress(ScenarioError):
-        return list(map(metrics.short, metrics.names(_scenario(context))))
+        return list(map(metric_names.short, metric_names.names(_scenario(context))))
     return []
 
 

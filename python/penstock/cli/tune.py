@@ -96,7 +96,7 @@ def tune(
     `trials`.
     """
     overrides = pairs(settings)
-    from penstock import api, metrics, scenario  # start-up: the simulator
+    from penstock import api, metric_names, scenario  # start-up: the simulator
     from penstock.searches import constraints, space  # start-up: likewise
 
     # Errors are quick: those of `tuning.tune` come seconds later.
@@ -104,7 +104,7 @@ def tune(
     prepare = partial(api.prepare, file, on=on)
     prepared = space.prepared_by(scheme, baseline, prepare, overrides=overrides, seeds=seeds)
     resolved = scenario.parsed(prepared.text)
-    metrics.check(minimize, resolved)
+    metric_names.check(minimize, resolved)
     constraints.check(subject_to or (), resolved)
     from penstock.searches import answer, tune_page, tuning  # start-up: polars
     from penstock.show import terminal  # start-up: rich

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from penstock import folders, metrics, stats, units
+from penstock import columns, folders, metric_names, metrics, missing, stats, units
 from penstock.errors import RunError, ScenarioError
 from penstock.metrics import Metric
 from penstock.runs import Run
@@ -65,7 +65,7 @@ class Line:
     significant: bool | None
     """Whether they differ by more than the seeds do (Welch's t test, 95 %); None: unknown."""
     first_unfinished: bool = False
-    """Too many flows did not finish for there to be a first (see `metrics.is_cut_off`)."""
+    """Too many flows did not finish for there to be a first (see `missing.is_cut_off`)."""
     second_unfinished: bool = False
 
     @property
@@ -82,9 +82,9 @@ class Line:
             if metric.heading == self.measure
         )
         first, second = (
-            metrics.UNFINISHED
+            missing.UNFINISHED
             if is_unfinished
-            else metric.text(metrics.quantity(path.split(".")), value)
+            else metric.text(metric_names.quantity(path.split(".")), value)
             for value, is_unfinished in (
                 (self.first, self.first_unfinished),
                 (self.second, self.second_unfinished),
@@ -348,10 +348,10 @@ def _is_endless(path: str, *groups: dict[str, Any]) -> bool:
 
 def _number(run: Run, result: dict[str, Any], path: tuple[str, ...]) -> Number:
     kind, owner, *keys = path
-    if kind == "groups" and metrics.is_cut_off(".".join(keys), result[kind][owner]):
+    if kind == "groups" and missing.is_cut_off(".".join(keys), result[kind][owner]):
         return Number(None, None, 0, is_unfinished=True)
-    half = metrics.number(result["ci95"], path) if result["ci95"] else None
-    return Number(metrics.number(result, path), half, _seeds_with(run, result["scheme"], path))
+    half = metric_names.number(result["ci95"], path) if result["ci95"] else None
+    return Number(metric_names.number(result, path), half, _seeds_with(run, result["scheme"], path))
 
 
 def _seeds_with(run: Run, scheme: str, path: tuple[str, ...]) -> int:
@@ -360,7 +360,7 @@ def _seeds_with(run: Run, scheme: str, path: tuple[str, ...]) -> int:
     if column is None:
         return len(run.summary["seeds"])
     group = path[1]
-    rows = run.jobs.filter(traffic=group) if column in metrics.JOBS else run.members(group)
+    rows = run.jobs.filter(traffic=group) if column in columns.JOBS else run.members(group)
     return rows.filter(pl.col(column).is_not_null(), scheme=scheme)["seed"].n_unique()
 
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table with a row for each port, out of metrics in OpenMetrics' text format."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 import polars as pl
+
+from penstock import _native
 
 COUNTERS = (
     "egress_bytes",
@@ -16,7 +19,9 @@ COUNTERS = (
 )
 """Counted since the port was attached; absent ones are 0."""
 GAUGES = ("acting", "blind", "buffer_bytes")
-CANDIDATES = ("fairq", "hscc")
+CANDIDATES = tuple(
+    scheme["name"] for scheme in json.loads(_native.definitions())["schemes"] if scheme["is_window"]
+)
 """Schemes of which a port counts what they would have rewritten."""
 PORT = ["host", "interface"]
 _LABEL = r'{}="((?:[^"\\]|\\.)*)"'

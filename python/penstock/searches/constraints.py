@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock import metrics, units
+from penstock import metric_names, missing, units
 from penstock.errors import ScenarioError
-from penstock.metrics import Field, Result
+from penstock.metric_names import Field
+from penstock.metrics import Result
 
 MISSING = 1e9
 """The excess of a number that is not there."""
@@ -20,7 +21,7 @@ _CONSTRAINT = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)
 def unfinished(field: Field, result: Result) -> float:
     """Share of unfinished flows beyond what a completion time bears; 0 for other numbers."""
     kind, owner, *path = field.path
-    return metrics.unfinished(".".join(path), result[kind][owner]) if kind == "groups" else 0.0
+    return missing.unfinished(".".join(path), result[kind][owner]) if kind == "groups" else 0.0
 
 
 def value(field: Field, result: Result) -> float | None:
@@ -65,7 +66,7 @@ def check(texts: Sequence[str], scenario: Mapping[str, Any]) -> None:
         ScenarioError: one is.
     """
     for text in texts:
-        metrics.check(_parts(text)[0], scenario)
+        metric_names.check(_parts(text)[0], scenario)
 
 
 def constraint(text: str, sample: Result) -> Constraint:
@@ -82,7 +83,7 @@ def constraint(text: str, sample: Result) -> Constraint:
         ScenarioError: it is not of this form, names no number, or has the wrong unit.
     """
     name, relation, number, unit = _parts(text)
-    field = metrics.find(name, sample)
+    field = metric_names.find(name, sample)
     known = {name: float(u.factor) for name, u in units.UNITS.items() if u.quantity == field.unit}
     known = known if field.unit else {"abs": 1.0}
     if unit and unit not in known:

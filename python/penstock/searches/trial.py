@@ -4,7 +4,8 @@
 import math
 from dataclasses import dataclass
 
-from penstock.metrics import Field, Result
+from penstock.metric_names import Field
+from penstock.metrics import Result
 from penstock.searches.constraints import Constraint, mean, unfinished, value
 
 Results = list[Result]

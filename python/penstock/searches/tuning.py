@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock import api, folders, metrics
+from penstock import api, folders, metric_names
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import SIMULATOR, Progress, Task, execute
 from penstock.metrics import Result
@@ -77,7 +77,7 @@ def tune(
     settings = settings_of(overrides)
     prepared = space.prepared_by(scheme, baseline, prepare, overrides=overrides, seeds=seeds)
     resolved = parsed(prepared.text)
-    metrics.check(minimize, resolved)
+    metric_names.check(minimize, resolved)
     constraints.check(subject_to, resolved)
     table = resolved["scheme"][scheme]
     parameters = tuple(space.named(params) if params else space.usual(scheme, table))
@@ -176,7 +176,7 @@ def _rank(attempt: Attempt) -> tuple[float, float]:
 def _goal(question: Question, baseline: Sequence[Result]) -> Goal:
     """The question in numbers; the baseline's results have the names and the values."""
     sample = baseline[0]
-    objective = metrics.find(question.minimize, sample)
+    objective = metric_names.find(question.minimize, sample)
     bounds = tuple(constraints.constraint(text, sample) for text in question.subject_to)
     values = []
     for bound in bounds:

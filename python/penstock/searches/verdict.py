@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock import stats
-from penstock.metrics import Field, Result
+from penstock.metric_names import Field
+from penstock.metrics import Result
 from penstock.searches import constraints
 from penstock.searches.constraints import Constraint
 from penstock.searches.trial import Goal

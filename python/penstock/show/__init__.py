@@ -9,11 +9,12 @@
     reasons         why the slow flows are slow: a chart of causes, and a sentence
     timelines       single flows over time, from recorded packets
     replay          a burst through a port, packet by packet
+    topology        a fabric as places and cables; `topology_drawing` draws it
     run_page        the page of a run; `run_charts` takes its figures from `curves`
     html            the parts of all pages: templates/, page.css, page.js, and vendor/ with uPlot
     index_page      a page that lists folders of results; `plain` makes CSV and Markdown
     chart_files     the same figures as SVG and PDF, on demand; `drawing` has their parts
 
-A module of another package that shows something (`sweep.sweep_page`) makes charts and a page of
+A module of another package that shows something (`sweeps.sweep_page`) makes charts and a page of
 `html`, or tables of `terminal`.
 """

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from penstock import metrics
+from penstock import metric_names, missing
 from penstock.show import summary_table
 
 
@@ -36,11 +36,11 @@ def summary(summary: dict[str, Any], form: str) -> str:
 
 def _numbers(result: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     """Of each number its mean and half-width; neither where too many flows did not finish."""
-    halves = metrics.flat(result["ci95"]) if result["ci95"] else {}
-    for name, value in metrics.flat(result).items():
+    halves = metric_names.flat(result["ci95"]) if result["ci95"] else {}
+    for name, value in metric_names.flat(result).items():
         owner, _, path = name.partition(".")
         group = result["groups"].get(owner)
-        if group is not None and metrics.is_cut_off(path, group):
+        if group is not None and missing.is_cut_off(path, group):
             yield result["scheme"], name, None, None, True
         else:
             yield result["scheme"], name, value, halves.get(name), False

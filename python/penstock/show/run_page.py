@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import metrics, provenance, units
+from penstock import missing, provenance, units
 from penstock.results import Results
 from penstock.show import (
     html,
@@ -58,7 +58,7 @@ def render(run: Results, figures: list[Figure]) -> str:
             *sentences.findings(summary["results"]),
             *reasons.sentences(summary["results"]),
         ],
-        unfinished=metrics.UNFINISHED,
+        unfinished=missing.UNFINISHED,
         intervals=intervals if seeds > 1 else "",
         tables=[_table(block) for block in summary_table.blocks(summary, is_detailed=True)],
         info=run.info,
@@ -138,13 +138,13 @@ def _table(block: Block) -> Html:
 
 def _sorted_by(column: summary_table.Column, row: summary_table.Values) -> float | None:
     """The number of a cell, but none where it does not count: it is neither sorted nor copied."""
-    return None if column.text(row) == metrics.UNFINISHED else column.value(row)
+    return None if column.text(row) == missing.UNFINISHED else column.value(row)
 
 
 def _half_width(column: summary_table.Column, block: Block, number: int) -> str:
     half = block.ci95[number]
     value = column.value(half) if half else None
-    hidden = value is None or column.text(block.rows[number]) == metrics.UNFINISHED
+    hidden = value is None or column.text(block.rows[number]) == missing.UNFINISHED
     return "" if hidden else f"± {column.form(value)}"
 
 
@@ -155,11 +155,11 @@ def _effort(run: Results) -> str:
     if run.info.get("substrate", "sim") == "sim":
         hops = units.count(sum(cost["packet_hops"] for cost in costs))
         return f"{hops} packet-hops in {wall} of computing, per seed"
-    missing = ", ".join(run.info["not_emulated"]) or "nothing"
+    not_emulated = ", ".join(run.info["not_emulated"]) or "nothing"
     busy = run.info["busy"]
     return (
         f"real TCP of Linux {run.info['kernel']} in network namespaces, {wall} per repeat; "
-        f"not emulated: {missing}"
+        f"not emulated: {not_emulated}"
         + (f"; the CPUs were busy in: {'; '.join(busy)}" if busy else "")
         + "".join(f"; {warning}" for warning in run.info.get("warnings", ()))
     )

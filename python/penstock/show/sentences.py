@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from penstock import metrics, units
+from penstock import missing, units
 from penstock.show import summary_table
 
 _TCP = {"newreno": "NewReno", "cubic": "CUBIC", "dctcp": "DCTCP", "bbr": "BBR"}
@@ -40,7 +40,7 @@ def findings(results: list[dict[str, Any]]) -> list[Markup]:
 
 
 def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[Markup]:
-    planned = {scheme: metrics.planned(row) for scheme, row in rows.items()}
+    planned = {scheme: missing.planned(row) for scheme, row in rows.items()}
     shares = {scheme: row["finished"] / max(planned[scheme], 1) for scheme, row in rows.items()}
     best, worst = max(shares, key=lambda s: shares[s]), min(shares, key=lambda s: shares[s])
     if shares[best] - shares[worst] < 0.01:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock import metrics, units
-from penstock.metrics import GROUPS, PORTS, UNFINISHED, Metric
+from penstock import metric_names, missing, units
+from penstock.metrics import GROUPS, PORTS, Metric
+from penstock.missing import UNFINISHED
 
 Values = dict[str, Any]
 """The summary of a group or port, or the half-widths of its confidence intervals."""
@@ -25,11 +26,11 @@ class Column:
 
     @property
     def _quantity(self) -> str:
-        return metrics.quantity(self.path.split("."))
+        return metric_names.quantity(self.path.split("."))
 
     def value(self, of: Values) -> float | None:
         """The number, or None where there is none."""
-        return metrics.number(of, self.path.split("."))
+        return metric_names.number(of, self.path.split("."))
 
     def form(self, value: float | None) -> str:
         """A number of this column as text."""
@@ -39,10 +40,10 @@ class Column:
         """The number as shown."""
         if self.path in ("finished", "jobs.finished"):
             counts = of["jobs"] if self.path.startswith("jobs.") else of
-            return f"{units.count(counts['finished'])} of {units.count(metrics.planned(counts))}"
-        if metrics.is_cut_off(self.path, of):
+            return f"{units.count(counts['finished'])} of {units.count(missing.planned(counts))}"
+        if missing.is_cut_off(self.path, of):
             return UNFINISHED
-        return metrics.with_seeds(self.form(self.value(of)), metrics.seeds_with(self.path, of))
+        return missing.with_seeds(self.form(self.value(of)), missing.seeds_with(self.path, of))
 
     def with_spread(self, of: Values, half: Values | None) -> str:
         """The number, and the half-width of its confidence interval in percent of it.
@@ -55,7 +56,7 @@ class Column:
         if text == UNFINISHED:
             return text
         with_width = f"{self.form(value)} ±{100 * width / value:.0f} %"
-        return metrics.with_seeds(with_width, metrics.seeds_with(self.path, of))
+        return missing.with_seeds(with_width, missing.seeds_with(self.path, of))
 
     def best(self, rows: Sequence[Values]) -> set[int]:
         """Indices of the rows with the best value; none where all are alike.
@@ -136,7 +137,7 @@ class Block:
 
 def _finished(of: Values) -> float:
     """The share of a group's flows that finished, of all that were to."""
-    planned = metrics.planned(of)
+    planned = missing.planned(of)
     return float(of["finished"] / planned) if planned else 0.0
 
 
@@ -203,7 +204,7 @@ def _counted(numbers: list[float], noun: str, of: list[Values]) -> str:
         if least == most
         else f"{least} to {most} {noun}s"
     )
-    if any(metrics.planned(row) > number for number, row in zip(numbers, of, strict=True)):
+    if any(missing.planned(row) > number for number, row in zip(numbers, of, strict=True)):
         flows += " begun"
     return flows if all(count.is_integer() for count in counts) else f"{flows} (mean of the seeds)"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import metrics, stats, units
+from penstock import metric_names, missing, stats, units
 from penstock.errors import ScenarioError
 from penstock.sweeps.store import KEY
 
@@ -39,11 +39,11 @@ class Cell:
     def text(self, name: str) -> str:
         """As the table shows it."""
         if self.unfinished:
-            return metrics.UNFINISHED
-        text = metrics.text(name, self.mean)
+            return missing.UNFINISHED
+        text = metric_names.text(name, self.mean)
         if self.mean and self.half is not None:
             text += f" ±{100 * self.half / abs(self.mean):.0f} %"
-        return metrics.with_seeds(text, len(self.seeds) if self.seeds and self.lacking else None)
+        return missing.with_seeds(text, len(self.seeds) if self.seeds and self.lacking else None)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
     """
     names = names_of(request, table)
     try:
-        name = metrics.match(number, names) if number else default(names, table)
+        name = metric_names.match(number, names) if number else default(names, table)
     except ScenarioError as error:
         message = f"--show {error}"
         raise ScenarioError(message) from None
@@ -137,7 +137,7 @@ def shown(request: dict[str, Any], table: pl.DataFrame, number: str) -> Shown:
             mean=math.fsum(values) / len(values) if values else None,
             half=stats.ci95_of(values),
             unfinished=any(
-                metrics.is_cut_off(path, counts) for counts in _counts(part, owner, path)
+                missing.is_cut_off(path, counts) for counts in _counts(part, owner, path)
             ),
             seeds=tuple(values),
             lacking=part.height - len(values),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from penstock import api, metrics
+from penstock import api, metric_names
 from penstock.errors import ScenarioError, suggestion
 from penstock.execution import SIMULATOR, Task
 from penstock.scenario import PARTS, Overrides, Scenario, parameters, settings_of
@@ -126,7 +126,7 @@ def check(numbers: Iterable[str], plan: Plan) -> None:
     """
     for number in numbers:
         try:
-            metrics.check(number, plan.base)
+            metric_names.check(number, plan.base)
         except ScenarioError as error:
             message = f"--show {error}"
             raise ScenarioError(message) from None

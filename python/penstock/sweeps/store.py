@@ -20,7 +20,7 @@ from penstock.sweeps.journal import JOURNAL, Journal
 from penstock.sweeps.points import Plan
 
 Numbers = dict[str, float | None]
-"""The summary of one run, by full names (see `penstock.metrics`)."""
+"""The summary of one run, by full names (see `penstock.metric_names`)."""
 
 TABLE = "sweep.parquet"
 KEY = "key"  # the column of the tasks' keys

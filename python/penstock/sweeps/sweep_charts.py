@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from penstock import metrics, stats, units
+from penstock import metric_names, missing, stats, units
 from penstock.show import style
 from penstock.show.charts import Axis, Chart, Figure, Heat, Panel, Series
 from penstock.show.style import Look
@@ -58,8 +58,8 @@ def _lines(result: Shown) -> Chart:
         greatest=greatest,
     )
     y = Axis(
-        metrics.described(result.name),
-        metrics.axis_unit(result.name) or "",
+        metric_names.described(result.name),
+        metric_names.axis_unit(result.name) or "",
         log=is_log,
         least=None if is_log else min(0.0, *known),
     )
@@ -111,7 +111,7 @@ def _of_scheme(
         yield Series(scheme, look, xs, ys, kind="dots", dodge=dodge)
     for x, cell in zip(places, cells, strict=True):
         if cell.unfinished:
-            yield Series(scheme, look, [x], [top], open_end=metrics.UNFINISHED, dodge=dodge)
+            yield Series(scheme, look, [x], [top], open_end=missing.UNFINISHED, dodge=dodge)
 
 
 def _heat(result: Shown) -> Heat:
@@ -122,14 +122,14 @@ def _heat(result: Shown) -> Heat:
     def cell(x: object, y: object, scheme: str) -> tuple[float | None, str]:
         found = result.cells.get(((x, y), scheme)) or Cell.none()
         if found.unfinished:
-            return None, metrics.UNFINISHED
-        return found.value, metrics.text(result.name, found.value)
+            return None, missing.UNFINISHED
+        return found.value, metric_names.text(result.name, found.value)
 
     meaning = "Each cell is the mean over the seeds; all schemes share one scale of colours"
     return Heat(
         *_texts(result),
         f"{meaning}.",
-        label=metrics.described(result.name),
+        label=metric_names.described(result.name),
         x=means.key_text(x_key),
         y=means.key_text(y_key),
         xs=tuple(value_text(x_column, x) for x in xs),
@@ -144,7 +144,7 @@ def _heat(result: Shown) -> Heat:
 def _texts(result: Shown) -> tuple[str, str, str]:
     """Section, name and title."""
     over = " and ".join(map(means.key_text, result.swept.values()))
-    return f"{metrics.described(result.name)} over {over}", f"sweep-{result.name}", ""
+    return f"{metric_names.described(result.name)} over {over}", f"sweep-{result.name}", ""
 
 
 def _meaning(result: Shown, meaning: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock import metrics, provenance, units
+from penstock import metric_names, provenance, units
 from penstock.show import charts, html, style
 from penstock.show.html import Cell, Html
 from penstock.sweeps import means, store, sweep_charts
@@ -65,4 +65,4 @@ def _table(result: Shown) -> Html:
         for point in result.points
     ]
     headings = [*map(means.key_text, result.swept.values()), *result.schemes]
-    return html.table(metrics.described(result.name), headings, rows)
+    return html.table(metric_names.described(result.name), headings, rows)

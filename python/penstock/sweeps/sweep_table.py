@@ -3,7 +3,7 @@
 
 from rich.markup import escape
 
-from penstock import metrics, units
+from penstock import metric_names, units
 from penstock.show import plain, terminal
 from penstock.sweeps.means import Shown
 
@@ -49,4 +49,4 @@ def text(result: Shown, form: str) -> str:
         for point in result.points
     ]
     table = plain.markdown([*keys, *result.schemes], cells)
-    return f"**{metrics.described(result.name)}**\n\n{table}"
+    return f"**{metric_names.described(result.name)}**\n\n{table}"

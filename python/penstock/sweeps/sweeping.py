@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import execution, folders, metrics, results
+from penstock import execution, folders, metric_names, results
 from penstock.errors import InterruptedRunError, PenstockError, RunError, resumable
 from penstock.execution import SIMULATOR, Progress, Task
 from penstock.scenario import Overrides, Scenario
@@ -115,7 +115,7 @@ def _compute(
         for task, row in execution.execute(missing, failed=failed, **options):
             if task.key not in stored.done:
                 summary = json.loads(row.summary)
-                stored.add(task, metrics.flat(summary))
+                stored.add(task, metric_names.flat(summary))
                 reports.append(summary.get("substrate", {}))
     except KeyboardInterrupt:
         done = sum(task.key in stored.done for task in plan.tasks)

@@ -5,14 +5,14 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from penstock.stats import NORMAL
+
 ROBUST, REFUTED = 0.9, 0.1
 """A claim that holds in at least, or at most, this share of the set-ups."""
 FEWEST = 20
 """Set-ups that a share needs; of 20 that agree, the interval is 84 to 100 %."""
 FEWEST_TO_RANK = 30
 """Set-ups that are needed to name the open value that decides."""
-
-_NORMAL = 1.959964
 
 
 class Kind(StrEnum):
@@ -59,9 +59,9 @@ class Share:
         """Wilson's 95 % interval."""
         if not self.judged:
             return 0.0, 1.0
-        number, share, square = self.judged, self.held / self.judged, _NORMAL**2
+        number, share, square = self.judged, self.held / self.judged, NORMAL**2
         middle = share + square / (2 * number)
-        half = _NORMAL * math.sqrt(share * (1 - share) / number + square / (4 * number**2))
+        half = NORMAL * math.sqrt(share * (1 - share) / number + square / (4 * number**2))
         below = 1 + square / number
         return max(0.0, (middle - half) / below), min(1.0, (middle + half) / below)
 
