@@ -123,7 +123,7 @@ rtl-incast: build target/rtl/venv/.tools ## Run real TCP through the Verilated s
 	@$(ROOT) chrt --rr 10 $(BIN)/python evidence/hardware/incast.py
 
 rtl-page: build ## Write what the hardware takes of an FPGA into its pages (some 40 minutes of one core)
-	@$(BIN)/python -m penstock_papers.analysis.hardware_page
+	@$(BIN)/python rtl/resources_page.py
 
 target/rtl/venv/.tools: pyproject.toml uv.lock
 	@echo "== Tools for the hardware (0.4 GB)"
