@@ -46,8 +46,8 @@
  * `long_share` if others do not end.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
- * of a grant that was taken back: it was sent before. For a while flows then count as late only much
- * later, and their credit is not granted to others.
+ * of a grant that was taken back: it was sent before. For a while flows then count as late only
+ *much later, and their credit is not granted to others.
  *
  * Far senders. At a port whose buffer is smaller than what a round trip holds, the budget is not
  * given at once: what is ahead of a virtual queue of credit, drained at `rate`, fits the buffer.
@@ -198,12 +198,14 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	f->scale = (u8)scale;
 	/*
 	 * An older ACK that was overtaken teaches nothing. Least of all a sequence number before
-	 * the request that overtook it: the flow's sender would refuse each grant that has it.
+	 * the request that overtook it: the flow's sender would refuse each grant that has it. One
+	 * far behind shows that the number was forged.
 	 */
 	if (is_first || grant_beyond(packet->ack, f->ack) ||
 	    (packet->ack == f->ack && !grant_beyond(f->seq, end))) {
 		f->ack = packet->ack;
-		if (is_first || grant_beyond(end, f->seq))
+		if (is_first || grant_beyond(end, f->seq) ||
+		    grant_beyond(f->seq, end) > GRANT_SEQ_SLACK)
 			f->seq = end;
 		f->ts_val = packet->ts_val;
 		f->ts_ecr = packet->ts_ecr;

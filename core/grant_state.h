@@ -38,7 +38,8 @@
 #define GRANT_QUEUED_BITS   3u	       /* grants are then taken back after 8 times as long */
 #define GRANT_OPTION_BYTES  40u	       /* of a segment, at most (RFC 9293 §3.1) */
 #define GRANT_BRIEF	    224u       /* of 255: openers' first messages are short as a rule */
-#define GRANT_WAITS	    16u	       /* buckets of the times that flows wait for a grant */
+#define GRANT_SEQ_SLACK	    65535u /* so far behind is no older ACK: a window that has no scale */
+#define GRANT_WAITS	    16u	   /* buckets of the times that flows wait for a grant */
 #define GRANT_WAIT_BITS	    15u /* the first holds those below 2^15 ns, each next twice as much */
 
 #define GRANT_TITLE                                                                                \

@@ -311,7 +311,7 @@ class Port:
         fits = x["ack"] == flow.ack and not beyond(flow.seq, end)
         if is_first or beyond(x["ack"], flow.ack) or fits:
             flow.ack = x["ack"]
-            if is_first or beyond(end, flow.seq):
+            if is_first or beyond(end, flow.seq) or beyond(flow.seq, end) > 65535:
                 flow.seq = end
             flow.stamps = (x["ts_val"], x["ts_ecr"])
             flow.window = x["window"] // flow.unit if is_syn else x["window"]

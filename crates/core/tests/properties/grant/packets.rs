@@ -192,3 +192,20 @@ fn reports_of_the_receiver_end_no_message() {
     // It has had the time to use the grant: now the client asks for something else.
     assert_eq!(bytes_after(&mut port, 1_000_000), 0);
 }
+
+/// A forged sequence number, far ahead of the receiver's, is in no grant once new data is acknowledged.
+#[test]
+fn a_forged_sequence_number_does_not_last() {
+    let mut port = Overload::new(&[]);
+    let other = port.ask_at(0);
+    let flow = port.ask_amid(4 * MSS);
+    let forged = Ack {
+        seq: 5_000_000,
+        ..Ack::of(2 * MSS)
+    };
+    forged.pass(&mut port, flow, QUEUED);
+    Ack::of(4 * MSS).pass(&mut port, flow, QUEUED);
+    port.grant.close(other);
+    let grant = port.grant.next(0, port.now_ns).unwrap();
+    assert_eq!((grant.flow, grant.seq), (flow, 100));
+}
