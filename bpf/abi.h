@@ -2,9 +2,9 @@
 /*
  * What the programs of ports and the agent share: the values of the maps, field by field.
  *
- * All ports share the programs and the maps, which are pinned below .../v5/ by the names given
+ * All ports share the programs and the maps, which are pinned below .../vN/ by the names given
  * here. A port has a slot: its number in the maps that have an element for each port. A change of
- * layout needs another PENSTOCK_ABI, whose number is that of the folder.
+ * layout needs another PENSTOCK_ABI, which is the N of the folder.
  *
  * A scheme is known by its number in core/schemes.h, SCHEME_NONE being `observe`: nothing is
  * rewritten. Times are CLOCK_MONOTONIC in nanoseconds, sizes bytes, counters since the port was
@@ -18,18 +18,28 @@
 #include "../core/handshake.h"
 #include "../core/schemes.h"
 
-#define PENSTOCK_ABI 5u
+enum port_abi {
+	PORT_UNCONFIGURED = 0, /* before the agent writes the port's configuration */
+	PENSTOCK_ABI = 5,
+};
 
 /*
  * Map `slots`: the slot of the interface with index I is at I modulo PORT_INDEXES, or at one of the
  * next PORT_PROBES - 1 elements. An element is valid if the configuration of that slot has the
  * index.
+ *
+ * A port's number has its slot in PORT_SLOT_MASK, and above it how often the slot was given away,
+ * as entries may outlive a port.
+ *
+ * Map `stats`: maps per CPU, each of STATS_PORTS slots; the agent makes one when a slot of it is
+ * used first, as for all slots they would be large on machines of many CPUs.
  */
-#define PORT_INDEXES 65536u
-#define PORT_PROBES  4u
-
-/* A port's number: its slot, above which its users are counted, as entries may outlive a port. */
-#define PORT_SLOT_MASK 0xffffu
+enum port_slots {
+	PORT_INDEXES = 65536,
+	PORT_PROBES = 4,
+	PORT_SLOT_MASK = 0xffff,
+	STATS_PORTS = 16,
+};
 
 enum port_flag {
 	PORT_FLOW_EVENTS = 1u << 0, /* ring buffer `events`: begin, transfers, end of flows */
@@ -43,14 +53,14 @@ enum port_flag {
 
 /* Map `config`, by slot; the agent writes an element whole. */
 struct port_config {
-	u32 abi;	  /* PENSTOCK_ABI; anything else: pass untouched */
-	u32 generation;	  /* from 1; if it changes, schemes are reset, but flows stay counted */
-	u64 stale_ns;	  /* a heartbeat older than this: pass untouched; at least 1 */
-	u64 pause_ns;	  /* from then on windows open in steps and packets pass untouched ... */
-	u64 resume_ns;	  /* ... until then */
-	u32 flags;	  /* enum port_flag */
-	u32 buffer_bytes; /* of the port's queue */
-	u32 mark_bytes;	  /* ECN: mark CE from this queue on; 0: never */
+	enum port_abi abi; /* anything but PENSTOCK_ABI: pass untouched */
+	u32 generation;	   /* from 1; if it changes, schemes are reset, but flows stay counted */
+	u64 stale_ns;	   /* a heartbeat older than this: pass untouched; at least 1 */
+	u64 pause_ns;	   /* from then on windows open in steps and packets pass untouched ... */
+	u64 resume_ns;	   /* ... until then */
+	u32 flags;	   /* enum port_flag */
+	u32 buffer_bytes;  /* of the port's queue */
+	u32 mark_bytes;	   /* ECN: mark CE from this queue on; 0: never */
 	u16 vxlan_ports[PORT_VXLANS]; /* UDP, as on the wire; 0: none */
 	u32 control_priority;	      /* of SYNs and pure ACKs, skb->priority; 0: theirs */
 	u32 ifindex;		      /* of the port's interface; 0: none */
@@ -78,8 +88,8 @@ enum policy_kind {
 
 struct policy_rule {
 	u32 value[4], mask[4]; /* addresses as on the wire, the rest in host order */
-	u32 kind;	       /* enum policy_kind */
-	u32 includes;	       /* 0: excludes */
+	enum policy_kind kind;
+	u32 includes; /* 0: excludes */
 };
 
 struct port_policy {
@@ -149,12 +159,7 @@ struct ms_sample {
 	struct port_counters before; /* at its begin */
 };
 
-/*
- * Map `stats`: maps per CPU, each of STATS_PORTS slots; the agent makes one when a slot of it is
- * used first, as for all slots they would be large on machines of many CPUs.
- */
-#define STATS_PORTS 16u
-
+/* The value of the maps in `stats`. */
 struct port_stats {
 	struct port_counters counters;
 	/*

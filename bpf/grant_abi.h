@@ -14,15 +14,18 @@
 #include "../core/counters.h"
 #include "../core/grant.h"
 
-#define GRANT_ABI 6u
+enum grant_abi {
+	GRANT_SILENCED = 0, /* by the agent, for programs that may still run */
+	GRANT_ABI = 7,
+};
 
 /* Map `grant_config`, one element; the agent writes it whole, then runs `grant_reset` if it
  * changed. */
 struct grant_config {
-	u32 abi;	   /* GRANT_ABI; with anything else packets pass untouched */
-	u32 mark;	   /* of carriers (grant_carrier.h), skb->mark; random, not 0 */
-	u64 rate_bps;	   /* of the port, or the limit */
-	u32 never_shrinks; /* as in grant_init */
+	enum grant_abi abi; /* with anything but GRANT_ABI packets pass untouched */
+	u32 mark;	    /* of carriers (grant_carrier.h), skb->mark; random, not 0 */
+	u64 rate_bps;	    /* of the port, or the limit */
+	u32 never_shrinks;  /* as in grant_init */
 	u32 reserved;
 	struct grant_params params;
 };

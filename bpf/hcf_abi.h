@@ -9,11 +9,13 @@
 
 #include "../core/hcf.h"
 
-#define HCF_ABI 2u
+enum hcf_abi {
+	HCF_ABI = 2,
+};
 
 /* Map `hcf_config`, one element; the agent writes it whole, before or while packets pass. */
 struct hcf_config {
-	u32 abi;	     /* HCF_ABI; with anything else the qdisc refuses to start */
+	enum hcf_abi abi;    /* with anything else the qdisc refuses to start */
 	u32 seed;	     /* of the hashes; 0: random */
 	u64 period_ns;	     /* HCF_PERIOD_FIXED, HCF_PERIOD_ORDERED: their length */
 	u64 ns_per_byte_q16; /* emulates a port of that rate; 0: as fast as the device takes */

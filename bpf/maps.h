@@ -133,9 +133,12 @@ struct sweep_state {
 	u32 phase;	/* enum sweep_phase */
 	u32 is_running; /* 1: on some CPU */
 	u32 has_half;	/* 1: there may be half-open flows */
-	/* No bytes: puts the types of the rings' records into BTF, for the agent's skeleton. */
+	/* No bytes: puts these types into BTF, for the agent's skeleton. */
 	struct port_sample sample_type[0];
 	struct flow_event event_type[0];
+	enum flow_event_kind event_kind_type[0];
+	enum port_flag flag_type[0];
+	enum port_slots slots_type[0];
 };
 
 PORT_ARRAY(sweeps, BPF_MAP_TYPE_ARRAY, struct sweep_state, 1, 0);

@@ -22,7 +22,7 @@ use std::mem::MaybeUninit;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use common::packet::{ACK, SYN, Segment};
+use common::packet::{ACK, PSH, SYN, Segment};
 use common::run::run;
 use libbpf_rs::Program;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -35,7 +35,6 @@ use penstockd::port::Side;
 use penstockd::port::pins::{PinsArg, program_pin};
 
 const PORT: &str = "eth1";
-const PSH: u8 = 8;
 const SEGMENTS: u32 = 8;
 const MSS: u32 = 1448;
 const REQUEST: u32 = 100;

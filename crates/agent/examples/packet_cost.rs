@@ -23,6 +23,8 @@ use libbpf_rs::{MapCore, MapFlags, Object, ProgramInput};
 use packet::{ACK, SYN, Segment};
 use penstock_core::Params;
 use penstock_core::definitions;
+use penstockd::host::clock::monotonic_ns;
+use penstockd::port::plain::bytes_of;
 use skel::types;
 use std::mem::MaybeUninit;
 use std::net::Ipv4Addr;
@@ -43,21 +45,6 @@ struct Case {
     tcp: u32,
 }
 
-fn bytes_of<T>(value: &T) -> &[u8] {
-    // SAFETY: plain integers.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
-}
-
-fn now_ns() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: a valid clock and place.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// The names of the window schemes.
 fn schemes() -> impl Iterator<Item = &'static str> {
     definitions::window_schemes().map(|definition| definition.name)
@@ -66,7 +53,7 @@ fn schemes() -> impl Iterator<Item = &'static str> {
 fn configure(object: &skel::PacketCostSkel) {
     let mut config = types::port_config {
         vxlan_ports: penstockd::port::vxlan::VxlanPorts::default().to_wire(),
-        abi: penstockd::port::pins::ABI,
+        abi: types::port_abi::PENSTOCK_ABI,
         generation: 1,
         ifindex: 1, // of test runs: the loopback
         flows_max: u32::MAX,
@@ -92,7 +79,7 @@ fn configure(object: &skel::PacketCostSkel) {
         .update(&key, bytes_of(&config), MapFlags::ANY)
         .unwrap();
     maps.heartbeat
-        .update(&key, &now_ns().to_ne_bytes(), MapFlags::ANY)
+        .update(&key, &monotonic_ns().to_ne_bytes(), MapFlags::ANY)
         .unwrap();
 }
 

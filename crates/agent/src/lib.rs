@@ -22,7 +22,7 @@
 //! | [`reference`] | the parameters of schemes as text, from their definitions in `core/` |
 //! | [`skel`], [`format`](mod@format) | programs compiled from `bpf/`; numbers as text |
 //!
-//! All state is pinned below `DIR/v5/INTERFACE/` of a bpffs ([`port::pins`]). Every command opens
+//! All state is pinned below `DIR/vN/INTERFACE/` of a bpffs ([`port::pins`]). Every command opens
 //! what it needs from there, so the daemon may die, restart or be upgraded at any time.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ use lab::transfers::{self, connect, send, serve, transfer};
 use lab::{LEFT, RIGHT, SwitchLab};
 use libbpf_rs::{MapCore, MapFlags};
 use penstock_linux::netns::NetNs;
-use penstock_linux::testkit::{join, until};
+use penstock_linux::testkit::{alone, join, until};
 use penstockd::port::plain::of_bytes;
 use penstockd::port::{Port, counters};
 use penstockd::skel::port::types;
@@ -40,20 +40,8 @@ const SPAN: Duration = Duration::from_millis(1500);
 /// Bridges do not forward it (IEEE 802.1D, table 7-10).
 const NOT_FORWARDED: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x02];
 
-/// One test at a time, as each needs the machine.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 fn unknown_scales(port: &Port) -> u64 {
-    let all = port.counters().unwrap();
-    let mut passed = counters::passed(&all);
-    passed
-        .find(|(word, _)| word.word == "unknown_scale")
-        .unwrap()
-        .1
+    counters::named(&port.counters().unwrap())["passed_unknown_scale"]
 }
 
 /// Connections that send as much as they can, from `left` to `right`.

@@ -11,7 +11,7 @@ mod lab;
 
 use lab::transfers::{serve, transfer};
 use lab::{PENSTOCKD, SwitchLab};
-use penstock_linux::testkit::{Process, Signal, join, until};
+use penstock_linux::testkit::{Process, Signal, from_environment, join, until};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -138,7 +138,7 @@ impl Snapshot {
 
 #[test]
 fn nothing_that_happens_to_the_agent_hurts_a_flow() {
-    let seconds = std::env::var("PENSTOCK_CHAOS_SECONDS").map_or(10, |text| text.parse().unwrap());
+    let seconds = from_environment("PENSTOCK_CHAOS_SECONDS", 10);
     let lab = SwitchLab::new(200_000_000, 65_536);
     let limit = Duration::from_secs(seconds + 120);
     lab.netns("right").run(serve).unwrap();

@@ -11,7 +11,7 @@ mod lab;
 
 use lab::transfers::{receiver, serve, transfer};
 use lab::{LEFT, RIGHT, SwitchLab};
-use penstock_linux::testkit::{Process, join, until};
+use penstock_linux::testkit::{Process, from_environment, join, until};
 use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,7 +84,7 @@ fn measure(room: Room) -> Measured {
     lab.netns("right").run(serve).unwrap();
     add_bands(&lab, RATE_BPS);
     let _agent = attach(&lab, room);
-    let span = std::env::var("PENSTOCK_CONTROL_SECONDS").map_or(1, |text| text.parse().unwrap());
+    let span = from_environment("PENSTOCK_CONTROL_SECONDS", 1);
     let span = Duration::from_secs(span);
     let begun = Instant::now();
     let (drops, syns, timeouts) = counters(&lab);

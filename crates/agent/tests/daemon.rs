@@ -16,7 +16,7 @@ use penstock_linux::link::{self, Change};
 use penstock_linux::testkit::{PATIENCE, Process, Signal, cable, join, until};
 use penstockd::attach::tcx;
 use penstockd::host::bpf;
-use penstockd::port::pins::ABI;
+use penstockd::port::pins::program_pin;
 use penstockd::port::{PinsArg, Side};
 
 const FAIRQ: &str = "[port.eth1]\nscheme = \"fairq\"\nbuffer = \"128 kB\"\n";
@@ -159,7 +159,7 @@ fn follows_interfaces_and_keeps_ports_attached_by_hand_alive() {
     };
     let page = join(lab.near().spawn(scrape).unwrap(), PATIENCE);
     assert!(page.contains("interface=\"eth1\""), "{page}");
-    let later = lab.pins().join(format!("v{ABI}/agent-v0/program_ingress"));
+    let later = program_pin(&PinsArg::at(lab.pins()).of("agent-v0"), Side::Ingress);
     for _ in 0..2 {
         lab.run("ip link add agent-v0 type veth peer name agent-v1");
         until("it is attached", || later.exists());
@@ -335,7 +335,7 @@ fn a_new_interface_of_an_old_name_is_served_and_a_renamed_one_followed() {
         status["ifindex"] == index() && status["acting"] == true
     });
     // Its old port is not in the configuration.
-    let old = lab.pins().join(format!("v{ABI}/old1"));
+    let old = PinsArg::at(lab.pins()).of("old1");
     until("the old one is detached", || !old.exists());
     let hooks = lab.near().run(|| tcx::query(first, Side::Ingress)).unwrap();
     assert!(hooks.unwrap().is_empty());
@@ -376,7 +376,7 @@ fn ports_of_another_version_are_taken_off_the_hook() {
     let other = lab.pins().join("v0");
     let age = || {
         lab.ok(&attach);
-        std::fs::rename(lab.pins().join(format!("v{ABI}")), &other).unwrap();
+        std::fs::rename(PinsArg::at(lab.pins()).ports(), &other).unwrap();
         assert_eq!(programs(), 2);
     };
     age();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The arrows between the workspace's crates, as ARCHITECTURE.md draws them: penstockd links no
-//! simulator, and there is no circle.
+//! simulator, and there is no circle. And the map at the beginning of each crate.
 
 #![allow(clippy::unwrap_used)]
 
@@ -82,5 +82,30 @@ fn crates_use_only_those_above_them() {
         assert!(allowed.is_subset(&above), "{name}: an arrow upward");
         assert_eq!(used, allowed, "{name}");
         above.insert(name.to_owned());
+    }
+}
+
+#[test]
+fn the_map_of_a_crate_names_its_modules() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in std::fs::read_dir(crates).unwrap() {
+        let source = folder.unwrap().path().join("src");
+        let roots = ["lib.rs", "main.rs"].map(|name| std::fs::read_to_string(source.join(name)));
+        let Some(text) = roots.into_iter().find_map(Result::ok) else {
+            continue;
+        };
+        let map: Vec<&str> = text
+            .lines()
+            .take_while(|line| line.starts_with("//"))
+            .collect();
+        let map = map.join("\n").to_lowercase().replace("!`", "`");
+        let modules = text.lines().filter_map(|line| {
+            let line = line.strip_prefix("pub ").unwrap_or(line);
+            line.strip_prefix("mod ")?.strip_suffix(';')
+        });
+        for module in modules {
+            let is_named = map.contains(&format!("`{module}`"));
+            assert!(is_named, "{}: {module} is not in the map", source.display());
+        }
     }
 }

@@ -16,14 +16,14 @@ use std::os::fd::OwnedFd;
 
 use common::packet::{ACK, SYN, Segment};
 use common::run::run;
-use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, alone, attach};
+use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, attach};
 use lab::raw::Raw;
 use lab::transfers::{connect, patient, send, send_on_all, transfer};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use penstock_linux::link::{self, Change};
 use penstock_linux::socket::set_number;
-use penstock_linux::testkit::{Signal, join, until};
+use penstock_linux::testkit::{Signal, alone, join, until};
 use penstockd::attach::grant;
 use penstockd::host::clock::monotonic_ns;
 use penstockd::port::Side;

@@ -22,7 +22,7 @@ use lab::stream::Stream;
 use lab::{LIMIT, PORT, PortLab};
 use libbpf_rs::query::LinkInfoIter;
 use libbpf_rs::{MapCore, MapFlags};
-use penstock_linux::testkit::{Process, join, until};
+use penstock_linux::testkit::{Process, from_environment, join, until};
 use penstockd::host::bpf::pinned;
 use penstockd::port::pins::program_pin;
 use penstockd::port::plain::of_bytes;
@@ -30,13 +30,13 @@ use penstockd::port::{PinsArg, Port, Side, counters};
 use penstockd::skel::port::types::{flow_key4, port_config};
 
 /// Ports at once, apart from the one with traffic.
-const PORTS: u32 = 300;
+const PORTS: u64 = 300;
 /// Ports that have flows of their own.
 const WITH_FLOWS: u32 = 20;
 const STALE: Duration = Duration::from_secs(2);
 
 fn ports() -> u32 {
-    std::env::var("PENSTOCK_MANY_PORTS").map_or(PORTS, |count| count.parse().unwrap())
+    from_environment("PENSTOCK_MANY_PORTS", PORTS) as u32
 }
 
 /// Looks at the age of a port's heartbeat all the time.
@@ -258,9 +258,7 @@ fn settled_descriptors(daemon: &Process) -> usize {
 }
 
 fn passed_stale(port: &Port) -> u64 {
-    let all = port.counters().unwrap();
-    let mut passed = counters::passed(&all);
-    passed.find(|(word, _)| word.word == "stale").unwrap().1
+    counters::named(&port.counters().unwrap())["passed_stale"]
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lab::{Agent, LIMIT, PENSTOCKD, PORT, PortLab, SwitchLab, outcome, transfers};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstock_core::flow::SCALE_NONE;
 use penstock_linux::link;
 use penstock_linux::testkit::{self, Process, join, until};
 use penstockd::attach::clsact;
@@ -27,14 +28,8 @@ use penstockd::skel::port::types::{flow_key6, flow_known, port_flow};
 const CONNECTIONS: usize = 16;
 const BYTES: u64 = 300_000;
 
-/// `FLOW_SCALE_NONE` of `core/flow.h`.
-const UNSCALED: u8 = 0xfe;
-
 fn unknown_scales(port: &Port) -> u64 {
-    let all = port.counters().unwrap();
-    let mut passed = counters::passed(&all);
-    let unknown = passed.find(|(word, _)| word.word == "unknown_scale");
-    unknown.unwrap().1
+    counters::named(&port.counters().unwrap())["passed_unknown_scale"]
 }
 
 /// The flows of all ports.
@@ -121,7 +116,7 @@ fn sockets_are_controlled(attach: impl FnOnce(&PortLab) -> Option<Process>) {
     let flows = flows(&port);
     let unscaled = flows
         .iter()
-        .filter(|flow| flow.entry.scale == [UNSCALED; 2]);
+        .filter(|flow| flow.entry.scale == [SCALE_NONE; 2]);
     assert_eq!(unscaled.count(), 1);
     // As SYNs offer it: what Ethernet leaves behind IPv4 and IPv6, and TCP.
     let sizes: Vec<u16> = flows.iter().map(|flow| flow.entry.mss).collect();
@@ -266,7 +261,7 @@ impl Upgrade {
         let port = self.lab.agent().port("right");
         assert_eq!(port.state().unwrap().tracked as usize, CONNECTIONS + 1);
         assert_eq!(unknown_scales(&port), 0);
-        let new = self.lab.pins().join(format!("v{ABI}"));
+        let new = PinsArg::at(self.lab.pins()).ports();
         std::fs::rename(new, &self.old).unwrap();
         self
     }

@@ -8,7 +8,7 @@ mod lab;
 use lab::{Agent, PENSTOCKD, PORT, PortLab, outcome};
 use penstock_linux::link::{self, Change};
 use penstock_linux::testkit::{self, PATIENCE, cable};
-use penstockd::port::pins::ABI;
+use penstockd::port::PinsArg;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -179,15 +179,15 @@ fn pins_that_another_user_could_change() {
     std::os::unix::fs::chown(&pins, Some(0), None).unwrap();
     std::fs::set_permissions(&pins, PermissionsExt::from_mode(0o777)).unwrap();
     lab.ok(&FAIRQ);
-    for folder in [&pins, &pins.join(format!("v{ABI}"))] {
+    let ports = PinsArg::at(&pins).ports();
+    for folder in [&pins, &ports] {
         let mode = std::fs::metadata(folder).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{}", folder.display());
     }
-    let lock = pins.join(format!("v{ABI}"));
     let mut other = Command::new("setpriv");
     other
         .args(["--reuid=65534", "--clear-groups", "flock"])
-        .arg(lock)
+        .arg(ports)
         .arg("true");
     let (is_accepted, line) = outcome(&testkit::output(&mut other, PATIENCE));
     assert!(!is_accepted && line.contains("ermission denied"), "{line}");

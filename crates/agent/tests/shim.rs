@@ -8,16 +8,15 @@ mod lab;
 
 use lab::SwitchLab;
 use lab::transfers::{connect, send, serve, transfer};
+use penstock_linux::link;
 use penstock_linux::socket::tcp_info;
-use penstock_linux::testkit::join;
-use penstock_linux::{ethtool, link};
+use penstock_linux::testkit::{disable_tx_checksum_offload, join};
 use penstockd::attach::load::{self, Room};
 use penstockd::attach::tcx::{self, Place};
 use penstockd::port::PinsArg;
 use penstockd::port::Side;
-use penstockd::port::pins;
 use penstockd::port::slots::Slots;
-use penstockd::skel::port::types::port_config;
+use penstockd::skel::port::types::{port_abi, port_config};
 use std::time::Duration;
 
 /// For the transfers of one test.
@@ -32,7 +31,7 @@ const NETWORK_SCALE: u32 = 7;
 
 fn config(wscale_source: u32) -> port_config {
     let mut config = port_config {
-        abi: pins::ABI,
+        abi: port_abi::PENSTOCK_ABI,
         generation: 1,
         stale_ns: u64::MAX,
         flows_max: u32::MAX,
@@ -86,7 +85,7 @@ fn network(wscale_source: u32, scale: &str) -> (SwitchLab, [penstockd::port::Por
 fn switch() -> SwitchLab {
     let lab = SwitchLab::new(100_000_000, 65_536);
     for host in ["left", "right"] {
-        let disable = || ethtool::disable_tx_checksum_offload("eth0");
+        let disable = || disable_tx_checksum_offload("eth0");
         lab.netns(host).run(disable).unwrap().unwrap();
     }
     lab

@@ -11,7 +11,7 @@ mod lab;
 use lab::SwitchLab;
 use lab::transfers::{abort, connect, send, serve, transfer};
 use libbpf_rs::{MapCore, MapFlags};
-use penstock_linux::testkit::{Process, join};
+use penstock_linux::testkit::{Process, from_environment, join};
 use penstockd::port::Port;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,14 +23,6 @@ const LIMIT: Duration = Duration::from_secs(240);
 const SENDERS: u64 = 32;
 /// Connections that stay open all the time.
 const HELD: u64 = 20;
-
-fn from_environment(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).map_or(otherwise, |value| {
-        value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}={value}: a number is needed"))
-    })
-}
 
 /// Memory of a process in use, kB.
 fn resident_kb(process: &Process) -> u64 {

@@ -10,11 +10,11 @@ mod lab;
 use common::packet::{ACK, SYN, Segment, ethernet};
 use std::net::{TcpListener, TcpStream};
 
-use lab::credit::{ANSWER_BYTES, Lab, PLACES, alone};
+use lab::credit::{ANSWER_BYTES, Lab, PLACES};
 use lab::{PORT, PortLab, SwitchLab, transfers};
 use libbpf_rs::MapCore;
-use penstock_linux::testkit::{join, until};
-use penstock_linux::{ethtool, link};
+use penstock_linux::link;
+use penstock_linux::testkit::{alone, disable_tx_checksum_offload, join, until};
 use rustix::net::{AddressFamily, SocketType};
 
 const FAIRQ: [&str; 8] = [
@@ -37,7 +37,7 @@ fn checksums_still_to_be_filled_in_stay_right() {
         }
     }
     // ACKs come in by `right`, not summed up yet, are rewritten, and summed up when they leave.
-    let off = || ethtool::disable_tx_checksum_offload("left");
+    let off = || disable_tx_checksum_offload("left");
     lab.netns("switch").run(off).unwrap().unwrap();
     lab.agent()
         .ok(&["attach", "right", "--scheme", "fairq", "--stale", "60 s"]);

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SICC's controller of OpenFlow switches (SICC §4).
 //!
-//! [`openflow`] speaks with switches; [`switch`] is one of them. [`fabric`] knows the network, [`lldp`]
-//! finds its links, [`rules`] are what the switches do. [`segment`] is the copy of a SYN or FIN, [`incast`]
-//! knows the flows of ports and decides by `core/sicc.h`; `agents` send queues and get notices, `followers`
-//! get the flows of ports, `guests` are where they were seen.
-//! [`network`] puts these together without input and output, [`server`] adds both. [`status`] and
-//! [`metrics`] show what it knows and did.
+//! | module | contents |
+//! |---|---|
+//! | [`server`] | sockets, time and files around `network`; start here |
+//! | [`network`] | the controller without input and output |
+//! | [`config`] | its configuration |
+//! | [`openflow`], [`switch`] | the protocol; the state of one switch |
+//! | [`fabric`], [`lldp`], [`rules`] | the network, how its links are found, what the switches do |
+//! | [`segment`] | copies of SYNs and FINs |
+//! | [`incast`] | the flows of ports; what `core/sicc.h` decides for them |
+//! | `agents`, `followers` | agents that report queues and get notices; those that ask for the flows of ports |
+//! | `guests` | where the addresses of guests are |
+//! | [`status`], [`metrics`] | what the controller knows and did |
+//! | `recent` | a map of bounded size |
 
 mod agents;
 pub mod config;

@@ -5,8 +5,9 @@
 
 use crate::fabric::{Distances, Fabric, Mac, Place};
 use crate::lldp;
-use crate::openflow::{Action, Field, FlowMod, Instruction, Match, tcp_flag};
+use crate::openflow::{Action, Field, FlowMod, Instruction, Match};
 use crate::segment::COPY_BYTES;
+use penstock_core::flow::flag;
 use penstock_sdn::message::ETHERTYPE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -110,7 +111,7 @@ fn of_switch(fabric: &Fabric, datapath: u64, tree: &BTreeSet<u32>) -> Vec<FlowMo
     ];
     for port in fabric.edges(datapath) {
         for ethertype in [IPV4, IPV6] {
-            for flag in [tcp_flag::SYN, tcp_flag::FIN, tcp_flag::RST] {
+            for flag in [flag::SYN, flag::FIN, flag::RST].map(u16::from) {
                 let matches = vec![
                     Field::InPort(port),
                     Field::EthType(ethertype),

@@ -3,8 +3,9 @@
 
 use penstock_controller::openflow::{
     Action, Error, Field, FlowMod, Frames, Instruction, Match, Message, Role, Version, Writer,
-    number, tcp_flag,
+    number,
 };
+use penstock_core::flow::flag;
 use proptest::prelude::*;
 use std::io::Write;
 use std::process::Command;
@@ -46,7 +47,7 @@ fn rules_are_what_open_vswitch_reads() {
             instructions,
         };
         let tcp = [Field::EthType(0x0800), Field::IpProto(6)];
-        let syn = Field::TcpFlags(tcp_flag::SYN, tcp_flag::SYN | tcp_flag::RST);
+        let syn = Field::TcpFlags(flag::SYN.into(), (flag::SYN | flag::RST).into());
         out.add(&rule(
             [&tcp[..], &[syn]].concat(),
             vec![

@@ -4,9 +4,9 @@
 mod testbed;
 
 use penstock_controller::openflow::{
-    Action, Field, FlowMod, Frames, Instruction, Match, Message, Port, Role, Route, Version,
-    Writer, tcp_flag,
+    Action, Field, FlowMod, Frames, Instruction, Match, Message, Port, Role, Route, Version, Writer,
 };
+use penstock_core::flow::flag;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -149,7 +149,7 @@ fn converses(wire: &str, version: Version) {
     let syn = vec![
         Field::EthType(0x0800),
         Field::IpProto(6),
-        Field::TcpFlags(tcp_flag::SYN, tcp_flag::SYN),
+        Field::TcpFlags(flag::SYN.into(), flag::SYN.into()),
     ];
     let copies = vec![
         Instruction::Apply(vec![Action::Copy(60)]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An interface's speed and offloads, by the ethtool ioctl: older than its netlink form, and known to
+//! An interface's speed, by the ethtool ioctl: older than its netlink form, and known to
 //! every driver.
 
 use std::ffi::c_void;
@@ -13,7 +13,6 @@ use crate::{Error, Result};
 
 // `linux/ethtool.h`.
 const ETHTOOL_GSET: u32 = 0x01;
-const ETHTOOL_STXCSUM: u32 = 0x17;
 
 /// `struct ethtool_cmd` in words. The speed's lower half is in the fourth, its upper in the eighth,
 /// each in the first two bytes.
@@ -48,22 +47,11 @@ fn speed(settings: &Settings) -> Option<u64> {
     }
 }
 
-/// Has the kernel compute the checksums of packets that leave, as `ethtool -K INTERFACE tx off`
-/// does. A veth leaves them out otherwise, as its packets never leave the machine.
-///
-/// # Errors
-/// There is no such interface, or the caller lacks CAP_NET_ADMIN.
-pub fn disable_tx_checksum_offload(interface: &str) -> Result<()> {
-    call(interface, &mut [ETHTOOL_STXCSUM, 0]).map_err(|reason| {
-        Error::refused(
-            format!("disable transmit checksum offload of {interface}"),
-            reason,
-        )
-    })
-}
-
 /// `ioctl(SIOCETHTOOL)` with the command and arguments in `words`, which the answer replaces.
-fn call<const N: usize>(interface: &str, words: &mut [u32; N]) -> rustix::io::Result<()> {
+pub(crate) fn call<const N: usize>(
+    interface: &str,
+    words: &mut [u32; N],
+) -> rustix::io::Result<()> {
     let socket: OwnedFd = rustix::net::socket_with(
         AddressFamily::INET,
         SocketType::DGRAM,

@@ -3,11 +3,11 @@
 //!
 //! | module | answers |
 //! |---|---|
-//! | [`link`] | interfaces: look up, list, create, change, delete; addresses and neighbours |
+//! | [`link`] | interfaces: look up, list, create, change, delete; addresses |
 //! | [`monitor`] | changes of interfaces as they happen |
-//! | [`ethtool`] | an interface's speed and offloads |
+//! | [`ethtool`] | an interface's speed |
 //! | [`qdisc`] | queueing disciplines: list, counters, replace and delete the root, [`qdisc::Tbf`] |
-//! | [`filter`] | whether filters hang on an interface's clsact qdisc |
+//! | [`filter`] | filters of an interface's clsact qdisc: list, add a redirect |
 //! | [`netns`] | network namespaces: create, open, enter and leave |
 //! | [`scrape`] | metrics over HTTP |
 //! | [`counters`] | the kernel's own counters of TCP and IP (`nstat`) |

@@ -8,11 +8,8 @@ use std::sync::Once;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, ParseableParametrized};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoNetkit, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo,
-    LinkLayerType, LinkMessage,
-};
-use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkLayerType,
+    LinkMessage,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -182,27 +179,6 @@ pub fn create_veth(name: &str, peer: &str, peer_netns: &NetNs, queues: u32) -> R
     )
 }
 
-/// Creates a netkit pair without Ethernet addresses (its mode L3): `name` here, the primary, and `peer` in
-/// `peer_netns`. Both are down.
-///
-/// # Errors
-/// One of the names is taken or too long, or the kernel has no netkit (Linux 6.7, `CONFIG_NETKIT`).
-pub fn create_netkit(name: &str, peer: &str, peer_netns: &NetNs) -> Result<()> {
-    let mut far = LinkMessage::default();
-    far.attributes = vec![
-        LinkAttribute::IfName(peer.to_owned()),
-        LinkAttribute::NetNsFd(peer_netns.as_fd().as_raw_fd()),
-    ];
-    create(
-        name,
-        &[],
-        vec![
-            LinkInfo::Kind(InfoKind::Netkit),
-            LinkInfo::Data(InfoData::Netkit(vec![InfoNetkit::Peer(far)])),
-        ],
-    )
-}
-
 /// Creates an Ethernet bridge, which is down.
 ///
 /// # Errors
@@ -224,7 +200,7 @@ pub fn create_ifb(name: &str, mtu: u32) -> Result<()> {
     )
 }
 
-fn create(name: &str, more: &[LinkAttribute], info: Vec<LinkInfo>) -> Result<()> {
+pub(crate) fn create(name: &str, more: &[LinkAttribute], info: Vec<LinkInfo>) -> Result<()> {
     let mut message = LinkMessage::default();
     message.attributes = vec![
         LinkAttribute::IfName(name.to_owned()),
@@ -331,32 +307,7 @@ pub fn add_address(name: &str, address: IpAddr, prefix: u8) -> Result<()> {
         .map_err(|failure| failure.of(format!("add address {address}/{prefix} to {name}")))
 }
 
-/// Has `address` be reached through the interface `name` at the Ethernet address `ethernet`, for
-/// good.
-///
-/// # Errors
-/// There is no such interface, or it has this neighbour already.
-pub fn add_neighbour(name: &str, address: IpAddr, ethernet: [u8; 6]) -> Result<()> {
-    let mut message = NeighbourMessage::default();
-    message.header.ifindex = get(name)?.index;
-    message.header.family = family(&address);
-    message.header.state = NeighbourState::Permanent;
-    message.attributes = vec![
-        NeighbourAttribute::Destination(match address {
-            IpAddr::V4(address) => NeighbourAddress::Inet(address),
-            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
-        }),
-        NeighbourAttribute::LinkLayerAddress(ethernet.to_vec()),
-    ];
-    Rtnetlink::open()?
-        .change(
-            RouteNetlinkMessage::NewNeighbour(message),
-            NLM_F_CREATE | NLM_F_EXCL,
-        )
-        .map_err(|failure| failure.of(format!("add neighbour {address} to {name}")))
-}
-
-fn family(address: &IpAddr) -> AddressFamily {
+pub(crate) fn family(address: &IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,

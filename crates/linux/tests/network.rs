@@ -191,7 +191,7 @@ fn a_qdisc_reports_what_waits_and_what_was_dropped_as_tc_does() {
     testkit::cable((&netns, "port"), (&netns, "far"), 1);
     testkit::address(&netns, "port", "10.99.0.1/24");
     let far = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));
-    link::add_neighbour("port", far, [2, 0, 0, 0, 0, 2]).unwrap();
+    testkit::add_neighbour("port", far, [2, 0, 0, 0, 0, 2]).unwrap();
     let index = link::get("port").unwrap().index;
     SLOW.put_on(index).unwrap();
     let socket = UdpSocket::bind("10.99.0.1:0").unwrap();
@@ -297,7 +297,7 @@ fn a_veth_reports_its_speed_and_computes_checksums_on_demand() {
     let pair = Pair::new(("eth1", "10.0.0.1/24"), ("eth0", "10.0.0.2/24"));
     let _entered = pair.near.enter().unwrap();
     assert_eq!(ethtool::speed_bps("eth1").unwrap(), Some(10_000_000_000));
-    ethtool::disable_tx_checksum_offload("eth1").unwrap();
+    testkit::disable_tx_checksum_offload("eth1").unwrap();
 }
 
 #[test]

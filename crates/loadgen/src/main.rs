@@ -13,7 +13,7 @@
 //! | [`hosts`] | HOSTS.json: the namespaces, addresses and interfaces of the scenario's hosts and ports |
 //! | [`setup`], [`tcp`] | the scenario's TCP parameters as sysctls and socket options; warnings for the rest |
 //! | [`player`] | the run: start here. Connections, transfers, datagrams, samples of the ports' queues |
-//! | [`progress`], [`results`] | what is printed, and the four files |
+//! | [`progress`], [`results`], [`failure`] | what is printed, the files of a run, errors |
 //! | [`socket`], [`epoll`], [`process`] | non-blocking sockets, their readiness, this process's limits and signals |
 //! | [`namespaces`], [`kernel`] | the hosts' namespaces; TCP's counters and sysctls in them |
 //!

@@ -19,10 +19,10 @@ use super::{Buffer, Controller, Level, Queue, Rule, Share, Window, builtin_schem
 use crate::units::Rate;
 
 /// The scheme that only watches.
-const OBSERVE: &str = "observe";
+pub const OBSERVE: &str = "observe";
 
 /// What runs below a host, not on a port: it carries the scales of windows to ports.
-const SHIM: &str = "shim";
+pub const SHIM: &str = "shim";
 
 /// What one port of a running host does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -62,7 +62,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::Time;
 
 pub use definitions::definitions;
-pub use deploy::{Deployment, deployable, deployment, deployments};
+pub use deploy::{Deployment, OBSERVE, SHIM, deployable, deployment, deployments};
 pub use drawn::{Delay, Drawn, Quantity, Size};
 pub use error::{Origin, Problem, ScenarioError, nearest};
 pub use fabric::{Dumbbell, Fabric, FatTree, Graph, LeafSpine, Tree};

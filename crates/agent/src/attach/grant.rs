@@ -27,10 +27,7 @@ use crate::port::plain::{bytes_of, bytes_of_mut, of_bytes, words_of};
 use crate::port::timer::{TIMER, Timer};
 use crate::port::{PinsArg, Side};
 use crate::skel::grant::GrantSkelBuilder;
-use crate::skel::grant::types::{grant_config, grant_counters, grant_own, grant_port};
-
-/// `GRANT_ABI` of `bpf/grant_abi.h`.
-const ABI: u32 = 6;
+use crate::skel::grant::types::{grant_abi, grant_config, grant_counters, grant_own, grant_port};
 
 /// Prefix of the names of the object's own maps, and of their pins.
 const PREFIX: &str = "grant_";
@@ -69,7 +66,7 @@ pub fn programs(
     let folder = pins.of(interface);
     let before = configured(&folder);
     let mut wanted = config(interface, port, buffer)?;
-    if let Some(before) = before.filter(|before| before.abi == ABI) {
+    if let Some(before) = before.filter(|before| before.abi == grant_abi::GRANT_ABI) {
         wanted.mark = before.mark;
     } else {
         remove(&folder)?;
@@ -140,7 +137,7 @@ fn config(interface: &str, port: &Deployment, buffer: Buffer) -> Result<grant_co
         })?,
     };
     let mut config = grant_config {
-        abi: ABI,
+        abi: grant_abi::GRANT_ABI,
         mark: monotonic_ns() as u32 | 1,
         rate_bps: rate,
         never_shrinks: port.window.flag("never_shrink").into(),
@@ -197,8 +194,8 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
     let counters: Option<grant_counters> = part(&value, counters);
     let port: Option<grant_port> = part(&value, port);
     let config = configured(folder);
-    // 0: silenced.
-    let is_known = config.is_none_or(|config| [0, ABI].contains(&config.abi));
+    let known = [grant_abi::GRANT_SILENCED, grant_abi::GRANT_ABI];
+    let is_known = config.is_none_or(|config| known.contains(&config.abi));
     let (Some(mut counters), Some(port), true) = (counters, port, is_known) else {
         bail!(
             "{} is of another version of penstockd; attach again",
@@ -246,8 +243,11 @@ fn part<T: Copy>(value: &[u8], at: usize) -> Option<T> {
 /// Has programs that may still run, as that of a timer, do nothing more.
 pub fn silence(folder: &Path) {
     if let Ok(map) = MapHandle::from_pinned_path(folder.join(CONFIG)) {
-        let none = grant_config::default();
-        let _ = map.update(&0u32.to_ne_bytes(), bytes_of(&none), MapFlags::ANY);
+        let silenced = grant_config {
+            abi: grant_abi::GRANT_SILENCED,
+            ..Default::default()
+        };
+        let _ = map.update(&0u32.to_ne_bytes(), bytes_of(&silenced), MapFlags::ANY);
     }
 }
 

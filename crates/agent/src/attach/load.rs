@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapHandle, Object, OpenObject, PrintLevel, Program, ProgramMut};
 
@@ -210,7 +210,10 @@ fn load<'o>(
             "stats" => room.ports.div_ceil(STATS_PORTS),
             "flows4" | "flows6" | "records" | "known" => room.flows,
             "half_open" => half as u32,
-            _ => map.max_entries(),
+            "slots" | "slots_used" | "stats_first" | "half_own" | "sweeps" | sicc::PAIRS => {
+                map.max_entries()
+            }
+            _ => bail!("this build has no size for the map {name}"),
         };
         let pin = folder.join(pin_of(&name));
         let existing = MapHandle::from_pinned_path(&pin);

@@ -2,8 +2,16 @@
 //! Attaches a scheme to a port, or replaces the scheme that is attached: no packet passes without
 //! one of the two, and flows stay counted.
 //!
-//! [`load`] compiles nothing and attaches nothing: it loads programs that all ports share. [`hook`]
-//! is where they go, by [`tcx`] or [`clsact`]; [`hcf`] is the qdisc of a port that has HCF.
+//! | module | contents |
+//! |---|---|
+//! | [`load`] | programs that all ports share, and their maps |
+//! | [`grant`], [`hcf`] | programs and qdiscs that a port has for itself |
+//! | [`hook`], [`tcx`], [`clsact`] | where programs are attached |
+//! | [`location`] | the interface that a port's programs are on |
+//! | `snapshot` | what a failed replacement returns to |
+//! | [`versions`], `migrate` | ports of other versions; what is taken over from them |
+//! | [`detach`] | detaching |
+//! | [`summary`] | what was attached, in one line |
 
 pub mod clsact;
 pub mod detach;
@@ -38,7 +46,7 @@ use crate::port::policy::{self, Policy};
 use crate::port::slots::{self, Slots};
 use crate::port::vxlan::VxlanPorts;
 use crate::port::{PinsArg, Port, Side, config, sicc, sockets};
-use crate::skel::port::types::port_config;
+use crate::skel::port::types::{port_abi, port_config};
 
 /// Default of the most flows of a port.
 pub const FLOWS: u32 = 65_536;
@@ -364,7 +372,8 @@ fn replace(
     // Configuration and heartbeat are in place before the first packet.
     let maps = pins.open(interface)?;
     let running = maps.config()?;
-    let is_other = running.abi != 0 && pins.scheme(interface).as_deref() != Some(scheme);
+    let is_configured = running.abi != port_abi::PORT_UNCONFIGURED;
+    let is_other = is_configured && pins.scheme(interface).as_deref() != Some(scheme);
     let elements = maps.policies()?;
     let (number, rules) = policy::succeed(&Policy::of(port), &elements, running.policy);
     if let Some(rules) = rules {

@@ -5,6 +5,15 @@
 //! state in the pins. It marks the ports that it attached, so that it can detach those that the
 //! configuration no longer has. Heartbeats have a thread of their own ([`crate::port::heartbeat`]),
 //! and so has the conversation with a controller; all else happens on the main thread.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`config`] | the configuration |
+//! | [`plan`] | what a start or a reload would change |
+//! | `ports`, `settled` | the ports; what configured ones were attached to |
+//! | `exports` | metrics, served or written to a file |
+//! | `controller`, `frames` | conversations with controllers; their Ethernet frames |
+//! | `counted` | ports whose flows a controller counts |
 
 pub mod config;
 mod controller;

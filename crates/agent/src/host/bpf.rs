@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Calls of bpf(2) that libbpf-rs lacks: programs by number, name and pin.
+//! Calls of bpf(2) that libbpf-rs lacks: programs by number, name and pin, and runs of a program.
 
 use std::ffi::CStr;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -104,4 +105,72 @@ pub fn pin_next_to(object: &impl AsFd, pin: &Path) -> Result<PathBuf> {
         );
     }
     Ok(new)
+}
+
+/// What a program is run with, each part as its type needs it.
+#[derive(Default)]
+pub struct TestRun<'data> {
+    /// Its context, which the kernel may change.
+    pub context: Option<&'data mut [u8]>,
+    /// A packet.
+    pub packet: Option<&'data [u8]>,
+    /// Room for the packet as it leaves.
+    pub packet_out: Option<&'data mut [u8]>,
+    /// How often it runs; 0: once.
+    pub repeat: i32,
+}
+
+/// What a run returned.
+pub struct TestResult {
+    /// By the program, the last time.
+    pub value: u32,
+    /// Of one run.
+    pub nanoseconds: u32,
+    /// Of the packet that left.
+    pub packet_bytes: usize,
+}
+
+/// Runs a program (BPF_PROG_TEST_RUN).
+///
+/// # Errors
+/// The kernel refuses.
+pub fn test_run(program: &impl AsFd, run: TestRun<'_>) -> io::Result<TestResult> {
+    let mut options = sys::bpf_test_run_opts {
+        sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
+        repeat: run.repeat,
+        ..Default::default()
+    };
+    if let Some(context) = run.context {
+        options.ctx_in = context.as_mut_ptr().cast();
+        options.ctx_size_in = context.len() as u32;
+    }
+    if let Some(packet) = run.packet {
+        options.data_in = packet.as_ptr().cast();
+        options.data_size_in = packet.len() as u32;
+    }
+    if let Some(out) = run.packet_out {
+        options.data_out = out.as_mut_ptr().cast();
+        options.data_size_out = out.len() as u32;
+    }
+    let program = program.as_fd().as_raw_fd();
+    // SAFETY: the descriptor and what the options point to are valid for the call.
+    let status = unsafe { sys::bpf_prog_test_run_opts(program, &raw mut options) };
+    match status < 0 {
+        true => Err(io::Error::from_raw_os_error(-status)),
+        false => Ok(TestResult {
+            value: options.retval,
+            nanoseconds: options.duration,
+            packet_bytes: options.data_size_out as usize,
+        }),
+    }
+}
+
+/// Offset of `ifindex` in `struct __sk_buff`.
+const IFINDEX: usize = 40;
+
+/// The context of a packet on the interface with this index.
+pub fn context_on(index: u32) -> [u8; IFINDEX + 4] {
+    let mut context = [0; IFINDEX + 4];
+    context[IFINDEX..].copy_from_slice(&index.to_ne_bytes());
+    context
 }

@@ -8,35 +8,23 @@ use anyhow::{Result, anyhow};
 use penstock_core::definitions::{self, Definition};
 use penstock_core::{ParamError, Params};
 use penstock_scenario::units::Time;
-use penstock_scenario::{Buffer, Deployment, Priority};
+use penstock_scenario::{Buffer, Deployment, Priority, SHIM};
 
-use super::pins::ABI;
+pub use penstock_scenario::OBSERVE;
+
 use super::plain::{bytes_of, bytes_of_mut};
 use super::sicc;
 use super::vxlan::VxlanPorts;
 use crate::host::clock::monotonic_ns;
-use crate::skel::port::types::{port_config, scheme_params};
+use crate::skel::port::types::{port_abi, port_config, port_flag, scheme_params};
 
-/// `PORT_FLOW_EVENTS` of `bpf/abi.h`: set by `penstockd observe` while it records.
-pub const FLOW_EVENTS: u32 = 1 << 0;
+/// Flag of a port's configuration: set by `penstockd observe` while it records.
+pub const FLOW_EVENTS: u32 = port_flag::PORT_FLOW_EVENTS.0;
 
-/// `PORT_BARE_IP` of `bpf/abi.h`.
-const BARE_IP: u32 = 1 << 1;
-
-/// `PORT_DROPS` of `bpf/abi.h`.
-const DROPS: u32 = 1 << 2;
-
-/// `PORT_COUNTED` of `bpf/abi.h`.
-const COUNTED: u32 = 1 << 3;
-
-/// `PORT_IGNORE_VNI` of `bpf/abi.h`.
-const IGNORE_VNI: u32 = 1 << 4;
-
-/// The scheme whose programs change nothing (`SCHEME_NONE`).
-pub const OBSERVE: &str = "observe";
-
-/// The programs below a host that carry window scales.
-const SHIM: &str = "shim";
+const BARE_IP: u32 = port_flag::PORT_BARE_IP.0;
+const DROPS: u32 = port_flag::PORT_DROPS.0;
+const COUNTED: u32 = port_flag::PORT_COUNTED.0;
+const IGNORE_VNI: u32 = port_flag::PORT_IGNORE_VNI.0;
 
 /// The prefix of the names of a deployment's programs.
 pub fn programs(port: &Deployment) -> &'static str {
@@ -67,7 +55,7 @@ pub fn config(
 ) -> Result<port_config> {
     let message = |error: ParamError| anyhow!("a buffer of {buffer}: {error}");
     let mut config = port_config {
-        abi: ABI,
+        abi: port_abi::PENSTOCK_ABI,
         stale_ns: stale.as_nanos().max(1),
         flags: (BARE_IP * u32::from(is_bare))
             | (DROPS * u32::from(port.drops))
@@ -192,7 +180,7 @@ pub fn succeed(
     running: Option<&port_config>,
     is_other_scheme: bool,
 ) -> port_config {
-    let Some(running) = running.filter(|running| running.abi == ABI) else {
+    let Some(running) = running.filter(|running| running.abi == port_abi::PENSTOCK_ABI) else {
         return port_config {
             generation: 1,
             ..wanted

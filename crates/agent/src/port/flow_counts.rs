@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstock_core::flow::SCALE_NONE;
 use penstock_core::tcp_rewrite::MAX_SCALE;
 use penstock_sdn::message::{FlowOptions, mapped};
 
@@ -19,9 +20,6 @@ use crate::skel::port::types::{flow_count, flow_key6, flow_known};
 
 /// The map of the numbers.
 pub const MAP: &str = "flow_counts";
-
-/// `FLOW_SCALE_NONE` of `core/flow.h`.
-const SCALE_NONE: u8 = 0xfe;
 
 /// The least MSS that is believed, as of a SYN that passes the port (`core/params.h`).
 const MIN_MSS_BYTES: u16 = 536;

@@ -5,7 +5,7 @@
 //! lock that another process holds, nor a slow sweep makes a port stale. A second thread sweeps.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::PinsArg;
 use super::maps::beat;
 use super::pins::SWEEP;
 use super::timer::{self, Timer};
-use crate::host::bpf::program_info;
+use crate::host::bpf::{TestRun, program_info, test_run};
 use crate::host::rounds::Rounds;
 
 /// Default interval between heartbeats, which is also that of expiring idle flows.
@@ -217,23 +217,11 @@ impl Sweep {
 
     /// A part of a sweep; whether it goes on.
     fn run_slice(&self) -> Result<bool> {
-        let packet = [0u8; 64];
-        let mut options = sys::bpf_test_run_opts {
-            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
+        let run = TestRun {
+            packet: self.takes_packet.then_some(&[0; 64]),
             ..Default::default()
         };
-        if self.takes_packet {
-            options.data_in = packet.as_ptr().cast();
-            options.data_size_in = packet.len() as u32;
-            options.repeat = 1;
-        }
-        // SAFETY: the descriptor and what the options point to are valid for the call.
-        let status =
-            unsafe { sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
-        if status < 0 {
-            let error = std::io::Error::from_raw_os_error(-status);
-            bail!("sweep: {error}");
-        }
-        Ok(options.retval == 1)
+        let result = test_run(&self.program, run).map_err(|error| anyhow!("sweep: {error}"))?;
+        Ok(result.value == 1)
     }
 }

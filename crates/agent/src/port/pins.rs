@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the programs and maps live: `DIR/v5/` of a bpffs, with a folder for each port and one for
-//! what all ports share. `v5` is the number of the maps' layout, `PENSTOCK_ABI` of `bpf/abi.h`.
+//! Where the programs and maps live: `DIR/vN/` of a bpffs, with a folder for each port and one for
+//! what all ports share. N is the number of the maps' layout, [`ABI`].
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,10 @@ use super::lock::{Holder, Lock, private_folder};
 use super::maps::Port;
 use super::side::Side;
 use crate::host::bpf;
+use crate::skel::port::types::port_abi;
 
-/// Number of the layout of the maps (`PENSTOCK_ABI`).
-pub const ABI: u32 = 5;
+/// Number of the layout of the maps.
+pub const ABI: u32 = port_abi::PENSTOCK_ABI.0;
 
 /// Pin of the program at `side`.
 pub fn program_pin(folder: &Path, side: Side) -> PathBuf {
@@ -253,7 +254,7 @@ mod tests {
             std::fs::create_dir_all(pins.of(name)).unwrap();
         }
         assert_eq!(pins.interfaces().unwrap(), ["eth1"]);
-        let has = ["eth1", SHARED, "", "../v5"].map(|name| pins.has(name));
+        let has = ["eth1", SHARED, "", "../vN"].map(|name| pins.has(name));
         assert_eq!(has, [true, false, false, false]);
     }
 }

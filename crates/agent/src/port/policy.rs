@@ -6,17 +6,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use penstock_scenario::policy::{mask_v4, mask_v6};
-use penstock_scenario::{Deployment, Rule, Share};
+use penstock_scenario::{Deployment, MOST_RULES, Rule, Share};
 use serde::Serialize;
 
-use crate::skel::port::types::{policy_rule, port_policy};
-
-/// `enum policy_kind` of `bpf/abi.h`.
-const IPV4: u32 = 0;
-const TCP: u32 = 1;
-const DSCP: u32 = 2;
-const MARK: u32 = 3;
-const IPV6: u32 = 4;
+use crate::skel::port::types::{policy_kind, policy_rule, port_policy};
 
 /// A policy's numbers are from 1 to this, as a flow's entry has a byte for it.
 const LAST_NUMBER: u32 = 255;
@@ -59,7 +52,7 @@ impl Policy {
             includes: self.include.len() as u32,
             canary: self.canary.map_or(0, threshold),
             seed,
-            ..Default::default()
+            rule: [policy_rule::default(); MOST_RULES],
         };
         let excludes = self.exclude.iter().map(|rule| to_map(*rule, 0));
         let rules = excludes.chain(self.include.iter().map(|rule| to_map(*rule, 1)));
@@ -166,15 +159,18 @@ fn to_map(rule: Rule, includes: u32) -> policy_rule {
     let (kind, (value, mask)) = match rule {
         Rule::Prefix(IpAddr::V4(address), bits) => {
             let mask = mask_v4(bits).to_be();
-            (IPV4, first(address.to_bits().to_be(), mask))
+            (
+                policy_kind::POLICY_IPV4,
+                first(address.to_bits().to_be(), mask),
+            )
         }
         Rule::Prefix(IpAddr::V6(address), bits) => {
             let mask = on_wire(mask_v6(bits));
-            (IPV6, (on_wire(address.to_bits()), mask))
+            (policy_kind::POLICY_IPV6, (on_wire(address.to_bits()), mask))
         }
-        Rule::Tcp(from, to) => (TCP, first(from.into(), to.into())),
-        Rule::Dscp(dscp) => (DSCP, first(dscp.into(), 0)),
-        Rule::Mark(value, mask) => (MARK, first(value, mask)),
+        Rule::Tcp(from, to) => (policy_kind::POLICY_TCP, first(from.into(), to.into())),
+        Rule::Dscp(dscp) => (policy_kind::POLICY_DSCP, first(dscp.into(), 0)),
+        Rule::Mark(value, mask) => (policy_kind::POLICY_MARK, first(value, mask)),
     };
     policy_rule {
         value,
@@ -187,17 +183,17 @@ fn to_map(rule: Rule, includes: u32) -> policy_rule {
 fn of_map(rule: &policy_rule) -> Option<Rule> {
     let (value, mask) = (rule.value[0], rule.mask[0]);
     Some(match rule.kind {
-        IPV4 => {
+        policy_kind::POLICY_IPV4 => {
             let address = Ipv4Addr::from_bits(u32::from_be(value));
             Rule::Prefix(address.into(), mask.count_ones() as u8)
         }
-        IPV6 => {
+        policy_kind::POLICY_IPV6 => {
             let address = Ipv6Addr::from_bits(from_wire(rule.value));
             Rule::Prefix(address.into(), from_wire(rule.mask).count_ones() as u8)
         }
-        TCP => Rule::Tcp(value as u16, mask as u16),
-        DSCP => Rule::Dscp(value as u8),
-        MARK => Rule::Mark(value, mask),
+        policy_kind::POLICY_TCP => Rule::Tcp(value as u16, mask as u16),
+        policy_kind::POLICY_DSCP => Rule::Dscp(value as u8),
+        policy_kind::POLICY_MARK => Rule::Mark(value, mask),
         _ => return None,
     })
 }

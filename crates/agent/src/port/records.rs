@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::plain::of_bytes;
-use crate::skel::port::types::{flow_event, port_sample};
+use crate::skel::port::types::{flow_event, flow_event_kind, port_sample};
 
 /// One millisecond in which something left by the port, as one CPU saw it.
 pub type Sample = port_sample;
@@ -123,10 +123,10 @@ impl FlowEvent {
             6 => true,
             _ => return None,
         };
-        let kind = match event.kind {
-            0 => EventKind::Begin,
-            1 => EventKind::Transfer,
-            2 => EventKind::End,
+        let kind = match flow_event_kind(event.kind.into()) {
+            flow_event_kind::FLOW_EVENT_BEGIN => EventKind::Begin,
+            flow_event_kind::FLOW_EVENT_TRANSFER => EventKind::Transfer,
+            flow_event_kind::FLOW_EVENT_END => EventKind::End,
             _ => return None,
         };
         let host = |words: [u32; 4], port: u16| {

@@ -3,15 +3,13 @@
 //! (`bpf/sicc_abi.h`).
 
 use std::cell::RefCell;
+use std::io;
 use std::net::Ipv6Addr;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use anyhow::{Context, Result, bail};
-use libbpf_rs::{
-    MapCore, MapFlags, MapHandle, MapType, Program, RingBuffer, RingBufferBuilder,
-    libbpf_sys as sys,
-};
+use anyhow::{Context, Result, anyhow};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Program, RingBuffer, RingBufferBuilder};
 use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
 use penstock_core::sicc::{self, SiccOrder};
@@ -20,7 +18,8 @@ use penstock_sdn::message::{Notice, Order, mapped};
 
 use super::Port;
 use super::maps::{create, put};
-use super::plain::of_bytes;
+use super::plain::{bytes_of_mut, of_bytes};
+use crate::host::bpf::{TestRun, test_run};
 use crate::host::clock::monotonic_ns;
 use crate::skel::port::types::{sicc_key, sicc_message};
 
@@ -34,7 +33,7 @@ pub const PARAMS: &str = SICC;
 pub const ORDER: &str = "sicc_order";
 
 /// The map of pairs.
-const PAIRS: &str = "sicc_pairs";
+pub const PAIRS: &str = "sicc_pairs";
 
 /// The map with the ring buffer of each port.
 pub const FRAMES: &str = "sicc_frames";
@@ -102,24 +101,15 @@ pub fn take(port: &Port, notice: &Notice) -> Result<()> {
     };
     let program = Program::fd_from_pinned_path(port.shared().join(ORDER))
         .with_context(|| format!("{} has no shim of SICC", port.interface))?;
-    let mut options = sys::bpf_test_run_opts {
-        sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
-        ctx_in: (&raw mut raw).cast(),
-        ctx_size_in: size_of::<sicc_message>() as u32,
+    let run = TestRun {
+        context: Some(bytes_of_mut(&mut raw)),
         ..Default::default()
     };
-    // SAFETY: the descriptor and what the options point to are valid for the call.
-    let status = unsafe { sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
-    if status < 0 || options.retval != 0 {
-        let number = if status < 0 {
-            -status
-        } else {
-            (options.retval as i32).wrapping_neg()
-        };
-        let error = std::io::Error::from_raw_os_error(number);
-        bail!("{}: the message is not taken: {error}", port.interface);
-    }
-    Ok(())
+    let taken = test_run(&program, run).and_then(|result| match result.value as i32 {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error.wrapping_neg())),
+    });
+    taken.map_err(|error| anyhow!("{}: the message is not taken: {error}", port.interface))
 }
 
 /// An address as on the wire.

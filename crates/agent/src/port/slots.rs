@@ -13,19 +13,25 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
 use super::PinsArg;
 use super::maps::{create, element, open_map, put, write};
-use crate::skel::port::types::{port_config, port_state};
+use crate::skel::port::types::{port_config, port_slots, port_state};
 
-/// Slots of one map of counters (`STATS_PORTS` of `bpf/abi.h`).
-pub const STATS_PORTS: u32 = 16;
+/// Slots of one map of counters.
+pub const STATS_PORTS: u32 = port_slots::STATS_PORTS.0;
 
-/// How many elements of the map `slots` an interface may have (`PORT_PROBES`).
-const PROBES: u32 = 4;
+/// How many elements of the map `slots` an interface may have.
+const PROBES: u32 = port_slots::PORT_PROBES.0;
+
+/// The part of a port's number that is its slot.
+const SLOT: u32 = port_slots::PORT_SLOT_MASK.0;
+
+/// Added to a port's number when its slot is given away.
+const NEXT_USER: u32 = SLOT + 1;
 
 const MARK: &str = "slot_";
 
 /// The slot of the port with the number `id`.
 pub const fn slot_of(id: u32) -> u32 {
-    id & 0xffff
+    id & SLOT
 }
 
 /// The number of the port whose pins are in `folder`; none if it is incomplete.
@@ -77,7 +83,7 @@ impl Slots {
             None => self.reclaim()?,
         };
         let before: port_state = element(&self.state, slot)?;
-        let id = (before.id & !0xffff).wrapping_add(0x1_0000) | slot;
+        let id = (before.id & !SLOT).wrapping_add(NEXT_USER) | slot;
         self.reset_stats(slot)?;
         let mark = folder.join(format!("{MARK}{id:08x}"));
         std::fs::create_dir(&mark).with_context(|| mark.display().to_string())?;
@@ -121,7 +127,7 @@ impl Slots {
         };
         write(&self.config, slot, &config)?;
         let next = port_state {
-            id: id.wrapping_add(0x1_0000),
+            id: id.wrapping_add(NEXT_USER),
             ..Default::default()
         };
         write(&self.state, slot, &next)?;

@@ -2,12 +2,14 @@
 //! A port's program that is to run while no packet passes, if its scheme has one: the timer of last
 //! resort. It gets a packet of the agent's, which it may send copies of.
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use libbpf_rs::{Program, libbpf_sys as sys};
+use anyhow::{Result, anyhow};
+use libbpf_rs::Program;
+
+use crate::host::bpf::{TestRun, context_on, test_run};
 
 /// Name of the pin, in the port's folder.
 pub const TIMER: &str = "timer";
@@ -17,9 +19,6 @@ const BUSY: Duration = Duration::from_micros(500);
 
 /// And otherwise.
 pub const IDLE: Duration = Duration::from_millis(10);
-
-/// Offset of `ifindex` in `struct __sk_buff`.
-const IFINDEX: usize = 40;
 
 /// The program of a port.
 pub struct Timer {
@@ -46,7 +45,6 @@ impl Timer {
     /// # Errors
     /// The kernel refuses.
     pub fn run(&self) -> Result<Duration> {
-        use std::os::fd::AsFd;
         if !self.pin.exists() {
             return Ok(IDLE);
         }
@@ -67,22 +65,12 @@ impl Timer {
         packet[17] = 52;
         packet[23] = libc::IPPROTO_TCP as u8;
         packet[46] = 0x80;
-        let mut context = [0u8; IFINDEX + 4];
-        context[IFINDEX..].copy_from_slice(&index.to_ne_bytes());
-        let mut options = sys::bpf_test_run_opts {
-            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
-            data_in: packet.as_ptr().cast(),
-            data_size_in: packet.len() as u32,
-            ctx_in: context.as_ptr().cast(),
-            ctx_size_in: context.len() as u32,
-            repeat: 1,
+        let run = TestRun {
+            context: Some(&mut context_on(index)),
+            packet: Some(&packet),
             ..Default::default()
         };
-        // SAFETY: the descriptor and what the options point to are valid for the call.
-        let status = unsafe { sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
-        if status < 0 {
-            bail!("timer: {}", std::io::Error::from_raw_os_error(-status));
-        }
-        Ok(options.retval)
+        let result = test_run(&program, run).map_err(|error| anyhow!("timer: {error}"))?;
+        Ok(result.value)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use penstock_linux::link;
 use penstock_linux::netns::NetNs;
 use penstock_linux::qdisc;
-use penstock_linux::testkit::{Bpffs, address, cable, join, namespace, tcp_counter};
+use penstock_linux::testkit::{Bpffs, address, cable, create_netkit, join, namespace, tcp_counter};
 use serde_json::Value;
 
 use super::cilium::{Cilium, Setup};
@@ -186,7 +186,7 @@ impl Node {
         match setup.pair {
             Pair::Veth => cable((&netns, CONTAINER), (&pod, "eth0"), 1),
             Pair::Netkit => {
-                let create = || link::create_netkit(CONTAINER, "eth0", &pod);
+                let create = || create_netkit(CONTAINER, "eth0", &pod);
                 netns.run(create).unwrap().unwrap();
                 lab::run(&netns, &format!("ip link set {CONTAINER} up"));
                 lab::run(&pod, "ip link set eth0 up");

@@ -16,7 +16,6 @@ mod skel {
 use cluster::{CONTAINER, Cluster, OVERLAY, Pair, Routing, UPLINK};
 use lab::Agent;
 use penstock_linux::testkit::{Process, Signal, until};
-use penstockd::port::pins::ABI;
 use serde_json::{Value, json};
 
 const FAIRQ: [&str; 6] = ["attach", UPLINK, "--scheme", "fairq", "--stale", "600 s"];
@@ -85,12 +84,8 @@ fn on_the_card_ours_are_first_and_neither_removes_the_other() {
 /// Grant, whose agent works while packets pass: penstockd stays until it is dropped.
 fn grant(agent: &Agent, interface: &str, options: &[&str]) -> Process {
     let words = ["attach", interface, "--stay", "--scheme", "grant"];
-    let process = agent.start(&[&words[..], options].concat(), 4 * lab::LIMIT);
-    let program = agent
-        .pins
-        .join(format!("v{ABI}/{interface}/program_ingress"));
-    until("the port is attached", || program.exists());
-    process
+    let words = [&words[..], options].concat();
+    agent.start_at(interface, &words, 4 * lab::LIMIT)
 }
 
 /// The status of a port that holds windows with Grant.

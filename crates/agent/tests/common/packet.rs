@@ -4,11 +4,8 @@
 
 use std::net::IpAddr;
 
-pub const FIN: u8 = 0x01;
-pub const SYN: u8 = 0x02;
-pub const RST: u8 = 0x04;
-pub const PSH: u8 = 0x08;
-pub const ACK: u8 = 0x10;
+#[allow(unused_imports, reason = "each test uses a part")]
+pub use penstock_core::flow::flag::{ACK, FIN, PSH, RST, SYN};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;

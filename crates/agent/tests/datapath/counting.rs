@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many flows a port counts, and what each gets.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use libbpf_rs::{MapCore, MapFlags};
+use penstockd::host::bpf::{TestRun, test_run};
 use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::skel::port::types;
 
@@ -81,20 +82,12 @@ fn sweeps_at_once_count_as_one_does() {
     port.sweep();
     let before = port.state();
     assert_eq!(before.flows, FLOWS);
-    let sweep = port.0.progs.sweep.as_fd().as_raw_fd();
+    let sweep = port.0.progs.sweep.as_fd();
     std::thread::scope(|threads| {
         for _ in 0..2 {
             threads.spawn(move || {
                 for _ in 0..100 {
-                    let mut options = libbpf_rs::libbpf_sys::bpf_test_run_opts {
-                        sz: size_of::<libbpf_rs::libbpf_sys::bpf_test_run_opts>() as _,
-                        ..Default::default()
-                    };
-                    // SAFETY: a valid descriptor and options.
-                    let status = unsafe {
-                        libbpf_rs::libbpf_sys::bpf_prog_test_run_opts(sweep, &raw mut options)
-                    };
-                    assert_eq!(status, 0);
+                    test_run(&sweep, TestRun::default()).unwrap();
                 }
             });
         }

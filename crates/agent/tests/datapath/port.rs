@@ -3,7 +3,7 @@
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapType, Object, ProgramInput};
-use penstock_core::definitions;
+use penstockd::port::counters;
 use penstockd::port::maps::sum_of_cpus;
 use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::port::policy::Policy;
@@ -142,7 +142,7 @@ impl Port {
     /// HSCC as by default, whose first ACKs are held at any queue; then what the test wants.
     pub fn configure(&self, change: impl FnOnce(&mut types::port_config)) {
         let mut config = types::port_config {
-            abi: penstockd::port::pins::ABI,
+            abi: types::port_abi::PENSTOCK_ABI,
             generation: 1,
             ifindex: LOOPBACK,
             flows_max: 65_536,
@@ -200,9 +200,7 @@ impl Port {
 
     /// How many packets passed for a reason, by its word.
     pub fn passed(&self, reason: &str) -> u64 {
-        let mut reasons = definitions::pass_reasons().iter();
-        let index = reasons.position(|it| it.word == reason).unwrap();
-        self.counters().passed[index]
+        counters::named(&self.counters())[&format!("passed_{reason}")]
     }
 
     /// As if so many bytes stood in the queue, until it changes again.

@@ -382,7 +382,7 @@ fn a_silent_agent_or_another_abi_lets_all_pass() {
     assert_eq!(port.counters().passed[6], 2);
     port.beat(penstockd::host::clock::monotonic_ns());
     assert_ne!(port.run("hscc_ingress", &ack), ack);
-    port.configure(|config| config.abi += 1);
+    port.configure(|config| config.abi.0 += 1);
     assert_eq!(port.run("hscc_ingress", &ack), ack);
 }
 

@@ -7,7 +7,6 @@ use libbpf_rs::{MapCore, MapFlags};
 use penstock_linux::link;
 use penstock_linux::netns::{Entered, NetNs};
 use penstock_linux::testkit::{cable, namespace};
-use penstockd::port::counters;
 use penstockd::port::plain::{bytes_of, of_bytes};
 use penstockd::skel::port::types;
 
@@ -17,9 +16,6 @@ use super::segments::{ack, open, syn, syn_ack};
 
 /// More than the records of half-open flows of all ports.
 const FLOOD: u32 = 40_000;
-
-/// `HALF_OWN` of `bpf/maps.h`.
-const HALF_OWN: u32 = 16_384;
 
 /// The slot of the second port.
 const OTHER: u32 = 1;
@@ -77,7 +73,7 @@ fn a_flood_at_one_port_takes_no_handshake_of_another() {
     flood(&port, FLOOD);
     port.sweep();
     assert!(
-        port.state().half_open > HALF_OWN / 2,
+        port.state().half_open > port.0.maps.half_own.max_entries() / 2,
         "{}",
         port.state().half_open
     );
@@ -102,8 +98,9 @@ fn a_port_beyond_its_share_proves_handshakes_and_gets_its_share_back() {
     const EACH: u16 = 500;
     let port = Port::new();
     port.use_slots(1024);
+    let share = port.0.maps.half_own.max_entries() / 1024;
     connections(EACH).for_each(|data| drop(port.run("fairq_egress", &syn(&data).frame())));
-    assert_eq!(port.state().half_own, HALF_OWN / 1024);
+    assert_eq!(port.state().half_own, share);
     for data in connections(EACH) {
         port.run("fairq_ingress", &syn_ack(&data).frame());
         port.run("fairq_egress", &data.frame());
@@ -113,7 +110,7 @@ fn a_port_beyond_its_share_proves_handshakes_and_gets_its_share_back() {
 
     // Those never proven give their places back when they are over.
     flood(&port, 100);
-    assert_eq!(port.state().half_own, HALF_OWN / 1024);
+    assert_eq!(port.state().half_own, share);
     let own = &port.0.maps.half_own;
     for key in own.keys().collect::<Vec<_>>() {
         let record = own.lookup(&key, MapFlags::ANY).unwrap().unwrap();
@@ -125,7 +122,7 @@ fn a_port_beyond_its_share_proves_handshakes_and_gets_its_share_back() {
     port.sweep();
     assert_eq!(port.state().half_own, 0);
     let counters = port.counters();
-    assert_eq!(counters.half_open_expired, u64::from(HALF_OWN / 1024));
+    assert_eq!(counters.half_open_expired, u64::from(share));
 }
 
 #[test]
@@ -138,10 +135,10 @@ fn a_port_has_no_more_flows_than_its_share_and_leaves_the_rest_to_others() {
     connections(EACH).for_each(|data| open(&port, "fairq", &data));
     let tracked = |slot| (port.state_of(slot).tracked, port.state_of(slot).flows);
     assert_eq!(tracked(0), (MOST, MOST));
-    let all = port.counters();
-    let mut passed = counters::passed(&all);
-    let full = passed.find(|(word, _)| word.word == "table_full").unwrap();
-    assert_eq!(full.1, u64::from(2 * u32::from(EACH) - MOST));
+    assert_eq!(
+        port.passed("table_full"),
+        u64::from(2 * u32::from(EACH) - MOST)
+    );
 
     for data in connections(EACH / 4) {
         for (side, segment) in [

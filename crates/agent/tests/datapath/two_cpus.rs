@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets of one flow that pass on two CPUs at once.
 
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use libbpf_rs::libbpf_sys::{bpf_prog_test_run_opts, bpf_test_run_opts};
 use libbpf_rs::{MapCore, MapFlags};
+use penstockd::host::bpf::{TestRun, test_run};
 use penstockd::port::plain::of_bytes;
 use penstockd::skel::port::types;
 
@@ -13,25 +13,21 @@ use super::common::packet::Segment;
 use super::port::Port;
 use super::segments::{ack, open, syn, syn_ack};
 
-/// Where there is only one, this thread stays there.
 fn stay_on_cpu(number: usize) {
     let mut cpus = rustix::thread::CpuSet::new();
     cpus.set(number);
-    let _ = rustix::thread::sched_setaffinity(None, &cpus);
+    let moved = rustix::thread::sched_setaffinity(None, &cpus);
+    moved.expect("needs two CPUs, without which there is no race");
 }
 
 /// A packet passes a program so many times.
-fn pass(program: RawFd, packet: &[u8], times: i32) {
-    let mut options = bpf_test_run_opts {
-        sz: size_of::<bpf_test_run_opts>() as _,
-        data_in: packet.as_ptr().cast(),
-        data_size_in: packet.len() as u32,
+fn pass(program: BorrowedFd<'_>, packet: &[u8], times: i32) {
+    let run = TestRun {
+        packet: Some(packet),
         repeat: times,
         ..Default::default()
     };
-    // SAFETY: a valid descriptor and options.
-    let status = unsafe { bpf_prog_test_run_opts(program, &raw mut options) };
-    assert_eq!(status, 0);
+    test_run(&program, run).unwrap();
 }
 
 /// The receiver's ACKs and its answer pass at the same time: an ACK that was slower must not take back
@@ -42,7 +38,7 @@ fn packets_on_two_cpus_move_a_flow_only_forward() {
     let data = Segment::new("10.0.0.1", "10.0.0.2");
     open(&port, "hscc", &data);
     let older = ack(&data).frame();
-    let program = port.0.progs.hscc_ingress.as_fd().as_raw_fd();
+    let program = port.0.progs.hscc_ingress.as_fd();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|threads| {
         threads.spawn(|| {
@@ -74,8 +70,8 @@ fn packets_on_two_cpus_move_a_flow_only_forward() {
 fn the_last_packets_of_a_handshake_are_both_read() {
     const FLOWS: usize = 2_000;
     let port = Port::new();
-    let program = port.0.progs.hscc_ingress.as_fd().as_raw_fd();
-    let egress = port.0.progs.hscc_egress.as_fd().as_raw_fd();
+    let program = port.0.progs.hscc_ingress.as_fd();
+    let egress = port.0.progs.hscc_egress.as_fd();
     let clients: Vec<_> = (0..FLOWS)
         .map(|i| Segment::new("10.0.0.2", "10.0.0.1").with(|s| s.source_port = i as u16 + 1))
         .collect();

@@ -5,7 +5,6 @@ use super::check::Right;
 use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
 use penstockd::port::config::{FLOW_EVENTS, write_params};
-use penstockd::port::pins::ABI;
 use penstockd::port::policy::Policy;
 use penstockd::port::vxlan::VxlanPorts;
 use penstockd::skel::port::types;
@@ -229,7 +228,7 @@ impl Case {
     /// On the interface with this index.
     pub fn config(&self, generation: u32, ifindex: u32) -> types::port_config {
         let mut config = types::port_config {
-            abi: ABI,
+            abi: types::port_abi::PENSTOCK_ABI,
             generation,
             ifindex,
             flows_max: u32::MAX,

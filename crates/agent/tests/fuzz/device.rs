@@ -7,7 +7,7 @@ use std::time::Duration;
 use penstock_linux::link;
 use penstock_linux::netns::{Entered, NetNs};
 use penstock_linux::qdisc::Tbf;
-use penstock_linux::testkit::{address, cable, namespace};
+use penstock_linux::testkit::{add_neighbour, address, cable, namespace};
 
 /// A network namespace that this thread is in, with one interface whose queue does not move. The
 /// thread leaves it when the value is dropped.
@@ -25,7 +25,7 @@ impl Device {
         cable((&netns, "port"), (&netns, "far"), 1);
         address(&netns, "port", "10.99.0.1/24");
         let far = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));
-        link::add_neighbour("port", far, [2, 0, 0, 0, 0, 2]).unwrap();
+        add_neighbour("port", far, [2, 0, 0, 0, 0, 2]).unwrap();
         let ifindex = link::get("port").unwrap().index;
         let queue = Tbf {
             rate_bps: 8,

@@ -25,6 +25,7 @@ use craft::{Flow, Stack};
 use kernel::{Runner, make_runnable, program, put, put_at};
 use libbpf_rs::Object;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use penstock_linux::testkit::from_environment;
 use penstockd::skel::port::PortSkelBuilder;
 use random::Random;
 use std::collections::BTreeMap;
@@ -65,14 +66,6 @@ impl Tally {
             *self.by_stack.entry(stack).or_default() += count;
         }
     }
-}
-
-fn from_environment(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).map_or(otherwise, |value| {
-        value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}={value}: a number is needed"))
-    })
 }
 
 #[test]

@@ -4,12 +4,12 @@
 use std::mem::offset_of;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use penstock_linux::testkit::alone;
 use penstockd::attach::grant;
 use penstockd::skel::grant::types::{grant_flow, grant_own};
 
 use crate::common::packet::{ACK, PSH, SYN, Segment};
 use crate::lab::PortLab;
-use crate::lab::credit::alone;
 use crate::{Programs, TIMESTAMPS};
 
 impl Programs {
@@ -104,7 +104,7 @@ fn a_flow_without_an_entry_is_followed_at_once() {
     lab.near().run(story).unwrap();
 }
 
-/// A first segment that was lost before the port has not arrived: no ACK of Grant's own may say so.
+/// A first segment that was lost before the port has not arrived: no ACK of Grant's own covers it.
 #[test]
 fn what_was_lost_is_not_acknowledged() {
     let _alone = alone();

@@ -7,8 +7,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use penstock_linux::netns::NetNs;
-use penstock_linux::testkit::{self, Process};
-use penstockd::port::{PinsArg, Port};
+use penstock_linux::testkit::{self, Process, until};
+use penstockd::port::pins::program_pin;
+use penstockd::port::{PinsArg, Port, Side};
 
 use super::LIMIT;
 
@@ -71,6 +72,14 @@ impl Agent<'_> {
         let mut command = Command::new(PENSTOCKD);
         command.args(self.with_pins(arguments));
         self.spawn(command.stdout(Stdio::null()), limit)
+    }
+
+    /// The same with a command that attaches an interface. Returns once it has.
+    pub fn start_at(&self, interface: &str, arguments: &[&str], limit: Duration) -> Process {
+        let process = self.start(arguments, limit);
+        let pin = program_pin(&PinsArg::at(&self.pins).of(interface), Side::Ingress);
+        until("the port is attached", || pin.exists());
+        process
     }
 
     /// Starts a copy of penstockd as a daemon with a configuration, which names the pins.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two hosts and a switch, with Grant at the switch's port or on the receiving host.
 
-use std::sync::{Arc, Barrier, Mutex, MutexGuard};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use penstock_linux::testkit::{Process, join, until};
 use penstockd::attach::grant;
-use penstockd::port::pins::ABI;
 use penstockd::port::{Port, counters};
 
 use super::transfers::{serve, transfer};
@@ -19,13 +18,6 @@ const BUFFER_BYTES: u32 = 131_072;
 
 /// Of the papers' answers.
 pub const ANSWER_BYTES: u64 = 11_500;
-
-/// One test at a time, as each needs the machine.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// A side, the host, and its interface.
 pub type Place = (&'static str, &'static str, &'static str);
@@ -67,11 +59,7 @@ impl Lab {
             netns: lab.netns(host),
             pins: lab.pins(),
         };
-        let agent = at.start(words, LIMIT);
-        let folder = lab.pins().join(format!("v{ABI}/{interface}"));
-        until("the port is attached", || {
-            folder.join("program_ingress").exists()
-        });
+        let agent = at.start_at(interface, words, LIMIT);
         let port = at.port(interface);
         Lab { lab, agent, port }
     }
@@ -82,8 +70,7 @@ impl Lab {
 
     pub fn passed(&self, reason: &str) -> u64 {
         let all = self.port.counters().unwrap();
-        let mut passed = counters::passed(&all);
-        passed.find(|(word, _)| word.word == reason).unwrap().1
+        counters::named(&all)[&format!("passed_{reason}")]
     }
 
     /// So many transfers that begin together; all their bytes must arrive.

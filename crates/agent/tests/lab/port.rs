@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two hosts on one cable, and a bpffs.
 
-use penstockd::port::pins::ABI;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
 use penstock_linux::netns::NetNs;
 use penstock_linux::testkit::{Bpffs, Pair, Process};
+use penstockd::port::PinsArg;
 use serde_json::Value;
 
 use super::{Agent, PENSTOCKD, run};
@@ -80,7 +80,7 @@ impl PortLab {
 
     /// The folder of the port's pins.
     pub fn port_folder(&self) -> PathBuf {
-        self.pins().join(format!("v{ABI}")).join(PORT)
+        PinsArg::at(self.pins()).of(PORT)
     }
 
     /// penstockd at the port.
@@ -144,9 +144,7 @@ impl PortLab {
     pub fn maps(&self) -> Vec<u32> {
         let names = ["config", "port", "stats_0", "flows4", "flows6"];
         let id = |name: &str| {
-            let pin = penstockd::port::PinsArg::at(self.pins())
-                .shared()
-                .join(name);
+            let pin = PinsArg::at(self.pins()).shared().join(name);
             let map = libbpf_rs::MapHandle::from_pinned_path(pin).unwrap();
             libbpf_rs::MapCore::info(&map).unwrap().info.id
         };

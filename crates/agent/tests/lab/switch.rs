@@ -10,9 +10,8 @@ use std::time::Duration;
 use penstock_linux::link::{self, Change};
 use penstock_linux::netns::NetNs;
 use penstock_linux::qdisc::{self, Tbf};
-use penstock_linux::testkit::{self, Bpffs, Dumbbell, Process, until};
+use penstock_linux::testkit::{self, Bpffs, Dumbbell, Process};
 use penstockd::port::Port;
-use penstockd::port::pins::ABI;
 
 use super::Agent;
 use super::delay::Delay;
@@ -116,9 +115,7 @@ impl SwitchLab {
     /// penstockd with this scheme and these options at the port `right`, which it serves until it is ended.
     pub fn attach(&self, scheme: &str, options: &[&str], limit: Duration) -> (Process, Port) {
         let words = [&["attach", "right", "--stay", "--scheme", scheme], options].concat();
-        let process = self.agent().start(&words, limit);
-        let program = self.pins().join(format!("v{ABI}/right/program_ingress"));
-        until("the port is attached", || program.exists());
+        let process = self.agent().start_at("right", &words, limit);
         (process, self.agent().port("right"))
     }
 

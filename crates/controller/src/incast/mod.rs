@@ -8,6 +8,7 @@ use crate::recent::Recent;
 use crate::segment::{Flow, Segment};
 use crate::status;
 use penstock_core::Params;
+use penstock_core::flow::flag::{ACK, FIN, RST, SYN};
 use penstock_core::sicc::{self, SiccOrder};
 use penstock_sdn::message::{FlowOptions, Notice, Order, QueueReport};
 use port::{Known, Port};
@@ -15,11 +16,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 pub use port::Limits;
-
-const FIN: u8 = 1;
-const SYN: u8 = 2;
-const RST: u8 = 4;
-const ACK: u8 = 16;
 
 /// What a FIN may acknowledge of the other end's data: of 4 GB a guess would be right every time.
 const MOST_GOT_BYTES: u32 = 1 << 24;

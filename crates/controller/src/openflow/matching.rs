@@ -12,18 +12,6 @@ pub(crate) const IN_PORT: u8 = 0;
 pub(crate) const ETH_DST: u8 = 3;
 const TCP_FLAGS: u8 = 42;
 
-/// Bits of a TCP header, for [`Field::TcpFlags`].
-pub mod tcp_flag {
-    /// FIN
-    pub const FIN: u16 = 1;
-    /// SYN
-    pub const SYN: u16 = 2;
-    /// RST
-    pub const RST: u16 = 4;
-    /// ACK
-    pub const ACK: u16 = 16;
-}
-
 /// One field of a match. What a field needs (an Ethernet type for addresses of IP, a protocol for
 /// TCP's flags) has to come before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@ mod write;
 pub use action::{Action, Instruction};
 pub use error::Error;
 pub use frame::{Frames, Header, MAX_MESSAGE_BYTES, Version, kind};
-pub use matching::{Field, Match, tcp_flag};
+pub use matching::{Field, Match};
 pub use port::{Port, PortCounters, number};
 pub use read::{Message, PortChange, Role, Route};
 pub use write::{FlowMod, Writer};

@@ -7,10 +7,12 @@
 //! | [`Pair`] | two hosts on one cable |
 //! | [`Dumbbell`] | two hosts, and a switch between them whose port is a [`Tbf`](crate::qdisc::Tbf) |
 //! | [`namespace`], [`cable`], [`address`] | the parts, for another network |
+//! | [`create_netkit`], [`add_neighbour`], [`disable_tx_checksum_offload`] | what such a network may need |
 //! | [`Process`], [`output`] | a child process with a time limit |
 //! | [`until`], [`join`] | bounded waits for a condition, for a thread |
 //! | [`Bpffs`] | a BPF file system of the test's own |
 //! | [`tcp_counter`] | the kernel's counters of TCP in a namespace |
+//! | [`alone`], [`from_environment`] | turns of tests that need the machine; how long a test takes |
 //!
 //! ```no_run
 //! use penstock_linux::{qdisc::Tbf, testkit::Dumbbell};
@@ -21,13 +23,16 @@
 //! ```
 
 mod bpffs;
+mod interface;
 mod network;
 mod process;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use bpffs::Bpffs;
+pub use interface::{add_neighbour, create_netkit, disable_tx_checksum_offload};
 pub use network::{Dumbbell, Pair, address, cable, namespace, tcp_counter};
 pub use process::{Process, Signal, output};
 
@@ -71,4 +76,22 @@ pub fn join<T>(thread: JoinHandle<T>, limit: Duration) -> T {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),
     }
+}
+
+/// Lets one test of a program at a time go on, until the guard is dropped: for tests that need the machine.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number in an environment variable, or `otherwise` if it is not set.
+///
+/// # Panics
+/// It is no number.
+pub fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |value| {
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={value}: a number is needed"))
+    })
 }

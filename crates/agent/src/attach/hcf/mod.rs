@@ -22,10 +22,7 @@ use crate::host::bpf::pin_over;
 use crate::host::{clock, requirements};
 use crate::port::plain::{bytes_of_mut, of_bytes};
 use crate::skel::hcf::HcfSkelBuilder;
-use crate::skel::hcf::types::{hcf_config, hcf_params, hcf_port};
-
-/// `HCF_ABI` of `bpf/hcf_abi.h`.
-const ABI: u32 = 2;
+use crate::skel::hcf::types::{hcf_abi, hcf_config, hcf_params, hcf_port};
 
 /// Prefix of the kinds of our qdiscs.
 const PREFIX: &str = "hcf_";
@@ -260,7 +257,7 @@ fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_conf
     let every = queue.time("every");
     let every = every.filter(|_| queue.period() != Period::Dynamic);
     Ok(hcf_config {
-        abi: ABI,
+        abi: hcf_abi::HCF_ABI,
         seed: 0,
         period_ns: every.map_or(0, |every| every.as_nanos()),
         ns_per_byte_q16,
