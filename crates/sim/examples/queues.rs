@@ -123,14 +123,20 @@ fn main() {
     if wants("threshold") {
         admission(
             "threshold",
-            threshold::Marking::new(threshold::Config::for_link(RATE)),
+            threshold::Marking::new(threshold::Threshold::Packets(65)),
         );
     }
     if wants("pie") {
-        admission(
-            "pie",
-            pie::Pie::new(pie::Config::with_target(RATE, Time::from_micros(200))),
-        );
+        let target = Time::from_micros(200);
+        let config = pie::Config {
+            target,
+            update_period: target,
+            max_burst: Time(10 * target.0),
+            alpha_per_s: 9.375,
+            beta_per_s: 93.75,
+            ..pie::Config::for_link(RATE)
+        };
+        admission("pie", pie::Pie::new(config));
     }
     for flows in [16, 1000] {
         if wants("codel") {

@@ -37,6 +37,9 @@ pub struct Shared {
     bytes: u64,
     alpha: f64,
     ports: Vec<u32>,
+    /// The queues together hold at most so much: what they held when last counted, and what has come
+    /// since.
+    most_held: u64,
 }
 
 impl Shared {
@@ -46,6 +49,7 @@ impl Shared {
             bytes: buffer.size.bytes(packet_bytes),
             alpha: buffer.alpha,
             ports,
+            most_held: 0,
         }
     }
 
@@ -53,10 +57,28 @@ impl Shared {
         &self.ports
     }
 
-    /// Whether a packet of `size` bytes may join `queue` bytes of one of the ports. `backlog`: bytes
-    /// in the queue of each.
-    pub(super) fn holds(&self, queue: u64, size: u64, backlog: impl Fn(u32) -> u64) -> bool {
-        let held: u64 = self.ports.iter().map(|port| backlog(*port)).sum();
+    /// Whether a packet of `size` bytes may join `queue` bytes of one of the ports, as far as it shows
+    /// without counting: the less is held, the more may join.
+    pub(super) fn surely_holds(&self, queue: u64, size: u64) -> Option<bool> {
+        if self.has_room(self.most_held, queue, size) {
+            return Some(true);
+        }
+        (!self.has_room(queue, queue, size)).then_some(false)
+    }
+
+    /// The same, where all queues together hold `held` bytes.
+    pub(super) fn holds(&mut self, held: u64, queue: u64, size: u64) -> bool {
+        self.most_held = held;
+        self.has_room(held, queue, size)
+    }
+
+    /// A packet of `size` bytes may have joined a queue.
+    pub(super) fn add(&mut self, size: u64) {
+        self.most_held += size;
+    }
+
+    /// Whether there is room for it if all queues together hold `held` bytes.
+    pub(super) fn has_room(&self, held: u64, queue: u64, size: u64) -> bool {
         let free = self.bytes.saturating_sub(held);
         size <= free && (queue + size) as f64 <= self.alpha * free as f64
     }

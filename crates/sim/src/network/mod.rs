@@ -143,15 +143,9 @@ impl Network {
         self.wires.horizon()
     }
 
-    /// Sets the path of a new connection whose data is the flow `data`, and of its reverse, which takes
-    /// the same cables. Another connection may have had its number: what the ports know of that is
-    /// forgotten.
-    pub fn set_path(&mut self, data: FlowId, links: &[u32]) {
-        let back: Vec<u32> = links.iter().rev().map(|link| link ^ 1).collect();
-        self.set_paths(data, 0, links, &back);
-    }
-
-    /// The same with a path of its own for the reverse, of several that packets may take: paths number `variant`.
+    /// Sets the path of a new connection whose data is the flow `data`, and of its reverse: of several
+    /// that packets may take, number `variant`. Another connection may have had its number: what the
+    /// ports know of that is forgotten.
     pub fn set_paths(&mut self, data: FlowId, variant: usize, links: &[u32], back: &[u32]) {
         self.paths.set(data, variant, links);
         self.paths.set(data.reverse(), variant, back);

@@ -24,8 +24,9 @@ pub trait LogicalProcess: Send {
     /// Runs until nothing is left to do up to and at `until`.
     fn run_until(&mut self, until: Time);
 
-    /// Whether it has nothing to do that the run waits for.
-    fn is_done(&self) -> bool;
+    /// The same, but stops after the event that leaves it nothing to do that the run waits for. Returns
+    /// when that was: [`Time::ZERO`] where it was before, [`Time::NEVER`] where it is not yet.
+    fn run_until_done(&mut self, until: Time) -> Time;
 
     /// Takes in what another process sent. All processes have reached `now`.
     fn receive(&mut self, now: Time, batch: &mut Batch<Self::Message>);
@@ -47,8 +48,8 @@ struct Exchange<M> {
     /// When each process, or what it sent, has its next event.
     next: [Vec<AtomicU64>; 2],
     stop: [AtomicBool; 2],
-    /// Whether each process has something to do that the run waits for.
-    busy: [Vec<AtomicBool>; 2],
+    /// When each process had nothing left to do that the run waits for.
+    done: Vec<AtomicU64>,
 }
 
 impl<M: Send> Exchange<M> {
@@ -58,14 +59,14 @@ impl<M: Send> Exchange<M> {
             pairs.map(|_| Mutex::default()).collect()
         };
         let next = || (0..processes).map(|_| AtomicU64::new(0)).collect();
-        let busy = || (0..processes).map(|_| AtomicBool::new(true)).collect();
+        let never = (0..processes).map(|_| AtomicU64::new(u64::MAX));
         Exchange {
             processes,
             barrier: Barrier::new(threads),
             batches: [batches(), batches()],
             next: [next(), next()],
             stop: Default::default(),
-            busy: [busy(), busy()],
+            done: never.collect(),
         }
     }
 
@@ -103,7 +104,6 @@ impl<M: Send> Exchange<M> {
             next = next.min(batch.first_arrival());
         }
         self.next[half][from].store(next.0, Relaxed);
-        self.busy[half][from].store(!process.is_done(), Relaxed);
     }
 
     fn has_messages(&self, half: usize) -> bool {
@@ -120,8 +120,7 @@ impl<M: Send> Exchange<M> {
 pub struct End {
     /// At the latest.
     pub latest: Time,
-    /// From then on as soon as all processes are done, which is seen at the end of a round;
-    /// [`Time::NEVER`]: only at `latest`.
+    /// From then on at the instant at which all processes are done; [`Time::NEVER`]: only at `latest`.
     pub when_done: Time,
 }
 
@@ -207,6 +206,25 @@ fn work<P: LogicalProcess>(
         for (index, process) in share.iter_mut().enumerate() {
             shared.deliver(now, 1 - half, first + index, process);
             debug_assert!(process.next_time() >= now, "it arrived in the past");
+        }
+        let mut is_last = until == latest;
+        if until >= when_done {
+            // None goes beyond the instant at which it is done before all know when the last one is.
+            for (index, process) in share.iter_mut().enumerate() {
+                let done = &shared.done[first + index];
+                if done.load(Relaxed) == u64::MAX {
+                    done.store(process.run_until_done(until).0, Relaxed);
+                }
+            }
+            if !shared.barrier.wait() {
+                return None;
+            }
+            let done = shared.done.iter().map(|done| done.load(Relaxed));
+            let all_done = Time(done.max().unwrap_or(0)).max(when_done).max(now);
+            is_last |= all_done <= until;
+            until = until.min(all_done);
+        }
+        for (index, process) in share.iter_mut().enumerate() {
             process.run_until(until);
             shared.collect(until, half, first + index, process);
         }
@@ -220,8 +238,7 @@ fn work<P: LogicalProcess>(
         if !shared.barrier.wait() || shared.stop[half].load(Relaxed) {
             return None;
         }
-        let is_done = || shared.busy[half].iter().all(|busy| !busy.load(Relaxed));
-        if now == latest || now >= when_done && is_done() {
+        if is_last {
             return Some(now);
         }
         let next = shared.next[half].iter().map(|next| next.load(Relaxed));

@@ -38,8 +38,18 @@ impl LogicalProcess for Ticker {
         }
     }
 
-    fn is_done(&self) -> bool {
-        self.next > self.done_at
+    fn run_until_done(&mut self, until: Time) -> Time {
+        if self.next > self.done_at {
+            return Time::ZERO;
+        }
+        while self.next <= until {
+            let at = self.next;
+            self.run_until(at);
+            if self.next > self.done_at {
+                return at;
+            }
+        }
+        Time::NEVER
     }
 
     fn receive(&mut self, now: Time, batch: &mut Batch<Time>) {
@@ -120,23 +130,32 @@ fn progress_stops_the_run() {
 }
 
 #[test]
-fn a_run_ends_when_all_processes_are_done() {
-    for threads in [1, 2] {
-        let until_done = |done_at: [u64; 2], when_done: u64| {
-            let mut processes = tickers(2);
-            for (process, at) in processes.iter_mut().zip(done_at) {
-                process.done_at = Time(at);
-            }
-            let end = End {
-                latest: LATEST,
-                when_done: Time(when_done),
-            };
-            run(&mut processes, LOOKAHEAD, end, threads, &|_| true)
+fn a_run_ends_at_the_instant_at_which_all_processes_are_done() {
+    let until_done = |done_at: &[u64], threads, latest: u64, when_done: u64| {
+        let mut processes = tickers(done_at.len());
+        for (process, at) in processes.iter_mut().zip(done_at) {
+            process.done_at = Time(*at);
+        }
+        let end = End {
+            latest: Time(latest),
+            when_done: Time(when_done),
         };
-        let ended = until_done([100, 200], 0).expect("it was not stopped");
-        assert!(Time(200) < ended && ended <= Time(200) + LOOKAHEAD + LOOKAHEAD);
-        let later = until_done([100, 200], 500).expect("it was not stopped");
-        assert!(Time(500) <= later && later <= Time(500) + LOOKAHEAD + LOOKAHEAD);
-        assert_eq!(until_done([100, 5000], 0), Some(LATEST));
+        let ended = run(&mut processes, LOOKAHEAD, end, threads, &|_| true);
+        let ended = ended.expect("it was not stopped");
+        let ran =
+            |process: &Ticker| process.next > ended && process.next <= ended + Time(process.period);
+        assert!(processes.iter().all(ran));
+        ended.0
+    };
+    for latest in [1000, 100_000_000] {
+        // Of a ticker that is done at 200, the last event is at 198 or, with a period of 7, at 197.
+        assert_eq!(until_done(&[200], 1, latest, 0), 198);
+        assert_eq!(until_done(&[200], 1, latest, 501), 501);
+        for threads in [1, 2] {
+            assert_eq!(until_done(&[100, 200], threads, latest, 0), 197);
+            assert_eq!(until_done(&[200, 100], threads, latest, 0), 198);
+            assert_eq!(until_done(&[100, 200], threads, latest, 501), 501);
+        }
     }
+    assert_eq!(until_done(&[100, 5000], 2, 1000, 0), 1000);
 }

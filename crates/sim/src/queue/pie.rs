@@ -14,7 +14,7 @@ use penstock_scenario::units::{Rate, Time};
 /// Probability 1 in fixed point, 2^-60 being the smallest step.
 const ONE: i128 = 1 << 60;
 
-/// Parameters of [`Pie`]; start from [`Config::for_link`] or [`Config::with_target`].
+/// Parameters of [`Pie`]; start from [`Config::for_link`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Queueing delay to hold (QDELAY_REF), above 0.
@@ -53,21 +53,6 @@ impl Config {
             derandomize: true,
             mean_packet_bytes: 1500,
             rate,
-        }
-    }
-
-    /// The same controller with all times scaled to another target, such as 50 us in a data center:
-    /// period and burst shrink, and the gains grow, by target / 15 ms.
-    pub fn with_target(rate: Rate, target: Time) -> Config {
-        let base = Config::for_link(rate);
-        let factor = base.target.0 as f64 / target.0 as f64;
-        Config {
-            target,
-            update_period: target,
-            max_burst: Time(10 * target.0),
-            alpha_per_s: base.alpha_per_s * factor,
-            beta_per_s: base.beta_per_s * factor,
-            ..base
         }
     }
 }

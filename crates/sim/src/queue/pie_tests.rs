@@ -153,19 +153,6 @@ fn marks_up_to_the_threshold() {
     assert_eq!(verdict(0.11), Some(Verdict::Drop(DropReason::Early)));
 }
 
-#[test]
-fn another_target_scales_the_controller() {
-    let rate = Rate(1_000_000_000);
-    let mut small = Pie::new(Config::with_target(rate, Time::from_micros(150)));
-    let mut large = Pie::new(Config::for_link(Rate(10_000_000)));
-    assert_eq!(small.period(), Some(Time::from_micros(150)));
-    for backlog in [50_000, 60_000, 10_000, 90_000] {
-        small.tick(Time::ZERO, backlog);
-        large.tick(Time::ZERO, backlog);
-        assert!((small.probability() - large.probability()).abs() < 1e-9);
-    }
-}
-
 /// A port of a packet per millisecond under 20 % overload that never yields: the delay settles at the
 /// target and a sixth of the packets goes.
 #[test]

@@ -17,23 +17,12 @@ const ADAPT_PERIOD: Time = Time::from_millis(500);
 const LEAST_MAX_P: f64 = 0.01;
 const LARGEST_MAX_P: f64 = 0.5;
 
-/// In what the queue is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Packets waiting, the one in transmission not counted (as in ns-2).
-    Packets,
-    /// Bytes, what is left of the packet in transmission included.
-    Bytes,
-}
-
 /// Parameters of [`Red`]; start from [`Config::for_link`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Unit of the average and of both thresholds.
-    pub unit: Unit,
-    /// Average below which every packet passes, in `unit`.
+    /// Average below which every packet passes, in packets.
     pub min_threshold: f64,
-    /// Average at which the probability reaches `max_p`, in `unit`.
+    /// Average at which the probability reaches `max_p`, in packets.
     pub max_threshold: f64,
     /// Probability at `max_threshold`, 0 to 1.
     pub max_p: f64,
@@ -46,8 +35,6 @@ pub struct Config {
     pub gentle: bool,
     /// Space drops more evenly: none within 1/p packets of the last (ns-2's `wait_`).
     pub wait: bool,
-    /// Scale the probability by the packet's size over `mean_packet_bytes` (the paper's byte mode).
-    pub by_size: bool,
     /// Mark packets of ECN-capable flows instead of dropping them early.
     pub ecn: bool,
     /// Above this probability drop even what could be marked (ns-2's `mark_p_`); 1 for never.
@@ -55,7 +42,7 @@ pub struct Config {
     /// Drop ECN-capable packets too while the average is beyond the last threshold (RFC 3168 §7);
     /// otherwise mark them.
     pub hard_drop: bool,
-    /// Size of a typical packet on the wire, bytes: the unit of idle time and of byte mode.
+    /// Size of a typical packet on the wire, bytes: the unit of idle time.
     pub mean_packet_bytes: u32,
     /// Speed of the port: how many packets could have left in an idle time.
     pub rate: Rate,
@@ -77,7 +64,6 @@ impl Config {
         let buffer = by_bytes.min(f64::from(limit.packets));
         let min_threshold = aim.min(buffer / 6.0);
         Config {
-            unit: Unit::Packets,
             min_threshold,
             max_threshold: 3.0 * min_threshold,
             max_p: 0.1,
@@ -85,7 +71,6 @@ impl Config {
             weight: 1.0 - math::exp(-1.0 / packets_per_second),
             gentle: true,
             wait: true,
-            by_size: false,
             ecn: false,
             mark_p: 1.0,
             hard_drop: true,
@@ -114,8 +99,6 @@ pub struct Red {
     average: f64,
     /// Packets since the last drop or mark, while the average is above the minimum.
     count: u32,
-    /// Their bytes.
-    count_bytes: u64,
     /// Whether the previous packet found the average above the minimum.
     above_min: bool,
 }
@@ -168,12 +151,11 @@ impl Red {
             config,
             average: 0.0,
             count: 0,
-            count_bytes: 0,
             above_min: false,
         }
     }
 
-    /// The average queue, in the configured unit.
+    /// The average queue, packets.
     pub fn average(&self) -> f64 {
         self.average
     }
@@ -185,10 +167,8 @@ impl Red {
             let missed = (port.now.0 - port.free_at.0) / self.packet_time;
             self.average *= power(keep, missed);
         }
-        let queue = match self.config.unit {
-            Unit::Packets => f64::from(port.backlog_packets),
-            Unit::Bytes => port.backlog_bytes as f64,
-        };
+        // Those that wait, without the one in transmission (as in ns-2).
+        let queue = f64::from(port.backlog_packets);
         let average = self.average * keep + queue * self.config.weight;
         // A queue that stays empty must not end in subnormal numbers, which are slow and stick.
         self.average = if average < 1e-12 { 0.0 } else { average };
@@ -224,62 +204,46 @@ impl Red {
 
     /// Whether a uniform number falls below the paper's p_a = p / (1 - count p), with ns-2's `wait_`
     /// p / (2 - count p) once count p is 1; cross-multiplied, as a division costs more than all else.
-    fn is_chosen(&self, p: f64, size: u32, rng: &mut Rng) -> bool {
-        let mean = f64::from(self.config.mean_packet_bytes);
-        let count = match self.config.by_size {
-            true => self.count_bytes as f64 / mean,
-            false => f64::from(self.count),
-        };
-        let spent = count * p;
-        let scaled = if self.config.by_size {
-            p * f64::from(size) / mean
-        } else {
-            p
-        };
+    fn is_chosen(&self, p: f64, rng: &mut Rng) -> bool {
+        let spent = f64::from(self.count) * p;
         match self.config.wait {
             true if spent < 1.0 => false,
-            true if spent < 2.0 => rng.unit() * (2.0 - spent) < scaled,
-            false if spent < 1.0 => rng.unit() * (1.0 - spent) < scaled,
+            true if spent < 2.0 => rng.unit() * (2.0 - spent) < p,
+            false if spent < 1.0 => rng.unit() * (1.0 - spent) < p,
             _ => true,
         }
     }
 
-    fn fate(&mut self, port: &Arrival, size: u32, rng: &mut Rng) -> Fate {
+    fn fate(&mut self, port: &Arrival, rng: &mut Rng) -> Fate {
         self.update_average(port);
         self.count = self.count.saturating_add(1);
-        self.count_bytes += u64::from(size);
         // A queue of one packet or less is never congested, whatever its past (ns-2).
         if self.average < self.config.min_threshold || port.backlog_packets <= 1 {
             self.above_min = false;
             return Fate::Pass;
         }
         if self.average >= self.forced_at {
-            self.restart_count(0, 0);
+            self.count = 0;
             return Fate::Forced;
         }
         if !self.above_min {
             self.above_min = true;
-            self.restart_count(1, u64::from(size));
+            self.count = 1;
             return Fate::Pass;
         }
         let probability = self.base_probability();
-        if !self.is_chosen(probability, size, rng) {
+        if !self.is_chosen(probability, rng) {
             return Fate::Pass;
         }
-        self.restart_count(0, 0);
+        self.count = 0;
         Fate::Early { probability }
-    }
-
-    fn restart_count(&mut self, packets: u32, bytes: u64) {
-        self.count = packets;
-        self.count_bytes = bytes;
     }
 }
 
 impl Admission for Red {
     fn admit(&mut self, port: &Arrival, packet: &Packet, rng: &mut Rng) -> Verdict {
         let may_mark = self.config.ecn && packet.has(flag::ECT);
-        match self.fate(port, packet.size(), rng) {
+        match self.fate(port, rng) {
             Fate::Pass => Verdict::Pass,
             Fate::Early { probability } if may_mark && probability <= self.config.mark_p => {
                 Verdict::Mark
@@ -302,7 +266,7 @@ impl Admission for Red {
 
     fn overflow(&mut self, port: &Arrival, _packet: &Packet) {
         self.update_average(port);
-        self.restart_count(0, 0);
+        self.count = 0;
     }
 }
 

@@ -2,7 +2,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::queue::fixtures::{data, ect, port, sized};
+use crate::queue::fixtures::{data, ect, port};
 use crate::rng::Rng;
 
 /// The paper's figure: thresholds 5 and 15, 2 % at most, weight 0.002.
@@ -148,18 +148,6 @@ fn waiting_spaces_drops() {
 }
 
 #[test]
-fn byte_mode_spares_small_packets() {
-    let config = Config {
-        by_size: true,
-        wait: false,
-        ..instantaneous()
-    };
-    let full = mean(&gaps(config, 7, &data(0)));
-    let ack = mean(&gaps(config, 7, &sized(0, 0, 150)));
-    assert!(ack > 5.0 * full, "{ack} {full}");
-}
-
-#[test]
 fn forced_beyond_the_last_threshold() {
     let fate = |config, waiting, packet: &Packet| {
         let (mut red, mut rng) = (Red::new(config), Rng::new(1, 0));
@@ -272,9 +260,9 @@ proptest! {
     #[test]
     fn never_marks_without_ect(
         queue in prop::collection::vec((0u32..100, any::<bool>()), 0..300),
-        gentle: bool, hard_drop: bool, wait: bool, by_size: bool,
+        gentle: bool, hard_drop: bool, wait: bool,
     ) {
-        let config = Config { gentle, hard_drop, wait, by_size, ecn: true, weight: 0.5, ..config() };
+        let config = Config { gentle, hard_drop, wait, ecn: true, weight: 0.5, ..config() };
         let (mut red, mut rng) = (Red::new(config), Rng::new(9, 0));
         for (waiting, capable) in queue {
             let packet = if capable { ect(0) } else { data(0) };

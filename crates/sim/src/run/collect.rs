@@ -6,15 +6,17 @@ use super::outcome::{
     PortSummary, QueueSample, QueueSummary, WindowRow,
 };
 use super::slow;
+use super::traffic::incast_pairs;
 use crate::fabric::Fabric;
 use crate::network::PortCounters;
 use crate::queue::DropReason;
+use crate::rng::Rng;
 use crate::simulation::{ENDLESS, JobRecord, Record, Results, WaitsOf, WindowSample};
 use crate::stats::{self, Summary};
 use indexmap::IndexMap;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Job, Scenario, Traffic};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The outcome of a finished simulation. `measured`: links of the measured ports.
 pub(super) fn collect(
@@ -24,21 +26,21 @@ pub(super) fn collect(
     measured: &[u32],
     performance: Performance,
 ) -> Outcome {
+    let indices: HashMap<u32, u32> = measured.iter().copied().zip(0..).collect();
     let queues = results.samples.iter().map(|sample| QueueSample {
-        port: measured
-            .iter()
-            .position(|link| *link == sample.link)
-            .unwrap_or(0) as u32,
+        port: indices.get(&sample.link).copied().unwrap_or(0),
         time_s: sample.time.as_secs_f64(),
         bytes: sample.bytes,
         packets: sample.packets,
     });
     let queues: Vec<QueueSample> = queues.collect();
-    let ports = measured.iter().enumerate().map(|(index, link)| {
-        let lengths = queues.iter().filter(|sample| sample.port == index as u32);
-        let lengths: Vec<f64> = lengths.map(|sample| sample.bytes as f64).collect();
+    let mut lengths = vec![Vec::new(); measured.len()];
+    for sample in &queues {
+        lengths[sample.port as usize].push(sample.bytes as f64);
+    }
+    let ports = measured.iter().zip(&lengths).map(|(link, lengths)| {
         let (link, counters) = &results.ports[*link as usize];
-        let summary = port_summary(scenario, fabric, (*link, counters), &lengths);
+        let summary = port_summary(scenario, fabric, (*link, counters), lengths);
         (fabric.port_name(*link), summary)
     });
     Outcome {
@@ -73,8 +75,9 @@ pub fn summaries(
             let mut summary = summarize(scenario, traffic, &own);
             summary.loss_cycle_s = loss_cycle(scenario, index, windows);
             if let Traffic::Incast(spec) = traffic {
-                let loops: HashSet<u32> = own.iter().map(|record| record.number).collect();
-                let planned = loops.len() * spec.requests as usize * spec.epochs as usize;
+                // How many there are does not depend on what is drawn.
+                let pairs = incast_pairs(spec, &scenario.fabric, &mut Rng::new(0, 0));
+                let planned = pairs.len() * spec.requests as usize * spec.epochs as usize;
                 summary.unfinished = planned.saturating_sub(summary.finished);
             }
             if let Traffic::Job(spec) = traffic {

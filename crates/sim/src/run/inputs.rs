@@ -127,8 +127,9 @@ impl Inputs {
                 FlowSize::Empirical(known.unwrap_or_else(|| unreachable!("{name}: no such size")))
             }
             Drawn::File(path) => {
-                let read = self.cdfs.get(path).cloned();
-                FlowSize::Empirical(read.unwrap_or_else(Cdf::web_search).scaled(worth))
+                let read = self.cdfs.get(path);
+                let cdf = read.unwrap_or_else(|| unreachable!("{}: not read", path.display()));
+                FlowSize::Empirical(cdf.clone().scaled(worth))
             }
         }
     }

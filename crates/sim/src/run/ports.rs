@@ -61,16 +61,17 @@ pub fn measured(scenario: &Scenario, fabric: &Fabric, inputs: &Inputs) -> Vec<u3
         .collect()
 }
 
-/// Puts the scheme's queue and window policies on every protected port.
+/// Puts the scheme's queue and window policies on every protected port. `most_mss`: the largest MSS of
+/// any traffic.
 pub fn set_up(
     simulation: &mut Simulation,
     scenario: &Scenario,
     scheme: &Scheme,
     fabric: &Fabric,
-    seed: u64,
+    (seed, most_mss): (u64, u16),
 ) -> Result<(), RunError> {
     set_losses(simulation, &scenario.fabric, fabric, seed);
-    set_pfc(simulation, scenario, fabric);
+    set_pfc(simulation, &scenario.fabric, fabric, most_mss);
     let rtt = rtt(&scenario.fabric);
     let of_any = port_params(scheme);
     // Credit behind the ports is where hosts are, or where a dumbbell's link ends.
@@ -179,13 +180,16 @@ fn set_losses(
 
 /// Gives switches flow control: their own ports, and those that send to them, have schedulers, as departures
 /// must be events there. A scheme's scheduler replaces these.
-fn set_pfc(simulation: &mut Simulation, scenario: &Scenario, fabric: &Fabric) {
-    let spec = &scenario.fabric;
+fn set_pfc(
+    simulation: &mut Simulation,
+    spec: &penstock_scenario::Fabric,
+    fabric: &Fabric,
+    most_mss: u16,
+) {
     if spec.pfc_at().is_empty() {
         return;
     }
-    let mss = scenario.tcp.mss.unwrap_or_default();
-    let longest = FULL_PACKET.max(u64::from(mss) + HEADERS);
+    let longest = FULL_PACKET.max(u64::from(most_mss) + HEADERS);
     let pfc = |node: u32| match fabric.is_host(node) {
         true => None,
         false => spec.pfc(&fabric.nodes[node as usize]),
@@ -349,7 +353,6 @@ impl Port {
         let quarter = self.buffer.bytes(FULL_PACKET) as f64 / FULL_PACKET as f64 / 4.0;
         let min_threshold = spec.min.map_or(quarter, packets);
         red::Config {
-            unit: red::Unit::Packets,
             min_threshold,
             max_threshold: spec.max.map_or(3.0 * min_threshold, packets),
             max_p: spec.probability.0,
@@ -361,18 +364,14 @@ impl Port {
         }
     }
 
-    fn threshold(&self, spec: &penstock_scenario::Threshold) -> threshold::Config {
+    fn threshold(&self, spec: &penstock_scenario::Threshold) -> threshold::Threshold {
         // SICC §5: 15 packets at 1 Gb/s, 65 at 10 Gb/s; the line between, flat outside.
         let gigabits = (self.rate.0 as f64 / 1e9).clamp(1.0, 10.0);
         let derived = (15.0 + (gigabits - 1.0) * 50.0 / 9.0) as u32;
-        let threshold = match spec.mark_at.map(|level| level.of(self.buffer)) {
+        match spec.mark_at.map(|level| level.of(self.buffer)) {
             None => threshold::Threshold::Packets(derived),
             Some(Buffer::Packets(packets)) => threshold::Threshold::Packets(packets),
             Some(Buffer::Bytes(bytes)) => threshold::Threshold::Bytes(bytes),
-        };
-        threshold::Config {
-            threshold,
-            unmarkable: threshold::Unmarkable::Pass,
         }
     }
 

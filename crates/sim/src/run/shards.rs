@@ -45,9 +45,11 @@ pub fn partition(
     if is_global || shards.is_none() && fabric.hosts < LEAST_HOSTS {
         return Partition::whole(fabric);
     }
-    // A window policy rewrites what enters next to its port, and ports may share a buffer: then a
-    // switch stays whole.
-    let shares = scheme.window.scheme().is_none() && scenario.fabric.shared_at().is_empty();
+    // A window policy rewrites what enters next to its port, where recorded packets are noted too, and
+    // ports may share a buffer: then a switch stays whole.
+    let shares = scheme.window.scheme().is_none()
+        && scenario.fabric.shared_at().is_empty()
+        && scenario.measure.packets.is_none();
     let partition = Partition::new(fabric, shards.unwrap_or(SHARDS), shares);
     if shards.is_none() && partition.lookahead() < LEAST_LOOKAHEAD {
         return Partition::whole(fabric);
@@ -65,8 +67,9 @@ pub fn set_up(
     measured: &[u32],
 ) -> Result<Simulation, RunError> {
     let ClientProfiles { profiles, configs } = ClientProfiles::of(scenario, scheme, inputs, seed);
+    let most_mss = configs.iter().map(|config| config.mss).max().unwrap_or(0);
     let mut simulation = Simulation::new(fabric, partition, shard, configs, profiles, seed);
-    ports::set_up(&mut simulation, scenario, scheme, fabric, seed)?;
+    ports::set_up(&mut simulation, scenario, scheme, fabric, (seed, most_mss))?;
     let queue_every = scenario.measure.queue_every;
     simulation.start(measured, queue_every, window_plan(scenario));
     if let Some(plan) = traced::plan(scenario, fabric, measured) {

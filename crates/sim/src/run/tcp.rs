@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The scenario's TCP parameters over those of the profile.
 
-use crate::tcp::{Algorithm, Config, Nagle, Recovery};
+use crate::tcp::{AckRules, Algorithm, Config, Nagle, Recovery};
 use penstock_scenario::{self, Profile};
 
 /// The end points' configuration.
@@ -37,6 +37,9 @@ pub fn config(spec: &penstock_scenario::Tcp) -> Config {
         spec.delayed_ack.map(|delayed| 1 + u8::from(delayed)),
     );
     set(&mut config.delayed_ack, spec.ack_delay);
+    if config.ack_rules == AckRules::Rfc {
+        set(&mut config.ack_patience, spec.ack_delay);
+    }
     set(
         &mut config.quick_acks,
         spec.quick_acks
@@ -84,6 +87,7 @@ fn recovery(spec: penstock_scenario::Recovery) -> Recovery {
 mod tests {
     use super::*;
     use penstock_scenario::Tcp;
+    use penstock_scenario::units::Time;
 
     #[test]
     fn probes_follow_a_given_recovery_unless_given_themselves() {
@@ -103,5 +107,19 @@ mod tests {
         assert!(!of(Profile::Linux318, None, Some(false)).tlp);
         let old = of(Profile::Linux318, None, None);
         assert_eq!((old.recovery, old.window_scale), (Recovery::Sack, Some(7)));
+    }
+
+    #[test]
+    fn a_delay_of_acks_is_in_force_where_linux_does_not_bound_it() {
+        let of = |profile| {
+            config(&Tcp {
+                profile: Some(profile),
+                ack_delay: Some(Time::from_millis(300)),
+                ..Tcp::default()
+            })
+        };
+        let (rfc, linux) = (of(Profile::NewrenoNs2), of(Profile::Linux));
+        assert_eq!(rfc.ack_patience, Time::from_millis(300));
+        assert_eq!(linux.ack_patience, Time::from_millis(40));
     }
 }

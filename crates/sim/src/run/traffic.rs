@@ -42,7 +42,10 @@ impl ClientProfiles {
         ClientProfiles {
             profiles: traffic.clone().map(of_traffic).chain(stages).collect(),
             configs: traffic
-                .map(|(_, traffic)| tcp::config(&scenario.tcp_of(scheme, traffic)))
+                .map(|(_, traffic)| Config {
+                    seed,
+                    ..tcp::config(&scenario.tcp_of(scheme, traffic))
+                })
                 .collect(),
         }
     }
@@ -169,6 +172,25 @@ pub fn schedule_traffic(
     }
 }
 
+/// The ends of each client of an epoch.
+pub fn incast_pairs(
+    spec: &Incast,
+    fabric: &penstock_scenario::Fabric,
+    rng: &mut Rng,
+) -> Vec<(usize, usize)> {
+    let [from, to] =
+        [&spec.from, &spec.to].map(|selector| selector.resolve(fabric).unwrap_or_default());
+    let Some(machines) = spec.machines else {
+        let draw = |bound| rng.below(bound as u64) as usize;
+        return spec.pairs.choose(&from, &to, spec.flows, draw);
+    };
+    let pairs = Pairs::between_machines(&from, &to, machines);
+    match spec.flows {
+        None => pairs.collect(),
+        Some(flows) => pairs.cycle().take(flows as usize).collect(),
+    }
+}
+
 struct Expansion<'a> {
     sink: &'a mut dyn TrafficSink,
     scenario: &'a Scenario,
@@ -231,17 +253,7 @@ impl Expansion<'_> {
     }
 
     fn incast(&mut self, spec: &Incast) {
-        let pairs = match spec.machines {
-            None => self.pairs(spec.pairs, &spec.from, &spec.to, spec.flows),
-            Some(machines) => {
-                let (from, to) = (self.hosts(&spec.from), self.hosts(&spec.to));
-                let pairs = Pairs::between_machines(&from, &to, machines);
-                match spec.flows {
-                    None => pairs.collect(),
-                    Some(flows) => pairs.cycle().take(flows as usize).collect(),
-                }
-            }
-        };
+        let pairs = incast_pairs(spec, &self.scenario.fabric, &mut self.rng);
         let sizes = match (&spec.size, spec.block) {
             (Some(size), _) => self.inputs.distribution(size),
             (None, block) => {

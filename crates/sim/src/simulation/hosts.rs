@@ -74,6 +74,15 @@ pub struct Hosts {
     watch: Option<Box<Watch>>,
 }
 
+/// The traffic of a socket's configuration: traffic has one each, those that fit an MTU follow.
+fn traffic_of(configs: &[Config], fitted: &[(u32, u32, u32)], config: u32) -> u32 {
+    let of_traffic = configs.len() - fitted.len();
+    match (config as usize).checked_sub(of_traffic) {
+        None => config,
+        Some(number) => fitted[number].0,
+    }
+}
+
 struct Port<'a> {
     network: &'a mut Network,
     now: Time,
@@ -185,7 +194,7 @@ impl Hosts {
             }
         }
         if let Some(watch) = &self.watch
-            && watch.takes(now, socket.config)
+            && watch.takes(now, traffic_of(&self.configs, &self.fitted, socket.config))
         {
             return self.deliver_watched(network, now, packet, &sack[..blocks]);
         }
@@ -290,7 +299,7 @@ impl Hosts {
                     socket.ack_wait += stats.waits().ack - before.waits().ack;
                 }
                 if let Some(watch) = &mut self.watch
-                    && watch.takes(now, socket.config)
+                    && watch.takes(now, traffic_of(&self.configs, &self.fitted, socket.config))
                 {
                     watch.note(now, flow, (before, info), (stats, socket.endpoint.info()));
                 }

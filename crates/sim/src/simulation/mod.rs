@@ -98,6 +98,7 @@ impl Simulation {
         let is_here = |link: &&u32| self.shard.has_port(**link);
         let links = links.iter().filter(is_here).copied().collect();
         self.probes = Probes::new(links, period, plan);
+        self.apps.transfers.set_plan(plan);
         self.at(Time::ZERO, Action::Sample);
         if plan.is_some() {
             self.at(Time::ZERO, Action::SampleWindows);
@@ -129,14 +130,23 @@ impl Simulation {
 
     /// Runs until nothing is left to do up to and at `end`.
     pub fn run_until(&mut self, end: Time) {
+        self.run::<false>(end);
+    }
+
+    /// As [`LogicalProcess::run_until`] or, if `STOPS`, as [`LogicalProcess::run_until_done`].
+    fn run<const STOPS: bool>(&mut self, end: Time) -> Time {
+        if STOPS && self.apps.are_done() {
+            return Time::ZERO;
+        }
         self.network
             .set_source(Source::Schedule, self.schedule.next());
         self.schedule_controller();
         loop {
             let (now, event) = self.network.next();
             if now > end {
-                return;
+                return Time::NEVER;
             }
+            let mut may_be_done = false;
             match event {
                 Event::Arrival(link) => {
                     if let Some(mut packet) = self.network.arrive(now, link) {
@@ -146,6 +156,7 @@ impl Simulation {
                         let to = packet.flow.reverse();
                         if let Some(events) = self.hosts.deliver(&mut self.network, now, packet) {
                             self.on_events(now, to, events);
+                            may_be_done = true;
                         }
                     }
                 }
@@ -153,9 +164,13 @@ impl Simulation {
                 Event::Other(Source::Timers) => {
                     if let Some((flow, events)) = self.hosts.wake(&mut self.network, now) {
                         self.on_events(now, flow, events);
+                        may_be_done = true;
                     }
                 }
-                Event::Other(Source::Schedule) => self.act(now),
+                Event::Other(Source::Schedule) => {
+                    self.act(now);
+                    may_be_done = true;
+                }
                 Event::Other(Source::Controller) => {
                     if let Some(controller) = &mut self.controller {
                         controller.act(now, &mut self.network);
@@ -165,6 +180,9 @@ impl Simulation {
             }
             if self.network.has_news() {
                 self.account(now);
+            }
+            if STOPS && may_be_done && self.apps.are_done() {
+                return now;
             }
         }
     }
@@ -332,8 +350,8 @@ impl LogicalProcess for Simulation {
         self.run_until(until);
     }
 
-    fn is_done(&self) -> bool {
-        self.apps.are_done()
+    fn run_until_done(&mut self, until: Time) -> Time {
+        self.run::<true>(until)
     }
 
     fn receive(&mut self, now: Time, batch: &mut Batch<Message>) {

@@ -98,7 +98,7 @@ impl Probes {
             flows,
             every,
         } = self.plan?;
-        let seen = transfers.windows(hosts, traffic, flows).into_iter();
+        let seen = transfers.windows(hosts, flows).into_iter();
         let sample = |(flow, info): (u32, Info)| WindowSample {
             traffic,
             flow,

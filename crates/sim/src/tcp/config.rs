@@ -48,15 +48,6 @@ pub enum Counting {
     Delivered,
 }
 
-/// What a multiplicative decrease starts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecreaseFrom {
-    /// Bytes in flight (RFC 5681 §3.1 eqn 4).
-    FlightSize,
-    /// The congestion window, as far as the send window lets it be used (ns-2, Linux).
-    Cwnd,
-}
-
 /// What the minimum RTO bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoFloor {
@@ -71,8 +62,6 @@ pub enum RtoFloor {
 pub enum Idle {
     /// Nothing.
     Keep,
-    /// Back to the initial window (RFC 5681 §4.1).
-    Restart,
     /// Halved once per RTO of silence, not below the initial window (Linux).
     Decay,
 }
@@ -137,6 +126,8 @@ pub struct Config {
     pub ecn: bool,
     /// First sequence number.
     pub initial_sequence: InitialSequence,
+    /// What BBR's random phases are drawn from, with the flow's number.
+    pub seed: u64,
 
     /// Congestion control.
     pub congestion: Algorithm,
@@ -147,8 +138,6 @@ pub struct Config {
     pub syn_losses_forgiven: u8,
     /// What ACKs count for.
     pub counting: Counting,
-    /// What a decrease starts from.
-    pub decrease_from: DecreaseFrom,
     /// ns-2's windows where they depart from the RFCs: a halved window may fall to one segment,
     /// it is in force as it stands when recovery ends, every timeout halves the threshold again (that of
     /// a SYN too), and congestion avoidance grows by fractions of a segment (RFC 5681 eqn 3).
@@ -323,11 +312,11 @@ impl Config {
             window_scale: Some(5),
             ecn: false,
             initial_sequence: InitialSequence::Fixed(0),
+            seed: 0,
             congestion: Algorithm::NewReno,
             initial_window: 2,
             syn_losses_forgiven: 0,
             counting: Counting::Acks,
-            decrease_from: DecreaseFrom::Cwnd,
             ns2_windows: true,
             validate_cwnd: false,
             idle: Idle::Keep,

@@ -48,8 +48,7 @@ mod stats;
 mod timers;
 
 pub use config::{
-    AckRules, Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Nagle, Recovery,
-    RtoFloor,
+    AckRules, Algorithm, Config, Counting, Idle, InitialSequence, Nagle, Recovery, RtoFloor,
 };
 pub use connection::State;
 pub use context::{Ctx, Events, Wire};

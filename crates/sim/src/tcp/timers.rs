@@ -31,6 +31,8 @@ pub(super) struct Timers {
     at: Time,
     /// When a delayed ACK is due; NEVER for none.
     ack_at: Time,
+    /// One timeout before the sender's deadline as it was before [`Config::coarse`] moved it.
+    since: Time,
     /// The retransmission timeout in force.
     timeout: Time,
     /// When the timed segment left; NEVER while none is timed.
@@ -53,6 +55,7 @@ impl Timers {
         Timers {
             at: Time::NEVER,
             ack_at: Time::NEVER,
+            since: Time::ZERO,
             timeout: Time::ZERO,
             timed_at: Time::NEVER,
             timed_end: 0,
@@ -144,6 +147,9 @@ impl Timers {
     #[inline]
     pub fn arm(&mut self, cfg: &Config, timer: Timer, at: Time, now: Time) {
         self.timer = timer;
+        if at != self.at {
+            self.since = at.saturating_sub(self.timeout);
+        }
         self.at = cfg.coarse(at, now);
     }
 
@@ -219,7 +225,10 @@ impl Timers {
 
     /// Moves the sender's deadline to `at` if it is earlier.
     pub fn postpone(&mut self, at: Time) {
-        self.at = self.at.max(at);
+        if at > self.at {
+            self.at = at;
+            self.since = at.saturating_sub(self.timeout);
+        }
     }
 
     /// Whether the sender's timer is running.
@@ -234,10 +243,20 @@ impl Timers {
         self.timer == timer
     }
 
-    /// When the retransmission timer started to run; `None` where it does not.
+    /// One timeout before the retransmission timer fires; `None` where it does not run.
     pub fn retransmit_start(&self) -> Option<Time> {
-        let is_retransmit = self.is_running() && self.is(Timer::Retransmit);
-        is_retransmit.then(|| self.at.saturating_sub(self.timeout))
+        self.is_retransmitting()
+            .then(|| self.at.saturating_sub(self.timeout))
+    }
+
+    /// When the retransmission timer started to run, which is earlier where timers are coarse; `None`
+    /// where it does not.
+    pub fn retransmit_since(&self) -> Option<Time> {
+        self.is_retransmitting().then_some(self.since)
+    }
+
+    fn is_retransmitting(&self) -> bool {
+        self.is_running() && self.is(Timer::Retransmit)
     }
 
     /// Lets an ACK wait until `at`, unless one waits already.

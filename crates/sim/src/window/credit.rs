@@ -10,9 +10,31 @@ use penstock_core::tcp_rewrite::raw_scale;
 use penstock_core::{Grant, GrantAction, GrantPacket, Params};
 use penstock_scenario::units::{Rate, Time};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Bytes of a segment's timestamps option with its padding.
 const TIMESTAMPS_BYTES: u16 = 12;
+
+/// Hashes slots: they are looked up for each packet, and nobody chooses them to collide.
+#[derive(Default)]
+struct SlotHasher(u64);
+
+impl Hasher for SlotHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_usize((*byte).into()));
+    }
+
+    fn write_usize(&mut self, slot: usize) {
+        let product = u128::from(self.0 ^ slot as u64) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// A flow that is followed.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +78,7 @@ pub struct Credit {
     core: Grant,
     wscale: Wscale,
     /// By the slot of their data at this link.
-    flows: HashMap<usize, Followed>,
+    flows: HashMap<usize, Followed, BuildHasherDefault<SlotHasher>>,
     /// The slot of each number.
     slots: Vec<usize>,
     /// ACKs to be sent, each with the hop number of the last of its flow.
@@ -71,7 +93,7 @@ impl Credit {
         Credit {
             core: Grant::new(params, rate.0, never_shrinks),
             wscale,
-            flows: HashMap::new(),
+            flows: HashMap::default(),
             slots: Vec::new(),
             updates: Vec::new(),
             learnt: Time::ZERO,
@@ -148,6 +170,13 @@ impl Credit {
     /// Takes the ACKs to be sent, each with the hop number of the last one of its flow.
     pub fn take_updates(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.updates)
+    }
+
+    /// Takes the vector back, empty again.
+    pub fn reuse(&mut self, spare: Vec<Packet>) {
+        if self.updates.is_empty() {
+            self.updates = spare;
+        }
     }
 
     /// What it did so far.

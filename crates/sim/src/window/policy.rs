@@ -35,7 +35,6 @@ pub struct Policy {
     /// What was offered to each flow's sender, if that matters; by slot.
     edges: Vec<Edge>,
     segments: PortSegments,
-    /// All that left by the port.
     /// Whether the scheme drops anything at all.
     can_drop: bool,
     was_clamping: bool,

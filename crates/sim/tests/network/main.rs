@@ -50,7 +50,9 @@ fn jittery(buffer: Buffer, jitter: Time) -> Network {
     for host in 0..HOSTS {
         // Cable 0 is the bottleneck, cable 1 + n the access of host n.
         let (from, to) = (2 + 2 * host, 2 + 2 * (HOSTS + host) + 1);
-        network.set_path(FlowId(2 * host), &[from, BOTTLENECK, to]);
+        let path = [from, BOTTLENECK, to];
+        let back: Vec<u32> = path.iter().rev().map(|link| link ^ 1).collect();
+        network.set_paths(FlowId(2 * host), 0, &path, &back);
     }
     network
 }

@@ -46,10 +46,7 @@ fn policies() -> Vec<(&'static str, SetUp)> {
         };
         move |n: &mut Network| n.set_admission(BOTTLENECK, Box::new(red::Red::new(config)))
     };
-    let marking = threshold::Config {
-        threshold: threshold::Threshold::Packets(5),
-        unmarkable: threshold::Unmarkable::Pass,
-    };
+    let marking = threshold::Threshold::Packets(5);
     let codel = codel::Config {
         target: Time::from_micros(200),
         interval: Time::from_millis(1),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! BBR: what it is known for.
 
-use super::outcome;
-use penstock_sim::Outcome;
+use super::{outcome, scenario, wide};
+use penstock_scenario::builtin_schemes;
+use penstock_sim::run::ClientProfiles;
+use penstock_sim::{Inputs, Outcome};
 
 /// 50 Mb/s with a round trip of 20.4 ms: the product of both is 127.5 kB.
 const BDP: f64 = 127_500.0;
@@ -130,4 +132,37 @@ fn what_the_application_limits_is_not_the_bandwidth() {
     let times = outcome.groups["small"].fct_s.unwrap();
     assert_eq!(outcome.groups["small"].finished, 100);
     assert!(times.p99 < 0.045, "{times:?}");
+}
+
+#[test]
+fn a_late_connection_starts_as_an_early_one() {
+    let took = |start: &str| {
+        let one = format!(
+            r#"
+            [traffic.one]
+            kind = "bulk"
+            from = "sender1"
+            to = "receiver1"
+            size = "2 MB"
+            start = "{start}"
+            "#
+        );
+        let outcome = path("13 s", "2 MB", &one);
+        outcome.flows[0].fct_s.unwrap()
+    };
+    // 320 ms at the rate of the link. PROBE_RTT would send four segments a round trip for 200 ms.
+    let (early, late) = (took("0 s"), took("12 s"));
+    assert!((late - early).abs() < 0.05, "{early} and {late}");
+}
+
+#[test]
+fn its_random_phases_follow_the_seed_of_the_run() {
+    let text = wide(
+        "1 ms",
+        "100 packets",
+        "[traffic.one]\nkind = \"bulk\"\nfrom = \"sender1\"\nto = \"receiver1\"",
+    );
+    let scheme = &builtin_schemes()["drop-tail"];
+    let of = |seed| ClientProfiles::of(&scenario(&text), scheme, &Inputs::default(), seed);
+    assert_eq!([1, 2].map(|seed| of(seed).configs[0].seed), [1, 2]);
 }

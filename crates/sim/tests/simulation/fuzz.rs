@@ -24,7 +24,7 @@ impl Generator {
     }
 
     fn fabric(&mut self) -> String {
-        let buffer = self.one_of(&["2 packets", "30 packets", "3 kB", "200 kB", "10 MB"]);
+        let buffer = self.one_of(&["2 packets", "30 packets", "9 kB", "200 kB", "10 MB"]);
         let shape = match self.below(4) {
             0 => format!(
                 "kind = \"dumbbell\"\nsenders = {}\nreceivers = {}\naccess = {}\nbottleneck = {}",
@@ -72,7 +72,7 @@ impl Generator {
             "window_scale = 0",
             "window_scale = 14",
             "sack = false\nrecovery = \"newreno\"\ntimestamps = true",
-            "receive_buffer = \"4 kB\"",
+            "receive_buffer = \"10 kB\"",
             "sack = true\nrecovery = \"sack\"",
             "delayed_ack = false",
             "min_rto = \"1 ms\"\ninitial_rto = \"1 ms\"",

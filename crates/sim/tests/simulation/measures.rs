@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is measured, against answers found by hand.
 
-use super::{outcome, scenario};
+use super::{assert_same, outcome, results, scenario};
 use penstock_scenario::builtin_schemes;
 use penstock_sim::{Inputs, Outcome, run};
 
@@ -345,16 +345,24 @@ fn requests_that_the_end_of_the_run_cuts_off_are_counted_as_unfinished() {
     let group = &cut.groups["loop"];
     assert!((1..9).contains(&group.finished) && group.flows <= group.finished + 1);
     assert_eq!(group.unfinished, 10 - group.finished);
+    // Clients whose turn never came count too.
+    let late = LOOP.replace("requests", "start_gap = \"50 ms\"\nflows = 10\nrequests");
+    let few = outcome(&small("1 ms", &late), "drop-tail");
+    let group = &few.groups["loop"];
+    assert_eq!(
+        (group.flows < 10, group.unfinished),
+        (true, 100 - group.finished)
+    );
     let whole = outcome(&small("10 ms", LOOP), "drop-tail");
     let group = &whole.groups["loop"];
     assert_eq!((group.finished, group.unfinished), (10, 0));
 }
 
 #[test]
-fn a_run_until_done_ends_after_its_last_transfer() {
-    let lasted = |until: &str, traffic: &str| {
+fn a_run_until_done_ends_with_its_last_transfer() {
+    let lasted = |until: &str, duration: &str, traffic: &str| {
         let text =
-            small("1 s", traffic).replace("duration", &format!("until = \"{until}\"\nduration"));
+            small(duration, traffic).replace("duration", &format!("until = \"{until}\"\nduration"));
         let outcome = outcome(&text, "drop-tail");
         (outcome.queues.last().unwrap().time_s, outcome)
     };
@@ -367,16 +375,21 @@ fn a_run_until_done_ends_after_its_last_transfer() {
         queue_every = "50 us"
     "#;
     let traffic = format!("{LOOP}{endless}");
-    let (full, _) = lasted("duration", &traffic);
-    let (short, outcome) = lasted("done", &traffic);
+    let (full, _) = lasted("duration", "1 s", &traffic);
+    let (short, outcome) = lasted("done", "1 s", &traffic);
     let last = outcome.flows.iter().filter_map(|flow| flow.end_s);
     let last = last.fold(0.0, f64::max);
-    assert!(full > 0.999 && short >= last - 50e-6 && short < last + 200e-6);
+    assert!(full > 0.999 && short > last - 50e-6 && short <= last);
     assert_eq!(outcome.groups["loop"].unfinished, 0);
     // What lasts longer than the loop is measured until the run ends, not until `duration`.
     let goodput = outcome.groups["endless"].goodput_bps.unwrap().mean;
     let port = &outcome.ports["left->right"];
     assert!(goodput > 0.3e9 && port.utilization > 0.3, "{goodput}");
+    let rate = outcome.groups["loop"].flows_per_second;
+    assert!(near(rate, 10.0 / last), "{rate}");
+    // The upper bound changes nothing.
+    let (_, long) = lasted("done", "1000 s", &traffic);
+    assert_same(&results(&outcome), &results(&long), "1 s and 1000 s");
 }
 
 #[test]

@@ -126,3 +126,27 @@ fn tcp_loses_nothing_and_every_scheme_works_with_it() {
         }
     }
 }
+
+#[test]
+fn the_headroom_is_for_the_longest_packets_of_any_traffic() {
+    let text = r#"
+        title = "jumbo"
+        duration = "20 ms"
+        schemes = ["drop-tail"]
+        [fabric]
+        kind = "dumbbell"
+        senders = 3
+        receivers = 1
+        access = { rate = "10 Gb/s", delay = "1 us" }
+        bottleneck = { rate = "1 Gb/s", delay = "1 us" }
+        pfc_at = { "*" = { pause = "60 kB" } }
+        [traffic.jumbo]
+        kind = "bulk"
+        from = "senders"
+        to = "receiver1"
+        tcp = { mss = 8960 }
+    "#;
+    let run = outcome(text, "drop-tail");
+    assert_eq!(run.drops, 0);
+    assert!(run.groups["jumbo"].goodput_bps.unwrap().mean > 0.2e9);
+}

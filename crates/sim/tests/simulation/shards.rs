@@ -144,7 +144,7 @@ fn the_number_of_threads_changes_nothing() {
 fn shards_count_what_the_whole_counts() {
     // Too little traffic for two packets to meet: any number of shards counts the same.
     let text = format!(
-        "title = \"few\"\nduration = \"90 ms\"\nschemes = [\"drop-tail\"]\n[fabric]\n{TREE}\n\
+        "title = \"few\"\nduration = \"90 ms\"\nuntil = \"done\"\nschemes = [\"drop-tail\"]\n[fabric]\n{TREE}\n\
          [tcp]\nprofile = \"linux\"\n\
          [traffic.push]\nkind = \"bulk\"\nsize = \"20 kB\"\nflows = 12\npairs = \"random\"\n\
          start_gap = \"4 ms\"\nfrom = \"all\"\nto = \"all\"\n\
@@ -162,10 +162,11 @@ fn shards_count_what_the_whole_counts() {
             flows,
             drops,
             groups,
+            ports,
             ..
         } = run_on(cores, &scenario, &inputs, "drop-tail", 1, &|_| true).unwrap();
         assert!(flows.iter().all(|flow| flow.end_s.is_some()) && flows.len() == 15);
-        serde_json::to_string(&(flows, drops, groups)).unwrap()
+        serde_json::to_string(&(flows, drops, groups, ports)).unwrap()
     };
     let whole = results_of(1);
     for shards in [2, 3, 4, 8] {
@@ -219,4 +220,19 @@ fn a_run_in_shards_can_be_interrupted() {
     let inputs = Inputs::default();
     let outcome = run_on(cores, &scenario, &inputs, "drop-tail", 1, &stop_at_half);
     assert!(matches!(outcome, Err(RunError::Interrupted)));
+}
+
+#[test]
+fn recorded_packets_include_acks_wherever_the_fabric_is_cut() {
+    let text = text(LEAF_SPINE, "profile = \"linux\"").replace(
+        "[measure]",
+        "[measure]\npackets = { port = \"spine1->leaf1\", most = 2000 }",
+    );
+    let acks = |shards| {
+        let outcome = sharded(&text, "drop-tail", 1, shards, 2);
+        let acks = outcome.packets.iter().filter(|packet| !packet.forward);
+        (outcome.packets.len(), acks.count())
+    };
+    let (whole, several) = (acks(1), acks(3));
+    assert!(whole.1 > 100 && several.1 > 100, "{whole:?} {several:?}");
 }

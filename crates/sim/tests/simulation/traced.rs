@@ -95,3 +95,16 @@ fn what_senders_do_is_recorded_too() {
         .is_sorted_by(|one, other| one.time_s <= other.time_s);
     assert!(ordered, "by time");
 }
+
+#[test]
+fn events_of_the_chosen_traffic_are_kept_where_an_mtu_shortens_its_segments() {
+    let chosen = r#"packets = { most = 50, traffic = "mice" }"#;
+    let events = |text: &str| outcome(text, "drop-tail").events.len();
+    let whole = text(chosen).replace("\"50 Mb/s\"", "\"50 Mb/s\"\npacket = \"900 B\"");
+    let short = whole.replace(
+        "[tcp]",
+        "port_at = { \"left->right\" = { mtu = \"1000 B\" } }\n[tcp]",
+    );
+    assert_eq!(events(&whole), 200);
+    assert_eq!(events(&short), 200);
+}

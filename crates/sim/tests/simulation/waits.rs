@@ -175,3 +175,32 @@ fn the_stages_of_a_job_have_servers_that_think() {
     );
     assert!(run.jobs.iter().all(|job| job.time_s.unwrap() > 3e-3));
 }
+
+#[test]
+fn a_syn_waits_for_all_of_its_timer_even_if_that_is_coarse() {
+    let text = wide(
+        "10 s",
+        "20 packets",
+        r#"
+        [traffic.dark]
+        kind = "incast"
+        from = "sender1"
+        to = "receiver1"
+        size = "1 kB"
+        start = "3 ms"
+        "#,
+    )
+    .replace("newreno-ns2", "linux")
+    .replace(
+        "[tcp]",
+        r#"port_at = { "left->right" = { down = [{ from = "0 s", to = "1 s" }] } }
+[tcp]"#,
+    );
+    let flow = &outcome(&text, "drop-tail").flows[0];
+    // All of its time but a round trip.
+    let (wait, fct) = (flow.syn_wait_s.unwrap(), flow.fct_s.unwrap());
+    assert!(
+        flow.syn_timeouts == 1 && wait > fct - 1e-3,
+        "{wait} of {fct}"
+    );
+}

@@ -4,7 +4,7 @@
 use penstock_scenario::units::Time;
 use penstock_sim::packet::flag;
 use penstock_sim::tcp::{
-    Algorithm, Config, Counting, DecreaseFrom, Idle, InitialSequence, Nagle, Recovery, RtoFloor,
+    Algorithm, Config, Counting, Idle, InitialSequence, Nagle, Recovery, RtoFloor,
 };
 
 /// A parsed script.
@@ -248,13 +248,6 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
                 _ => Counting::Bytes(number(value)?),
             }
         }
-        "decrease_from" => {
-            cfg.decrease_from = match value {
-                "flight" => DecreaseFrom::FlightSize,
-                "cwnd" => DecreaseFrom::Cwnd,
-                _ => return Err(format!("flight or cwnd, not {value}")),
-            }
-        }
         "rto_floor" => {
             cfg.rto_floor = match value {
                 "timeout" => RtoFloor::Timeout,
@@ -265,9 +258,8 @@ fn set(cfg: &mut Config, key: &str, value: &str) -> Parsed<()> {
         "idle" => {
             cfg.idle = match value {
                 "keep" => Idle::Keep,
-                "restart" => Idle::Restart,
                 "decay" => Idle::Decay,
-                _ => return Err(format!("keep, restart or decay, not {value}")),
+                _ => return Err(format!("keep or decay, not {value}")),
             }
         }
         "initial_window" => cfg.initial_window = number(value)?,

@@ -227,9 +227,28 @@ impl Policies {
         {
             return Some(reason);
         }
-        let shared = &self.shared[shared? as usize];
-        let queue = |link: u32| self.backlog_bytes(now, link, wires);
-        (!shared.holds(queue(link), packet.size().into(), queue)).then_some(DropReason::Full)
+        let number = shared? as usize;
+        let (queue, size) = (self.backlog_bytes(now, link, wires), packet.size().into());
+        let holds = match self.shared[number].surely_holds(queue, size) {
+            Some(holds) => holds,
+            None => {
+                let ports = self.shared[number].ports().iter();
+                let held = ports.map(|port| self.backlog_bytes(now, *port, wires));
+                let held = held.sum();
+                self.shared[number].holds(held, queue, size)
+            }
+        };
+        debug_assert_eq!(holds, {
+            let ports = self.shared[number].ports().iter();
+            let held = ports
+                .map(|port| self.backlog_bytes(now, *port, wires))
+                .sum();
+            self.shared[number].has_room(held, queue, size)
+        });
+        if holds {
+            self.shared[number].add(size);
+        }
+        (!holds).then_some(DropReason::Full)
     }
 
     /// The transmitter of a scheduled port is free.

@@ -136,9 +136,9 @@ impl Policies {
             return;
         };
         let place = *place;
-        let updates = credit.take_updates();
+        let mut updates = credit.take_updates();
         let is_traced = wires.is_traced(port);
-        for mut update in updates {
+        for mut update in updates.drain(..) {
             if is_traced {
                 let backlog = self.backlog_bytes(now, port, wires);
                 if let Some(trace) = wires
@@ -156,6 +156,9 @@ impl Policies {
                     self.send(now, link, update, wires, paths);
                 }
             }
+        }
+        if let Some((credit, _)) = &mut self.ports[port as usize].credit {
+            credit.reuse(updates);
         }
     }
 

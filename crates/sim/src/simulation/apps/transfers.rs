@@ -14,6 +14,7 @@ use super::records::{Record, TransferCounters, WaitsOf};
 use super::{Context, Message};
 use crate::packet::FlowId;
 use crate::parallel::Shard;
+use crate::simulation::WindowPlan;
 use crate::simulation::hosts::{Hosts, NONE, SocketCommand};
 use crate::simulation::schedule::Action;
 use crate::tcp::{Events, Info};
@@ -29,6 +30,9 @@ pub struct Transfers {
     loops: Vec<EventLoop>,
     connections: Connections,
     jobs: Jobs,
+    /// Clients whose windows are sampled, in the order of their indices.
+    sampled: Vec<u32>,
+    plan: Option<WindowPlan>,
     /// In order of their start; those that are received here.
     records: Vec<Record>,
     /// Transfers begun here.
@@ -47,6 +51,8 @@ impl Transfers {
             clients: Vec::new(),
             connections,
             jobs: Jobs::default(),
+            sampled: Vec::new(),
+            plan: None,
             records: Vec::new(),
             begun: 0,
             awaited: 0,
@@ -86,7 +92,28 @@ impl Transfers {
             step: Step::Begin,
             server_think: None,
         });
-        self.clients.len() as u32 - 1
+        let index = self.clients.len() as u32 - 1;
+        self.note_sampled(index);
+        index
+    }
+
+    /// Has the windows of `plan` sampled; to be called before clients are added.
+    pub fn set_plan(&mut self, plan: Option<WindowPlan>) {
+        self.plan = plan;
+    }
+
+    /// Notes a client whose number has been set, if its windows are sampled.
+    fn note_sampled(&mut self, index: u32) {
+        let Some(plan) = &self.plan else { return };
+        let client = &self.clients[index as usize];
+        let traffic = self.profiles[client.profile as usize].traffic;
+        if traffic == plan.traffic
+            && client.number < plan.flows
+            && client.sends_here
+            && let Err(place) = self.sampled.binary_search(&index)
+        {
+            self.sampled.insert(place, index);
+        }
     }
 
     /// The traffic of a client, and its number within it; `None` for datagrams.
@@ -116,15 +143,14 @@ impl Transfers {
         self.awaited == 0 && self.jobs.are_done()
     }
 
-    /// The windows of the first `flows` clients of a traffic that send here and have a connection.
-    pub fn windows(&self, hosts: &Hosts, traffic: u32, flows: u32) -> Vec<(u32, Info)> {
-        let chosen = self
-            .clients
-            .iter()
-            .filter(|client| self.profiles[client.profile as usize].traffic == traffic)
-            .filter(|client| client.number < flows);
-        let open = chosen.filter(|client| client.sends_here);
-        open.filter_map(|client| Some((client.number, hosts.info(client.data?))))
+    /// The windows of the sampled clients that have a connection. A job's client may have got another
+    /// number since.
+    pub fn windows(&self, hosts: &Hosts, flows: u32) -> Vec<(u32, Info)> {
+        let sampled = self.sampled.iter();
+        let clients = sampled.map(|index| &self.clients[*index as usize]);
+        let chosen = clients.filter(|client| client.number < flows);
+        chosen
+            .filter_map(|client| Some((client.number, hosts.info(client.data?))))
             .collect()
     }
 
@@ -296,6 +322,7 @@ impl Transfers {
                     client.remaining = if is_shared { 2 } else { 1 };
                     client.awaited += 1;
                     self.awaited += 1;
+                    self.note_sampled(index);
                     context.at(context.now, Action::Begin(index));
                 }
             }

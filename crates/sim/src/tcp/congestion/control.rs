@@ -6,6 +6,8 @@ use super::cubic::{Cubic, LinuxCubic};
 use super::dctcp::Dctcp;
 use super::newreno;
 use super::window::{Acked, Window};
+use crate::packet::FlowId;
+use crate::rng::Rng;
 use crate::tcp::config::{Algorithm, Config};
 use penstock_scenario::units::Time;
 
@@ -20,7 +22,7 @@ pub(super) enum Control {
 }
 
 impl Control {
-    pub fn new(cfg: &Config) -> Control {
+    pub fn new(cfg: &Config, flow: FlowId) -> Control {
         match cfg.congestion {
             Algorithm::NewReno => Control::NewReno,
             Algorithm::Cubic { hystart } if cfg.has_whole_windows() => {
@@ -28,7 +30,10 @@ impl Control {
             }
             Algorithm::Cubic { hystart } => Control::Cubic(Box::new(Cubic::new(hystart))),
             Algorithm::Dctcp => Control::Dctcp(Box::new(Dctcp::new())),
-            Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new())),
+            Algorithm::Bbr => {
+                let seed = Rng::new(cfg.seed, flow.0.into()).bits();
+                Control::Bbr(Box::new(Bbr::new(seed)))
+            }
         }
     }
 

@@ -10,9 +10,10 @@ mod newreno;
 mod paced;
 mod window;
 
-use super::config::{Algorithm, Config, DecreaseFrom, Idle};
+use super::config::{Algorithm, Config, Idle};
 use super::rtt::Rtt;
 use super::sender::Sender;
+use crate::packet::FlowId;
 pub(super) use bbr::{Feedback, Repair};
 use control::Control;
 use penstock_scenario::units::Time;
@@ -61,9 +62,9 @@ impl Congestion {
     }
 
     /// Before the handshake.
-    pub fn open(&mut self, cfg: &Config) {
+    pub fn open(&mut self, cfg: &Config, flow: FlowId) {
         *self = Congestion {
-            control: Control::new(cfg),
+            control: Control::new(cfg, flow),
             ..Congestion::new()
         };
         self.window.ssthresh = cfg.initial_ssthresh;
@@ -80,7 +81,10 @@ impl Congestion {
         } else {
             cfg.initial_window
         };
-        self.window.cwnd = segments * mss as u32;
+        self.window.cwnd = segments.saturating_mul(mss.into());
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.establish(now);
+        }
         if cfg.ns2_windows && attempts > 0 {
             // A timeout like any other: the threshold fell to its minimum.
             self.window.ssthresh = 2 * mss as u32;
@@ -159,17 +163,15 @@ impl Congestion {
         }
     }
 
-    /// What a decrease is computed from, with `flight` bytes in flight.
-    fn decrease_base(&self, cfg: &Config, flight: u32) -> u32 {
-        match cfg.decrease_from {
-            DecreaseFrom::FlightSize => flight,
-            DecreaseFrom::Cwnd => self.window.cwnd.min(cfg.max_send_window),
-        }
+    /// What a decrease is computed from: the window as far as the send window lets it be used (ns-2,
+    /// Linux; RFC 5681 §3.1 eqn 4 has the bytes in flight).
+    fn decrease_base(&self, cfg: &Config) -> u32 {
+        self.window.cwnd.min(cfg.max_send_window)
     }
 
     /// The slow-start threshold falls because of a loss.
-    fn lower_threshold(&mut self, cfg: &Config, flight: u32, mss: u32) {
-        let base = self.decrease_base(cfg, flight);
+    fn lower_threshold(&mut self, cfg: &Config, mss: u32) {
+        let base = self.decrease_base(cfg);
         let threshold = self.control.on_loss(&self.window, base, mss);
         self.window.ssthresh = if cfg.ns2_windows {
             // An integer number of segments there.
@@ -186,12 +188,12 @@ impl Congestion {
     }
 
     /// A loss starts fast recovery without SACK: the window is halved, then inflated by the segments
-    /// that the duplicate ACKs show to have arrived (RFC 5681 §3.2). `flight`: bytes in flight.
-    pub fn enter_fast_recovery(&mut self, cfg: &Config, flight: u32, mss: u16) {
+    /// that the duplicate ACKs show to have arrived (RFC 5681 §3.2).
+    pub fn enter_fast_recovery(&mut self, cfg: &Config, mss: u16) {
         let mss = mss as u32;
         if !self.has_answered(cfg) {
-            let base = self.decrease_base(cfg, flight);
-            self.lower_threshold(cfg, flight, mss);
+            let base = self.decrease_base(cfg);
+            self.lower_threshold(cfg, mss);
             self.window.cwnd = if cfg.ns2_windows {
                 // Not raised to the threshold's minimum of two segments.
                 (base / 2).max(mss)
@@ -238,24 +240,24 @@ impl Congestion {
     }
 
     /// A loss starts recovery with SACK: the window falls to the new threshold.
-    pub fn enter_selective_recovery(&mut self, cfg: &Config, flight: u32, mss: u16) {
+    pub fn enter_selective_recovery(&mut self, cfg: &Config, mss: u16) {
         if let Control::Bbr(bbr) = &mut self.control {
             return bbr.save_window(&self.window);
         }
         self.window.credit = 0;
         if !self.has_answered(cfg) {
-            self.lower_threshold(cfg, flight, mss as u32);
+            self.lower_threshold(cfg, mss as u32);
             self.cwr_due = true;
         }
         self.window.cwnd = self.window.ssthresh;
     }
 
     /// One decrease for a loss that a probe has already repaired.
-    pub fn reduce_once(&mut self, cfg: &Config, flight: u32, mss: u16) {
+    pub fn reduce_once(&mut self, cfg: &Config, mss: u16) {
         if self.is_modelled() {
             return;
         }
-        self.lower_threshold(cfg, flight, mss as u32);
+        self.lower_threshold(cfg, mss as u32);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.window.credit = 0;
         self.cwr_due = true;
@@ -268,11 +270,11 @@ impl Congestion {
 
     /// A retransmission timeout: the window falls to one segment (RFC 5681 §3.1). `lower`: the
     /// threshold falls too, as this is the first timeout of this data.
-    pub fn on_timeout(&mut self, cfg: &Config, now: Time, flight: u32, mss: u16, lower: bool) {
+    pub fn on_timeout(&mut self, cfg: &Config, now: Time, mss: u16, lower: bool) {
         if let Control::Bbr(bbr) = &mut self.control {
             bbr.on_timeout(&self.window, now);
         } else if lower {
-            self.lower_threshold(cfg, flight, mss as u32);
+            self.lower_threshold(cfg, mss as u32);
         }
         self.control.on_rto();
         self.window.cwnd = mss as u32;
@@ -308,8 +310,8 @@ impl Congestion {
     }
 
     /// Reduces the window by ECN, once a round trip (RFC 3168 §6.1.2); false where a reduction is in
-    /// force already. `flight`: bytes in flight.
-    pub fn reduce_by_ecn(&mut self, cfg: &Config, snd: &Sender, flight: u32) -> bool {
+    /// force already.
+    pub fn reduce_by_ecn(&mut self, cfg: &Config, snd: &Sender) -> bool {
         if self.is_reduced() {
             return false;
         }
@@ -317,7 +319,7 @@ impl Congestion {
             self.cwr_due = true;
             return false;
         }
-        let base = self.decrease_base(cfg, flight);
+        let base = self.decrease_base(cfg);
         let mss = snd.mss() as u32;
         let threshold = self.control.on_ecn(&self.window, base, mss);
         self.window.ssthresh = whole(cfg, threshold, mss);
@@ -378,10 +380,10 @@ impl Congestion {
         if !is_long {
             return;
         }
-        let restart = (cfg.initial_window * mss as u32).min(self.window.cwnd);
+        let restart = cfg.initial_window.saturating_mul(mss.into());
+        let restart = restart.min(self.window.cwnd);
         match cfg.idle {
             Idle::Keep => {}
-            Idle::Restart => self.window.cwnd = restart,
             Idle::Decay => {
                 // tcp_cwnd_restart: what was known stays in the threshold.
                 let (cwnd, mss) = (self.window.cwnd, mss as u32);

@@ -60,9 +60,9 @@ impl Congestion {
     }
 
     /// An ACK, after losses were looked for.
-    pub fn on_feedback(&mut self, ack: &Feedback, snd: &Sender) {
+    pub fn on_feedback(&mut self, ack: &Feedback) {
         if let Control::Bbr(bbr) = &mut self.control {
-            bbr.on_ack(&mut self.window, ack, snd.wire(0) as u64);
+            bbr.on_ack(&mut self.window, ack);
         }
     }
 }

@@ -73,8 +73,7 @@ impl Endpoint {
     fn on_ecn_echo(&mut self, ctx: &Ctx<impl Wire>, acked: u32, echo: bool) {
         self.congestion.note_echo(&self.snd, acked, echo);
         if echo && self.recovery.is_growing() {
-            let flight = self.recovery.flight_before_loss(&self.snd);
-            let is_reduced = self.congestion.reduce_by_ecn(ctx.cfg, &self.snd, flight);
+            let is_reduced = self.congestion.reduce_by_ecn(ctx.cfg, &self.snd);
             self.stats.ecn_reductions += is_reduced as u32;
         }
     }
@@ -101,8 +100,7 @@ impl Endpoint {
         match recovery.on_duplicate_ack(&mut parts) {
             DupAck::Ignore => {}
             DupAck::SendLimited(window) => {
-                let len = self.send_within(ctx, window);
-                self.recovery.on_limited_sent(len);
+                self.send_within(ctx, window);
             }
             DupAck::Retransmit => self.retransmit_head(ctx),
         }

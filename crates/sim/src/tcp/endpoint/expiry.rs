@@ -20,7 +20,7 @@ impl Endpoint {
             self.send_ack(ctx);
         }
         let mut events = Events::NONE;
-        let start = self.timers.retransmit_start();
+        let start = self.timers.retransmit_since();
         match self.timers.take_due(ctx.cfg, ctx.now) {
             None => {}
             Some(Timer::Retransmit) => {

@@ -54,6 +54,7 @@ impl Endpoint {
         if window != self.snd.window() || !self.rcv.has_room(segment.payload) {
             return None;
         }
+        self.snd.note_update(self.rcv.nxt());
         if path == Path::Plain && !self.rcv.window_grows() {
             self.rcv.take_next(segment.payload);
             self.send_plain(ctx, self.snd.max(), 0);
@@ -116,6 +117,7 @@ impl Endpoint {
     #[inline(always)]
     fn advance(&mut self, ctx: &mut Ctx<impl Wire>, segment: &Packet, acked: u32) {
         self.snd.acknowledge(self.snd.una() + acked as u64);
+        self.snd.note_update(self.rcv.nxt());
         let window = self.snd.scaled(segment.window);
         if window != self.snd.window() {
             self.snd.set_window(ctx.cfg, window);

@@ -127,7 +127,7 @@ impl Endpoint {
     pub fn waits(&self, now: Time) -> Waits {
         let mut waits = self.stats.waits();
         if self.timers.attempts() > 0
-            && let Some(start) = self.timers.retransmit_start()
+            && let Some(start) = self.timers.retransmit_since()
         {
             let wait = now.saturating_sub(start);
             match self.conn.is_opening() {

@@ -23,7 +23,7 @@ impl Endpoint {
         self.rtt = Rtt::new();
         self.timers = Timers::new();
         self.timers.set_timeout(cfg, &self.rtt);
-        self.congestion.open(cfg);
+        self.congestion.open(cfg, self.conn.flow());
         self.recovery = Recovery::new();
     }
 

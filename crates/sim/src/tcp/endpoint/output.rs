@@ -281,14 +281,11 @@ impl Endpoint {
         len > 0
     }
 
-    /// Sends a new segment if no more than `window` bytes are in flight with it (RFC 3042); returns
-    /// its payload.
-    pub(super) fn send_within(&mut self, ctx: &mut Ctx<impl Wire>, window: u64) -> u16 {
+    /// Sends a new segment if no more than `window` bytes are in flight with it (RFC 3042).
+    pub(super) fn send_within(&mut self, ctx: &mut Ctx<impl Wire>, window: u64) {
         let len = self.snd.next_whole(ctx.cfg);
-        if len == 0 || self.snd.nxt() + len as u64 > self.snd.una() + window {
-            return 0;
+        if len > 0 && self.snd.nxt() + len as u64 <= self.snd.una() + window {
+            self.transmit_next(ctx, len);
         }
-        self.transmit_next(ctx, len);
-        len
     }
 }

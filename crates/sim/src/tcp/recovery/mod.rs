@@ -16,7 +16,7 @@ mod sack;
 mod scoreboard;
 mod selective;
 
-use super::config::{Config, DecreaseFrom, Recovery as Method};
+use super::config::{Config, Recovery as Method};
 use super::sender::Sender;
 use selective::Selective;
 
@@ -45,8 +45,6 @@ pub(super) struct Recovery {
     dupacks: u8,
     /// A partial ACK arrived in this recovery.
     partial_acked: bool,
-    /// Bytes sent by limited transmit since the first duplicate ACK.
-    limited: u32,
     /// Where the current or last recovery ends (RFC 6582 §3.2).
     recover: u64,
     /// Present where SACK is in use for recovery.
@@ -60,7 +58,6 @@ impl Recovery {
             phase: Phase::Open,
             dupacks: 0,
             partial_acked: false,
-            limited: 0,
             recover: 0,
             selective: None,
         }
@@ -112,16 +109,6 @@ impl Recovery {
         }
     }
 
-    /// Bytes in flight, without what limited transmit added (RFC 5681 §3.2 step 2).
-    pub fn flight_before_loss(&self, snd: &Sender) -> u32 {
-        let flight = snd.outstanding();
-        if self.phase == Phase::Disorder {
-            flight - self.limited.min(flight)
-        } else {
-            flight
-        }
-    }
-
     /// A retransmission timeout, the `attempts`th in a row: all in flight is taken for lost (RFC
     /// 5681 §3.1).
     pub fn on_timeout(&mut self, parts: &mut Parts, attempts: u8) {
@@ -129,9 +116,7 @@ impl Recovery {
         // A second timeout of the same data decreases no further (RFC 5681 §3.1).
         // Nor does, in Linux, one within fast recovery, whose window shows nothing of the path.
         let is_repeated = attempts > 1;
-        let is_reduced = is_repeated
-            || (self.phase == Phase::Recovery && cfg.decrease_from == DecreaseFrom::Cwnd);
-        let flight = self.flight_before_loss(parts.snd);
+        let is_reduced = is_repeated || self.phase == Phase::Recovery;
         let lower = !is_reduced || cfg.ns2_windows;
         let mss = parts.snd.mss();
         let is_new = self.is_growing();
@@ -143,9 +128,7 @@ impl Recovery {
                 .frto
                 .on_timeout(parts, !is_reduced, is_new, is_tried);
         }
-        parts
-            .congestion
-            .on_timeout(cfg, parts.now, flight, mss, lower);
+        parts.congestion.on_timeout(cfg, parts.now, mss, lower);
         self.phase = Phase::Loss;
         self.recover = parts.snd.max();
         self.dupacks = 0;

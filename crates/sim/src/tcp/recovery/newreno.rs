@@ -28,7 +28,6 @@ impl Recovery {
             return true;
         }
         self.dupacks = 0;
-        self.limited = 0;
         match self.phase {
             Phase::Recovery => self.leave_recovery(parts, acked),
             Phase::Loss => {
@@ -82,7 +81,6 @@ impl Recovery {
         } else if self.dupacks < cfg.dupack_threshold {
             if self.phase == Phase::Open {
                 self.phase = Phase::Disorder;
-                self.limited = 0;
             }
             if cfg.limited_transmit && !parts.snd.is_repeating() {
                 let extra = self.dupacks as u64 * parts.snd.mss() as u64;
@@ -90,11 +88,6 @@ impl Recovery {
             }
         }
         DupAck::Ignore
-    }
-
-    /// Limited transmit has sent `len` bytes.
-    pub fn on_limited_sent(&mut self, len: u16) {
-        self.limited += len as u32;
     }
 
     /// Not for ACKs of segments that the last recovery or timeout may have sent twice (RFC 6582
@@ -108,9 +101,8 @@ impl Recovery {
     }
 
     fn enter_recovery(&mut self, parts: &mut Parts) {
-        let flight = self.flight_before_loss(parts.snd);
         let mss = parts.snd.mss();
-        parts.congestion.enter_fast_recovery(parts.cfg, flight, mss);
+        parts.congestion.enter_fast_recovery(parts.cfg, mss);
         self.phase = Phase::Recovery;
         self.recover = parts.snd.max();
         self.partial_acked = false;

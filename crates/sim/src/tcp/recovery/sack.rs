@@ -32,8 +32,8 @@ impl Recovery {
         let una = parts.snd.una();
         let is_repaired = selective.probe.on_ack(una, delivery.has_duplicate, is_bare);
         if is_repaired && self.phase == Phase::Open {
-            let (flight, mss) = (parts.snd.outstanding(), parts.snd.mss());
-            parts.congestion.reduce_once(parts.cfg, flight, mss);
+            let mss = parts.snd.mss();
+            parts.congestion.reduce_once(parts.cfg, mss);
         }
         if acked > 0 {
             self.dupacks = 0;
@@ -145,7 +145,7 @@ impl Recovery {
             min_rtt: parts.rtt.min(),
             mss: parts.snd.mss() as u32,
         };
-        parts.congestion.on_feedback(&ack, parts.snd);
+        parts.congestion.on_feedback(&ack);
     }
 
     /// Whether an ACK of new data without SACK blocks may take [`Recovery::on_quiet_ack`].
@@ -209,16 +209,15 @@ impl Recovery {
     }
 
     fn enter_selective_recovery(&mut self, parts: &mut Parts) {
-        let (flight, mss) = (parts.snd.outstanding(), parts.snd.mss());
         let before = if parts.cfg.has_whole_windows() {
             parts.congestion.cwnd()
         } else {
-            flight
+            parts.snd.outstanding()
         };
         parts.stats.fast_recoveries += 1;
         parts
             .congestion
-            .enter_selective_recovery(parts.cfg, flight, mss);
+            .enter_selective_recovery(parts.cfg, parts.snd.mss());
         self.phase = Phase::Recovery;
         self.recover = parts.snd.max();
         if let Some(selective) = &mut self.selective {

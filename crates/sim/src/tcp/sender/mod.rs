@@ -43,12 +43,11 @@ pub(super) struct Sender {
     /// MSS as negotiated; `mss` may be less ([`Config::half_window_mss`]).
     full_mss: u16,
     /// Segments sent, all kinds.
-    segments_sent: u64,
+    segments_sent: u32,
+    /// Low half of the sequence number of the segment that last updated the send window (SND.WL1).
+    wl1: u32,
     /// Payload bytes sent, retransmissions included.
     bytes_sent: u64,
-    /// Sequence number of the segment that last updated the send window (SND.WL1), where it was
-    /// out of order.
-    wl1: u64,
     /// End of the last short segment sent (Minshall).
     short_end: u64,
 }
@@ -123,7 +122,7 @@ impl Sender {
 
     /// Segments sent, all kinds.
     pub fn segments_sent(&self) -> u64 {
-        self.segments_sent
+        self.segments_sent.into()
     }
 
     /// Payload bytes sent, retransmissions included.
@@ -316,21 +315,30 @@ impl Sender {
         rcv_nxt: u64,
     ) -> bool {
         let is_early = sequence::is_before_start(seq);
-        let is_newer = seq >= self.wl1 && seq >= rcv_nxt && !is_early;
+        let is_after_wl1 = (seq as u32).wrapping_sub(self.wl1) as i32 >= 0;
+        let is_newer = is_after_wl1 && seq >= rcv_nxt && !is_early;
         if ack == self.una && !is_newer {
             return false;
         }
         let window = self.scaled(field);
-        let repeats = ack == self.una && seq == self.wl1;
+        let repeats = ack == self.una && seq as u32 == self.wl1;
         if cfg.repeats_only_open && repeats && window < self.window && window > 0 {
             return false;
         }
-        self.wl1 = self.wl1.max(if is_early { 0 } else { seq });
+        if is_after_wl1 && !is_early {
+            self.note_update(seq);
+        }
         if window == self.window {
             return false;
         }
         self.set_window(cfg, window);
         true
+    }
+
+    /// An expected segment at `seq` counts as one that updated the window, even to the same.
+    #[inline]
+    pub fn note_update(&mut self, seq: u64) {
+        self.wl1 = seq as u32;
     }
 
     /// Takes `window` for SND.WND.

@@ -146,11 +146,14 @@ pub(super) struct Bbr {
     is_resuming: bool,
     /// The rate follows from a measured round trip.
     has_rtt: bool,
+    /// What the first phases are drawn from.
+    seed: u64,
 }
 
 impl Bbr {
-    pub(super) fn new() -> Bbr {
+    pub(super) fn new(seed: u64) -> Bbr {
         Bbr {
+            seed,
             rate: DeliveryRate::default(),
             pacer: Pacer::new(),
             bandwidth: MaxFilter::default(),
@@ -179,6 +182,11 @@ impl Bbr {
             is_resuming: false,
             has_rtt: false,
         }
+    }
+
+    /// The handshake is complete.
+    pub(super) fn establish(&mut self, now: Time) {
+        self.min_rtt_at = now;
     }
 
     pub(super) fn pacer(&self) -> &Pacer {
@@ -267,7 +275,7 @@ impl Bbr {
     }
 
     /// Updates the model by an ACK, then rate and window by the model.
-    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Feedback, seed: u64) {
+    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Feedback) {
         self.mss = ack.mss;
         self.lost += ack.lost as u64;
         let sample = self
@@ -275,7 +283,7 @@ impl Bbr {
             .on_ack(ack.now, ack.delivered, ack.newest, ack.min_rtt);
         self.is_round_start = false;
         if let Some(sample) = sample {
-            self.take_sample(&sample, ack, seed);
+            self.take_sample(&sample, ack);
             self.aggregation.on_ack(
                 ack.now,
                 ack.delivered,
@@ -287,14 +295,14 @@ impl Bbr {
         }
         self.follow_cycle(ack);
         self.find_full_pipe(sample);
-        self.drain(ack, seed);
-        self.follow_min_rtt(window, ack, seed);
+        self.drain(ack);
+        self.follow_min_rtt(window, ack);
         self.choose_gains();
         self.set_rate(self.pacing_gain);
         self.set_window(window, ack);
     }
 
-    fn take_sample(&mut self, sample: &Sample, ack: &Feedback, seed: u64) {
+    fn take_sample(&mut self, sample: &Sample, ack: &Feedback) {
         if sample.prior_delivered >= self.round_end {
             self.round_end = self.rate.delivered();
             self.rounds += 1;
@@ -308,7 +316,7 @@ impl Bbr {
                 .on_ack(totals, has_lost, sample.is_app_limited, self.is_round_start);
         } else if self.mode == Mode::ProbeBw && self.is_round_start && self.policer.is_worn() {
             self.policer.reset(totals);
-            self.start_cycle(ack.now, seed);
+            self.start_cycle(ack.now);
         }
         if !sample.is_app_limited || sample.rate >= self.bandwidth.max() {
             self.bandwidth.add(self.rounds, sample.rate);
@@ -385,9 +393,9 @@ impl Bbr {
 
     /// PROBE_BW begins at any phase but the one that drains: flows that start together do not probe
     /// together.
-    fn start_cycle(&mut self, now: Time, seed: u64) {
+    fn start_cycle(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        let ahead = Rng::new(seed, now.0).below(CYCLE.len() as u64 - 1) as usize;
+        let ahead = Rng::new(self.seed, now.0).below(CYCLE.len() as u64 - 1) as usize;
         self.phase = (CYCLE.len() - ahead) % CYCLE.len();
         self.phase_at = now;
     }
@@ -407,19 +415,19 @@ impl Bbr {
     }
 
     /// STARTUP ends with a full pipe; DRAIN with no more in flight than the pipe holds.
-    fn drain(&mut self, ack: &Feedback, seed: u64) {
+    fn drain(&mut self, ack: &Feedback) {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain
             && self.flight_when_sending(ack.in_flight, ack.now) <= self.target_flight(UNIT)
         {
-            self.start_cycle(ack.now, seed);
+            self.start_cycle(ack.now);
         }
     }
 
     /// The least round trip, and PROBE_RTT where it is old.
-    fn follow_min_rtt(&mut self, window: &mut Window, ack: &Feedback, seed: u64) {
+    fn follow_min_rtt(&mut self, window: &mut Window, ack: &Feedback) {
         let is_old = ack.now > self.min_rtt_at + MIN_RTT_LASTS;
         if ack.rtt != Time::ZERO && (ack.rtt < self.min_rtt || is_old) {
             (self.min_rtt, self.min_rtt_at) = (ack.rtt, ack.now);
@@ -437,7 +445,7 @@ impl Bbr {
                 if self.has_probed {
                     self.end_probe_rtt(window, ack.now);
                     if self.mode == Mode::ProbeBw {
-                        self.start_cycle(ack.now, seed);
+                        self.start_cycle(ack.now);
                     }
                 }
             } else if ack.in_flight <= LEAST_SEGMENTS * ack.mss {

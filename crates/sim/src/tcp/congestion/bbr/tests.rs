@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+use super::Bbr;
 use super::filter::MaxFilter;
 use super::policer::{Policer, Totals};
 use super::rate::DeliveryRate;
@@ -96,4 +97,19 @@ fn an_application_that_is_slow_is_no_policer() {
     policed(&mut policer, 1, 5, 10_000, false);
     policed(&mut policer, 6, 9, 10_000, true);
     assert_eq!(policer.rate(), None);
+}
+
+#[test]
+fn flows_and_runs_start_to_probe_in_different_phases() {
+    let mut phases: Vec<usize> = (0..100)
+        .map(|seed| {
+            let mut bbr = Bbr::new(seed);
+            bbr.start_cycle(RTT);
+            bbr.phase
+        })
+        .collect();
+    phases.sort_unstable();
+    phases.dedup();
+    // All but the one that drains.
+    assert_eq!(phases, [0, 2, 3, 4, 5, 6, 7]);
 }
