@@ -15,7 +15,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Bytes of a segment's timestamps option with its padding.
 const TIMESTAMPS_BYTES: u16 = 12;
 
-/// Hashes slots: they are looked up for each packet, and nobody chooses them to collide.
+/// Hashes slots: they are looked up for each packet, and no one chooses them to collide.
 #[derive(Default)]
 struct SlotHasher(u64);
 
