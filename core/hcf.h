@@ -27,8 +27,8 @@
 
 #include "params.h"
 
-#define HCF_GOLDEN_32                                                                              \
-	0x9e3779b1u /* 2^32 by the golden ratio, and a prime: spreads what is multiplied */
+/* 2^32 and 2^64 by the golden ratio, odd: they spread what is multiplied. */
+#define HCF_GOLDEN_32  0x9e3779b1u
 #define HCF_GOLDEN_64  0x9e3779b97f4a7c15ull
 #define HCF_MAX_BINS   256u
 #define HCF_MAX_HASHES 4u

@@ -232,23 +232,26 @@ impl Policies {
         let holds = match self.shared[number].surely_holds(queue, size) {
             Some(holds) => holds,
             None => {
-                let ports = self.shared[number].ports().iter();
-                let held = ports.map(|port| self.backlog_bytes(now, *port, wires));
-                let held = held.sum();
+                let held = self.shared_bytes(now, number, wires);
                 self.shared[number].holds(held, queue, size)
             }
         };
         debug_assert_eq!(holds, {
-            let ports = self.shared[number].ports().iter();
-            let held = ports
-                .map(|port| self.backlog_bytes(now, *port, wires))
-                .sum();
+            let held = self.shared_bytes(now, number, wires);
             self.shared[number].has_room(held, queue, size)
         });
         if holds {
             self.shared[number].add(size);
         }
         (!holds).then_some(DropReason::Full)
+    }
+
+    /// Bytes that the ports of a shared buffer hold together.
+    fn shared_bytes(&self, now: Time, number: usize, wires: &Wires) -> u64 {
+        let ports = self.shared[number].ports().iter();
+        ports
+            .map(|port| self.backlog_bytes(now, *port, wires))
+            .sum()
     }
 
     /// The transmitter of a scheduled port is free.
