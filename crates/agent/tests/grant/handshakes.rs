@@ -82,6 +82,16 @@ impl Programs {
     }
 }
 
+/// Where the first flow is in a port's `grant_own`.
+const FIRST: usize = offset_of!(grant_own, flows) + size_of::<grant_flow>();
+
+/// The map `grant_own` of the port, and its value.
+fn own_of(lab: &PortLab) -> (MapHandle, Vec<u8>) {
+    let own = MapHandle::from_pinned_path(lab.port_folder().join("grant_own")).unwrap();
+    let value = own.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
+    (own, value)
+}
+
 /// A flow whose entry went to another while it rested is followed again by its next ACK, not by the one after.
 #[test]
 fn a_flow_without_an_entry_is_followed_at_once() {
@@ -93,11 +103,8 @@ fn a_flow_without_an_entry_is_followed_at_once() {
         all.send(1024, 0, 0);
         let allowed = all.acknowledge(1024);
         assert!(allowed <= 2 * 1460 / 128 + 1, "{allowed}");
-        let pin = lab.port_folder().join("grant_own");
-        let own = MapHandle::from_pinned_path(pin).unwrap();
-        let mut value = own.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
-        let first = offset_of!(grant_own, flows) + size_of::<grant_flow>();
-        value[first + offset_of!(grant_flow, owner)] ^= 1; // its serial number
+        let (own, mut value) = own_of(&lab);
+        value[FIRST + offset_of!(grant_flow, owner)] ^= 1; // its serial number
         own.update(&[0; 4], &value, MapFlags::ANY).unwrap();
         assert_eq!(all.acknowledge(1024), allowed);
     };
@@ -113,11 +120,8 @@ fn what_was_lost_is_not_acknowledged() {
     let story = || {
         all.open(1024);
         all.send(1024, 1448, 1448);
-        let pin = lab.port_folder().join("grant_own");
-        let own = MapHandle::from_pinned_path(pin).unwrap();
-        let value = own.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
-        let first = offset_of!(grant_own, flows) + size_of::<grant_flow>();
-        let number = |field| u32::from_ne_bytes(value[first + field..][..4].try_into().unwrap());
+        let (_, value) = own_of(&lab);
+        let number = |field| u32::from_ne_bytes(value[FIRST + field..][..4].try_into().unwrap());
         assert_eq!(number(offset_of!(grant_flow, ack)), 1001);
         assert_eq!(number(offset_of!(grant_flow, seen)), 1001 + 2 * 1448);
     };
